@@ -20,6 +20,8 @@ use crate::model::module::{
 use crate::parse::instruction::UNRESOLVED;
 use crate::parse::MAX_DIAGNOSTICS;
 use crate::print::WithoutLayout;
+use crate::verify::rule::Violation;
+use crate::verify;
 use crate::{Arity, Opcode};
 
 /// Results gathered while a module is parsed. An instruction is checked when its computation ends, while its text is
@@ -28,6 +30,10 @@ use crate::{Arity, Opcode};
 pub(crate) struct Findings {
     /// The first inconsistent instructions.
     inconsistent: Vec<(InstructionId, ProblemKind)>,
+    /// The first violations of rules.
+    violations: Vec<(InstructionId, Violation)>,
+    /// Instructions whose rules involve other instructions.
+    related: Vec<InstructionId>,
     /// Instructions that call computations.
     calls: Vec<InstructionId>,
     later: Vec<InstructionId>,
@@ -46,7 +52,10 @@ impl Findings {
     pub fn computation(&mut self, m: &mut Module, id: ComputationId) {
         for i in m.instructions_of(id) {
             poll();
-            let flags = m.instructions[i as usize].flags;
+            let Instruction { flags, opcode, .. } = m.instructions[i as usize];
+            if verify::relations::is_related(opcode) {
+                self.related.push(i);
+            }
             self.is_provisional |= flags & (UNNAMED_OPERANDS | SHAPE_OMITTED) != 0;
             if flags & CALLS != 0 {
                 self.calls.push(i);
@@ -65,7 +74,14 @@ impl Findings {
         if !self.is_affordable(m, i) {
             return;
         }
-        let Some(kind) = inconsistency(m, i) else { return };
+        let Some(kind) = inconsistency(m, i) else {
+            if let Err(violation) = verify::instruction(m, i) {
+                if self.violations.len() < MAX_DIAGNOSTICS {
+                    self.violations.push((i, violation));
+                }
+            }
+            return;
+        };
         m.instructions[i as usize].flags |= INCONSISTENT;
         if self.inconsistent.len() < MAX_DIAGNOSTICS {
             self.inconsistent.push((i, kind));
@@ -86,7 +102,7 @@ impl Findings {
     /// found consistent. Layers repeat, so most instructions of a large module are equivalent to others.
     fn can_skip(&mut self, m: &Module, i: InstructionId) -> bool {
         let row = &m.instructions[i as usize];
-        if infer::has_no_rule(m, i) {
+        if infer::has_no_rule(m, i) && verify::is_plain(m, i) {
             return true;
         }
         if row.flags & CALLS != 0 || row.opcode == Opcode::Unknown {
@@ -111,6 +127,8 @@ impl Findings {
     /// Clears the results and keeps the allocations.
     pub fn clear(&mut self) {
         self.inconsistent.clear();
+        self.violations.clear();
+        self.related.clear();
         self.calls.clear();
         self.later.clear();
         self.representatives = FxHashMap::default();
@@ -160,6 +178,7 @@ pub(crate) fn module(
         // Inferred shapes have replaced the placeholders.
         findings.parts.clear();
         findings.inconsistent.clear();
+        findings.violations.clear();
         for i in 0..m.instructions.len() as u32 {
             poll();
             m.instructions[i as usize].flags &= !INCONSISTENT;
@@ -175,6 +194,27 @@ pub(crate) fn module(
         let span = shape_span(m, i);
         m.diagnostics.push(Problem { kind, span });
     }
+    verify_module(m, findings);
+}
+
+/// Adds the violations of rules to the diagnostics.
+fn verify_module(m: &mut Module, findings: &mut Findings) {
+    let mut found = std::mem::take(&mut findings.violations);
+    // Users are unknown where operands have no names.
+    if !findings.is_provisional || m.instructions.iter().all(|row| row.flags & UNNAMED_OPERANDS == 0) {
+        found.extend(verify::relations::check(m, &findings.related));
+    }
+    let of_instructions = found.into_iter().map(|(i, violation)| {
+        let named = violation.attribute.and_then(|name| m.attribute(i, name)).map(|a| a.value);
+        (named.filter(|span| !span.is_empty()).unwrap_or_else(|| shape_span(m, i)), violation)
+    });
+    let of_header = verify::header::check(m).into_iter().map(|violation| {
+        let named = m.header.iter().find(|a| Some(m.attribute_name(a)) == violation.attribute);
+        (named.map_or(m.name, |a| a.value), violation)
+    });
+    let all: Vec<_> = of_instructions.chain(of_header).map(|(span, v)| verify::problem(v, span)).collect();
+    let n = MAX_DIAGNOSTICS.saturating_sub(m.diagnostics.len());
+    m.diagnostics.extend(all.into_iter().take(n));
 }
 
 /// In a text that omits the names of operands, `()` of a variadic operation may stand for one operand.

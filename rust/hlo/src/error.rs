@@ -9,6 +9,8 @@ use std::sync::{Arc, OnceLock};
 
 use layout::TextErrorKind;
 
+use crate::verify::rule::Rule;
+
 /// Bytes `start..end` of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Span {
@@ -223,6 +225,15 @@ pub enum ProblemKind {
         /// The reason.
         reason: String,
     },
+    /// A broken rule of XLA's verifier.
+    Rule {
+        /// The rule.
+        rule: Rule,
+        /// What the rule allows.
+        expected: Cow<'static, str>,
+        /// What was found.
+        found: String,
+    },
     /// An invalid layout, kept as written.
     InvalidLayout {
         /// The reason.
@@ -307,6 +318,7 @@ impl fmt::Display for ProblemKind {
             UsedBeforeDefinition { name } => write!(f, "operand `{name}` is defined after its use"),
             Disagrees { what, found, expected } => write!(f, "{what}: expected {expected}, found {found}"),
             Inconsistent { opcode, reason } => write!(f, "inconsistent {opcode}: {reason}"),
+            Rule { rule, expected, found } => write!(f, "rule {}: expected {expected}, found {found}", rule.name()),
             InvalidLayout { reason } => write!(f, "invalid layout: {reason}"),
             OutOfRange { found, of } => write!(f, "expected a number in the range of {of}, found {found}"),
             Compressed { format, reason } => write!(f, "expected {format} data, found {reason}"),
@@ -327,6 +339,7 @@ impl ProblemKind {
             Expected { found, .. }
             | Disagrees { found, .. }
             | Misfit { found, .. }
+            | Rule { found, .. }
             | NotText { found }
             | Wire { found, .. }
             | Compressed { reason: found, .. } => Some(found.clone()),
@@ -347,7 +360,7 @@ impl ProblemKind {
     pub fn expected(&self) -> Option<String> {
         use ProblemKind::*;
         match self {
-            Expected { expected, .. } => Some(expected.to_string()),
+            Expected { expected, .. } | Rule { expected, .. } => Some(expected.to_string()),
             Disagrees { expected, .. } => Some(expected.clone()),
             Shape(TextErrorKind::Expected { expected, .. }) => Some(expected.to_string()),
             Shape(TextErrorKind::UnknownElementType { .. }) => Some("an element type".into()),

@@ -27,7 +27,8 @@
 //!
 //! The folders, from the inside out: `model` holds a module and what is derived from it, `attribute` the values of
 //! attributes and their schema, `parse` and `print` convert text, `proto` serialized protos; `infer` derives shapes from
-//! operands and attributes, and `check` compares them with the shapes that are written.
+//! operands and attributes, `check` compares them with the shapes that are written, and `verify` holds the other rules
+//! of XLA's verifier.
 //!
 //! Invariant: any input gives modules or errors with positions, in time and memory proportional to its size. Input
 //! that is inconsistent but can be represented (an unknown attribute, a shape that disagrees with the operands) gives a
@@ -43,6 +44,7 @@ mod model;
 mod parse;
 mod print;
 mod proto;
+mod verify;
 
 pub use attribute::accuracy::Accuracy;
 pub use attribute::alias::{Alias, Donor};
@@ -63,3 +65,4 @@ pub use model::opcode::{Arity, Opcode};
 pub use parse::{parse, parse_bytes, parse_part, MAX_DIAGNOSTICS, MAX_PROBLEMS};
 pub use print::{print_computation, print_instruction, print_module, PrintOptions};
 pub use proto::{is_module_head, parse_proto};
+pub use verify::rule::Rule;

@@ -113,6 +113,14 @@ impl Layout {
         if self.element_size_in_bits < 0 {
             return Some(format!("element_size_in_bits: expected 0 or more, found {}", self.element_size_in_bits));
         }
+        for level in self.dim_level_types.iter().flat_map(|types| types.split(',')) {
+            if !matches!(level.trim().trim_end_matches(['+', '~']), "D" | "C" | "S" | "H" | "") {
+                return Some(format!("dim_level_types: expected D, C, S or H, found {}", level.trim()));
+            }
+        }
+        if self.physical_shape.is_some() && !self.is_sparse() {
+            return Some("physical_shape: expected a sparse layout, found dense levels".into());
+        }
         seen.fill(false);
         for config in &self.split_configs {
             let d = config.dimension;

@@ -198,6 +198,17 @@ const DIRECTIONS: &[&str] = &["EQ", "NE", "GE", "GT", "LE", "LT"];
 const COMPARISON_TYPES: &[&str] = &["FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"];
 const FUSION_KINDS: &[&str] = &["kLoop", "kInput", "kOutput", "kCustom"];
 
+const COLLECTIVE_MODES: &[&str] = &["cross_replica", "cross_partition", "cross_replica_and_partition", "flattened_id"];
+/// Words in text, which include those of default values.
+const PADDING_WORDS: &[&str] = &["PADDING_INVALID", "PADDING_VALID", "PADDING_SAME"];
+const SCHEDULE_WORDS: &[&str] = &["SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST"];
+const API_VERSION_WORDS: &[&str] = &[
+    "API_VERSION_ORIGINAL",
+    "API_VERSION_STATUS_RETURNING",
+    "API_VERSION_STATUS_RETURNING_UNIFIED",
+    "API_VERSION_TYPED_FFI",
+];
+
 /// Every known attribute.
 #[rustfmt::skip]
 pub(crate) const TABLE: &[Row] = &[
@@ -233,14 +244,14 @@ pub(crate) const TABLE: &[Row] = &[
 
     // Without a field of their own.
     row("async_group_id", Int, "async-start async-update async-done"),
-    row("mode", Word, "all-reduce all-reduce-start reduce-scatter"),
+    row("mode", Word, "all-reduce all-reduce-start reduce-scatter").words(COLLECTIVE_MODES),
 
     row("window", Window, "convolution custom-call reduce-window select-and-scatter")
         .irregular(&[15], irregular::WINDOW),
     row("dim_labels", DimLabels, "convolution! custom-call").irregular(&[16], irregular::DIM_LABELS),
     row("feature_group_count", Int, "convolution custom-call").default(1).field(&[50]),
     row("batch_group_count", Int, "convolution custom-call").default(1).field(&[58]),
-    row("padding_type", Word, "custom-call").field_as(&[75], Codec::Word(PADDING_TYPES)),
+    row("padding_type", Word, "custom-call").words(PADDING_WORDS).field_as(&[75], Codec::Word(PADDING_TYPES)),
     row("conv_kind", Word, "convolution").field_as(&[97], Codec::Word(CONVOLUTION_KINDS)),
     row(
         "channel_id",
@@ -327,6 +338,7 @@ pub(crate) const TABLE: &[Row] = &[
     row("indices_are_sorted", Bool, "gather scatter").field(&[67]),
     row("unique_indices", Bool, "scatter").field(&[69]),
     row("operand_precision", Words, "convolution custom-call dot ragged-dot scaled-dot")
+        .words(PRECISIONS)
         .field_as(&[51, 1], Codec::Words(PRECISIONS)),
     row("algorithm", Word, "dot rng-bit-generator! scaled-dot")
         .field_of("dot scaled-dot", &[51, 2], Codec::Word(DOT_ALGORITHMS))
@@ -352,14 +364,20 @@ pub(crate) const TABLE: &[Row] = &[
     row("literal", Literal, "custom-call").irregular(&[8], irregular::LITERAL),
     row("output_to_operand_aliasing", OperandAliases, "async-done async-start async-update custom-call fusion")
         .irregular(&[74], irregular::ALIASING),
-    row("schedule", Word, "custom-call").field_as(&[76], Codec::Word(SCHEDULES)),
-    row("api_version", Word, "custom-call").default(1).field_as(&[77], Codec::Word(API_VERSIONS)),
+    row("schedule", Word, "custom-call").words(SCHEDULE_WORDS).field_as(&[76], Codec::Word(SCHEDULES)),
+    row("api_version", Word, "custom-call").words(API_VERSION_WORDS).default(1).field_as(&[77], Codec::Word(API_VERSIONS)),
     row("async_execution_thread", Text, "async-done async-start async-update").field(&[79]),
     row("is_composite", Bool, "call").field(&[89]),
     row("domain", Braced, "domain!").irregular(&[], irregular::DOMAIN),
-    row("parameter_replication", Bools, "*").annotation().irregular(&[61], irregular::REPLICATION),
+    row("parameter_replication", Bools, "parameter").annotation().irregular(&[61], irregular::REPLICATION),
     row("sharding", Sharding, "*").annotation().irregular(&[40], irregular::SHARDING),
-    row("result_accuracy", Accuracy, "*").irregular(&[91], irregular::ACCURACY),
+    row(
+        "result_accuracy",
+        Accuracy,
+        "acos acosh asin asinh atanh cbrt cosh cosine erf exponential exponential-minus-one log log-plus-one logistic \
+         rsqrt sine sinh sqrt tan tanh",
+    )
+    .irregular(&[91], irregular::ACCURACY),
     row("frontend_attributes", FrontendAttributes, "* module computation").hint().irregular(&[68], irregular::FRONTEND),
     row("statistics", Braced, "*").annotation().irregular(&[82], irregular::STATISTICS),
     row("origin", Braced, "*").annotation().irregular(&[88], origin::ORIGIN),
@@ -541,6 +559,20 @@ pub(crate) fn form(key: u16) -> Form {
 pub(crate) fn is_allowed(key: u16, owner: Owner) -> bool {
     let i = owner.index();
     INDEX.allowed[key as usize][i / 64] >> (i % 64) & 1 == 1
+}
+
+/// The words that an attribute of this owner may be; empty where the set is open.
+pub(crate) fn words(key: u16, owner: Owner) -> Vec<&'static str> {
+    let row = &TABLE[key as usize];
+    let Owner::Instruction(opcode) = owner else { return row.words.to_vec() };
+    // Algorithms differ by operation.
+    let field = fields_of(opcode).iter().find(|field| field.key == key && row.name == "algorithm");
+    match field.map(|field| &field.field.codec) {
+        Some(Codec::Word(words)) => {
+            words.iter().map(|&word| if word.is_empty() { "unset" } else { word }).collect()
+        }
+        _ => row.words.to_vec(),
+    }
 }
 
 /// The attributes that an instruction of this opcode must have.

@@ -44,7 +44,7 @@ pub(crate) fn shape(m: &Module, id: InstructionId) -> Inference {
         return Ok(Inferred::Unknown);
     }
     let row = &m.instructions()[id as usize];
-    let op = Operation { m, id, written: Some(m.shape(id)), operands: m.operands(id).map(|k| m.shape(k)).collect() };
+    let op = Operation::of(m, id);
     if m.has_unnamed_operands(id) || op.operands.iter().any(|s| is_unbounded(s)) || is_unbounded(m.shape(id)) {
         return Ok(Inferred::Unknown);
     }
@@ -141,15 +141,25 @@ impl From<i128> for Dim {
 }
 
 /// An instruction whose shape is inferred.
-struct Operation<'m> {
-    m: &'m Module,
-    id: InstructionId,
+pub(crate) struct Operation<'m> {
+    pub m: &'m Module,
+    pub id: InstructionId,
     /// The written shape; `None` if it is omitted.
-    written: Option<&'m Shape>,
-    operands: SmallVec<[&'m Shape; 6]>,
+    pub written: Option<&'m Shape>,
+    pub operands: SmallVec<[&'m Shape; 6]>,
 }
 
 impl<'m> Operation<'m> {
+    /// An instruction whose shape is written.
+    pub fn of(m: &'m Module, id: InstructionId) -> Operation<'m> {
+        Operation { m, id, written: Some(m.shape(id)), operands: m.operands(id).map(|k| m.shape(k)).collect() }
+    }
+
+    /// The operation as written.
+    pub fn name(&self) -> &'m str {
+        self.m.opcode_name(self.id)
+    }
+
     fn shape(&self, opcode: Opcode) -> Inference {
         use Opcode::*;
         match opcode {
@@ -250,6 +260,11 @@ impl<'m> Operation<'m> {
         }
     }
 
+    /// Operand k, if it is an array.
+    pub fn array_or_none(&self, k: usize) -> Option<&'m ArrayShape> {
+        self.operands.get(k).and_then(|shape| shape.as_array())
+    }
+
     fn operand(&self, k: usize) -> Check<&'m Shape> {
         self.operands.get(k).copied().ok_or_else(|| format!("no operand {k}"))
     }
@@ -262,7 +277,7 @@ impl<'m> Operation<'m> {
         self.written.and_then(Shape::as_array)
     }
 
-    fn written_element(&self) -> Option<ElementType> {
+    pub fn written_element(&self) -> Option<ElementType> {
         self.written_array().map(ArrayShape::element)
     }
 
@@ -271,31 +286,31 @@ impl<'m> Operation<'m> {
         self.written_element().filter(|&written| are_mixable(written, element)).unwrap_or(element)
     }
 
-    fn value(&self, name: &str) -> Option<Value<'m>> {
+    pub fn value(&self, name: &str) -> Option<Value<'m>> {
         let attribute = self.m.attribute(self.id, name)?;
         self.m.value(attribute, Some(self.m.computation_of(self.id))).ok()
     }
 
-    fn int(&self, name: &str) -> Option<i64> {
+    pub fn int(&self, name: &str) -> Option<i64> {
         match self.value(name) {
             Some(Value::Int(n)) => Some(n),
             _ => None,
         }
     }
 
-    fn ints(&self, name: &str) -> Vec<i64> {
+    pub fn ints(&self, name: &str) -> Vec<i64> {
         match self.value(name) {
             Some(Value::Ints(list)) => list,
             _ => Vec::new(),
         }
     }
 
-    fn flag(&self, name: &str) -> bool {
+    pub fn flag(&self, name: &str) -> bool {
         matches!(self.value(name), Some(Value::Bool(true)))
     }
 
     /// The computation that an attribute names.
-    fn callee(&self, name: &str) -> Option<ComputationId> {
+    pub fn callee(&self, name: &str) -> Option<ComputationId> {
         match self.value(name) {
             Some(Value::Computation(c)) => Some(c),
             _ => None,
@@ -407,6 +422,6 @@ fn dim(array: &ArrayShape, d: usize) -> Dim {
 }
 
 /// Whether an operation may mix these element types: equal ones, or floats of different precision.
-fn are_mixable(a: ElementType, b: ElementType) -> bool {
+pub(crate) fn are_mixable(a: ElementType, b: ElementType) -> bool {
     a == b || (a.kind() == ElementKind::Float && b.kind() == ElementKind::Float)
 }

@@ -72,6 +72,14 @@ impl Format {
         }
     }
 
+    /// The largest payload of a nan; 0 if it has none.
+    pub fn largest_payload(self) -> u64 {
+        match self.ends {
+            Ends::Ieee => (1 << self.mantissa) - 1,
+            _ => 0,
+        }
+    }
+
     /// The bits of the largest finite number.
     fn max(self) -> u64 {
         let ones = (1u64 << (self.mantissa + self.exponent)) - 1;

@@ -42,11 +42,19 @@ trait Sink {
     fn zeros(&mut self, _n: i64, _t: ElementType) {}
 }
 
-/// Checks the literal at the cursor and advances past it; true if it is elided.
-pub(crate) fn check(c: &mut Cursor<'_>, shape: &Shape) -> Read<bool> {
-    let mut elided = false;
-    traverse(c, shape, &mut Check, &mut elided)?;
-    Ok(elided)
+/// A checked literal.
+pub(crate) struct Checked {
+    pub is_elided: bool,
+    /// The first element that XLA does not read: a nan whose payload its type cannot hold, or a real number for a
+    /// complex one.
+    pub doubtful: Option<Problem>,
+}
+
+/// Checks the literal at the cursor and advances past it.
+pub(crate) fn check(c: &mut Cursor<'_>, shape: &Shape) -> Read<Checked> {
+    let (mut sink, mut is_elided) = (Check::default(), false);
+    traverse(c, shape, &mut sink, &mut is_elided)?;
+    Ok(Checked { is_elided, doubtful: sink.doubtful })
 }
 
 /// A literal that includes its shape: an array behind its shape, or a tuple of such literals in parentheses. Advances
@@ -197,7 +205,7 @@ fn array(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<(
 fn first_element(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<()> {
     let start = c.pos;
     match shape.n_elements() {
-        Some(0) => Check.element(c, shape.element()),
+        Some(0) => Check::default().element(c, shape.element()),
         Some(n) if n <= MAX_ZEROS => {
             sink.element(c, shape.element())?;
             sink.zeros(n - 1, shape.element());
@@ -248,7 +256,10 @@ fn out_of_range(c: &Cursor<'_>, start: usize, t: ElementType) -> Problem {
 }
 
 /// Checks an element without keeping it.
-struct Check;
+#[derive(Default)]
+struct Check {
+    doubtful: Option<Problem>,
+}
 
 impl Sink for Check {
     #[inline]
@@ -262,8 +273,46 @@ impl Sink for Check {
             }
             c.pos = start;
         }
-        element(c, t, &mut |_| ())
+        c.space();
+        let start = c.pos;
+        element(c, t, &mut |_| ())?;
+        if self.doubtful.is_none() {
+            self.doubtful = doubt(c, start, t);
+        }
+        Ok(())
     }
+}
+
+/// Why XLA does not read the element between `start` and the cursor.
+#[inline]
+fn doubt(c: &Cursor<'_>, start: usize, t: ElementType) -> Option<Problem> {
+    let part = match (t.kind(), t) {
+        (ElementKind::Complex, ElementType::C64) => ElementType::F32,
+        (ElementKind::Complex, _) => ElementType::F64,
+        (ElementKind::Float, _) => t,
+        _ => return None,
+    };
+    let text = &c.text[start..c.pos];
+    let span = Span::new(start, c.pos);
+    if part != t && !text.starts_with('(') {
+        let (expected, found) = (format!("`(real, imaginary)` for {}", t.name()).into(), format!("`{}`", clip(text)));
+        return Some(Problem { kind: ProblemKind::Expected { expected, found }, span });
+    }
+    let format = Format::of(part);
+    text.match_indices("nan(").find_map(|(at, word)| {
+        let payload = text[at + word.len()..].split(')').next().unwrap_or("");
+        let value = payload.strip_prefix("0x").map_or_else(|| payload.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok());
+        let largest = format.largest_payload();
+        if value.is_some_and(|value| (1..=largest).contains(&value)) {
+            return None;
+        }
+        let expected = match largest {
+            0 => format!("nan without a payload for {}", t.name()),
+            _ => format!("a nan payload from 0x1 to 0x{largest:x} for {}", t.name()),
+        };
+        let kind = ProblemKind::Expected { expected: expected.into(), found: format!("`{}`", clip(payload)) };
+        Some(Problem { kind, span })
+    })
 }
 
 fn is_plain(word: &[u8]) -> bool {

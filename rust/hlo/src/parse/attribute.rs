@@ -46,8 +46,8 @@ impl<'a> Parser<'a> {
                     form = Form::IntLists;
                 }
                 self.value(form, scope, depth, &mut link)?;
-                if form == Form::Word {
-                    self.known_word(key, Span::new(start, self.c.pos));
+                if form == Form::Word || form == Form::Words {
+                    self.known_words(key, owner, Span::new(start, self.c.pos));
                 }
                 self.readable(form, Span::new(start, self.c.pos));
             }
@@ -94,11 +94,20 @@ impl<'a> Parser<'a> {
         Ok(UNKNOWN_KEY + n as u16)
     }
 
-    pub(crate) fn known_word(&mut self, key: u16, span: Span) {
-        let (name, words) = (schema::name(key), schema::TABLE[key as usize].words);
-        let found = self.c.str(span);
-        if !words.is_empty() && !words.contains(&found) {
-            self.diagnose(|_| attribute::unknown_word(name, found, words, span));
+    /// Reports words that the attribute does not have; XLA reads those of a list in any case.
+    pub(crate) fn known_words(&mut self, key: u16, owner: Owner, span: Span) {
+        let text = self.c.str(span);
+        if schema::TABLE[key as usize].words.contains(&text) {
+            return;
+        }
+        let (name, words) = (schema::name(key), schema::words(key, owner));
+        let is_list = schema::form(key) == Form::Words;
+        let found = text.trim_matches(['{', '}']).split(',').map(str::trim).find(|word| {
+            let is_known = words.contains(word) || (is_list && words.contains(&word.to_ascii_lowercase().as_str()));
+            !is_known && !(is_list && word.is_empty())
+        });
+        if let Some(found) = found.filter(|_| !words.is_empty()) {
+            self.diagnose(|_| attribute::unknown_word(name, found, &words, span));
         }
     }
 

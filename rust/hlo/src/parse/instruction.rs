@@ -285,8 +285,12 @@ impl<'a> Parser<'a> {
     pub(crate) fn constant(&mut self, row: &mut Instruction) -> Read<()> {
         self.c.space();
         let start = self.c.pos;
-        if literal::check(&mut self.c, &self.m.shapes[row.shape as usize])? {
+        let checked = literal::check(&mut self.c, &self.m.shapes[row.shape as usize])?;
+        if checked.is_elided {
             row.flags |= ELIDED;
+        }
+        if let Some(problem) = checked.doubtful {
+            self.diagnose(|_| problem);
         }
         row.body = Span::new(start, self.c.pos);
         self.c.expect(b')', "`)` after a constant")

@@ -1,0 +1,78 @@
+//! XLA's verifier: what a module must satisfy beyond shape inference.
+//!
+//! Read [`instruction`], the rules of an instruction with its operands and called computations, [`relations`], the rules
+//! among several instructions, and [`header`]. All rules are listed in [`rule`]. A violation is a diagnostic and does
+//! not make an instruction inconsistent: its maps are as sound as its shape. Instructions whose shape is inconsistent
+//! are not checked. Cost: linear in the size of the text.
+
+mod aliasing;
+mod called;
+mod collectives;
+mod dimensions;
+pub(crate) mod header;
+pub(crate) mod relations;
+pub(crate) mod rule;
+mod sharding;
+mod types;
+
+use crate::attribute::form::Form;
+use crate::attribute::Value;
+use crate::cursor::brief;
+use crate::error::{Problem, ProblemKind, Span};
+use crate::infer::Operation;
+use crate::model::module::{ComputationId, InstructionId, Module};
+use crate::Opcode;
+use rule::{Law, Violation};
+
+/// The first rule that an instruction breaks, whose shape is consistent.
+pub(crate) fn instruction(m: &Module, i: InstructionId) -> Law {
+    if m.has_unnamed_operands(i) {
+        return Ok(());
+    }
+    let op = Operation::of(m, i);
+    let opcode = m.instructions()[i as usize].opcode;
+    types::check(&op, opcode)?;
+    dimensions::check(&op, opcode)?;
+    called::check(&op, opcode)?;
+    collectives::check(&op, opcode)?;
+    aliasing::check(&op, opcode)?;
+    if opcode == Opcode::Domain {
+        called::domain(&op)?;
+    }
+    sharding::check(&op)
+}
+
+/// Whether an instruction without an inference rule, or an elementwise one of uniform shape, has no rule to check; true
+/// for most.
+#[inline]
+pub(crate) fn is_plain(m: &Module, i: InstructionId) -> bool {
+    let opcode = m.instructions()[i as usize].opcode;
+    opcode != Opcode::CustomCall
+        && types::fits(opcode, m.shape(i))
+        && !m.attributes(i).iter().any(|a| is_verified(a.form, opcode))
+}
+
+#[inline]
+fn is_verified(form: Form, opcode: Opcode) -> bool {
+    match form {
+        Form::Sharding | Form::Bools => true,
+        Form::Int => opcode == Opcode::ReducePrecision,
+        _ => false,
+    }
+}
+
+/// The execution thread of a computation.
+fn thread_of(m: &Module, c: ComputationId) -> String {
+    let attribute = m.computation_attributes(c).iter().find(|a| m.attribute_name(a) == "execution_thread");
+    match attribute.and_then(|a| m.value(a, Some(c)).ok()) {
+        Some(Value::Text(thread)) => thread.into_owned(),
+        _ => "main".into(),
+    }
+}
+
+/// The diagnostic of a violation at `span`.
+pub(crate) fn problem(violation: Violation, span: Span) -> Problem {
+    let Violation { rule, expected, found, .. } = violation;
+    let kind = ProblemKind::Rule { rule, expected: brief(&expected).into(), found: brief(&found) };
+    Problem { kind, span }
+}

@@ -1,0 +1,139 @@
+//! The rules of XLA's verifier that are more than shape inference: one variant per rule.
+//!
+//! Read [`Rule`]. A broken rule is a diagnostic, and an error when a text is read strictly.
+
+use std::borrow::Cow;
+
+macro_rules! rules {
+    ($($(#[doc = $law:literal])+ $variant:ident $name:literal)*) => {
+        /// A rule of XLA's verifier.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Rule {
+            $($(#[doc = $law])+ $variant,)*
+        }
+
+        impl Rule {
+            /// All rules.
+            pub const ALL: &'static [Rule] = &[$(Rule::$variant),*];
+
+            /// The name in messages.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Rule::$variant => $name,)*
+                }
+            }
+
+            /// The law in one sentence.
+            pub fn law(self) -> &'static str {
+                match self {
+                    $(Rule::$variant => concat!($($law),+).trim_ascii(),)*
+                }
+            }
+        }
+    };
+}
+
+rules! {
+    /// Operands have an element type that the operation is defined for.
+    ElementType "element-type"
+    /// Operands are arrays or tokens, as the operation takes them.
+    OperandKind "operand-kind"
+    /// The type of a comparison is that of its operands.
+    ComparisonType "comparison-type"
+    /// A conversion between complex and real numbers is not a bitcast.
+    BitcastConvert "bitcast-convert"
+    /// The formats of `reduce-precision` have exponents and no negative sizes.
+    PrecisionBits "precision-bits"
+    /// Indices are integers of one type.
+    IndexType "index-type"
+    /// Lists of dimension numbers are in ascending order.
+    DimensionOrder "dimension-order"
+    /// A dimension has one role.
+    DimensionRole "dimension-role"
+    /// A window has one dimension per dimension of its array.
+    WindowRank "window-rank"
+    /// A transform runs along one to three dimensions.
+    FftRank "fft-rank"
+    /// A convolution groups features or batches, not both.
+    ConvolutionGroups "convolution-groups"
+    /// A required attribute is present.
+    RequiredAttribute "required-attribute"
+    /// The parameters of a random distribution are two scalars of the type of its values.
+    RandomParameters "random-parameters"
+    /// A reduction computation maps accumulators and values to accumulators.
+    Reducer "reducer"
+    /// A comparator maps pairs of elements to pred[].
+    Comparator "comparator"
+    /// The parameters of a called computation have the types of the elements it is applied to.
+    CalledParameters "called-parameters"
+    /// A conditional chooses by a scalar of type pred, with two named computations, or s32, with a list of them.
+    Selector "selector"
+    /// Groups hold the devices 0 to n - 1, each once, and no group is empty.
+    DeviceGroups "device-groups"
+    /// Global device ids need a channel and groups.
+    GlobalDeviceIds "global-device-ids"
+    /// Source-target pairs have two devices, and no device sends or receives twice.
+    DevicePairs "device-pairs"
+    /// An exchange of several arrays has one of the same shape for each device of a group.
+    Exchange "exchange"
+    /// An operation in progress has one user, which completes it.
+    OneConsumer "one-consumer"
+    /// An operation completes one of its own kind.
+    MatchingStart "matching-start"
+    /// Both halves of a transfer agree on their channel and on whether it goes to the host.
+    TransferHalves "transfer-halves"
+    /// The steps of an asynchronous operation run the same computation or operation.
+    AsyncWrapped "async-wrapped"
+    /// The steps of an asynchronous operation run on the same thread.
+    AsyncThread "async-thread"
+    /// One asynchronous operation calls a computation.
+    AsyncCaller "async-caller"
+    /// An asynchronous computation is a single operation on its parameters.
+    AsyncBody "async-body"
+    /// A called computation runs on the thread of its caller.
+    CalledThread "called-thread"
+    /// One fusion calls a computation.
+    FusionCaller "fusion-caller"
+    /// Every instruction of a fusion but its root has users, and the root has none.
+    FusionUsers "fusion-users"
+    /// Aliased parts exist and have the same shape.
+    Aliasing "aliasing"
+    /// Operand layout constraints are one shape per operand, of its sizes.
+    LayoutConstraints "layout-constraints"
+    /// Replication is one flag per leaf of a parameter.
+    Replication "replication"
+    /// The kind of a domain is sharding.
+    DomainKind "domain-kind"
+    /// A sharding has one tile dimension per dimension of the value and names each device once.
+    Sharding "sharding"
+    /// The layout of the entry computation has its shapes.
+    EntryLayout "entry-layout"
+    /// Outputs alias, and callers donate, parts of parameters that exist, each once.
+    Donation "donation"
+}
+
+/// A rule that an instruction or a module breaks.
+pub(crate) struct Violation {
+    pub rule: Rule,
+    pub expected: Cow<'static, str>,
+    pub found: String,
+    /// The attribute that breaks the rule; otherwise the instruction as a whole.
+    pub attribute: Option<&'static str>,
+}
+
+pub(crate) type Law = Result<(), Violation>;
+
+/// A violation by an instruction as a whole.
+pub(crate) fn broken(rule: Rule, expected: impl Into<Cow<'static, str>>, found: impl Into<String>) -> Law {
+    Err(Violation { rule, expected: expected.into(), found: found.into(), attribute: None })
+}
+
+/// A violation by an attribute.
+pub(crate) fn broken_by(
+    attribute: &'static str,
+    rule: Rule,
+    expected: impl Into<Cow<'static, str>>,
+    found: impl Into<String>,
+) -> Law {
+    Err(Violation { rule, expected: expected.into(), found: found.into(), attribute: Some(attribute) })
+}

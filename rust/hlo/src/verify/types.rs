@@ -1,0 +1,197 @@
+//! Element types: which operations are defined for which.
+//!
+//! Read [`operands`], a table of the operations by the types that their operands may have.
+
+use layout::{ElementKind, ElementType, Shape};
+
+use super::rule::{broken, broken_by, Law, Rule};
+use crate::attribute::Value;
+use crate::infer::Operation;
+use crate::Opcode;
+
+/// A set of element types.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Types(u8, &'static str);
+
+const BOOLEAN: u8 = 1;
+const SIGNED: u8 = 2;
+const UNSIGNED: u8 = 4;
+const FLOAT: u8 = 8;
+const COMPLEX: u8 = 16;
+
+const FLOATS: Types = Types(FLOAT, "floating-point numbers");
+const FLOATS_OR_COMPLEX: Types = Types(FLOAT | COMPLEX, "floating-point or complex numbers");
+const INTEGERS: Types = Types(SIGNED | UNSIGNED, "integers");
+const BITS: Types = Types(BOOLEAN | SIGNED | UNSIGNED, "integers or pred");
+const SIGNED_NUMBERS: Types = Types(SIGNED | FLOAT | COMPLEX, "signed, floating-point or complex numbers");
+const NUMBERS: Types = Types(SIGNED | UNSIGNED | FLOAT | COMPLEX, "numbers");
+const UNSIGNED_INTEGERS: Types = Types(UNSIGNED, "unsigned integers");
+const RANDOM: Types = Types(BOOLEAN | SIGNED | UNSIGNED | FLOAT, "integers, floating-point numbers or pred");
+
+impl Types {
+    fn has(self, t: ElementType) -> bool {
+        let bit = match t.kind() {
+            ElementKind::Boolean => BOOLEAN,
+            ElementKind::Signed => SIGNED,
+            ElementKind::Unsigned => UNSIGNED,
+            ElementKind::Float => FLOAT,
+            ElementKind::Complex => COMPLEX,
+        };
+        self.0 & bit != 0
+    }
+}
+
+/// The types that the first operand may have, which are those of all operands where the operation takes several of one
+/// type; `None` for all types.
+#[inline]
+fn operands(opcode: Opcode) -> Option<Types> {
+    use Opcode::*;
+    Some(match opcode {
+        Ceil | Floor | RoundNearestAfz | RoundNearestEven | Cbrt | Erf | IsFinite | ReducePrecision
+        | StochasticConvert | BatchNormTraining | BatchNormInference | BatchNormGrad => FLOATS,
+        Acos | Acosh | Asin | Asinh | Atan2 | Atanh | Cosine | Cosh | Exponential | ExponentialMinusOne | Log
+        | LogPlusOne | Logistic | Rsqrt | Sine | Sinh | Sqrt | Tan | Tanh | Real | Imag | Cholesky
+        | TriangularSolve => FLOATS_OR_COMPLEX,
+        CountLeadingZeros | Popcnt => INTEGERS,
+        And | Or | Xor | Not => BITS,
+        Abs | Sign => SIGNED_NUMBERS,
+        Negate | Subtract | Divide | Remainder | Power | Mulhi | ShiftLeft | ShiftRightArithmetic
+        | ShiftRightLogical => NUMBERS,
+        _ => return None,
+    })
+}
+
+/// Whether an elementwise operation may have this shape.
+#[inline]
+pub(super) fn fits(opcode: Opcode, shape: &Shape) -> bool {
+    match shape {
+        Shape::Array(array) => operands(opcode).is_none_or(|types| types.has(array.element())),
+        // Everything can be copied.
+        _ => matches!(opcode, Opcode::Copy | Opcode::Parameter | Opcode::Constant),
+    }
+}
+
+/// The rules on element types.
+pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
+    if let (Some(types), Some(first)) = (operands(opcode), op.operands.first()) {
+        match first.as_array() {
+            Some(array) if types.has(array.element()) => {}
+            Some(array) => return element(op, types, array.element()),
+            None => return broken(Rule::OperandKind, format!("arrays as operands of {}", opcode.name()), first.to_string()),
+        }
+    }
+    match opcode {
+        Opcode::Compare => comparison(op),
+        Opcode::BitcastConvert => bitcast_convert(op),
+        Opcode::StochasticConvert => stochastic_convert(op),
+        Opcode::ReducePrecision => reduce_precision(op),
+        Opcode::Select if op.operands.get(1).is_some_and(|s| s.as_array().is_none()) => {
+            broken(Rule::OperandKind, "arrays to select from", op.operands[1].to_string())
+        }
+        Opcode::Iota => match op.written_element() {
+            Some(ElementType::Pred) => element(op, NUMBERS, ElementType::Pred),
+            _ => Ok(()),
+        },
+        Opcode::BatchNormTraining | Opcode::BatchNormInference | Opcode::BatchNormGrad => normalization(op),
+        Opcode::Rng => rng(op),
+        Opcode::Topk => topk(op),
+        _ => Ok(()),
+    }
+}
+
+fn element(op: &Operation, types: Types, found: ElementType) -> Law {
+    let opcode = op.m.opcode_name(op.id);
+    broken(Rule::ElementType, format!("{} in {opcode}", types.1), found.name())
+}
+
+fn comparison(op: &Operation) -> Law {
+    let (Some(Value::Word(found)), Some(array)) = (op.value("type"), op.operands.first().and_then(|s| s.as_array()))
+    else {
+        return Ok(());
+    };
+    let words: &[&str] = match array.element().kind() {
+        ElementKind::Float | ElementKind::Complex => &["FLOAT", "TOTALORDER"],
+        ElementKind::Signed => &["SIGNED"],
+        ElementKind::Unsigned | ElementKind::Boolean => &["UNSIGNED"],
+    };
+    if words.contains(&found) {
+        return Ok(());
+    }
+    broken_by("type", Rule::ComparisonType, format!("{} for {}", words.join(" or "), array.element().name()), found)
+}
+
+fn bitcast_convert(op: &Operation) -> Law {
+    let (Some(from), Some(to)) = (op.operands.first().and_then(|s| s.as_array()), op.written_element()) else {
+        return Ok(());
+    };
+    let is_complex = |t: ElementType| t.kind() == ElementKind::Complex;
+    if is_complex(from.element()) == is_complex(to) {
+        return Ok(());
+    }
+    let expected = if is_complex(to) { "a real result" } else { "a complex result" };
+    broken(Rule::BitcastConvert, format!("{expected} of {}", from.element().name()), to.name())
+}
+
+fn stochastic_convert(op: &Operation) -> Law {
+    let (value, random) = (op.array_or_none(0), op.array_or_none(1));
+    let (Some(value), Some(random)) = (value, random) else { return Ok(()) };
+    if !UNSIGNED_INTEGERS.has(random.element()) {
+        return element(op, Types(UNSIGNED, "unsigned integers as random numbers"), random.element());
+    }
+    if random.element().bits() != value.element().bits() {
+        let expected = format!("random numbers of {} bits", value.element().bits());
+        return broken(Rule::ElementType, expected, random.element().name());
+    }
+    Ok(())
+}
+
+fn reduce_precision(op: &Operation) -> Law {
+    for (name, least) in [("exponent_bits", 1), ("mantissa_bits", 0)] {
+        if let Some(n) = op.int(name).filter(|&n| n < least) {
+            return broken_by(name, Rule::PrecisionBits, format!("{least} or more {name}"), n.to_string());
+        }
+    }
+    Ok(())
+}
+
+/// Scale, offset and statistics have the type of the operand.
+fn normalization(op: &Operation) -> Law {
+    let Some(first) = op.array_or_none(0) else { return Ok(()) };
+    let other = (1..op.operands.len()).filter_map(|k| op.array_or_none(k)).find(|a| a.element() != first.element());
+    match other {
+        Some(other) => element(op, Types(FLOAT, "operands of one type"), other.element()),
+        None => Ok(()),
+    }
+}
+
+fn rng(op: &Operation) -> Law {
+    if op.operands.len() != 2 {
+        return broken(Rule::RandomParameters, "two parameters of a distribution", op.operands.len().to_string());
+    }
+    let Some(result) = op.written_element() else {
+        let found = op.written.map_or_else(String::new, ToString::to_string);
+        return broken(Rule::RandomParameters, "an array of random numbers", found);
+    };
+    if let Some(k) = (0..2).find(|&k| op.array_or_none(k).is_none_or(|a| a.element() != result)) {
+        let expected = format!("parameters of type {}", result.name());
+        return broken(Rule::RandomParameters, expected, op.operands[k].to_string());
+    }
+    let types = match op.value("distribution") {
+        Some(Value::Word("rng_normal")) => FLOATS,
+        _ => RANDOM,
+    };
+    if types.has(result) {
+        return Ok(());
+    }
+    element(op, types, result)
+}
+
+fn topk(op: &Operation) -> Law {
+    let indices = op.written.and_then(Shape::as_tuple).and_then(|parts| parts.get(1)).and_then(Shape::as_array);
+    match indices.map(|a| a.element()) {
+        Some(found) if found != ElementType::S32 => {
+            broken(Rule::IndexType, "s32 as the type of the indices", found.name())
+        }
+        _ => Ok(()),
+    }
+}

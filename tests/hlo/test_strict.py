@@ -1,0 +1,159 @@
+"""Strict reading refuses what XLA's parser and verifier refuse.
+
+The cases are in ``tests/cases/strict.txt``: a family after ``# ``, then for each case its name after
+``==== ``, the module, who refuses it in XLA after ``---- `` (with the reason where hlomap differs), and the
+first message of hlomap, ``accepted`` if there is none. ``HLOMAP_BLESS=1`` rewrites verdicts, messages and the
+page ``docs/strict.md``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from support.xla_verifier import verdicts
+
+import hlomap as hm
+
+ROOT = Path(__file__).parent.parent.parent
+CASES = ROOT / "tests" / "cases" / "strict.txt"
+PAGE = ROOT / "docs" / "strict.md"
+BLESS = os.environ.get("HLOMAP_BLESS") == "1"
+
+#: Verdicts with which XLA refuses a module. ``compiler`` stands for what neither its parser nor its verifier
+#: finds, but a later step of XLA's CPU compiler.
+REFUSES = ("parser", "verifier", "aborts")
+
+
+class Case(NamedTuple):
+    family: str
+    name: str
+    text: str
+    xla: str
+    #: Why hlomap accepts what XLA refuses, or the reverse.
+    reason: str
+    message: str
+
+    def __str__(self) -> str:
+        reason = f": {self.reason}" if self.reason else ""
+        return f"==== {self.name}\n{self.text}---- {self.xla}{reason}\n{self.message}\n"
+
+    @property
+    def differs(self) -> bool:
+        return self.xla != "compiler" and (self.xla in REFUSES) != (self.message != "accepted")
+
+
+def read_cases() -> list[Case]:
+    cases = []
+    for part in re.split(r"^# ", CASES.read_text(), flags=re.M)[1:]:
+        family, *rest = re.split(r"^==== ", part, flags=re.M)
+        for one in rest:
+            name, body = one.split("\n", 1)
+            text, verdict = re.split(r"^---- ", body, flags=re.M)
+            xla, message = verdict.split("\n", 1)
+            xla, _, reason = xla.partition(": ")
+            cases.append(Case(family.strip(), name, text, xla, reason, message.strip()))
+    return cases
+
+
+CASE_LIST = read_cases()
+
+
+def write_cases(cases: list[Case]) -> None:
+    lines, family = [], ""
+    for case in cases:
+        if case.family != family:
+            family = case.family
+            lines.append(f"# {family}\n")
+        lines.append(str(case))
+    CASES.write_text("".join(lines))
+
+
+def strict_message(text: str) -> str:
+    """Line, column and text of the first error of a strict reading."""
+    try:
+        hm.parse(text, strict=True)
+    except hm.errors.HloSyntaxError as e:
+        return str(e).splitlines()[0].removeprefix("<text>:")
+    return "accepted"
+
+
+def page(cases: list[Case]) -> str:
+    """The page of the documentation."""
+    template = PAGE.read_text().split("<!-- the table -->")[0]
+    ours = Counter(case.message != "accepted" for case in cases)
+    xla = Counter(case.xla for case in cases)
+    differing = [case for case in cases if case.differs]
+    rows = [
+        "<!-- the table -->\n",
+        f"\n{len(cases)} modules: XLA's parser refuses {xla['parser'] + xla['aborts']} ({xla['aborts']} of them by "
+        f"ending the process), its verifier {xla['verifier']}; {xla['compiler']} fail in a later step of its CPU "
+        f"compiler, and {xla['accepts']} compile. Strict reading refuses {ours[True]}. It differs from parser and "
+        f"verifier on {len(differing)}: it refuses {sum(c.xla == 'accepts' for c in differing)} that XLA takes and "
+        f"takes {sum(c.xla != 'accepts' for c in differing)} that XLA refuses.\n",
+        "\n## Differences\n\n| module | XLA | hlomap | why |\n|---|---|---|---|\n",
+        *(f"| {c.name} | {c.xla} | {_cell(c.message)} | {c.reason} |\n" for c in differing),
+    ]
+    for family in dict.fromkeys(case.family for case in cases):
+        rows.append(f"\n## {family.capitalize()}\n\n| module | XLA | message |\n|---|---|---|\n")
+        rows += [f"| {c.name} | {c.xla} | {_cell(c.message)} |\n" for c in cases if c.family == family]
+    return template + "".join(rows)
+
+
+def _cell(message: str) -> str:
+    if message == "accepted":
+        return message
+    text = message.split(": ", 1)[1]
+    return f"`` {text} ``".replace("|", "\\|")
+
+
+def test_messages() -> None:
+    found = [case._replace(message=strict_message(case.text)) for case in CASE_LIST]
+    if BLESS:
+        write_cases(found)
+        PAGE.write_text(page(found))
+        return
+    wrong = [f"{a.name}\n  expected {a.message}\n  found    {b.message}" for a, b in zip(CASE_LIST, found, strict=True)
+             if a != b]  # fmt: skip
+    assert not wrong, "\n".join(wrong)
+
+
+def test_names_are_unique() -> None:
+    assert [name for name, n in Counter(case.name for case in CASE_LIST).items() if n > 1] == []
+
+
+def test_every_difference_has_a_reason() -> None:
+    assert [case.name for case in CASE_LIST if case.differs != bool(case.reason)] == []
+
+
+def test_what_the_verifier_refuses_is_a_diagnostic() -> None:
+    """Without ``strict``, as far as XLA's parser takes the text."""
+    for case in CASE_LIST:
+        if case.xla not in ("verifier", "compiler", "accepts") or case.message == "accepted":
+            continue
+        if case.reason.startswith("an error"):
+            continue
+        module = hm.parse(case.text)
+        shown = [str(d).splitlines()[0].removeprefix("<text>:") for d in module.diagnostics]
+        assert case.message in shown, case.name
+
+
+def test_page() -> None:
+    assert PAGE.read_text() == page(CASE_LIST)
+
+
+@pytest.mark.jax
+def test_xla_verdicts() -> None:
+    found = verdicts([case.text for case in CASE_LIST])
+    if BLESS:
+        current = read_cases()
+        write_cases([case._replace(xla=v.by) for case, v in zip(current, found, strict=True)])
+        PAGE.write_text(page(read_cases()))
+        return
+    pairs = zip(CASE_LIST, found, strict=True)
+    wrong = [f"{case.name}: {case.xla}, found {v.by}: {v.message[:200]}" for case, v in pairs if case.xla != v.by]
+    assert not wrong, "\n".join(wrong)
