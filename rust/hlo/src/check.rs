@@ -20,8 +20,8 @@ use crate::model::module::{
 use crate::parse::instruction::UNRESOLVED;
 use crate::parse::MAX_DIAGNOSTICS;
 use crate::print::WithoutLayout;
-use crate::verify::rule::Violation;
 use crate::verify;
+use crate::verify::rule::Violation;
 use crate::{Arity, Opcode};
 
 /// Results gathered while a module is parsed. An instruction is checked when its computation ends, while its text is

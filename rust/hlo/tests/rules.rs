@@ -14,8 +14,11 @@ fn read(path: &str) -> String {
 #[test]
 fn every_rule_is_documented() {
     let page = read("docs/strict.md");
-    let missing: Vec<_> =
-        Rule::ALL.iter().map(|r| format!("| `{}` | {} |", r.name(), r.law())).filter(|row| !page.contains(row)).collect();
+    let missing: Vec<_> = Rule::ALL
+        .iter()
+        .map(|r| format!("| `{}` | {} |", r.name(), r.law()))
+        .filter(|row| !page.contains(row))
+        .collect();
     assert!(missing.is_empty(), "{missing:#?}");
 }
 

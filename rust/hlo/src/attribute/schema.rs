@@ -568,9 +568,7 @@ pub(crate) fn words(key: u16, owner: Owner) -> Vec<&'static str> {
     // Algorithms differ by operation.
     let field = fields_of(opcode).iter().find(|field| field.key == key && row.name == "algorithm");
     match field.map(|field| &field.field.codec) {
-        Some(Codec::Word(words)) => {
-            words.iter().map(|&word| if word.is_empty() { "unset" } else { word }).collect()
-        }
+        Some(Codec::Word(words)) => words.iter().map(|&word| if word.is_empty() { "unset" } else { word }).collect(),
         _ => row.words.to_vec(),
     }
 }

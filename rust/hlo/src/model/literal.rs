@@ -293,6 +293,9 @@ fn doubt(c: &Cursor<'_>, start: usize, t: ElementType) -> Option<Problem> {
         _ => return None,
     };
     let text = &c.text[start..c.pos];
+    if part == t && !text.ends_with(')') {
+        return None;
+    }
     let span = Span::new(start, c.pos);
     if part != t && !text.starts_with('(') {
         let (expected, found) = (format!("`(real, imaginary)` for {}", t.name()).into(), format!("`{}`", clip(text)));
@@ -301,7 +304,8 @@ fn doubt(c: &Cursor<'_>, start: usize, t: ElementType) -> Option<Problem> {
     let format = Format::of(part);
     text.match_indices("nan(").find_map(|(at, word)| {
         let payload = text[at + word.len()..].split(')').next().unwrap_or("");
-        let value = payload.strip_prefix("0x").map_or_else(|| payload.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok());
+        let value =
+            payload.strip_prefix("0x").map_or_else(|| payload.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok());
         let largest = format.largest_payload();
         if value.is_some_and(|value| (1..=largest).contains(&value)) {
             return None;

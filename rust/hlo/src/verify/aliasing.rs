@@ -37,8 +37,7 @@ fn token(op: &Operation, k: usize) -> Law {
 /// The third part of the result is a context, u32[].
 fn copy_context(op: &Operation) -> Law {
     let Some(parts) = op.written.and_then(Shape::as_tuple) else { return Ok(()) };
-    let is_context =
-        |s: &Shape| s.as_array().is_some_and(|a| a.rank() == 0 && a.element() == layout::ElementType::U32);
+    let is_context = |s: &Shape| s.as_array().is_some_and(|a| a.rank() == 0 && a.element() == layout::ElementType::U32);
     match parts {
         [_, _, context] if is_context(context) => Ok(()),
         [_, _, other] => broken(Rule::OperandKind, "u32[] as the context of a copy", other.to_string()),

@@ -208,4 +208,3 @@ pub(super) fn domain(op: &Operation) -> Law {
         _ => Ok(()),
     }
 }
-

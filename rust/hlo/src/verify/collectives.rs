@@ -53,8 +53,7 @@ fn groups(op: &Operation, are_uniform: bool) -> Law {
     if is_global && lists.is_empty() {
         return broken_by("use_global_device_ids", Rule::GlobalDeviceIds, "replica_groups", "none");
     }
-    let fault =
-        |expected: String, found: String| broken_by("replica_groups", Rule::DeviceGroups, expected, found);
+    let fault = |expected: String, found: String| broken_by("replica_groups", Rule::DeviceGroups, expected, found);
     let n: usize = lists.iter().map(Vec::len).sum();
     if n > MAX_DEVICES {
         return Ok(());

@@ -6,7 +6,7 @@ use layout::{ElementKind, ElementType};
 
 use super::rule::{broken, broken_by, Law, Rule};
 use crate::attribute::Value;
-use crate::infer::Operation;
+use crate::infer::{are_mixable, Operation};
 use crate::Opcode;
 
 /// The rules on dimension numbers.
@@ -15,7 +15,7 @@ pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
         Opcode::DynamicSlice => offsets(op, 1),
         Opcode::DynamicUpdateSlice => {
             if let (Some(operand), Some(update)) = (op.array_or_none(0), op.array_or_none(1)) {
-                if operand.element() != update.element() {
+                if !are_mixable(operand.element(), update.element()) {
                     let expected = format!("an update of type {}", operand.element().name());
                     return broken(Rule::ElementType, expected, update.element().name());
                 }
@@ -31,7 +31,9 @@ pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
         }),
         Opcode::Gather => {
             integers(op, 1)?;
-            ["collapsed_slice_dims", "operand_batching_dims", "offset_dims"].into_iter().try_for_each(|n| sorted(op, n))?;
+            ["collapsed_slice_dims", "operand_batching_dims", "offset_dims"]
+                .into_iter()
+                .try_for_each(|n| sorted(op, n))?;
             disjoint(op, "collapsed_slice_dims", "operand_batching_dims")?;
             disjoint(op, "start_index_map", "operand_batching_dims")
         }

@@ -15,6 +15,8 @@ pub(crate) mod rule;
 mod sharding;
 mod types;
 
+use std::borrow::Cow;
+
 use crate::attribute::form::Form;
 use crate::attribute::Value;
 use crate::cursor::brief;
@@ -62,10 +64,10 @@ fn is_verified(form: Form, opcode: Opcode) -> bool {
 }
 
 /// The execution thread of a computation.
-fn thread_of(m: &Module, c: ComputationId) -> String {
+fn thread_of(m: &Module, c: ComputationId) -> Cow<'_, str> {
     let attribute = m.computation_attributes(c).iter().find(|a| m.attribute_name(a) == "execution_thread");
     match attribute.and_then(|a| m.value(a, Some(c)).ok()) {
-        Some(Value::Text(thread)) => thread.into_owned(),
+        Some(Value::Text(thread)) => thread,
         _ => "main".into(),
     }
 }

@@ -152,7 +152,11 @@ fn transfer(m: &Module, i: InstructionId) -> Law {
         if is_carried || m.has_unnamed_operands(i) {
             return Ok(());
         }
-        return broken(Rule::MatchingStart, format!("{} as the operand of {}", expected.name(), opcode.name()), m.opcode_name(start));
+        return broken(
+            Rule::MatchingStart,
+            format!("{} as the operand of {}", expected.name(), opcode.name()),
+            m.opcode_name(start),
+        );
     }
     if !is_transfer {
         return Ok(());

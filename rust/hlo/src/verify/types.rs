@@ -77,7 +77,9 @@ pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
         match first.as_array() {
             Some(array) if types.has(array.element()) => {}
             Some(array) => return element(op, types, array.element()),
-            None => return broken(Rule::OperandKind, format!("arrays as operands of {}", opcode.name()), first.to_string()),
+            None => {
+                return broken(Rule::OperandKind, format!("arrays as operands of {}", opcode.name()), first.to_string())
+            }
         }
     }
     match opcode {
@@ -92,7 +94,6 @@ pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
             Some(ElementType::Pred) => element(op, NUMBERS, ElementType::Pred),
             _ => Ok(()),
         },
-        Opcode::BatchNormTraining | Opcode::BatchNormInference | Opcode::BatchNormGrad => normalization(op),
         Opcode::Rng => rng(op),
         Opcode::Topk => topk(op),
         _ => Ok(()),
@@ -152,16 +153,6 @@ fn reduce_precision(op: &Operation) -> Law {
         }
     }
     Ok(())
-}
-
-/// Scale, offset and statistics have the type of the operand.
-fn normalization(op: &Operation) -> Law {
-    let Some(first) = op.array_or_none(0) else { return Ok(()) };
-    let other = (1..op.operands.len()).filter_map(|k| op.array_or_none(k)).find(|a| a.element() != first.element());
-    match other {
-        Some(other) => element(op, Types(FLOAT, "operands of one type"), other.element()),
-        None => Ok(()),
-    }
 }
 
 fn rng(op: &Operation) -> Law {
