@@ -47,6 +47,19 @@ def test_a_number_for_an_array_is_its_first_element() -> None:
     assert hm.execute(module).tolist() == [[5, 0, 0], [0, 0, 0]]
 
 
+def test_an_elided_end_elides_the_constant() -> None:
+    """XLA fills such a constant with numbers of its own."""
+    for text in ("f32[4] constant({1,2,...})", "f32[2,2] constant({{1,2},...})", "f32[2,2] constant({{1,...}})"):
+        (constant,) = hm.parse(f"HloModule m\nENTRY e {{ ROOT c = {text} }}").entry
+        with pytest.raises(hm.errors.UnsupportedError, match="leaves the value"):
+            _ = constant.literal
+
+
+def test_a_module_without_a_name_is_the_one_that_is_printed() -> None:
+    module = hm.parse("f32[2] negate(f32[2])")
+    assert hm.parse(str(module)).same_as(module)
+
+
 @pytest.mark.jax
 def test_xla_reads_the_same_module() -> None:
     modules = [hm.parse(case) for case in ACCEPTED]
@@ -56,6 +69,7 @@ def test_xla_reads_the_same_module() -> None:
         if not case.startswith("HloModule"):  # XLA takes a single instruction as scheduled.
             xla = re.sub(", is_scheduled=true", "", xla, count=1)
         assert _in_calling_order(hm.parse(again)) == _in_calling_order(hm.parse(xla)), f"{case}\n{again}\n{xla}"
+        assert _constants(hm.parse(case)) == _constants(hm.parse(xla)), f"{case}\n{xla}"
 
 
 @pytest.mark.jax
@@ -64,6 +78,12 @@ def test_what_xla_refuses_is_at_least_a_diagnostic() -> None:
         assert xla is None, case
         with pytest.raises(hm.errors.HloSyntaxError):
             hm.parse(case, strict=True)
+
+
+def _constants(module: hm.Module) -> list[str]:
+    """The values of the constants, by name, as hlomap reads them."""
+    constants = [i for c in module.computations for i in c if i.opcode == "constant"]
+    return sorted(f"{i.name} {i.literal}" for i in constants if "anon" not in i.name)
 
 
 def _in_calling_order(module: hm.Module) -> list[str]:

@@ -233,18 +233,20 @@ impl<'a> Cursor<'a> {
     /// A quoted string; the span excludes the quotes and keeps the escapes.
     pub fn string(&mut self) -> Read<Span> {
         self.space();
-        if self.peek() != Some(b'"') {
-            return Err(self.expected("a string in quotes"));
-        }
+        let quote = match self.peek() {
+            Some(quote @ (b'"' | b'\'')) => quote,
+            _ => return Err(self.expected("a string in quotes")),
+        };
         let start = self.pos + 1;
-        match string_end(self.bytes(), start) {
+        match string_end(self.bytes(), start, quote) {
             Some(end) => {
                 self.pos = end + 1;
                 Ok(Span::new(start, end))
             }
             None => {
                 self.pos = self.text.len();
-                Err(unclosed("`\"` that ends this string", start - 1))
+                let quote = if quote == b'"' { "`\"` that ends this string" } else { "`'` that ends this string" };
+                Err(unclosed(quote, start - 1))
             }
         }
     }
@@ -261,7 +263,7 @@ impl<'a> Cursor<'a> {
         while depth > 0 {
             at = find(bytes, at, *b"\"{}");
             match bytes.get(at) {
-                Some(b'"') => match string_end(bytes, at + 1) {
+                Some(b'"') => match string_end(bytes, at + 1, b'"') {
                     Some(end) => at = end,
                     None => {
                         self.pos = bytes.len();
@@ -320,10 +322,10 @@ impl<'a> Cursor<'a> {
 
 /// The position of the closing quote of a string whose characters start at `at`.
 #[inline]
-fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
+fn string_end(bytes: &[u8], mut at: usize, quote: u8) -> Option<usize> {
     loop {
-        at = find(bytes, at, *b"\"\\");
-        if *bytes.get(at)? == b'"' {
+        at = find(bytes, at, [quote, b'\\']);
+        if *bytes.get(at)? == quote {
             return Some(at);
         }
         at += 2;

@@ -84,6 +84,14 @@ pub fn print_instruction(module: &Module, id: InstructionId, options: PrintOptio
 }
 
 impl Module {
+    pub(crate) fn printed_module_name(&self) -> &str {
+        if self.name().is_empty() {
+            "module"
+        } else {
+            self.name()
+        }
+    }
+
     pub(crate) fn printed_name(&self, id: ComputationId) -> Cow<'_, str> {
         match self.computation_name(id) {
             "" if id == self.entry() && self.find_computation("main").is_none() => "main".into(),
@@ -107,7 +115,7 @@ struct Printer<'m> {
 impl<'m> Printer<'m> {
     fn module(&self, f: &mut dyn Write) -> fmt::Result {
         let m = self.m;
-        write!(f, "HloModule {}", if m.name().is_empty() { "module" } else { m.name() })?;
+        write!(f, "HloModule {}", m.printed_module_name())?;
         for attribute in m.header() {
             self.attribute(f, attribute, None, 0)?;
         }

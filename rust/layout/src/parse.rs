@@ -107,12 +107,16 @@ pub fn read_shape(bytes: &[u8], start: usize) -> Result<(Shape, usize), TextErro
     Ok((shape, r.pos))
 }
 
-/// Whether a layout follows the dimensions that end before byte `at`. A brace right behind them opens a layout; one
-/// behind space does so only before a dimension number or `:`, since it may also open the body of a computation.
+/// Whether a layout follows the dimensions that end before byte `at`. The brace may also open the body of a computation:
+/// right behind the dimensions it does so before `ROOT` or `name =`, and behind space unless before a dimension number
+/// or `:`.
 pub fn is_layout_next(bytes: &[u8], at: usize) -> bool {
     let mut r = Parser { bytes, pos: at };
     if r.peek() == Some(b'{') {
-        return true;
+        return match bytes.get(at + 1) {
+            Some(b'0'..=b'9' | b':' | b'}') | None => true,
+            Some(_) => !r.is_instruction_next(),
+        };
     }
     r.space();
     if !r.accept(b'{') {
@@ -137,6 +141,20 @@ struct Parser<'a> {
 type ParseResult<T> = Result<T, TextError>;
 
 impl Parser<'_> {
+    /// Whether an instruction is behind the brace here: `ROOT`, or a name and `=`.
+    fn is_instruction_next(&mut self) -> bool {
+        self.pos += 1;
+        self.space();
+        self.accept(b'%');
+        let start = self.pos;
+        while self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'.' | b'-')) {
+            self.pos += 1;
+        }
+        let word = &self.bytes[start..self.pos];
+        self.space();
+        word == b"ROOT" || (!word.is_empty() && self.peek() == Some(b'='))
+    }
+
     fn shape(&mut self, depth: usize) -> ParseResult<Shape> {
         self.space();
         if depth > MAX_DEPTH {
@@ -250,7 +268,7 @@ impl Parser<'_> {
 
     /// The attributes after the colon, each at most once and in XLA's order.
     fn attributes(&mut self, layout: &mut Layout, depth: usize) -> ParseResult<()> {
-        if self.accept_word(b"D(") {
+        if self.accept_attribute(b"D") {
             let start = self.pos;
             while self.peek().is_some_and(|c| c.is_ascii_alphabetic() || matches!(c, b',' | b'+' | b'~' | b' ')) {
                 self.pos += 1;
@@ -258,7 +276,7 @@ impl Parser<'_> {
             layout.dim_level_types = Some(String::from_utf8_lossy(&self.bytes[start..self.pos]).into());
             self.expect(b')', "`)` after dim level types")?;
         }
-        if self.accept_word(b"T(") {
+        if self.accept_attribute(b"T") {
             loop {
                 layout.tiles.push(Tile(self.tile()?));
                 if !self.accept(b'(') {
@@ -266,22 +284,22 @@ impl Parser<'_> {
                 }
             }
         }
-        if self.accept_word(b"L(") {
+        if self.accept_attribute(b"L") {
             layout.tail_padding_alignment = self.integer_in_parens()?;
         }
-        if self.accept_word(b"#(") {
+        if self.accept_attribute(b"#") {
             layout.index_type = Some(self.element_in_parens()?);
         }
-        if self.accept_word(b"*(") {
+        if self.accept_attribute(b"*") {
             layout.pointer_type = Some(self.element_in_parens()?);
         }
-        if self.accept_word(b"E(") {
+        if self.accept_attribute(b"E") {
             layout.element_size_in_bits = self.integer_in_parens()?;
         }
-        if self.accept_word(b"S(") {
+        if self.accept_attribute(b"S") {
             layout.memory_space = self.integer_in_parens()?;
         }
-        if self.accept_word(b"SC(") {
+        if self.accept_attribute(b"SC") {
             loop {
                 let dimension = self.integer("a physical dimension")?;
                 self.expect(b':', "`:` in a split config")?;
@@ -292,11 +310,11 @@ impl Parser<'_> {
                 }
             }
         }
-        if self.accept_word(b"P(") {
+        if self.accept_attribute(b"P") {
             layout.physical_shape = Some(Box::new(self.shape(depth + 1)?));
             self.expect(b')', "`)`")?;
         }
-        if self.accept_word(b"M(") {
+        if self.accept_attribute(b"M") {
             layout.dynamic_shape_metadata_prefix_bytes = self.integer_in_parens()?;
         }
         Ok(())
@@ -387,12 +405,19 @@ impl Parser<'_> {
         found
     }
 
-    fn accept_word(&mut self, word: &[u8]) -> bool {
-        let found = self.bytes[self.pos..].starts_with(word);
-        if found {
-            self.pos += word.len();
+    /// Accepts the name of an attribute and the `(` behind it.
+    fn accept_attribute(&mut self, name: &[u8]) -> bool {
+        let start = self.pos;
+        self.space();
+        if self.bytes[self.pos..].starts_with(name) {
+            self.pos += name.len();
+            self.space();
+            if self.accept(b'(') {
+                return true;
+            }
         }
-        found
+        self.pos = start;
+        false
     }
 
     fn expect(&mut self, c: u8, expected: &'static str) -> ParseResult<()> {

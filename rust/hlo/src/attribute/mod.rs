@@ -152,7 +152,7 @@ pub(crate) fn decode<'m>(text: &'m str, span: Span, form: Form) -> Read<Value<'m
             Ok(pairs) => Value::Dictionary(pairs),
             Err(_) => Value::Raw(whole),
         },
-        Form::Config if whole.starts_with('"') => Value::Text(unescape(&text[c.string()?.range()])),
+        Form::Config if whole.starts_with(['"', '\'']) => Value::Text(unescape(&text[c.string()?.range()])),
         form => structured(c, form).ok().flatten().unwrap_or(Value::Raw(whole)),
     })
 }

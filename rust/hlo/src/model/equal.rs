@@ -34,7 +34,7 @@ impl Module {
         if self.computations().len() != other.computations().len() || self.entry() != other.entry() {
             return Some("the computations".into());
         }
-        if count && self.name() != other.name() {
+        if count && self.printed_module_name() != other.printed_module_name() {
             return Some("the names of the modules".into());
         }
         let same = |a: &[Attribute], b: &[Attribute]| canonical(self, a, None) == canonical(other, b, None);

@@ -35,7 +35,7 @@ enum Ends {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bits {
     pub bits: u64,
-    /// A finite number (or an infinity in a format without one) outside the format's range.
+    /// A finite number outside the range of a format that does not saturate.
     pub overflows: bool,
 }
 
@@ -122,8 +122,7 @@ pub(crate) fn parse(word: &str, format: Format) -> Option<Bits> {
     let exact = |bits| Some(Bits { bits, overflows: false });
     match body.as_bytes().first()? {
         b'i' if body == "inf" || body == "infinity" => {
-            let overflows = format.ends != Ends::Ieee;
-            return Some(Bits { bits: format.infinity(negative), overflows });
+            return exact(format.infinity(negative));
         }
         b'n' if body == "nan" => return exact(format.nan(negative, None)),
         b'n' => {
@@ -262,7 +261,7 @@ fn round(value: f64, negative: bool, format: Format, beyond: impl Fn() -> Orderi
     };
     let rounded = if down == u64::MAX { 0 } else { down + u64::from(up) };
     if rounded > format.max() {
-        return Bits { bits: format.infinity(negative), overflows: true };
+        return Bits { bits: format.infinity(negative), overflows: format.ends != Ends::Finite };
     }
     let sign = if rounded == 0 && format.ends == Ends::NoNegativeZero { 0 } else { sign };
     Bits { bits: rounded | sign, overflows: false }

@@ -123,7 +123,7 @@ fn traverse(c: &mut Cursor<'_>, shape: &Shape, sink: &mut impl Sink, elided: &mu
     match shape {
         Shape::Array(a) => {
             sink.begin_array(a.n_elements().unwrap_or(0), a.element());
-            array(c, a, sink)?;
+            *elided |= array(c, a, sink)?;
             sink.end_array();
             Ok(())
         }
@@ -131,7 +131,7 @@ fn traverse(c: &mut Cursor<'_>, shape: &Shape, sink: &mut impl Sink, elided: &mu
             c.expect(b'(', "`(` of a tuple constant")?;
             for (i, part) in parts.iter().enumerate() {
                 if i > 0 {
-                    c.expect(b',', "`,` between the parts of a tuple constant")?;
+                    c.accept_after_space(b',');
                 }
                 traverse(c, part, sink, elided)?;
             }
@@ -151,21 +151,21 @@ fn traverse(c: &mut Cursor<'_>, shape: &Shape, sink: &mut impl Sink, elided: &mu
     }
 }
 
-fn array(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<()> {
+/// Reads an array; true if its end is elided. Commas are optional, as for XLA.
+fn array(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<bool> {
     let dims = shape.dims();
     let t = shape.element();
     if dims.is_empty() {
-        return sink.element(c, t);
+        return sink.element(c, t).map(|()| false);
     }
     if c.peek() != Some(b'{') && c.peek() != Some(b'(') {
-        return first_element(c, shape, sink);
+        return first_element(c, shape, sink).map(|()| false);
     }
     let mut counts = vec![0i64; dims.len()];
     let mut depth = 0;
-    let mut after_comma = false;
     loop {
         c.space();
-        if depth > 0 && !after_comma && c.peek() == Some(b'}') {
+        if depth > 0 && c.peek() == Some(b'}') {
             let (n, expected) = (counts[depth - 1], dims[depth - 1]);
             if n != expected && expected != UNBOUNDED && !shape.is_dynamic(depth - 1) {
                 return Err(disagreement(c, depth - 1, n, expected));
@@ -173,15 +173,20 @@ fn array(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<(
             c.pos += 1;
             depth -= 1;
             if depth == 0 {
-                return Ok(());
+                return Ok(false);
             }
+        } else if depth > 0 && c.rest().starts_with(b"...") {
+            c.pos += 3;
+            for _ in 0..depth {
+                c.expect(b'}', "`}` after `...`")?;
+            }
+            return Ok(true);
         } else if depth < dims.len() {
-            let only_open = depth == 0 || after_comma;
-            c.expect(b'{', if only_open { "`{` of an array constant" } else { "`{` or `}` in an array constant" })?;
+            c.expect(b'{', if depth == 0 { "`{` of an array constant" } else { "`{` or `}` in an array constant" })?;
             poll();
             counts[depth] = 0;
             depth += 1;
-            after_comma = false;
+            while c.accept_after_space(b',') {}
             continue;
         } else {
             if counts[depth - 1] >= dims[depth - 1] && dims[depth - 1] != UNBOUNDED {
@@ -193,10 +198,7 @@ fn array(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<(
             sink.element(c, t)?;
         }
         counts[depth - 1] += 1;
-        after_comma = c.accept_after_space(b',');
-        if !after_comma && c.peek() != Some(b'}') {
-            return Err(c.expected("`,` or `}` in an array constant"));
-        }
+        while c.accept_after_space(b',') {}
     }
 }
 
@@ -375,9 +377,10 @@ fn element(c: &mut Cursor<'_>, t: ElementType, put: &mut impl FnMut(u64)) -> Rea
         ElementKind::Boolean => {
             let start = c.pos;
             let value = match token(c) {
-                "true" | "1" => 1,
-                "false" | "0" => 0,
-                _ => return Err(expected_number(c, start, t)),
+                "true" => 1,
+                "false" => 0,
+                // Any other integer than 0 is true.
+                word => u64::from(wrapped(word).ok_or_else(|| expected_number(c, start, t))? != 0),
             };
             put(value);
         }
@@ -416,8 +419,11 @@ fn integer(c: &mut Cursor<'_>, t: ElementType) -> Read<u64> {
         return Err(expected_number(c, start, t));
     }
     let magnitude = i128::from_str_radix(digits, radix).unwrap_or(i128::MAX);
-    let value = if negative { -magnitude } else { magnitude };
+    let mut value = if negative { -magnitude } else { magnitude };
     let bits = t.bits();
+    if t.kind() == ElementKind::Signed {
+        value = wrapped(word).map_or(value, i128::from);
+    }
     // XLA reads numbers of this type as s64.
     if t == ElementType::U64 && (i128::from(i64::MIN)..0).contains(&value) {
         return Ok(value as u64);
@@ -432,11 +438,27 @@ fn integer(c: &mut Cursor<'_>, t: ElementType) -> Read<u64> {
     Ok(value as u64)
 }
 
+/// A decimal integer of 64 bits as XLA reads it for every type but u64: numbers from 2^63 on wrap.
+fn wrapped(word: &str) -> Option<i64> {
+    let digits = word.strip_prefix('-').unwrap_or(word);
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    word.parse::<i64>().ok().or_else(|| word.parse::<u64>().ok().map(|n| n as i64))
+}
+
 /// A number as the bits of type `t`; `of` is the type in messages.
 fn real(c: &mut Cursor<'_>, t: ElementType, of: ElementType) -> Read<u64> {
     let start = c.pos;
     let word = token(c);
-    let bits = float::parse(word, Format::of(t)).ok_or_else(|| expected_number(c, start, of))?;
+    // The first integer that wraps has 19 digits.
+    let wraps =
+        if word.len() >= 19 && of == t { wrapped(word).filter(|&n| n < 0 && !word.starts_with('-')) } else { None };
+    let bits = match wraps {
+        Some(n) => float::parse(&n.to_string(), Format::of(t)),
+        None => float::parse(word, Format::of(t)),
+    };
+    let bits = bits.ok_or_else(|| expected_number(c, start, of))?;
     if bits.overflows {
         return Err(out_of_range(c, start, of));
     }

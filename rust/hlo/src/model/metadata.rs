@@ -203,7 +203,7 @@ fn each_field<'m>(text: &'m str, span: Span, mut found: impl FnMut(&'m str, Cow<
         }
         c.space();
         let value = match c.peek() {
-            Some(b'"') => c.string().map(|s| attribute::unescape(&text[s.range()])),
+            Some(b'"' | b'\'') => c.string().map(|s| attribute::unescape(&text[s.range()])),
             Some(_) => {
                 let start = c.pos;
                 attribute::raw(&mut c).map(|()| Cow::Borrowed(&text[start..c.pos]))

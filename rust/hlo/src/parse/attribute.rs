@@ -195,7 +195,7 @@ impl<'a> Parser<'a> {
                 self.c.expect(b'}', "`,` or `}` after an instruction")
             }
             Form::Literal => literal::with_shape(&mut self.c, 0).map(drop),
-            Form::Config if self.c.peek() != Some(b'{') && self.c.peek() != Some(b'"') => {
+            Form::Config if !matches!(self.c.peek(), Some(b'{' | b'"' | b'\'')) => {
                 Err(self.c.expected("a string or a dictionary"))
             }
             form => attribute::check(&mut self.c, form),

@@ -357,12 +357,12 @@ impl<'a> Parser<'a> {
         if n == 0 && opcode.arity() == Arity::Fixed(1) {
             (n, n_unnamed) = (1, 1);
         }
+        if n_unnamed < n {
+            // XLA ignores commas without an operand.
+            n -= n_unnamed;
+            n_unnamed = 0;
+        }
         if n_unnamed > 0 {
-            if n_unnamed < n {
-                let expected = format!("a name for every operand of {}", opcode.name()).into();
-                let kind = ProblemKind::Expected { expected, found: "an operand without a name".into() };
-                return Err(Problem { kind, span: opcode_span });
-            }
             row.flags |= UNNAMED_OPERANDS;
             row.body.start = n as u32;
             row.body.end = n as u32;

@@ -104,8 +104,14 @@ impl<'a> Parser<'a> {
         while matches!(self.c.peek(), Some(b' ' | b'\t')) {
             self.c.pos += 1;
         }
-        let start = self.c.pos;
+        let mut start = self.c.pos;
         self.c.word();
+        if self.c.pos == start && self.starts_module_name() {
+            self.c.space();
+            self.c.accept(b'%');
+            start = self.c.pos;
+            self.c.word();
+        }
         self.m.name = Span::new(start, self.c.pos);
         // Some texts have a colon behind the name.
         self.c.accept(b':');
@@ -123,10 +129,25 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
+    /// Whether the name of a module begins with `%` or on another line; otherwise it has none.
+    fn starts_module_name(&self) -> bool {
+        let mut c = self.c;
+        c.space();
+        let has_sign = c.accept(b'%');
+        let word = c.word();
+        let is_known = matches!(word, "" | "ENTRY" | "HloModule" | "FileNames" | "FunctionNames");
+        let is_header = matches!(c.peek(), Some(b',' | b':' | b'\r' | b'\n'));
+        !is_known && (has_sign || is_header)
+    }
+
     /// Parses a table or a computation; returns the number of the computation.
     fn top_level(&mut self, entry: &mut Option<u32>) -> Read<Option<u32>> {
+        let at = self.c;
         if self.table()? {
-            return Ok(None);
+            return match self.m.computations.is_empty() {
+                true => Ok(None),
+                false => Err(at.expected("tables of stack frames before the computations")),
+            };
         }
         let start = self.c.pos;
         let is_entry = self.c.accept_word("ENTRY");

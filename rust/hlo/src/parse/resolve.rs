@@ -156,7 +156,6 @@ impl<'a> Parser<'a> {
         let Signature { parameters, result } = signature;
         let rows = scope.parameters.iter().map(|p| p.1 as usize);
         let pairs = parameters.iter().copied().zip(rows).chain([(result, root)]);
-        let mut found = Vec::new();
         for ((shape, span), row) in pairs {
             if scope.rows[row].flags & SHAPE_OMITTED != 0 {
                 let instruction = self.m.instructions.len() as u32 + row as u32;
@@ -167,7 +166,7 @@ impl<'a> Parser<'a> {
             if shape != scope.rows[row].shape && !written.same_dims(own) {
                 let (found_text, expected) = (brief(written), brief(own));
                 let what = "shape in a signature";
-                found.push(Problem { kind: ProblemKind::Disagrees { what, found: found_text, expected }, span });
+                self.diagnostic(ProblemKind::Disagrees { what, found: found_text, expected }, span);
             }
         }
         if parameters.len() != scope.parameters.len() {
@@ -176,9 +175,8 @@ impl<'a> Parser<'a> {
                 found: parameters.len().to_string(),
                 expected: scope.parameters.len().to_string(),
             };
-            found.push(Problem { kind, span: result.1 });
+            self.diagnostic(kind, result.1);
         }
-        self.m.diagnostics.append(&mut found);
     }
 
     pub(crate) fn resolve_calls(&mut self) {
