@@ -22,6 +22,8 @@ __all__ = [
     "CONTROL",
     "FILE",
     "fail",
+
+    "max_bytes",
     "parse_indices",
     "prefix_with_file",
     "print_json",
@@ -58,10 +60,10 @@ def parse_indices(text: str) -> tuple[int, ...]:
 
 def read_modules(file: Path) -> list[Module]:
     """The modules in a file; exits with 1 if it is not HLO."""
-    from ..io.load import parse_all
+    from ..io.load import parse_all, read_source
 
     try:
-        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        data = read_source(file, max_bytes())
         file = Path("<stdin>") if str(file) == "-" else file
         return parse_all(data, name=str(file))
     except HlomapError as error:
@@ -76,6 +78,12 @@ def read_module(file: Path) -> Module:
     if len(modules) != 1:
         fail(file, f"expected one module, found {len(modules)}; split the file")
     return modules[0]
+
+
+def max_bytes() -> int:
+    """The largest file to read, an option of the command ``hlomap`` itself."""
+    found: int = click.get_current_context().find_root().params["max_bytes"]
+    return found
 
 
 def print_lines(lines: Sequence[Sequence[tuple[str, str]]]) -> None:

@@ -18,7 +18,7 @@ from .._core import Instruction
 from ..errors import HlomapError, NotFoundError, UnsupportedError
 from .analyze import analyze
 from .compare import diff
-from .console import CONTROL, FILE, fail, parse_indices, print_lines, read_modules
+from .console import CONTROL, FILE, fail, max_bytes, parse_indices, print_lines, read_modules
 from .explore import explore
 from .query import query
 from .show import show
@@ -28,10 +28,19 @@ __all__ = ["main"]
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="hlomap")
-def main() -> None:
+@click.option(
+    "--max-bytes",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=1 << 30,
+    show_default="1 GiB",
+    help="Refuse larger files.",
+)
+def main(max_bytes: int) -> None:
     """Analyse XLA HLO: which input elements does each output element read?
 
-    FILE is HLO text or a serialized HLO proto, optionally compressed (gzip, xz, zstd); - reads standard input.
+    FILE is HLO text or a serialized HLO proto, optionally compressed (gzip, xz, zstd), or StableHLO, which needs
+    jaxlib; - reads standard input.
     """
 
 
@@ -277,7 +286,7 @@ def run(
     if inputs is not None and seed is not None:
         raise click.BadParameter("give either --inputs or --seed, not both", param_hint="--seed")
     try:
-        module = load(file)
+        module = load(file, max_bytes=max_bytes())
         replicas = replicas or int(module.attributes.get("replica_count", 1))
         partitions = partitions or int(module.attributes.get("num_partitions", 1))
         n_devices = replicas * partitions

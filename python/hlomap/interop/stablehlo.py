@@ -10,7 +10,7 @@ from ..errors import HloSyntaxError, UnsupportedError
 from ..io.load import parse
 from ..types import expect
 
-__all__ = ["parse_stablehlo"]
+__all__ = ["parse_stablehlo", "to_hlo_proto"]
 
 
 def parse_stablehlo(source: str | bytes, *, name: str | None = None) -> Module:
@@ -28,7 +28,12 @@ def parse_stablehlo(source: str | bytes, *, name: str | None = None) -> Module:
     ('transpose', (1, 0))
     """
     expect((str, bytes), source, "parse_stablehlo", "a StableHLO program (str or bytes)")
-    convert = _mlir().mlir_module_to_xla_computation
+    return parse(to_hlo_proto(source, name), name=name)
+
+
+def to_hlo_proto(source: str | bytes, name: str | None) -> bytes:
+    """The HloModuleProto of a StableHLO program, with the errors of :func:`parse_stablehlo`."""
+    convert = _mlir(name).mlir_module_to_xla_computation
     try:
         computation = convert(source, False, False)
     except Exception as error:
@@ -39,10 +44,11 @@ def parse_stablehlo(source: str | bytes, *, name: str | None = None) -> Module:
             filename=name,
             expected="a StableHLO program",
         ) from error
-    return parse(computation.as_serialized_hlo_module_proto(), name=name)
+    proto: bytes = computation.as_serialized_hlo_module_proto()
+    return proto
 
 
-def _mlir() -> Any:
+def _mlir(name: str | None) -> Any:
     """The MLIR module of jaxlib, whose import path depends on the version."""
     try:
         from jaxlib import _jax
@@ -53,4 +59,5 @@ def _mlir() -> Any:
     try:
         return importlib.import_module("jaxlib.xla_extension").mlir
     except ImportError as error:
-        raise UnsupportedError("StableHLO needs jaxlib: pip install jax jaxlib") from error
+        where = f"{name}: " if name else ""
+        raise UnsupportedError(f"{where}StableHLO needs jaxlib: pip install jax jaxlib") from error

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .._core import is_module_head, unpack_head
+from .mlir import mlir_kind
 
 __all__ = ["SourceFile", "detect_kind", "kind_of", "label_of", "list_files"]
 
@@ -101,4 +102,6 @@ def kind_of(head: bytes) -> str:
     begin = start.end() if start else 0
     if _HEADER.match(text, begin) or _COMPUTATION.match(text, begin) or is_module_head(head):
         return "HLO"
+    if (kind := mlir_kind(head)) is not None:
+        return kind
     return "binary" if b"\x00" in head or "\ufffd" in text[:-3] else "other text"

@@ -1,31 +1,40 @@
 """Parses modules from strings, bytes and files.
 
 Read :func:`parse` first.  For any source the result is a list of modules or one :class:`~hlomap.errors.HloSyntaxError`
-that lists all syntax errors with their locations.
+that lists all syntax errors with their locations.  What is not HLO and begins like MLIR is converted from StableHLO.
 """
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
+import sys
+from typing import BinaryIO
 
 from .. import _core
 from .._core import Module
 from ..errors import HloSyntaxError
 from ..types import expect
+from .mlir import unpacked_mlir
 
-__all__ = ["load", "parse", "parse_all"]
+__all__ = ["MAX_BYTES", "load", "parse", "parse_all", "read_source"]
 
 _Source = str | bytes | bytearray | memoryview
+
+MAX_BYTES = 1 << 30
+"""The largest file that is read unless the caller says otherwise, in bytes."""
+
+_BLOCK = 1 << 24
 
 
 def parse(source: _Source, *, name: str | None = None, strict: bool = False) -> Module:
     """Parse one module.
 
     ``source`` is HLO text (str or bytes), a bare computation or bare instructions, or a serialized HloProto,
-    HloModuleProto or HloSnapshot; bytes may be compressed (gzip, xz, zstd).  ``name`` is the file name for messages.
+    HloModuleProto or HloSnapshot; bytes may be compressed (gzip, xz, zstd).  StableHLO, as text or bytecode, is read as
+    by :func:`parse_stablehlo`, which needs jaxlib.  ``name`` is the file name for messages.
     Inconsistencies that a module can represent are listed in ``module.diagnostics``; ``strict=True`` makes them errors.
-    Raises :class:`~hlomap.errors.HloSyntaxError`, also for several modules, which :func:`parse_all` reads.
+    Raises :class:`~hlomap.errors.HloSyntaxError`, also for several modules, which :func:`parse_all` reads, and
+    :class:`~hlomap.errors.UnsupportedError` for StableHLO without jaxlib.
 
     >>> module = parse("HloModule m\\nENTRY e { p = f32[3] parameter(0) ROOT r = f32[3] negate(p) }")
     >>> module.name, module.entry.root.opcode, module["r"].operands[0].name
@@ -58,11 +67,22 @@ def _parse_all(source: _Source, name: str | None, strict: bool, function: str) -
     expect((str, type(None)), name, function, "a str or None as `name`")
     if isinstance(source, (bytearray, memoryview)):
         source = bytes(source)
-    return _core.parse_text(source, name, strict)
+    try:
+        return _core.parse_text(source, name, strict)
+    except HloSyntaxError:
+        program = unpacked_mlir(source)
+        if program is None:
+            raise
+    from ..interop.stablehlo import to_hlo_proto
+
+    return _core.parse_text(to_hlo_proto(program, name), name, strict)
 
 
-def load(path: str | os.PathLike[str], *, strict: bool = False) -> Module:
+def load(path: str | os.PathLike[str], *, strict: bool = False, max_bytes: int | None = MAX_BYTES) -> Module:
     """Parse the module in a file; raises ``OSError`` where the file cannot be read, otherwise like :func:`parse`.
+
+    ``max_bytes`` is the largest file to read, in bytes (default: 1 GiB), and ``None`` means any; a larger one raises
+    :class:`~hlomap.errors.HloSyntaxError` before it takes memory.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".hlo", delete=False) as file:
@@ -71,4 +91,43 @@ def load(path: str | os.PathLike[str], *, strict: bool = False) -> Module:
     'e'
     """
     expect((str, os.PathLike), path, "load", "a path", "read text or bytes with hlomap.parse(source)")
-    return parse(Path(path).read_bytes(), name=os.fspath(path), strict=strict)
+    return parse(read_source(path, max_bytes), name=os.fsdecode(path), strict=strict)
+
+
+def read_source(path: str | os.PathLike[str], max_bytes: int | None = MAX_BYTES) -> bytes:
+    """The bytes of a file, or of standard input for ``-``; one of more than ``max_bytes`` bytes is an error.
+
+    Raises :class:`~hlomap.errors.HloSyntaxError` for too large a file, and ``OSError``.
+    """
+    if max_bytes is not None and (isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 0):
+        raise ValueError(f"max_bytes: expected a number of bytes or None, found {max_bytes!r}")
+    if os.fspath(path) == "-":
+        return _read(sys.stdin.buffer, "<stdin>", max_bytes)
+    with open(path, "rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if max_bytes is not None and size > max_bytes:
+            raise _too_large(os.fsdecode(path), f"{size:,}", max_bytes)
+        return _read(stream, os.fsdecode(path), max_bytes)
+
+
+def _read(stream: BinaryIO, name: str, max_bytes: int | None) -> bytes:
+    if max_bytes is None:
+        return stream.read()
+    blocks: list[bytes] = []  # the size of a pipe or a device is not known in advance
+    left = max_bytes + 1
+    while left > 0 and (block := stream.read(min(_BLOCK, left))):
+        blocks.append(block)
+        left -= len(block)
+    if left == 0:
+        raise _too_large(name, "more", max_bytes)
+    return b"".join(blocks)
+
+
+def _too_large(name: str, found: str, max_bytes: int) -> HloSyntaxError:
+    expected = f"at most {max_bytes:,} bytes"
+    return HloSyntaxError(
+        f"{name}: expected {expected}, found {found}; raise max_bytes (hlomap --max-bytes) to read it",
+        filename=name,
+        found=found,
+        expected=expected,
+    )

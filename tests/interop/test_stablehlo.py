@@ -1,0 +1,70 @@
+"""StableHLO where HLO is expected: it is recognized by content and converted, or the message says what to install."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hlomap as hm
+from hlomap.io.discover import detect_kind, list_files
+
+CASES = Path(__file__).parent.parent / "cases" / "stablehlo"
+FILES = sorted(CASES.iterdir())
+
+# The command in a process that cannot import jaxlib.
+WITHOUT_JAXLIB = "import sys; sys.modules['jaxlib'] = None; from hlomap.cli.main import main; main()"
+
+
+def transposes(module: hm.Module) -> bool:
+    return str(hm.output_to_input(module.entry.root)[0][0]).startswith("(d0, d1) -> (d1, d0)")
+
+
+@pytest.mark.jax
+@pytest.mark.parametrize("file", FILES, ids=lambda f: f.name)
+def test_every_form_is_read(file: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "packed"
+    packed.write_bytes(gzip.compress(file.read_bytes()))
+    modules = [hm.load(file), hm.load(packed), hm.load(file, strict=True), hm.parse(bytearray(file.read_bytes()))]
+    if file.suffix == ".mlir":
+        modules.append(hm.parse(file.read_text()))
+    assert all(map(transposes, modules))
+    (same,) = hm.parse_all(file.read_bytes())
+    assert same.same_as(modules[0]) and same.same_as(hm.parse_stablehlo(file.read_bytes()))
+
+
+@pytest.mark.jax
+def test_commands_read_it() -> None:
+    for command in (["show"], ["verify"]):
+        done = subprocess.run([sys.executable, "-m", "hlomap", *command, FILES[-1]], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert "exact" in done.stdout
+
+
+@pytest.mark.jax
+def test_mlir_that_is_not_stablehlo_is_one_error() -> None:
+    for text in ("module { llvm.func @f() }", "module @m {", "func.func @f() {", b"ML\xefR\0\0\0"):
+        with pytest.raises(hm.errors.HloSyntaxError, match=r"^x\.mlir: expected a StableHLO program"):
+            hm.parse(text, name="x.mlir")
+
+
+def test_hlo_may_look_like_mlir() -> None:
+    module = hm.parse("module { ROOT p = f32[2] parameter(0) }")
+    assert module.entry.name == "module"
+    with pytest.raises(hm.errors.HloSyntaxError, match="unknown opcode"):
+        hm.parse("HloModule m\nmodule { ROOT p = negatee(p) }")
+
+
+def test_without_jaxlib_one_line_says_what_to_install() -> None:
+    for file in FILES:
+        command = [sys.executable, "-c", WITHOUT_JAXLIB, "show", str(file)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 1 and done.stdout == ""
+        assert done.stderr == f"{file}: StableHLO needs jaxlib: pip install jax jaxlib\n"
+
+
+def test_it_is_a_kind_of_its_own() -> None:
+    assert {detect_kind(source) for source in list_files([CASES])} == {"StableHLO"}
