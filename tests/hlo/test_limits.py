@@ -53,3 +53,19 @@ def test_commands_have_the_limit(tmp_path: Path) -> None:
     for command in (["show", file], ["verify", file], ["run", file], ["diff", file, file]):
         done = subprocess.run([sys.executable, "-m", "hlomap", *command], capture_output=True, text=True)
         assert done.returncode == 1 and "found 2,147,483,648" in done.stderr, command
+
+
+@pytest.mark.parametrize(
+    "constant",
+    [
+        "ROOT c{} = f32[16777216] constant(1)",
+        "ROOT c{} = (f32[], f32[16777216]) constant((1, 2))",
+        'ROOT c{} = f32[] custom-call(), custom_call_target="x", literal=f32[16777216] 1',
+    ],
+)
+def test_zeros_that_are_not_written_are_limited(constant: str) -> None:
+    """A number for an array stands for 64 MiB here; a text of 500 KiB must not ask for terabytes."""
+    lines = [constant.format(i).removeprefix("ROOT " if i else "") for i in range(5)]
+    with pytest.raises(hm.errors.HloSyntaxError, match="at most 268435456 bytes of constants"):
+        hm.parse("HloModule m\nENTRY e {\n" + "\n".join(lines) + "\n}")
+    assert hm.parse("HloModule m\nENTRY e {\n" + "\n".join(lines[:4]) + "\n}").entry.root.name == "c0"

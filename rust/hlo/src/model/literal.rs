@@ -12,8 +12,8 @@ use crate::cursor::{clip, find, Cursor, Read};
 use crate::error::{Problem, ProblemKind, Span};
 use crate::model::float::{self, Format};
 
-/// The most elements of an array that is written as one number: they take more memory than the text.
-const MAX_ZEROS: i64 = 1 << 26;
+/// The most bytes of the arrays of a text that are written as one number: they take more memory than the text.
+const MAX_ZEROS: u64 = 1 << 28;
 
 /// The value of a constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,21 +50,31 @@ pub(crate) struct Checked {
     pub doubtful: Option<Problem>,
 }
 
-/// Checks the literal at the cursor and advances past it.
-pub(crate) fn check(c: &mut Cursor<'_>, shape: &Shape) -> Read<Checked> {
-    let (mut sink, mut is_elided) = (Check::default(), false);
+/// Checks the literal at the cursor and advances past it. `zeros` counts the bytes of a whole text that are not written.
+pub(crate) fn check(c: &mut Cursor<'_>, shape: &Shape, zeros: &mut u64) -> Read<Checked> {
+    let mut is_elided = false;
+    let start = c.pos;
+    let mut sink = Check { zeros: *zeros, doubtful: None };
     traverse(c, shape, &mut sink, &mut is_elided)?;
+    if sink.zeros > MAX_ZEROS {
+        let kind = ProblemKind::TooMany {
+            what: "bytes of constants that are written as one number",
+            limit: MAX_ZEROS as usize,
+        };
+        return Err(Problem { kind, span: Span::new(start, c.pos) });
+    }
+    *zeros = sink.zeros;
     Ok(Checked { is_elided, doubtful: sink.doubtful })
 }
 
 /// A literal that includes its shape: an array behind its shape, or a tuple of such literals in parentheses. Advances
 /// past it; the value is `None` if a part is elided.
-pub(crate) fn with_shape(c: &mut Cursor<'_>, depth: usize) -> Read<(Shape, Option<LiteralValue>)> {
+pub(crate) fn with_shape(c: &mut Cursor<'_>, depth: usize, zeros: &mut u64) -> Read<(Shape, Option<LiteralValue>)> {
     c.space();
     if !c.accept(b'(') {
         let shape = shape_before_literal(c)?;
         let start = c.pos;
-        check(c, &shape)?;
+        check(c, &shape, zeros)?;
         let value = decode(c.text, Span::new(start, c.pos), &shape).ok();
         return Ok((shape, value));
     }
@@ -73,7 +83,7 @@ pub(crate) fn with_shape(c: &mut Cursor<'_>, depth: usize) -> Read<(Shape, Optio
     }
     let (mut shapes, mut values) = (Vec::new(), Some(Vec::new()));
     while !c.accept_after_space(b')') {
-        let (shape, value) = with_shape(c, depth + 1)?;
+        let (shape, value) = with_shape(c, depth + 1, zeros)?;
         shapes.push(shape);
         values = values.zip(value).map(|(mut all, one)| {
             all.push(one);
@@ -205,21 +215,13 @@ fn array(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<b
 /// One number for a whole array, which XLA reads as its first element; the others are zero. XLA also writes an array
 /// without elements as one number.
 fn first_element(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<()> {
-    let start = c.pos;
     match shape.n_elements() {
         Some(0) => Check::default().element(c, shape.element()),
-        Some(n) if n <= MAX_ZEROS => {
+        Some(n) => {
             sink.element(c, shape.element())?;
             sink.zeros(n - 1, shape.element());
             Ok(())
         }
-        Some(_) => Err(Problem {
-            kind: ProblemKind::TooMany {
-                what: "elements of a constant that is written as one number",
-                limit: MAX_ZEROS as usize,
-            },
-            span: Span::new(start, (start + 1).min(c.text.len())),
-        }),
         None => Err(c.expected("`{` of an array constant")),
     }
 }
@@ -257,9 +259,10 @@ fn out_of_range(c: &Cursor<'_>, start: usize, t: ElementType) -> Problem {
     Problem { kind: ProblemKind::OutOfRange { found: clip(c.str(span)), of: t.name() }, span }
 }
 
-/// Checks an element without keeping it.
+/// Checks elements without keeping them, and counts the bytes of those that are not written.
 #[derive(Default)]
 struct Check {
+    zeros: u64,
     doubtful: Option<Problem>,
 }
 
@@ -282,6 +285,11 @@ impl Sink for Check {
             self.doubtful = doubt(c, start, t);
         }
         Ok(())
+    }
+
+    fn zeros(&mut self, n: i64, t: ElementType) {
+        let bytes = u64::try_from(n).unwrap_or(0).saturating_mul(t.n_bytes() as u64);
+        self.zeros = self.zeros.saturating_add(bytes);
     }
 }
 

@@ -194,7 +194,7 @@ impl<'a> Parser<'a> {
                 self.m.links[*link as usize] = self.m.links.len() as u32 - *link - 1;
                 self.c.expect(b'}', "`,` or `}` after an instruction")
             }
-            Form::Literal => literal::with_shape(&mut self.c, 0).map(drop),
+            Form::Literal => literal::with_shape(&mut self.c, 0, &mut self.zeros).map(drop),
             Form::Config if !matches!(self.c.peek(), Some(b'{' | b'"' | b'\'')) => {
                 Err(self.c.expected("a string or a dictionary"))
             }

@@ -285,7 +285,7 @@ impl<'a> Parser<'a> {
     pub(crate) fn constant(&mut self, row: &mut Instruction) -> Read<()> {
         self.c.space();
         let start = self.c.pos;
-        let checked = literal::check(&mut self.c, &self.m.shapes[row.shape as usize])?;
+        let checked = literal::check(&mut self.c, &self.m.shapes[row.shape as usize], &mut self.zeros)?;
         if checked.is_elided {
             row.flags |= ELIDED;
         }

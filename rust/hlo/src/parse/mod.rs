@@ -121,6 +121,8 @@ pub(crate) struct Parser<'a> {
     pub unnamed: Vec<(u32, Stem)>,
     pub spare: Vec<Scope>,
     pub findings: check::Findings,
+    /// Bytes of constants that the text does not have, see [`literal::check`](crate::model::literal::check).
+    pub zeros: u64,
     /// The number of errors before this module.
     first_problem: usize,
     pub has_broken_computation: bool,
@@ -142,6 +144,7 @@ impl<'a> Parser<'a> {
             unnamed: Vec::new(),
             spare: Vec::new(),
             findings: check::Findings::default(),
+            zeros: 0,
             first_problem: 0,
             has_broken_computation: false,
             stop: false,

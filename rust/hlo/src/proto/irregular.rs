@@ -368,7 +368,7 @@ pub(crate) const LITERAL: Irregular = Irregular {
         Ok(true)
     },
     write: |w, d| {
-        let (own, value) = literal::with_shape(&mut Cursor::new(w.text()), 0).ok()?;
+        let (own, value) = literal::with_shape(&mut Cursor::new(w.text()), 0, &mut 0).ok()?;
         d.message(8, &super::literal::write(Some(&value?), &own));
         Some(())
     },
