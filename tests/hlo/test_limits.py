@@ -66,6 +66,6 @@ def test_commands_have_the_limit(tmp_path: Path) -> None:
 def test_zeros_that_are_not_written_are_limited(constant: str) -> None:
     """A number for an array stands for 64 MiB here; a text of 500 KiB must not ask for terabytes."""
     lines = [constant.format(i).removeprefix("ROOT " if i else "") for i in range(5)]
-    with pytest.raises(hm.errors.HloSyntaxError, match="at most 268435456 bytes of constants"):
+    with pytest.raises(hm.errors.HloSyntaxError, match="more than 268435456 bytes of constants"):
         hm.parse("HloModule m\nENTRY e {\n" + "\n".join(lines) + "\n}")
     assert hm.parse("HloModule m\nENTRY e {\n" + "\n".join(lines[:4]) + "\n}").entry.root.name == "c0"
