@@ -9,7 +9,7 @@ from typing import NoReturn, SupportsIndex, TypeAlias, TypeVar
 from .errors import UndecidedError
 from .sequences import bounded
 
-__all__ = ["ShapeIndex", "Unknown", "expect", "expect_index", "expect_items", "one_line", "wrong_type"]
+__all__ = ["ShapeIndex", "Unknown", "error_text", "expect", "expect_index", "expect_items", "one_line", "wrong_type"]
 
 _T = TypeVar("_T")
 
@@ -44,6 +44,20 @@ def one_line(text: str, limit: int = 160) -> str:
     """
     text = " ".join(text[: 2 * limit].split())
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def error_text(error: BaseException, limit: int = 1000) -> str:
+    """The kind of an error and its message, even if that cannot be printed or has no end.
+
+    >>> error_text(ValueError("no such dim"))
+    'ValueError: no such dim'
+    """
+    kind = type(error).__name__
+    try:
+        message = str(error)[:limit]
+    except Exception as failure:
+        message = f"its message raises {type(failure).__name__}"
+    return f"{kind}: {message}".encode("utf-8", "backslashreplace").decode()
 
 
 def wrong_type(function: str, takes: str, got: object, hint: str = "") -> TypeError:

@@ -14,8 +14,10 @@ from ..errors import NotFoundError
 from ..maps.map_set import MapSet
 from ..ops._registry import custom_rules
 from ..ops._rule import NOTHING, CustomRule, Footprint, OperandIndexing, RuleContext, RuleResult
-from ..ops._shapes import array_leaves, n_outputs, shape_at
+from ..ops._shapes import array_leaves, elements_of, n_outputs, shape_at
+from ..sequences import bounded
 from ..types import ShapeIndex, Unknown, expect, expect_items
+from .custom_rule_checks import checked_result
 from .rule_cache import clear
 
 __all__ = ["inverted_map", "register_rule", "unregister_rule"]
@@ -44,6 +46,9 @@ def register_rule(
     returns one item for each output; by default it is the inverse of ``output_to_input``.  ``constant_operands`` are
     the operands whose constant content the rule uses.  The source k of a runtime variable is the value of operand k.
 
+    Where the rule raises an exception, or returns a map whose domain or image leaves the arrays, the result is unknown
+    with that reason.
+
     The rule replaces an earlier one of the same name.  The semantics of the operation stay the same, and
     :func:`hlomap.verify` checks the rule against them.  Worker processes that are already running keep the old rule.
 
@@ -71,19 +76,27 @@ def register_rule(
         expect(Callable, input_to_output, "register_rule", "a function as `input_to_output`")  # type: ignore[arg-type]
     constant_operands = expect_items(int, constant_operands, "register_rule", "operand numbers as `constant_operands`")
 
-    def backward(instruction: Instruction, index: ShapeIndex, context: RuleContext) -> RuleResult:
-        return [_to_operand_indexing(result) for result in output_to_input(instruction, index)]
+    def backward(instruction: Instruction, index: ShapeIndex, context: RuleContext) -> list[OperandIndexing]:
+        start = shape_at(instruction.shape, index)
+        operands = [operand.shape for operand in instruction.operands]
+        return checked_result(
+            lambda: [_to_operand_indexing(result) for result in bounded(output_to_input(instruction, index))],
+            start, operands, operands,
+        )  # fmt: skip
 
     def forward(instruction: Instruction, operand: int, index: ShapeIndex, context: RuleContext) -> RuleResult:
+        shape, operands = instruction.shape, [operand.shape for operand in instruction.operands]
         if input_to_output is not None:
-            return [_to_operand_indexing(result) for result in input_to_output(instruction, operand, index)]
-        parts: list[OperandIndexing] = [NOTHING] * n_outputs(instruction.shape)
-        for output in array_leaves(instruction.shape):
-            part = _to_operand_indexing(output_to_input(instruction, output)[operand])
+            rule = input_to_output
+            return checked_result(
+                lambda: [_to_operand_indexing(result) for result in bounded(rule(instruction, operand, index))],
+                shape_at(operands[operand], index), elements_of(shape) if shape.is_tuple else [shape], operands,
+            )  # fmt: skip
+        parts: list[OperandIndexing] = [NOTHING] * n_outputs(shape)
+        for output in array_leaves(shape):
+            part = backward(instruction, output, context)[operand]
             i = output[0] if output else 0
-            parts[i] = _union(
-                parts[i], _invert_operand_indexing(part, index, instruction.operands[operand].shape, output)
-            )
+            parts[i] = _union(parts[i], _invert_operand_indexing(part, index, operands[operand], output))
         return parts
 
     custom_rules[name] = CustomRule(backward, forward, tuple(constant_operands))
@@ -141,7 +154,7 @@ def _to_operand_indexing(result: PartResult) -> OperandIndexing:
         result = [result]
     if isinstance(result, MapSet) and result.is_unknown:
         return Unknown(result.reason or "the rule gives no reason")
-    maps = tuple((tuple(m.index), m) for m in result)
+    maps = tuple((tuple(m.index), m) for m in bounded(result))
     for _, m in maps:
         if m.is_undefined:
             return Unknown("the rule returned an undefined map")

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from .._core import Instruction, InstructionIndexing
 from ..errors import HlomapError
 from ..ops._rule import RuleResult
-from ..types import ShapeIndex
+from ..types import ShapeIndex, error_text
 
 __all__ = ["RuleCache", "checked_rule", "clear", "fingerprint_cache", "signature_cache"]
 
@@ -98,5 +98,5 @@ def checked_rule(
             TypeError,
             ValueError,
         ) as error:
-            reason = f"the rule failed on these attributes and shapes ({type(error).__name__}: {error})"
+            reason = f"the rule failed on these attributes and shapes ({error_text(error)})"
     return InstructionIndexing.unknown(instruction, index, direction, f"{instruction.opcode}: {reason}")
