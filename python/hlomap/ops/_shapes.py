@@ -5,7 +5,7 @@ A failed check raises :class:`ShapeError`, which :mod:`hlomap.analysis.rule_cach
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from .._core import Instruction, Shape
@@ -64,6 +64,27 @@ def n_elements(sizes: Iterable[int]) -> int:
     for size in sizes:
         product *= size
     return product
+
+
+def matched_dims(a: Sequence[int], b: Sequence[int]) -> Iterator[tuple[range, range]]:
+    """The smallest groups of consecutive dimensions of two arrays that have equal numbers of elements.
+
+    >>> list(matched_dims([4, 6], [4, 2, 3]))
+    [(range(0, 1), range(0, 1)), (range(1, 2), range(1, 3))]
+    """
+    require(n_elements(a) == n_elements(b), "the arrays have different numbers of elements")
+    if n_elements(a) == 0:
+        yield range(len(a)), range(len(b))
+        return
+    i = j = 0
+    while i < len(a) or j < len(b):
+        start, first, left, right = i, j, 1, 1
+        while (start, first) == (i, j) or left != right:
+            if i < len(a) and (left <= right or j == len(b)):
+                left, i = left * a[i], i + 1
+            else:
+                right, j = right * b[j], j + 1
+        yield range(start, i), range(first, j)
 
 
 def require_int64(value: int) -> int:

@@ -10,12 +10,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from .._core import Instruction
+from .._core import Expr, Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, full_bounds, single_map
+from ._indexing.sizes_in_use import is_dynamic, over_approximate
 from ._registry import register
-from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
+from ._rule import Bounds, Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
 from ._shapes import require_sizes
 
 
@@ -31,12 +32,24 @@ def _starts(instruction: Instruction, along: int) -> list[int]:
     return starts
 
 
+def _least_starts(instruction: Instruction, along: int) -> list[int]:
+    """Where each operand starts if nothing is in use of the dynamic ones before it."""
+    starts = [0]
+    for operand in instruction.operands:
+        starts.append(starts[-1] + (0 if is_dynamic(operand.shape, along) else operand.shape.dimensions[along]))
+    return starts
+
+
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """operand_k[d - start_k], for d in the interval of operand k."""
+    """operand_k[d - start_k], for d in the interval of operand k; every possible start behind a dynamic operand."""
     (along,) = instruction.attributes["dimensions"]
     starts = _starts(instruction, along)
     parts: list[OperandIndexing] = []
-    for start, end in pairwise(starts):
+    for least, (start, end) in zip(_least_starts(instruction, along), pairwise(starts), strict=False):
+        if least < start:
+            there = (0, end - start - 1)
+            parts.append(_shifted(instruction.shape.dimensions, along, (least, end - 1), there, (least, start)))
+            continue
         dims = full_bounds(instruction.shape.dimensions)
         dims[along] = (start, end - 1)
         results = dim_exprs(len(dims))
@@ -49,9 +62,21 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     """output[d + start_k]."""
     (along,) = instruction.attributes["dimensions"]
     sizes = instruction.operands[operand].shape.dimensions
+    start, least = _starts(instruction, along)[operand], _least_starts(instruction, along)[operand]
+    if least < start:
+        ends = (least, start + sizes[along] - 1)
+        return [_shifted(sizes, along, (0, sizes[along] - 1), ends, (-start, -least))]
     results = dim_exprs(len(sizes))
-    results[along] = results[along] + _starts(instruction, along)[operand]
+    results[along] = results[along] + start
     return [single_map(full_bounds(sizes), results)]
+
+
+def _shifted(sizes: Sequence[int], along: int, here: Bounds, there: Bounds, difference: Bounds) -> Footprint:
+    """From each index in ``here`` to all in ``there`` that are less by an amount within ``difference``."""
+    dims, results = full_bounds(sizes), dim_exprs(len(sizes))
+    dims[along], results[along] = here, Expr.range(0)
+    shift = (Expr.dim(along) - Expr.range(0), *difference)
+    return over_approximate(single_map(dims, results, ranges=[there], constraints=[shift]))
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

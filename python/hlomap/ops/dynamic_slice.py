@@ -54,7 +54,8 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Clamp the offsets, then slice."""
     data = np.asarray(operands[0])
-    return data[window_slices(operands[1:], data.shape, instruction.shape.dimensions)]
+    bounds = instruction.operands[0].shape.dimensions
+    return data[window_slices(operands[1:], bounds, instruction.shape.dimensions)]
 
 
 register(OpRule("dynamic-slice", output_to_input, input_to_output, evaluate, constant_operands))

@@ -13,6 +13,7 @@ from .._core import Expr, Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import full_bounds, single_map
+from ._indexing.sizes_in_use import is_dynamic, over_approximate
 from ._registry import register
 from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
 from ._shapes import require_sizes
@@ -22,6 +23,17 @@ def _mirrored(instruction: Instruction) -> OperandIndexing:
     sizes = instruction.shape.dimensions
     along = tuple(instruction.attributes["dimensions"])
     require_sizes(instruction.operands[0].shape.dimensions, sizes, "an operand")
+    varying = [i for i in along if is_dynamic(instruction.operands[0].shape, i)]
+    if varying:
+        # The last element in use is the first of the result: d + its mirror is less than the bound.
+        ranges = {i: Expr.range(k) for k, i in enumerate(varying)}
+        mirror = [ranges.get(i, n - 1 - Expr.dim(i) if i in along else Expr.dim(i)) for i, n in enumerate(sizes)]
+        return over_approximate(
+            single_map(
+                full_bounds(sizes), mirror, ranges=full_bounds(sizes[i] for i in varying),
+                constraints=[(Expr.dim(i) + ranges[i], 0, sizes[i] - 1) for i in varying],
+            )
+        )  # fmt: skip
     return single_map(
         full_bounds(sizes), [n - 1 - Expr.dim(i) if i in along else Expr.dim(i) for i, n in enumerate(sizes)]
     )

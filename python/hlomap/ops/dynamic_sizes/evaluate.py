@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..._core import Instruction
+from ...errors import UnsupportedError
 from .._evaluation import EvalContext, Value
 from .._shapes import n_elements, require
 
@@ -23,14 +24,15 @@ def get_dimension_size(instruction: Instruction, operands: Sequence[Value], cont
 
 
 def set_dimension_size(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """The first ``size`` elements along the dimension, filled up with zeros if there are fewer."""
+    """The first ``size`` elements along the dimension, which are in use in the operand."""
     array, along = operands[0], _along(instruction)
     size = int(operands[1])
     bound = instruction.shape.dimensions[along]
     require(0 <= size <= bound, f"size {size} is not within the bound {bound}")
-    if size <= array.shape[along]:
-        return array[(slice(None),) * along + (slice(0, size),)]
-    return np.pad(array, [(0, size - n if i == along else 0) for i, n in enumerate(array.shape)])
+    if size > array.shape[along]:
+        # XLA would show what the operand's buffer happens to hold there.
+        raise UnsupportedError(f"{array.shape[along]} elements are in use, {size} are asked for")
+    return array[(slice(None),) * along + (slice(0, size),)]
 
 
 def dynamic_reshape(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

@@ -11,5 +11,5 @@ from .._numpy.numeric import take_writable
 def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Value:
     """Clamp the offsets, then assign the update to the slice."""
     data = take_writable(operands, 0)
-    data[window_slices(operands[2:], data.shape, operands[1].shape)] = operands[1]
+    data[window_slices(operands[2:], instruction.operands[0].shape.dimensions, operands[1].shape)] = operands[1]
     return data

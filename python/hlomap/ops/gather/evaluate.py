@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..._core import Instruction
+from ...errors import UnsupportedError
 from .._evaluation import EvalContext, Value
 from .._numpy.index_vectors import index_vectors
 
@@ -14,12 +15,18 @@ from .._numpy.index_vectors import index_vectors
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """The operand index of every output element along each dimension, then one lookup."""
     attributes = instruction.attributes
-    data, sizes = np.asarray(operands[0]), instruction.shape.dimensions
-    slices, collapsed = attributes["slice_sizes"], set(attributes["collapsed_slice_dims"])
+    data, bounds = np.asarray(operands[0]), instruction.operands[0].shape.dimensions
+    slices, collapsed = list(attributes["slice_sizes"]), set(attributes["collapsed_slice_dims"])
     paired = tuple(attributes.get("operand_batching_dims", ()))
     offset_dims = sorted(attributes["offset_dims"])
     vector_dim = int(attributes["index_vector_dim"])
     starts = index_vectors(np.asarray(operands[1]), vector_dim)
+    # A slice of a whole dynamic dimension has the size in use.
+    for p, bound in enumerate(bounds):
+        slices[p] = data.shape[p] if slices[p] == bound else slices[p]
+    sizes = list(instruction.shape.dimensions)
+    for i, size in zip((i for i in range(len(sizes)) if i not in offset_dims), starts.shape[:-1], strict=True):
+        sizes[i] = size
     # Broadcast against the offsets in a slice: both have the rank of the output.
     starts = np.expand_dims(starts, tuple(offset_dims))
     offset_dim = dict(
@@ -37,6 +44,10 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
             at = at + np.arange(data.shape[p]).reshape([-1 if i == out else 1 for i in range(len(sizes))])
         elif p in attributes["start_index_map"]:
             component = list(attributes["start_index_map"]).index(p)
-            at = at + np.clip(starts[..., component], 0, data.shape[p] - slices[p])
+            at = at + np.clip(starts[..., component], 0, bounds[p] - attributes["slice_sizes"][p])
         index.append(at)
+    for i, p in zip(offset_dims, offset_dim, strict=True):
+        sizes[i] = slices[p]
+    if any(at.size and at.max() >= size for at, size in zip(index, data.shape, strict=True)):
+        raise UnsupportedError(f"elements are read that are not in use: sizes {list(data.shape)} of {list(bounds)}")
     return np.broadcast_to(data[tuple(index)] if index else data, sizes)

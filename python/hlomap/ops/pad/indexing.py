@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ..._core import Expr, Instruction
 from ...types import ShapeIndex
-from .._indexing.maps import full_bounds, single_map
+from .._indexing.maps import full_bounds, map_to_all, map_to_scalar, single_map
+from .._indexing.sizes_in_use import is_dynamic, over_approximate
 from .._rule import NOTHING, Bounds, ExprLike, RuleContext, RuleResult
 from .attributes import PaddedDim, padded_dims
 
@@ -22,10 +23,19 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     dims = padded_dims(instruction)
     bounds, constraints = _data(dims)
     results: list[ExprLike] = [(Expr.dim(i) - dim.low) // dim.step for i, dim in enumerate(dims)]
+    if _ends_vary(instruction):
+        data = single_map(bounds, results, constraints=constraints)
+        return [over_approximate(data), over_approximate(map_to_scalar(instruction.shape.dimensions))]
     value = NOTHING
     for outside, extra in _complement(dims):
         value = value + single_map(outside, [], constraints=extra)
     return [single_map(bounds, results, constraints=constraints), value]
+
+
+def _ends_vary(instruction: Instruction) -> bool:
+    """Whether padding follows the last element in use of a dynamic dimension, wherever that is."""
+    shape = instruction.operands[0].shape
+    return any(high > 0 and is_dynamic(shape, i) for i, (_, high, _) in enumerate(instruction.attributes["padding"]))
 
 
 def _complement(dims: Sequence[PaddedDim]) -> list[tuple[list[Bounds], list[tuple[ExprLike, int, int]]]]:
@@ -49,9 +59,10 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     """output[low + (interior + 1) * d] for data; every other element, as ranges, for the padding value."""
     dims = padded_dims(instruction)
     if operand == 0:
-        return [
-            single_map([dim.kept for dim in dims], [dim.low + dim.step * Expr.dim(i) for i, dim in enumerate(dims)])
-        ]
+        data = single_map([dim.kept for dim in dims], [dim.low + dim.step * Expr.dim(i) for i, dim in enumerate(dims)])
+        return [over_approximate(data) if _ends_vary(instruction) else data]
+    if _ends_vary(instruction):
+        return [over_approximate(map_to_all((), instruction.shape.dimensions))]
     indices = [Expr.range(i) for i in range(len(dims))]
     padding = NOTHING
     for outside, extra in _complement(dims):
