@@ -22,7 +22,6 @@ __all__ = [
     "CONTROL",
     "FILE",
     "fail",
-
     "max_bytes",
     "parse_indices",
     "prefix_with_file",
