@@ -2249,6 +2249,33 @@ def _closure(
 
     ``step`` gives the indexing of one iteration for an array.  The result is unknown where one of them is."""
 
+_Window: TypeAlias = tuple[int, int, int, int, Sequence[tuple[int, int, int]]]
+
+@final
+class _LoopMaps:
+    """The maps through all iterations of a loop in one direction; ``body`` is a ``_Body`` of ``ops/_indexing/loops``.
+
+    ``step(leaf)`` gives the maps of one iteration, each as ``(leaf, map, has_time, reason)``, and whether they cross
+    devices, or what is unknown; ``window(leaf)`` gives ``(dim, start, step, size, fixed)`` or None."""
+
+    def __new__(cls, shape: Shape, n: int, backward: bool, /) -> _LoopMaps: ...
+    def maps(
+        self, body: Any, leaf: _ShapeIndex, anywhere: bool, /
+    ) -> tuple[tuple[tuple[_ShapeIndex, IndexingMap], ...], str | None, bool] | Unknown:
+        """The maps from a leaf, each with the leaf that it leads to, why they are over-approximate, and whether they
+        cross devices; or what is unknown.  ``anywhere``: after any number of iterations."""
+
+    def group(self, body: Any, leaf: _ShapeIndex, /) -> tuple[str, str | None, _Window | None] | Unknown:
+        """The kind of the group of a leaf, why it is over-approximate, and its window; or what is unknown."""
+
+    def edges(self, leaf: _ShapeIndex, /) -> list[tuple[_ShapeIndex, bool, str | None]]:
+        """The edges of a leaf whose group is known: where each leads, whether each iteration reaches other elements,
+        and why it may contain too much."""
+
+    def moves(self, leaf: _ShapeIndex, /) -> list[int | None]:
+        """By how much one iteration moves each dimension of a leaf whose group is known; None where that is not one
+        number."""
+
 def _n_steps() -> int:
     """The number of steps of long loops that this thread has taken: work, counted the same on every machine."""
 

@@ -15,8 +15,7 @@ from ..errors import HlomapError
 from ..ops import op_of
 from ..ops._indexing.loops.accesses import Access, accesses
 from ..ops._indexing.loops.counter import CountedLoop
-from ..ops._indexing.loops.maps import LoopMaps
-from ..ops._indexing.loops.parts import Edge
+from ..ops._indexing.loops.maps import Edge, LoopMaps
 from ..ops._indexing.loops.scalar_values import is_forwarded
 from ..ops._shapes import array_leaves, shape_at
 from ..ops.loops.indexing import loop_facts, loop_maps
@@ -136,8 +135,7 @@ class Loop:
             yield self._leaf(leaf, shape_at(shape, leaf), maps, edges)
 
     def _edges(self, maps: LoopMaps | None, leaf: ShapeIndex) -> Sequence[Edge]:
-        group = Unknown("not counted") if maps is None else maps.group(leaf)
-        return () if isinstance(group, Unknown) else group.edges[leaf]
+        return () if maps is None or isinstance(maps.group(leaf), Unknown) else maps.edges(leaf)
 
     def _leaf(
         self, leaf: ShapeIndex, shape: Shape, maps: LoopMaps | None, edges: dict[ShapeIndex, Sequence[Edge]]

@@ -287,7 +287,7 @@ fn _closure<'py>(
 }
 
 /// Why a closure ends early.
-enum End {
+pub enum End {
     Unknown(Py<PyAny>),
     Raised(PyErr),
     Core(quasiaffine::Error),

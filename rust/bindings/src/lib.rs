@@ -22,6 +22,7 @@ mod diagnostic;
 mod indexing;
 mod instruction;
 mod layout;
+mod loops;
 mod memory;
 mod module;
 mod parse;
@@ -44,6 +45,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     memory::register(m)?;
     module::register(m)?;
     indexing::register(m)?;
+    loops::register(m)?;
     propagation::register(m)?;
     rows::register(m)?;
     tiling::register(m)?;

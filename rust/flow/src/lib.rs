@@ -69,6 +69,7 @@ pub mod closure;
 pub mod columns;
 pub mod devices;
 pub mod indexing;
+pub mod loops;
 pub mod propagate;
 pub mod reads;
 pub mod rows;

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import product
+from typing import TypeAlias
 
 from ...._core import Expr, IndexingMap, Instruction, Variable
 from ....types import ShapeIndex, Unknown
 from ..._rule import Bounds, ExprLike, OperandIndexing
 from .counter import CountedLoop
-from .parts import Edge
-from .ranges import uses
 from .scalar_values import Scalar, is_forwarded, is_invariant
 
 __all__ = ["Edges", "Step"]
 
 _CALLS = 2**62  # from here on, numbers of sources are those of values in nested calls
 
-Step = Callable[[ShapeIndex], OperandIndexing]
+Step: TypeAlias = Callable[[ShapeIndex], OperandIndexing]
+
+Edge: TypeAlias = tuple[ShapeIndex, IndexingMap, bool, str | None]
+"""The leaf that a map of one iteration leads to, the map, whether its last dim is the iteration, and why it may contain
+too much.  A map without the iteration is that of every iteration."""
 
 
 class Edges:
@@ -32,38 +35,22 @@ class Edges:
         self._n = loop.trip_count
         self._step = step
         self._branch = branch
-        self._found: dict[ShapeIndex, list[Edge]] = {}
-        self._crossing: set[ShapeIndex] = set()
-        """Leaves of which one iteration reaches elements on other devices."""
 
-    def __getitem__(self, leaf: ShapeIndex) -> list[Edge]:
-        return self._found[leaf]
-
-    def find(self, leaf: ShapeIndex) -> list[Edge] | Unknown:
-        """The edges from a leaf."""
-        if leaf not in self._found:
-            part = self._step(leaf)
-            if isinstance(part, Unknown):
-                return part
-            if part.crosses_devices:
-                self._crossing.add(leaf)
-            reason = None if part.exact else part.reason or "the body is over-approximate"
-            if self._branch is not None and not is_forwarded(self._loop.body, leaf):
-                reason = reason or f"the iteration decides which branch of {self._branch.name} runs"
-            self._found[leaf] = [e for target, m in part.maps for e in self._timed(target, m, reason)]
-        return self._found[leaf]
-
-    def cross(self, start: ShapeIndex) -> bool:
-        """Whether an iteration exchanges elements of a leaf that is reached."""
-        pending, seen = [start], {start}
-        while pending and self._crossing:
-            leaf = pending.pop()
-            if leaf in self._crossing:
-                return True
-            following = {e.target for e in self._found[leaf]} - seen
-            seen |= following
-            pending += following
-        return False
+    def find(self, leaf: ShapeIndex) -> tuple[list[Edge], bool] | Unknown:
+        """The edges from a leaf, and whether an iteration reaches elements on other devices."""
+        part = self._step(leaf)
+        if isinstance(part, Unknown):
+            return part
+        reason = None if part.exact else part.reason or "the body is over-approximate"
+        if self._branch is not None and not is_forwarded(self._loop.body, leaf):
+            reason = reason or f"the iteration decides which branch of {self._branch.name} runs"
+        edges: list[Edge] = []
+        for target, m in part.maps:
+            if m.runtime:
+                edges += self._timed(target, m, reason)
+            else:
+                edges.append((target, m, False, reason))
+        return edges, part.crosses_devices
 
     def _timed(self, target: ShapeIndex, m: IndexingMap, reason: str | None) -> Iterator[Edge]:
         """A map of one iteration with the iteration as its last dim, instead of offsets that depend on it."""
@@ -86,7 +73,7 @@ class Edges:
                 source = self._loop.symbols[value.expr.value - 1]
                 choices.append([(Expr.runtime(len(runtime)), [])])
                 runtime.append(Variable(None, v.lower, v.upper, source=source))
-            elif any(uses(value.expr, "dim", k + 1) for k in range(len(self._loop.symbols))):
+            elif _uses_symbols(value.expr):
                 reason = reason or f"the offset {self._name(v)} depends on data"
                 choices.append([(Expr.range(len(ranges)), [])])
                 ranges.append((v.lower, v.upper))
@@ -105,9 +92,7 @@ class Edges:
                 runtime=runtime,
                 constraints=constraints,
             )
-            timed = timed.simplify(keep_point_dims=True, drop_unused=True)
-            if not timed.is_known_empty:
-                yield Edge(target, timed, reason)
+            yield target, timed, True, reason
 
     def _name(self, v: Variable) -> str:
         found = self._supplier(v)
@@ -155,3 +140,14 @@ def _clamped(value: Scalar, v: Variable, time: Expr) -> list[tuple[Expr, list[tu
     if value.upper > v.upper:
         pieces.append((Expr.constant(v.upper), [(expr, v.upper + 1, value.upper)]))
     return pieces
+
+
+def _uses_symbols(expr: Expr) -> bool:
+    """Whether an expression depends on anything but the iteration."""
+    pending = [expr]
+    while pending:
+        at = pending.pop()
+        if at.kind == "dim" and at.value:
+            return True
+        pending.extend(at.operands)
+    return False

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ...._core import Computation, Instruction
 from ....types import ShapeIndex
 from .counter import CountedLoop, linear
-from .parts import Window
 from .window_offsets import accessed_window
 
 _MAX_FORWARDS = 1000
 _CALLS = {"call", "conditional"}
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What a dynamic-update-slice writes in iteration ``t``: a box, in one dimension from ``start + step * t``."""
+
+    dim: int
+    start: int
+    step: int
+    size: int
+    fixed: tuple[tuple[int, int, int], ...]
+    """The other dimensions that the box does not fill: (dimension, first, last)."""
 
 
 def written_window(loop: CountedLoop, leaf: ShapeIndex) -> Window | None:

@@ -1,0 +1,151 @@
+//! Maps through counted loops, whose bodies Python knows.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use flow::loops::{LoopBody, LoopMaps, Step, Window};
+use flow::{Footprint, ShapeIndex, Text};
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+
+use crate::detach::{locked, unlocked};
+use crate::error::of_quasiaffine;
+use crate::indexing::{index_tuple, End, IndexLike};
+use crate::layout::PyShape;
+use crate::map::PyMap;
+
+/// The maps through all iterations of a loop in one direction; ``body`` has methods ``step`` and ``window``.
+///
+/// ``step(leaf)`` gives the maps of one iteration, each as ``(leaf, map, has_time, reason)``, and whether they cross
+/// devices, or what is unknown; ``window(leaf)`` gives ``(dim, start, step, size, fixed)`` or None.
+#[pyclass(name = "_LoopMaps", module = "hlomap._core", frozen)]
+pub struct PyLoopMaps {
+    maps: Mutex<LoopMaps>,
+}
+
+/// The body of a loop, called from inside a search.
+struct PythonBody {
+    body: Py<PyAny>,
+}
+
+type WindowTuple = (usize, i64, i64, i64, Vec<(usize, i64, i64)>);
+
+/// A leaf that an edge leads to, whether each iteration reaches other elements, why it may contain too much.
+type EdgeTuple<'py> = (Bound<'py, PyTuple>, bool, Option<String>);
+
+/// The kind of a group, why it is over-approximate, its window.
+type GroupTuple = (&'static str, Option<String>, Option<WindowTuple>);
+
+impl LoopBody for PythonBody {
+    type Error = End;
+
+    fn step(&self, leaf: &ShapeIndex) -> Result<Step, End> {
+        locked(|py| {
+            let given = self.body.bind(py).call_method1("step", (index_tuple(py, leaf)?,))?;
+            let Ok(pair) = given.cast::<PyTuple>() else { return Err(End::Unknown(given.unbind())) };
+            let mut step = Step { maps: Vec::new(), crosses_devices: pair.get_item(1)?.extract()? };
+            for item in pair.get_item(0)?.try_iter()? {
+                let (index, map, has_time, reason) =
+                    item?.extract::<(IndexLike, PyRef<'_, PyMap>, bool, Option<Bound<'_, PyString>>)>()?;
+                let reason = reason.map(|text| text.to_cow().map(|text| Text::from(&*text))).transpose()?;
+                step.maps.push((index.0, map.map.clone(), has_time, reason));
+            }
+            Ok(step)
+        })
+    }
+
+    fn window(&self, leaf: &ShapeIndex) -> Result<Option<Window>, End> {
+        locked(|py| {
+            let given = self.body.bind(py).call_method1("window", (index_tuple(py, leaf)?,))?;
+            let found: Option<WindowTuple> = given.extract()?;
+            Ok(found.map(|(dim, start, step, size, fixed)| Window { dim, start, step, size, fixed }))
+        })
+    }
+}
+
+impl PyLoopMaps {
+    /// Questions wait for each other without the interpreter lock, since a body is Python.
+    fn ask<'py, T: Send>(
+        &self,
+        body: &Bound<'py, PyAny>,
+        question: impl FnOnce(&mut LoopMaps, &PythonBody) -> Result<T, End> + Send,
+    ) -> PyResult<Result<T, Bound<'py, PyAny>>> {
+        let py = body.py();
+        let body = PythonBody { body: body.clone().unbind() };
+        match unlocked(py, || question(&mut self.state(), &body))? {
+            Ok(answer) => Ok(Ok(answer)),
+            Err(End::Unknown(unknown)) => Ok(Err(unknown.into_bound(py))),
+            Err(End::Raised(error)) => Err(error),
+            Err(End::Core(error)) => Err(of_quasiaffine(py, error)),
+        }
+    }
+
+    /// What is found stays right where a question is interrupted.
+    fn state(&self) -> MutexGuard<'_, LoopMaps> {
+        self.maps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl PyLoopMaps {
+    #[new]
+    #[pyo3(signature = (shape, n, backward, /))]
+    fn new(shape: &PyShape, n: i64, backward: bool) -> PyLoopMaps {
+        PyLoopMaps { maps: Mutex::new(LoopMaps::new(&shape.0, n, backward)) }
+    }
+
+    /// The maps from a leaf, each with the leaf that it leads to, why they are over-approximate, and whether they cross
+    /// devices; or what is unknown.  ``anywhere``: after any number of iterations.
+    #[pyo3(signature = (body, leaf, anywhere, /))]
+    fn maps<'py>(&self, body: &Bound<'py, PyAny>, leaf: IndexLike, anywhere: bool) -> PyResult<Bound<'py, PyAny>> {
+        let py = body.py();
+        let found = match self.ask(body, |maps, body| maps.maps(&leaf.0, anywhere, body))? {
+            Ok(found) => found,
+            Err(unknown) => return Ok(unknown),
+        };
+        let Footprint { maps, reason, crosses_devices, .. } = found;
+        let pair = |(index, map): (ShapeIndex, _)| (index_tuple(py, &index)?, PyMap::from(map)).into_pyobject(py);
+        let maps = PyTuple::new(py, maps.into_iter().map(pair).collect::<PyResult<Vec<_>>>()?)?;
+        Ok((maps, reason.as_deref(), crosses_devices).into_pyobject(py)?.into_any())
+    }
+
+    /// The kind of the group of a leaf, why it is over-approximate, and its window; or what is unknown.
+    #[pyo3(signature = (body, leaf, /))]
+    fn group<'py>(&self, body: &Bound<'py, PyAny>, leaf: IndexLike) -> PyResult<Bound<'py, PyAny>> {
+        let py = body.py();
+        let found = self.ask(body, |maps, body| {
+            let facts = maps.group(&leaf.0, body)?;
+            let window = facts.window.cloned().map(|w| (w.dim, w.start, w.step, w.size, w.fixed));
+            let group: GroupTuple = (facts.kind.name(), facts.reason.map(ToString::to_string), window);
+            Ok(group)
+        })?;
+        match found {
+            Ok(group) => Ok(group.into_pyobject(py)?.into_any()),
+            Err(unknown) => Ok(unknown),
+        }
+    }
+
+    /// The edges of a leaf whose group is known: where each leads, whether each iteration reaches other elements, and
+    /// why it may contain too much.
+    #[pyo3(signature = (leaf, /))]
+    fn edges<'py>(&self, py: Python<'py>, leaf: IndexLike) -> PyResult<Vec<EdgeTuple<'py>>> {
+        let edges = py.detach(|| {
+            let state = self.state();
+            let edges = state.edges_of(&leaf.0)?.into_iter();
+            Ok(edges
+                .map(|(index, at, reason)| (index.clone(), at, reason.map(ToString::to_string)))
+                .collect::<Vec<_>>())
+        });
+        let edges = edges.map_err(|error| of_quasiaffine(py, error))?;
+        edges.into_iter().map(|(index, at, reason)| Ok((index_tuple(py, &index)?, at, reason))).collect()
+    }
+
+    /// By how much one iteration moves each dimension of a leaf whose group is known; None where that is not one number.
+    #[pyo3(signature = (leaf, /))]
+    fn moves(&self, py: Python<'_>, leaf: IndexLike) -> PyResult<Vec<Option<i64>>> {
+        py.detach(|| self.state().moves(&leaf.0)).map_err(|error| of_quasiaffine(py, error))
+    }
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PyLoopMaps>()
+}

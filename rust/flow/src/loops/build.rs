@@ -1,0 +1,145 @@
+//! Maps from their parts, and what expressions are made of.
+
+use quasiaffine::{
+    Constraint, Domain, Error, Expr, FastPath, Interval, Kind, Map, Op, Options, Result, Source, Var, Variable,
+};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Simplification that drops variables that nothing uses.
+pub(super) const DROP: Options =
+    Options { keep_point_dims: false, drop_unused: true, rescale: false, fast_path: FastPath::On };
+
+/// The same, with dimensions of one value as variables.
+pub(super) const KEEP_POINTS: Options =
+    Options { keep_point_dims: true, drop_unused: true, rescale: false, fast_path: FastPath::On };
+
+/// Inclusive bounds.
+pub(super) type Bounds = (i64, i64);
+
+/// An expression and its inclusive bounds.
+pub(super) type Bounded = (Expr, i64, i64);
+
+/// A map without runtime variables.
+pub(super) fn map(dims: &[Bounds], ranges: &[Bounds], results: Vec<Expr>, constraints: Vec<Bounded>) -> Map {
+    let vars = dims.iter().chain(ranges).map(|&(lo, hi)| Variable::new(Interval::new(lo, hi))).collect();
+    let domain = Domain { vars, n_dims: dims.len(), n_ranges: ranges.len(), constraints: constraints_of(constraints) };
+    Map::from_parts(domain, SmallVec::from_vec(results))
+}
+
+pub(super) fn constraints_of(constraints: Vec<Bounded>) -> Vec<Constraint> {
+    constraints.into_iter().map(|(expr, lo, hi)| Constraint { expr, interval: Interval::new(lo, hi) }).collect()
+}
+
+/// The same map with other results.
+pub(super) fn with_results(m: &Map, results: SmallVec<[Expr; 4]>) -> Map {
+    match m.state() {
+        quasiaffine::map::State::Defined => m.with_results(results),
+        _ => m.clone(),
+    }
+}
+
+/// The same map with one more dimension, from 0 to `last`.
+pub(super) fn with_dim(m: &Map, last: i64) -> Map {
+    let mut domain = m.domain().clone();
+    domain.vars.insert(domain.n_dims, Variable::new(Interval::new(0, last)));
+    domain.n_dims += 1;
+    Map::from_parts(domain, m.results().iter().cloned().collect())
+}
+
+/// The same map with one more constraint.
+pub(super) fn with_constraint(m: &Map, (expr, lo, hi): Bounded) -> Map {
+    if m.state() != quasiaffine::map::State::Defined {
+        return m.clone();
+    }
+    let mut domain = m.domain().clone();
+    domain.constraints.push(Constraint { expr, interval: Interval::new(lo, hi) });
+    Map::from_parts(domain, m.results().iter().cloned().collect())
+}
+
+/// The map with its variables replaced, over other dimensions and ranges; runtime variables keep their numbers.
+pub(super) fn substituted(
+    m: &Map,
+    dims: &[Variable],
+    ranges: &[Variable],
+    replace: &dyn Fn(Var) -> Result<Expr>,
+    constraints: Option<Vec<Constraint>>,
+) -> Result<Map> {
+    let before = m.domain();
+    let constraints = match constraints {
+        Some(given) => given,
+        None => {
+            let replaced = |c: &Constraint| Ok(Constraint { expr: c.expr.substitute(replace)?, interval: c.interval });
+            before.constraints.iter().map(replaced).collect::<Result<_>>()?
+        }
+    };
+    let mut vars: SmallVec<[Variable; 6]> = dims.iter().chain(ranges).cloned().collect();
+    for v in before.runtime() {
+        let mut v = v.clone();
+        if let Some(source) = v.source.as_ref().filter(|source| !source.index.is_empty()) {
+            let index = source.index.iter().map(|e| e.substitute(replace)).collect::<Result<_>>()?;
+            v.source = Some(Arc::new(Source { id: source.id, index }));
+        }
+        vars.push(v);
+    }
+    let domain = Domain { vars, n_dims: dims.len(), n_ranges: ranges.len(), constraints };
+    let results = m.results().iter().map(|e| e.substitute(replace)).collect::<Result<_>>()?;
+    Ok(Map::from_parts(domain, results))
+}
+
+pub(super) fn dim(i: usize) -> Expr {
+    Expr::dim(i as u32)
+}
+
+pub(super) fn dims(n: usize) -> impl Iterator<Item = Expr> {
+    (0..n).map(dim)
+}
+
+pub(super) fn bounds_of(variables: &[Variable]) -> impl Iterator<Item = Bounds> + '_ {
+    variables.iter().map(|v| (v.interval.lo, v.interval.hi))
+}
+
+/// `a + factor * b + constant`.
+pub(super) fn sum(a: &Expr, factor: i64, b: &Expr, constant: i64) -> Result<Expr> {
+    a.add(&b.scale(factor)?)?.add(&Expr::Const(constant))
+}
+
+/// Whether a variable occurs in an expression.
+pub(super) fn uses(e: &Expr, variable: Var) -> bool {
+    match e {
+        Expr::Const(_) => false,
+        Expr::Var(v) => *v == variable,
+        Expr::Node(_) => e.operands().any(|operand| uses(operand, variable)),
+    }
+}
+
+pub(super) fn range_number(e: &Expr) -> Option<u32> {
+    match e {
+        Expr::Var(Var { kind: Kind::Range, index }) => Some(*index),
+        _ => None,
+    }
+}
+
+pub(super) const fn range(index: u32) -> Var {
+    Var { kind: Kind::Range, index }
+}
+
+/// `(a, b)` where the expression is `a + b * variable`.
+pub(super) fn linear(e: &Expr, variable: Var) -> Option<Bounds> {
+    match e {
+        Expr::Const(c) => Some((*c, 0)),
+        Expr::Var(v) => (*v == variable).then_some((0, 1)),
+        Expr::Node(_) => match e.op() {
+            Some(Op::Sum(sum)) => match &sum.terms[..] {
+                [term] if term.atom == Expr::Var(variable) => Some((sum.constant, term.coefficient)),
+                _ => None,
+            },
+            _ => None,
+        },
+    }
+}
+
+/// A bound that does not fit is an error, never a wrap.
+pub(super) fn fits(value: i128) -> Result<i64> {
+    i64::try_from(value).map_err(|_| Error::Overflow("a bound of a loop's map"))
+}

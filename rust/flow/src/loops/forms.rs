@@ -1,0 +1,385 @@
+//! Closed forms of the relation of a group over any number of iterations; read [`close`].
+
+use quasiaffine::map::State;
+use quasiaffine::{simplify, then, Expr, Interval, Kind as VarKind, Map, Op, Result, Var};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::build::{bounds_of, dim, dims, linear, map, uses, Bounded, Bounds, KEEP_POINTS};
+use super::ranges::drop_ranges;
+use super::unions::{covers, joined, keep_time, reduced, without_last_dim, MAX_MAPS};
+use super::{Edge, Group, Kind, Leaf, LoopMaps, Piece, Timeline};
+use crate::indexing::Text;
+
+/// Iterations after which the relation of a group has to repeat.
+const MAX_POWERS: usize = 8;
+
+/// Leaves of a group whose relation is computed.
+const MAX_GROUP: usize = 12;
+
+/// Names of leaves in a reason.
+const MAX_NAMES: usize = 4;
+
+/// The variables of a piece: bounds of (element, p, q), p, q, and the number of iterations between the clocks.
+pub(super) struct Clocks {
+    pub dims: Vec<Bounds>,
+    pub rank: usize,
+    pub p: Expr,
+    pub q: Expr,
+    pub passed: Expr,
+}
+
+impl Timeline {
+    pub(super) fn clocks(&self, leaf: Leaf) -> Result<Clocks> {
+        let rank = self.sizes[leaf].len();
+        let (p, q) = (dim(rank), dim(rank + 1));
+        let mut dims = self.bounds(leaf);
+        dims.extend([(0, self.n), (0, self.n)]);
+        let passed = if self.backward { p.sub(&q)? } else { q.sub(&p)? };
+        Ok(Clocks { dims, rank, p, q, passed })
+    }
+
+    pub(super) fn bounds(&self, leaf: Leaf) -> Vec<Bounds> {
+        self.sizes[leaf].iter().map(|n| (0, n - 1)).collect()
+    }
+
+    /// Every element stays where it is, for at least `least` and at most `most` iterations.
+    pub(super) fn stays(&self, leaf: Leaf, least: i64, most: i64) -> Result<Piece> {
+        let clocks = self.clocks(leaf)?;
+        let results = dims(clocks.rank).chain([clocks.q]).collect();
+        Ok(Piece { map: map(&clocks.dims, &[], results, vec![(clocks.passed, least, most)]), reason: None })
+    }
+
+    /// Every element stays where it is, for any number of iterations.
+    pub(super) fn whole(&self, leaf: Leaf) -> Result<Piece> {
+        self.stays(leaf, 0, self.n)
+    }
+
+    /// No iteration passes.
+    fn none(&self, leaf: Leaf) -> Result<Piece> {
+        self.stays(leaf, 0, 0)
+    }
+}
+
+impl Edge {
+    /// Whether each iteration reaches other elements.
+    pub(super) fn is_at_iteration(&self) -> bool {
+        let time = iteration(&self.map);
+        self.map.results().iter().any(|e| uses(e, time))
+    }
+}
+
+/// The iteration of an edge.
+fn iteration(m: &Map) -> Var {
+    Var { kind: VarKind::Dim, index: m.domain().n_dims as u32 - 1 }
+}
+
+/// The edges from the leaves of a group to each other, with the leaf where each begins.
+pub(super) fn inside<'a>(maps: &'a LoopMaps, leaves: &[Leaf]) -> Vec<(Leaf, &'a Edge)> {
+    let edges = leaves.iter().flat_map(|&leaf| maps.edges[leaf].iter().flatten().map(move |e| (leaf, e)));
+    edges.filter(|(_, e)| leaves.binary_search(&e.target).is_ok()).collect()
+}
+
+/// Finds the relation of a group over any number of iterations, where it does not depend on the iteration.
+pub(super) fn close(maps: &LoopMaps, group: &mut Group) -> Result<bool> {
+    let edges = inside(maps, &group.leaves);
+    if edges.is_empty() {
+        let leaf = group.leaves[0];
+        group.kind = Kind::Forwarded;
+        group.pieces.insert((leaf, leaf), vec![maps.time.none(leaf)?]);
+        return Ok(true);
+    }
+    Ok(close_identity(&maps.time, group, &edges)? || close_powers(&maps.time, group, &edges)?)
+}
+
+/// The relation of a group, from one leaf to another.
+pub(super) fn pieces_of(time: &Timeline, group: &Group, start: Leaf, leaf: Leaf) -> Result<Vec<Piece>> {
+    let Some(common) = &group.common else {
+        return Ok(group.pieces.get(&(start, leaf)).cloned().unwrap_or_default());
+    };
+    let kept = (0..time.sizes[leaf].len()).map(|i| common.contains(&i).then_some(i)).collect();
+    dimwise(time, group, start, leaf, &kept)
+}
+
+fn close_identity(time: &Timeline, group: &mut Group, edges: &[(Leaf, &Edge)]) -> Result<bool> {
+    let [leaf] = group.leaves[..] else { return Ok(false) };
+    if edges.iter().any(|(_, e)| e.reason.is_some() || e.map.domain().n_ranges + e.map.domain().n_runtime() > 0) {
+        return Ok(false);
+    }
+    let mut bounds = time.bounds(leaf);
+    bounds.push((0, (time.n - 1).max(0)));
+    let n = bounds.len();
+    let identity = map(&bounds, &[], dims(n).collect(), Vec::new());
+    let (stays, others): (Vec<Map>, Vec<Map>) =
+        edges.iter().map(|(_, e)| keep_time(&e.map)).partition(|m| m.results().iter().cloned().eq(dims(n)));
+    let unchanged = joined(super::unions::distinct(stays));
+    let [one] = &unchanged[..] else { return Ok(false) };
+    if simplify(one, KEEP_POINTS) != simplify(&identity, KEEP_POINTS) || !covers(&[identity], &others) {
+        return Ok(false);
+    }
+    group.kind = Kind::Kept;
+    group.pieces.insert((leaf, leaf), vec![time.whole(leaf)?]);
+    Ok(true)
+}
+
+/// From pairs of leaves to maps of some number of iterations, in the order in which they are found.
+type Relation = Vec<((Leaf, Leaf), Vec<Map>)>;
+
+fn of_pair(relation: &mut Relation, pair: (Leaf, Leaf)) -> &mut Vec<Map> {
+    let at = relation.iter().position(|(own, _)| *own == pair).unwrap_or_else(|| {
+        relation.push((pair, Vec::new()));
+        relation.len() - 1
+    });
+    &mut relation[at].1
+}
+
+/// A relation that does not depend on the iteration: its powers repeat, or one map moves every dimension.
+fn close_powers(time: &Timeline, group: &mut Group, edges: &[(Leaf, &Edge)]) -> Result<bool> {
+    if group.leaves.len() > MAX_GROUP
+        || edges.iter().any(|(_, e)| e.map.domain().n_runtime() > 0 || !is_timeless(time, &e.map))
+    {
+        return Ok(false);
+    }
+    let reason = edges.iter().find_map(|(_, e)| e.reason.clone());
+    let mut once = Relation::new();
+    for (leaf, e) in edges {
+        of_pair(&mut once, (*leaf, e.target)).push(without_last_dim(&e.map));
+    }
+    for (_, maps) in &mut once {
+        *maps = reduced(std::mem::take(maps));
+    }
+    if let ([_], [(_, maps)]) = (&group.leaves[..], &once[..]) {
+        if close_moves(time, group, maps, reason.as_ref())? {
+            return Ok(true);
+        }
+    }
+    let mut powers = vec![once.clone()];
+    let mut repeats = 0;
+    while powers.len() < MAX_POWERS.min(usize::try_from(time.n.max(1)).unwrap_or(MAX_POWERS)) {
+        let Some(following) = composed(&powers[powers.len() - 1], &once)? else { return Ok(false) };
+        repeats = powers.iter().position(|power| is_same(power, &following)).map_or(0, |k| k + 1);
+        if repeats > 0 {
+            break;
+        }
+        powers.push(following);
+    }
+    if repeats == 0 && (powers.len() as i64) < time.n {
+        return Ok(false);
+    }
+    let period = if repeats > 0 { powers.len() + 1 - repeats } else { 0 };
+    for &leaf in &group.leaves {
+        group.pieces.entry((leaf, leaf)).or_default().push(time.none(leaf)?);
+    }
+    for (k, power) in (1..).zip(&powers) {
+        let again = if repeats > 0 && k >= repeats { period } else { 0 };
+        for ((source, target), maps) in power {
+            for m in maps {
+                let map = after(time, *source, m, k as i64, again as i64)?;
+                let pieces = group.pieces.entry((*source, *target)).or_default();
+                pieces.push(Piece { map, reason: reason.clone() });
+            }
+        }
+    }
+    (group.kind, group.reason) = (Kind::Recurrence, reason);
+    Ok(true)
+}
+
+/// The map of `k` iterations, or of `k + i * period` for all i, as one from (element, p, q).
+fn after(time: &Timeline, source: Leaf, m: &Map, k: i64, period: i64) -> Result<Map> {
+    let clocks = time.clocks(source)?;
+    let domain = m.domain();
+    let mut bounds = clocks.dims;
+    for (own, bounds) in bounds.iter_mut().zip(bounds_of(domain.dims())) {
+        *own = bounds;
+    }
+    let mut constraints: Vec<Bounded> =
+        domain.constraints.iter().map(|c| (c.expr.clone(), c.interval.lo, c.interval.hi)).collect();
+    constraints.push((clocks.passed.clone(), k, if period > 0 { time.n } else { k }));
+    if period > 1 {
+        constraints.push((clocks.passed.floor_mod(&Expr::Const(period))?, k % period, k % period));
+    }
+    let ranges: Vec<Bounds> = bounds_of(domain.ranges()).collect();
+    Ok(map(&bounds, &ranges, m.results().iter().cloned().chain([clocks.q]).collect(), constraints))
+}
+
+/// A single map that moves every dimension by a constant, around the end or not.
+fn close_moves(time: &Timeline, group: &mut Group, maps: &[Map], reason: Option<&Text>) -> Result<bool> {
+    let leaf = group.leaves[0];
+    let [m] = maps else { return Ok(false) };
+    let domain = m.domain();
+    if m.state() != State::Defined || domain.n_ranges > 0 || !domain.constraints.is_empty() {
+        return Ok(false);
+    }
+    let clocks = time.clocks(leaf)?;
+    let mut constraints: Vec<Bounded> = vec![(clocks.passed.clone(), 1, time.n)];
+    let mut results: Vec<Expr> = Vec::new();
+    for (i, (e, &size)) in m.results().iter().zip(&time.sizes[leaf]).enumerate() {
+        let Interval { lo, hi } = domain.dims()[i].interval;
+        let is_around = matches!(e.op(), Some(Op::Mod(..)));
+        let Some(by) = moved_by(e, i, size).filter(|_| !is_around || (lo, hi) == (0, size - 1)) else {
+            return Ok(false);
+        };
+        let moved = dim(i).add(&clocks.passed.scale(by)?)?;
+        if is_around {
+            results.push(moved.floor_mod(&Expr::Const(size))?);
+        } else {
+            // Before the first iteration and before the last one; those between lie between.
+            constraints.push((dim(i), lo, hi));
+            constraints.push((moved.sub(&Expr::Const(by))?, lo, hi));
+            results.push(moved);
+        }
+    }
+    results.push(clocks.q);
+    let once = Piece { map: map(&clocks.dims, &[], results, constraints), reason: reason.cloned() };
+    group.pieces.insert((leaf, leaf), vec![time.none(leaf)?, once]);
+    (group.kind, group.reason) = (Kind::Recurrence, reason.cloned());
+    Ok(true)
+}
+
+fn is_timeless(time: &Timeline, m: &Map) -> bool {
+    let t = iteration(m);
+    let domain = m.domain();
+    let own = domain.dims()[t.index as usize].interval;
+    own == Interval::new(0, (time.n - 1).max(0))
+        && !m.results().iter().chain(domain.constraints.iter().map(|c| &c.expr)).any(|e| uses(e, t))
+}
+
+/// Dimension by dimension: one that every path keeps stays, any other is the whole range.
+pub(super) fn close_general(maps: &LoopMaps, group: &mut Group) -> Result<()> {
+    let time = &maps.time;
+    let edges = inside(maps, &group.leaves);
+    let why = edges.iter().find_map(|(_, e)| e.reason.as_deref());
+    let name = |&leaf: &Leaf| format!("{:?}", maps.indices[leaf].as_slice());
+    let names = group.leaves.iter().take(MAX_NAMES).map(name).collect::<Vec<_>>().join(", ");
+    let what = match group.leaves[..] {
+        [_] => format!("leaf {names} of the loop"),
+        _ => format!("leaves {names} of the loop depend on each other"),
+    };
+    let why = why.unwrap_or("its maps change from iteration to iteration");
+    group.reason = Some(Text::from(format!("{what}: {why}")));
+    group.kind = Kind::General;
+    if group.leaves.len() > MAX_GROUP {
+        group.common = Some(common_dims(time, group, &edges));
+        return Ok(());
+    }
+    let mut kept: Vec<((Leaf, Leaf), Kept)> = Vec::new();
+    for &leaf in &group.leaves {
+        meet(&mut kept, (leaf, leaf), (0..time.sizes[leaf].len()).map(Some).collect());
+        for (_, e) in edges.iter().filter(|(source, _)| *source == leaf) {
+            meet(&mut kept, (leaf, e.target), kept_dims(&e.map, time.sizes[leaf].len()));
+        }
+    }
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for ((a, b), first) in kept.clone() {
+            for &c in &group.leaves {
+                let second = kept.iter().find(|(pair, _)| *pair == (b, c)).map(|(_, second)| second.clone());
+                if let Some(second) = second {
+                    let both = second.iter().map(|i| i.and_then(|i| first[i])).collect();
+                    changed |= meet(&mut kept, (a, c), both);
+                }
+            }
+        }
+    }
+    for ((a, b), dims) in kept {
+        group.pieces.insert((a, b), dimwise(time, group, a, b, &dims)?);
+    }
+    Ok(())
+}
+
+/// For each dimension of a leaf the dimension of another one with the same index.
+type Kept = SmallVec<[Option<usize>; 4]>;
+
+/// Keeps the dimensions on which both agree; whether that changes anything.
+fn meet(kept: &mut Vec<((Leaf, Leaf), Kept)>, pair: (Leaf, Leaf), new: Kept) -> bool {
+    let Some((_, own)) = kept.iter_mut().find(|(own, _)| *own == pair) else {
+        kept.push((pair, new));
+        return true;
+    };
+    let both: Kept = own.iter().zip(&new).map(|(a, b)| a.filter(|_| a == b)).collect();
+    std::mem::replace(own, both) != *own
+}
+
+fn kept_dims(m: &Map, rank: usize) -> Kept {
+    let kept = |e: &Expr| match e {
+        Expr::Var(Var { kind: VarKind::Dim, index }) => Some(*index as usize).filter(|&i| i < rank),
+        _ => None,
+    };
+    m.results().iter().map(kept).collect()
+}
+
+/// The dimensions that every edge inside a group keeps, where all leaves have the same sizes.
+fn common_dims(time: &Timeline, group: &Group, edges: &[(Leaf, &Edge)]) -> SmallVec<[usize; 4]> {
+    let sizes = &time.sizes[group.leaves[0]];
+    if group.leaves.iter().any(|&leaf| time.sizes[leaf] != *sizes) {
+        return SmallVec::new();
+    }
+    let kept: Vec<Kept> = edges.iter().map(|(_, e)| kept_dims(&e.map, sizes.len())).collect();
+    (0..sizes.len()).filter(|&i| kept.iter().all(|kept| kept[i] == Some(i))).collect()
+}
+
+/// From a leaf to another, after any number of iterations; dimensions without a kept one are whole.
+fn dimwise(time: &Timeline, group: &Group, a: Leaf, b: Leaf, kept: &Kept) -> Result<Vec<Piece>> {
+    let clocks = time.clocks(a)?;
+    let (mut ranges, mut results): (Vec<Bounds>, Vec<Expr>) = (Vec::new(), Vec::new());
+    for (i, &size) in kept.iter().zip(&time.sizes[b]) {
+        results.push(match i {
+            Some(i) => dim(*i),
+            None => {
+                ranges.push((0, size - 1));
+                Expr::range(ranges.len() as u32 - 1)
+            }
+        });
+    }
+    let least = i64::from(a != b);
+    if least > time.n || time.sizes[b].contains(&0) {
+        return Ok(Vec::new());
+    }
+    results.push(clocks.q);
+    let map = map(&clocks.dims, &ranges, results, vec![(clocks.passed, least, time.n)]);
+    Ok(vec![Piece { map, reason: group.reason.clone() }])
+}
+
+/// One relation after another; `None` where there are too many maps.
+fn composed(first: &Relation, second: &Relation) -> Result<Option<Relation>> {
+    let mut found = Relation::new();
+    for ((a, b), maps) in first {
+        for ((source, c), following) in second.iter().filter(|((source, _), _)| source == b) {
+            debug_assert_eq!(source, b);
+            for m in maps {
+                for k in following {
+                    let both = simplify(&then(m, k)?, KEEP_POINTS);
+                    if both.state() != State::Empty {
+                        of_pair(&mut found, (*a, *c)).push(drop_ranges(both)?);
+                    }
+                }
+            }
+        }
+    }
+    for (_, maps) in &mut found {
+        *maps = reduced(std::mem::take(maps));
+        if maps.len() > MAX_MAPS {
+            return Ok(None);
+        }
+    }
+    Ok(Some(found))
+}
+
+fn is_same(a: &Relation, b: &Relation) -> bool {
+    let by_pair = |r: &Relation| -> FxHashMap<(Leaf, Leaf), Vec<Map>> {
+        r.iter().filter(|(_, maps)| !maps.is_empty()).cloned().collect()
+    };
+    let (a, b) = (by_pair(a), by_pair(b));
+    let same = |x: &Vec<Map>, y: &Vec<Map>| x.iter().all(|m| y.contains(m)) && y.iter().all(|m| x.contains(m));
+    a.len() == b.len() && a.iter().all(|(pair, maps)| b.get(pair).is_some_and(|others| same(maps, others)))
+}
+
+/// The constant by which a result differs from a dimension, around the end of the dimension or not.
+pub(super) fn moved_by(e: &Expr, i: usize, size: i64) -> Option<i64> {
+    let e = match e.op() {
+        Some(Op::Mod(inner, divisor)) if divisor.as_const() == Some(size) => inner,
+        _ => e,
+    };
+    linear(e, Var { kind: VarKind::Dim, index: i as u32 }).filter(|(_, factor)| *factor == 1).map(|(by, _)| by)
+}

@@ -1,0 +1,126 @@
+//! Groups of leaves that depend on each other: strongly connected components, the last ones first.
+
+use super::{forms, stacked, Group, Kind, Leaf, LoopBody, LoopMaps};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// How many large groups wait until a question passes through them.
+const MAX_WAITING: usize = 50;
+
+/// The search for components, without recursion.
+#[derive(Default)]
+struct Search {
+    number: FxHashMap<Leaf, usize>,
+    low: FxHashMap<Leaf, usize>,
+    stack: Vec<Leaf>,
+    on_stack: FxHashSet<Leaf>,
+    /// The leaves from the start to here, each with the leaves to which its edges lead and how many are done.
+    path: Vec<(Leaf, Vec<Leaf>, usize)>,
+}
+
+impl Search {
+    fn enter<B: LoopBody>(&mut self, maps: &mut LoopMaps, leaf: Leaf, body: &B) -> Result<(), B::Error> {
+        maps.find_edges(leaf, body)?;
+        let mut targets: Vec<Leaf> = Vec::new();
+        for edge in maps.edges[leaf].iter().flatten() {
+            if !targets.contains(&edge.target) {
+                targets.push(edge.target);
+            }
+        }
+        let n = self.number.len();
+        self.number.insert(leaf, n);
+        self.low.insert(leaf, n);
+        self.stack.push(leaf);
+        self.on_stack.insert(leaf);
+        self.path.push((leaf, targets, 0));
+        Ok(())
+    }
+
+    fn lower(&mut self, leaf: Leaf, to: usize) {
+        let low = self.low.entry(leaf).or_insert(to);
+        *low = (*low).min(to);
+    }
+}
+
+impl LoopMaps {
+    /// Finds the groups that are reached from a leaf.
+    pub(super) fn find_groups<B: LoopBody>(&mut self, start: Leaf, body: &B) -> Result<(), B::Error> {
+        if self.group_of[start].is_some() {
+            return Ok(());
+        }
+        let mut search = Search::default();
+        search.enter(self, start, body)?;
+        while let Some((leaf, targets, done)) = search.path.last_mut() {
+            let leaf = *leaf;
+            let Some(&following) = targets.get(*done) else {
+                search.path.pop();
+                let low = search.low[&leaf];
+                if let Some(&(before, ..)) = search.path.last() {
+                    search.lower(before, low);
+                }
+                if low == search.number[&leaf] {
+                    let at = search.stack.iter().rposition(|&other| other == leaf).unwrap_or_default();
+                    let mut leaves = search.stack.split_off(at);
+                    leaves.iter().for_each(|leaf| {
+                        search.on_stack.remove(leaf);
+                    });
+                    leaves.sort_unstable();
+                    self.close(leaves, body)?;
+                }
+                continue;
+            };
+            *done += 1;
+            if self.group_of[following].is_some() {
+                continue;
+            }
+            match search.number.get(&following) {
+                None => search.enter(self, following, body)?,
+                Some(&number) if search.on_stack.contains(&following) => search.lower(leaf, number),
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a group, with its relation over any number of iterations, and the paths from its leaves.
+    fn close<B: LoopBody>(&mut self, leaves: Vec<Leaf>, body: &B) -> Result<(), B::Error> {
+        let mut group = Group {
+            leaves,
+            kind: Kind::General,
+            reason: None,
+            common: None,
+            window: None,
+            pieces: FxHashMap::default(),
+        };
+        if !forms::close(self, &mut group)? {
+            let window = match group.leaves[..] {
+                [leaf] => body.window(&self.indices[leaf])?,
+                _ => None,
+            };
+            let is_closed = match window {
+                Some(window) => stacked::close_window(self, &mut group, window)?,
+                None => false,
+            };
+            if !is_closed {
+                forms::close_general(self, &mut group)?;
+            }
+        }
+        // From here on the relation is complete: a question that is interrupted leaves only paths to be found.
+        let is_large = group.common.is_some();
+        let (leaves, has_window) = (group.leaves.clone(), group.window.is_some());
+        for &leaf in &leaves {
+            self.group_of[leaf] = Some(self.groups.len());
+        }
+        self.groups.push(group);
+        if is_large && self.n_waiting < MAX_WAITING {
+            self.n_waiting += 1;
+            return Ok(());
+        }
+        for leaf in leaves {
+            self.paths_from(leaf, false)?;
+            if has_window && !self.time.backward {
+                self.paths_from(leaf, true)?;
+            }
+        }
+        Ok(())
+    }
+}

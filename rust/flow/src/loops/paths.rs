@@ -1,0 +1,310 @@
+//! Paths through a loop as compositions of few maps.
+//!
+//! Read [`LoopMaps::paths_from`]. A path stays in a group for some iterations, and then ends or leaves it along an edge;
+//! what follows is known, since the groups to which edges lead come first. The leaves of a loop have few maps that
+//! differ, about one in eight, so compositions are remembered.
+
+use std::sync::Arc;
+
+use quasiaffine::interrupt::poll;
+use quasiaffine::map::State;
+use quasiaffine::{simplify, then, Expr, Map, Result};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::build::{dim, dims, map, Bounds, DROP};
+use super::forms::pieces_of;
+use super::ranges::{count_up, drop_ranges, join_ranges, tighten};
+use super::stacked::{is_within, iteration_of};
+use super::unions::{joined, without_last_result, MAX_MAPS};
+use super::{Edge, Leaf, LoopMaps, Piece, Reached, Through};
+use crate::indexing::{Footprint, Text};
+
+/// Compositions, and unions in few maps, that were asked for before.
+#[derive(Default)]
+pub(super) struct Memo {
+    then: FxHashMap<(Map, Map), Map>,
+    fewest: FxHashMap<Vec<Map>, Vec<Map>>,
+}
+
+#[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
+impl Memo {
+    fn then(&mut self, first: &Map, second: &Map) -> Result<Map> {
+        let key = (first.clone(), second.clone());
+        if let Some(found) = self.then.get(&key) {
+            return Ok(found.clone());
+        }
+        poll();
+        let found = simplest(&then(first, second)?)?;
+        self.then.insert(key, found.clone());
+        Ok(found)
+    }
+
+    /// The same union in few maps, as one would write them.
+    fn fewest(&mut self, maps: Vec<Map>) -> Result<Vec<Map>> {
+        if let Some(found) = self.fewest.get(&maps) {
+            return Ok(found.clone());
+        }
+        let mut few = join_ranges(maps.iter().map(count_up).collect::<Result<_>>()?)?;
+        if few.len() > 1 {
+            few = join_ranges(joined(super::unions::distinct(few)))?;
+        }
+        let few = few.iter().map(tighten).collect::<Result<Vec<_>>>()?;
+        self.fewest.insert(maps, few.clone());
+        Ok(few)
+    }
+}
+
+fn simplest(m: &Map) -> Result<Map> {
+    drop_ranges(simplify(m, DROP))
+}
+
+fn reached(found: &mut Vec<Reached>, map: Map, reason: Option<&Text>) {
+    if map.state() != State::Empty {
+        found.push(Reached { map, reason: reason.cloned() });
+    }
+}
+
+impl LoopMaps {
+    /// The maps from (element, clock) of a leaf to the end of all paths. `written`, forward: the elements were written
+    /// by the iteration before the clock, and are not written again.
+    pub(super) fn paths_from(&mut self, leaf: Leaf, written: bool) -> Result<Arc<Through>> {
+        if let Some(found) = self.through.get(&(leaf, written)) {
+            return Ok(found.clone());
+        }
+        let found = Arc::new(self.paths(leaf, written)?);
+        self.through.insert((leaf, written), found.clone());
+        Ok(found)
+    }
+
+    fn paths(&mut self, start: Leaf, written: bool) -> Result<Through> {
+        let number = self.group_of[start].unwrap_or_default();
+        let leaves = self.groups[number].leaves.clone();
+        let mut found = Through::new();
+        let mut arrivals: Vec<((Leaf, bool), Vec<Reached>)> = Vec::new();
+        for leaf in leaves {
+            let pieces = match written {
+                true => vec![self.time.whole(leaf)?],
+                false => pieces_of(&self.time, &self.groups[number], start, leaf)?,
+            };
+            for piece in &pieces {
+                let end = self.to_end(start, piece)?;
+                reached(at_leaf(&mut found, leaf), end, piece.reason.as_ref());
+                let mut before = None;
+                for i in 0..self.edges[leaf].as_ref().map_or(0, Vec::len) {
+                    let Some((edge, target)) = self.edge(leaf, i).map(|e| (e, e.target)) else { continue };
+                    if self.group_of[target] == Some(number) {
+                        continue;
+                    }
+                    let (clocked, reason) = (edge.by_clock.clone(), edge.reason.clone());
+                    let along = match self.writes(number, leaf, i)? {
+                        Some(first) => self.memo.then(&first, &self.time.whole(start)?.map)?,
+                        None => match &before {
+                            Some(before) => Map::clone(before),
+                            None => {
+                                let any = self.before_any(start)?;
+                                before.insert(self.memo.then(&any, &piece.map)?).clone()
+                            }
+                        },
+                    };
+                    let along = self.memo.then(&along, &clocked)?;
+                    let arrival = (target, self.arrives_written(leaf, i)?);
+                    let at = arrivals.iter().position(|(own, _)| *own == arrival).unwrap_or_else(|| {
+                        arrivals.push((arrival, Vec::new()));
+                        arrivals.len() - 1
+                    });
+                    reached(&mut arrivals[at].1, along, piece.reason.as_ref().or(reason.as_ref()));
+                }
+            }
+        }
+        for ((target, is_written), firsts) in arrivals {
+            let firsts = without_contained(firsts);
+            let following = self.paths_from(target, is_written)?;
+            for (leaf, seconds) in following.iter() {
+                let entries = at_leaf(&mut found, *leaf);
+                for first in &firsts {
+                    self.followed(entries, first, seconds)?;
+                }
+            }
+        }
+        let mut few = Through::new();
+        for (leaf, entries) in found {
+            if !entries.is_empty() {
+                few.push((leaf, self.few(entries, leaf)));
+            }
+        }
+        Ok(few)
+    }
+
+    fn edge(&self, leaf: Leaf, i: usize) -> Option<&Edge> {
+        self.edges[leaf].as_ref()?.get(i)
+    }
+
+    fn followed(&mut self, found: &mut Vec<Reached>, first: &Reached, following: &[Reached]) -> Result<()> {
+        for second in following {
+            let map = self.memo.then(&first.map, &second.map)?;
+            reached(found, map, first.reason.as_ref().or(second.reason.as_ref()));
+        }
+        Ok(())
+    }
+
+    /// From (element, clock) by some iterations in a group to the end of the path.
+    fn to_end(&self, start: Leaf, piece: &Piece) -> Result<Map> {
+        let n = self.time.sizes[start].len();
+        let end = if self.time.backward { 0 } else { self.time.n };
+        let results = dims(n + 1).chain([Expr::Const(end)]).collect();
+        let m = map(&self.with_clock(start), &[], results, Vec::new());
+        simplest(&without_last_result(&then(&m, &piece.map)?))
+    }
+
+    fn with_clock(&self, leaf: Leaf) -> Vec<Bounds> {
+        let mut bounds = self.time.bounds(leaf);
+        bounds.push((0, self.time.n));
+        bounds
+    }
+
+    /// From (element, clock) to (element, clock, the clock before any iteration).
+    fn before_any(&self, start: Leaf) -> Result<Map> {
+        let n = self.time.sizes[start].len();
+        let before = Expr::range(0).add(&Expr::Const(i64::from(self.time.backward)))?;
+        let results = dims(n + 1).chain([before]).collect();
+        Ok(map(&self.with_clock(start), &[(0, self.time.n - 1)], results, Vec::new()))
+    }
+
+    /// Backward, along an edge from the elements that an iteration writes: from (element, clock) to (element, clock,
+    /// the clock after the one iteration that writes the element). Later ones do not write it.
+    fn writes(&self, number: usize, leaf: Leaf, i: usize) -> Result<Option<Map>> {
+        let (Some(window), Some(edge)) = (&self.groups[number].window, self.edge(leaf, i)) else { return Ok(None) };
+        if !self.time.backward || !self.is_inside(edge, window)? {
+            return Ok(None);
+        }
+        let n = self.time.sizes[leaf].len();
+        let t = iteration_of(window, &dim(window.dim))?;
+        let results = dims(n + 1).chain([t.add(&Expr::Const(1))?]).collect();
+        let constraints = vec![(t.clone(), 0, self.time.n - 1), (dim(n).sub(&t)?, 1, self.time.n)];
+        Ok(Some(map(&self.with_clock(leaf), &[], results, constraints)))
+    }
+
+    /// Whether an edge leads to elements that the same iteration writes, and no later one.
+    fn arrives_written(&self, leaf: Leaf, i: usize) -> Result<bool> {
+        let Some(edge) = self.edge(leaf, i).filter(|_| !self.time.backward) else { return Ok(false) };
+        let target = self.group_of[edge.target].and_then(|number| self.groups[number].window.as_ref());
+        target.map_or(Ok(false), |window| self.is_inside(edge, window))
+    }
+
+    fn is_inside(&self, edge: &Edge, window: &super::Window) -> Result<bool> {
+        if let Some(known) = edge.is_within.get() {
+            return Ok(*known);
+        }
+        let found = is_within(&self.time, &edge.map, window)?;
+        Ok(*edge.is_within.get_or_init(|| found))
+    }
+
+    /// Distinct entries; too many become one.
+    fn few(&self, entries: Vec<Reached>, leaf: Leaf) -> Vec<Reached> {
+        let distinct = without_contained(without_repetitions(entries));
+        if distinct.len() <= MAX_MAPS {
+            return distinct;
+        }
+        let bounds = |i: usize| {
+            let own = distinct.iter().map(|e| e.map.domain().dims()[i].interval);
+            own.map(|v| (v.lo, v.hi)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0, -1))
+        };
+        let dims: Vec<Bounds> = (0..distinct[0].map.domain().n_dims).map(bounds).collect();
+        let sizes = self.time.bounds(leaf);
+        let whole = map(&dims, &sizes, (0..sizes.len() as u32).map(Expr::range).collect(), Vec::new());
+        let name = format!("{:?}", self.indices[leaf].as_slice());
+        vec![Reached { map: whole, reason: Some(Text::from(format!("more than {MAX_MAPS} maps to leaf {name}"))) }]
+    }
+
+    /// The maps from a leaf whose group is known to all leaves.
+    pub(super) fn footprint(&mut self, start: Leaf, anywhere: bool) -> Result<Footprint> {
+        let sizes = self.time.bounds(start);
+        let (clock, ranges) = match (anywhere, self.time.backward) {
+            (true, _) => (Expr::range(0), vec![(0, self.time.n)]),
+            (false, true) => (Expr::Const(self.time.n), vec![]),
+            (false, false) => (Expr::Const(0), vec![]),
+        };
+        let begin = map(&sizes, &ranges, dims(sizes.len()).chain([clock]).collect(), Vec::new());
+        let begin = Reached { map: begin, reason: None };
+        let through = self.paths_from(start, false)?;
+        let mut found: Vec<(Leaf, Vec<Reached>)> = Vec::with_capacity(through.len());
+        for (leaf, following) in through.iter() {
+            let mut entries = Vec::new();
+            self.followed(&mut entries, &begin, following)?;
+            found.push((*leaf, entries));
+        }
+        found.sort_by_key(|(leaf, _)| *leaf);
+        let crosses_devices = self.crosses(start);
+        let (mut maps, mut reason) = (Vec::new(), None);
+        for (leaf, entries) in found {
+            let entries = self.few(entries, leaf);
+            reason = reason.or_else(|| entries.iter().find_map(|e| e.reason.clone()));
+            let few = self.memo.fewest(entries.into_iter().map(|e| e.map).collect())?;
+            maps.extend(few.into_iter().map(|m| (self.indices[leaf].clone(), m)));
+        }
+        if crosses_devices {
+            reason = reason.or_else(|| Some(Text::from("iterations exchange elements between devices")));
+        }
+        Ok(Footprint { maps, exact: reason.is_none(), reason, crosses_devices })
+    }
+}
+
+fn at_leaf(found: &mut Through, leaf: Leaf) -> &mut Vec<Reached> {
+    let at = found.iter().position(|(own, _)| *own == leaf).unwrap_or_else(|| {
+        found.push((leaf, Vec::new()));
+        found.len() - 1
+    });
+    &mut found[at].1
+}
+
+#[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
+fn without_repetitions(entries: Vec<Reached>) -> Vec<Reached> {
+    if entries.len() < 2 {
+        return entries;
+    }
+    let mut seen = FxHashSet::default();
+    entries.into_iter().filter(|e| seen.insert(e.clone())).collect()
+}
+
+/// The entries without those that another one plainly contains: one with the same results whose every condition is one
+/// of theirs, too.
+fn without_contained(entries: Vec<Reached>) -> Vec<Reached> {
+    if entries.len() < 2 {
+        return entries;
+    }
+    let mut kept: Vec<Option<Reached>> = Vec::with_capacity(entries.len());
+    for e in entries {
+        if kept.iter().flatten().any(|k| stands_for(k, &e) && plainly_contains(&k.map, &e.map)) {
+            continue;
+        }
+        for k in &mut kept {
+            if k.as_ref().is_some_and(|k| stands_for(&e, k) && plainly_contains(&e.map, &k.map)) {
+                *k = None;
+            }
+        }
+        kept.push(Some(e));
+    }
+    kept.into_iter().flatten().collect()
+}
+
+const fn stands_for(a: &Reached, b: &Reached) -> bool {
+    a.reason.is_none() || b.reason.is_some()
+}
+
+fn plainly_contains(outer: &Map, inner: &Map) -> bool {
+    let (a, b) = (outer.domain(), inner.domain());
+    let bounds_alike = |at: std::ops::Range<usize>| {
+        a.vars[at.clone()].iter().zip(&b.vars[at]).all(|(x, y)| x.interval.covers(y.interval))
+    };
+    let n = a.n_dims + a.n_ranges;
+    let is_implied = |c: &quasiaffine::Constraint| {
+        let same = b.constraints.iter().find(|other| other.expr == c.expr);
+        same.is_some_and(|other| c.interval.covers(other.interval))
+    };
+    n == b.n_dims + b.n_ranges
+        && a.n_runtime() == b.n_runtime()
+        && outer.results() == inner.results()
+        && a.runtime().iter().zip(b.runtime()).all(|(x, y)| x.interval == y.interval && x.source == y.source)
+        && bounds_alike(0..n)
+        && a.constraints.iter().all(is_implied)
+}

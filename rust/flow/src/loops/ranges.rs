@@ -1,0 +1,274 @@
+//! Range variables that maps through loops have: fewer of them, and fewer maps.
+//!
+//! Read [`drop_ranges`]. A variable that only constraints use says that there is a number between some bounds; where it
+//! has the factors 1 and -1 alone, there is one exactly if every lower bound is at most every upper bound.
+
+use quasiaffine::map::State;
+use quasiaffine::{contains, simplify, Constraint, Expr, Interval, Map, Op, Options, Result, Var, Variable};
+use smallvec::SmallVec;
+
+use super::build::{
+    bounds_of, constraints_of, fits, map, range, range_number, substituted, uses, Bounded, Bounds, DROP,
+};
+
+const MAX_CONSTRAINTS: usize = 12;
+
+/// The same map without the range variables that can be eliminated exactly.
+pub(super) fn drop_ranges(m: Map) -> Result<Map> {
+    let mut m = m;
+    'dropped: while m.state() == State::Defined && m.domain().n_ranges > 0 && !m.domain().constraints.is_empty() {
+        let index = m.domain().runtime().iter().filter_map(|v| v.source.as_ref()).flat_map(|s| &s.index);
+        let needed: Vec<&Expr> = m.results().iter().chain(index).collect();
+        for number in (0..m.domain().n_ranges as u32).rev() {
+            if needed.iter().any(|e| uses(e, range(number))) {
+                continue;
+            }
+            if let Some(smaller) = without_range(&m, number)? {
+                m = smaller;
+                continue 'dropped;
+            }
+        }
+        break;
+    }
+    Ok(m)
+}
+
+fn without_range(m: &Map, number: u32) -> Result<Option<Map>> {
+    let domain = m.domain();
+    let own = domain.ranges()[number as usize].interval;
+    // low + bound <= variable, variable <= high + bound.
+    let mut lower: SmallVec<[(Expr, i64); 8]> = SmallVec::from_iter([(Expr::Const(0), own.lo)]);
+    let mut upper: SmallVec<[(Expr, i64); 8]> = SmallVec::from_iter([(Expr::Const(0), own.hi)]);
+    let mut constraints: Vec<Bounded> = Vec::new();
+    let variable = Expr::range(number);
+    for Constraint { expr, interval } in &domain.constraints {
+        if !uses(expr, range(number)) {
+            constraints.push((expr.clone(), interval.lo, interval.hi));
+            continue;
+        }
+        match factor(expr, number) {
+            Some(1) => {
+                let rest = variable.sub(expr)?;
+                lower.push((rest.clone(), interval.lo));
+                upper.push((rest, interval.hi));
+            }
+            Some(-1) => {
+                let rest = expr.add(&variable)?;
+                lower.push((rest.clone(), fits(-i128::from(interval.hi))?));
+                upper.push((rest, fits(-i128::from(interval.lo))?));
+            }
+            _ => return Ok(None),
+        }
+    }
+    if lower.len() > MAX_CONSTRAINTS {
+        return Ok(None);
+    }
+    let free = Map::from_parts(domain.without_constraints(), SmallVec::new());
+    for (i, (low, a)) in lower.iter().enumerate() {
+        for (j, (high, b)) in upper.iter().enumerate() {
+            if i != j {
+                let difference = high.sub(low)?;
+                let least = fits(i128::from(*a) - i128::from(*b))?;
+                let largest = free.bounds(&difference)?.hi;
+                constraints.push((difference, least, largest.max(least)));
+            }
+        }
+    }
+    let moved = |v: Var| {
+        Ok(match v {
+            v if v.kind == quasiaffine::Kind::Range && v.index > number => Expr::range(v.index - 1),
+            v => Expr::Var(v),
+        })
+    };
+    let renamed = |(e, lo, hi): Bounded| Ok((e.substitute(&moved)?, lo, hi));
+    let constraints = constraints.into_iter().map(renamed).collect::<Result<Vec<_>>>()?;
+    let mut ranges: SmallVec<[Variable; 6]> = domain.ranges().iter().cloned().collect();
+    ranges.remove(number as usize);
+    let without = substituted(m, domain.dims(), &ranges, &moved, Some(constraints_of(constraints)))?;
+    Ok(Some(simplify(&without, DROP)))
+}
+
+/// The factor of a range variable in a sum; `None` where it occurs in another way.
+fn factor(e: &Expr, number: u32) -> Option<i64> {
+    if range_number(e) == Some(number) {
+        return Some(1);
+    }
+    let Some(Op::Sum(sum)) = e.op() else { return (!uses(e, range(number))).then_some(0) };
+    let mut found = 0;
+    for term in &sum.terms {
+        if range_number(&term.atom) == Some(number) {
+            found = term.coefficient;
+        } else if uses(&term.atom, range(number)) {
+            return None;
+        }
+    }
+    Some(found)
+}
+
+/// The same map with range variables that are results where a result was a constant minus the variable.
+pub(super) fn count_up(m: &Map) -> Result<Map> {
+    let domain = m.domain();
+    let mut turned: SmallVec<[Option<i64>; 6]> = SmallVec::from_elem(None, domain.n_ranges);
+    for e in m.results() {
+        if let Some(Op::Sum(sum)) = e.op() {
+            if let [term] = &sum.terms[..] {
+                if let (-1, Some(number)) = (term.coefficient, range_number(&term.atom)) {
+                    turned[number as usize] = Some(sum.constant);
+                }
+            }
+        }
+    }
+    if turned.iter().all(Option::is_none) {
+        return Ok(m.clone());
+    }
+    let mut ranges: SmallVec<[Variable; 6]> = domain.ranges().iter().cloned().collect();
+    for (v, constant) in ranges.iter_mut().zip(&turned) {
+        if let Some(c) = constant {
+            let bound = |b: i64| fits(i128::from(*c) - i128::from(b));
+            *v = Variable::new(Interval::new(bound(v.interval.hi)?, bound(v.interval.lo)?));
+        }
+    }
+    let replace = |v: Var| match turned.get(v.index as usize) {
+        Some(Some(c)) if v.kind == quasiaffine::Kind::Range => Expr::Const(*c).sub(&Expr::Var(v)),
+        _ => Ok(Expr::Var(v)),
+    };
+    Ok(simplify(&substituted(m, domain.dims(), &ranges, &replace, None)?, Options::default()))
+}
+
+const MAX_JOINED: usize = 8;
+
+/// The same union, where a map with a constrained range and one at the end of that range become one.
+///
+/// What an iteration reads itself and what it reads through the state of earlier ones are such maps.
+pub(super) fn join_ranges(mut maps: Vec<Map>) -> Result<Vec<Map>> {
+    'joined: while (2..=MAX_JOINED).contains(&maps.len()) {
+        for i in 0..maps.len() {
+            for k in 0..maps.len() {
+                if i == k {
+                    continue;
+                }
+                if let Some(whole) = extended(&maps[i], &maps[k])? {
+                    let others = maps.iter().enumerate().filter(|(j, _)| *j != i && *j != k).map(|(_, m)| m.clone());
+                    maps = std::iter::once(whole).chain(others).collect();
+                    continue 'joined;
+                }
+            }
+        }
+        break;
+    }
+    Ok(maps)
+}
+
+/// The first map with a range extended so that it contains the second one, if it is then the union of both.
+fn extended(first: &Map, second: &Map) -> Result<Option<Map>> {
+    let (a, b) = (first.domain(), second.domain());
+    let is_candidate = first.state() == State::Defined
+        && second.state() == State::Defined
+        && !a.constraints.is_empty()
+        && a.n_runtime() == 0
+        && b.n_runtime() == 0
+        && b.n_ranges < a.n_ranges
+        && a.n_dims == b.n_dims
+        && first.results().len() == second.results().len();
+    if !is_candidate {
+        return Ok(None);
+    }
+    let named = named_alike(first, second)?;
+    let mut different = (0..named.len()).filter(|&i| first.results()[i] != named[i]);
+    let (Some(at), None) = (different.next(), different.next()) else { return Ok(None) };
+    let Some(number) = range_number(&first.results()[at]) else { return Ok(None) };
+    let end = &named[at];
+    for c in &a.constraints {
+        let Some(value) = at_end(&c.expr, number, end)?.as_const() else { continue };
+        let (lo, hi) = (c.interval.lo, c.interval.hi);
+        if i128::from(value) != i128::from(lo) - 1 && i128::from(value) != i128::from(hi) + 1 {
+            continue;
+        }
+        let extended = (c.expr.clone(), lo.min(value), hi.max(value));
+        let whole = with_hulls(first, second, number, at, extended)?;
+        if is_union(&whole, c, end, number, first, second)? {
+            return Ok(Some(whole));
+        }
+    }
+    Ok(None)
+}
+
+/// An expression where a range variable has its last value.
+fn at_end(e: &Expr, number: u32, end: &Expr) -> Result<Expr> {
+    e.substitute(&|v| Ok(if v == range(number) { end.clone() } else { Expr::Var(v) }))
+}
+
+/// Whether the whole, cut where a constraint has the bounds of the first map, falls into the two maps.
+///
+/// Beyond these bounds range variable `number` is `end`.
+fn is_union(whole: &Map, split: &Constraint, end: &Expr, number: u32, first: &Map, second: &Map) -> Result<bool> {
+    if whole.state() != State::Defined || factor(&split.expr, number).is_none_or(|factor| factor == 0) {
+        return Ok(false);
+    }
+    let domain = whole.domain();
+    let others = || domain.constraints.iter().filter(|c| c.expr != split.expr);
+    let mut within = domain.without_constraints();
+    within.constraints = others().cloned().chain([split.clone()]).collect();
+    let within = Map::from_parts(within, whole.results().iter().cloned().collect());
+    if !reads_same(&within, first) {
+        return Ok(false);
+    }
+    let mut beyond = domain.without_constraints();
+    for c in others() {
+        beyond.constraints.push(Constraint { expr: at_end(&c.expr, number, end)?, interval: c.interval });
+    }
+    let own = domain.ranges()[number as usize].interval;
+    beyond.constraints.push(Constraint { expr: end.clone(), interval: own });
+    let results = whole.results().iter().map(|e| at_end(e, number, end)).collect::<Result<_>>()?;
+    Ok(reads_same(&Map::from_parts(beyond, results), second))
+}
+
+/// Whether two maps relate the same pairs.
+fn reads_same(a: &Map, b: &Map) -> bool {
+    simplify(a, DROP) == simplify(b, DROP) || (contains(a, b) == Some(true) && contains(b, a) == Some(true))
+}
+
+/// The results of the second map with its range variables numbered as those of the first in the same results.
+fn named_alike(first: &Map, second: &Map) -> Result<Vec<Expr>> {
+    let n = second.domain().n_ranges;
+    let mut numbers: SmallVec<[Expr; 6]> = (0..n as u32).map(Expr::range).collect();
+    for (a, b) in first.results().iter().zip(second.results()) {
+        if let (Some(_), Some(number)) = (range_number(a), range_number(b)) {
+            numbers[number as usize] = a.clone();
+        }
+    }
+    let replace =
+        |v: Var| Ok(if v.kind == quasiaffine::Kind::Range { numbers[v.index as usize].clone() } else { Expr::Var(v) });
+    second.results().iter().map(|e| e.substitute(&replace)).collect()
+}
+
+/// The first map with bounds that contain both maps, and one constraint replaced.
+fn with_hulls(first: &Map, second: &Map, number: u32, result: usize, extended: Bounded) -> Result<Map> {
+    let hull = |(a, b): (Bounds, Bounds)| (a.0.min(b.0), a.1.max(b.1));
+    let (a, b) = (first.domain(), second.domain());
+    let dims: Vec<Bounds> = bounds_of(a.dims()).zip(bounds_of(b.dims())).map(hull).collect();
+    let mut ranges: Vec<Bounds> = bounds_of(a.ranges()).collect();
+    let values = second.bounds(&second.results()[result])?;
+    ranges[number as usize] = hull(((values.lo, values.hi), ranges[number as usize]));
+    let free = map(&dims, &ranges, Vec::new(), Vec::new()).bounds(&extended.0)?;
+    let others = a.constraints.iter().filter(|c| c.expr != extended.0);
+    let mut constraints: Vec<Bounded> = others.map(|c| (c.expr.clone(), c.interval.lo, c.interval.hi)).collect();
+    constraints.push((extended.0, extended.1.max(free.lo), extended.2.min(free.hi)));
+    Ok(map(&dims, &ranges, first.results().to_vec(), constraints))
+}
+
+/// The same map, with bounds of constraints that the bounds of the variables allow.
+pub(super) fn tighten(m: &Map) -> Result<Map> {
+    let domain = m.domain();
+    if m.state() != State::Defined || domain.constraints.is_empty() || domain.n_runtime() > 0 {
+        return Ok(m.clone());
+    }
+    let free = Map::from_parts(domain.without_constraints(), SmallVec::new());
+    let mut tight = domain.without_constraints();
+    for c in &domain.constraints {
+        let both = free.bounds(&c.expr)?.intersect(c.interval);
+        let interval = if both.is_empty() { c.interval } else { both };
+        tight.constraints.push(Constraint { expr: c.expr.clone(), interval });
+    }
+    Ok(Map::from_parts(tight, m.results().iter().cloned().collect()))
+}

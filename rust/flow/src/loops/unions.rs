@@ -1,0 +1,97 @@
+//! Unions of maps in fewer maps, and maps with a dimension or a result more or less.
+
+use quasiaffine::map::State;
+use quasiaffine::{coalesce, contains, simplify, Expr, Interval, Kind, Map, Result, Var};
+use smallvec::SmallVec;
+
+use super::build::{dim, substituted, with_results, DROP, KEEP_POINTS};
+use super::ranges::tighten;
+
+/// Maps to one leaf; more become one map of the whole array.
+pub(super) const MAX_MAPS: usize = 64;
+
+/// The same union in fewer maps.
+pub(super) fn reduced(maps: impl IntoIterator<Item = Map>) -> Vec<Map> {
+    let simple = maps.into_iter().map(|m| simplify(&m, KEEP_POINTS));
+    joined(distinct(simple.filter(|m| m.state() != State::Empty)))
+}
+
+/// The same union, where it takes fewer maps.
+pub(super) fn joined(maps: Vec<Map>) -> Vec<Map> {
+    if !(2..=MAX_MAPS).contains(&maps.len()) {
+        return maps;
+    }
+    coalesce(&maps).into_iter().map(|found| found.map).collect()
+}
+
+/// The maps without repetitions, in order.
+pub(super) fn distinct(maps: impl IntoIterator<Item = Map>) -> Vec<Map> {
+    let mut found: Vec<Map> = Vec::new();
+    for m in maps {
+        if !found.contains(&m) {
+            found.push(m);
+        }
+    }
+    found
+}
+
+/// Whether two unions are equal: they have the same simplest forms, or each contains the maps of the other.
+pub(super) fn same_elements(a: &[Map], b: &[Map]) -> Result<bool> {
+    let (first, second) = (tight(a)?, tight(b)?);
+    let same = first.len() == second.len() && first.iter().all(|m| second.contains(m));
+    Ok(same || (covers(a, b) && covers(b, a)))
+}
+
+fn tight(maps: &[Map]) -> Result<Vec<Map>> {
+    let simple = reduced(maps.iter().cloned());
+    Ok(distinct(simple.iter().map(|m| tighten(&simplify(m, DROP))).collect::<Result<Vec<_>>>()?))
+}
+
+/// Whether a union surely contains another one.
+pub(super) fn covers(larger: &[Map], smaller: &[Map]) -> bool {
+    let within = |maps: &[Map], m: &Map| maps.iter().any(|k| contains(k, m) == Some(true));
+    if smaller.iter().all(|m| within(larger, m)) {
+        return true;
+    }
+    let fewer = joined(larger.to_vec());
+    fewer.len() < larger.len() && smaller.iter().all(|m| within(&fewer, m) || within(larger, m))
+}
+
+/// The map of one iteration from (element, clock before) to (element, clock after); it counts down by `shift`.
+pub(super) fn by_clock(m: &Map, shift: i64) -> Result<Map> {
+    let domain = m.domain();
+    let n = domain.n_dims - 1;
+    let clock = dim(n);
+    let t = clock.add(&Expr::Const(-shift))?;
+    let after = clock.add(&Expr::Const(if shift != 0 { -shift } else { 1 }))?;
+    let mut dims: SmallVec<[_; 6]> = domain.dims().iter().cloned().collect();
+    let before = dims[n].interval;
+    dims[n].interval = Interval::new(before.lo + shift, before.hi + shift);
+    let replace = |v: Var| Ok(if v.kind == Kind::Dim && v.index as usize == n { t.clone() } else { Expr::Var(v) });
+    let moved = substituted(m, &dims, domain.ranges(), &replace, None)?;
+    let results = moved.results().iter().cloned().chain([after]).collect();
+    Ok(with_results(&moved, results))
+}
+
+/// The same map with the iteration as a result, too.
+pub(super) fn keep_time(m: &Map) -> Map {
+    let last = dim(m.domain().n_dims - 1);
+    with_results(m, m.results().iter().cloned().chain([last]).collect())
+}
+
+/// A map that does not depend on its last dimension, without that dimension.
+pub(super) fn without_last_dim(m: &Map) -> Map {
+    let mut domain = m.domain().clone();
+    domain.n_dims -= 1;
+    domain.vars.remove(domain.n_dims);
+    match m.state() {
+        State::Defined => Map::from_parts(domain, m.results().iter().cloned().collect()),
+        _ => Map::empty(&domain),
+    }
+}
+
+/// The same map without its last result.
+pub(super) fn without_last_result(m: &Map) -> Map {
+    let n = m.results().len().saturating_sub(1);
+    with_results(m, m.results()[..n].iter().cloned().collect())
+}
