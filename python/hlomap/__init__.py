@@ -69,10 +69,10 @@ if TYPE_CHECKING:
     from .maps.simplification import explain_simplify
     from .memory.coalescing import coalescing
     from .memory.utilization import utilization
+    from .pictures.draw import draw
     from .schedules.schedule import schedule
     from .schedules.thread_map import thread_map
     from .shardings.partition import partitioned
-    from .shardings.pictures import draw
     from .shardings.program import sharding_of
     from .shardings.reshard import reshard
     from .types import Unknown
@@ -186,10 +186,10 @@ _MODULES = {
     "maps.simplification": "explain_simplify",
     "memory.coalescing": "coalescing",
     "memory.utilization": "utilization",
+    "pictures.draw": "draw",
     "schedules.schedule": "schedule",
     "schedules.thread_map": "thread_map",
     "shardings.partition": "partitioned",
-    "shardings.pictures": "draw",
     "shardings.program": "sharding_of",
     "shardings.reshard": "reshard",
     "types": "Unknown",

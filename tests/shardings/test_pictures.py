@@ -60,7 +60,7 @@ def test_svg_has_a_cell_for_each_tile() -> None:
         "8 tiles of [32,8], 1,024 bytes, on 1 device each",
     ]
     assert sorted(text for text in texts if re.fullmatch(r"\d", text or "")) == list("01234567")  # type: ignore[type-var]
-    colours = {rect.get("fill") for rect in tree.iter(f"{SVG}rect")} - {"#fff"}
+    colours = {rect.get("class") for rect in tree.iter(f"{SVG}rect")} - {"paper"}
     assert len(colours) == 8
 
 

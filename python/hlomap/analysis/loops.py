@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
+from .. import reprs
 from .._core import Computation, Instruction, Shape
 from ..errors import HlomapError
 from ..ops import op_of
@@ -121,6 +122,9 @@ class Loop:
         The iterations are those of this loop and of the loops around it.  Accesses in an inner loop belong to that one.
         """
         return tuple(accesses(self._facts))
+
+    def _repr_html_(self) -> str | None:
+        return reprs.html(self)
 
     def __repr__(self) -> str:
         count = "an unknown number of" if self.trip_count is None else self.trip_count

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from .._core import __version__, _row_columns
 
+from .. import reprs
+
 if TYPE_CHECKING:
     import pandas
     import polars
@@ -153,6 +155,9 @@ class Table:
         return len(self) == len(other) and all(self[name] == other[name] for name in self.columns)
 
     __hash__: ClassVar[None]  # type: ignore[assignment]  # set to None by __eq__: columns are lists
+
+    def _repr_html_(self) -> str | None:
+        return reprs.html(self)
 
     def __repr__(self) -> str:
         return f"<hlomap.Table: {len(self)} rows, {len(COLUMNS)} columns>"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from .. import reprs
 from .._core import Computation, Expr, IndexingMap, Instruction, Shape, TilePlan, _symbolic_tile
 from ..errors import ShapeError
 from ..hardware import Device, Limits
@@ -423,6 +424,9 @@ class Tiling:
             what = "dimension" if p.kind == "parallel" else "range"
             lines.append(f"{p.name} {p.size} {p.kind}, {p.origin[0].name} {what} {p.origin[1]}")
         return "\n".join([*lines, *map(str, self.reads)])
+
+    def _repr_html_(self) -> str | None:
+        return reprs.html(self)
 
     def __repr__(self) -> str:
         n = prod(max(1, p.size) for p in self.params)

@@ -1,7 +1,8 @@
-"""Draws pictures of layouts.
+"""Draws pictures from values that exist already: layouts, maps, bars.
 
-Read :func:`draw_shape` first.  ``layouts.py`` chooses the contents of a picture, ``svg.py`` and ``text.py`` render
-it.  The positions of elements come from the maps of the shape.
+Read :class:`Picture`, then :func:`draw_shape`.  Of a layout ``layouts.py`` chooses the contents, ``svg.py`` and
+``text.py`` render them; of maps ``maps.py``, ``map_svg.py`` and ``map_text.py``.  ``style.py`` has the colours.
+:mod:`hlomap.pictures` knows which value has which picture.
 """
 
 from __future__ import annotations
@@ -11,57 +12,21 @@ from collections.abc import Sequence
 from .._core import Layout, Shape
 from ..errors import HlomapError
 from .layouts import Scene, build_scene, example_sizes
+from .picture import Picture
 from .svg import render_svg
 from .text import render_text
 
-__all__ = ["Picture", "draw_layout", "draw_shape", "notebook_svg"]
+__all__ = ["Picture", "draw_layout", "draw_shape", "layout_picture", "notebook_svg"]
 
 
-class Picture:
-    """A picture of a layout: the array with its tiles and positions, and memory in order with padding marked.
-
-    >>> import hlomap as hm
-    >>> picture = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}").draw()
-    >>> print(picture)
-    f32[3,5]{1,0:T(2,2)}
-    15 elements in 24 positions, 96 bytes, 60 % padding
-    <BLANKLINE>
-    array: the position of each element, · is padding
-          0  1 │  2  3 │  4  5
-       0  0  1 │  4  5 │  8  ·
-       1  2  3 │  6  7 │ 10  ·
-        ───────┼───────┼──────
-       2 12 13 │ 16 17 │ 20  ·
-       3  ·  · │  ·  · │  ·  ·
-    <BLANKLINE>
-    memory: the index of the element at each position
-       0: 0,0 0,1 1,0 1,1 │ 0,2 0,3 1,2 1,3 │ 0,4  ·  1,4  ·
-      12: 2,0 2,1  ·   ·  │ 2,2 2,3  ·   ·  │ 2,4  ·   ·   ·
-    >>> picture.svg[:5]
-    '<svg '
-    """
-
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-
-    @property
-    def svg(self) -> str:
-        """The image as SVG text."""
-        return render_svg(self._scene)
-
-    def __str__(self) -> str:
-        return render_text(self._scene)
-
-    def __repr__(self) -> str:
-        return f"<Picture of {self._scene.title}>"
-
-    def _repr_svg_(self) -> str:
-        return self.svg
+def layout_picture(scene: Scene) -> Picture:
+    """The picture of an array as cells with texts, and of its memory."""
+    return Picture(scene.title, lambda: render_svg(scene), lambda: render_text(scene))
 
 
 def draw_shape(shape: Shape) -> Picture:
     """The picture of an array; raises the errors of :func:`hlomap.linear_index`."""
-    return Picture(build_scene(shape))
+    return layout_picture(build_scene(shape))
 
 
 def draw_layout(layout: Layout, dimensions: Sequence[int] | None = None) -> Picture:

@@ -9,13 +9,15 @@ from __future__ import annotations
 from html import escape
 
 from .layouts import Cell, Grid, Scene
+from .style import CHARACTER, N_TILE_COLOURS, document, text
 
 __all__ = ["render_svg"]
 
-# Light enough for black text; neighbours in the list differ clearly in hue.
-_COLOURS = ("#cfe3f7", "#fde2b8", "#d3efd0", "#f7d0d5", "#e2d5f3", "#f6f0b5", "#cdeeee", "#ecdccb")
 _ROW = 24  # height of a row of cells
-_CHARACTER = 7.3  # width of a character at 12 px
+_HATCH = (
+    '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse">'
+    '<rect width="6" height="6" class="paper"/><path d="M0,6L6,0" class="line"/></pattern></defs>'
+)
 _GAP = 16  # width or height of a gap for left-out cells
 _EDGE = 16
 
@@ -31,50 +33,35 @@ def render_svg(scene: Scene) -> str:
         parts.append(box.svg())
         height, right = box.bottom + 18, max(right, box.right)
     if scene.n_hidden:
-        parts.append(_text(_EDGE, height, f"… and {scene.n_hidden:,} more like these", "note"))
+        parts.append(text(_EDGE, height, f"… and {scene.n_hidden:,} more like these", "note"))
         height, right = height + 18, max(right, _EDGE + 260)
-    captions = [_text(_EDGE, top - 10, scene.caption, "note")] if scene.planes else []
-    at = max(right, _EDGE + 36 * _CHARACTER) + 40 if scene.planes else float(_EDGE)
+    captions = [text(_EDGE, top - 10, scene.caption, "note")] if scene.planes else []
+    at = max(right, _EDGE + 36 * CHARACTER) + 40 if scene.planes else float(_EDGE)
     if scene.memory.cells:
         box = _Table(scene.memory, at, top, colours, is_plane=False)
         parts.append(box.svg())
-        captions.append(_text(at, top - 10, "memory: the index of the element at each position", "note"))
-        height, right = max(height, box.bottom + 18), max(box.right, at + 47 * _CHARACTER)
-    width = max(right, _EDGE + max(len(scene.title) * 8.6, len(scene.facts) * _CHARACTER)) + _EDGE
-    head = [_text(_EDGE, _EDGE + 12, scene.title, "title"), _text(_EDGE, _EDGE + 31, scene.facts, "note")]
-    size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size}>\n'
-        "<style>text{font-family:DejaVu Sans Mono,Menlo,Consolas,monospace;font-size:12px;fill:#222}"
-        ".title{font-size:14px;font-weight:bold}.note,.label{fill:#666}.label{font-size:11px}"
-        ".cell{text-anchor:middle}.pad{text-anchor:middle;fill:#999}.right{text-anchor:end}</style>\n"
-        '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse">'
-        '<rect width="6" height="6" fill="#fff"/><path d="M0,6L6,0" stroke="#ccc"/></pattern></defs>\n'
-        f'<rect width="{width:.0f}" height="{height:.0f}" fill="#fff"/>\n'
-        + "\n".join([*head, *captions, *parts])
-        + "\n</svg>\n"
-    )
+        captions.append(text(at, top - 10, "memory: the index of the element at each position", "note"))
+        height, right = max(height, box.bottom + 18), max(box.right, at + 47 * CHARACTER)
+    width = max(right, _EDGE + max(len(scene.title) * 8.6, len(scene.facts) * CHARACTER)) + _EDGE
+    head = [text(_EDGE, _EDGE + 12, scene.title, "title"), text(_EDGE, _EDGE + 31, scene.facts, "note")]
+    return document(width, height, scene.title, f"{scene.facts}. {scene.caption}", [_HATCH, *head, *captions, *parts])
 
 
-def _colours(scene: Scene) -> dict[int, str]:
+def _colours(scene: Scene) -> dict[int, int]:
     """A colour for each tile of the first level, in order of appearance."""
     rows = [row for grid in (*scene.planes, scene.memory) for row in grid.cells]
     tiles = dict.fromkeys(cell.tiles[0] for row in rows for cell in row if cell is not None and cell.tiles)
-    return {tile: _COLOURS[i % len(_COLOURS)] for i, tile in enumerate(tiles)}
-
-
-def _text(x: float, y: float, text: str, kind: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}">{escape(text)}</text>'
+    return {tile: i % N_TILE_COLOURS for i, tile in enumerate(tiles)}
 
 
 class _Table:
     """A grid with its coordinates in the picture."""
 
-    def __init__(self, grid: Grid, x: float, y: float, colours: dict[int, str], *, is_plane: bool) -> None:
+    def __init__(self, grid: Grid, x: float, y: float, colours: dict[int, int], *, is_plane: bool) -> None:
         self.grid, self.colours, self.is_plane = grid, colours, is_plane
         lengths = [len(cell.text) for row in grid.cells for cell in row if cell is not None]
         lengths += [len(label) for label in grid.columns if label]
-        cell_width = max(26.0, max(lengths, default=1) * _CHARACTER + 9)
+        cell_width = max(26.0, max(lengths, default=1) * CHARACTER + 9)
         margin = max((len(label) for label in grid.rows if label), default=0) * 6.7 + 8
         self.title_height = 20 if grid.title else 0
         self.x, self.y = x, y
@@ -91,26 +78,25 @@ class _Table:
     def svg(self) -> str:
         grid, out = self.grid, []
         if grid.title:
-            out.append(_text(self.x, self.y + 11, grid.title, "note"))
+            out.append(text(self.x, self.y + 11, grid.title, "note"))
         for c, label in enumerate(grid.columns):
             x = (self.columns[c] + self.columns[c + 1]) / 2
             if label != "":
-                text = "…" if label is None else label
-                out.append(f'<text x="{x:.1f}" y="{self.rows[0] - 4:.1f}" class="label cell">{text}</text>')
+                out.append(text(x, self.rows[0] - 4, "…" if label is None else label, "label middle"))
         for r, label in enumerate(grid.rows):
             y = (self.rows[r] + self.rows[r + 1]) / 2 + 4
-            text = "…" if label is None else label
-            out.append(f'<text x="{self.columns[0] - 5:.1f}" y="{y:.1f}" class="label right">{text}</text>')
+            out.append(text(self.columns[0] - 5, y, "…" if label is None else label, "label right"))
             out += [self._cell(r, c, cell) for c, cell in enumerate(grid.cells[r]) if cell is not None]
         return "\n".join(out + self._lines())
 
     def _cell(self, r: int, c: int, cell: Cell) -> str:
         x, y = self.columns[c], self.rows[r]
         width, height = self.columns[c + 1] - x, self.rows[r + 1] - y
-        colour = "url(#hatch)" if cell.is_padding else self.colours.get(cell.tiles[0] if cell.tiles else 0, _COLOURS[0])
+        colour = self.colours.get(cell.tiles[0] if cell.tiles else 0, 0)
+        fill = 'fill="url(#hatch)" class="rim"' if cell.is_padding else f'class="rim t{colour}"'
         kind = "pad" if cell.is_padding else "cell"
         return (
-            f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}" stroke="#fff"/>'
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" {fill}/>'
             f'<text x="{x + width / 2:.1f}" y="{y + height / 2 + 4:.1f}" class="{kind}">{escape(cell.text)}</text>'
         )
 
@@ -126,12 +112,8 @@ class _Table:
                     level = self._boundary(cell, other_r, other_c)
                     if level is not None:
                         (thick if level == 0 else thin).append(self._side(r, c, other_r, other_c))
-        shown = [("#555", 0.8, thin), ("#222", 1.8, thick)]
-        return [
-            f'<path d="{"".join(dict.fromkeys(sides))}" stroke="{colour}" stroke-width="{width}" fill="none"/>'
-            for colour, width, sides in shown
-            if sides
-        ]
+        shown = [("gap", thin), ("edge", thick)]
+        return [f'<path d="{"".join(dict.fromkeys(sides))}" class="{kind}"/>' for kind, sides in shown if sides]
 
     def _boundary(self, cell: Cell, r: int, c: int) -> int | None:
         """The level of the line between a cell and its neighbour; None for no line."""

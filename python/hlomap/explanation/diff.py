@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .. import reprs
 from .._core import Instruction, Module
 from ..io.dump_directory import DumpedModule
 from ..types import wrong_type
@@ -158,7 +159,10 @@ class ModuleDiff:
             f"{len(self.fusions)} fusions changed>"
         )
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
+        return reprs.html(self)
+
+    def _html(self) -> str:
         parts = "".join(
             f"<h4>{html(heading)}</h4><ul>{''.join(f'<li><code>{html(line)}</code></li>' for line in found[:200])}</ul>"
             for heading, found in self.sections()

@@ -17,6 +17,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
+from .. import reprs
 from .._core import Equivalence, Instruction, Shape, _extent
 from ..analysis.bitcasts import is_bitcast
 from ..analysis.queries import output_to_input, shape_indices
@@ -224,12 +225,15 @@ class Explanation:
     def _is_bound(self) -> bool:
         return any(read.counts.distinct_lower != read.counts.distinct_upper for read in self.reads)
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
+        return reprs.html(self)
+
+    def _html(self) -> str:
         rows = "".join(
             f"<tr><td><code>{html(read.label)}</code></td><td><code>{html(read.shape)}</code></td>"
             f"<td>{html(read.words)}</td><td>{html(read.status)}{html(': ' + read.reason if read.reason else '')}</td>"
             f"<td>{html(bytes_text(read.bytes))}</td>"
-            f"<td>{'<br>'.join(f'<code>{html(text)}</code>' for text in read.texts[:_MOST_PHRASES])}</td></tr>"
+            f"<td>{'<br/>'.join(f'<code>{html(text)}</code>' for text in read.texts[:_MOST_PHRASES])}</td></tr>"
             for read in self.reads[:_MOST_OPERANDS]
         )
         head = "".join(f"<th>{name}</th>" for name in ("operand", "shape", "reads", "status", "bytes", "maps"))

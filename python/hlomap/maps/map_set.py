@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from .. import reprs
 from .._core import Equivalence, IndexingMap, Instruction, Variable, _coalesce, compose_many
 from ..errors import ShapeError
 from ..types import ShapeIndex, expect, one_line, wrong_type
@@ -444,6 +445,9 @@ class MapSet:
         if self._unknown:
             return f"UNKNOWN: {self._reason}"
         return "\n".join(f"{list(m.index)} {m}" if m.index else str(m) for m in self._maps)
+
+    def _repr_svg_(self) -> str | None:
+        return reprs.svg(self)
 
     def __repr__(self) -> str:
         if self._unknown:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from .. import reprs
 from .._core import IndexingMap, Instruction, Module, Shape
 from ..analysis.loops import fixed_leaves
 from ..analysis.queries import input_to_output, output_to_input
@@ -104,6 +105,9 @@ class CheckResult:
         if self.status in (CheckStatus.UNKNOWN, CheckStatus.UNCHECKED):
             raise UndecidedError(f"the truth of a CheckResult that is {self.status} is not decided: use .status")
         return self.status != CheckStatus.UNSOUND
+
+    def _repr_html_(self) -> str | None:
+        return reprs.html(self)
 
     def __repr__(self) -> str:
         return f"<CheckResult {one_line(str(self), 140)}>"

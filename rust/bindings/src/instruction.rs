@@ -237,6 +237,10 @@ impl PyInstruction {
         unlocked(py, || hlo::print_instruction(&self.module, self.id, options))
     }
 
+    fn _repr_html_<'py>(slf: &Bound<'py, PyInstruction>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("hlomap.pictures")?.call_method1("notebook_html", (slf,))
+    }
+
     fn __str__(&self) -> String {
         hlo::print_instruction(&self.module, self.id, hlo::PrintOptions::default())
     }

@@ -663,6 +663,10 @@ impl PyMap {
         self.map.to_text(style).or_raise(py)
     }
 
+    fn _repr_svg_<'py>(slf: &Bound<'py, PyMap>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("hlomap.pictures")?.call_method1("notebook_svg", (slf,))
+    }
+
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
         self.map.to_text(Style::Line).or_raise(py)
     }

@@ -293,6 +293,10 @@ impl PyModule_ {
         unlocked(py, || hlo::print_module(&self.0, options))
     }
 
+    fn _repr_html_<'py>(slf: &Bound<'py, PyModule_>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("hlomap.pictures")?.call_method1("notebook_html", (slf,))
+    }
+
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
         unlocked(py, || self.0.to_string())
     }

@@ -1,6 +1,6 @@
 """Pictures of shardings: the tiles of an array, each with its devices.
 
-:func:`draw` is the entry point.  The picture is that of :mod:`hlomap.drawing`, with tiles for elements.
+The picture is that of a layout, with tiles for elements.
 """
 
 from __future__ import annotations
@@ -10,35 +10,28 @@ from math import prod
 
 import numpy as np
 
-from .._core import Layout, Shape, Sharding
-from ..drawing import Picture
+from .._core import Shape, Sharding
+from ..drawing import Picture, layout_picture
 from ..drawing.layouts import Cell, Grid, Scene, choose_indices
 from ..errors import UnsupportedError
-from ..types import Unknown, expect, one_line, wrong_type
-from .assignment import ALL_DEVICES, Assignment, assign
-from .device_maps import read_count
-from .orders import Ints, place_values
-from .tiles import Tiles
+from ..shardings.assignment import ALL_DEVICES, Assignment, assign
+from ..shardings.device_maps import read_count
+from ..shardings.orders import Ints, place_values
+from ..shardings.tiles import Tiles
+from ..types import Unknown, one_line
 
-__all__ = ["draw"]
+__all__ = ["draw_sharding"]
 
 _MAX_PLANES = 8
 _MAX_NAMED = 4  # devices of a tile that are listed
 
 
-def draw(value: Sharding | Shape | Layout, shape: Shape | None = None, *, num_devices: int | None = None) -> Picture:
-    """A picture: of a sharding and an array the tiles with their devices, of a shape or a layout its memory.
-
-    ``str()`` of it is a form for the terminal, ``.svg`` the image, which notebooks show.  Tiles of an array of more
-    than two dimensions are drawn plane by plane, and many of them in part.  ``num_devices`` is the number of devices of
-    a replicated array.
-
-    Raises :class:`~hlomap.errors.ShapeError` where the sharding does not fit the shape, and
-    :class:`~hlomap.errors.UnsupportedError` for a sharding that is not decided.
+def draw_sharding(sharding: Sharding, shape: Shape, num_devices: int | None) -> Picture:
+    """The tiles of a sharded array with their devices; of many dimensions plane by plane, and of many tiles a part.
 
     >>> import hlomap as hm
     >>> sharding = hm.hlo.Sharding.parse("{devices=[2,2,2]<=[4,2]T(1,0) last_tile_dim_replicate}")
-    >>> print(draw(sharding, hm.Shape("f32", [10, 6])))
+    >>> print(draw_sharding(sharding, hm.Shape("f32", [10, 6]), None))
     f32[10,6] {devices=[2,2,2]<=[4,2]T(1,0) last_tile_dim_replicate}
     4 tiles of [5,3], 60 bytes, on 2 devices each
     <BLANKLINE>
@@ -48,16 +41,10 @@ def draw(value: Sharding | Shape | Layout, shape: Shape | None = None, *, num_de
         ─────┼────
     5:10 1,3 │ 5,7
     """
-    if not isinstance(value, Sharding):
-        expect((Shape, Layout), value, "draw", "an hlomap.hlo.Sharding, an hlomap.Shape or an hlomap.Layout")
-        return value.draw()
-    if not isinstance(shape, Shape):
-        raise wrong_type("draw", "an hlomap.Shape after a sharding", shape, "read text with hlomap.Shape.parse")
-    n = read_count(num_devices, "draw")
-    found = assign(value, shape, n)
+    found = assign(sharding, shape, read_count(num_devices, "draw"))
     if isinstance(found, Unknown):
-        raise UnsupportedError(f"{one_line(str(value))} cannot be drawn: {found.reason}")
-    return Picture(_scene(value, found))
+        raise UnsupportedError(f"{one_line(str(sharding))} cannot be drawn: {found.reason}")
+    return layout_picture(_scene(sharding, found))
 
 
 def _scene(sharding: Sharding, assignment: Assignment) -> Scene:

@@ -1,0 +1,357 @@
+"""The contents of a picture of maps: an output and its operands as grids, with what one element or tile reads.
+
+Read :func:`build_map_scene` first.  Invariant: the number of cells is bounded, whatever the sizes; long axes are cut,
+and of the planes of an array only some are drawn.  A cell is lit where the maps reach it from the lit elements, and
+only "may be read" where the maps are not exact or depend on runtime values.  Rendering is in ``map_svg.py`` and
+``map_text.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core import IndexingMap
+from ..errors import HlomapError
+from .read_counts import Bounds, Counts, Points, ReadCounts, restricted
+
+__all__ = [
+    "LIT",
+    "MARKED",
+    "MAY",
+    "Array",
+    "ArrayGrid",
+    "MapScene",
+    "Operand",
+    "Page",
+    "build_map_scene",
+    "choose_element",
+]
+
+LIT, MAY, MARKED = 1, 2, 3
+"""A cell of the lit element or tile or read by it, one that it may read, and one that is crossed."""
+
+_MAX_AXIS = 32  # cells of an axis that is drawn completely
+_MAX_LINE = 48  # the same in an array of one dimension
+_MAX_CELLS = 1200  # of one array
+_MAX_PAGES = 6
+_MAX_OPERANDS = 8
+_HEAD, _TAIL = 6, 2  # cells at the ends of a long axis
+
+_Reader: TypeAlias = Callable[[Points], "npt.NDArray[np.uint8]"]
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array: its name, what there is to say of it, and the least and greatest index in every dimension."""
+
+    label: str
+    facts: str
+    bounds: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An array and the maps to it; None where any of its elements may be read."""
+
+    array: Array
+    maps: tuple[IndexingMap, ...] | None
+    is_exact: bool = True
+    #: An element to cross.
+    marked: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Page:
+    """A plane of an array: its index, and for each cell how often it is read and whether it is lit.
+
+    ``counts`` is -1 where the number is not known, and not a number in a gap.
+    """
+
+    title: str
+    counts: Counts
+    lit: npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class ArrayGrid:
+    """An array as planes; None in ``rows`` and ``columns`` is a gap, where cells are left out."""
+
+    array: Array
+    rows: tuple[int | None, ...]
+    columns: tuple[int | None, ...]
+    pages: tuple[Page, ...]
+    n_hidden: int
+    is_empty: bool
+    #: The dims of rows and columns; None for the only row of an array of one dimension.
+    dims: tuple[int | None, int | None]
+
+
+@dataclass(frozen=True)
+class MapScene:
+    """The contents of a picture of maps."""
+
+    title: str
+    facts: tuple[str, ...]
+    output: ArrayGrid
+    operands: tuple[ArrayGrid, ...]
+    n_hidden: int
+    #: The numbers of reads that are drawn in grey, ascending, each with its level from 1.
+    levels: dict[float, int]
+    has_lit: bool
+    has_may: bool
+    has_marked: bool
+    has_unknown_counts: bool
+    has_never: bool
+
+
+def choose_element(bounds: Bounds, operands: Sequence[Operand]) -> tuple[int, ...] | None:
+    """An element of the output that reads something, near the first one but not on an edge; None in an empty array."""
+    if any(lo > hi for lo, hi in bounds):
+        return None
+    drawn = _drawn_dims(bounds)
+    near = [lo for lo, _ in bounds]
+    for step, dim in enumerate(drawn, 3 - len(drawn)):
+        near[dim] = min(bounds[dim][0] + step, bounds[dim][1])
+    candidates = [
+        near,
+        [lo + (hi - lo) // 2 for lo, hi in bounds],
+        [lo for lo, _ in bounds],
+        [hi for _, hi in bounds],
+    ]
+    maps = [m for operand in operands for m in operand.maps or ()]
+    for candidate in candidates:
+        if any(_image_bounds(m, [(i, i) for i in candidate]) is not None for m in maps):
+            return tuple(candidate)
+    return tuple(near)
+
+
+def build_map_scene(
+    title: str,
+    facts: Sequence[str],
+    output: Array,
+    operands: Sequence[Operand],
+    lit: Bounds | None,
+    lit_per_operand: Sequence[Bounds | None] | None = None,
+) -> MapScene:
+    """The contents of the picture; ``lit`` has inclusive bounds in the output, or is None where nothing is lit.
+
+    ``lit_per_operand`` replaces ``lit`` as the box of the dims of each operand's maps.
+    """
+    shown = operands[:_MAX_OPERANDS]
+    boxes = [lit] * len(shown) if lit_per_operand is None else list(lit_per_operand)
+    out = _grid(output, _box_reader(lit), None, True, [] if lit is None else [lit])
+    grids = [_operand_grid(operand, box) for operand, box in zip(shown, boxes, strict=True)]
+    counts = {float(n) for grid in grids for page in grid.pages for n in np.unique(page.counts[page.counts > 0])}
+    every = [page.lit for grid in (out, *grids) for page in grid.pages]
+    return MapScene(
+        title,
+        tuple(facts),
+        out,
+        tuple(grids),
+        len(operands) - len(shown),
+        _levels(sorted(counts)),
+        any((page == LIT).any() for page in every),
+        any((page == MAY).any() for page in every),
+        any((page == MARKED).any() for page in every),
+        any((page.counts < 0).any() for grid in grids for page in grid.pages),
+        any((page.counts[page.lit == 0] == 0).any() for grid in grids for page in grid.pages),
+    )
+
+
+def _levels(counts: list[float]) -> dict[float, int]:
+    """Five levels of grey: one for each number where there are few, else by powers."""
+    if len(counts) <= 5:
+        middle = {1: [1], 2: [1, 4], 3: [1, 3, 5]}.get(len(counts), list(range(1, len(counts) + 1)))
+        return dict(zip(counts, middle, strict=True))
+    span = np.log(counts[-1]) - np.log(counts[0])
+    return {n: 1 + min(4, int(5 * (np.log(n) - np.log(counts[0])) / span)) for n in counts}
+
+
+# -------------------------------------------------------------------------------------------------------------- grids
+
+
+def _size(bounds: tuple[int, int]) -> int:
+    return max(0, bounds[1] - bounds[0] + 1)
+
+
+def _drawn_dims(bounds: Bounds) -> list[int]:
+    """The last two dims that have more than one index, or the last ones."""
+    long = [d for d, b in enumerate(bounds) if _size(b) != 1][-2:]
+    rest = [d for d in reversed(range(len(bounds))) if d not in long]
+    return sorted(long + rest[: 2 - len(long)])
+
+
+def _operand_grid(operand: Operand, lit: Bounds | None) -> ArrayGrid:
+    bounds = operand.array.bounds
+    maps = operand.maps
+    crossed = [] if operand.marked is None else [[(i, i) for i in operand.marked]]
+
+    def mark(points: Points, cells: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+        for box in crossed:
+            cells[_inside(points, box)] = MARKED
+        return cells
+
+    if maps is None:
+        every = MAY if lit is not None else 0
+        anything: _Reader = lambda points: mark(points, np.full(len(points), every, np.uint8))  # noqa: E731
+        return _grid(operand.array, anything, None, False, crossed)
+    counts = None if any(m.runtime for m in maps) else _guarded(maps, bounds)
+    narrowed = [] if lit is None else [(m, restricted(m, lit)) for m in maps]
+    exact = [own for m, own in narrowed if own is not None and operand.is_exact and not m.runtime]
+    other = [own for m, own in narrowed if own is not None and not (operand.is_exact and not m.runtime)]
+    wanted = [found for own in (*exact, *other) if (found := _image_bounds(own, None)) is not None]
+    is_exact, is_other = _guarded(exact, bounds), _guarded(other, bounds)
+
+    def read(points: Points) -> npt.NDArray[np.uint8]:
+        lit_cells = np.zeros(len(points), np.uint8)
+        for some, code in ((is_other, MAY), (is_exact, LIT)):
+            found = None if some is None else some(points)
+            if found is None:
+                box = np.logical_or.reduce([_inside(points, b) for b in wanted], axis=0, initial=False)
+                lit_cells[box & (lit_cells == 0)] = MAY
+            else:
+                lit_cells[found > 0] = code
+        return mark(points, lit_cells)
+
+    return _grid(operand.array, read, counts, False, [*crossed, *wanted])
+
+
+def _guarded(maps: Iterable[IndexingMap], bounds: Bounds) -> ReadCounts | None:
+    try:
+        return ReadCounts(maps, bounds)
+    except (HlomapError, OverflowError):
+        return None
+
+
+def _box_reader(lit: Bounds | None) -> _Reader:
+    def read(points: Points) -> npt.NDArray[np.uint8]:
+        return np.zeros(len(points), np.uint8) if lit is None else _inside(points, lit).astype(np.uint8) * LIT
+
+    return read
+
+
+def _inside(points: Points, box: Bounds) -> npt.NDArray[np.bool_]:
+    inside = np.ones(len(points), np.bool_)
+    for k, (lo, hi) in enumerate(box):
+        inside &= (lo <= points[:, k]) & (points[:, k] <= hi)
+    return inside
+
+
+def _image_bounds(m: IndexingMap, box: Bounds | None) -> list[tuple[int, int]] | None:
+    """The bounds of the elements that a map reaches from a box; None for no element."""
+    own = m if box is None else restricted(m, box)
+    try:
+        own = None if own is None else own.simplify()
+        if own is None or own.is_known_empty or own.is_undefined:
+            return None
+        return [own.bounds(k) for k in range(len(own.results))]
+    except (HlomapError, OverflowError):
+        return None
+
+
+def _grid(
+    array: Array,
+    lit: _Reader,
+    counts: ReadCounts | None,
+    is_output: bool,
+    wanted: Sequence[Bounds] = (),
+) -> ArrayGrid:
+    bounds = array.bounds
+    drawn = _drawn_dims(bounds)
+    rows: list[int | None] = [0]
+    columns: list[int | None] = [0]
+    limit = _MAX_LINE if len([b for b in bounds if _size(b) != 1]) <= 1 else _MAX_AXIS
+    if drawn:
+        columns = _choose(bounds[drawn[-1]], [b[drawn[-1]] for b in wanted], limit)
+    if len(drawn) == 2:
+        rows = _choose(bounds[drawn[0]], [b[drawn[0]] for b in wanted], limit)
+    others = [d for d in range(len(bounds)) if d not in drawn]
+    n_pages = prod(_size(bounds[d]) for d in others)
+    is_empty = any(lo > hi for lo, hi in bounds)
+    most = max(1, min(_MAX_PAGES, _MAX_CELLS // max(1, len(rows) * len(columns))))
+    numbers = [] if is_empty else _choose_pages(bounds, others, n_pages, most, wanted)
+    row_values, column_values = (np.array([0 if i is None else i for i in axis], np.int64) for axis in (rows, columns))
+    is_gap = np.logical_or.outer([i is None for i in rows], [i is None for i in columns])
+    pages = []
+    for number in numbers:
+        fixed = _unravel(number, [bounds[d] for d in others])
+        points = np.zeros((is_gap.size, len(bounds)), np.int64)
+        points[:, others] = fixed
+        if drawn:
+            points[:, drawn[-1]] = np.tile(column_values, len(rows))
+        if len(drawn) == 2:
+            points[:, drawn[0]] = np.repeat(row_values, len(columns))
+        found = None if is_output else _evaluate(counts, points)
+        n = np.zeros(len(points)) if is_output else np.full(len(points), -1.0) if found is None else found
+        cells = lit(points).reshape(is_gap.shape)
+        cells[is_gap] = 0
+        table = n.reshape(is_gap.shape).copy()
+        table[is_gap] = np.nan
+        at = dict(zip(others, fixed, strict=True))
+        title = "[" + ", ".join(str(at.get(d, ":")) for d in range(len(bounds))) + "]" if others else ""
+        pages.append(Page(title, table, cells))
+    dims = (drawn[0] if len(drawn) == 2 else None, drawn[-1] if drawn else None)
+    return ArrayGrid(array, tuple(rows), tuple(columns), tuple(pages), n_pages - len(pages), is_empty, dims)
+
+
+def _evaluate(counts: ReadCounts | None, points: Points) -> Counts | None:
+    try:
+        return None if counts is None else counts(points)
+    except (HlomapError, OverflowError):
+        return None
+
+
+def _choose(bounds: tuple[int, int], wanted: Sequence[tuple[int, int]], limit: int) -> list[int | None]:
+    """The indices of an axis to draw: all, or the ends and the surroundings of what is lit."""
+    lo, hi = bounds
+    if _size(bounds) <= limit:
+        return list(range(lo, hi + 1))
+    chosen = {*range(lo, lo + _HEAD), *range(hi - _TAIL + 1, hi + 1)}
+    for low, high in wanted[:2]:
+        around = range(low - 1, high + 2) if high - low < 10 else [*range(low - 1, low + 3), *range(high - 2, high + 2)]
+        chosen |= {i for i in around if lo <= i <= hi}
+    shown: list[int | None] = []
+    last: int | None = None
+    for i in sorted(chosen):
+        if last is not None and i == last + 2:
+            shown.append(i - 1)
+        elif last is not None and i > last + 1:
+            shown.append(None)
+        shown.append(i)
+        last = i
+    return shown
+
+
+def _choose_pages(
+    bounds: Bounds, others: Sequence[int], n_pages: int, most: int, wanted: Sequence[Bounds]
+) -> list[int]:
+    """The numbers of the planes to draw: those with something lit, then the first ones."""
+    if n_pages <= most:
+        return list(range(n_pages))
+    lit = [
+        _page_number([min(max(box[d][end], bounds[d][0]), bounds[d][1]) for d in others], [bounds[d] for d in others])
+        for box in wanted
+        for end in (0, 1)
+    ]
+    return sorted(list(dict.fromkeys([*lit, *range(most)]))[:most])
+
+
+def _page_number(index: Sequence[int], bounds: Bounds) -> int:
+    number = 0
+    for i, b in zip(index, bounds, strict=True):
+        number = number * _size(b) + i - b[0]
+    return number
+
+
+def _unravel(number: int, bounds: Bounds) -> list[int]:
+    index = []
+    for b in reversed(bounds):
+        number, i = divmod(number, _size(b))
+        index.append(i + b[0])
+    return index[::-1]

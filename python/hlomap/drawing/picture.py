@@ -1,0 +1,54 @@
+"""A picture of a value: an SVG image and a form for the terminal, each made when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+from .style import printable
+
+__all__ = ["Picture"]
+
+
+class Picture:
+    """A picture of a value, which notebooks show: ``.svg`` is the image, ``str()`` a form for the terminal.
+
+    >>> import hlomap as hm
+    >>> picture = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}").draw()
+    >>> print(picture)
+    f32[3,5]{1,0:T(2,2)}
+    15 elements in 24 positions, 96 bytes, 60 % padding
+    <BLANKLINE>
+    array: the position of each element, · is padding
+          0  1 │  2  3 │  4  5
+       0  0  1 │  4  5 │  8  ·
+       1  2  3 │  6  7 │ 10  ·
+        ───────┼───────┼──────
+       2 12 13 │ 16 17 │ 20  ·
+       3  ·  · │  ·  · │  ·  ·
+    <BLANKLINE>
+    memory: the index of the element at each position
+       0: 0,0 0,1 1,0 1,1 │ 0,2 0,3 1,2 1,3 │ 0,4  ·  1,4  ·
+      12: 2,0 2,1  ·   ·  │ 2,2 2,3  ·   ·  │ 2,4  ·   ·   ·
+    >>> picture.svg[:5]
+    '<svg '
+    """
+
+    def __init__(self, title: str, svg: Callable[[], str], text: Callable[[], str]) -> None:
+        self.title = title
+        """The first line of the picture."""
+        self._svg, self._text = svg, text
+
+    @cached_property
+    def svg(self) -> str:
+        """The image as SVG text, with a title and a description for screen readers."""
+        return self._svg()
+
+    def __str__(self) -> str:
+        return self._text()
+
+    def __repr__(self) -> str:
+        return f"<Picture of {printable(self.title, 180)}>"
+
+    def _repr_svg_(self) -> str:
+        return self.svg

@@ -1,0 +1,91 @@
+"""Pictures of the bytes that a module moves, and of what a change did to them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from .._core import Instruction, Module
+from ..analysis.table import Table
+from ..drawing.bars import Bar, bar_picture
+from ..drawing.picture import Picture
+from ..explanation.diff import ModuleDiff
+from ..explanation.overview import BytesMoved, Overview, overview
+from ..explanation.text import bytes_text, plural, printable
+
+__all__ = ["draw_diff", "draw_module", "draw_overview", "draw_table"]
+
+_MOST_BARS = 12
+_PARTS = ("bytes read", "bytes written")
+
+
+def draw_module(module: Module) -> Picture:
+    """The instructions that move the most bytes."""
+    return draw_overview(overview(module))
+
+
+def draw_overview(found: Overview) -> Picture:
+    """The same for what is known of a module."""
+    shown = [i for i in found.moved if found.moved[i].total][:_MOST_BARS]
+    bars = [
+        Bar(_label(i), _parts(found.moved[i]), f"{bytes_text(found.moved[i].total)}, {found.share(i)}") for i in shown
+    ]
+    rest = sum(1 for moved in found.moved.values() if moved.total) - len(shown)
+    facts = f"moves at most {found.total} bytes" + (
+        f"; {plural(rest, 'instruction')} with less left out" if rest else ""
+    )
+    return bar_picture(found.title, facts, bars, _PARTS)
+
+
+def draw_diff(found: ModuleDiff) -> Picture:
+    """Bytes before and after: of the modules, and of the operations that changed the most."""
+    before, after = found.overviews
+    bars = [
+        Bar(name, _parts(own.total), bytes_text(own.total.total))
+        for name, own in (("before", before), ("after", after))
+    ]
+    by_opcode = tuple(_by_opcode(own) for own in found.overviews)
+    change = {}
+    for name in {**by_opcode[0], **by_opcode[1]}:
+        one, other = _both(by_opcode, name)
+        change[name] = other.total - one.total
+    for name in sorted(change, key=lambda name: (-abs(change[name]), name))[: _MOST_BARS // 2]:
+        if change[name]:
+            for when, own in zip(("before", "after"), _both(by_opcode, name), strict=True):
+                bars.append(Bar(f"{printable(name, 24)} {when}", _parts(own), bytes_text(own.total)))
+    moved = after.total.total - before.total.total
+    facts = f"moves {bytes_text(abs(moved))} {'more' if moved > 0 else 'less'}" if moved else "moves as many bytes"
+    return bar_picture(found.title, facts + ", at most", bars, _PARTS)
+
+
+def _by_opcode(found: Overview) -> dict[str, BytesMoved]:
+    total: dict[str, BytesMoved] = {}
+    for instruction, moved in found.moved.items():
+        total[instruction.opcode] = total.get(instruction.opcode, BytesMoved()) + moved
+    return total
+
+
+def _both(totals: tuple[dict[str, BytesMoved], ...], name: str) -> tuple[BytesMoved, ...]:
+    return tuple(total.get(name, BytesMoved()) for total in totals)
+
+
+def draw_table(table: Table) -> Picture:
+    """The rows that read the most bytes, by instruction."""
+    total: Counter[tuple[str, str]] = Counter()
+    for computation, name, n in zip(table["computation"], table["instruction"], table["bytes"], strict=True):
+        if name is not None:
+            total[computation, name] += n or 0
+    names = Counter(name for _, name in total)
+    bars = [
+        Bar(printable(name if names[name] == 1 else f"{computation}: {name}", 60), (float(n),), bytes_text(n))
+        for (computation, name), n in total.most_common(_MOST_BARS)
+        if n
+    ]
+    return bar_picture(f"{plural(len(table), 'row')} of an analysis", "bytes read at most, of all operands", bars, ())
+
+
+def _label(instruction: Instruction) -> str:
+    return printable(instruction.name, 60)
+
+
+def _parts(moved: BytesMoved) -> tuple[float, float]:
+    return float(moved.read), float(moved.written)

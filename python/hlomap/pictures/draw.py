@@ -1,0 +1,138 @@
+"""``hlomap.draw``: the picture of a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from .._core import IndexingMap, Instruction, Layout, Module, Shape, Sharding
+from ..analysis.loops import Loop
+from ..analysis.table import Table
+from ..analysis.tiles import Tiling
+from ..drawing.picture import Picture
+from ..explanation.diff import ModuleDiff
+from ..explanation.explain import Explanation
+from ..maps.map_set import MapSet
+from ..types import ShapeIndex, expect, wrong_type
+from ..verification.verify import CheckResult
+from . import bytes_moved, checks, loops, maps, shardings, tilings
+
+__all__ = ["Drawable", "draw"]
+
+Drawable: TypeAlias = (
+    MapSet
+    | IndexingMap
+    | Instruction
+    | Explanation
+    | Module
+    | ModuleDiff
+    | Table
+    | Tiling
+    | Loop
+    | CheckResult
+    | Shape
+    | Layout
+    | Sharding
+)
+_KINDS = (
+    MapSet, IndexingMap, Instruction, Explanation, Module, ModuleDiff, Table, Tiling, Loop, CheckResult, Shape, Layout,
+    Sharding,
+)  # fmt: skip
+
+
+def draw(
+    value: Drawable,
+    shape: Shape | None = None,
+    *,
+    index: Sequence[int] | None = None,
+    tile: Sequence[int] | None = None,
+    output: int | ShapeIndex = 0,
+    num_devices: int | None = None,
+) -> Picture:
+    """A picture of a value: ``str()`` of it is a form for the terminal, ``.svg`` the image, which notebooks show.
+
+    Args:
+        value: what to draw.
+
+            - maps, an instruction or its explanation: the output on the left and the operands on the right; what one
+              element of the output reads is lit, and greys say how often each element is read;
+            - a :class:`~hlomap.verification.verify.CheckResult`: the same, with the elements of the witness;
+            - a tiling: one tile of the output, and what it reads;
+            - a module, the rows of :func:`hlomap.analyze` or a :func:`hlomap.diff`: bytes that are moved, as bars;
+            - a loop: what each iteration does with every array that it carries;
+            - a shape or a layout: positions in memory;
+            - a sharding and the ``shape`` of an array: tiles and their devices.
+        shape: after a sharding, the array.
+        index: the element of the output to light; by default one that reads something. Of a tiling the number of the
+            tile in each parameter.
+        tile: the sizes of a tile of the output, of which the one that contains the element is lit. Of a tiling a size
+            for each parameter; by default those of a legal candidate that moves few bytes.
+        output: of an instruction, the number of the output or its shape index.
+        num_devices: the number of devices of a replicated array.
+
+    Returns:
+        A picture.  Long axes and arrays of many dimensions are drawn in part, with a mark.
+
+    Raises:
+        ShapeError: the element, the tile or the output does not exist, or the sharding does not fit the shape.
+        UnsupportedError: the sharding is not decided.
+        TypeError: an argument is of the wrong kind, or does not belong to this value.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse('''ENTRY e {
+    ...   p = f32[3,5] parameter(0)
+    ...   ROOT t = f32[5,3] transpose(p), dimensions={1,0}
+    ... }''')
+    >>> print(draw(module["t"], index=(4, 1)))
+    t = f32[5,3] transpose(p)
+    output (i, j) reads p at (j, i)
+    <BLANKLINE>
+    t                              p
+    f32[5,3], element (4, 1) is    f32[3,5], exact
+    lit                            0 ░░░░░░░░░░
+    """
+    expect(_KINDS, value, "draw", "a value of hlomap that has a picture, such as a map or an instruction")
+    if isinstance(value, Sharding):
+        _refuse("a sharding", index=index, tile=tile, output=output)
+        if not isinstance(shape, Shape):
+            raise wrong_type("draw", "an hlomap.Shape after a sharding", shape, "read text with hlomap.Shape.parse")
+        return shardings.draw_sharding(value, shape, num_devices)
+    kind = type(value).__name__
+    _refuse(f"a value of {kind}", shape=shape, num_devices=num_devices)
+    for name, numbers in (("index", index), ("tile", tile)):
+        _expect_numbers(name, numbers)
+    if isinstance(value, Instruction):
+        return maps.draw_instruction(value, index, tile, output)
+    _refuse(f"a value of {kind}", output=output)
+    if isinstance(value, (MapSet, IndexingMap)):
+        return maps.draw_maps(value, index, tile)
+    if isinstance(value, Tiling):
+        return tilings.draw_tiling(value, tile, index)
+    _refuse(f"a value of {kind}", index=index, tile=tile)
+    drawn: dict[type, Callable[[Any], Picture]] = {
+        Explanation: maps.draw_explanation,
+        Module: bytes_moved.draw_module,
+        ModuleDiff: bytes_moved.draw_diff,
+        Table: bytes_moved.draw_table,
+        Loop: loops.draw_loop,
+        CheckResult: checks.draw_check,
+    }
+    return drawn[type(value)](value) if type(value) in drawn else value.draw()  # type: ignore[union-attr]
+
+
+def _refuse(kind: str, **given: object) -> None:
+    """Refuses arguments that do not belong to the value."""
+    for name, value in given.items():
+        if value is not None and not (name == "output" and value in (0, ())):
+            raise TypeError(f"draw() takes no `{name}` for {kind}")
+
+
+def _expect_numbers(name: str, numbers: object) -> None:
+    if numbers is None:
+        return
+    is_sequence = isinstance(numbers, Sequence) and not isinstance(numbers, (str, bytes))
+    if not is_sequence and not hasattr(numbers, "__array__"):
+        raise wrong_type("draw", f"a sequence of int as `{name}`", numbers)
+    for number in numbers:  # type: ignore[attr-defined]
+        if not hasattr(number, "__index__"):
+            raise wrong_type("draw", f"a sequence of int as `{name}`", number, "as an item")

@@ -1,0 +1,162 @@
+"""Pictures of maps and of instructions: what one element or tile of the output reads on every operand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .._core import IndexingMap, Instruction, Shape
+from ..drawing.map_svg import render_map_svg
+from ..drawing.map_text import render_map_text
+from ..drawing.maps import Array, MapScene, Operand, build_map_scene, choose_element
+from ..drawing.picture import Picture
+from ..drawing.read_counts import Bounds
+from ..drawing.style import cut, printable, wrap
+from ..errors import HlomapError, ShapeError
+from ..explanation.explain import Explanation, OperandReads, explain
+from ..explanation.text import leaf_text, plural
+from ..maps.map_set import MapSet
+from ..ops._shapes import shape_at
+from ..types import ShapeIndex
+
+__all__ = ["Element", "array_of", "draw_explanation", "draw_instruction", "draw_maps", "map_picture", "read_box"]
+
+Element = Sequence[int]
+"""The index of an element, or the sizes of a tile."""
+
+
+def map_picture(scene: MapScene) -> Picture:
+    """The picture of a scene."""
+    return Picture(scene.title, lambda: render_map_svg(scene), lambda: render_map_text(scene))
+
+
+def array_of(label: str, shape: Shape, facts: str = "") -> Array:
+    """An array of a shape; of a token or an opaque value one element."""
+    return Array(label, facts or str(shape.without_layout()), tuple((0, n - 1) for n in shape.dimensions))
+
+
+def read_box(
+    bounds: Bounds, operands: Sequence[Operand], index: Element | None, tile: Element | None
+) -> tuple[Bounds | None, str]:
+    """What is lit of the output, and its name: an element, or the tile that contains it."""
+    element = choose_element(bounds, operands) if index is None else tuple(int(i) for i in index)
+    if index is not None and element is not None:
+        if len(element) != len(bounds):
+            raise ShapeError(f"index {list(element)}: expected {plural(len(bounds), 'number')}, one for each dimension")
+        for i, (lo, hi) in zip(element, bounds, strict=True):
+            if not lo <= i <= hi:
+                raise ShapeError(f"index {list(element)}: expected numbers within {[list(b) for b in bounds]}")
+    if tile is None or element is None:
+        lit = None if element is None else [(i, i) for i in element]
+        return lit, "" if element is None else f"element ({', '.join(map(str, element))})"
+    sizes = tuple(int(n) for n in tile)
+    if len(sizes) != len(bounds) or any(n < 1 for n in sizes):
+        raise ShapeError(f"tile {list(sizes)}: expected {plural(len(bounds), 'size')} of at least 1")
+    starts = [lo + (i - lo) // n * n for i, n, (lo, _) in zip(element, sizes, bounds, strict=True)]
+    box = [(a, min(a + n - 1, hi)) for a, n, (_, hi) in zip(starts, sizes, bounds, strict=True)]
+    return box, f"tile [{', '.join(f'{a}:{b + 1}' for a, b in box)}]"
+
+
+def draw_maps(value: MapSet | IndexingMap, index: Element | None, tile: Element | None) -> Picture:
+    """The picture of maps, whose arrays are as large as the maps say."""
+    maps = value if isinstance(value, MapSet) else MapSet([value])
+    dims = next((m.dims for m in maps), ())
+    bounds = tuple((min(0, v.lower), v.upper) for v in dims)
+    if maps.is_unknown:
+        title, facts = "unknown maps", f"unknown: {maps.reason}"
+    else:
+        title = " ∪ ".join(cut(str(m), 110) for m in list(maps)[:2]) or "no map"
+        title += f" and {plural(len(maps) - 2, 'more map')}" if len(maps) > 2 else ""
+        facts = "exact" if maps.exact else f"over-approximate: {maps.reason}" if maps.reason else "over-approximate"
+    if not isinstance(value, MapSet):
+        facts = ""
+    operands = [_ANYTHING] if maps.is_unknown else list(_targets(maps))
+    box, name = read_box(bounds, operands, index, tile) if maps else (None, "")
+    if maps.is_unknown:
+        box = []
+    facts += "; elements may be on other devices" if maps.devices is not None else ""
+    sizes = f"[{','.join(str(hi - lo + 1) for lo, hi in bounds)}]" if len(maps) else "sizes are not known"
+    output = Array("from", sizes + (f", {name} is lit" if name else ""), bounds)
+    scene = build_map_scene(cut(title, 120), [facts] if facts else [], output, operands, box)
+    return map_picture(scene)
+
+
+_ANYTHING = Operand(Array("to", "any element may be read", ()), None)
+
+
+def _targets(maps: MapSet) -> list[Operand]:
+    """An array for each shape index; its sizes are those of the value that is read, where the maps know it."""
+    found = []
+    for leaf in dict.fromkeys(tuple(m.index) for m in maps):
+        own = tuple(m for m in maps if tuple(m.index) == leaf)
+        array = _used_array(own, leaf) or _bounding_array(own, leaf)
+        is_known = not any(m.is_undefined for m in own)
+        found.append(Operand(array, own if is_known else None, maps.exact and maps.devices is None))
+    return found
+
+
+def _bounding_array(maps: Sequence[IndexingMap], leaf: ShapeIndex) -> Array:
+    """The smallest array from 0 on that has every element that is reached."""
+    boxes = []
+    for m in maps:
+        try:
+            boxes.append([(0, 0) if m.is_undefined else m.bounds(k) for k in range(len(m.results))])
+        except (HlomapError, OverflowError):
+            boxes.append([(0, 0)] * len(m.results))
+    bounds = tuple((min(0, *(lo for lo, _ in b)), max(hi for _, hi in b)) for b in zip(*boxes, strict=False))
+    return Array("to" + leaf_text(leaf), f"[{','.join(str(hi - lo + 1) for lo, hi in bounds)}]", bounds)
+
+
+def _used_array(maps: Sequence[IndexingMap], leaf: ShapeIndex) -> Array | None:
+    use = maps[0].use
+    if use is None:
+        return None
+    user, number = use
+    if number >= len(user.operands):
+        return None
+    value = user.operands[number]
+    try:
+        shape = shape_at(value.shape, leaf)
+        fits = all(
+            len(m.results) == shape.rank
+            and all(m.bounds(k)[0] >= 0 and m.bounds(k)[1] < n for k, n in enumerate(shape.dimensions))
+            for m in maps
+            if not m.is_undefined
+        )
+    except (HlomapError, OverflowError, IndexError):
+        return None
+    return array_of(f"{printable(value.name, 60)}{leaf_text(leaf)}", shape) if shape.is_array and fits else None
+
+
+# -------------------------------------------------------------------------------------------------------- instructions
+
+
+def draw_instruction(
+    instruction: Instruction, index: Element | None, tile: Element | None, output: int | ShapeIndex
+) -> Picture:
+    """The picture of what an instruction or a fusion reads of each operand."""
+    return _draw(explain(instruction, output=output), index, tile)
+
+
+def draw_explanation(explanation: Explanation) -> Picture:
+    """The picture of an explained instruction, with its element lit."""
+    if explanation.index is None:
+        return _draw(explanation, None, None)
+    return _draw(explain(explanation.instruction, output=explanation.output), explanation.index, None)
+
+
+def _draw(found: Explanation, index: Element | None, tile: Element | None) -> Picture:
+    own = array_of(f"output{leaf_text(found.output)}", found.shape)
+    operands = [_operand(read) for read in found.reads]
+    box, name = read_box(own.bounds, operands, index, tile)
+    facts = f"{found.shape.without_layout()}{f', {name} is lit' if name else ''}"
+    output = Array(printable(found.instruction.name, 60) + leaf_text(found.output), facts, own.bounds)
+    return map_picture(build_map_scene(cut(found.title, 120), wrap(found.sentence, 110, 3), output, operands, box))
+
+
+def _operand(read: OperandReads) -> Operand:
+    facts = f"{read.shape.without_layout()}, {read.status}"
+    if read.reason and read.status != "exact":
+        facts += f": {printable(read.reason, 150)}"
+    is_known = not read.maps.is_unknown and not any(m.is_undefined for m in read.maps)
+    exact = read.maps.exact and read.maps.devices is None
+    return Operand(array_of(read.label, read.shape, facts), tuple(read.maps) if is_known else None, exact)

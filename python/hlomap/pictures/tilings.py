@@ -1,0 +1,76 @@
+"""Pictures of tilings: one tile of the output, and what it reads of each operand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from ..analysis.tiles import TileRead, Tiling
+from ..drawing.maps import Array, Operand, build_map_scene
+from ..drawing.picture import Picture
+from ..drawing.read_counts import Bounds
+from ..drawing.style import cut, printable
+from ..errors import ShapeError
+from ..explanation.text import leaf_text, plural
+from ..ops._shapes import shape_at
+from .maps import array_of, map_picture
+
+__all__ = ["choose_candidate", "draw_tiling"]
+
+_MOST_CANDIDATES = 4096
+
+
+def draw_tiling(tiling: Tiling, sizes: Sequence[int] | None, number: Sequence[int] | None) -> Picture:
+    """The picture of the tile with this number in each parameter, for these sizes."""
+    params = tiling.params
+    chosen = choose_candidate(tiling) if sizes is None else [int(n) for n in sizes]
+    at = [0] * len(params) if number is None else [int(n) for n in number]
+    for name, values in (("tile", chosen), ("index", at)):
+        if len(values) != len(params):
+            raise ShapeError(f"{name} {values}: expected {plural(len(params), 'number')}, one for each parameter")
+    if any(n < 1 for n in chosen):
+        raise ShapeError(f"tile {chosen}: expected sizes of at least 1")
+    if any(not 0 <= t * n < max(1, p.size) for t, n, p in zip(at, chosen, params, strict=True)):
+        raise ShapeError(
+            f"index {at}: expected the number of a tile, from 0 below the number of tiles of its parameter"
+        )
+    box = [(t * n, min((t + 1) * n, p.size) - 1) for t, n, p in zip(at, chosen, params, strict=True)]
+    n_tiles = prod(-(-p.size // n) for n, p in zip(chosen, params, strict=True))
+    written = next((w for w in tiling.writes if w.index == tiling._question[1]), tiling.writes[0])
+    shape = shape_at(written.instruction.shape, written.index)
+    lit: Bounds = [b for b, p in zip(box, params, strict=True) if p.kind == "parallel"]
+    names = ", ".join(f"{p.name} {b[0]}:{b[1] + 1}" for b, p in zip(box, params, strict=True))
+    label = printable(written.instruction.name, 60) + leaf_text(written.index)
+    output = array_of(label, shape, f"{shape.without_layout()}, tile {names} is lit")
+    operands = [_operand(read) for read in tiling.reads]
+    title = f"tiles {chosen} of {printable(tiling.root.name, 60)}"
+    facts = f"one of {plural(n_tiles, 'tile')}: {names}"
+    boxes: list[Bounds | None] = [box] * len(operands)
+    return map_picture(build_map_scene(cut(title, 120), [cut(facts, 120)], output, operands, lit, boxes))
+
+
+def choose_candidate(tiling: Tiling) -> list[int]:
+    """A legal candidate of a few tiles in every parameter that moves few bytes; the whole where none is legal."""
+    whole = [max(1, p.size) for p in tiling.params]
+    if not whole:
+        return []
+    candidates = tiling.candidates("pow2", _MOST_CANDIDATES)
+    few = (candidates <= np.maximum(1, np.array(whole) // 2)).all(axis=1)
+    candidates = candidates[few] if few.any() else candidates
+    table = tiling.evaluate(candidates, columns=["legal", "read_bytes", "live_bytes"])
+    legal = np.flatnonzero(table["legal"])
+    if not len(legal):
+        return whole
+    moved = table["read_bytes"].sum(axis=1)[legal]
+    return [int(n) for n in candidates[legal[np.lexsort((table["live_bytes"][legal], moved))[0]]]]
+
+
+def _operand(read: TileRead) -> Operand:
+    shape = shape_at(read.instruction.shape, read.index)
+    facts = str(shape.without_layout())
+    if read.map is None:
+        facts += f", unknown: {printable(read.unknown, 150)}"
+    array: Array = array_of(printable(read.instruction.name, 60) + leaf_text(read.index), shape, facts)
+    return Operand(array, None if read.map is None else (read.map,), read.is_exact_map)
