@@ -226,6 +226,50 @@ def test_show_filters() -> None:
     compare_with_golden("\n".join(shown), golden)
 
 
+def test_verify_names_reasons(tmp_path: Path) -> None:
+    file = tmp_path / "m.hlo"
+    file.write_text(
+        "HloModule m\nENTRY e { p = f32[2,3] parameter(0) t = f32[3,2] transpose(p), dimensions={1,0}\n"
+        ' c = f32[3,2] custom-call(t), custom_call_target="mystery"\n'
+        ' ROOT b = f32[3,2] custom-call(c), custom_call_target="SPMDFullToShardShape" }'
+    )
+    reason = "no function for custom call target 'SPMDFullToShardShape'"
+    found = run("verify", file)
+    assert found.exit_code == 0
+    first, *reasons = found.stdout.splitlines()
+    assert first == "exact 2, unchecked 2, unknown 2"
+    assert reasons[0] == "  unknown 2  custom-call: no rule for custom-call to 'mystery'"
+    assert reasons[1].startswith("  unchecked 2  custom-call: ") and reason in reasons[1] and len(reasons) == 2
+    results = json.loads(run("verify", file, "--json").stdout)
+    assert [r["status"] for r in results] == ["exact"] * 2 + ["unknown"] * 2 + ["unchecked"] * 2
+    assert results[0] == {
+        "module": "m",
+        "computation": "e",
+        "instruction": "t",
+        "direction": "output_to_input",
+        "output": [],
+        "operand": 0,
+        "index": [],
+        "status": "exact",
+        "claims_exact": True,
+        "n_changes": 6,
+        "witness": None,
+        "reason": None,
+    }
+
+
+def test_show_writes_a_picture(tmp_path: Path) -> None:
+    file, svg = CASES / "cli" / "show.hlo", tmp_path / "f.svg"
+    assert run("show", file, "--instruction", "f", "--svg", svg).exit_code == 0
+    assert svg.read_text(encoding="utf-8") == hm.draw(hm.load(file)["f"]).svg
+    missing = run("show", file, "--instruction", "f", "--svg", tmp_path / "no" / "f.svg")
+    assert missing.exit_code == 1 and "No such file" in missing.stderr
+    for arguments in (("--picture",), ("--svg", svg), ("--instruction", "f", "--picture", "--json")):
+        assert run("show", file, *arguments).exit_code == 2
+    both = run("show", file, "--instruction", "f", "--picture", "--input-to-output")
+    assert both.exit_code == 2 and "excludes --picture and --svg" in both.stderr
+
+
 def test_show_json() -> None:
     """The same as the text, in one array; an element as what ``hm.explain`` gives."""
     file = CASES / "cli" / "show.hlo"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,6 +28,7 @@ __all__ = [
     "prefix_with_file",
     "print_json",
     "print_lines",
+    "progress_bar",
     "read_module",
     "read_modules",
 ]
@@ -42,6 +44,9 @@ _STYLES = {
     "unknown": "magenta",
     "error": "bold red",
     "domain": "dim",
+    "lit": "dark_orange",
+    "may": "yellow",
+    "read": "bright_black",
 }
 _VARIABLES = {r"\bd\d+\b": "cyan", r"\bs\d+\b": "yellow", r"\brt\d+\b": "magenta"}
 
@@ -103,6 +108,21 @@ def print_lines(lines: Sequence[Sequence[tuple[str, str]]]) -> None:
                     piece.highlight_regex(variable, colour)
             text.append_text(piece)
         console.print(text)
+
+
+@contextmanager
+def progress_bar(label: str, *, is_hidden: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr, on a terminal only: a function of what is done and of the whole, until the block ends."""
+    if is_hidden or not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True, highlight=False), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def print_json(value: Any) -> None:

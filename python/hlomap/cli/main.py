@@ -1,8 +1,8 @@
 """The command ``hlomap``: arguments, files, printing and exit codes.
 
-``show``, ``diff``, ``explore``, ``query`` and ``analyze`` have files of their own.  Exit codes: 0 success; 1 the input
-cannot be read or analysed, or a check fails; 2 wrong arguments; 3 a run ended early; 130 interrupted.  Results go to
-stdout, in colour only on a terminal; progress, notes and errors go to stderr.
+``show``, ``diff``, ``explore``, ``query``, ``analyze`` and ``verify`` have files of their own.  Exit codes: 0 success;
+1 the input cannot be read or analysed, or a check fails; 2 wrong arguments; 3 a run ended early; 130 interrupted.
+Results go to stdout, in colour only on a terminal; progress, notes and errors go to stderr.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from .console import CONTROL, FILE, fail, max_bytes, parse_indices, print_lines,
 from .explore import explore
 from .query import query
 from .show import show
+from .verify import verify
 
 __all__ = ["main"]
 
@@ -49,45 +50,7 @@ main.add_command(diff)
 main.add_command(explore)
 main.add_command(query)
 main.add_command(analyze)
-
-
-@main.command(epilog="Exit codes: 0 no map is unsound, 1 a map is unsound or FILE is not HLO, 2 wrong arguments.")
-@click.argument("file", type=FILE)
-@click.option("--all", "show_all", is_flag=True, help="Print every result (default: only unsound ones).")
-@click.option(
-    "--max-changes",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=32,
-    show_default=True,
-    help="Elements to change in each operand array.",
-)
-def verify(file: Path, show_all: bool, max_changes: int) -> None:
-    """Check the indexing maps of FILE by running its instructions.
-
-    Changes operand elements one at a time and compares the outputs that change with those that the maps mention.
-    Prints unsound maps, each with its smallest counterexample, and the number of results by status: exact,
-    overapproximate, unsound, unknown (no map) and unchecked (cannot be run).
-
-    \b
-    Examples:
-      hlomap verify module.hlo
-      hlomap verify module.hlo --all --max-changes 100
-    """
-    from collections import Counter
-
-    from ..verification.verify import CheckStatus
-    from ..verification.verify import verify as check
-
-    counts: Counter[CheckStatus] = Counter()
-    for module in read_modules(file):
-        for result in check(module, max_changes=max_changes):
-            counts[result.status] += 1
-            if show_all or result.status == CheckStatus.UNSOUND:
-                click.echo(CONTROL.sub("?", f"{module.name}: {result}"))
-    totals = sorted((str(status), n) for status, n in counts.items())
-    click.echo(", ".join(f"{status} {n}" for status, n in totals) or "nothing to verify")
-    sys.exit(1 if counts[CheckStatus.UNSOUND] else 0)
+main.add_command(verify)
 
 
 @main.command(epilog="Exit codes: 0 success, 1 SHAPE is not an array shape or has no layout, 2 wrong arguments.")

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,14 +16,17 @@ import click
 from .._core import Instruction, Module
 from ..errors import HlomapError
 from . import listing, report
-from .console import FILE, parse_indices, print_json, print_lines, read_modules
+from .console import FILE, fail, parse_indices, print_json, print_lines, read_modules
 from .listing import Direction, Listing, Part
 from .selection import Selection, find_instruction, parse_place
 
 if TYPE_CHECKING:
+    from ..drawing.picture import Picture
     from ..explanation.explain import Explanation
 
 __all__ = ["show"]
+
+_RUNS = re.compile("█+|▒+|░+|[^█▒░]+")  # the blocks of drawing.map_text.BLOCKS, and text
 
 
 @click.command(epilog="Exit codes: 0 success, 1 FILE cannot be read as HLO, 2 wrong arguments or no such name.")
@@ -41,6 +45,13 @@ __all__ = ["show"]
 @click.option("--index", metavar="I,J", type=parse_indices, help="With --instruction: explain this element.")
 @click.option("--output", metavar="I,J", type=parse_indices, help="With --instruction: the output at this shape index.")
 @click.option("--input-to-output", is_flag=True, help="Map operand elements to the output elements that read them.")
+@click.option("--picture", is_flag=True, help="With --instruction: draw what one element of the output reads.")
+@click.option(
+    "--svg",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="With --instruction: write this picture to FILE as SVG.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each module.")
 def show(
     file: Path,
@@ -51,6 +62,8 @@ def show(
     top: str | None,
     limit: int,
     input_to_output: bool,
+    picture: bool,
+    svg: Path | None,
     as_json: bool,
     **filters: Any,
 ) -> None:
@@ -65,10 +78,17 @@ def show(
       hlomap show module.hlo
       hlomap show module.hlo --top bytes --limit 5
       hlomap show module.hlo --instruction fusion.3 --index 1,2
+      hlomap show module.hlo --instruction fusion.3 --index 1,2 --picture --svg reads.svg
       hlomap show module.hlo --json
     """
     if instruction is None and (index is not None or output is not None):
         raise click.BadParameter("needs --instruction", param_hint="--output" if index is None else "--index")
+    if instruction is None and (picture or svg is not None):
+        raise click.BadParameter("needs --instruction", param_hint="--picture" if picture else "--svg")
+    if picture and as_json:
+        raise click.BadParameter("excludes --json", param_hint="--picture")
+    if input_to_output and (picture or svg is not None):
+        raise click.BadParameter("excludes --picture and --svg", param_hint="--input-to-output")
     if input_to_output and (index is not None or output is not None):
         raise click.BadParameter("excludes --index and --output", param_hint="--input-to-output")
     if instruction is not None and (top or any(v for name, v in filters.items() if name != "computation")):
@@ -79,9 +99,13 @@ def show(
     for module in read_modules(file):
         if instruction is not None:
             found = find_instruction(module, instruction, selection.computation)
+            drawn = _draw(found, index, output) if picture or svg is not None else None
+            if svg is not None and drawn is not None:
+                _write(svg, drawn.svg)
             if index is not None:
                 explanation = _explanation(found, index, output)
                 values.append(explanation.to_dict()) if as_json else click.echo(str(explanation))
+                _print_picture(drawn if picture else None)
                 continue
             listed = Listing(module.name, [_instruction_part(found, direction, output)])
         else:
@@ -93,6 +117,8 @@ def show(
         else:
             for lines in report.listing_lines(listed):
                 print_lines(lines)
+            if instruction is not None:
+                _print_picture(drawn if picture else None)
     if as_json:
         print_json(values)
 
@@ -104,6 +130,31 @@ def _explanation(instruction: Instruction, index: tuple[int, ...], output: tuple
         return explain(instruction, index, 0 if output is None else output)
     except HlomapError as error:
         raise click.BadParameter(str(error), param_hint="--index") from error
+
+
+def _draw(instruction: Instruction, index: tuple[int, ...] | None, output: tuple[int, ...] | None) -> Picture:
+    from ..pictures.draw import draw
+
+    try:
+        return draw(instruction, index=index, output=0 if output is None else output)
+    except HlomapError as error:
+        raise click.BadParameter(str(error), param_hint="--output" if index is None else "--index") from error
+
+
+def _print_picture(picture: Picture | None) -> None:
+    """The grids of a picture; words are printed before it."""
+    if picture is None:
+        return
+    lines = str(picture).split("\n")
+    styles = {"█": "lit", "▒": "may", "░": "read"}
+    print_lines([[], *([(run[0], styles.get(run[0][0], "")) for run in _RUNS.finditer(line)] for line in lines)])
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        fail(file, error.strerror or str(error))
 
 
 def _instruction_part(instruction: Instruction, direction: Direction, output: tuple[int, ...] | None) -> Part:

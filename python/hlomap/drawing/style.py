@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from html import escape
 
-__all__ = ["CHARACTER", "N_TILE_COLOURS", "cut", "document", "printable", "text", "wrap"]
+__all__ = ["CHARACTER", "N_TILE_COLOURS", "UNSAFE", "cut", "document", "printable", "text", "wrap"]
 
 CHARACTER = 7.3
 """The width of a character at 12 px; all text is monospaced, so its width is known without a browser."""
@@ -45,12 +45,12 @@ _DARK = {
 }
 _FONT = "DejaVu Sans Mono,Menlo,Consolas,monospace"
 # Controls, marks that change the direction of text, lone surrogates, and what XML does not allow.
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
 
 def printable(value: object, limit: int = 400) -> str:
     """One line without characters that steer a terminal or that XML does not allow, cut where it is long."""
-    return cut(_UNSAFE.sub("\ufffd", str(value)[: limit + 1]), limit)
+    return cut(UNSAFE.sub("\ufffd", str(value)[: limit + 1]), limit)
 
 
 def cut(value: str, limit: int) -> str:
@@ -61,9 +61,7 @@ def cut(value: str, limit: int) -> str:
 def wrap(value: str, width: int, most: int) -> list[str]:
     """The text in lines, of which at most some are kept."""
     lines = textwrap.wrap(value, max(8, width), break_on_hyphens=False)
-    return (
-        lines if len(lines) <= most else [*lines[: most - 1], cut(lines[most - 1] + " ……", width - 1).rstrip("…") + "…"]
-    )
+    return lines if len(lines) <= most else [*lines[: most - 1], cut(lines[most - 1], width - 2) + " …"]
 
 
 def text(x: float, y: float, value: object, kind: str) -> str:

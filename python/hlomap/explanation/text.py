@@ -6,14 +6,12 @@ pages.  Every text of this package goes through one of them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from html import escape
 
-__all__ = ["bytes_text", "count_text", "html", "joined", "leaf_text", "plural", "printable"]
+from ..drawing.style import UNSAFE
 
-# C0, DEL and C1 controls, line and paragraph separators, marks that change the direction of text, lone surrogates.
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+__all__ = ["bytes_text", "count_text", "html", "joined", "leaf_text", "plural", "printable"]
 
 
 def printable(text: object, limit: int = 200) -> str:
@@ -22,7 +20,7 @@ def printable(text: object, limit: int = 200) -> str:
     >>> printable("a\\x1b[31m\\nb")
     'a\ufffd[31m\ufffdb'
     """
-    found = _UNSAFE.sub("\ufffd", str(text)[: limit + 1])
+    found = UNSAFE.sub("\ufffd", str(text)[: limit + 1])
     return found if len(found) <= limit else found[: limit - 1] + "…"
 
 

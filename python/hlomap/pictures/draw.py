@@ -87,9 +87,16 @@ def draw(
     t = f32[5,3] transpose(p)
     output (i, j) reads p at (j, i)
     <BLANKLINE>
-    t                              p
-    f32[5,3], element (4, 1) is    f32[3,5], exact
-    lit                            0 ░░░░░░░░░░
+    t                                  p
+    f32[5,3], element (4, 1) is lit    f32[3,5], exact
+    0 ······                           0 ░░░░░░░░░░
+    1 ······                           1 ░░░░░░░░██
+    2 ······                           2 ░░░░░░░░░░
+    3 ······                             0       4
+    4 ··██··
+      0   2
+    <BLANKLINE>
+    ██ lit, and what it reads  ░░ read by others
     """
     expect(_KINDS, value, "draw", "a value of hlomap that has a picture, such as a map or an instruction")
     if isinstance(value, Sharding):

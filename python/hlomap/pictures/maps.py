@@ -18,7 +18,16 @@ from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
 from ..types import ShapeIndex
 
-__all__ = ["Element", "array_of", "draw_explanation", "draw_instruction", "draw_maps", "map_picture", "read_box"]
+__all__ = [
+    "Element",
+    "array_of",
+    "draw_explanation",
+    "draw_instruction",
+    "draw_maps",
+    "explanation_scene",
+    "map_picture",
+    "read_box",
+]
 
 Element = Sequence[int]
 """The index of an element, or the sizes of a tile."""
@@ -134,23 +143,27 @@ def draw_instruction(
     instruction: Instruction, index: Element | None, tile: Element | None, output: int | ShapeIndex
 ) -> Picture:
     """The picture of what an instruction or a fusion reads of each operand."""
-    return _draw(explain(instruction, output=output), index, tile)
+    return map_picture(explanation_scene(explain(instruction, output=output), index, tile))
 
 
 def draw_explanation(explanation: Explanation) -> Picture:
     """The picture of an explained instruction, with its element lit."""
-    if explanation.index is None:
-        return _draw(explanation, None, None)
-    return _draw(explain(explanation.instruction, output=explanation.output), explanation.index, None)
+    whole = explanation
+    if explanation.index is not None:
+        names = {explanation.instruction.name: explanation.names}
+        is_array = not explanation.instruction.shape.is_tuple
+        whole = explain(explanation.instruction, output=explanation.output, names=names if is_array else None)
+    return map_picture(explanation_scene(whole, explanation.index, None))
 
 
-def _draw(found: Explanation, index: Element | None, tile: Element | None) -> Picture:
+def explanation_scene(found: Explanation, index: Element | None, tile: Element | None) -> MapScene:
+    """The contents of the picture; ``found`` explains the whole output."""
     own = array_of(f"output{leaf_text(found.output)}", found.shape)
     operands = [_operand(read) for read in found.reads]
     box, name = read_box(own.bounds, operands, index, tile)
     facts = f"{found.shape.without_layout()}{f', {name} is lit' if name else ''}"
     output = Array(printable(found.instruction.name, 60) + leaf_text(found.output), facts, own.bounds)
-    return map_picture(build_map_scene(cut(found.title, 120), wrap(found.sentence, 110, 3), output, operands, box))
+    return build_map_scene(cut(found.title, 120), wrap(found.sentence, 110, 3), output, operands, box)
 
 
 def _operand(read: OperandReads) -> Operand:

@@ -130,6 +130,7 @@ def verify(
     max_changes: int = MAX_CHANGES,
     seed: int = 0,
     custom_calls: Mapping[str, Callable[..., Any]] | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> list[CheckResult]:
     """Check every map set of an instruction, or of all instructions of a module, by running the interpreter.
 
@@ -138,7 +139,8 @@ def verify(
     a sample of larger ones, and the output elements that change are compared with those that the map set mentions.
     Constants and iotas keep their values, since maps may depend on them.  In a module, instructions with equal
     signatures are checked once.  ``custom_calls`` maps custom call targets to functions, as in
-    :func:`hlomap.execute`.
+    :func:`hlomap.execute`.  ``progress`` is called with the number of instructions of a module that are done and the
+    number of all.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -157,19 +159,25 @@ def verify(
     if isinstance(target, Instruction):
         return list(_check(target, None, max_changes, seed, functions))
     results: list[CheckResult] = []
-    known: set[bytes] = set()
     entry = _entry_values(target, seed, functions)
-    for computation in target.computations:
+    checked = _different_instructions(target)
+    for number, instruction in enumerate(checked, 1):
+        results += _check(instruction, entry, max_changes, seed, functions)
+        if progress is not None:
+            progress(number, len(checked))
+    return results
+
+
+def _different_instructions(module: Module) -> list[Instruction]:
+    """The instructions outside fusions that have operands and a semantics; of those with one signature the first."""
+    found: dict[bytes, Instruction] = {}
+    for computation in module.computations:
         if computation.is_fusion:
             continue
         for instruction in computation.instructions:
-            if not instruction.operands or lookup(instruction.opcode).structural:
-                continue
-            key = instruction.signature(tuple(range(len(instruction.operands))))
-            if key not in known:
-                known.add(key)
-                results += _check(instruction, entry, max_changes, seed, functions)
-    return results
+            if instruction.operands and not lookup(instruction.opcode).structural:
+                found.setdefault(instruction.signature(tuple(range(len(instruction.operands)))), instruction)
+    return list(found.values())
 
 
 def _entry_values(module: Module, seed: int, functions: Functions) -> dict[int, Value]:

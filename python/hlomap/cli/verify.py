@@ -1,0 +1,92 @@
+"""The command ``hlomap verify``."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .console import CONTROL, FILE, print_json, progress_bar, read_modules
+
+if TYPE_CHECKING:
+    from ..verification.verify import CheckResult
+
+__all__ = ["verify"]
+
+_MOST_REASONS = 10
+
+
+@click.command(epilog="Exit codes: 0 no map is unsound, 1 a map is unsound or FILE is not HLO, 2 wrong arguments.")
+@click.argument("file", type=FILE)
+@click.option("--all", "show_all", is_flag=True, help="Print every result (default: only unsound ones).")
+@click.option(
+    "--max-changes",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=32,
+    show_default=True,
+    help="Elements to change in each operand array.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each result.")
+def verify(file: Path, show_all: bool, max_changes: int, as_json: bool) -> None:
+    """Check the indexing maps of FILE by running its instructions.
+
+    Changes operand elements one at a time and compares the outputs that change with those that the maps mention.
+    Prints unsound maps, each with its smallest counterexample, and the number of results by status: exact,
+    overapproximate, unsound, unknown (no map) and unchecked (cannot be run), with the reasons of the last two.
+
+    \b
+    Examples:
+      hlomap verify module.hlo
+      hlomap verify module.hlo --all --max-changes 100
+      hlomap verify module.hlo --json
+    """
+    from ..verification.verify import CheckStatus
+    from ..verification.verify import verify as check
+
+    results: list[tuple[str, CheckResult]] = []
+    for module in read_modules(file):
+        with progress_bar(f"verify {CONTROL.sub('?', module.name[:40])}".replace("[", "(")) as progress:
+            results += [(module.name, r) for r in check(module, max_changes=max_changes, progress=progress)]
+    if as_json:
+        print_json([_as_dict(name, result) for name, result in results])
+    else:
+        for name, result in results:
+            if show_all or result.status == CheckStatus.UNSOUND:
+                click.echo(CONTROL.sub("?", f"{name}: {result}"))
+        for line in _summary([result for _, result in results]):
+            click.echo(CONTROL.sub("?", line))
+    sys.exit(1 if any(result.status == CheckStatus.UNSOUND for _, result in results) else 0)
+
+
+def _summary(results: Iterable[CheckResult]) -> Iterator[str]:
+    """The numbers by status, and the reasons of those that have no result."""
+    counts = Counter(str(result.status) for result in results)
+    yield ", ".join(f"{status} {n}" for status, n in sorted(counts.items())) or "nothing to verify"
+    for status in ("unknown", "unchecked"):
+        reasons = Counter(f"{r.instruction.opcode}: {r.reason}" for r in results if str(r.status) == status)
+        for reason, n in reasons.most_common(_MOST_REASONS):
+            yield f"  {status} {n}  {reason if len(reason) <= 200 else reason[:199] + '…'}"
+        if len(reasons) > _MOST_REASONS:
+            yield f"  {status}: {len(reasons) - _MOST_REASONS} more reasons"
+
+
+def _as_dict(module: str, result: CheckResult) -> dict[str, Any]:
+    return {
+        "module": module,
+        "computation": result.instruction.computation.name,
+        "instruction": result.instruction.name,
+        "direction": result.direction,
+        "output": list(result.output),
+        "operand": result.operand,
+        "index": list(result.index),
+        "status": str(result.status),
+        "claims_exact": result.claims_exact,
+        "n_changes": result.n_changes,
+        "witness": None if result.witness is None else [list(element) for element in result.witness],
+        "reason": result.reason,
+    }

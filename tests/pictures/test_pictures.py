@@ -1,0 +1,306 @@
+"""Pictures: every case draws, what is lit and counted is what the maps enumerate, goldens, sizes, hostile texts.
+
+The goldens are ``cases/pictures/NAME.svg`` and ``NAME.txt``.  ``HLOMAP_BLESS=1 pytest tests/pictures`` rewrites them;
+look at the images.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from conftest import BLESS, CASES, Case, relation
+
+import hlomap as hm
+from hlomap.drawing import read_counts
+from hlomap.drawing.map_svg import render_map_svg
+from hlomap.drawing.maps import LIT, MAY, ArrayGrid
+from hlomap.drawing.read_counts import ReadCounts
+from hlomap.pictures.maps import explanation_scene
+
+SVG = "{http://www.w3.org/2000/svg}"
+MODULES = sorted((CASES / "modules").glob("*.hlo"))
+
+
+def checked(picture: Any) -> ElementTree.Element:
+    """The image, well-formed and with what a screen reader needs."""
+    root = ElementTree.fromstring(picture.svg)
+    assert root.tag == f"{SVG}svg" and root.get("role") == "img" and root.get("aria-label")
+    assert [child.tag for child in root[:2]] == [f"{SVG}title", f"{SVG}desc"] and all(child.text for child in root[:2])
+    assert not re.search("nan|inf\\b", picture.svg.split("</style>")[1].split('class="title"')[0])
+    assert str(picture).strip()
+    return root
+
+
+def test_every_op_case_draws(case: Case) -> None:
+    module = case.module
+    for value in (module, hm.analyze(module)):
+        checked(hm.draw(value))
+        ElementTree.fromstring(value._repr_html_() or "")
+    for number in range(module.n_instructions):
+        instruction = module.instruction(number)
+        checked(hm.draw(instruction))
+        ElementTree.fromstring(instruction._repr_html_() or "")
+        if instruction.opcode == "while":
+            checked(hm.draw(hm.loop(instruction)))
+    root = module.entry.root
+    try:
+        sets = hm.output_to_input(root)
+    except hm.HlomapError:
+        return
+    for maps in sets:
+        checked(hm.draw(maps))
+        for m in maps:
+            ElementTree.fromstring(m._repr_svg_() or "")
+
+
+@pytest.mark.parametrize("file", MODULES, ids=[file.stem for file in MODULES])
+def test_every_module_draws(file: Path) -> None:
+    module = hm.load(file)
+    checked(hm.draw(module))
+    for computation in module.computations:
+        for instruction in computation:
+            checked(hm.draw(instruction))
+    for instruction in module.entry:
+        if instruction.shape.is_array and instruction.operands:
+            tiling = hm.tile(instruction)
+            checked(hm.draw(tiling))
+            ElementTree.fromstring(tiling._repr_html_() or "")
+
+
+# ------------------------------------------------------------------------------------------------- what is in a picture
+
+
+def whole(grid: ArrayGrid, values: list[npt.NDArray[Any]]) -> npt.NDArray[Any] | None:
+    """The planes as one array in row-major order; None where something is left out."""
+    if grid.n_hidden or grid.is_empty or None in (*grid.rows, *grid.columns):
+        return None
+    sizes = [hi - lo + 1 for lo, hi in grid.array.bounds]
+    drawn = [d for d in grid.dims if d is not None]
+    others = [d for d in range(len(sizes)) if d not in drawn]
+    stacked = np.stack(values).reshape([sizes[d] for d in (*others, *drawn)])
+    return np.moveaxis(stacked, range(len(sizes)), [*others, *drawn]).reshape(-1)
+
+
+def test_what_is_lit_is_what_is_read(case: Case) -> None:
+    """By enumeration of the maps, for three elements of every instruction whose arrays are drawn completely."""
+    module = case.module
+    for number in range(module.n_instructions):
+        found = hm.explain(module.instruction(number))
+        n = found.shape.n_elements if found.shape.is_array else 0
+        for element in {0, n // 2, n - 1} if n else ():
+            index = [int(i) for i in np.unravel_index(element, found.shape.dimensions)] if found.shape.rank else []
+            scene = explanation_scene(found, index, None)
+            for read, grid in zip(found.reads, scene.operands, strict=False):
+                lit = whole(grid, [page.lit for page in grid.pages])
+                counts = whole(grid, [page.counts for page in grid.pages])
+                if lit is None or counts is None or read.maps.is_unknown or any(m.runtime for m in read.maps):
+                    continue
+                pairs = [relation(m, found.shape, read.shape, {}) for m in read.maps]
+                expected = np.logical_or.reduce([pair[element] for pair in pairs])
+                code = LIT if read.maps.exact and read.maps.devices is None else MAY
+                assert (lit == np.where(expected, code, 0)).all(), (case.id, read.label, index)
+                ever = np.logical_or.reduce([pair.any(axis=0) for pair in pairs])
+                assert ((counts > 0) == ever).all() or (counts < 0).all()
+
+
+def count_by_enumeration(m: hm.IndexingMap, sizes: tuple[int, ...]) -> npt.NDArray[np.int64] | None:
+    variables = (*m.dims, *m.ranges)
+    spans = [np.arange(v.lower, v.upper + 1) for v in variables]
+    if m.runtime or np.prod([float(len(span)) for span in spans]) > 20_000:
+        return None
+    grid = np.stack(np.meshgrid(*spans, indexing="ij"), -1).reshape(-1, len(spans)) if spans else np.zeros((1, 0), int)
+    dims, ranges = grid[:, : len(m.dims)], grid[:, len(m.dims) :]
+    inside = np.asarray(m.in_domain(dims, ranges))
+    image = np.asarray(m.evaluate(dims[inside], ranges[inside]))
+    flat = np.ravel_multi_index(tuple(image.T), sizes) if sizes else np.zeros(len(image), int)
+    return np.bincount(flat, minlength=int(np.prod(sizes)))
+
+
+@pytest.mark.parametrize("most", [1 << 18, 4])
+def test_counts_are_those_of_enumeration(case: Case, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However a group of variables is counted: by enumeration, or, where only small ones are, solved or inverted."""
+    monkeypatch.setattr(read_counts, "_MOST_POINTS", most)
+    for read in hm.explain(case.module.entry.root).reads:
+        sizes = read.shape.dimensions
+        for m in read.maps:
+            expected = count_by_enumeration(m, sizes) if read.shape.is_array and not m.is_undefined else None
+            if expected is None or not len(expected):
+                continue
+            elements = (
+                np.stack(np.unravel_index(np.arange(len(expected)), sizes), -1) if sizes else np.zeros((1, 0), int)
+            )
+            found = ReadCounts([m], [(0, n - 1) for n in sizes])(elements.astype(np.int64))
+            assert found is not None or most == 4
+            assert found is None or found.tolist() == expected.tolist(), m
+
+
+@pytest.mark.parametrize(
+    ("text", "element", "count"),
+    [
+        ("(d0, d1)[s0] -> (d0, s0), domain: d0 in [0, 1048575], d1 in [0, 31], s0 in [0, 1048575]", (7, 9), 32),
+        ("(d0)[s0] -> (d0 * 2 + s0 - 1), domain: d0 in [0, 1073741823], s0 in [0, 2]", (10,), 1),
+        ("(d0)[s0] -> (d0 * 2 + s0 - 1), domain: d0 in [0, 1073741823], s0 in [0, 2]", (11,), 2),
+        ("(d0) -> (d0 floordiv 4096, d0 mod 4096), domain: d0 in [0, 1099511627775]", (5, 4095), 1),
+        ("(d0) -> (d0 floordiv 4096, d0 mod 4096), domain: d0 in [0, 1099511627775], d0 mod 2 in [0, 0]", (5, 4095), 0),
+        ("(d0) -> (-d0 + 1152921504606846975), domain: d0 in [0, 1152921504606846975]", (3,), 1),
+        ("(d0) -> (7), domain: d0 in [0, 1152921504606846975]", (7,), 2**60),
+        ("(d0) -> (7), domain: d0 in [0, 1152921504606846975]", (8,), 0),
+    ],
+)
+def test_counts_in_large_arrays(text: str, element: tuple[int, ...], count: int) -> None:
+    m = hm.IndexingMap.parse(text)
+    bounds = [m.bounds(k) for k in range(len(m.results))]
+    found = ReadCounts([m], [(min(0, lo), hi) for lo, hi in bounds])(np.array([element]))
+    assert found is not None and found.tolist() == [count]
+
+
+# ------------------------------------------------------------------------------------------------------------- goldens
+
+DOT = hm.parse(
+    "ENTRY e { x = f32[4,6] parameter(0) w = f32[6,5] parameter(1) "
+    "ROOT y = f32[4,5] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"
+)
+WINDOW = hm.parse(
+    "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) } "
+    "ENTRY e { p = f32[9] parameter(0) z = f32[] constant(0) "
+    "ROOT r = f32[4] reduce-window(p, z), window={size=3 stride=2}, to_apply=add }"
+)
+SLICE = hm.parse(
+    "ENTRY e { x = f32[2,3,64] parameter(0) i = s32[] parameter(1) z = s32[] constant(0) "
+    "ROOT s = f32[2,1,64] dynamic-slice(x, z, i, z), dynamic_slice_sizes={2,1,64} }"
+)
+CHECK = hm.verify(DOT["y"])[0]
+LOOP = hm.loop(next(i for i in hm.load(CASES / "modules" / "while_simple.hlo").entry if i.opcode == "while"))
+PICTURES: dict[str, Callable[[], Any]] = {
+    "dot": lambda: hm.draw(DOT["y"], index=(2, 3)),
+    "dot_tile": lambda: hm.draw(hm.output_to_input(DOT["y"])[1], index=(3, 3), tile=(2, 2)),
+    "window": lambda: hm.draw(WINDOW["r"]),
+    "dynamic_slice": lambda: hm.draw(SLICE["s"], index=(1, 0, 40)),
+    "unknown": lambda: hm.draw(hm.MapSet.unknown("no rule for custom-call")),
+    "tiling": lambda: hm.draw(hm.tile(DOT["y"]), tile=(2, 2, 3), index=(1, 1, 1)),
+    "check": lambda: hm.draw(replace(CHECK, status="unsound", witness=((3, 4), (2, 1)))),  # type: ignore[arg-type]
+    "loop": lambda: hm.draw(LOOP),
+    "module": lambda: hm.draw(DOT),
+    "diff": lambda: hm.draw(hm.diff(hm.load(CASES / "cli" / "before.hlo"), hm.load(CASES / "cli" / "after.hlo"))),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_golden(name: str) -> None:
+    picture = PICTURES[name]()
+    checked(picture)
+    for suffix, found in ((".svg", picture.svg), (".txt", f"{picture}\n")):
+        file = CASES / "pictures" / (name + suffix)
+        if BLESS:
+            file.write_text(found, encoding="utf-8")
+        assert found == file.read_text(encoding="utf-8")
+
+
+# -------------------------------------------------------------------------------------------------- sizes and hostility
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "p = f32[] parameter(0) ROOT n = f32[] negate(p)",
+        "p = f32[0,4] parameter(0) ROOT n = f32[4,0] transpose(p), dimensions={1,0}",
+        f"p = u8[{2**60}] parameter(0) ROOT n = u8[{2**60}] reverse(p), dimensions={{0}}",
+        f"p = u8[{2**30},{2**30}] parameter(0) ROOT n = u8[{2**30},{2**30}] transpose(p), dimensions={{1,0}}",
+        f"p = u8[{2**30},{2**30}] parameter(0) ROOT n = u8[{2**60}] reshape(p)",
+        f"p = f32[{','.join(['2'] * 30)}] parameter(0) ROOT n = f32[{','.join(['2'] * 30)}] negate(p)",
+        f"p = f32[{','.join(['1'] * 30)}] parameter(0) ROOT n = f32[] reshape(p)",
+        'p = f32[2] parameter(0) ROOT n = (f32[2], (f32[2], token[]), ()) custom-call(p), custom_call_target="q"',
+        "p = (f32[2], f32[3]) parameter(0) ROOT n = f32[3] get-tuple-element(p), index=1",
+        "ROOT n = token[] after-all()",
+        f"p = f32[4,4] parameter(0) ROOT n = f32[4,{4 * 40}] concatenate({', '.join(['p'] * 40)}), dimensions={{1}}",
+    ],
+)
+def test_unusual_values_draw(text: str) -> None:
+    module = hm.parse(f"HloModule m\nENTRY e {{ {text} }}")
+    picture = hm.draw(module["n"])
+    checked(picture)
+    assert len(picture.svg) < 150_000 and len(str(picture)) < 30_000
+    assert module["n"]._repr_html_() and module._repr_html_()
+    for maps in hm.output_to_input(module["n"]) if module["n"].operands else ():
+        checked(hm.draw(maps))
+
+
+def test_undefined_and_empty_maps_draw() -> None:
+    for m in (
+        hm.IndexingMap.undefined([3]),
+        hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 3], d0 * 2 in [8, 9]"),
+        hm.IndexingMap.parse("(d0) -> (d0 - 5), domain: d0 in [-4, 3]"),
+        hm.IndexingMap.parse("() -> ()"),
+        hm.IndexingMap.identity([0, 2]),
+    ):
+        checked(hm.draw(m))
+        checked(hm.draw(hm.MapSet([m])))
+    checked(hm.draw(hm.MapSet()))
+
+
+HOSTILE = "<script>alert(1)</script>]]>\x1b[31m\u202e\x00\ufffe\"'&"
+
+
+def test_hostile_texts_stay_text() -> None:
+    # A name of HLO cannot be markup, metadata and targets can.
+    quoted = HOSTILE.replace('"', '\\"').replace("\x00", "")
+    module = hm.parse(
+        f'HloModule m\nENTRY e {{ p = f32[2,3] parameter(0), metadata={{op_name="{quoted}"}}\n'
+        f' c = f32[2,3] custom-call(p), custom_call_target="{quoted}", metadata={{op_name="{quoted}"}}\n'
+        " ROOT t = f32[3,2] transpose(p), dimensions={1,0} }"
+    )
+    check = replace(hm.verify(module["t"])[0], reason=HOSTILE)
+    unknown = hm.MapSet.unknown(HOSTILE)
+    for picture in (hm.draw(module["t"]), hm.draw(module["c"]), hm.draw(module), hm.draw(check), hm.draw(unknown)):
+        checked(picture)
+        for text in (picture.svg, str(picture), repr(picture)):
+            assert not re.search("[\x00\x1b\u202e\ufffe]", text)
+        assert "<script" not in picture.svg
+    for value in (module["t"], module["c"], module, check, hm.analyze(module)):
+        page = value._repr_html_()
+        assert page and "<script" not in page and not re.search("[\x00\x1b\u202e\ufffe]", page)
+        ElementTree.fromstring(page)
+
+
+def test_styles_stay_in_the_picture() -> None:
+    """Every rule names the class of the picture, for light and for dark: a page with one inside keeps its own style."""
+    style = render_map_svg(explanation_scene(hm.explain(DOT["y"]), None, None)).split("<style>")[1].split("</style>")[0]
+    assert "@media (prefers-color-scheme:dark){" in style
+    selectors = re.findall(r"([^{}]+)\{[^{}]*\}", style.replace("@media (prefers-color-scheme:dark){", ""))
+    assert selectors and all(part.startswith(".hlomap ") for s in selectors for part in s.split(","))
+
+
+# ----------------------------------------------------------------------------------------------------------- arguments
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "message"),
+    [
+        (lambda: hm.draw(DOT["y"], index=(4, 0)), hm.errors.ShapeError, r"index \[4, 0\]: expected numbers within"),
+        (lambda: hm.draw(DOT["y"], index=(4,)), hm.errors.ShapeError, r"index \[4\]: expected 2 numbers"),
+        (
+            lambda: hm.draw(DOT["y"], tile=(0, 1)),
+            hm.errors.ShapeError,
+            r"tile \[0, 1\]: expected 2 sizes",
+        ),
+        (lambda: hm.draw(DOT["y"], output=3), hm.errors.ShapeError, "no output 3"),
+        (lambda: hm.draw(DOT["y"], index="12"), TypeError, r"draw\(\) takes a sequence of int as `index`"),
+        (lambda: hm.draw(DOT["y"], index=(0.5, 1)), TypeError, r"draw\(\) takes a sequence of int as `index`"),
+        (lambda: hm.draw(DOT, index=(1,)), TypeError, r"draw\(\) takes no `index` for a value of Module"),
+        (lambda: hm.draw(DOT["y"], hm.Shape("f32", [1])), TypeError, r"draw\(\) takes no `shape`"),
+        (lambda: hm.draw(hm.tile(DOT["y"]), tile=(1, 2)), hm.errors.ShapeError, "expected 3 numbers, one for each"),
+        (lambda: hm.draw(hm.tile(DOT["y"]), index=(9, 9, 9)), hm.errors.ShapeError, "expected the number of a tile"),
+        (lambda: hm.draw(7), TypeError, r"draw\(\) takes a value of hlomap that has a picture"),
+    ],
+)
+def test_arguments_that_do_not_fit(ask: Callable[[], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        ask()
