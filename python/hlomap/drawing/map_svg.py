@@ -212,8 +212,15 @@ class _Block:
             yield f'<path d="{path}" class="edge"/>'
 
     def _outline(self, lit: npt.NDArray[np.uint8], left: float, top: float) -> Iterator[str]:
-        """A line around what is lit."""
-        padded = np.pad(lit == LIT, 1)
+        """A line around what is lit, across cuts too."""
+        extended = lit == LIT
+        for c, index in enumerate(self.grid.columns):
+            if index is None:
+                extended[:, c] = extended[:, c - 1] & extended[:, c + 1]
+        for r, index in enumerate(self.grid.rows):
+            if index is None:
+                extended[r] = extended[r - 1] & extended[r + 1]
+        padded = np.pad(extended, 1)
         path = []
         for r, c in np.argwhere(padded[1:-1, 1:-1]):
             x0, x1 = _n(left + self.x_of[c]), _n(left + self.x_of[c + 1])

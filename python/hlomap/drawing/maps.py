@@ -62,6 +62,8 @@ class Operand:
     array: Array
     maps: tuple[IndexingMap, ...] | None
     is_exact: bool = True
+    #: Whether greys say how often elements are read by all points of the maps.
+    is_counted: bool = True
     #: An element to cross.
     marked: tuple[int, ...] | None = None
 
@@ -70,7 +72,7 @@ class Operand:
 class Page:
     """A plane of an array: its index, and for each cell how often it is read and whether it is lit.
 
-    ``counts`` is -1 where the number is not known, and not a number in a gap.
+    ``counts`` is -1 where the number is not known, and not a number in a gap and where reads are not counted.
     """
 
     title: str
@@ -199,9 +201,12 @@ def _operand_grid(operand: Operand, lit: Bounds | None) -> ArrayGrid:
 
     if maps is None:
         every = MAY if lit is not None else 0
-        anything: _Reader = lambda points: mark(points, np.full(len(points), every, np.uint8))  # noqa: E731
-        return _grid(operand.array, anything, None, False, crossed)
-    counts = None if any(m.runtime for m in maps) else _guarded(maps, bounds)
+
+        def anything(points: Points) -> npt.NDArray[np.uint8]:
+            return mark(points, np.full(len(points), every, np.uint8))
+
+        return _grid(operand.array, anything, None, not operand.is_counted, crossed)
+    counts = _guarded(maps, bounds) if operand.is_counted and not any(m.runtime for m in maps) else None
     narrowed = [] if lit is None else [(m, restricted(m, lit)) for m in maps]
     exact = [own for m, own in narrowed if own is not None and operand.is_exact and not m.runtime]
     other = [own for m, own in narrowed if own is not None and not (operand.is_exact and not m.runtime)]
@@ -219,7 +224,7 @@ def _operand_grid(operand: Operand, lit: Bounds | None) -> ArrayGrid:
                 lit_cells[found > 0] = code
         return mark(points, lit_cells)
 
-    return _grid(operand.array, read, counts, False, [*crossed, *wanted])
+    return _grid(operand.array, read, counts, not operand.is_counted, [*crossed, *wanted])
 
 
 def _guarded(maps: Iterable[IndexingMap], bounds: Bounds) -> ReadCounts | None:
@@ -259,7 +264,7 @@ def _grid(
     array: Array,
     lit: _Reader,
     counts: ReadCounts | None,
-    is_output: bool,
+    is_plain: bool,
     wanted: Sequence[Bounds] = (),
 ) -> ArrayGrid:
     bounds = array.bounds
@@ -287,8 +292,8 @@ def _grid(
             points[:, drawn[-1]] = np.tile(column_values, len(rows))
         if len(drawn) == 2:
             points[:, drawn[0]] = np.repeat(row_values, len(columns))
-        found = None if is_output else _evaluate(counts, points)
-        n = np.zeros(len(points)) if is_output else np.full(len(points), -1.0) if found is None else found
+        found = None if is_plain else _evaluate(counts, points)
+        n = np.full(len(points), np.nan if is_plain else -1.0) if found is None else found
         cells = lit(points).reshape(is_gap.shape)
         cells[is_gap] = 0
         table = n.reshape(is_gap.shape).copy()

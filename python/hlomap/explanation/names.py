@@ -1,8 +1,8 @@
 """Names for the dimensions of an output and for the range variables of the maps that start there.
 
 Read :func:`name_dimensions`.  Names come from the caller, else from an einsum or convolution that the program itself
-records, else they are letters.  A name is given only where the maps leave no other choice: what is ambiguous keeps its
-letter.  :class:`Names` writes maps and expressions with them.
+records, at the instruction or a few operands back, else they are letters.  A name is given only where the maps leave
+no other choice: what is ambiguous keeps its letter.  :class:`Names` writes maps and expressions with them.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TypeAlias
 
-from .._core import Expr, IndexingMap, Instruction, Shape, Variable
-from ..errors import ShapeError
+from .._core import Expr, IndexingMap, Instruction, Module, Shape, Variable
+from ..analysis.queries import output_to_input
+from ..errors import HlomapError, ShapeError
 from ..hlo import ConvolutionDimensionNumbers
 from ..maps.map_set import MapSet
 from ..types import wrong_type
@@ -25,6 +27,9 @@ DimensionNames: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
 
 _LETTERS = "ijklmn"
 _SPATIAL = "zyx"
+_CHEAP = frozenset(["map", "reduce", "reduce-window", "select-and-scatter"])  # maps that need no other computation
+_MOST_STEPS = 3  # operands back to the einsum or convolution that names come from
+_MOST_OPERANDS = 16
 _VARIABLE = re.compile(r"\b(d|s|rt)(\d+)\b")
 _EINSUM = re.compile(r"([A-Za-z]*(?:,[A-Za-z]*)*)->([A-Za-z]*)")
 
@@ -91,8 +96,12 @@ def name_dimensions(
     if given is not None:
         found: Names | None = _given_names(instruction, shape, given, letters)
     else:
-        found = _convolution_names(instruction, shape) or _einsum_names(instruction, shape, sets, letters)
+        found = _own_names(instruction, shape, sets) or _inherited_names(instruction, shape, sets, _MOST_STEPS)
     return replace(found or Names(letters), sizes=shape.dimensions)
+
+
+def _own_names(instruction: Instruction, shape: Shape, sets: Sequence[MapSet]) -> Names | None:
+    return _convolution_names(instruction, shape) or _einsum_names(instruction, shape, sets, _letters(shape.rank))
 
 
 def _letters(rank: int) -> tuple[str, ...]:
@@ -118,6 +127,81 @@ def _given_names(instruction: Instruction, shape: Shape, given: DimensionNames, 
         Names(tuple(names)).map_text(IndexingMap.identity(shapes[value].dimensions), 0)  # refuses bad names
     operands = {k: tuple(lists[o.name]) for k, o in enumerate(instruction.operands) if o.name in lists}
     return Names(tuple(lists.get(instruction.name, letters)), operands, "names=")
+
+
+# ---------------------------------------------------------------------------------------------------------- inheritance
+
+
+def _inherited_names(instruction: Instruction, shape: Shape, sets: Sequence[MapSet], steps: int) -> Names | None:
+    """Names of dimensions that are those of an operand: where the output's index is the operand's, the name goes along.
+
+    The first operand with names gives them, so that a chain of elementwise operations, transposes, broadcasts and
+    reductions keeps the names of the einsum that it starts from.
+    """
+    if len(sets) != len(instruction.operands) or not _is_near_names(instruction, steps):
+        return None
+    for number, (operand, maps) in enumerate(zip(instruction.operands, sets, strict=True)):
+        named = _names_of_value(operand, steps - 1)
+        if named is None or maps.is_unknown or not len(maps) or any(len(m.dims) != shape.rank for m in maps):
+            continue
+        found: list[str | None] = []
+        for dim in range(shape.rank):
+            places = {tuple(k for k, e in enumerate(m.results) if e == Expr.dim(dim)) for m in maps}
+            (place, *_) = places
+            own = named.output[place[0]] if len(places) == 1 and len(place) == 1 else None
+            found.append(own if own not in found else None)
+        known = [name for name in found if name is not None and name not in _letters(len(named.output))]
+        if not known:
+            continue
+        fallback = (
+            letter
+            for letter in (*_LETTERS, "p", "q", "u", "v", "w", *map("d{}".format, range(shape.rank)))
+            if letter not in named.output
+        )
+        output = tuple(next(fallback) if name is None else name for name in found)
+        return Names(output, {number: named.output}, named.origin)
+    return None
+
+
+def _names_of_value(instruction: Instruction, steps: int) -> Names | None:
+    """The names of an instruction's own output, where it has other ones than letters."""
+    shape = instruction.shape
+    is_labelled = instruction.number in _labelled(instruction.module)
+    if not shape.is_array or not (is_labelled or _is_near_names(instruction, steps)):
+        return None
+    if instruction.called_computations and not is_labelled and instruction.opcode not in _CHEAP:
+        return None
+    try:
+        sets = list(output_to_input(instruction))
+    except (HlomapError, OverflowError):
+        return None
+    own = _own_names(instruction, shape, sets)
+    if own is not None:
+        return replace(own, origin=f"{own.origin} of {printable(instruction.name, 60)}")
+    return _inherited_names(instruction, shape, sets, steps)
+
+
+def _is_near_names(instruction: Instruction, steps: int) -> bool:
+    """Whether a convolution, or an instruction with an einsum in its metadata, is at most so many operands away."""
+    labelled = _labelled(instruction.module)
+    if not labelled:
+        return False
+    level = [instruction]
+    for _ in range(steps + 1):
+        if any(each.number in labelled for each in level):
+            return True
+        level = list({o.number: o for each in level for o in each.operands[:_MOST_OPERANDS]}.values())[:_MOST_OPERANDS]
+    return False
+
+
+@lru_cache(maxsize=2)
+def _labelled(module: Module) -> frozenset[int]:
+    """The numbers of the instructions that may have names of their own; a module never changes."""
+    return frozenset(
+        i.number
+        for i in (module.instruction(number) for number in range(module.n_instructions))
+        if i.opcode == "convolution" or _einsum_spec(i) is not None
+    )
 
 
 def _convolution_names(instruction: Instruction, shape: Shape) -> Names | None:

@@ -36,7 +36,7 @@ def draw_check(result: CheckResult) -> Picture:
     if result.witness is not None and len(result.witness[0]) == source.rank and len(result.witness[1]) == shape.rank:
         marked, output_element = result.witness
         facts += f"; the element {list(marked)} that changes it is crossed"
-    read = Operand(array_of(label, source, facts), known, result.claims_exact, marked)
+    read = Operand(array_of(label, source, facts), known, result.claims_exact, marked=marked)
     own_array = array_of("", shape)
     box, name = read_box(own_array.bounds, [read], output_element, None)
     output = replace(

@@ -27,6 +27,8 @@ from .loops import leaf_labels, leaf_words
 __all__ = ["notebook_html", "notebook_svg"]
 
 _MOST_ROWS = 10
+_MOST_CHARACTERS = 80  # of a cell
+_CELL = "text-align:left;white-space:nowrap"
 
 
 def notebook_svg(value: Drawable) -> str | None:
@@ -96,8 +98,9 @@ def _cell(value: object) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    heading = "".join(f"<th>{html(name)}</th>" for name in head)
-    body = "".join(f"<tr>{''.join(f'<td>{html(value, 300)}</td>' for value in row)}</tr>" for row in rows)
+    heading = "".join(f'<th style="{_CELL}">{html(name)}</th>' for name in head)
+    cells = (("".join(f'<td style="{_CELL}">{html(value, _MOST_CHARACTERS)}</td>' for value in row)) for row in rows)
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
     return f"<table><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>" if body else ""
 
 

@@ -42,8 +42,9 @@ def draw_tiling(tiling: Tiling, sizes: Sequence[int] | None, number: Sequence[in
     shape = shape_at(written.instruction.shape, written.index)
     lit: Bounds = [b for b, p in zip(box, params, strict=True) if p.kind == "parallel"]
     names = ", ".join(f"{p.name} {b[0]}:{b[1] + 1}" for b, p in zip(box, params, strict=True))
+    slices = ", ".join(f"{a}:{b + 1}" for a, b in lit)
     label = printable(written.instruction.name, 60) + leaf_text(written.index)
-    output = array_of(label, shape, f"{shape.without_layout()}, tile {names} is lit")
+    output = array_of(label, shape, f"{shape.without_layout()}, tile [{slices}] is lit")
     operands = [_operand(read) for read in tiling.reads]
     title = f"tiles {chosen} of {printable(tiling.root.name, 60)}"
     facts = f"one of {plural(n_tiles, 'tile')}: {names}"
@@ -52,19 +53,20 @@ def draw_tiling(tiling: Tiling, sizes: Sequence[int] | None, number: Sequence[in
 
 
 def choose_candidate(tiling: Tiling) -> list[int]:
-    """A legal candidate of a few tiles in every parameter that moves few bytes; the whole where none is legal."""
+    """A legal candidate that moves few bytes, with at least two tiles where possible; the whole where none is legal."""
     whole = [max(1, p.size) for p in tiling.params]
     if not whole:
         return []
     candidates = tiling.candidates("pow2", _MOST_CANDIDATES)
     few = (candidates <= np.maximum(1, np.array(whole) // 2)).all(axis=1)
     candidates = candidates[few] if few.any() else candidates
-    table = tiling.evaluate(candidates, columns=["legal", "read_bytes", "live_bytes"])
+    table = tiling.evaluate(candidates, columns=["legal", "read_bytes"])
     legal = np.flatnonzero(table["legal"])
     if not len(legal):
         return whole
     moved = table["read_bytes"].sum(axis=1)[legal]
-    return [int(n) for n in candidates[legal[np.lexsort((table["live_bytes"][legal], moved))[0]]]]
+    narrowest = candidates[legal].min(axis=1)
+    return [int(n) for n in candidates[legal[np.lexsort((-narrowest, moved))[0]]]]
 
 
 def _operand(read: TileRead) -> Operand:
@@ -73,4 +75,5 @@ def _operand(read: TileRead) -> Operand:
     if read.map is None:
         facts += f", unknown: {printable(read.unknown, 150)}"
     array: Array = array_of(printable(read.instruction.name, 60) + leaf_text(read.index), shape, facts)
-    return Operand(array, None if read.map is None else (read.map,), read.is_exact_map)
+    # The maps start at all parameters: their points are not reads.
+    return Operand(array, None if read.map is None else (read.map,), read.is_exact_map, is_counted=False)
