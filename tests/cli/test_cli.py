@@ -226,6 +226,20 @@ def test_show_filters() -> None:
     compare_with_golden("\n".join(shown), golden)
 
 
+def test_json_of_tiles_and_layouts() -> None:
+    file = CASES / "cli" / "show.hlo"
+    found = json.loads(run("tile", file, "--instruction", "f", "--top", "2", "--json").stdout)
+    assert found["params"][0] == {"name": "t0", "size": 3, "kind": "parallel"}
+    assert found["n_legal"] == found["n_candidates"] == 12 and found["reasons"] == {} and len(found["best"]) == 2
+    assert found["best"][0]["sizes"] == [1, 1] and found["best"][0]["grid"] == 15
+    found = json.loads(run("layout", "f32[3,5]{1,0:T(2,2)}", "--positions", "6", "--json").stdout)
+    assert found["elements"] == 15 and found["positions"] == 24 and found["bytes"] == 96
+    assert found["first"] == [[0, 0], [0, 1], [1, 0], [1, 1], [0, 2], [0, 3]]
+    assert hm.IndexingMap.parse(found["position"]).evaluate([0, 2]).tolist() == [4]
+    padded = json.loads(run("layout", "f32[1]{0:T(2)}", "--json").stdout)
+    assert padded["first"] == [[0], None]
+
+
 def test_verify_names_reasons(tmp_path: Path) -> None:
     file = tmp_path / "m.hlo"
     file.write_text(

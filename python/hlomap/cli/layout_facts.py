@@ -1,17 +1,17 @@
 """The facts that ``hlomap layout`` prints about an array: sizes, maps in both directions, the first positions.
 
-:func:`describe` returns texts, which :mod:`hlomap.cli.report` turns into lines.
+:func:`describe` returns texts, which :mod:`hlomap.cli.report` turns into lines, and :func:`as_dict` JSON values.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._core import IndexingMap, Shape, linear_index, logical_index
 
-__all__ = ["Fact", "describe"]
+__all__ = ["Fact", "as_dict", "describe"]
 
 
 class Fact(NamedTuple):
@@ -46,16 +46,42 @@ def describe(shape: Shape, n_positions: int) -> list[Fact]:
         found.append(_fact("bit", linear_index(shape, unit="bit")))
     if shape.layout is not None and shape.layout.split_configs:
         found += [Fact(f"part {k}", f"{part} from {start}") for k, (start, part) in enumerate(shape.parts)]
-    shown = min(n_positions, n_all)
+    first = _first_indices(shape, n_positions)
+    shown = len(first)
     if shown:
-        at = np.arange(shown).reshape(-1, 1)
-        back = logical_index(shape)
-        held = back.in_domain(at) if n else np.zeros(shown, np.bool_)
-        indices = back.evaluate(at) if n else at
-        texts = [str(tuple(map(int, i))) if inside else "padding" for i, inside in zip(indices, held, strict=True)]
+        texts = ["padding" if index is None else str(index) for index in first]
         rest = [f"… {n_all - shown:,} more"] if shown < n_all else []
         found.append(Fact("first", "  ".join(texts + rest)))
     return found
+
+
+def as_dict(shape: Shape, n_positions: int) -> dict[str, Any]:
+    """The same as JSON values; ``first`` has the index of the element at each position, null for padding."""
+    n = shape.n_elements
+    return {
+        "shape": str(shape),
+        "elements": n,
+        "positions": shape.buffer_elements,
+        "bytes": shape.buffer_bytes,
+        "element_bits": shape.element_bits,
+        "in_memory": str(shape.tiled),
+        "position": str(linear_index(shape)),
+        "index": str(logical_index(shape)),
+        "parts": [{"start": start, "shape": str(part)} for start, part in shape.parts],
+        "first": [None if index is None else list(index) for index in _first_indices(shape, n_positions)],
+    }
+
+
+def _first_indices(shape: Shape, n_positions: int) -> list[tuple[int, ...] | None]:
+    """The index of the element at each of the first positions; None for padding."""
+    shown = min(n_positions, shape.buffer_elements)
+    at = np.arange(shown).reshape(-1, 1)
+    if not shape.n_elements or not shown:
+        return [None] * shown
+    back = logical_index(shape)
+    held = np.asarray(back.in_domain(at))
+    indices = np.asarray(back.evaluate(at)).tolist()
+    return [tuple(index) if inside else None for index, inside in zip(indices, held, strict=True)]
 
 
 def _fact(label: str, m: IndexingMap) -> Fact:

@@ -18,7 +18,7 @@ from .._core import Instruction
 from ..errors import HlomapError, NotFoundError, UnsupportedError
 from .analyze import analyze
 from .compare import diff
-from .console import CONTROL, FILE, fail, max_bytes, parse_indices, print_lines, read_modules
+from .console import CONTROL, FILE, fail, max_bytes, parse_indices, print_json, print_lines, read_modules
 from .explore import explore
 from .query import query
 from .show import show
@@ -71,7 +71,10 @@ main.add_command(verify)
     help="Write the picture to FILE as SVG.",
 )
 @click.option("--no-picture", is_flag=True, help="Do not print the picture.")
-def layout(shape: str, index: tuple[int, ...] | None, positions: int, svg: Path | None, no_picture: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
+def layout(
+    shape: str, index: tuple[int, ...] | None, positions: int, svg: Path | None, no_picture: bool, as_json: bool
+) -> None:
     """Show the positions in memory of the elements of an array.
 
     SHAPE is an array shape as in HLO text, such as "f32[3,5]{1,0:T(2,2)}".
@@ -88,8 +91,11 @@ def layout(shape: str, index: tuple[int, ...] | None, positions: int, svg: Path 
     try:
         array = Shape.parse(shape).at(list(index or ()))
         picture = array.draw()
-        print_lines(list(report.fact_lines(str(array), layout_facts.describe(array, positions))))
-        if not no_picture:
+        if as_json:
+            print_json(layout_facts.as_dict(array, positions))
+        else:
+            print_lines(list(report.fact_lines(str(array), layout_facts.describe(array, positions))))
+        if not no_picture and not as_json:
             print_lines([[], *([report.Span(line)] for line in str(picture).splitlines()[3:])])
         if svg is not None:
             svg.write_text(picture.svg, encoding="utf-8")
@@ -140,6 +146,7 @@ def layout(shape: str, index: tuple[int, ...] | None, positions: int, svg: Path 
     type=click.Path(dir_okay=False, writable=True),
     help="Write all candidates to a .parquet or .csv file.",
 )
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with all costs, instead of text.")
 def tile(
     file: Path,
     instruction: str,
@@ -151,6 +158,7 @@ def tile(
     top: int,
     explain: tuple[int, ...] | None,
     output: str | None,
+    as_json: bool,
 ) -> None:
     """List the tile sizes that move the fewest bytes.
 
@@ -185,7 +193,10 @@ def tile(
         fail(file, error)
     except OSError as error:
         fail(Path(error.filename or str(output)), error.strerror or str(error))
-    click.echo(CONTROL.sub("\ufffd", tile_report.text(tiling, table, top)))
+    if as_json:
+        print_json(tile_report.as_dict(tiling, table, top))
+    else:
+        click.echo(CONTROL.sub("\ufffd", tile_report.text(tiling, table, top)))
 
 
 @main.command(epilog="Exit codes: 0 success, 1 FILE cannot be run or results differ, 2 wrong arguments.")
