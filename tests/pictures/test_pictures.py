@@ -259,6 +259,8 @@ def test_unusual_values_draw(text: str) -> None:
     checked(picture)
     assert len(picture.svg) < 150_000 and len(str(picture)) < 30_000
     assert module["n"]._repr_html_() and module._repr_html_()
+    if module["n"].shape.is_array and module["n"].operands:
+        checked(hm.draw(hm.tile(module["n"])))
     for maps in hm.output_to_input(module["n"]) if module["n"].operands else ():
         checked(hm.draw(maps))
 
@@ -270,10 +272,15 @@ def test_undefined_and_empty_maps_draw() -> None:
         hm.IndexingMap.parse("(d0) -> (d0 - 5), domain: d0 in [-4, 3]"),
         hm.IndexingMap.parse("() -> ()"),
         hm.IndexingMap.identity([0, 2]),
+        hm.IndexingMap.identity([2**62] * 300),
+        hm.IndexingMap([10**6], [hm.Expr.dim(0) * k for k in range(200)]),
+        hm.IndexingMap([(-(2**63), 2**63 - 1)], [hm.Expr.dim(0)]),
+        hm.IndexingMap([1000] * 12, [sum((hm.Expr.dim(i) * (i + 3) // 7 for i in range(12)), hm.Expr.constant(0))] * 6),
     ):
         checked(hm.draw(m))
         checked(hm.draw(hm.MapSet([m])))
     checked(hm.draw(hm.MapSet()))
+    checked(hm.draw(hm.MapSet([hm.IndexingMap([(k, k)], [hm.Expr.dim(0) + k]) for k in range(1200)])))
 
 
 HOSTILE = "<script>alert(1)</script>]]>\x1b[31m\u202e\x00\ufffe\"'&"

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .maps import LIT, MARKED, MAY, ArrayGrid, MapScene, Page
-from .style import CHARACTER, cut, document, printable, text, wrap
+from .style import CHARACTER, cut, document, magnitude, printable, text, wrap
 
 __all__ = ["render_map_svg"]
 
@@ -123,7 +123,7 @@ class _Block:
         for page, (x, y) in zip(grid.pages, self.places, strict=False):
             yield from self._page(page, x, y)
         if grid.n_hidden and grid.pages:
-            yield text(self.x, self.bottom - 2, f"… and {_number(grid.n_hidden)} more planes", "note")
+            yield text(self.x, self.bottom - 2, f"… and {magnitude(grid.n_hidden)} more planes", "note")
         yield "</g>"
 
     def _page(self, page: Page, x: float, y: float) -> Iterator[str]:
@@ -290,10 +290,6 @@ def _runs(mask: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]:
 
 def _n(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
-
-
-def _number(n: int) -> str:
-    return f"{n:,}" if n < 10**15 else f"{n:.3g}"
 
 
 def _escaped(value: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .maps import LIT, MARKED, MAY, ArrayGrid, MapScene, Page
-from .style import cut, printable, wrap
+from .style import cut, magnitude, printable, wrap
 
 __all__ = ["BLOCKS", "render_map_text"]
 
@@ -74,7 +74,7 @@ def _block(grid: ArrayGrid, *, is_output: bool) -> list[str]:
     for page in grid.pages[:_MAX_PAGES]:
         lines += _page(grid, page, is_output=is_output)
     n_hidden = grid.n_hidden + len(grid.pages[_MAX_PAGES:])
-    return lines + ([f"… and {n_hidden:,} more planes"] if n_hidden else [])
+    return lines + ([f"… and {magnitude(n_hidden)} more planes"] if n_hidden else [])
 
 
 def _page(grid: ArrayGrid, page: Page, *, is_output: bool) -> Iterator[str]:

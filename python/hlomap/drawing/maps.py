@@ -41,6 +41,7 @@ _MAX_LINE = 48  # the same in an array of one dimension
 _MAX_CELLS = 1200  # of one array
 _MAX_PAGES = 6
 _MAX_OPERANDS = 8
+_MAX_COUNTED = 1000  # maps of one array that are counted; of more only the bounds are drawn
 _HEAD, _TAIL = 6, 2  # cells at the ends of a long axis
 
 _Reader: TypeAlias = Callable[[Points], "npt.NDArray[np.uint8]"]
@@ -146,7 +147,7 @@ def build_map_scene(
     ``lit_per_operand`` replaces ``lit`` as the box of the dims of each operand's maps.
     """
     shown = operands[:_MAX_OPERANDS]
-    boxes = [lit] * len(shown) if lit_per_operand is None else list(lit_per_operand)
+    boxes = [lit] * len(shown) if lit_per_operand is None else list(lit_per_operand)[: len(shown)]
     out = _grid(output, _box_reader(lit), None, True, [] if lit is None else [lit])
     grids = [_operand_grid(operand, box) for operand, box in zip(shown, boxes, strict=True)]
     counts = {float(n) for grid in grids for page in grid.pages for n in np.unique(page.counts[page.counts > 0])}
@@ -228,8 +229,11 @@ def _operand_grid(operand: Operand, lit: Bounds | None) -> ArrayGrid:
 
 
 def _guarded(maps: Iterable[IndexingMap], bounds: Bounds) -> ReadCounts | None:
+    chosen = list(maps)
+    if len(chosen) > _MAX_COUNTED:
+        return None
     try:
-        return ReadCounts(maps, bounds)
+        return ReadCounts(chosen, bounds)
     except (HlomapError, OverflowError):
         return None
 

@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from html import escape
 
-__all__ = ["CHARACTER", "N_TILE_COLOURS", "UNSAFE", "cut", "document", "printable", "text", "wrap"]
+__all__ = ["CHARACTER", "N_TILE_COLOURS", "UNSAFE", "cut", "document", "magnitude", "printable", "text", "wrap"]
 
 CHARACTER = 7.3
 """The width of a character at 12 px; all text is monospaced, so its width is known without a browser."""
@@ -62,6 +62,15 @@ def wrap(value: str, width: int, most: int) -> list[str]:
     """The text in lines, of which at most some are kept."""
     lines = textwrap.wrap(value, max(8, width), break_on_hyphens=False)
     return lines if len(lines) <= most else [*lines[: most - 1], cut(lines[most - 1], width - 2) + " …"]
+
+
+def magnitude(n: int) -> str:
+    """A count, of which only the magnitude is written where it is huge.
+
+    >>> magnitude(1200), magnitude(10**30)
+    ('1,200', 'about 10^30')
+    """
+    return f"{n:,}" if n < 10**15 else f"about 10^{round(n.bit_length() * 0.30103)}"
 
 
 def text(x: float, y: float, value: object, kind: str) -> str:
