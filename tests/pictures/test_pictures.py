@@ -307,6 +307,14 @@ def test_hostile_texts_stay_text() -> None:
         ElementTree.fromstring(page)
 
 
+def test_an_explained_element_is_drawn_with_its_names() -> None:
+    names = ["row", "column"]
+    picture = hm.draw(hm.explain(DOT["y"], (3, 1), names=names))
+    assert "output (row, column) reads row row of x whole" in str(picture) and "element (3, 1) is lit" in str(picture)
+    plain = hm.draw(hm.explain(DOT["y"], (3, 1)))
+    assert plain.svg == hm.draw(DOT["y"], index=(3, 1)).svg
+
+
 def test_styles_stay_in_the_picture() -> None:
     """Every rule names the class of the picture, for light and for dark: a page with one inside keeps its own style."""
     style = render_map_svg(explanation_scene(hm.explain(DOT["y"]), None, None)).split("<style>")[1].split("</style>")[0]

@@ -150,9 +150,9 @@ def draw_explanation(explanation: Explanation) -> Picture:
     """The picture of an explained instruction, with its element lit."""
     whole = explanation
     if explanation.index is not None:
-        names = {explanation.instruction.name: explanation.names}
-        is_array = not explanation.instruction.shape.is_tuple
-        whole = explain(explanation.instruction, output=explanation.output, names=names if is_array else None)
+        whole = explain(explanation.instruction, output=explanation.output)
+        if whole.names != explanation.names:
+            whole = explain(explanation.instruction, output=explanation.output, names=explanation.names)
     return map_picture(explanation_scene(whole, explanation.index, None))
 
 
