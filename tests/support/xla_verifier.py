@@ -141,6 +141,7 @@ def main() -> None:
     os.environ["JAX_PLATFORMS"] = "cpu"
     os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
     compiler = _Compiler(int(sys.argv[1]))
+
     def write(verdict: Verdict) -> None:
         data = pickle.dumps(tuple(verdict))
         out.write(len(data).to_bytes(8, "little") + data)

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
-from .._core import __version__, _row_columns
-
 from .. import reprs
+from .._core import __version__, _row_columns
 
 if TYPE_CHECKING:
     import pandas

@@ -42,6 +42,8 @@ pub(super) struct Reader<'a> {
     pub m: Module,
     pub out: String,
     pub limit: usize,
+    /// Bytes of constants that the text does not have, see [`literal::check`](crate::model::literal::check).
+    pub zeros: u64,
     pub ids: Ids,
     /// Whether an id is used twice, so that the ids cannot be kept.
     pub has_repeated_ids: bool,
@@ -91,6 +93,7 @@ impl<'a> Reader<'a> {
             m: parse::empty(&Arc::new(Source::new("", None))),
             out: String::new(),
             limit,
+            zeros: 0,
             ids: Ids::default(),
             has_repeated_ids: false,
             computations: FxHashMap::default(),

@@ -278,8 +278,13 @@ impl<'a> Reader<'a> {
                     None if m.has(EXTRA_VALUE) => {
                         self.out.push_str(m.text(EXTRA_VALUE)?);
                         let mut c = Cursor { text: &self.out, pos: start };
-                        match values::check(&mut c, &self.m.shapes[row.shape as usize]) {
-                            Ok(is_elided) if c.at_end() => is_elided,
+                        match values::check(&mut c, &self.m.shapes[row.shape as usize], &mut self.zeros) {
+                            Ok(checked) if c.at_end() => {
+                                if let Some(problem) = checked.doubtful {
+                                    self.diagnose(|| problem);
+                                }
+                                checked.is_elided
+                            }
                             _ => return bad(row.at, format!("the private value of `{}`", clip(row.name))),
                         }
                     }
@@ -448,7 +453,7 @@ impl<'a> Reader<'a> {
         }
         let mut c = Cursor { text: &self.out, pos: value.start as usize };
         let checked = match form {
-            Form::Literal => values::with_shape(&mut c, 0).map(drop),
+            Form::Literal => values::with_shape(&mut c, 0, &mut self.zeros).map(drop),
             form => attribute::check(&mut c, form),
         };
         match checked {
