@@ -4,6 +4,7 @@
 
 use super::rule::{broken, broken_by, Law, Rule};
 use crate::attribute::devices::DeviceGroups;
+use crate::attribute::mesh::product;
 use crate::attribute::Value;
 use crate::infer::Operation;
 use crate::Opcode;
@@ -46,6 +47,12 @@ fn groups(op: &Operation, are_uniform: bool) -> Law {
     }
     let lists = match op.value("replica_groups") {
         Some(Value::DeviceGroups(DeviceGroups::Lists(lists))) => lists,
+        Some(Value::DeviceGroups(DeviceGroups::Iota { groups, iota }))
+            if product(&groups) != product(&iota.reshape) =>
+        {
+            let expected = format!("groups of the {:?} devices", iota.reshape);
+            return broken_by("replica_groups", Rule::DeviceGroups, expected, format!("{groups:?}"));
+        }
         // An iota or a mesh has each device once.
         Some(_) => return Ok(()),
         None => Vec::new(),
