@@ -7,15 +7,28 @@ the package knows a device: every question takes one of these records, or your o
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from numbers import Integral, Real
 from typing import Literal
 
-from .types import expect, one_line
+from .types import expect, expect_items, one_line
 
 __all__ = ["Device", "Limits"]
 
 
+# What the fields take, by the kinds of their defaults; NumPy's numbers will do.
+_KINDS: dict[type, tuple[type, ...]] = {int: (Integral,), type(None): (Real, type(None))}
+
+
 class _Record:
-    """A record whose ``repr`` leaves out what has its default."""
+    """A record of plain numbers and names, whose ``repr`` leaves out what has its default."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            kinds = _KINDS.get(type(field.default), (type(field.default),))
+            value = getattr(self, field.name)
+            expect(kinds, value, type(self).__name__, f"{kinds[0].__name__} as `{field.name}`")
+            if isinstance(value, tuple):
+                expect_items(Integral, value, type(self).__name__, f"Integral in `{field.name}`")
 
     def __repr__(self) -> str:
         values = [(f.name, getattr(self, f.name), f.default) for f in fields(self)]  # type: ignore[arg-type]

@@ -16,7 +16,8 @@ T = TypeVar("T")
 MAX_ITEMS = 1 << 20
 """The most items of a sequence that is no array, list or tuple."""
 
-_SIZED = (np.ndarray, np.generic, memoryview, list, tuple, str, bytes, int, float, complex)
+_SIZED = (np.ndarray, np.generic, memoryview, str, bytes, int, float, complex)
+_SEQUENCES = (list, tuple)
 _ARRAY_PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
 
 
@@ -26,7 +27,7 @@ def bounded(values: Iterable[T]) -> list[T]:
     >>> bounded(range(3))
     [0, 1, 2]
     """
-    if isinstance(values, (list, tuple)):
+    if type(values) in (list, tuple):  # a subclass may have other items, and no end
         return list(values)
     found = list(islice(values, MAX_ITEMS + 1))
     if len(found) > MAX_ITEMS:
@@ -40,7 +41,11 @@ def as_array(values: Any) -> npt.NDArray[Any]:
     >>> as_array(range(3)).tolist()
     [0, 1, 2]
     """
-    is_array = isinstance(values, _SIZED) or any(hasattr(values, name) for name in _ARRAY_PROTOCOLS)
+    is_array = (
+        type(values) in _SEQUENCES
+        or isinstance(values, _SIZED)
+        or any(hasattr(values, name) for name in _ARRAY_PROTOCOLS)
+    )
     if not is_array and hasattr(values, "__len__") and hasattr(values, "__getitem__"):
         values = bounded(values)
     return np.asarray(values)

@@ -74,7 +74,7 @@ def wrong_type(function: str, takes: str, got: object, hint: str = "") -> TypeEr
 
 def expect_index(got: object, function: str, argument: str) -> None:
     """Raises :func:`wrong_type` unless a value is the number of an output or operand, or a shape index."""
-    items = got if isinstance(got, (tuple, list)) else (got,)
+    items = bounded(got) if isinstance(got, (tuple, list)) else (got,)
     if not all(isinstance(item, SupportsIndex) for item in items):
         raise wrong_type(function, f"a number or a shape index (a tuple of int) as `{argument}`", got)
 

@@ -13,7 +13,8 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,18 @@ ENTRY e {
   p = f32[4,6]{1,0} parameter(0)
   z = f32[] constant(0)
   r = f32[4]{0} reduce(p, z), dimensions={1}, to_apply=sum
+  f = f32[4,6]{1,0} fusion(p), kind=kLoop, calls={ q = f32[4,6]{1,0} parameter(0) ROOT n = f32[4,6]{1,0} negate(q) }
+  w = f32[4,4]{1,0} reduce-window(p, z), window={size=1x3}, to_apply=sum
+  g = f32[4,6]{1,0} all-reduce(p), replica_groups={{0,1}}, to_apply=sum, unknown_attribute=1
+  i = s32[] constant(0)
+  state = (s32[], f32[4,6]{1,0}) tuple(i, f)
+  loop = (s32[], f32[4,6]{1,0}) while(state), condition={
+    c = (s32[], f32[4,6]{1,0}) parameter(0) k = s32[] get-tuple-element(c), index=0 n4 = s32[] constant(4)
+    ROOT l = pred[] compare(k, n4), direction=LT
+  }, body={
+    b = (s32[], f32[4,6]{1,0}) parameter(0) j = s32[] get-tuple-element(b), index=0 o = s32[] constant(1)
+    j1 = s32[] add(j, o) x = f32[4,6]{1,0} get-tuple-element(b), index=1 ROOT s = (s32[], f32[4,6]{1,0}) tuple(j1, x)
+  }
   ROOT t = f32[6,4]{1,0} transpose(p), dimensions={1,0}, sharding={devices=[2,1]<=[2]}
 }
 """
@@ -59,11 +72,26 @@ class Raising:
     def __repr__(self) -> str:
         raise RuntimeError("no text")
 
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+    def __bool__(self) -> bool:
+        raise RuntimeError("no truth")
+
     def __len__(self) -> int:
         raise RuntimeError("no length")
 
     def __iter__(self) -> Iterator[int]:
         raise RuntimeError("no items")
+
+    def __contains__(self, item: object) -> bool:
+        raise RuntimeError("no items")
+
+    def __fspath__(self) -> str:
+        raise RuntimeError("no path")
+
+    def __float__(self) -> float:
+        raise RuntimeError("no number")
 
     def __index__(self) -> int:
         raise RuntimeError("no number")
@@ -73,6 +101,66 @@ class Raising:
 
     def __hash__(self) -> int:
         raise RuntimeError("no hash")
+
+
+class WrongIndex:
+    """An object whose number is none."""
+
+    def __index__(self) -> int:
+        return "x"  # type: ignore[return-value]  # noqa: PLE0305
+
+
+class OtherInt(int):
+    """A number that is another one when it is asked."""
+
+    def __index__(self) -> int:
+        return 1 << 100
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("no order")
+
+    def __hash__(self) -> int:
+        raise RuntimeError("no hash")
+
+
+class OtherText(str):
+    """A text that cannot be printed, compared or encoded."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("no order")
+
+    def __hash__(self) -> int:
+        raise RuntimeError("no hash")
+
+    def encode(self, *_: object) -> bytes:
+        raise RuntimeError("no bytes")
+
+
+class OtherList(list[int]):
+    """A list whose length and items are not those of the list."""
+
+    def __len__(self) -> int:
+        return 1 << 40
+
+    def __iter__(self) -> Iterator[int]:
+        return itertools.repeat(1)
+
+    def __getitem__(self, at: Any) -> Any:
+        raise RuntimeError("no item")
+
+
+def _breaks_off() -> Iterator[int]:
+    yield 1
+    raise RuntimeError("no more")
+
+
+def _in_itself() -> list[Any]:
+    value: list[Any] = []
+    value.append(value)
+    return value
 
 
 def _nested(depth: int) -> list[Any]:
@@ -116,33 +204,86 @@ HOSTILE: dict[str, Callable[[], Any]] = {
     "empty": lambda: (),
     "dict": lambda: {1: 2},
     "class": lambda: int,
+    "wrong index": WrongIndex,
+    "subclass of int": lambda: OtherInt(3),
+    "subclass of str": lambda: OtherText("f32[2]"),
+    "subclass of list": lambda: OtherList([1, 2]),
+    "subclass of float": lambda: type("F", (float,), {"__float__": lambda self: 1 / 0})(1.0),
+    "breaks off": _breaks_off,
+    "in itself": _in_itself,
+    "bytearray": lambda: bytearray(10),
+    "view": lambda: memoryview(b"x" * 10)[::2],
+    "complex": lambda: 1j,
+    "largest float": lambda: 1.7e308,
+    "true": lambda: True,
+    "int64": lambda: np.int64(-(1 << 63)),
+    "uint64": lambda: np.uint64((1 << 64) - 1),
+    "float32": lambda: np.float32("nan"),
+    "datetime": lambda: np.datetime64("NaT"),
+    "0-d array": lambda: np.array(3),
+    "0-d object": lambda: np.array(None, dtype=object),
+    "empty array": lambda: np.zeros((0, 1 << 40), np.int8),
+    "strided array": lambda: np.broadcast_to(np.int64(1), (1 << 20,)),
+    "read-only array": lambda: np.frombuffer(b"12345678", np.int64),
+    "texts": lambda: ["\ud800", "x" * 100_000],
+    "raising items": lambda: [Raising()],
+    "raising keys": lambda: {"x": Raising()},
+    "other module": lambda: hm.parse(TEXT)["t"],
+    "shape": lambda: hm.Shape.parse("(f32[2], token[])"),
+    "itself": lambda: hm,
 }
 
 
 def _objects() -> list[Any]:
-    """One object of as many public classes as possible."""
+    """One object of every public class, and of every class of hlomap that is reached from these."""
     module = hm.parse(TEXT)
-    i = module["t"]
+    i, f = module["t"], module["f"]
     d0 = hm.Expr.dim(0)
     maps = hm.output_to_input(i)
-    found: list[Any] = [module, module.entry, i, i.shape, i.shape.layout, maps[0], d0]
-    found += [hm.IndexingMap.identity([4, 6]), hm.tile(i), hm.indexing(i), hm.thread_map(i.shape), hm.analyze(module)]
-    found += [hm.linear_index(i.shape), module["r"], hm.Builder("m")]
-    # What these have as public attributes, two levels deep.
-    for _ in range(2):
+    m = hm.IndexingMap.identity([4, 6])
+    builder = hm.Builder("m")
+    value = builder.parameter(0, hm.Shape.parse("f32[4,6]"))
+    tiling = hm.tile(i)
+    found: list[Any] = [module, module.entry, i, i.shape, i.shape.layout, maps[0], d0, m, builder, value]
+    found += [
+        tiling,
+        tiling.evaluate([(2, 2)]),
+        tiling.box(0, (2, 2), (0, 0)),
+        hm.indexing(i),
+        hm.thread_map(i.shape),
+        hm.analyze(module),
+        hm.linear_index(i.shape),
+    ]
+    found += [hm.loop(module["loop"]), hm.schedule(f), hm.coalescing(f), hm.utilization(f), hm.explain(f)]
+    sharding = hm.sharding_of(i)
+    found += [hm.reshard(i.shape, sharding, sharding)] if sharding is not None else []
+    found += [hm.lineage(module.entry.root), hm.diff(module, module), hm.sharding_of(i), i.shape.draw(), hm.verify(i)]
+    found += [hm.explain_simplify(m), m.equivalent(m), m.count(), m.cost(), m.image(), hm.overlap(m, m), m.constraints]
+    found += [
+        hm.decompose_bitcast(i.shape, i.shape),
+        hm.Unknown("x"),
+        hm.Device.named("h100"),
+        hm.Limits.named("triton"),
+    ]
+    found += [hm.partitioned(i), hm.Constraint(d0, 0, 1), hm.DumpDirectory(tempfile.mkdtemp()), module.diagnostics]
+    found += [each.attributes for each in module.entry] + [module["w"].attributes["window"]]
+    # What these have as public attributes, three levels deep.
+    unique: dict[type, Any] = {}
+    for _ in range(4):
         for each in list(found):
+            inner = each.values() if isinstance(each, Mapping) else each if isinstance(each, (tuple, list)) else ()
+            for item in (each, *inner):
+                if _is_ours(type(item)):
+                    unique.setdefault(type(item), item)
+        found = []
+        for each in list(unique.values()):
             for name in dir(type(each)):
                 if name.startswith("_"):
                     continue
                 try:
-                    value = getattr(each, name)
+                    found.append(getattr(each, name))
                 except Exception:
                     continue
-                values = value if isinstance(value, (tuple, list)) else [value]
-                found += [v for v in values if _is_ours(type(v)) and type(v) not in set(map(type, found))]
-    unique: dict[type, Any] = {}
-    for each in found:
-        unique.setdefault(type(each), each)
     return list(unique.values())
 
 
@@ -150,25 +291,40 @@ def _is_ours(kind: type) -> bool:
     return kind.__module__.split(".")[0] == "hlomap"
 
 
+# Operators as methods; a call that an operator refuses is fine, one that does not return is not.
+_OPERATORS = [
+    *("__getitem__", "__contains__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__call__"),
+    *("__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__floordiv__", "__rfloordiv__"),
+    *("__mod__", "__rmod__", "__truediv__", "__and__", "__or__", "__xor__", "__format__"),
+]
+
+
 def _callables() -> list[tuple[str, Callable[..., Any]]]:
     found: dict[str, Callable[..., Any]] = {}
-    for name in sorted(hm.__all__):
-        value = getattr(hm, name)
+    public = {name: getattr(hm, name) for name in hm.__all__}
+    for inner in (hm.hlo, hm.errors):
+        public |= {f"{inner.__name__[7:]}_{name}": getattr(inner, name) for name in inner.__all__}
+    for name, value in sorted(public.items()):
         if callable(value):
             found[name] = value
         if isinstance(value, type):
             found |= {f"{name}.{n}": getattr(value, n) for n in dir(value) if n[0] != "_" and _is_static(value, n)}
     for each in _objects():
         names = [n for n in dir(each) if not n.startswith("_")]
-        names += ["__getitem__", "__contains__", "__eq__", "__lt__", "__add__", "__mul__", "__floordiv__", "__call__"]
+        names += _OPERATORS
         for name in names:
             try:
                 value = getattr(each, name, None)
             except Exception:
                 continue
-            if callable(value) and not isinstance(value, type) and _is_ours(type(each)):
+            if callable(value) and not isinstance(value, type) and not _is_builtin(type(each), name):
                 found[f"{type(each).__name__}().{name}"] = value
     return sorted(found.items())
+
+
+def _is_builtin(kind: type, name: str) -> bool:
+    """Whether a method is that of a builtin class, such as ``str.join`` of an enumeration of texts."""
+    return not _is_ours(next((base for base in kind.__mro__ if name in vars(base)), kind))
 
 
 def _is_static(kind: type, name: str) -> bool:
@@ -267,6 +423,11 @@ class _Watch:
             raise _OutOfTime
 
 
+def _peak() -> int:
+    """The most memory that this process has had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
 def main() -> None:
     start, part = int(sys.argv[1]), float(sys.argv[2])
     # The real output: hostile calls may print.
@@ -289,6 +450,7 @@ def main() -> None:
         print(json.dumps(["call", name, number]), file=out)
         # An endless loop in compiled code does not see the alarm: the second one kills.
         watch.is_on = True
+        peak = _peak()
         signal.alarm(SECONDS)
         try:
             try:
@@ -298,7 +460,9 @@ def main() -> None:
         except _OutOfTime:
             print(json.dumps(["finding", name, f"more than {SECONDS} s"]), file=out)
         except MemoryError:
-            print(json.dumps(["finding", name, "out of memory"]), file=out)
+            # An allocation that is refused at once, of an array that claims to be huge, is an honest error.
+            if _peak() - peak > BYTES // 4:
+                print(json.dumps(["finding", name, "out of memory"]), file=out)
         except Exception:
             pass
         except BaseException as error:

@@ -6,6 +6,7 @@ the compiled ``reshape_is_bitcast``, ``transpose_is_bitcast`` and ``is_valid_bit
 
 from __future__ import annotations
 
+from operator import index as to_int
 from typing import NamedTuple, SupportsIndex
 
 from .._core import Equivalence, Expr, IndexingMap, Instruction, Shape, bitcast_factors
@@ -86,6 +87,7 @@ def is_bitcast(instruction: Instruction, operand: int = 0) -> Equivalence:
     """
     expect(Instruction, instruction, "is_bitcast", "an hlomap.Instruction", "find one with module[name]")
     expect(SupportsIndex, operand, "is_bitcast", "an operand number (int) as `operand`")
+    operand = to_int(operand)
     if not 0 <= operand < len(instruction.operands):
         raise ShapeError(f"{instruction.name} has {len(instruction.operands)} operands, no operand {operand}")
     source, target = instruction.operands[operand].shape, instruction.shape

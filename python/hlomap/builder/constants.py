@@ -16,6 +16,9 @@ from .arguments import invalid, shown, text, wrong_type
 
 __all__ = ["as_array", "element_kind", "kinds_text", "literal_text"]
 
+# The text of a constant takes several times the bytes of its array, and a module has less than 4 GiB of text.
+_MAX_BYTES = 1 << 30
+
 # Bits of the mantissa, for types whose NaNs carry a payload.
 _MANTISSAS = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
 _MANTISSAS |= {"float8_e5m2": 2, "float8_e4m3": 3, "float8_e3m4": 4}
@@ -31,6 +34,8 @@ def as_array(
         array = sequences.as_array(value)
     except ValueError:
         raise invalid(operation, argument, shown(value), "expected nested lists of equal lengths") from None
+    if array.nbytes > _MAX_BYTES:
+        raise invalid(operation, argument, f"an array of {array.nbytes:,} bytes", f"expected at most {_MAX_BYTES:,}")
     if array.dtype == object and all(isinstance(item, int) for item in array.flat):
         raise invalid(operation, argument, shown(value), "an integer that does not fit in 64 bits")
     try:

@@ -28,6 +28,7 @@ from ..analysis.rows import leaf_shapes
 from ..errors import HlomapError, ShapeError
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
+from ..sequences import bounded
 from ..types import ShapeIndex, expect, expect_index, wrong_type
 from .names import DimensionNames, Names, name_dimensions
 from .source import Source, source_of, value_label
@@ -337,8 +338,9 @@ def _array_index(instruction: Instruction, output: int | ShapeIndex) -> ShapeInd
 def _checked_index(index: Sequence[int], shape: Shape, instruction: Instruction) -> tuple[int, ...]:
     if isinstance(index, (str, bytes)) or not isinstance(index, (Sequence, np.ndarray)):
         raise wrong_type("explain", "a sequence of int as `index`", index)
-    expect_index(tuple(index), "explain", "index")
-    point = tuple(to_int(i) for i in index)
+    items = tuple(bounded(index))
+    expect_index(items, "explain", "index")
+    point = tuple(to_int(i) for i in items)
     name = printable(instruction.name)
     if len(point) != shape.rank:
         raise ShapeError(f"index {point}: {name} is {shape}, so expected {plural(shape.rank, 'number')}")

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from .._core import Module
 from ..errors import UnsupportedError
 from ..io.load import parse
-from ..types import wrong_type
+from ..types import expect, wrong_type
 
 __all__ = ["from_jax"]
 
@@ -32,6 +32,7 @@ def from_jax(
     >>> str(module.entry.root.shape), module.entry.root.opcode
     ('f32[2,3]{1,0}', 'tanh')
     """
+    expect(str, stage, "from_jax", "'optimized' or 'unoptimized' as `stage`")
     if stage not in ("optimized", "unoptimized"):
         raise ValueError(f"expected stage 'optimized' or 'unoptimized', found {stage!r}")
     stages = function
