@@ -23,7 +23,6 @@ from pyarrow import parquet
 from support.datasets import GOOD, left_over, module_text, tables, write_many
 
 from hlomap.corpus import run as corpus_run
-from hlomap.corpus import supervisor
 from hlomap.corpus.engines import Engine, EngineError
 from hlomap.corpus.folder import LocalFolder, OutputError
 from hlomap.corpus.locks import LockedError, lock
@@ -31,6 +30,7 @@ from hlomap.corpus.manifest import DatasetError
 from hlomap.corpus.plan import make_plan, read_shard
 from hlomap.corpus.run import analyze_files
 from hlomap.corpus.sources import Source
+from hlomap.corpus.supervisor import Children
 from hlomap.corpus.tables import FILES, rows_schema
 
 
@@ -126,6 +126,18 @@ def test_shards_make_the_same_dataset(
     output = tmp_path / "dataset"
     complete = [analyze_files([many], output, jobs=1, shard=(i, 3)).is_complete for i in order]
     assert complete == [False, False, True]
+    assert tables(output) == undisturbed and not left_over(output)
+
+
+def test_shards_that_begin_at_the_same_moment(
+    many: Path, tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]]
+) -> None:
+    """One of them makes the dataset and the plan, and one completes it."""
+    output = tmp_path / "dataset"
+    runs = [start(many, output, "--shard", f"{i}/3") for i in range(3)]
+    messages = [run.communicate(timeout=120)[1] for run in runs]
+    assert [run.returncode in (0, 1) for run in runs] == [True] * 3, messages
+    assert json.loads((output / "_hlomap.json").read_text())["complete"]
     assert tables(output) == undisturbed and not left_over(output)
 
 
@@ -272,7 +284,7 @@ def test_two_runs_on_one_output(many: Path, tmp_path: Path) -> None:
     assert not any(output.iterdir())
 
 
-def test_a_file_over_its_time(tmp_path: Path) -> None:
+def test_a_file_over_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that does not notice by itself, since it is stopped, is replaced."""
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "slow.txt").write_text(module_text(0, 1_000_000))
@@ -283,15 +295,23 @@ def test_a_file_over_its_time(tmp_path: Path) -> None:
     assert row["path"].endswith("slow.txt") and row["error"] == "took longer than the limit of 0.5 seconds"
     assert row["content_hash"] is not None
 
+    pools: list[Children] = []
+
     def stop_worker() -> None:
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
-            for child in list(supervisor._busy):
+            for child in [child for pool in pools for child in list(pool.busy)]:
                 if child.state[0] == 1 and child.state[1] == 1:  # analyzing the second file
                     psutil.Process(child.pid).suspend()
                     return
             time.sleep(0.002)
 
+    class Watched(Children):
+        def __init__(self, n: int) -> None:
+            super().__init__(n)
+            pools.append(self)
+
+    monkeypatch.setattr("hlomap.corpus.engines.local.Children", Watched)
     thread = threading.Thread(target=stop_worker)
     thread.start()
     summary = analyze_files([tmp_path / "tree"], tmp_path / "two", jobs=1, timeout=3.0)

@@ -116,9 +116,9 @@ class LocalFolder:
             except FileNotFoundError:
                 pass
             except OSError as error:
-                if error.errno not in (errno.EISDIR, errno.EPERM) or not path.is_dir():
+                if error.errno not in (errno.EISDIR, errno.EPERM, errno.EACCES) or not path.is_dir():
                     raise
-                shutil.rmtree(path, ignore_errors=True)
+                shutil.rmtree(path)
 
     def clean(self, folder: str) -> None:
         with contextlib.suppress(FileNotFoundError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass, field
@@ -22,16 +23,18 @@ from .folder import Folder, LocalFolder, OutputError, is_url, open_folder
 from .inputs import Inputs
 from .locks import LockedError, lock, remove_stale_locks
 from .manifest import MANIFEST, DatasetError, Manifest, open_dataset, read_manifest
-from .plan import WORK, Plan, make_plan, read_plan
+from .plan import WORK, Plan, Shard, make_plan, read_plan
 from .reports import Report
-from .supervisor import progress_at_work, run_task
 from .tasks import FILES_FOLDER, LEAST_MEMORY, MODULES_FOLDER, ROWS_FOLDER, Form, Task
 
 __all__ = ["Progress", "Summary", "analyze_files"]
 
+_CHANGES = "_lock-changes"  # of the manifest and the plan, which the runs of several shards make together
+
 SINGLE_FILES = (".parquet", ".csv", ".jsonl")
 """Extensions of outputs that are one file."""
 
+_MAX_FAILURES = 3  # of an engine with one shard
 _LOOK_SECONDS = 1.0  # between looks at the lock and reports of progress
 
 
@@ -210,9 +213,9 @@ class _Run:
         return {"inputs": self.inputs.names, **self.options}
 
     def _run(self, folder: Folder, form: Form, check: Callable[[], None]) -> tuple[Manifest, Report]:
-        manifest = open_dataset(folder, self._options())
+        with lock(folder, _CHANGES, wait=True):
+            manifest = open_dataset(folder, self._options())
         if manifest.summary is not None:
-            folder.remove(WORK)
             return manifest, Report.from_dict(manifest.summary)
         is_private = self.inputs.is_private or folder.url.startswith("memory://")
         with open_engine(self.engine, self.jobs, in_process=is_private) as engine:
@@ -224,21 +227,29 @@ class _Run:
                 return self._run(folder, form, check)
             report = self._analyze(folder, manifest, plan, form, engine, check)
         if len(done_shards(folder)) == len(plan.shards) and form == "parquet":
-            total = report if self.shard[1] == 1 else read_reports(folder, (s.number for s in plan.shards))
-            manifest = manifest.completed(total.to_dict())
-            manifest.write(folder)
+            manifest = self._complete(folder, manifest, plan)
+        return manifest, report
+
+    def _complete(self, folder: Folder, manifest: Manifest, plan: Plan) -> Manifest:
+        """Marks the dataset complete and removes all that is not a part of it."""
+        with lock(folder, _CHANGES, wait=True):
+            found = read_manifest(folder)
+            if found is None or found.summary is None:
+                total = read_reports(folder, (shard.number for shard in plan.shards))
+                found = manifest.completed(total.to_dict())
+                found.write(folder)
             folder.remove(WORK)
-            remove_stale_locks(folder)
             for name in (FILES_FOLDER, ROWS_FOLDER, MODULES_FOLDER, ""):
                 folder.clean(name)
-        return manifest, report
+        remove_stale_locks(folder)
+        return found
 
     def _plan(self, folder: Folder) -> Plan | None:
         """The plan, made once; None where another run has completed the dataset meanwhile."""
         plan = read_plan(folder)
         if plan is not None:
             return plan
-        with lock(folder, "_lock-plan", wait=True):
+        with lock(folder, _CHANGES, wait=True):
             plan = read_plan(folder)
             manifest = read_manifest(folder)
             if plan is not None or (manifest is not None and manifest.summary is not None):
@@ -283,36 +294,38 @@ class _Run:
         before = read_reports(folder, done & {shard.number for shard in ours})
         progress = Progress("analyze", sum(s.n_files for s in ours), sum(s.n_bytes for s in ours), before)
         progress.began.add(before)
-        waiting = iter([shard for shard in ours if shard.number not in done])
-        running: set[Future[Report]] = set()
+        waiting = deque(shard for shard in ours if shard.number not in done)
+        running: dict[Future[Report], Shard] = {}
+        failures: Counter[Shard] = Counter()
         while True:
             progress.seconds = self._seconds()
-            progress.at_work = progress_at_work()
+            progress.at_work = engine.at_work()
             self.report_progress(progress)
-            room = len(ours) if engine.n_slots is None else 2 * engine.n_slots() - len(running)
-            for _, shard in zip(range(room), waiting, strict=False):
+            room = len(ours) if engine.n_slots is None else 2 * engine.n_slots()
+            while waiting and len(running) < room:
+                shard = waiting.popleft()
                 task = Task(folder.url, manifest.dataset, shard.number, form=form, **self.options)
-                running.add(engine.executor.submit(run_task, task))
+                running[engine.executor.submit(engine.run, task)] = shard
             if not running:
                 return progress.report
-            ended, running = wait(running, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
+            ended, _ = wait(running, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
             check()
             for future in ended:
-                progress.report.add(_result(future))
+                shard = running.pop(future)
+                try:
+                    progress.report.add(future.result())
+                except (OutputError, DatasetError):
+                    raise
+                except CancelledError as error:
+                    raise EngineError("the engine cancelled a task: its scheduler is gone or was restarted") from error
+                except Exception as error:  # such as Dask's for a task whose workers were lost one after the other
+                    failures[shard] += 1
+                    if failures[shard] == _MAX_FAILURES:
+                        raise EngineError(f"the engine lost a task: {type(error).__name__}: {error}") from error
+                    waiting.append(shard)
 
     def _seconds(self) -> float:
         return time.perf_counter() - self.began
-
-
-def _result(future: Future[Report]) -> Report:
-    try:
-        return future.result()
-    except (OutputError, DatasetError):
-        raise
-    except CancelledError as error:
-        raise EngineError("the engine cancelled a task: its scheduler is gone or was restarted") from error
-    except Exception as error:
-        raise EngineError(f"the engine lost a task: {type(error).__name__}: {error}") from error
 
 
 @contextlib.contextmanager

@@ -28,15 +28,12 @@ from .manifest import DatasetError
 from .reports import Report
 from .tasks import Task, Verdict, timeout_message
 
-__all__ = ["Child", "close_children", "prestart", "progress_at_work", "run_task"]
+__all__ = ["Child", "Children", "run_task"]
 
 _MAX_DEATHS = 3  # of a child killed from outside while it works on one file
 _MAX_OWN_DEATHS = 2  # of a child that ended itself: a signal of the processor, or out of memory
 _GRACE = 1.0  # seconds for the child to notice by itself that a file's time is over
 _OUTSIDE = {"SIGKILL", "SIGTERM", "SIGHUP", "SIGINT"}
-
-_idle: list[Child] = []
-_busy: set[Child] = set()
 
 
 class ChildDied(Exception):
@@ -50,74 +47,79 @@ class ChildDied(Exception):
 
 
 def run_task(task: Task) -> Report:
-    """Analyzes a shard in a child process and returns its counts.
+    """Analyzes a shard in a child of this process and returns its counts; see :meth:`Children.run_task`."""
+    return _children.run_task(task)
 
-    Raises :class:`OutputError` or :class:`DatasetError` where the output fails.
-    """
-    verdicts: dict[int, Verdict] = {}
-    deaths: Counter[tuple[int | None, str]] = Counter()
-    while True:
-        child = _take()
-        try:
-            answer = child.run(task, verdicts)
-        except ChildDied as death:
-            child.kill()
-            if death.kind == "timed out" and death.position is not None:
-                verdicts[death.position] = Verdict("timed out", str(death), death.stage)
-                continue
-            kind = "outside" if death.kind in _OUTSIDE else "own"
-            deaths[death.position, kind] += 1
-            n_deaths = deaths[death.position, kind]
-            if n_deaths < (_MAX_DEATHS if kind == "outside" else _MAX_OWN_DEATHS):
-                continue
-            if death.position is None:
-                raise OutputError(0, f"a worker cannot start: {death}") from None
-            verdicts[death.position] = Verdict("crashed", _crash_message(death, task), death.stage)
-        except BaseException:
+
+class Children:
+    """The child processes of one process; each serves one thread at a time."""
+
+    def __init__(self, n: int = 0) -> None:
+        """Starts ``n`` children, which import what they need while the plan is made."""
+        self._is_closed = False
+        self.busy: set[Child] = set()
+        self._idle = [Child() for _ in range(n)]
+
+    def run_task(self, task: Task) -> Report:
+        """Analyzes a shard in a child and returns its counts.
+
+        Raises :class:`OutputError` or :class:`DatasetError` where the output fails.
+        """
+        verdicts: dict[int, Verdict] = {}
+        deaths: Counter[tuple[int | None, str]] = Counter()
+        while True:
+            child = self._take()
+            try:
+                answer = child.run(task, verdicts)
+            except ChildDied as death:
+                child.kill()
+                if self._is_closed:
+                    raise RuntimeError("the run ended while its workers were busy") from None
+                if death.kind == "timed out" and death.position is not None:
+                    verdicts[death.position] = Verdict("timed out", str(death), death.stage)
+                    continue
+                kind = "outside" if death.kind in _OUTSIDE else "own"
+                deaths[death.position, kind] += 1
+                if deaths[death.position, kind] < (_MAX_DEATHS if kind == "outside" else _MAX_OWN_DEATHS):
+                    continue
+                if death.position is None:
+                    raise OutputError(0, f"a worker cannot start: {death}") from None
+                verdicts[death.position] = Verdict("crashed", _crash_message(death, task), death.stage)
+            except BaseException:
+                child.close()
+                raise
+            else:
+                self._idle.append(child)
+                if "report" in answer:
+                    return Report.from_dict(answer["report"])
+                if "dataset_error" in answer:
+                    raise DatasetError(answer["dataset_error"])
+                raise OutputError(*answer["output_error"])
+            finally:
+                self.busy.discard(child)
+
+    def at_work(self) -> tuple[int, int]:
+        """Files and bytes that children have done of the tasks they are at."""
+        children = list(self.busy)
+        return sum(child.state[3] for child in children), sum(child.state[4] for child in children)
+
+    def close(self) -> None:
+        """Ends all children; tasks that are running fail."""
+        self._is_closed = True
+        for child in [*self._idle, *self.busy]:
             child.close()
-            raise
-        else:
-            _give_back(child)
-            if "report" in answer:
-                return Report.from_dict(answer["report"])
-            if "dataset_error" in answer:
-                raise DatasetError(answer["dataset_error"])
-            raise OutputError(*answer["output_error"])
+        self._idle.clear()
 
-
-def prestart(n: int) -> None:
-    """Starts children that the next tasks take, so that they import while the plan is made."""
-    _idle.extend(Child() for _ in range(n))
-
-
-def close_children() -> None:
-    """Ends all children of this process; tasks that are running fail."""
-    for child in [*_idle, *_busy]:
-        child.close()
-    _idle.clear()
-
-
-def progress_at_work() -> tuple[int, int]:
-    """Files and bytes that the children of this process have done of their tasks."""
-    children = list(_busy)
-    return sum(child.state[3] for child in children), sum(child.state[4] for child in children)
-
-
-def _take() -> Child:
-    while True:
-        try:
-            child = _idle.pop()
-        except IndexError:
-            child = Child()
-        if child.is_alive:
-            _busy.add(child)
-            return child
-        child.close()
-
-
-def _give_back(child: Child) -> None:
-    _busy.discard(child)
-    _idle.append(child)
+    def _take(self) -> Child:
+        while True:
+            try:
+                child = self._idle.pop()
+            except IndexError:
+                child = Child()
+            if child.is_alive:
+                self.busy.add(child)
+                return child
+            child.close()
 
 
 def _crash_message(death: ChildDied, task: Task) -> str:
@@ -197,7 +199,6 @@ class Child:
 
     def kill(self) -> None:
         """Ends the process at once."""
-        _busy.discard(self)
         with contextlib.suppress(OSError):
             self._process.kill()
         self._process.wait()
@@ -253,3 +254,6 @@ class Child:
             text = line.decode("utf-8", "replace").strip()
             if text:
                 self._messages.append(text[:300])
+
+
+_children = Children()

@@ -12,6 +12,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from ...errors import UnsupportedError
+from ..reports import Report
+from ..supervisor import run_task
+from ..tasks import Task
 
 __all__ = ["ENGINES", "Engine", "EngineError", "open_engine"]
 
@@ -24,10 +27,16 @@ class EngineError(RuntimeError):
 
 @dataclass(frozen=True)
 class Engine:
-    """``n_slots`` tells how many tasks run at a time now; twice as many are submitted.  None: submit all at once."""
+    """``n_slots`` tells how many tasks run at a time now; twice as many are submitted.  None: submit all at once.
+
+    ``run`` is the function to submit.  ``at_work`` tells the files and bytes that are done of running tasks, as far as
+    the engine knows.
+    """
 
     executor: Executor
     n_slots: Callable[[], int] | None
+    run: Callable[[Task], Report] = run_task
+    at_work: Callable[[], tuple[int, int]] = lambda: (0, 0)
 
 
 def open_engine(name: str, jobs: int, *, in_process: bool = False) -> AbstractContextManager[Engine]:

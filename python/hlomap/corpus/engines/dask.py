@@ -16,8 +16,6 @@ from . import Engine, EngineError
 
 __all__ = ["open_dask"]
 
-_RETRIES = 10  # of a task whose worker was lost; the scheduler's own limit is as high as its `allowed-failures`
-
 
 @contextmanager
 def open_dask(address: str) -> Iterator[Engine]:
@@ -43,7 +41,7 @@ def open_dask(address: str) -> Iterator[Engine]:
         except OSError as error:
             raise EngineError(f"the Dask scheduler at {address} is gone: {error}") from error
 
-    executor = client.get_executor(pure=False, retries=_RETRIES)
+    executor = client.get_executor(pure=False)
     try:
         yield Engine(executor, n_slots)
     finally:

@@ -11,7 +11,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from .. import supervisor
+from ..supervisor import Children
 from . import Engine
 
 __all__ = ["open_local"]
@@ -23,13 +23,13 @@ def open_local(jobs: int, *, in_process: bool = False) -> Iterator[Engine]:
     if in_process:
         yield Engine(_Here(), lambda: 1)
         return
-    supervisor.prestart(jobs)
+    children = Children(jobs)
     executor = ThreadPoolExecutor(jobs, "hlomap-worker")
     try:
-        yield Engine(executor, lambda: jobs)
+        yield Engine(executor, lambda: jobs, children.run_task, children.at_work)
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
-        supervisor.close_children()
+        children.close()
         executor.shutdown()
 
 
