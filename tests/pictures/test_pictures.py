@@ -315,6 +315,14 @@ def test_an_explained_element_is_drawn_with_its_names() -> None:
     assert plain.svg == hm.draw(DOT["y"], index=(3, 1)).svg
 
 
+def test_maps_alone_do_not_claim_a_direction() -> None:
+    """A set from input to output looks like one from output to input: neither array has a name, and nothing is read."""
+    module = hm.parse("ENTRY e { p = f32[4,4] parameter(0) ROOT t = f32[4,4] transpose(p), dimensions={1,0} }")
+    (forward,), (backward,) = hm.input_to_output(module["t"]), hm.output_to_input(module["t"])
+    assert hm.draw(forward).svg == hm.draw(backward).svg and "read" not in hm.draw(forward).svg
+    assert str(hm.draw(forward)).splitlines()[3].split() == ["from", "to"]
+
+
 def test_styles_stay_in_the_picture() -> None:
     """Every rule names the class of the picture, for light and for dark: a page with one inside keeps its own style."""
     style = render_map_svg(explanation_scene(hm.explain(DOT["y"]), None, None)).split("<style>")[1].split("</style>")[0]

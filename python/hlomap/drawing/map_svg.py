@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from .maps import LIT, MARKED, MAY, ArrayGrid, MapScene, Page
+from .maps import LIT, MARKED, MAY, ArrayGrid, MapScene, Page, Relation
 from .style import CHARACTER, cut, document, magnitude, printable, text, wrap
 
 __all__ = ["render_map_svg"]
@@ -55,7 +55,7 @@ def render_map_svg(scene: MapScene) -> str:
         bottom += _BETWEEN
         parts.append(text(output.right + _ARROW, bottom, f"… and {scene.n_hidden:,} more operands", "note"))
     if scene.operands:
-        parts.append(_arrow(output.right + 10, output.middle, _ARROW - 22))
+        parts.append(_arrow(output.right + 10, output.middle, _ARROW - 22, scene.relation))
     legend, width = _legend(scene, _EDGE, bottom + _BETWEEN + 4)
     if legend:
         parts += legend
@@ -69,9 +69,10 @@ def _description(scene: MapScene) -> str:
     return ". ".join([*scene.facts, arrays])
 
 
-def _arrow(x: float, y: float, length: float) -> str:
-    end = x + length
-    return f'<path d="M{end:.1f},{y:.1f}H{x:.1f}m7,-5l-7,5l7,5" class="edge thin"><title>reads</title></path>'
+def _arrow(x: float, y: float, length: float, relation: Relation) -> str:
+    """From the operands to the output, as elements go; of maps alone from the first array to the second."""
+    start, end, head = (x + length, x, 7) if relation == "read" else (x, x + length, -7)
+    return f'<path d="M{start:.1f},{y:.1f}H{end:.1f}m{head},-5l{-head},5l{head},5" class="edge thin"/>'
 
 
 # -------------------------------------------------------------------------------------------------------------- arrays
@@ -321,20 +322,20 @@ def _legend(scene: MapScene, x: float, y: float) -> tuple[list[str], float]:
         x += 20 + len(words) * CHARACTER + 16
 
     if scene.has_lit:
-        entry("lit", "lit, and what it reads")
+        entry("lit", f"lit, and what it {'reads' if scene.relation == 'read' else 'reaches'}")
     if scene.has_may:
-        entry("may", "may be read")
+        entry("may", f"may be {scene.relation}")
     if scene.has_marked:
         entry("cross", "changes the lit element")
     if scene.has_never:
-        entry("none", "never read")
+        entry("none", f"never {scene.relation}")
     if scene.levels:
         for level in sorted(set(scene.levels.values())):
             counts = [n for n, own in scene.levels.items() if own == level]
             numbers = _times(counts[0]) if len(counts) == 1 else f"{_times(counts[0])} to {_times(counts[-1])}"
-            entry(f"g{level}", "read " + {"1": "once", "2": "twice"}.get(numbers, f"{numbers} times"))
+            entry(f"g{level}", f"{scene.relation} " + {"1": "once", "2": "twice"}.get(numbers, f"{numbers} times"))
     if scene.has_unknown_counts:
-        entry("dot", "reads not counted")
+        entry("dot", "not counted")
     return parts, x
 
 

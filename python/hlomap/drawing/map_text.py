@@ -43,15 +43,15 @@ def render_map_text(scene: MapScene) -> str:
 def _legend(scene: MapScene) -> str:
     parts = []
     if scene.has_lit:
-        parts.append(f"{BLOCKS['lit']} lit, and what it reads")
+        parts.append(f"{BLOCKS['lit']} lit, and what it {'reads' if scene.relation == 'read' else 'reaches'}")
     if scene.has_may:
-        parts.append(f"{BLOCKS['may']} may be read")
+        parts.append(f"{BLOCKS['may']} may be {scene.relation}")
     if scene.has_marked:
         parts.append(f"{BLOCKS['marked']} changes the lit element")
     if scene.levels:
-        parts.append(f"{BLOCKS['read']} read by others")
+        parts.append(f"{BLOCKS['read']} {scene.relation} by others")
     if scene.has_unknown_counts:
-        parts.append(f"{BLOCKS['unknown']} reads not counted")
+        parts.append(f"{BLOCKS['unknown']} not counted")
     return "  ".join(parts)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,7 @@ _MAX_OPERANDS = 8
 _MAX_COUNTED = 1000  # maps of one array that are counted; of more only the bounds are drawn
 _HEAD, _TAIL = 6, 2  # cells at the ends of a long axis
 
+Relation: TypeAlias = Literal["read", "reached"]
 _Reader: TypeAlias = Callable[[Points], "npt.NDArray[np.uint8]"]
 
 
@@ -111,6 +112,8 @@ class MapScene:
     has_marked: bool
     has_unknown_counts: bool
     has_never: bool
+    #: What the maps say of an element: it is ``"read"``, or, of maps whose direction is not known, ``"reached"``.
+    relation: Relation = "read"
 
 
 def choose_element(bounds: Bounds, operands: Sequence[Operand]) -> tuple[int, ...] | None:
@@ -141,6 +144,7 @@ def build_map_scene(
     operands: Sequence[Operand],
     lit: Bounds | None,
     lit_per_operand: Sequence[Bounds | None] | None = None,
+    relation: Relation = "read",
 ) -> MapScene:
     """The contents of the picture; ``lit`` has inclusive bounds in the output, or is None where nothing is lit.
 
@@ -164,6 +168,7 @@ def build_map_scene(
         any((page == MARKED).any() for page in every),
         any((page.counts < 0).any() for grid in grids for page in grid.pages),
         any((page.counts[page.lit == 0] == 0).any() for grid in grids for page in grid.pages),
+        relation,
     )
 
 

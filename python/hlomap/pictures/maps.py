@@ -15,7 +15,6 @@ from ..errors import HlomapError, ShapeError
 from ..explanation.explain import Explanation, OperandReads, explain
 from ..explanation.text import leaf_text, plural
 from ..maps.map_set import MapSet
-from ..ops._shapes import shape_at
 from ..types import ShapeIndex
 
 __all__ = [
@@ -85,19 +84,19 @@ def draw_maps(value: MapSet | IndexingMap, index: Element | None, tile: Element 
     facts += "; elements may be on other devices" if maps.devices is not None else ""
     sizes = f"[{','.join(str(hi - lo + 1) for lo, hi in bounds)}]" if len(maps) else "sizes are not known"
     output = Array("from", sizes + (f", {name} is lit" if name else ""), bounds)
-    scene = build_map_scene(cut(title, 120), [facts] if facts else [], output, operands, box)
+    scene = build_map_scene(cut(title, 120), [facts] if facts else [], output, operands, box, relation="reached")
     return map_picture(scene)
 
 
-_ANYTHING = Operand(Array("to", "any element may be read", ()), None)
+_ANYTHING = Operand(Array("to", "any element may be reached", ()), None)
 
 
 def _targets(maps: MapSet) -> list[Operand]:
-    """An array for each shape index; its sizes are those of the value that is read, where the maps know it."""
+    """An array for each shape index, as large as the elements that are reached: sets do not know their direction."""
     found = []
     for leaf in dict.fromkeys(tuple(m.index) for m in maps):
         own = tuple(m for m in maps if tuple(m.index) == leaf)
-        array = _used_array(own, leaf) or _bounding_array(own, leaf)
+        array = _bounding_array(own, leaf)
         is_known = not any(m.is_undefined for m in own)
         found.append(Operand(array, own if is_known else None, maps.exact and maps.devices is None))
     return found
@@ -113,27 +112,6 @@ def _bounding_array(maps: Sequence[IndexingMap], leaf: ShapeIndex) -> Array:
             boxes.append([(0, 0)] * len(m.results))
     bounds = tuple((min(0, *(lo for lo, _ in b)), max(hi for _, hi in b)) for b in zip(*boxes, strict=False))
     return Array("to" + leaf_text(leaf), f"[{','.join(str(hi - lo + 1) for lo, hi in bounds)}]", bounds)
-
-
-def _used_array(maps: Sequence[IndexingMap], leaf: ShapeIndex) -> Array | None:
-    use = maps[0].use
-    if use is None:
-        return None
-    user, number = use
-    if number >= len(user.operands):
-        return None
-    value = user.operands[number]
-    try:
-        shape = shape_at(value.shape, leaf)
-        fits = all(
-            len(m.results) == shape.rank
-            and all(m.bounds(k)[0] >= 0 and m.bounds(k)[1] < n for k, n in enumerate(shape.dimensions))
-            for m in maps
-            if not m.is_undefined
-        )
-    except (HlomapError, OverflowError, IndexError):
-        return None
-    return array_of(f"{printable(value.name, 60)}{leaf_text(leaf)}", shape) if shape.is_array and fits else None
 
 
 # -------------------------------------------------------------------------------------------------------- instructions
