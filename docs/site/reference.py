@@ -65,7 +65,7 @@ TOPICS = [
         "Which device holds which elements, and what has to move.",
         ["partitioned", "reshard", "sharding_of"],
     ),
-    ("explain", "Explain and draw", "Answers for people.", ["explain", "diff", "lineage", "draw"]),
+    ("explain", "Explain and draw", "Answers for people.", ["explain", "diff", "lineage", "explore", "draw"]),
     (
         "run",
         "Run, check, build",
