@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import CASES
-from support.explorer import FUSED, HOSTILE
+from support.explorer import FUSED, HOSTILE, LOOP
 
 import hlomap as hm
 from hlomap.explorer.page import ExplorerPage
@@ -138,6 +138,11 @@ def test_bytes_of_tuples() -> None:
     data = blocks(hm.explore(hm.parse(text)))["module-0"]
     shape = data["shapes"][data["columns"]["shape"][4]]
     assert (shape["bytes"], shape["n"], len(data["columns"]["outputs"][4])) == (32, 2, 2)
+
+
+def test_iterations_of_loops() -> None:
+    data = blocks(hm.explore(hm.parse(LOOP)))["module-0"]
+    assert data["loops"] == {str(data["columns"]["name"].index("w")): "9 iterations"}
 
 
 def test_before_and_after() -> None:

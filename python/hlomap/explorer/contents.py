@@ -10,15 +10,17 @@ import re
 from typing import Any
 
 from .._core import Computation, Instruction, Module
+from ..analysis.loops import loop
 from ..errors import HlomapError
 from ..explanation.overview import FREE_OPERATIONS, executed_computations
 from ..explanation.source import source_of, value_label
-from ..explanation.text import printable
+from ..explanation.text import plural, printable
 from .reads import Interned, ReadTable
 
 __all__ = ["instruction_numbers", "module_contents"]
 
 _MOST_CALLERS = 20
+_MOST_LOOPS = 500
 _NO_DETAIL = frozenset(["backend_config", "metadata", "calls", "to_apply", "body", "condition", "origin", "statistics"])
 _CONSTANT = re.compile(r"constant\((.{1,120}?)\)")
 
@@ -38,6 +40,7 @@ def module_contents(module: Module, numbers: dict[Instruction, int]) -> dict[str
     calls: dict[int, list[int]] = {}
     labels: dict[int, str] = {}
     notes: dict[int, str] = {}
+    loops: dict[int, str] = {}
     computations = {computation: number for number, computation in enumerate(module.computations)}
     for instruction, number in numbers.items():
         opcode = instruction.opcode
@@ -53,6 +56,8 @@ def module_contents(module: Module, numbers: dict[Instruction, int]) -> dict[str
             calls[number] = [computations[one] for one in called]
         if instruction.parameter_number is not None and (label := value_label(instruction)) != instruction.name:
             labels[number] = label
+        if opcode == "while" and len(loops) < _MOST_LOOPS:
+            loops[number] = _iterations(instruction)
         if note := instruction.inconsistency:
             notes[number] = printable(note)
     _renumber_suppliers(module, table, numbers)
@@ -75,6 +80,7 @@ def module_contents(module: Module, numbers: dict[Instruction, int]) -> dict[str
         "calls": calls,
         "labels": labels,
         "notes": notes,
+        "loops": loops,
         "opcodes": opcodes.values,
         "sources": sources.values,
         "frames": frames.values,
@@ -90,6 +96,14 @@ def _kind(computation: Computation, executed: set[Computation]) -> str:
     if computation in executed:
         return "entry" if computation == computation.module.entry else "called"
     return "fusion" if computation.is_fusion else "applied"
+
+
+def _iterations(instruction: Instruction) -> str:
+    try:
+        n = loop(instruction).trip_count
+    except (HlomapError, OverflowError) as error:
+        return printable(error)
+    return "the number of iterations is not known" if n is None else plural(n, "iteration")
 
 
 def _source(instruction: Instruction, sources: Interned, frames: Interned) -> int:

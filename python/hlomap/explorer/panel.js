@@ -87,6 +87,7 @@ class Panel {
     if (detail) facts.push([model.opcodeOf(i) === "constant" ? "value" : "attributes", [code(detail)]]);
     const calls = model.callsOf(i);
     if (calls.length) facts.push(["calls", commas(calls.map(toComputation), 8)]);
+    if (model.data.loops[i]) facts.push(["loop", [model.data.loops[i]]]);
     if (model.operandsOf(i).length) facts.push(["bytes", [bytesText(model, i)]]);
     const [first] = model.outputsOf(i);
     if (first?.memory) facts.push(["memory", [first.memory]]);
