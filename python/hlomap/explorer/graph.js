@@ -108,7 +108,7 @@ class GraphView {
     const opcode = shorten(model.opcodeOf(i), 22);
     const calls = model.callsOf(i);
     const isOpen = this.expanded?.has(i) && calls.length > 0 && depth < 6;
-    const length = Math.max(name.length, shape.length * 0.92, opcode.length + (calls.length ? 5 : 0));
+    const length = Math.max(name.length, shape.length * 0.92 + 2.5, opcode.length + (calls.length ? 5 : 0));
     const [w, h] = [Math.max(84, length * 7 + 20), kind === "source" ? 34 : 46];
     const node = { i, kind, name, shape, opcode, calls, isOpen, w, h, inner: /** @type {any[]} */ ([]) };
     if (isOpen) {
