@@ -6,6 +6,7 @@ module that is built reads back without a diagnostic.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -49,16 +50,24 @@ def _declaration(callee: Callee) -> str:
     return "\n".join([f"{callee.name} {{", *lines, root, "}"])
 
 
+#: Rules on what a module of one instruction lacks: its users, the instructions behind its operands, bodies.
+_OF_OTHERS = re.compile(r"rule (one-consumer|matching-start|transfer-halves|fusion-users): ")
+
+
 @lru_cache(maxsize=4096)  # The result depends on the text alone.
 def _parsed(head: str, shape: str, tail: str) -> tuple[Shape | None, str]:
     try:
-        return _core.parse_text(head + shape + tail, None, True)[0].entry.root.shape.without_layout(), ""
+        module = _core.parse_text(head + shape + tail)[0]
     except HloSyntaxError as error:
         first = error.errors[0]
         assert isinstance(first, _core.Diagnostic)
         if (first.expected or "").startswith("a shape"):
             return _determined(head, tail)
         return None, _without_operation(first.message)
+    problems = [d.message for d in module.diagnostics if not _OF_OTHERS.match(d.message)]
+    if problems:
+        return None, _without_operation(problems[0])
+    return module.entry.root.shape.without_layout(), ""
 
 
 def _determined(head: str, tail: str) -> tuple[Shape | None, str]:

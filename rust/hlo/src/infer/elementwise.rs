@@ -9,7 +9,7 @@ use super::{are_mixable, dim, sizes, Check, Dim, Inference, Inferred, Operation}
 use crate::Opcode;
 
 /// Operations whose result has the shape of every operand.
-pub(super) fn is_elementwise(opcode: Opcode) -> bool {
+pub(crate) fn is_elementwise(opcode: Opcode) -> bool {
     use Opcode::*;
     matches!(
         opcode,

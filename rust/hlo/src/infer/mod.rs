@@ -20,7 +20,7 @@ use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::model::opcode::async_form;
 use crate::Opcode;
 
-use elementwise::is_elementwise;
+pub(crate) use elementwise::is_elementwise;
 pub(crate) use omitted::{fill_omitted, n_parts, RestatedShape};
 
 /// The result of inference.

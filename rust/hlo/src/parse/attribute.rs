@@ -185,7 +185,9 @@ impl<'a> Parser<'a> {
                 }
                 loop {
                     let name = self.c.name("an instruction")?;
-                    scope.pending_links.push((self.m.links.len(), name));
+                    let row = scope.names.find(self.c.bytes(), name);
+                    let is_later = row.is_none_or(|k| k as usize >= scope.rows.len());
+                    scope.pending_links.push((self.m.links.len(), name, is_later));
                     self.m.links.push(UNRESOLVED);
                     if !self.c.accept_after_space(b',') {
                         break;

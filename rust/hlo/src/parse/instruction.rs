@@ -31,8 +31,8 @@ pub(crate) struct Scope {
     pub names: SpanMap,
     /// Operands whose names are not yet defined: index into `operands`, name.
     pub pending: Vec<(usize, Span)>,
-    /// Entries of `links` whose names are not yet defined.
-    pub pending_links: Vec<(usize, Span)>,
+    /// Entries of `links` that name instructions, and whether these are not defined above.
+    pub pending_links: Vec<(usize, Span, bool)>,
     /// Shapes written before operands that differ from the operand's shape or precede its definition: index into
     /// `operands`, shape, span.
     pub written: Vec<(usize, u32, Span)>,

@@ -107,10 +107,16 @@ impl<'a> Parser<'a> {
                 None => self.unknown_operand(scope, name),
             }
         }
-        for (at, name) in std::mem::take(&mut scope.pending_links) {
+        for (at, name, is_later) in std::mem::take(&mut scope.pending_links) {
             match scope.names.find(self.c.bytes(), name) {
                 Some(BROKEN) => {}
-                Some(k) => self.m.links[at] = k,
+                Some(k) => {
+                    self.m.links[at] = k;
+                    if is_later && !scope.is_broken {
+                        let text = clip(self.c.str(name));
+                        self.diagnostic(ProblemKind::UsedBeforeDefinition { name: text }, name);
+                    }
+                }
                 None => self.unknown_operand(scope, name),
             }
         }

@@ -52,7 +52,11 @@ fn one(sharding: &Sharding, shape: &Shape) -> Law {
             ShardingKind::Maximal(device) if *device < 0 => fault("a device from 0 on", device.to_string()),
             ShardingKind::Tiled(tiles) => {
                 let n_subgroups = tiles.last_dims.len() + usize::from(tiles.replicate_last);
-                rank(tiles.dims.len().saturating_sub(n_subgroups), shape)?;
+                let n = tiles.dims.len().saturating_sub(n_subgroups);
+                // One tile is the whole value, whatever its rank.
+                if n_subgroups == 0 || tiles.dims[..n].iter().any(|&d| d != 1) {
+                    rank(n, shape)?;
+                }
                 devices(tiles)
             }
             _ => Ok(()),

@@ -6,7 +6,7 @@ use layout::{ElementKind, ElementType, Shape};
 
 use super::rule::{broken, broken_by, Law, Rule};
 use crate::attribute::Value;
-use crate::infer::Operation;
+use crate::infer::{is_elementwise, Operation};
 use crate::Opcode;
 
 /// A set of element types.
@@ -80,6 +80,11 @@ pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
             None => {
                 return broken(Rule::OperandKind, format!("arrays as operands of {}", opcode.name()), first.to_string())
             }
+        }
+    }
+    if is_elementwise(opcode) && opcode != Opcode::Copy {
+        if let Some(other) = op.operands.iter().find(|s| s.as_array().is_none()) {
+            return broken(Rule::OperandKind, format!("arrays as operands of {}", opcode.name()), other.to_string());
         }
     }
     match opcode {
