@@ -112,11 +112,16 @@ def test_inferred_shapes_agree_with_xla() -> None:
         assert root_shape(ours) == shape, call
 
 
+def shape_diagnostics(module: hm.Module) -> list[Any]:
+    """The diagnostics of shapes; operands are parameters here, which breaks rules on which instruction they are."""
+    return [d for d in module.diagnostics if not d.message.startswith("rule ")]
+
+
 @pytest.mark.parametrize("separator", [" => ", " : "])
 def test_matching_shapes_have_no_diagnostic(separator: str) -> None:
     for call, shape in cases(separator):
         if shape != "refused":
-            assert not hm.parse(program(call, shape)).diagnostics, call
+            assert not shape_diagnostics(hm.parse(program(call, shape))), call
 
 
 @pytest.mark.parametrize("separator", [" => ", " : "])
@@ -131,8 +136,7 @@ def test_mismatching_shapes_have_a_diagnostic_with_both_shapes(separator: str) -
         if "token" in other or shape == "()":
             other = "f32[7]"
         module = hm.parse(program(call, other))
-        assert len(module.diagnostics) == 1, f"{call} : {other}"
-        [diagnostic] = module.diagnostics
+        [diagnostic] = shape_diagnostics(module)
         assert module["r"].inconsistency, call
         # The stated shape of a broadcast supplies the sizes that the operand does not determine.
         if diagnostic.expected is not None and opcode != "broadcast":

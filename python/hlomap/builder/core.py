@@ -26,7 +26,7 @@ from .arguments import as_shape, described, integer, invalid, items, text, wrong
 from .attributes import Attribute, Frontend, Names, attribute_texts
 from .computations import Callee, Function, Scope
 from .constants import as_array, element_kind, kinds_text, literal_text
-from .inference import infer_shape
+from .inference import concerns_others, infer_shape
 from .values import Operand, ShapeLike, Value
 
 if TYPE_CHECKING:
@@ -93,7 +93,10 @@ class Core:
         texts = [_computation_text(callee.scope, callee.value, "") for callee in self._callees]
         head = "".join([f"HloModule {self.name}", *(f", {key}={text}" for key, text in attributes.items())])
         source = "\n\n".join([head, *texts, _computation_text(scope, value, "ENTRY ")])
-        return _core.parse_text(source + "\n", None, self._is_strict)[0]
+        module = _core.parse_text(source + "\n")[0]
+        if self._is_strict and not all(map(concerns_others, module.diagnostics)):
+            return _core.parse_text(source + "\n", None, True)[0]  # Raises.
+        return module
 
     def parameter(self, number: int, shape: ShapeLike, name: str | None = None) -> Value:
         """Parameter ``number`` of the entry.  ``shape`` is a :class:`Shape` or its text, such as ``"f32[2,3]"``.

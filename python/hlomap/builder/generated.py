@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from .._core import OperandAlias, ReplicaGroups
 from .attribute_methods import from_attributes
@@ -1066,7 +1067,7 @@ class AttributeMethods(Core):
         to_apply: Callee,
         channel_id: int | None = None,
         constrain_layout: bool | None = None,
-        mode: str | None = None,
+        mode: Literal["cross_replica", "cross_partition", "cross_replica_and_partition", "flattened_id"] | None = None,
         replica_groups: ReplicaGroups | Sequence[Ints] | str | None = None,
         use_global_device_ids: bool | None = None,
     ) -> Value:
@@ -1227,7 +1228,7 @@ class AttributeMethods(Core):
         >>> import hlomap as hm
         >>> b = hm.Builder("m")
         >>> x = b.parameter(0, "f32[2,3]", "x")
-        >>> print(b.dynamic_reshape(x, 6, shape="f32[<=6]"))
+        >>> print(b.dynamic_reshape(x, b.constant(6, "s32"), shape="f32[<=6]"))
         dynamic-reshape = f32[<=6] dynamic-reshape(x, constant)
         """
         ...
@@ -1279,7 +1280,7 @@ class AttributeMethods(Core):
         algorithm: str | None = None,
         lhs_batch_dims: Ints | None = None,
         lhs_contracting_dims: Ints | None = None,
-        operand_precision: Sequence[str] | None = None,
+        operand_precision: Literal["default", "high", "highest"] | None = None,
         rhs_batch_dims: Ints | None = None,
         rhs_contracting_dims: Ints | None = None,
     ) -> Value:

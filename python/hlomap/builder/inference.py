@@ -17,7 +17,7 @@ from .attributes import Attribute, Callees
 from .computations import Callee
 from .values import Value
 
-__all__ = ["infer_shape"]
+__all__ = ["concerns_others", "infer_shape"]
 
 
 def infer_shape(
@@ -50,8 +50,15 @@ def _declaration(callee: Callee) -> str:
     return "\n".join([f"{callee.name} {{", *lines, root, "}"])
 
 
-#: Rules on what a module of one instruction lacks: its users, the instructions behind its operands, bodies.
 _OF_OTHERS = re.compile(r"rule (one-consumer|matching-start|transfer-halves|fusion-users): ")
+
+
+def concerns_others(diagnostic: _core.Diagnostic) -> bool:
+    """Whether a diagnostic is about the users of an instruction, the instructions behind its operands, or bodies.
+
+    A program may be built without them.
+    """
+    return _OF_OTHERS.match(diagnostic.message) is not None
 
 
 @lru_cache(maxsize=4096)  # The result depends on the text alone.
@@ -64,9 +71,9 @@ def _parsed(head: str, shape: str, tail: str) -> tuple[Shape | None, str]:
         if (first.expected or "").startswith("a shape"):
             return _determined(head, tail)
         return None, _without_operation(first.message)
-    problems = [d.message for d in module.diagnostics if not _OF_OTHERS.match(d.message)]
+    problems = [d for d in module.diagnostics if not concerns_others(d)]
     if problems:
-        return None, _without_operation(problems[0])
+        return None, _without_operation(problems[0].message)
     return module.entry.root.shape.without_layout(), ""
 
 

@@ -338,7 +338,6 @@ pub(crate) const TABLE: &[Row] = &[
     row("indices_are_sorted", Bool, "gather scatter").field(&[67]),
     row("unique_indices", Bool, "scatter").field(&[69]),
     row("operand_precision", Words, "convolution custom-call dot ragged-dot scaled-dot")
-        .words(PRECISIONS)
         .field_as(&[51, 1], Codec::Words(PRECISIONS)),
     row("algorithm", Word, "dot rng-bit-generator! scaled-dot")
         .field_of("dot scaled-dot", &[51, 2], Codec::Word(DOT_ALGORITHMS))
@@ -371,13 +370,7 @@ pub(crate) const TABLE: &[Row] = &[
     row("domain", Braced, "domain!").irregular(&[], irregular::DOMAIN),
     row("parameter_replication", Bools, "parameter").annotation().irregular(&[61], irregular::REPLICATION),
     row("sharding", Sharding, "*").annotation().irregular(&[40], irregular::SHARDING),
-    row(
-        "result_accuracy",
-        Accuracy,
-        "acos acosh asin asinh atanh cbrt cosh cosine erf exponential exponential-minus-one log log-plus-one logistic \
-         rsqrt sine sinh sqrt tan tanh",
-    )
-    .irregular(&[91], irregular::ACCURACY),
+    row("result_accuracy", Accuracy, "*").irregular(&[91], irregular::ACCURACY),
     row("frontend_attributes", FrontendAttributes, "* module computation").hint().irregular(&[68], irregular::FRONTEND),
     row("statistics", Braced, "*").annotation().irregular(&[82], irregular::STATISTICS),
     row("origin", Braced, "*").annotation().irregular(&[88], origin::ORIGIN),
@@ -565,12 +558,43 @@ pub(crate) fn is_allowed(key: u16, owner: Owner) -> bool {
 pub(crate) fn words(key: u16, owner: Owner) -> Vec<&'static str> {
     let row = &TABLE[key as usize];
     let Owner::Instruction(opcode) = owner else { return row.words.to_vec() };
-    // Algorithms differ by operation.
-    let field = fields_of(opcode).iter().find(|field| field.key == key && row.name == "algorithm");
+    let field = fields_of(opcode).iter().find(|field| field.key == key);
     match field.map(|field| &field.field.codec) {
-        Some(Codec::Word(words)) => words.iter().map(|&word| if word.is_empty() { "unset" } else { word }).collect(),
+        Some(Codec::Words(words)) => words.to_vec(),
+        // Algorithms differ by operation.
+        Some(Codec::Word(words)) if row.name == "algorithm" => {
+            words.iter().map(|&word| if word.is_empty() { "unset" } else { word }).collect()
+        }
         _ => row.words.to_vec(),
     }
+}
+
+/// Whether XLA's parser takes `result_accuracy` on this operation.
+pub(crate) fn has_accuracy(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(
+        opcode,
+        Acos | Acosh
+            | Asin
+            | Asinh
+            | Atanh
+            | Cbrt
+            | Cosh
+            | Cosine
+            | Erf
+            | Exponential
+            | ExponentialMinusOne
+            | Log
+            | LogPlusOne
+            | Logistic
+            | Rsqrt
+            | Sine
+            | Sinh
+            | Sqrt
+            | Tan
+            | Tanh
+            | Unknown
+    )
 }
 
 /// The attributes that an instruction of this opcode must have.

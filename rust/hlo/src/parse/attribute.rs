@@ -50,6 +50,12 @@ impl<'a> Parser<'a> {
                     self.known_words(key, owner, Span::new(start, self.c.pos));
                 }
                 self.readable(form, Span::new(start, self.c.pos));
+                if matches!(owner, Owner::Instruction(opcode) if form == Form::Accuracy && !schema::has_accuracy(opcode))
+                {
+                    let name = self.c.str(name_span).into();
+                    let kind = ProblemKind::MisplacedAttribute { name, owner: owner_name(owner) };
+                    self.diagnostic(kind, name_span);
+                }
             }
             Some(_) => {
                 let name = self.c.str(name_span).into();
