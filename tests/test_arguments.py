@@ -58,6 +58,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "register_rule": [("name", "str"), (len, "")],
     "reshape_is_bitcast": [(SHAPE, ""), (SHAPE, "")],
     "reshard": [(SHAPE, ""), (SHARDING, ""), (SHARDING, "")],
+    "scan": [("no such file", "str"), ("rows", "str")],
     "schedule": [(MODULE["n"], "")],
     "sharding_of": [(MODULE["n"], ""), (0, "int")],
     "simplify_many": [([MAP], "")],

@@ -46,6 +46,7 @@ def scan(path: str | os.PathLike[str], table: TableName = "rows") -> Dataset:
     [{'instruction': 'n', 'bytes': 12}]
     """
     expect((str, os.PathLike), path, "scan", "the path or URL of a dataset")
+    expect(str, table, "scan", "the name of a table")
     if table not in TABLES:
         raise ValueError(f"table: expected one of {', '.join(TABLES)}, found {one_line(repr(table), 60)}")
     return _Location(os.fspath(path)).dataset(table)
