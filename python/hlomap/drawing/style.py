@@ -13,13 +13,13 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from html import escape
 
-__all__ = ["CHARACTER", "N_TILE_COLOURS", "UNSAFE", "cut", "document", "magnitude", "printable", "text", "wrap"]
+__all__ = ["CHARACTER", "TILE_COLOURS", "UNSAFE", "cut", "document", "magnitude", "printable", "text", "wrap"]
 
 CHARACTER = 7.3
 """The width of a character at 12 px; all text is monospaced, so its width is known without a browser."""
 
-N_TILE_COLOURS = 8
-"""The colours of tiles are the classes ``t0`` to ``t7``; neighbours differ clearly in hue."""
+TILE_COLOURS = ("#cfe3f7", "#fde2b8", "#d3efd0", "#f7d0d5", "#e2d5f3", "#f6f0b5", "#cdeeee", "#ecdccb")
+"""The light colours of tiles, the classes ``t0`` and on: neighbours differ in hue, and dark text is readable."""
 
 _LIGHT = {
     "paper": "#ffffff",
@@ -30,7 +30,7 @@ _LIGHT = {
     "lit": "#e69f00",
     "may": "#b36b00",
     "bar": "#0072b2",
-    "tiles": ("#cfe3f7", "#fde2b8", "#d3efd0", "#f7d0d5", "#e2d5f3", "#f6f0b5", "#cdeeee", "#ecdccb"),
+    "tiles": TILE_COLOURS,
 }
 _DARK = {
     "paper": "#1c1e21",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from html import escape
 
 from .layouts import Cell, Grid, Scene
-from .style import CHARACTER, N_TILE_COLOURS, document, text
+from .style import CHARACTER, TILE_COLOURS, document, text
 
 __all__ = ["render_svg"]
 
@@ -51,7 +51,7 @@ def _colours(scene: Scene) -> dict[int, int]:
     """A colour for each tile of the first level, in order of appearance."""
     rows = [row for grid in (*scene.planes, scene.memory) for row in grid.cells]
     tiles = dict.fromkeys(cell.tiles[0] for row in rows for cell in row if cell is not None and cell.tiles)
-    return {tile: i % N_TILE_COLOURS for i, tile in enumerate(tiles)}
+    return {tile: i % len(TILE_COLOURS) for i, tile in enumerate(tiles)}
 
 
 class _Table:
