@@ -19,6 +19,7 @@ import pytest
 from conftest import BLESS, CASES, Case, relation
 
 import hlomap as hm
+from hlomap import reprs
 from hlomap.drawing import read_counts
 from hlomap.drawing.map_svg import render_map_svg
 from hlomap.drawing.maps import LIT, MAY, ArrayGrid
@@ -43,11 +44,11 @@ def test_every_op_case_draws(case: Case) -> None:
     module = case.module
     for value in (module, hm.analyze(module)):
         checked(hm.draw(value))
-        ElementTree.fromstring(value._repr_html_() or "")
+        ElementTree.fromstring(reprs.html(value) or "")
     for number in range(module.n_instructions):
         instruction = module.instruction(number)
         checked(hm.draw(instruction))
-        ElementTree.fromstring(instruction._repr_html_() or "")
+        ElementTree.fromstring(reprs.html(instruction) or "")
         if instruction.opcode == "while":
             checked(hm.draw(hm.loop(instruction)))
     root = module.entry.root
@@ -58,7 +59,7 @@ def test_every_op_case_draws(case: Case) -> None:
     for maps in sets:
         checked(hm.draw(maps))
         for m in maps:
-            ElementTree.fromstring(m._repr_svg_() or "")
+            ElementTree.fromstring(reprs.svg(m) or "")
 
 
 @pytest.mark.parametrize("file", MODULES, ids=[file.stem for file in MODULES])
@@ -258,7 +259,7 @@ def test_unusual_values_draw(text: str) -> None:
     picture = hm.draw(module["n"])
     checked(picture)
     assert len(picture.svg) < 150_000 and len(str(picture)) < 30_000
-    assert module["n"]._repr_html_() and module._repr_html_()
+    assert reprs.html(module["n"]) and reprs.html(module)
     if module["n"].shape.is_array and module["n"].operands:
         checked(hm.draw(hm.tile(module["n"])))
     for maps in hm.output_to_input(module["n"]) if module["n"].operands else ():
@@ -302,7 +303,7 @@ def test_hostile_texts_stay_text() -> None:
             assert not re.search("[\x00\x1b\u202e\ufffe]", text)
         assert "<script" not in picture.svg
     for value in (module["t"], module["c"], module, check, hm.analyze(module)):
-        page = value._repr_html_()
+        page = reprs.html(value)
         assert page and "<script" not in page and not re.search("[\x00\x1b\u202e\ufffe]", page)
         ElementTree.fromstring(page)
 
