@@ -17,7 +17,6 @@ from string import Template
 from typing import Any
 
 from .._core import Instruction, Module, __version__
-from ..drawing.style import TILE_COLOURS
 from ..explanation.diff import diff
 from ..explanation.text import html, printable
 from ..io.dump_directory import DumpDirectory, DumpedModule

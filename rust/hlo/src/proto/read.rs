@@ -313,7 +313,7 @@ impl<'a> Reader<'a> {
         }
         let rows = names.filter(|_| !scope.pending_links.is_empty()).map_or(&[][..], |scope| &scope.rows);
         let locals: FxHashMap<&str, u32> = rows.iter().map(|row| row.name).zip(0..).collect();
-        for (at_link, name) in scope.pending_links.drain(..) {
+        for (at_link, name, _) in scope.pending_links.drain(..) {
             let name = &source.text[name.range()];
             match locals.get(name) {
                 Some(&local) => p.m.links[at_link] = local,
