@@ -324,6 +324,14 @@ def test_maps_alone_do_not_claim_a_direction() -> None:
     assert str(hm.draw(forward)).splitlines()[3].split() == ["from", "to"]
 
 
+def test_every_class_shows_itself() -> None:
+    """Compiled classes, too: a notebook asks the value, not a function."""
+    m = hm.output_to_input(DOT["y"])[0][0]
+    assert m._repr_svg_() == reprs.svg(m) == hm.draw(m).svg
+    for value in (DOT, DOT["y"]):
+        assert value._repr_html_() == reprs.html(value)
+
+
 def test_styles_stay_in_the_picture() -> None:
     """Every rule names the class of the picture, for light and for dark: a page with one inside keeps its own style."""
     style = render_map_svg(explanation_scene(hm.explain(DOT["y"]), None, None)).split("<style>")[1].split("</style>")[0]
