@@ -119,7 +119,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn misplaced(&mut self, key: u16, opcode: Opcode, span: Span) {
+    /// Reports an attribute that its operation does not have.
+    pub fn misplaced(&mut self, key: u16, opcode: Opcode, span: Span) {
         let (name, owner) = (schema::name(key).into(), opcode.name().into());
         self.diagnose(|| Problem { kind: ProblemKind::MisplacedAttribute { name, owner }, span });
     }

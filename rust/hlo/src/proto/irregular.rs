@@ -523,6 +523,7 @@ pub(crate) const STATISTICS: Irregular = Irregular {
             let (name, value) = field.split_once('=')?;
             match name.trim() {
                 "visualizing_index" => m.int_unless_zero(1, value.trim().parse().ok()?),
+                name if !is_word(name) => return None,
                 name => {
                     is_empty = false;
                     let mut s = Encoder::default();

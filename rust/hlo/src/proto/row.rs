@@ -402,7 +402,7 @@ impl<'a> Reader<'a> {
             }
             let is_text = has_extra && is_required && is_extra(m, f.row.name);
             if !is_text && keeps(f.row.name) {
-                self.attribute(row, m, f, is_required, operand)?;
+                self.attribute(row, m, f, is_required, operand, i.opcode)?;
             }
         }
         Ok(())
@@ -415,9 +415,10 @@ impl<'a> Reader<'a> {
         f: &OperationField,
         is_required: bool,
         operand: Option<u32>,
+        opcode: Opcode,
     ) -> Wire<()> {
         let before = self.out.len();
-        self.begin_attribute(f.key);
+        let name = self.begin_attribute(f.key);
         let start = self.out.len();
         let is_there = match f.field.codec {
             Codec::Irregular(functions) => {
@@ -430,6 +431,10 @@ impl<'a> Reader<'a> {
         if !is_there {
             self.out.truncate(before);
             return Ok(());
+        }
+        // Some fields belong to operations that may not have the attribute in text.
+        if !schema::is_allowed(f.key, Owner::Instruction(opcode)) {
+            self.misplaced(f.key, opcode, name);
         }
         let (form, value) = (f.row.form, Span::new(start, self.out.len()));
         self.check_value(row, f, form, value)?;

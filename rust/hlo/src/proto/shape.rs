@@ -149,13 +149,13 @@ fn read_layout(m: Message<'_>, rank: usize, depth: usize) -> Wire<Layout> {
     for tile in m.subs(6) {
         layout.tiles.push(Tile(tile?.ints(1)?));
     }
-    // 0 stands for an absent field, as in files that predate it.
-    layout.tail_padding_alignment = m.int(16).max(1);
-    layout.element_size_in_bits = m.int(7).max(0);
-    layout.memory_space = m.int(8).max(0);
+    // Files that predate the field have no alignment.
+    layout.tail_padding_alignment = if m.has(16) { m.int(16) } else { 1 };
+    layout.element_size_in_bits = m.int(7);
+    layout.memory_space = m.int(8);
     layout.index_type = element(m.int(11));
     layout.pointer_type = element(m.int(12));
-    layout.dynamic_shape_metadata_prefix_bytes = m.int(15).max(0);
+    layout.dynamic_shape_metadata_prefix_bytes = m.int(15);
     for config in m.subs(17) {
         let config = config?;
         layout.split_configs.push(SplitConfig { dimension: config.int(1), indices: config.ints(2)? });
