@@ -48,8 +48,8 @@ def test_attributes_that_xla_accepts_have_values() -> None:
     assert len(accepted) > 80
     for kind, text in accepted:
         module = hm.parse(program(kind, text))
-        # The verifier's rules on shardings are tested with strict reading.
-        assert not [d for d in module.diagnostics if not d.message.startswith("rule sharding")], text
+        # XLA's parser takes what breaks a rule of its verifier.
+        assert not [d for d in module.diagnostics if not d.message.startswith("rule ")], text
         if kind in ("sharding", "replica_groups", "result_accuracy"):
             found = module["r"].attributes[kind]
             assert not isinstance(found, str), text
