@@ -6,6 +6,7 @@ use layout::Shape;
 
 use super::dimensions::n_flags;
 use super::rule::{broken, broken_by, Law, Rule};
+use crate::attribute::form::Form;
 use crate::attribute::Value;
 use crate::infer::Operation;
 use crate::Opcode;
@@ -67,6 +68,9 @@ pub(super) fn part<'s>(shape: &'s Shape, index: &[i64]) -> Option<&'s Shape> {
 
 fn aliases(op: &Operation) -> Law {
     const NAME: &str = "output_to_operand_aliasing";
+    if !op.m.attributes(op.id).iter().any(|a| a.form == Form::OperandAliases) {
+        return Ok(());
+    }
     let (Some(Value::OperandAliases(aliases)), Some(written)) = (op.value(NAME), op.written) else { return Ok(()) };
     let fault = |expected: String, found: String| broken_by(NAME, Rule::Aliasing, expected, found);
     for alias in &aliases {
