@@ -87,18 +87,18 @@ class Dask:
         self.scheduler, self.address = self._start("scheduler", "--port", "0")
         self.workers = [self._worker() for _ in range(2)]
 
-    def _worker(self) -> subprocess.Popen[str]:
+    def _worker(self) -> subprocess.Popen[bytes]:
         return self._start("worker", self.address, "--nthreads", "1", "--no-nanny")[0]
 
-    def _start(self, kind: str, *options: str) -> tuple[subprocess.Popen[str], str]:
+    def _start(self, kind: str, *options: str) -> tuple[subprocess.Popen[bytes], str]:
         command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *options, "--host", "127.0.0.1"]
-        process = subprocess.Popen(
-            [*command, "--no-dashboard"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
-        assert process.stderr is not None
-        for line in process.stderr:
-            if found := re.search(r"(?:Scheduler|Start worker) at: +(tcp://\S+)", line):
-                return process, found[1]
+        with tempfile.TemporaryFile() as log:
+            process = subprocess.Popen([*command, "--no-dashboard"], stdout=subprocess.DEVNULL, stderr=log)
+            while process.poll() is None:
+                text = os.pread(log.fileno(), 1 << 16, 0).decode()
+                if found := re.search(r"(?:Scheduler|Start worker) at: +(tcp://\S+)\n", text):
+                    return process, found[1]
+                time.sleep(0.05)
         raise AssertionError("Dask does not start")
 
     def kill_worker(self) -> None:

@@ -6,6 +6,7 @@ never late.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,15 +36,35 @@ def open_dask(address: str) -> Iterator[Engine]:
     except (OSError, ValueError) as error:
         raise EngineError(f"cannot reach the Dask scheduler at {address}: {error}") from error
 
+    scheduler = client.scheduler_info()["id"]
+
     def n_slots() -> int:
         try:
+            if client.scheduler_info()["id"] != scheduler:  # it knows nothing of our tasks
+                raise EngineError(f"the Dask scheduler at {address} was restarted")
             return max(int(sum(client.nthreads().values())), 1)
         except OSError as error:
             raise EngineError(f"the Dask scheduler at {address} is gone: {error}") from error
 
     executor = client.get_executor(pure=False)
     try:
-        yield Engine(executor, n_slots)
+        with _quiet():
+            yield Engine(executor, n_slots)
+            executor.shutdown(wait=False)
     finally:
-        executor.shutdown(wait=False)
-        client.close(timeout=5)
+        with _quiet():
+            client.close(timeout=5)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps Dask from logging the loss of a scheduler with its own tracebacks: :class:`EngineError` tells it."""
+    loggers = [logging.getLogger(name) for name in ("distributed.client", "tornado.application")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
