@@ -245,5 +245,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    os.environ["DASK_LOGGING__DISTRIBUTED"] = "critical"
     main()
