@@ -1280,7 +1280,7 @@ class AttributeMethods(Core):
         algorithm: str | None = None,
         lhs_batch_dims: Ints | None = None,
         lhs_contracting_dims: Ints | None = None,
-        operand_precision: Literal["default", "high", "highest"] | None = None,
+        operand_precision: Sequence[str] | None = None,
         rhs_batch_dims: Ints | None = None,
         rhs_contracting_dims: Ints | None = None,
     ) -> Value:
