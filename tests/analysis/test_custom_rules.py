@@ -88,8 +88,8 @@ def test_interrupts_are_not_caught(register: Callable[..., hm.Instruction]) -> N
             "the source 2; there are 2 operands",
         ),
         ("(d0){rt0} -> (0), domain: d0 in [0, 5], rt0 in [0, 4], runtime: rt0 = #1(d0)", "1 indices of an operand of"),
-        ("(d0, d1) -> (d0), domain: d0 in [0, 1], d1 in [0, 1]", "2 dims and 1 results"),
-        ("(d0) -> (d0, d0), domain: d0 in [0, 4]", "1 dims and 2 results"),
+        ("(d0, d1) -> (d0), domain: d0 in [0, 1], d1 in [0, 1]", "2 dims and 1 result,"),
+        ("(d0) -> (d0, d0), domain: d0 in [0, 4]", "1 dim and 2 results"),
         # Within the array, though the bounds of the result are not, or though nothing is read.
         ("(d0) -> (d0), domain: d0 in [0, 5], d0 + 1 in [0, 5]", None),
         ("(d0)[s0] -> (d0 + s0), domain: d0 in [0, 5], s0 in [0, 4], d0 + s0 in [0, 4]", None),

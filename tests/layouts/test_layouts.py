@@ -47,7 +47,7 @@ def test_positions_from_the_documentation() -> None:
 
 # ------------------------------------------------------------------------------------------------------ text and fields
 
-EVERYTHING = "{0,1:D(D,D)T(8,128)(*,2,1)L(1024)#(u32)*(u8)E(16)S(5)SC(0:1,2)(1:7)P(s8[64]{0})M(32)}"
+EVERYTHING = "{0,1:D(D,C)T(8,128)(*,2,1)L(1024)#(u32)*(u8)E(16)S(5)SC(0:1,2)(1:7)P(s8[64]{0})M(32)}"
 
 
 def test_fields_agree_with_the_text() -> None:
@@ -58,7 +58,7 @@ def test_fields_agree_with_the_text() -> None:
         element_size_in_bits=16,
         memory_space=5,
         split_configs=[(0, [1, 2]), (-1, [7])],
-        dim_level_types="D,D",
+        dim_level_types="D,C",
         index_type="u32",
         pointer_type="u8",
         physical_shape=S("s8[64]{0}"),
@@ -67,7 +67,7 @@ def test_fields_agree_with_the_text() -> None:
     assert str(built) == EVERYTHING and built == hm.Layout.parse(EVERYTHING)
     assert built.replace() == built and built.problem is None
     assert built.tiles == ((8, 128), (None, 2, 1)) and built.split_configs == ((0, (1, 2)), (1, (7,)))
-    assert (built.physical_shape, built.index_type, built.dim_level_types) == (S("s8[64]{0}"), "u32", "D,D")
+    assert (built.physical_shape, built.index_type, built.dim_level_types) == (S("s8[64]{0}"), "u32", "D,C")
     assert built.dynamic_shape_metadata_prefix_bytes == 32 and built.pointer_type == "u8"
     assert built.replace(tiles=[]) != built
 

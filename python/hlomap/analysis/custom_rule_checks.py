@@ -52,7 +52,8 @@ def _fault(m: IndexingMap, start: Shape, end: Shape, sources: Sequence[Shape]) -
     if not end.is_array:
         return f"to {end}, which is not an array"
     if (len(m.dims), len(m.results)) != (len(start.dimensions), len(end.dimensions)):
-        return f"with {len(m.dims)} dims and {len(m.results)} results, from {start} to {end}"
+        counts = f"{_count(len(m.dims), 'dim')} and {_count(len(m.results), 'result')}"
+        return f"with {counts}, from {start} to {end}"
     for k, variable in enumerate(m.runtime):
         if variable.source is None or not 0 <= variable.source < len(sources):
             return f"whose rt{k} has the source {variable.source}; there are {len(sources)} operands"
@@ -70,6 +71,10 @@ def _fault(m: IndexingMap, start: Shape, end: Shape, sources: Sequence[Shape]) -
         if leaves:
             return f"whose image leaves the array: result {k} in [{lower}, {upper}] of {end}"
     return None
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _may_be(m: IndexingMap, k: int, lower: int, upper: int) -> bool:

@@ -27,7 +27,10 @@ def pad_to_static(instruction: Instruction) -> str:
     fits = len(parts) == 1 + array.rank and all(part.is_array for part in parts)
     require(fits, "its result is not the array and its sizes")
     _require_bounds(parts[0], array)
-    padded = body.with_sizes([body.add("s32", (), f"constant({bound})") for bound in array.dimensions])
+    zeros = body.filled(array.dtype, array.dimensions, 0)
+    start = body.filled("s32", (), 0)
+    offsets = "".join(f", {start}" for _ in array.dimensions)
+    padded = body.add(array.dtype, array.dimensions, f"dynamic-update-slice({zeros}, p0{offsets})")
     sizes = [body.add("s32", (), f"get-dimension-size(p0), dimensions={{{k}}}") for k in range(array.rank)]
     return body.finish(instruction.shape, [padded, *sizes])
 
