@@ -18,7 +18,9 @@ def test_sample() -> None:
     dump = hm.DumpDirectory(DUMPS)
     assert {(m.name, m.id) for m in dump} == {("jit_attn", 0), ("jit_step", 2)}
     assert len(dump) == 9
-    assert {file.name: kind for file, kind in dump.skipped.items() if kind != "other text"} == {"module.mlir": "StableHLO"}
+    assert {file.name: kind for file, kind in dump.skipped.items() if kind != "other text"} == {
+        "module.mlir": "StableHLO"
+    }
     step = [m for m in dump if m.name == "jit_step"]
     assert [m.stage for m in step] == ["before_optimizations", "cpu_after_optimizations"]
     assert [f.name.partition(".before_optimizations")[2] for f in step[0].files] == [".txt", ".hlo.pb"]

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .._core import TilePlan, _tile_reasons
 from ..hardware import Device, Limits
+from ..sequences import bounded
 
 if TYPE_CHECKING:
     import pandas
@@ -95,7 +96,7 @@ class TileTable(Mapping[str, npt.NDArray[Any]]):
         reasons: Mapping[int, str],
     ) -> TileTable:
         """The table of a plan."""
-        wanted = list(_COLUMNS) if columns is None else list(columns)
+        wanted = list(_COLUMNS) if columns is None else list(bounded(columns))
         unknown = [name for name in wanted if name not in _COLUMNS]
         if unknown:
             raise ValueError(f"no column {unknown[0]!r}; the columns are {', '.join(_COLUMNS)}")

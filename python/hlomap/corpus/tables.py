@@ -13,8 +13,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import pyarrow as pa
 
-from ..analysis.table import COLUMNS
-from ..interop.arrow import schema
+from ..analysis.table import arrow_schema
 from .manifest import SCHEMA_VERSION
 from .tasks import Form
 
@@ -71,8 +70,8 @@ HASH: Final[pa.Field] = pa.field(
 @cache
 def rows_schema() -> pa.Schema:
     """The columns of ``rows``: ``content_hash``, then those of :func:`hlomap.analyze`."""
-    own = schema(COLUMNS)
-    return pa.schema([HASH, *own], metadata={**(own.metadata or {}), **_versions()})
+    own = arrow_schema()
+    return pa.schema([HASH, *own], metadata=own.metadata)
 
 
 def with_content_hash(table: pa.Table, content_hash: str) -> pa.Table:
