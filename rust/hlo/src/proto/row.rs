@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
             let operand = self.first_operand(scope, &i);
             self.callees(scope, &row, m, opcode_word, operand.is_some_and(|k| self.is_predicate(k)), &i)?;
             self.attributes(&row, m, i.opcode, &|_| true, operand, &i)?;
-            self.close(scope, &row, m, i)?;
+            self.close(scope, local, m, i)?;
         }
         self.index = index;
         Ok(())
@@ -200,7 +200,7 @@ impl<'a> Reader<'a> {
         }
         let long = Opcode::from_name(long).unwrap_or(Opcode::Unknown);
         self.attributes(&row, m, long, &is_of_pair, None, &i)?;
-        self.close(scope, &row, m, i)
+        self.close(scope, local, m, i)
     }
 
     /// Name, shape and opcode.
@@ -483,9 +483,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Completes an instruction, which is the next of the module.
-    fn close(&mut self, scope: &Scope<'a>, row: &Row<'a>, m: Message<'_>, mut i: Instruction) -> Wire<()> {
+    fn close(&mut self, scope: &Scope<'a>, local: u32, m: Message<'_>, mut i: Instruction) -> Wire<()> {
+        let row = scope.rows[local as usize];
         if m.has(37) {
-            self.control_predecessors(scope, m, &i)?;
+            self.control_predecessors(scope, local, m, &i)?;
         }
         if m.has(EXTRA) {
             let start = self.out.len();
@@ -517,7 +518,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn control_predecessors(&mut self, scope: &Scope<'a>, m: Message<'_>, i: &Instruction) -> Wire<()> {
+    fn control_predecessors(&mut self, scope: &Scope<'a>, local: u32, m: Message<'_>, i: &Instruction) -> Wire<()> {
         let Some(key) = schema::key(b"control-predecessors") else { return Ok(()) };
         self.begin_attribute(key);
         let start = self.out.len();
@@ -525,12 +526,18 @@ impl<'a> Reader<'a> {
         self.m.links.push(0);
         self.out.push('{');
         let mut unknown = None;
+        // Those that are defined later: the span of the name.
+        let mut later: Vec<(u32, Span)> = Vec::new();
         let (out, links, limit) = (&mut self.out, &mut self.m.links, self.limit);
         m.each_int(37, |id| match scope.find(id).filter(|&k| k != REPEATED) {
             Some(_) if out.len() > limit => {}
             Some(k) => {
                 out.push_str(if links.len() as u32 > link + 1 { ", %" } else { "%" });
+                let at = out.len();
                 out.push_str(scope.rows[k as usize].name);
+                if k >= local && later.len() < crate::MAX_DIAGNOSTICS {
+                    later.push((k, Span::new(at, out.len())));
+                }
                 links.push(k);
             }
             None => unknown = unknown.or(Some(id)),
@@ -540,6 +547,10 @@ impl<'a> Reader<'a> {
         self.m.links[link as usize] = self.m.links.len() as u32 - link - 1;
         let value = Span::new(start, self.out.len());
         self.m.attributes.push(Attribute { key, form: Form::Instructions, value, link });
+        for (k, span) in later {
+            let name = clip(scope.rows[k as usize].name);
+            self.diagnose(|| Problem { kind: ProblemKind::UsedBeforeDefinition { name }, span });
+        }
         if let Some(id) = unknown {
             let found = format!("{id}, which is not the id of one instruction; it is left out");
             let name = self.out[i.name.range()].to_string();
