@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 
 pub use super::form::Form;
 use crate::cursor::bytes_equal;
+use crate::error::{Problem, Span};
 use crate::model::opcode::{self, Opcode};
 use crate::proto::irregular::{self, Irregular};
 use crate::proto::{metadata, origin, wire};
@@ -552,6 +553,22 @@ pub(crate) fn form(key: u16) -> Form {
 pub(crate) fn is_allowed(key: u16, owner: Owner) -> bool {
     let i = owner.index();
     INDEX.allowed[key as usize][i / 64] >> (i % 64) & 1 == 1
+}
+
+/// The problem of the first word in a value that the attribute of this owner does not have; XLA reads those of a list in
+/// any case.
+pub(crate) fn unknown_word(key: u16, owner: Owner, text: &str, span: Span) -> Option<Problem> {
+    let value = &text[span.range()];
+    if TABLE[key as usize].words.contains(&value) {
+        return None;
+    }
+    let words = words(key, owner);
+    let is_list = form(key) == Form::Words;
+    let is_known = |word: &str| {
+        words.contains(&word) || is_list && (word.is_empty() || words.contains(&word.to_ascii_lowercase().as_str()))
+    };
+    let found = value.trim_matches(['{', '}']).split(',').map(str::trim).find(|word| !is_known(word))?;
+    (!words.is_empty()).then(|| super::unknown_word(name(key), found, &words, span))
 }
 
 /// The words that an attribute of this owner may be; empty where the set is open.

@@ -100,20 +100,10 @@ impl<'a> Parser<'a> {
         Ok(UNKNOWN_KEY + n as u16)
     }
 
-    /// Reports words that the attribute does not have; XLA reads those of a list in any case.
+    /// Reports a word that the attribute does not have.
     pub(crate) fn known_words(&mut self, key: u16, owner: Owner, span: Span) {
-        let text = self.c.str(span);
-        if schema::TABLE[key as usize].words.contains(&text) {
-            return;
-        }
-        let (name, words) = (schema::name(key), schema::words(key, owner));
-        let is_list = schema::form(key) == Form::Words;
-        let found = text.trim_matches(['{', '}']).split(',').map(str::trim).find(|word| {
-            let is_known = words.contains(word) || (is_list && words.contains(&word.to_ascii_lowercase().as_str()));
-            !is_known && !(is_list && word.is_empty())
-        });
-        if let Some(found) = found.filter(|_| !words.is_empty()) {
-            self.diagnose(|_| attribute::unknown_word(name, found, &words, span));
+        if let Some(problem) = schema::unknown_word(key, owner, self.c.text, span) {
+            self.diagnose(|_| problem);
         }
     }
 

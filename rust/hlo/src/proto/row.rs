@@ -437,21 +437,22 @@ impl<'a> Reader<'a> {
             self.misplaced(f.key, opcode, name);
         }
         let (form, value) = (f.row.form, Span::new(start, self.out.len()));
-        self.check_value(row, f, form, value)?;
+        self.check_value(row, f, opcode, value)?;
         self.m.attributes.push(Attribute { key: f.key, form, value, link: 0 });
         Ok(())
     }
 
     /// Checks a value as the parser does, unless it is valid by construction.
-    fn check_value(&mut self, row: &Row<'a>, f: &OperationField, form: Form, value: Span) -> Wire<()> {
+    fn check_value(&mut self, row: &Row<'a>, f: &OperationField, opcode: Opcode, value: Span) -> Wire<()> {
+        let form = f.row.form;
         match form {
-            Form::Word => {
-                let (words, found) = (f.row.words, &self.out[value.range()]);
-                if !words.is_empty() && !words.contains(&found) {
-                    let found = found.to_string();
-                    self.diagnose(|| attribute::unknown_word(f.row.name, &found, words, value));
+            Form::Word | Form::Words => {
+                if let Some(problem) = schema::unknown_word(f.key, Owner::Instruction(opcode), &self.out, value) {
+                    self.diagnose(|| problem);
                 }
-                return Ok(());
+                if form == Form::Word {
+                    return Ok(());
+                }
             }
             Form::Int | Form::Ints | Form::Float | Form::Text | Form::Metadata | Form::Config => return Ok(()),
             _ => {}
