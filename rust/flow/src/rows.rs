@@ -138,7 +138,7 @@ impl<P: RuleProvider> CellBuilder<'_, P> {
                 let comma = if output.len() == 1 { "," } else { "" };
                 let left_out = format!("those from output ({i}{comma}) on are left out");
                 let error = format!("UnsupportedError: too many outputs and operands, {left_out}");
-                self.push(id, output, None, None, None, None, Some(error.into()));
+                self.push(id, output, None, None, Err(error.into()), None);
                 return Ok(is_shared);
             }
             let indexing = match shape.as_array() {
@@ -155,7 +155,7 @@ impl<P: RuleProvider> CellBuilder<'_, P> {
                     is_shared = false;
                     for (k, operand) in m.operands(id).enumerate() {
                         let leaf = Some((ShapeIndex::new(), self.text(m.shape(operand))));
-                        self.push(id, output.clone(), Some(k as u32), leaf, None, None, Some(error.clone()));
+                        self.push(id, output.clone(), Some(k as u32), leaf, Err(error.clone()), None);
                     }
                     continue;
                 }
@@ -183,21 +183,21 @@ impl<P: RuleProvider> CellBuilder<'_, P> {
                 let all = shapes::leaves(shape);
                 let reads = reads::unknown(reason.clone(), all.into_iter().map(|(_, s)| s));
                 let leaf = Some((ShapeIndex::new(), self.text(shape)));
-                return self.push(id, output.clone(), Some(k), leaf, Some(reads), stays, None);
+                return self.push(id, output.clone(), Some(k), leaf, Ok(reads), stays);
             }
             Some((at, OperandIndexing::Known(footprint))) => (&indexing.unions()[at][..], footprint.exact),
             None => (&[][..], true),
         };
         if leaves.is_empty() {
             let leaf = Some((ShapeIndex::new(), self.text(shape)));
-            self.push(id, output.clone(), Some(k), leaf, Some(Union::new(&[]).of(shape, exact)), stays, None);
+            self.push(id, output.clone(), Some(k), leaf, Ok(Union::new(&[]).of(shape, exact)), stays);
         }
         for (leaf, union) in leaves {
             poll();
             let Some(inner) = shapes::at(shape, leaf) else { continue };
             let text = self.text(inner);
-            let reads = Some(union.of(inner, exact));
-            self.push(id, output.clone(), Some(k), Some((leaf.clone(), text)), reads, stays, None);
+            let reads = Ok(union.of(inner, exact));
+            self.push(id, output.clone(), Some(k), Some((leaf.clone(), text)), reads, stays);
         }
     }
 
@@ -210,7 +210,7 @@ impl<P: RuleProvider> CellBuilder<'_, P> {
             unknown: Some("the text names no operands".into()),
             ..nothing
         };
-        self.push(id, ShapeIndex::new(), None, None, Some(reads), None, None);
+        self.push(id, ShapeIndex::new(), None, None, Ok(reads), None);
     }
 
     fn push(
@@ -219,12 +219,15 @@ impl<P: RuleProvider> CellBuilder<'_, P> {
         output: ShapeIndex,
         operand: Option<u32>,
         operand_leaf: Option<(ShapeIndex, Text)>,
-        reads: Option<Reads>,
+        reads: Result<Reads, Text>,
         is_bitcast: Option<bool>,
-        error: Option<Text>,
     ) {
         let shape = shapes::at(self.m.shape(id), &output);
         let (output_shape, output_bytes) = (shape.map(|s| self.text(s)), shape.and_then(reads::n_bytes));
+        let (reads, error) = match reads {
+            Ok(reads) => (Some(reads), None),
+            Err(error) => (None, Some(error)),
+        };
         self.cells.push(Cells {
             opcode_of: id,
             output,
