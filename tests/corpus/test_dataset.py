@@ -292,18 +292,21 @@ def test_a_file_over_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (row,) = tables(tmp_path / "one")["files"]
     assert (row["status"], row["error"]) == ("timed out", "took longer than the limit of 0.05 seconds")
     assert row["content_hash"] is not None
+    (tmp_path / "tree" / "slow.txt").write_text(module_text(0, 100_000))
     (tmp_path / "tree" / "quick.txt").write_text(GOOD)
 
     pools: list[Children] = []
 
     def stop_worker() -> None:
-        deadline = time.monotonic() + 30
+        deadline, before = time.monotonic() + 30, None
         while time.monotonic() < deadline:
             for child in [child for pool in pools for child in list(pool.busy)]:
-                if child.state[0] == 1 and child.state[1] == 1:  # analyzing the second file
+                now = tuple(child.state[:3])
+                if now == before and now[:2] == (0, 1):  # still analyzing the same file: the slow one
                     psutil.Process(child.pid).suspend()
                     return
-            time.sleep(0.002)
+                before = now
+            time.sleep(0.02)
 
     class Watched(Children):
         def __init__(self, n: int) -> None:
