@@ -57,7 +57,7 @@ TOPICS = [
         "performance",
         "Tiles, schedules, traffic",
         "What an operation moves: rows of an analysis, tiles, GPU schedules, coalescing.",
-        ["analyze", "Table", "tile", "schedule", "thread_map", "coalescing", "utilization", "Device", "Limits"],
+        ["analyze", "Table", "scan", "tile", "schedule", "thread_map", "coalescing", "utilization", "Device", "Limits"],
     ),
     (
         "devices",

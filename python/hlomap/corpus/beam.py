@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UnsupportedError
 
@@ -20,10 +20,16 @@ except ModuleNotFoundError:
 __all__ = ["Analyze", "run_pipeline"]
 
 
-_Transform: Any = object if beam is None else beam.PTransform
+if TYPE_CHECKING:
+
+    class _Transform:
+        """Beam's ``PTransform``, which has no types."""
+
+else:
+    _Transform = object if beam is None else beam.PTransform
 
 
-class Analyze(_Transform):  # type: ignore[misc]
+class Analyze(_Transform):
     """From the names of files to the rows of :func:`hlomap.analyze`, one analysis for one content.
 
     The elements are dictionaries from column to value, with the columns of ``rows`` in a dataset.  The output with the

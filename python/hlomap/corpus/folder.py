@@ -74,7 +74,7 @@ class LocalFolder:
     """A folder on a file system with atomic renames."""
 
     def __init__(self, path: str) -> None:
-        self.url = os.path.abspath(path)
+        self.url: str = os.path.abspath(path)
         self._path = Path(self.url)
 
     def read(self, name: str) -> bytes:

@@ -39,7 +39,7 @@ class Inputs:
         self._stdin: IO[bytes] | None = None
         self.names: list[str] = []
         """The inputs with absolute paths, each list with a digest of its content."""
-        self.is_private = False
+        self.is_private: bool = False
         """Whether an input is visible in this process only (``memory://``)."""
         for path in self._paths:
             self.is_private |= path.startswith("memory://")

@@ -58,7 +58,7 @@ class RemoteFolder:
     """A :class:`hlomap.corpus.folder.Folder` below a URL."""
 
     def __init__(self, url: str) -> None:
-        self.url = url.rstrip("/")
+        self.url: str = url.rstrip("/")
         self._fs, self._root = _connect(self.url)
 
     def _path(self, name: str) -> str:

@@ -65,7 +65,7 @@ class Opened:
         self._read = read
         self.file_id = file_id
         """Identifies a local file, so that its other hard links are read only once; None elsewhere."""
-        self.head = read(HEAD_BYTES)
+        self.head: bytes = read(HEAD_BYTES)
 
     def rest(self, limit: int) -> bytes:
         """All bytes, but at most one more than ``limit``."""

@@ -135,7 +135,7 @@ class Child:
         fd, path = tempfile.mkstemp(prefix="hlomap-")
         os.truncate(fd, 8 * SLOTS)
         self._memory = mmap.mmap(fd, 8 * SLOTS)
-        self.state = memoryview(self._memory).cast("q")
+        self.state: memoryview[int] = memoryview(self._memory).cast("q")
         self.state[0] = -1
         os.close(fd)
         # sys.path as it is here: hlomap may be on it by the doing of the program that calls it.

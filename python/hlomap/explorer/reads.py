@@ -62,9 +62,9 @@ class ReadTable:
     """The shapes, maps and records of one module."""
 
     def __init__(self) -> None:
-        self.shapes = Interned()
-        self.maps = Interned()
-        self.records = Interned()
+        self.shapes: Interned = Interned()
+        self.maps: Interned = Interned()
+        self.records: Interned = Interned()
         self._words: dict[Hashable, tuple[str, Reads]] = {}
 
     # -------------------------------------------------------------------------------------------------------- shapes
