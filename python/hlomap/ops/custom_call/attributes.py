@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 
 from ..._core import Instruction
+from ...types import Unknown
 from .._library.definitions import definition_of
 from .._shapes import same_arrays
 
 __all__ = ["ANNOTATIONS", "batch_rank_of_factorization", "definition_of", "is_annotation", "target_of"]
 
 _FACTORIZATION = re.compile(
-    r"(lapack|cusolver|hipsolver)_[sdcz]?(potrf|getrf|geqrf|orgqr|ungqr|gesdd|gesvd|syevd|heevd|geev|gtsv|sytrd|hetrd|gehrd)_ffi"
+    r"(lapack|cusolver|hipsolver)_[sdcz]?(potrf|getrf|geqrf|orgqr|ungqr|gesdd|gesvdj|gesvdp|gesvd|syevd|heevd|geev|"
+    r"gtsv|sytrd|hetrd|gehrd)_ffi"
 )
 """Factorizations and what goes with them, whose results mix whole matrices."""
 
@@ -38,20 +40,24 @@ def is_annotation(instruction: Instruction) -> bool:
     )
 
 
-def batch_rank_of_factorization(instruction: Instruction) -> int | None:
+def batch_rank_of_factorization(instruction: Instruction) -> int | Unknown | None:
     """How many leading dimensions of every array are batches, for a call to a factorization; ``None`` for others.
 
-    The call says so, as JAX writes it; the sizes of all arrays have to agree.
+    The call says so, as JAX writes it; where it does not, a result may depend on every matrix.  Unknown where that does
+    not fit the arrays.
     """
-    if not _FACTORIZATION.fullmatch(target_of(instruction)):
+    target = target_of(instruction)
+    if not _FACTORIZATION.fullmatch(target):
         return None
-    text = (instruction.attributes.get("frontend_attributes") or {}).get("num_batch_dims", "")
+    text = (instruction.attributes.get("frontend_attributes") or {}).get("num_batch_dims", "0")
     shape = instruction.shape
     shapes = [
         *(operand.shape for operand in instruction.operands),
         *(shape.tuple_shapes if shape.is_tuple else [shape]),
     ]
-    if not text.isdecimal() or len(text) > 2 or not all(one.is_array and one.rank >= int(text) for one in shapes):
-        return None
+    if not text.isdecimal() or len(text) > 2:
+        return Unknown(f"custom-call to {target!r}: its num_batch_dims is {text!r}")
     n = int(text)
-    return n if len({tuple(one.dimensions[:n]) for one in shapes}) == 1 else None
+    if not all(one.is_array and one.rank >= n for one in shapes) or len({one.dimensions[:n] for one in shapes}) > 1:
+        return Unknown(f"custom-call to {target!r}: its arrays do not have {n} batch dimensions of the same sizes")
+    return n

@@ -23,10 +23,10 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     if isinstance(definition, Instruction):
         return context.output_to_input(definition, definition.called_computations[0], leaf)
     n_batch = batch_rank_of_factorization(instruction)
-    if n_batch is not None:
+    if isinstance(n_batch, int):
         output = shape_at(instruction.shape, leaf)
         return [_mixed(output, operand.shape, n_batch) for operand in instruction.operands]
-    return [_no_rule(instruction) if definition is None else definition] * len(instruction.operands)
+    return [_why_unknown(instruction)] * len(instruction.operands)
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -39,15 +39,18 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     if isinstance(definition, Instruction):
         return context.input_to_output(definition, definition.called_computations[0], operand, leaf)
     n_batch = batch_rank_of_factorization(instruction)
-    if n_batch is not None:
+    if isinstance(n_batch, int):
         shape, source = instruction.shape, instruction.operands[operand].shape
         if not shape.is_tuple:
             return [_mixed(source, shape, n_batch)]
         return [_mixed(source, part, n_batch).at((k,)) for k, part in enumerate(shape.tuple_shapes)]
-    return [_no_rule(instruction) if definition is None else definition] * n_outputs(instruction.shape)
+    return [_why_unknown(instruction)] * n_outputs(instruction.shape)
 
 
-def _no_rule(instruction: Instruction) -> Unknown:
+def _why_unknown(instruction: Instruction) -> Unknown:
+    for found in (definition_of(instruction), batch_rank_of_factorization(instruction)):
+        if isinstance(found, Unknown):
+            return found
     return Unknown(f"no rule for custom-call to {target_of(instruction)!r}")
 
 
