@@ -1,7 +1,7 @@
 //! The columns of the table of a module: the one definition of their names, types and meanings, and their values.
 //!
-//! Read [`COLUMNS`]. A [`View`] gives the value of a column in a row; [`crate::arrow`] writes all of them. Columns that
-//! elsewhere (`Source::Elsewhere`) computes are null here.
+//! Read [`COLUMNS`]. A [`View`] gives the value of a column in a row; [`crate::arrow`] writes all of them. Columns computed
+//! elsewhere (`Source::Elsewhere`) are null here.
 
 use std::borrow::Cow;
 
