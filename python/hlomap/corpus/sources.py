@@ -28,8 +28,8 @@ class Source:
     """A file as it was listed.
 
     ``number`` is its position in the listing, ``label`` its name in tables, ``path`` a local path or a URL.  ``member``
-    names a member of a zip archive; ``offset`` is where a member of a tar archive begins.  ``error`` is why it cannot
-    be read and ``kind`` why it is no file of its own, where the listing tells.
+    names a member of a zip archive; ``offset`` is where a member of a tar archive begins.  If the listing
+    shows it, ``error`` is why the file cannot be read, and ``kind`` why it is not analyzed as a file of its own.
     """
 
     number: int

@@ -36,7 +36,7 @@ from .text import bytes_text, count_text, html, leaf_text, plural, printable
 from .trace import Step, trace
 from .words import clauses, phrases
 
-__all__ = ["Explanation", "OperandReads", "explain"]
+__all__ = ["Explanation", "OperandReads", "bitcast_equivalence", "explain"]
 
 _MOST_POINTS = 1 << 16
 _MOST_PHRASES = 4
@@ -315,7 +315,7 @@ def explain(
         reads=tuple(reads),
         unread=tuple(k for k in range(len(instruction.operands)) if k not in read_operands),
         bytes_written=_extent([shape])[1],
-        bitcast=_bitcast(instruction, shape),
+        bitcast=bitcast_equivalence(instruction, shape),
         source=source_of(instruction),
         names=named.output,
         steps=tuple(trace(instruction, leaf, point, depth, named)) if point is not None and depth != 1 else (),
@@ -385,7 +385,8 @@ def _operand_reads(instruction: Instruction, number: int, maps: MapSet, names: N
         )
 
 
-def _bitcast(instruction: Instruction, shape: Shape) -> Equivalence | None:
+def bitcast_equivalence(instruction: Instruction, shape: Shape) -> Equivalence | None:
+    """:func:`hlomap.is_bitcast` for an instruction with one operand of as many elements as its output ``shape``."""
     if len(instruction.operands) != 1 or not shape.is_array or instruction.shape.is_tuple:
         return None
     operand = instruction.operands[0].shape

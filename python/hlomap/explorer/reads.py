@@ -10,13 +10,13 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from .._core import IndexingMap, Instruction, Shape, _extent, linear_index
-from ..analysis.bitcasts import is_bitcast
 from ..analysis.queries import output_to_input
 from ..analysis.reads import Reads
 from ..analysis.reads import reads as count_reads
 from ..analysis.reads import unknown as unknown_reads
 from ..analysis.rows import leaf_shapes
 from ..errors import HlomapError
+from ..explanation.explain import bitcast_equivalence
 from ..explanation.names import Names, name_dimensions
 from ..explanation.text import printable
 from ..explanation.words import phrases
@@ -203,18 +203,12 @@ def _hints(instruction: Instruction) -> Hashable:
 
 def _memory(instruction: Instruction, shape: Shape) -> str | None:
     """Whether elements stay where they are, for an instruction with one operand of as many elements."""
-    if len(instruction.operands) != 1 or not shape.is_array or instruction.shape.is_tuple:
+    bitcast = bitcast_equivalence(instruction, shape)
+    if bitcast is None:
         return None
-    operand = instruction.operands[0].shape
-    try:
-        if not operand.is_array or operand.n_elements != shape.n_elements:
-            return None
-        equal = is_bitcast(instruction).equal
-    except (HlomapError, OverflowError):
-        return None
-    if equal is None:
+    if bitcast.equal is None:
         return "whether elements move is not decided"
-    return "bitcast: elements stay at their positions" if equal else "elements move to other positions"
+    return "bitcast: elements stay at their positions" if bitcast.equal else "elements move to other positions"
 
 
 def _layout(shape: Shape) -> dict[str, Any]:

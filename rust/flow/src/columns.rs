@@ -352,7 +352,7 @@ impl<'m> View<'m> {
         self.rows.rows.len()
     }
 
-    /// Whether there are no rows.
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.rows.rows.is_empty()
     }
