@@ -192,27 +192,37 @@ impl<T: Kind> Named for Arg<'_, T> {
 
     fn of(self, function: &str, parameter: &str) -> PyResult<T> {
         self.0.map_err(|(got, error)| {
-            let py = got.py();
-            let takes = format!("{} as `{parameter}`", T::one());
             let item = T::wrong_item(&got);
-            let hint = item.as_ref().map_or(String::new(), |item| match item.repr() {
-                Ok(shown) => format!("as an item: {}", repr::name(&shown)),
-                Err(_) => "as an item".to_owned(),
-            });
-            let got = item.unwrap_or(got);
-            if error.is_instance_of::<PyTypeError>(py) {
-                return wrong_type(function, &takes, &got, &hint);
-            }
-            if error.is_instance_of::<PyOverflowError>(py) {
-                let fits = got.extract::<i64>().is_ok();
-                let shown = got.str().map_or_else(|_| "an int out of range".to_owned(), |n| n.to_string());
-                let shown: String = shown.chars().take(100).collect();
-                let message = format!("{function}() takes {takes}, got {shown}");
-                return if fits { PyValueError::new_err(message) } else { raise(py, "IntegerOverflowError", message) };
-            }
-            error
+            refused(function, &format!("{} as `{parameter}`", T::one()), got, item, error)
         })
     }
+}
+
+/// The exception for an argument `got` whose conversion raised `error`, because of `item` where it is a sequence.
+fn refused<'py>(
+    function: &str,
+    takes: &str,
+    got: Bound<'py, PyAny>,
+    item: Option<Bound<'py, PyAny>>,
+    error: PyErr,
+) -> PyErr {
+    let py = got.py();
+    let hint = item.as_ref().map_or(String::new(), |item| match item.repr() {
+        Ok(shown) => format!("as an item: {}", repr::name(&shown)),
+        Err(_) => "as an item".to_owned(),
+    });
+    let got = item.unwrap_or(got);
+    if error.is_instance_of::<PyTypeError>(py) {
+        return wrong_type(function, takes, &got, &hint);
+    }
+    if error.is_instance_of::<PyOverflowError>(py) {
+        let fits = got.extract::<i64>().is_ok();
+        let shown = got.str().map_or_else(|_| "an int out of range".to_owned(), |n| n.to_string());
+        let shown: String = shown.chars().take(100).collect();
+        let message = format!("{function}() takes {takes}, got {shown}");
+        return if fits { PyValueError::new_err(message) } else { raise(py, "IntegerOverflowError", message) };
+    }
+    error
 }
 
 impl<T: Named> Named for Option<T> {

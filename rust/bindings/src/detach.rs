@@ -34,6 +34,13 @@ thread_local! {
 /// # Errors
 /// What the handler of a signal raises: `KeyboardInterrupt` on Ctrl-C.
 pub fn unlocked<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    let (mut work, mut value) = (Some(work), None);
+    detached(py, &mut || value = work.take().map(|work| work()))?;
+    value.ok_or_else(|| PyKeyboardInterrupt::new_err(()))
+}
+
+/// [`unlocked`] for work of any type, so that only one copy of it is compiled.
+fn detached(py: Python<'_>, work: &mut (dyn FnMut() + Send)) -> PyResult<()> {
     // The handler of a signal may make calls of its own.
     let outer = CALL.take();
     let done = py.detach(|| watched(has_raised, work));

@@ -55,6 +55,13 @@ thread_local! {
 /// # Errors
 /// [`Interrupted`] where the work was ended.
 pub fn watched<T>(is_interrupted: fn() -> bool, work: impl FnOnce() -> T) -> Result<T, Interrupted> {
+    let (mut work, mut value) = (Some(work), None);
+    caught(is_interrupted, &mut || value = work.take().map(|work| work()))?;
+    value.ok_or(Interrupted)
+}
+
+/// [`watched`] for work of any type, so that only one copy of it is compiled.
+fn caught(is_interrupted: fn() -> bool, work: &mut dyn FnMut()) -> Result<(), Interrupted> {
     let _restored = set(Watch::Caller(is_interrupted));
     // What the work has changed is complete wherever it looks: the first law of this module.
     catch_unwind(AssertUnwindSafe(work)).map_err(interrupted)
@@ -129,16 +136,25 @@ pub fn discard(value: impl Send + 'static) {
 /// Does each of the jobs on a thread of its own, and gives the results in order. An interrupt of the caller ends them.
 pub fn on_threads<J: Send, T: Send>(jobs: impl Iterator<Item = J>, work: impl Fn(J) -> T + Sync) -> Vec<T> {
     let work = &work;
+    let mut slots: Vec<(Option<J>, Option<T>)> = jobs.map(|job| (Some(job), None)).collect();
+    let task = |(job, value): &mut (Option<J>, Option<T>)| *value = job.take().map(work);
+    run_all(slots.iter_mut().map(|slot| Box::new(move || task(slot)) as Box<dyn FnOnce() + Send + '_>).collect());
+    slots.into_iter().filter_map(|(_, value)| value).collect()
+}
+
+/// [`on_threads`] for jobs of any type, so that only one copy of it is compiled.
+fn run_all(tasks: Vec<Box<dyn FnOnce() + Send + '_>>) {
     let stop = Arc::new(AtomicBool::new(false));
     std::thread::scope(|scope| {
         let (done, waiting) = channel::<()>();
-        let threads: Vec<_> = jobs
-            .map(|job| {
+        let threads: Vec<_> = tasks
+            .into_iter()
+            .map(|task| {
                 let (stop, done) = (stop.clone(), done.clone());
                 scope.spawn(move || {
                     let _done = done as Sender<()>;
                     let _restored = set(Watch::Starter(stop));
-                    work(job)
+                    task();
                 })
             })
             .collect();
@@ -151,8 +167,10 @@ pub fn on_threads<J: Send, T: Send>(jobs: impl Iterator<Item = J>, work: impl Fn
                 break;
             }
         }
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|payload| resume_unwind(payload))).collect()
-    })
+        for thread in threads {
+            thread.join().unwrap_or_else(|payload| resume_unwind(payload));
+        }
+    });
 }
 
 /// A caller that unwinds waits for its threads.
