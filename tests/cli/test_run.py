@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import ml_dtypes
@@ -60,6 +61,31 @@ def test_inputs_from_a_file(folder: Path) -> None:
     )  # fmt: skip
     written = run_file.load_npz(folder / "written.npz")
     assert written["out1"].dtype == ml_dtypes.int4 and (written["out0"] == RESULTS["out0"]).all()
+
+
+def test_json(folder: Path) -> None:
+    result = run(folder, "--inputs", "@in.npz", "--print", "c", "--compare", "@wrong.npz", "--json")
+    found = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert found["values"] == [{"name": "c", "dtype": "float32", "shape": [3], "first": [1.0, 2.0, 3.0]}]
+    assert found["results"] == [
+        {"name": "out0", "dtype": "float32", "shape": [3], "first": [1.5, 2.5, 3.5]},
+        {"name": "out1", "dtype": "int4", "shape": [2], "first": [-6, -6]},
+    ]
+    assert [(c["name"], c["n_elements"], c["n_different"]) for c in found["comparisons"]] == [
+        ("out0", 3, 1),
+        ("out1", 2, 0),
+    ]
+
+
+def test_json_of_numbers_that_json_lacks(tmp_path: Path) -> None:
+    lines = ["  p = f32[3] parameter(0)", "  ROOT c = c64[3] complex(p, p)"]
+    (tmp_path / "m.hlo").write_text("\n".join(["HloModule m", "ENTRY e {", *lines, "}", ""]))
+    run_file.save_npz({"in0": np.array([1, np.nan, -np.inf], np.float32)}, tmp_path / "in.npz")
+    result = run(tmp_path, "--inputs", "@in.npz", "--print", "p", "--json")
+    found = json.loads(result.stdout, parse_constant=lambda constant: pytest.fail(constant))
+    assert found["values"][0]["first"] == [1.0, "nan", "-inf"]
+    assert found["results"][0]["first"] == ["(1+1j)", "(nan+nanj)", "(-inf-infj)"]
 
 
 def test_a_difference_is_printed_and_gives_exit_code_1(folder: Path) -> None:

@@ -1,26 +1,24 @@
 """The command ``hlomap``: arguments, files, printing and exit codes.
 
-``show``, ``diff``, ``explore``, ``query``, ``analyze`` and ``verify`` have files of their own.  Exit codes: 0 success;
-1 the input cannot be read or analysed, or a check fails; 2 wrong arguments; 3 a run ended early; 130 interrupted.
+Most commands have files of their own.  Exit codes: 0 success; 1 the input cannot be read or analysed, or a check fails;
+2 wrong arguments; 3 a run ended early; 130 interrupted.
 Results go to stdout, in colour only on a terminal; progress, notes and errors go to stderr.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
-from .._core import Instruction
-from ..errors import HlomapError, NotFoundError, UnsupportedError
+from ..errors import HlomapError, UnsupportedError
 from .analyze import analyze
 from .compare import diff
-from .console import CONTROL, FILE, fail, max_bytes, parse_indices, print_json, print_lines, read_modules
+from .console import CONTROL, FILE, fail, parse_indices, print_json, print_lines, read_modules
 from .explore import explore
 from .query import query
+from .run import run
 from .show import show
 from .verify import verify
 
@@ -51,6 +49,7 @@ main.add_command(explore)
 main.add_command(query)
 main.add_command(analyze)
 main.add_command(verify)
+main.add_command(run)
 
 
 @main.command(epilog="Exit codes: 0 success, 1 SHAPE is not an array shape or has no layout, 2 wrong arguments.")
@@ -197,119 +196,6 @@ def tile(
         print_json(tile_report.as_dict(tiling, table, top))
     else:
         click.echo(CONTROL.sub("\ufffd", tile_report.text(tiling, table, top)))
-
-
-@main.command(epilog="Exit codes: 0 success, 1 FILE cannot be run or results differ, 2 wrong arguments.")
-@click.argument("file", type=FILE)
-@click.option(
-    "--inputs",
-    metavar="NPZ",
-    type=click.Path(exists=True, dir_okay=False),
-    help="Read the parameters from in0, in1, … of an .npz file, tuples flattened.",
-)
-@click.option("--seed", metavar="N", type=click.IntRange(min=0), help="Seed of the random inputs (default: 0).")
-@click.option(
-    "--print", "names", metavar="NAME", multiple=True, help="Also print this instruction's value; repeatable."
-)
-@click.option(
-    "--compare",
-    metavar="NPZ",
-    type=click.Path(exists=True, dir_okay=False),
-    help="Compare the results with out0, out1, … of an .npz file.",
-)
-@click.option(
-    "--tolerance",
-    metavar="X",
-    type=float,
-    default=1e-5,
-    show_default=True,
-    help="Allowed difference of floats, relative to the largest expected value.",
-)
-@click.option(
-    "-o", "--output", metavar="NPZ", type=click.Path(dir_okay=False), help="Write the results to an .npz file."
-)
-@click.option("--replicas", metavar="N", type=click.IntRange(min=1), help="Simulated replicas (default: the module's).")
-@click.option(
-    "--partitions", metavar="N", type=click.IntRange(min=1), help="Simulated partitions (default: the module's)."
-)
-def run(
-    file: Path,
-    inputs: str | None,
-    seed: int | None,
-    names: tuple[str, ...],
-    compare: str | None,
-    tolerance: float,
-    output: str | None,
-    replicas: int | None,
-    partitions: int | None,
-) -> None:
-    """Run the entry computation of FILE with NumPy.
-
-    Prints the results.  Without --inputs the parameters are random.
-
-    \b
-    Examples:
-      hlomap run module.hlo --seed 1 -o results.npz
-      hlomap run module.hlo --seed 1 --compare results.npz
-      hlomap run module.hlo --print fusion.3
-    """
-    from ..interpreter import execute
-    from ..io.load import load
-    from . import run_file
-
-    if inputs is not None and seed is not None:
-        raise click.BadParameter("give either --inputs or --seed, not both", param_hint="--seed")
-    try:
-        module = load(file, max_bytes=max_bytes())
-        replicas = replicas or int(module.attributes.get("replica_count", 1))
-        partitions = partitions or int(module.attributes.get("num_partitions", 1))
-        n_devices = replicas * partitions
-        for name in names:
-            module[name]
-        if inputs is not None:
-            arguments = run_file.arrange_inputs(module.entry, run_file.load_npz(inputs), n_devices)
-        else:
-            arguments = run_file.draw_inputs(module.entry, seed or 0)
-        printer = _ValuePrinter(set(names))
-        value = execute(module, *arguments, num_replicas=replicas, num_partitions=partitions, on_value=printer.on_value)
-        results = run_file.name_results(value, n_devices)
-        for name, array in results.items():
-            _print_array(name, array)
-        if output is not None:
-            run_file.save_npz(results, output)
-        comparisons = run_file.compare_results(results, run_file.load_npz(compare), tolerance) if compare else []
-    except NotFoundError as error:
-        raise click.BadParameter(str(error), param_hint="--print") from error
-    except HlomapError as error:
-        fail(file, error)
-    except OSError as error:
-        fail(Path(error.filename or file), error.strerror or str(error))
-    for comparison in comparisons:
-        click.echo(f"{comparison.name}: {comparison.text}")
-    if any(comparison.n_different for comparison in comparisons):
-        sys.exit(1)
-
-
-class _ValuePrinter:
-    """Prints the values of the named instructions as they are computed."""
-
-    def __init__(self, names: set[str]) -> None:
-        self.on_value = self._print if names else None
-        self._names = names
-
-    def _print(self, instruction: Instruction, value: Any, device: int | None = None) -> None:
-        if instruction.name in self._names:
-            from .run_file import flatten
-
-            label = instruction.name if device is None else f"{instruction.name} on device {device}"
-            for array in flatten(value):
-                _print_array(label, array)
-
-
-def _print_array(name: str, array: Any) -> None:
-    text = re.sub(r"\n\s*", " ", str(array.reshape(-1)[:8])).strip("[] ")
-    more = " …" if array.size > 8 else ""
-    click.echo(f"{name} {array.dtype}{list(array.shape)} {text}{more}")
 
 
 @main.command(epilog="Exit codes: 0 everything works, 1 something is broken or missing.")

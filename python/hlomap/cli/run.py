@@ -1,0 +1,163 @@
+"""The command ``hlomap run``; files of arrays are read and compared by :mod:`.run_file`."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import HlomapError, NotFoundError
+from .console import FILE, fail, max_bytes, print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .._core import Instruction
+    from .run_file import Array, Comparison
+
+__all__ = ["run"]
+
+_N_SHOWN = 8
+"""How many elements of an array are printed."""
+
+
+@click.command(epilog="Exit codes: 0 success, 1 FILE cannot be run or results differ, 2 wrong arguments.")
+@click.argument("file", type=FILE)
+@click.option(
+    "--inputs",
+    metavar="NPZ",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Read the parameters from in0, in1, … of an .npz file, tuples flattened.",
+)
+@click.option("--seed", metavar="N", type=click.IntRange(min=0), help="Seed of the random inputs (default: 0).")
+@click.option(
+    "--print", "names", metavar="NAME", multiple=True, help="Also print this instruction's value; repeatable."
+)
+@click.option(
+    "--compare",
+    metavar="NPZ",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Compare the results with out0, out1, … of an .npz file.",
+)
+@click.option(
+    "--tolerance",
+    metavar="X",
+    type=float,
+    default=1e-5,
+    show_default=True,
+    help="Allowed difference of floats, relative to the largest expected value.",
+)
+@click.option(
+    "-o", "--output", metavar="NPZ", type=click.Path(dir_okay=False), help="Write the results to an .npz file."
+)
+@click.option("--replicas", metavar="N", type=click.IntRange(min=1), help="Simulated replicas (default: the module's).")
+@click.option(
+    "--partitions", metavar="N", type=click.IntRange(min=1), help="Simulated partitions (default: the module's)."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of lines.")
+def run(
+    file: Path,
+    inputs: str | None,
+    seed: int | None,
+    names: tuple[str, ...],
+    compare: str | None,
+    tolerance: float,
+    output: str | None,
+    replicas: int | None,
+    partitions: int | None,
+    as_json: bool,
+) -> None:
+    """Run the entry computation of FILE with NumPy.
+
+    Prints the results.  Without --inputs the parameters are random.
+
+    \b
+    Examples:
+      hlomap run module.hlo --seed 1 -o results.npz
+      hlomap run module.hlo --seed 1 --compare results.npz
+      hlomap run module.hlo --print fusion.3
+      hlomap run module.hlo --json
+    """
+    from ..interpreter import execute
+    from ..io.load import load
+    from . import run_file
+
+    if inputs is not None and seed is not None:
+        raise click.BadParameter("give either --inputs or --seed, not both", param_hint="--seed")
+    try:
+        module = load(file, max_bytes=max_bytes())
+        replicas = replicas or int(module.attributes.get("replica_count", 1))
+        partitions = partitions or int(module.attributes.get("num_partitions", 1))
+        n_devices = replicas * partitions
+        for name in names:
+            module[name]
+        if inputs is not None:
+            arguments = run_file.arrange_inputs(module.entry, run_file.load_npz(inputs), n_devices)
+        else:
+            arguments = run_file.draw_inputs(module.entry, seed or 0)
+        printer = _Printer(set(names), as_json)
+        on_value = printer.on_value if names else None
+        value = execute(module, *arguments, num_replicas=replicas, num_partitions=partitions, on_value=on_value)
+        results = run_file.name_results(value, n_devices)
+        for name, array in results.items():
+            printer.add("results", name, array)
+        if output is not None:
+            run_file.save_npz(results, output)
+        comparisons = run_file.compare_results(results, run_file.load_npz(compare), tolerance) if compare else []
+    except NotFoundError as error:
+        raise click.BadParameter(str(error), param_hint="--print") from error
+    except HlomapError as error:
+        fail(file, error)
+    except OSError as error:
+        fail(Path(error.filename or file), error.strerror or str(error))
+    printer.finish(comparisons)
+    if any(comparison.n_different for comparison in comparisons):
+        sys.exit(1)
+
+
+class _Printer:
+    """Prints arrays as they are computed, or all of them at the end as one JSON object."""
+
+    def __init__(self, names: set[str], as_json: bool) -> None:
+        self._names = names
+        self._as_json = as_json
+        self._arrays: dict[str, list[dict[str, Any]]] = {"values": [], "results": []}
+
+    def on_value(self, instruction: Instruction, value: Any, device: int | None = None) -> None:
+        """Adds the value of an instruction that the user named."""
+        if instruction.name in self._names:
+            from .run_file import flatten
+
+            label = instruction.name if device is None else f"{instruction.name} on device {device}"
+            for array in flatten(value):
+                self.add("values", label, array)
+
+    def add(self, group: str, name: str, array: Array) -> None:
+        first = array.reshape(-1)[:_N_SHOWN]
+        if self._as_json:
+            numbers = [_as_json_number(x) for x in first.tolist()]
+            shape = {"dtype": str(array.dtype), "shape": list(array.shape)}
+            self._arrays[group].append({"name": name, **shape, "first": numbers})
+        else:
+            text = re.sub(r"\n\s*", " ", str(first)).strip("[] ")
+            more = " …" if array.size > _N_SHOWN else ""
+            click.echo(f"{name} {array.dtype}{list(array.shape)} {text}{more}")
+
+    def finish(self, comparisons: Sequence[Comparison]) -> None:
+        if self._as_json:
+            print_json({**self._arrays, "comparisons": [dataclasses.asdict(c) for c in comparisons]})
+        else:
+            for comparison in comparisons:
+                click.echo(f"{comparison.name}: {comparison.text}")
+
+
+def _as_json_number(x: Any) -> Any:
+    """A number, or text for what JSON cannot write: "nan", "inf", complex numbers."""
+    number = x if isinstance(x, (bool, int, complex)) else float(x)
+    is_json = isinstance(number, int) or (isinstance(number, float) and math.isfinite(number))
+    return number if is_json else str(number)
