@@ -1,4 +1,4 @@
-"""NumPy implementations of the LAPACK routines that JAX calls on CPU, where no HLO defines them.
+"""NumPy implementations of the LAPACK routines that JAX calls on CPU, and of a sparse solve: no HLO defines them.
 
 :data:`CALLS` maps targets to functions.  Results are those that the routines document: factors, solutions and the info
 code; where a routine overwrites an operand with working values, the operand is returned unchanged.
@@ -14,8 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core import Instruction
+from ..errors import UnsupportedError
 
 __all__ = ["CALLS"]
+
+MOST_SPARSE_ROWS = 4096
+"""The most rows of a sparse matrix that is solved as a dense one."""
 
 Array = npt.NDArray[Any]
 Value = Any
@@ -146,6 +150,24 @@ def tridiagonal_solve(lower: Array, middle: Array, upper: Array, b: Array, *, in
     return (lower, middle, upper, x, np.zeros(middle.shape[:-1], np.int32))
 
 
+def sparse_solve(values: Array, columns: Array, offsets: Array, b: Array, *, instruction: Instruction) -> Value:
+    """x for a square matrix in compressed rows, by a dense factorization."""
+    n = len(b)
+    if n > MOST_SPARSE_ROWS:
+        raise UnsupportedError(f"a sparse solve with {n} rows: at most {MOST_SPARSE_ROWS} are made dense")
+    counts = np.diff(offsets)
+    if (counts < 0).any() or offsets[0] != 0 or offsets[-1] != len(values):
+        raise UnsupportedError("the row offsets of a sparse matrix do not count its values")
+    if ((columns < 0) | (columns >= n)).any():
+        raise UnsupportedError(f"a column of a sparse matrix is outside [0, {n - 1}]")
+    full = np.zeros((n, n), values.dtype)
+    np.add.at(full, (np.repeat(np.arange(n), counts), columns), values)
+    try:
+        return np.linalg.solve(full, b).astype(b.dtype)
+    except np.linalg.LinAlgError:
+        return np.full_like(b, np.nan)  # a singular matrix has no solution
+
+
 def _cast_floats(parts: tuple[Array, ...], a: Array) -> Value:
     """The results with all but int32 cast to the type of the operand."""
     return tuple(part if part.dtype == np.int32 else part.astype(a.dtype) for part in parts)
@@ -165,5 +187,5 @@ CALLS: dict[str, Callable[..., Value]] = {
         ("sdcz", "gtsv", tridiagonal_solve),
     )
     for kind in kinds
-}
+} | {"cusolver_csrlsvqr_ffi": sparse_solve}
 """Functions by custom call target."""

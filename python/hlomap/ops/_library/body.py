@@ -7,12 +7,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..._core import Instruction, Shape
 
-__all__ = ["Body", "Config", "NotUnderstood", "array_text", "numbers", "require"]
+__all__ = ["Body", "Config", "FfiConfig", "NotUnderstood", "array_text", "numbers", "require"]
+
+
+_LARGEST = {"f8e4m3fn": 448, "f8e5m2": 57344, "f8e4m3fnuz": 240, "f8e5m2fnuz": 57344}
+"""The largest finite number of element types whose products saturate."""
 
 
 class NotUnderstood(Exception):
@@ -42,6 +49,7 @@ class Body:
         self.operands: list[Shape] = [operand.shape for operand in instruction.operands]
         self._lines: list[str] = []
         self._called: list[str] = []
+        self._reducers: set[str] = set()
         self._types: dict[str, tuple[str, Sequence[int]]] = {}
         for k, shape in enumerate(self.operands):
             require(shape.is_array, f"operand {k} is not an array")
@@ -80,6 +88,73 @@ class Body:
     def like(self, name: str, value: float) -> str:
         """An array of one value, as large as another one."""
         return self.filled(*self._types[name], value)
+
+    def broadcast(self, name: str, sizes: Sequence[int], dimensions: Iterable[int]) -> str:
+        """A value repeated along new dimensions; ``dimensions`` says where its own are."""
+        return self.add(self._types[name][0], sizes, f"broadcast({name}), dimensions={{{numbers(dimensions)}}}")
+
+    def stretched(self, name: str, sizes: Sequence[int]) -> str:
+        """A value whose dimensions are the trailing ones of ``sizes``, or have size 1 and are repeated."""
+        dtype, own = self._types[name]
+        first = len(sizes) - len(own)
+        fits = first >= 0 and all(n in (1, size) for n, size in zip(own, sizes[max(first, 0) :], strict=False))
+        require(fits, f"{array_text(dtype, own)} beside an array of sizes [{numbers(sizes)}]")
+        kept = [d for d, n in enumerate(own) if n == sizes[first + d]]
+        if len(kept) < len(own):
+            name = self.reshaped(name, [own[d] for d in kept])
+        elif not first:
+            return name
+        return self.broadcast(name, sizes, [first + d for d in kept])
+
+    def transposed(self, name: str, order: Sequence[int]) -> str:
+        """A value with its dimensions in another order."""
+        dtype, sizes = self._types[name]
+        if list(order) == list(range(len(sizes))):
+            return name
+        return self.add(dtype, [sizes[d] for d in order], f"transpose({name}), dimensions={{{numbers(order)}}}")
+
+    def reshaped(self, name: str, sizes: Sequence[int]) -> str:
+        """The elements of a value in an array of other sizes."""
+        dtype, own = self._types[name]
+        return name if list(own) == list(sizes) else self.add(dtype, sizes, f"reshape({name})")
+
+    def reduced(self, name: str, operation: str, dimensions: Collection[int]) -> str:
+        """The sum (``add``) or the largest element (``maximum``) along dimensions."""
+        dtype, sizes = self._types[name]
+        reducer = f"{operation}_{dtype}"
+        if reducer not in self._reducers:
+            self._reducers.add(reducer)
+            sides = [f"{side} = {dtype}[] parameter({k})" for k, side in enumerate("ab")]
+            self.computation(reducer, [*sides, f"ROOT c = {dtype}[] {operation}(a, b)"])
+        start = self.filled(dtype, (), 0 if operation == "add" else "-inf")
+        left = [n for d, n in enumerate(sizes) if d not in dimensions]
+        attributes = f"dimensions={{{numbers(sorted(dimensions))}}}, to_apply={reducer}"
+        return self.add(dtype, left, f"reduce({name}, {start}), {attributes}")
+
+    def product(self, a: str, b: str, n_batch: int, summed: tuple[int, int]) -> str:
+        """A dot whose first dimensions are batches: batches, rows of a, columns of b."""
+        sides = [[n for d, n in enumerate(self._types[x][1]) if d != k] for x, k in zip((a, b), summed, strict=True)]
+        batch = numbers(range(n_batch))
+        attributes = (
+            f"lhs_batch_dims={{{batch}}}, rhs_batch_dims={{{batch}}}, "
+            f"lhs_contracting_dims={{{summed[0]}}}, rhs_contracting_dims={{{summed[1]}}}"
+        )
+        return self.add(self._types[a][0], [*sides[0], *sides[1][n_batch:]], f"dot({a}, {b}), {attributes}")
+
+    def compared(self, a: str, direction: str, b: str) -> str:
+        """An elementwise comparison."""
+        return self.add("pred", self._types[a][1], f"compare({a}, {b}), direction={direction}")
+
+    def selected(self, where: str, a: str, b: str) -> str:
+        """Elements of ``a`` where the predicate is true, else of ``b``."""
+        return self.add(*self._types[a], f"select({where}, {a}, {b})")
+
+    def saturated(self, name: str, dtype: str) -> str:
+        """A value in a narrow float type, clamped to its range."""
+        largest = _LARGEST.get(dtype)
+        if largest is not None:
+            name = self.two("maximum", self.two("minimum", name, self.like(name, largest)), self.like(name, -largest))
+        return self.converted(name, dtype)
 
     def with_sizes(self, sizes: Sequence[str]) -> str:
         """The first operand, with as many elements along every dimension as the sizes say."""
@@ -191,6 +266,22 @@ class Config(Mapping[str, Any]):
         require(isinstance(value, list) and all(str(n).isdigit() for n in value), f"{self._what}.{field} is no list")
         return [int(n) for n in value]
 
+    def bits(self, field: str, default: float) -> float:
+        """A float that is written as the integer of its 32 bits."""
+        value = self._values.get(field)
+        if value is None:
+            return default
+        require(isinstance(value, int) and -(2**31) <= value < 2**32, f"{self._what}.{field} is no 32-bit integer")
+        number = float(np.array(value & 0xFFFFFFFF, np.uint32).view(np.float32))
+        require(abs(number) < float("inf"), f"{self._what}.{field} is no finite number")
+        return number
+
+    def words(self, field: str) -> list[str]:
+        """A list of strings."""
+        value = self._values.get(field, [])
+        require(isinstance(value, list) and all(isinstance(x, str) for x in value), f"{self._what}.{field} is no list")
+        return [str(x) for x in value]
+
     def part(self, field: str) -> Config:
         """An object in this one."""
         value = self._values.get(field, {})
@@ -199,6 +290,32 @@ class Config(Mapping[str, Any]):
 
     def __getitem__(self, field: str) -> Any:
         return self._values[field]
+
+    def __iter__(self) -> Any:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+class FfiConfig(Mapping[str, str]):
+    """The attributes of a call with typed arguments: ``{name = value : type, …}``, as text by name."""
+
+    def __init__(self, instruction: Instruction) -> None:
+        text = str(instruction.attributes.get("backend_config") or "{}").strip()
+        entries = re.findall(r'(\w+) = ("[^"\\]*"|[\w.+-]+)(?: : \w+)?', text)
+        rest = re.sub(r'\w+ = (?:"[^"\\]*"|[\w.+-]+)(?: : \w+)?', "", text)
+        require(re.fullmatch(r"\{[,\s]*\}", rest) is not None, f"its backend_config is {text[:80]!r}")
+        self._values: dict[str, str] = dict(entries)
+
+    def integer(self, name: str) -> int:
+        """An integer, which must be there."""
+        value = self._values.get(name, "")
+        require(re.fullmatch(r"-?\d{1,18}", value) is not None, f"{name} is {value!r}")
+        return int(value)
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name]
 
     def __iter__(self) -> Any:
         return iter(self._values)

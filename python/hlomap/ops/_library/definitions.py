@@ -7,6 +7,7 @@ What a call says and its definition does not cover is a reason to know nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
@@ -14,7 +15,19 @@ from ..._core import Instruction
 from ...errors import HlomapError
 from ...io.load import parse
 from ...types import Unknown
-from . import convolution, dynamic_sizes, gemm, integers, linear_algebra, memory, sorting, threefry
+from . import (
+    attention,
+    convolution,
+    dynamic_sizes,
+    gemm,
+    integers,
+    linear_algebra,
+    memory,
+    normalization,
+    onednn,
+    sorting,
+    threefry,
+)
 from .body import NotUnderstood
 
 __all__ = ["TARGETS", "definition_of"]
@@ -37,7 +50,12 @@ TARGETS: Mapping[str, Callable[[Instruction], str]] = {
     "X64SplitLow": integers.split_low,
     "__cub$DeviceRadixSort": sorting.radix_sort,
     "__cub$DeviceRadixSortUnassignedScratchSize": sorting.radix_sort,
+    "__cudnn$norm": normalization.layer_norm,
     "__gpu$TopK": sorting.topk,
+    "__onednn$convolution": onednn.convolution,
+    "__onednn$layernorm": onednn.layer_norm,
+    "__onednn$matmul": onednn.matmul,
+    "__onednn$softmax": onednn.softmax,
     "__op$block_scaled_dot": gemm.block_scaled_dot,
     "cu_threefry2x32": threefry.threefry,
     "cu_threefry2x32_ffi": threefry.threefry,
@@ -45,6 +63,7 @@ TARGETS: Mapping[str, Callable[[Instruction], str]] = {
     "lapack_dtrsm_ffi": linear_algebra.lapack_triangular_solve,
     "lapack_ctrsm_ffi": linear_algebra.lapack_triangular_solve,
     "lapack_ztrsm_ffi": linear_algebra.lapack_triangular_solve,
+    **dict.fromkeys(attention.TARGETS, attention.attention),
 }
 """The definitions, by target."""
 
@@ -63,7 +82,8 @@ def definition_of(instruction: Instruction) -> Instruction | Unknown | None:
     except NotUnderstood as error:
         return Unknown(f"custom-call to {target!r}: {error}")
     except HlomapError as error:
-        return Unknown(f"custom-call to {target!r}: its shapes do not fit its definition: {error}")
+        why = re.sub(r"^<text>:\d+:\d+: ", "", str(error).partition("\n")[0])  # the text is the definition's
+        return Unknown(f"custom-call to {target!r}: its shapes do not fit its definition: {why}")
 
 
 @lru_cache(maxsize=512)

@@ -6,14 +6,16 @@ are those that come from ``b``.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ..._core import Instruction
-from .body import Body, Config, array_text, numbers, require
+from .body import Body, Config, NotUnderstood, array_text, numbers, require
 
 __all__ = ["block_scaled_dot", "gemm", "scaled_gemm"]
 
 _UNDERSTOOD = {
     "alpha_real", "alpha_imag", "beta", "dot_dimension_numbers", "precision_config", "epilogue", "lhs_stride",
-    "rhs_stride", "grad_x", "grad_y", "autotune_workspace_size", "selected_algorithm",
+    "rhs_stride", "damax_output", "grad_x", "grad_y", "autotune_workspace_size", "selected_algorithm",
 }  # fmt: skip
 
 _COMPUTED = {"f16": "f32", "bf16": "f32", "f8e4m3fn": "f32", "f8e5m2": "f32", "s8": "s32", "u8": "s32"}
@@ -34,12 +36,15 @@ _EPILOGUES = {
 
 def gemm(instruction: Instruction) -> str:
     """``__cublas$gemm`` and ``__cublas$lt$matmul``: a, b, c where beta is not 0, then the bias."""
-    return _gemm(instruction, n_scales=0)
+    return _gemm(instruction, scaled=False)
 
 
 def scaled_gemm(instruction: Instruction) -> str:
-    """``__cublas$lt$matmul$f8``: a scalar for each of a and b follows the matrices."""
-    return _gemm(instruction, n_scales=2)
+    """``__cublas$lt$matmul$f8``: scalars that scale a and b follow the matrices, maybe those of c and d; then the bias.
+
+    The scale of d alone comes last.  A scalar among the results is the largest absolute element of d before its scale.
+    """
+    return _gemm(instruction, scaled=True)
 
 
 def block_scaled_dot(instruction: Instruction) -> str:
@@ -56,7 +61,7 @@ def block_scaled_dot(instruction: Instruction) -> str:
     return body.finish(output, [product])
 
 
-def _gemm(instruction: Instruction, n_scales: int) -> str:
+def _gemm(instruction: Instruction, scaled: bool) -> str:
     config = Config.of(instruction, "gemm_backend_config")
     config.expect_only(_UNDERSTOOD)
     epilogue = config.word("epilogue", "DEFAULT")
@@ -64,13 +69,15 @@ def _gemm(instruction: Instruction, n_scales: int) -> str:
     has_bias, activation, has_aux = _EPILOGUES[epilogue]
     alpha, beta = config.number("alpha_real", 1), config.number("beta", 0)
     require(config.number("alpha_imag", 0) == 0, "alpha is complex")
+    body = Body(instruction)
     n_matrices = 2 + (beta != 0)
-    expected = n_matrices + n_scales + has_bias
+    scales = _Scales.of(body, n_matrices, has_bias) if scaled else _Scales()
+    expected = n_matrices + scales.count + has_bias
     found = len(instruction.operands)
     require(found == expected, f"{found} operands, where its backend_config asks for {expected}")
 
-    body = Body(instruction)
-    output = instruction.shape.tuple_shapes[0] if instruction.shape.is_tuple else instruction.shape
+    parts = instruction.shape.tuple_shapes if instruction.shape.is_tuple else (instruction.shape,)
+    output = parts[0]
     require(output.is_array, "its first result is not an array")
     computed = _COMPUTED.get(body.operands[0].dtype, body.operands[0].dtype)
     factors = [body.converted(f"p{k}", computed) for k in range(2)]
@@ -80,24 +87,64 @@ def _gemm(instruction: Instruction, n_scales: int) -> str:
     )
     value = body.add(computed, sizes, f"dot({factors[0]}, {factors[1]}), {dimensions}")
 
-    def scaled(value: str, by: float) -> str:
+    def times(value: str, by: float) -> str:
         return value if by == 1 else body.two("multiply", value, body.like(value, by))
 
-    value = scaled(value, alpha)
-    for k in range(n_matrices, n_matrices + n_scales):
-        require(body.operands[k].rank == 0, f"operand {k} is not a scalar")
-        scalar = body.converted(f"p{k}", computed)
-        scale = body.add(computed, sizes, f"broadcast({scalar}), dimensions={{}}") if sizes else scalar
-        value = body.two("multiply", value, scale)
+    def times_operand(value: str, number: int | None) -> str:
+        if number is None:
+            return value
+        scalar = body.converted(f"p{number}", computed)
+        return body.two("multiply", value, body.broadcast(scalar, sizes, []) if sizes else scalar)
+
+    value = times(value, alpha)
+    for number in (scales.a, scales.b):
+        value = times_operand(value, number)
     if beta != 0:
         require(tuple(body.operands[2].dimensions) == sizes, "c has other sizes than the product")
-        value = body.two("add", value, scaled(body.converted("p2", computed), beta))
+        addend = times_operand(times(body.converted("p2", computed), beta), scales.c)
+        value = body.two("add", value, addend)
     if has_bias:
-        value = _with_bias(body, value, computed, sizes, n_columns)
+        value = _with_bias(body, value, computed, sizes, n_columns, scales.bias or len(body.operands) - 1)
     results = [value]
     if activation:
         results = [_activated(body, activation, value), *results[: int(has_aux)]]
-    return body.finish(instruction.shape, [body.converted(result, output.dtype) for result in results])
+    extra = [part for part in parts[len(results) :] if part.is_array and part.rank == 0]
+    if scaled and extra:
+        require(len(extra) == 1 and parts[len(results)].rank == 0, "several scalars among its results")
+        largest = body.reduced(body.one("abs", results[0]), "maximum", set(range(len(sizes))))
+        results.append(body.converted(largest, extra[0].dtype))
+    results[0] = times_operand(results[0], scales.d)
+    narrowed = body.saturated if scaled else body.converted
+    typed = [narrowed(result, part.dtype) for result, part in zip(results, parts, strict=False)]
+    return body.finish(instruction.shape, typed)
+
+
+@dataclass(frozen=True)
+class _Scales:
+    """The numbers of the scalar operands that scale a matrix, and that of the bias between them."""
+
+    a: int | None = None
+    b: int | None = None
+    c: int | None = None
+    d: int | None = None
+    bias: int | None = None
+
+    @classmethod
+    def of(cls, body: Body, first: int, has_bias: bool) -> _Scales:
+        """From the ranks of the operands behind the matrices: a b [c d] [bias], or a b [bias] d."""
+        pattern = "".join("s" if one.rank == 0 else "v" for one in body.operands[first:])
+        a, b = first, first + 1
+        if pattern == "ss" + "v" * has_bias:
+            return cls(a, b, bias=first + 2 if has_bias else None)
+        if pattern == "ssss" + "v" * has_bias:
+            return cls(a, b, first + 2, first + 3, first + 4 if has_bias else None)
+        if pattern == "ss" + "v" * has_bias + "s":
+            return cls(a, b, d=first + 2 + has_bias, bias=first + 2 if has_bias else None)
+        raise NotUnderstood(f"its scales are operands {[str(one.without_layout()) for one in body.operands[first:]]}")
+
+    @property
+    def count(self) -> int:
+        return sum(number is not None for number in (self.a, self.b, self.c, self.d))
 
 
 def _product(body: Body, config: Config) -> tuple[tuple[int, ...], int, str]:
@@ -116,9 +163,8 @@ def _product(body: Body, config: Config) -> tuple[tuple[int, ...], int, str]:
     return (*batch, *sides[0], *sides[1]), len(sides[1]), attributes
 
 
-def _with_bias(body: Body, value: str, computed: str, sizes: tuple[int, ...], n_columns: int) -> str:
-    """The last operand, along the trailing dimensions of the product."""
-    number = len(body.operands) - 1
+def _with_bias(body: Body, value: str, computed: str, sizes: tuple[int, ...], n_columns: int, number: int) -> str:
+    """An operand, along the trailing dimensions of the product."""
     bias = body.operands[number]
     first = len(sizes) - bias.rank
     fits = 1 <= bias.rank <= n_columns and tuple(bias.dimensions) == sizes[first:]

@@ -1,32 +1,45 @@
-"""Indexing rules of custom-call: those of the definition of a library call."""
+"""Indexing rules of custom-call: those of the definition of a library call, or those of whole arrays that it mixes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from ..._core import Expr, Instruction, Shape
+from ..._core import Computation, Expr, Instruction, Shape
 from ...types import ShapeIndex, Unknown
 from .._indexing.maps import dim_exprs, forward_from_operand, forward_to_outputs, full_bounds, single_map
-from .._rule import Footprint, RuleContext, RuleResult
+from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import n_outputs, shape_at
 from . import shards
-from .attributes import batch_rank_of_factorization, definition_of, is_annotation, target_of
+from .attributes import Mixing, band_of, definition_of, is_annotation, mixing_of, target_of
+from .restrict import within_band, without_runtime
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """An annotation forwards its operand, a library call has a definition; any other target is unknown."""
+    """An annotation forwards its operand, a library call has a definition or mixes; any other target is unknown."""
     if is_annotation(instruction):
         return forward_from_operand(instruction, leaf, 0, leaf)
     if shards.changes_shards(instruction):
         return shards.output_to_input(instruction, leaf)
+    mixing = mixing_of(instruction)
+    if isinstance(mixing, Mixing):
+        output, number = shape_at(instruction.shape, leaf), leaf[0] if leaf else 0
+        return [
+            _mixed(output, operand.shape, mixing, mixing.n_batch_between(k, number))
+            for k, operand in enumerate(instruction.operands)
+        ]
     definition = definition_of(instruction)
-    if isinstance(definition, Instruction):
-        return context.output_to_input(definition, definition.called_computations[0], leaf)
-    n_batch = batch_rank_of_factorization(instruction)
-    if isinstance(n_batch, int):
-        output = shape_at(instruction.shape, leaf)
-        return [_mixed(output, operand.shape, n_batch) for operand in instruction.operands]
-    return [_why_unknown(instruction)] * len(instruction.operands)
+    if not isinstance(definition, Instruction):
+        return [_why_unknown(instruction)] * len(instruction.operands)
+    found = context.output_to_input(definition, _computation_of(definition), leaf)
+    found = _each(found, len(instruction.operands), lambda _, maps: without_runtime(maps))
+    band = band_of(instruction)
+    if band is None:
+        return found
+    result = band.result(leaf[0] if leaf else 0)
+    return _each(
+        found, len(instruction.operands), lambda k, maps: within_band(maps, result, band.operand(k), band.farthest)
+    )
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -35,28 +48,54 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
         return forward_to_outputs(instruction, operand, leaf, leaf)
     if shards.changes_shards(instruction):
         return shards.input_to_output(instruction, operand)
-    definition = definition_of(instruction)
-    if isinstance(definition, Instruction):
-        return context.input_to_output(definition, definition.called_computations[0], operand, leaf)
-    n_batch = batch_rank_of_factorization(instruction)
-    if isinstance(n_batch, int):
+    mixing = mixing_of(instruction)
+    if isinstance(mixing, Mixing):
         shape, source = instruction.shape, instruction.operands[operand].shape
         if not shape.is_tuple:
-            return [_mixed(source, shape, n_batch)]
-        return [_mixed(source, part, n_batch).at((k,)) for k, part in enumerate(shape.tuple_shapes)]
-    return [_why_unknown(instruction)] * n_outputs(instruction.shape)
+            return [_mixed(source, shape, mixing, mixing.n_batch_between(operand, 0))]
+        return [
+            _mixed(source, part, mixing, mixing.n_batch_between(operand, k)).at((k,))
+            for k, part in enumerate(shape.tuple_shapes)
+        ]
+    definition = definition_of(instruction)
+    if not isinstance(definition, Instruction):
+        return [_why_unknown(instruction)] * n_outputs(instruction.shape)
+    found = context.input_to_output(definition, _computation_of(definition), operand, leaf)
+    found = _each(found, n_outputs(instruction.shape), lambda _, maps: without_runtime(maps))
+    band = band_of(instruction)
+    if band is None:
+        return found
+    own = band.operand(operand)
+    return _each(
+        found, n_outputs(instruction.shape), lambda k, maps: within_band(maps, own, band.result(k), band.farthest)
+    )
+
+
+def _computation_of(definition: Instruction) -> Computation:
+    return definition.called_computations[0]
+
+
+def _each(result: RuleResult, n: int, change: Callable[[int, Footprint], Footprint]) -> list[OperandIndexing]:
+    """All parts of a result, changed where they are known."""
+
+    def parts() -> Iterator[OperandIndexing]:
+        for k in range(n):
+            part = result[k] if not isinstance(result, dict) else result.get(k, NOTHING)
+            yield change(k, part) if isinstance(part, Footprint) else part
+
+    return list(parts())
 
 
 def _why_unknown(instruction: Instruction) -> Unknown:
-    for found in (definition_of(instruction), batch_rank_of_factorization(instruction)):
+    for found in (mixing_of(instruction), definition_of(instruction)):
         if isinstance(found, Unknown):
             return found
     return Unknown(f"no rule for custom-call to {target_of(instruction)!r}")
 
 
-def _mixed(source: Shape, target: Shape, n_batch: int) -> Footprint:
+def _mixed(source: Shape, target: Shape, mixing: Mixing, n_batch: int) -> Footprint:
     """Every element of the same batch; which ones matter is in the numbers."""
     n_free = target.rank - n_batch
     results = [*dim_exprs(n_batch), *(Expr.range(k) for k in range(n_free))]
     whole = single_map(full_bounds(source.dimensions), results, ranges=full_bounds(target.dimensions[n_batch:]))
-    return replace(whole, exact=False, reason="a factorization mixes whole matrices")
+    return replace(whole, exact=False, reason=mixing.reason)

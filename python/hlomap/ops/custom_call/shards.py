@@ -16,15 +16,17 @@ from .._rule import NOTHING, Footprint
 from .._shapes import n_outputs, require, shape_at
 from .attributes import target_of
 
-__all__ = ["changes_shards", "input_to_output", "output_to_input"]
+__all__ = ["TARGETS", "changes_shards", "input_to_output", "output_to_input"]
 
 _TO_PARTS = {"SPMDFullToShardShape", "xla.sdy.GlobalToLocalShape"}
 _TO_WHOLE = {"SPMDShardToFullShape", "xla.sdy.LocalToGlobalShape"}
+TARGETS = _TO_PARTS | _TO_WHOLE
+"""Targets that change arrays to their parts, or parts to the arrays."""
 
 
 def changes_shards(instruction: Instruction) -> bool:
     """Whether the call changes arrays to their parts, or parts to the arrays."""
-    return target_of(instruction) in _TO_PARTS | _TO_WHOLE
+    return target_of(instruction) in TARGETS
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex) -> Sequence[Footprint]:
