@@ -571,13 +571,51 @@ def nested_calls(levels: int) -> hm.Module:
 
 
 def test_calls_that_call_each_other_have_a_budget() -> None:
-    """Forty levels would take 2^40 calls."""
+    """Forty levels would take 2^40 calls; the budget counts instructions, and those that run are counted here."""
+    n_run = 0
+
+    def count(instruction: hm.Instruction, value: Any) -> None:
+        nonlocal n_run
+        n_run += 1
+
     assert hm.execute(nested_calls(5), 1.0) == -16
-    with pytest.raises(hm.errors.UnsupportedError, match="more than 3000 calls of computations; pass a larger max_st"):
-        hm.execute(nested_calls(40), 1.0, max_steps=1000)
-    with pytest.raises(hm.errors.UnsupportedError, match="more than 3000 calls"):
-        hm.execute(nested_calls(12), 1.0, max_steps=1000)
-    assert hm.execute(nested_calls(10), 1.0, max_steps=1000) == -512
+    with pytest.raises(hm.errors.UnsupportedError, match=r"more than 250000 instructions .*; pass a larger max_work"):
+        hm.execute(nested_calls(40), 1.0, on_value=count)
+    assert 200_000 < n_run < 260_000
+    with pytest.raises(hm.errors.UnsupportedError, match="more than 1000 instructions"):
+        hm.execute(nested_calls(9), 1.0, max_work=1000)
+    assert hm.execute(nested_calls(9), 1.0, max_work=2000) == -256
+
+
+def test_nested_calls_in_a_loop_and_in_a_reducer_have_the_same_budget() -> None:
+    tree = nested_calls(12).to_string().partition("ENTRY")[0]
+    loop = """body { s = (s32[], f32[]) parameter(0)  i = s32[] get-tuple-element(s), index=0  one = s32[] constant(1)
+  n = s32[] add(i, one)  x = f32[] get-tuple-element(s), index=1  y = f32[] call(x), to_apply=c11
+  ROOT r = (s32[], f32[]) tuple(n, y) }
+cond { s = (s32[], f32[]) parameter(0)  i = s32[] get-tuple-element(s), index=0  n = s32[] constant(9)
+  ROOT r = pred[] compare(i, n), direction=LT }
+ENTRY e { p = f32[] parameter(0)  z = s32[] constant(0)  t = (s32[], f32[]) tuple(z, p)
+  ROOT w = (s32[], f32[]) while(t), condition=cond, body=body }"""
+    reducer = """add { a = f32[] parameter(0)  b = f32[] parameter(1)  c = f32[] add(a, b)
+  ROOT r = f32[] call(c), to_apply=c11 }
+ENTRY e { p = f32[] parameter(0)  x = f32[3] broadcast(p), dimensions={}
+  ROOT r = f32[] reduce(x, p), dimensions={0}, to_apply=add }"""
+    for rest in (loop, reducer):
+        with pytest.raises(hm.errors.UnsupportedError, match="max_work"):
+            hm.execute(hm.parse(tree + rest), 1.0, max_work=3000)
+
+
+def test_the_budget_of_calls_grows_with_the_iterations() -> None:
+    """A loop whose body calls a computation needs no more than its text for each iteration, however many it takes."""
+    module = hm.parse("""f { x = f32[] parameter(0)  ROOT y = f32[] negate(x) }
+body { s = (s32[], f32[]) parameter(0)  i = s32[] get-tuple-element(s), index=0  one = s32[] constant(1)
+  n = s32[] add(i, one)  x = f32[] get-tuple-element(s), index=1  y = f32[] call(x), to_apply=f
+  ROOT r = (s32[], f32[]) tuple(n, y) }
+cond { s = (s32[], f32[]) parameter(0)  i = s32[] get-tuple-element(s), index=0  n = s32[] constant(301)
+  ROOT r = pred[] compare(i, n), direction=LT }
+ENTRY e { p = f32[] parameter(0)  z = s32[] constant(0)  t = (s32[], f32[]) tuple(z, p)
+  ROOT w = (s32[], f32[]) while(t), condition=cond, body=body }""")
+    assert hm.execute(module, 2.0, max_work=0)[1] == -2
 
 
 def test_only_values_of_the_program_are_reported() -> None:

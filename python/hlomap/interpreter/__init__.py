@@ -18,7 +18,7 @@ from ..ops._evaluation import DeviceGrid
 from ..types import expect
 from .arguments import distribute_arguments, parse_rng_state, tuples_to_lists
 from .library import CALLS
-from .machine import Machine
+from .machine import Budget, Machine
 from .plan import plan_instruction, plan_module
 
 __all__ = ["evaluate_one", "execute", "values"]
@@ -26,6 +26,8 @@ __all__ = ["evaluate_one", "execute", "values"]
 Value = Any
 
 MAX_STEPS = 1_000_000
+MAX_WORK = 250_000
+_BUDGET = Budget(MAX_STEPS, MAX_WORK)
 
 
 def execute(
@@ -40,6 +42,7 @@ def execute(
     rng_state: int | npt.ArrayLike = 0,
     custom_calls: Mapping[str, Callable[..., Any]] | None = None,
     max_steps: int = MAX_STEPS,
+    max_work: int = MAX_WORK,
     on_value: Callable[..., None] | None = None,
 ) -> Value:
     """Run a module's entry, or a computation, on one array for each parameter and return its value.
@@ -55,7 +58,11 @@ def execute(
     - ``rng_state``: 128 bits, as an int or as two 64-bit words with the low one first.
     - ``custom_calls``: functions by custom call target.  A function takes the operands, and the instruction as
       ``instruction=`` if it has a parameter of that name.  LAPACK routines and TopK are built in.
-    - ``max_steps``: the most iterations of all loops together on one device; three times as many calls of computations.
+    - ``max_steps``: the most iterations of all loops together on one device.
+    - ``max_work``: the most instructions that calls run on one device beyond those of the text, which counts once for
+      each iteration of a loop and each element that a computation is applied to; an array counts as one more
+      instruction for each 2**18 elements.  Only computations that call each other several times, level by level, need
+      more.
     - ``on_value(instruction, value)``: called with every computed value, also in called computations; with several
       devices it gets the device's number as a third argument.
 
@@ -91,7 +98,9 @@ def execute(
         custom_calls={**CALLS, **(custom_calls or {})},
     )
     del arrays, feeds
-    machine = Machine(plan_module(computation.module), grid, max_steps, parse_rng_state(rng_state), on_value)
+    machine = Machine(
+        plan_module(computation.module), grid, Budget(max_steps, max_work), parse_rng_state(rng_state), on_value
+    )
     results = machine.run(computation, arguments)
     return tuples_to_lists(results[0]) if n_devices == 1 else [tuples_to_lists(result) for result in results]
 
@@ -111,7 +120,7 @@ def values(computation: Computation, arguments: Sequence[Value]) -> dict[Instruc
         if instruction.number in own:
             results[instruction] = value
 
-    Machine(plan_module(computation.module), DeviceGrid(custom_calls=CALLS), MAX_STEPS, 0, record).run(
+    Machine(plan_module(computation.module), DeviceGrid(custom_calls=CALLS), _BUDGET, 0, record).run(
         computation, [list(arguments)]
     )
     return results
@@ -125,5 +134,5 @@ def evaluate_one(instruction: Instruction, operands: Sequence[Value]) -> Value:
     >>> int(evaluate_one(module.entry.root, [np.int32(2), np.int32(3)]))
     5
     """
-    machine = Machine(plan_module(instruction.module), DeviceGrid(custom_calls=CALLS), MAX_STEPS, 0)
+    machine = Machine(plan_module(instruction.module), DeviceGrid(custom_calls=CALLS), _BUDGET, 0)
     return machine.run(plan_instruction(instruction), [list(operands)])[0]

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from itertools import product
 from types import GeneratorType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ..ops._numpy.numeric import cast
 from .denormals import flush_denormals
 from .plan import Plan, Plans, dtype_of
 
-__all__ = ["Machine", "Processor"]
+__all__ = ["Budget", "Machine", "Processor"]
 
 Value = Any
 OnValue = Callable[..., None]
@@ -32,9 +32,6 @@ MAX_DEPTH = 5000
 """The deepest nesting of calls; computations applied to elements count their own."""
 MAX_APPLIED = 50
 """The deepest nesting of computations that are applied to every element."""
-
-CALLS_PER_STEP = 3
-"""The calls of computations that a program may make for each iteration that its loops may take."""
 
 _MASK = 2**128 - 1
 
@@ -79,15 +76,27 @@ class _Frame:
             self.values[: plan.n_arguments], self.arguments = self.arguments, []
 
 
+class Budget(NamedTuple):
+    """What a program may do on one device: iterations of loops, and work of calls beyond what its text shows.
+
+    A program does at most the work of its text (:attr:`Plans.work`) once, and once more for every iteration of a loop
+    and every element that a computation is applied to: unless computations that call each other share computations, so
+    that a short text has very many calls.
+    """
+
+    max_steps: int
+    max_work: int
+
+
 class Machine:
     """All devices of one run."""
 
     def __init__(
-        self, plans: Plans, grid: DeviceGrid, max_steps: int, state: int, on_value: OnValue | None = None
+        self, plans: Plans, grid: DeviceGrid, budget: Budget, state: int, on_value: OnValue | None = None
     ) -> None:
         self.plans = plans
         self._processors = [
-            Processor(self.plans, grid, Device(replica, partition, number), max_steps, _DeviceState(state), on_value)
+            Processor(self.plans, grid, Device(replica, partition, number), budget, _DeviceState(state), on_value)
             for number, (replica, partition) in enumerate(product(range(grid.n_replicas), range(grid.n_partitions)))
         ]
         if on_value is not None and len(self._processors) > 1:
@@ -157,12 +166,13 @@ def _describe_deadlock(processor: Processor, rendezvous: dict[Hashable, dict[int
 class _DeviceState:
     """The mutable state of one device, which applied computations share."""
 
-    __slots__ = ("n_calls", "n_iterations", "state")
+    __slots__ = ("n_applied", "n_iterations", "state", "work")
 
     def __init__(self, state: int) -> None:
         self.state: int = state
         self.n_iterations: int = 0
-        self.n_calls: int = 0
+        self.n_applied: int = 0
+        self.work: int = 0
 
 
 class Processor:
@@ -173,7 +183,7 @@ class Processor:
         plans: Plans,
         grid: DeviceGrid,
         device: Device,
-        max_steps: int,
+        budget: Budget,
         state: _DeviceState,
         on_value: OnValue | None = None,
         depth: int = 0,
@@ -185,7 +195,7 @@ class Processor:
         self.waits_for: Request | None = None
         self.result: Value = None
         self._plans = plans
-        self._max_steps = max_steps
+        self._budget = budget
         self._state = state
         self._depth = depth
         self._stack: list[Any] = []
@@ -225,10 +235,12 @@ class Processor:
                     continue
                 value = None
                 if isinstance(request, _Call):
-                    self._count_call()
                     if len(stack) > MAX_DEPTH:
                         raise UnsupportedError(f"calls nest more than {MAX_DEPTH // 2} deep")
-                    self.enter(self._plans.plan_for(request.computation), request.arguments)
+                    plan = self._plans.plan_for(request.computation)
+                    if request.computation.module == self._plans.module:  # not the definition of a library call
+                        self._count_work(plan.work)
+                    self.enter(plan, request.arguments)
                 else:
                     assert isinstance(request, Request), "evaluate functions yield requests"
                     self.waits_for = request
@@ -326,8 +338,9 @@ class Processor:
         return self._one_by_one(computation, plan, arguments, sizes)
 
     def _run_applied(self, plan: Plan, arguments: list[Value], *, pointwise: bool) -> Value:
-        inner = Processor(self._plans, self.grid, self.device, self._max_steps, self._state, depth=self._depth + 1)
+        inner = Processor(self._plans, self.grid, self.device, self._budget, self._state, depth=self._depth + 1)
         inner.pointwise = pointwise
+        self._state.n_applied += 1
         inner.enter(plan, arguments)
         if inner.advance() is not None:
             raise UnsupportedError("collectives are not supported in a computation that is applied to every element")
@@ -348,17 +361,21 @@ class Processor:
         reshaped = tuple(array.reshape(sizes) for array in results)
         return reshaped if shape.is_tuple else reshaped[0]
 
-    def _count_call(self) -> None:
-        """An iteration of a loop calls its condition and its body; what is left are calls that call each other."""
-        self._state.n_calls += 1
-        if self._state.n_calls > CALLS_PER_STEP * self._max_steps:
-            n = CALLS_PER_STEP * self._max_steps
-            raise UnsupportedError(f"more than {n} calls of computations; pass a larger max_steps")
+    def _count_work(self, work: int) -> None:
+        state = self._state
+        state.work += work
+        if state.work > self._budget.max_work:
+            n_runs = 1 + state.n_iterations + state.n_applied
+            if state.work > self._budget.max_work + self._plans.work * n_runs:
+                raise UnsupportedError(
+                    f"calls of computations that call each other run more than {self._budget.max_work} instructions "
+                    "beyond those of the text; pass a larger max_work"
+                )
 
     def count_iteration(self, instruction: Instruction) -> None:
         self._state.n_iterations += 1
-        if self._state.n_iterations > self._max_steps:
-            raise UnsupportedError(f"loops exceed {self._max_steps} iterations; pass a larger max_steps")
+        if self._state.n_iterations > self._budget.max_steps:
+            raise UnsupportedError(f"loops exceed {self._budget.max_steps} iterations; pass a larger max_steps")
 
     def random_state(self, delta: int) -> int:
         state = self._state.state

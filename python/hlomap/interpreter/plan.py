@@ -18,10 +18,13 @@ from ..ops import lookup
 from ..ops._evaluation import EvalContext, Evaluate
 from ..ops._shapes import n_elements
 
-__all__ = ["MAX_BYTES", "Plan", "Plans", "Step", "dtype_of", "plan_instruction", "plan_module"]
+__all__ = ["ELEMENTS_OF_WORK", "MAX_BYTES", "Plan", "Plans", "Step", "dtype_of", "plan_instruction", "plan_module"]
 
 MAX_BYTES = 2**34
 """The largest array that an instruction may compute; declared shapes may exceed any memory."""
+
+ELEMENTS_OF_WORK = 2**18
+"""Arrays with more elements than this are more work than one instruction."""
 
 
 class Step(NamedTuple):
@@ -49,6 +52,8 @@ class Plan:
         self.root = root
         self.n_arguments = n_arguments
         self.pointwise: bool | None = None
+        self.work: int = sum(_work_of(step.instruction) for step in steps)
+        """One for each instruction, and one for each :data:`ELEMENTS_OF_WORK` elements of its array."""
 
 
 @lru_cache(maxsize=4)
@@ -64,6 +69,7 @@ class Plans:
         self.module = module
         self._known: dict[int, Plan] = {}
         self._side_effects: dict[int, bool] = {}
+        self._work: int | None = None
 
     def plan_for(self, computation: Computation) -> Plan:
         """The plan of a computation; one of another module, such as a definition, is in the plans of that module."""
@@ -78,6 +84,16 @@ class Plans:
             order = _schedule_elements_early(_topological_order([*roots, computation.root]))
             plan = self._known[number] = _build_plan(order, computation.root)
         return plan
+
+    @property
+    def work(self) -> int:
+        """The work of running each computation once, and once more for every call of it in the text."""
+        if self._work is None:
+            computations = self.module.computations
+            own = {c.number: sum(map(_work_of, c.instructions)) for c in computations}
+            called = (c.number for one in computations for i in one.instructions for c in i.called_computations)
+            self._work = sum(own.values()) + sum(own[number] for number in called)
+        return self._work
 
     def is_pointwise(self, plan: Plan) -> bool:
         """Whether every operation of the plan can be applied to whole arrays where the text has scalars."""
@@ -110,6 +126,11 @@ class Plans:
                 pending.append((here, True))
                 pending.extend((c, False) for i in here.instructions for c in i.called_computations)
         return any(self._side_effects[computation.number] for computation in instruction.called_computations)
+
+
+def _work_of(instruction: Instruction) -> int:
+    shape = instruction.shape
+    return 1 + (n_elements(shape.dimensions) // ELEMENTS_OF_WORK if shape.is_array else 0)
 
 
 def plan_instruction(instruction: Instruction) -> Plan:

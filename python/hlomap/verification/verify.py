@@ -24,7 +24,7 @@ from ..analysis.queries import input_to_output, output_to_input
 from ..dtypes import is_integer, is_unsigned, numpy_dtype
 from ..errors import HlomapError, ShapeError, UndecidedError
 from ..interpreter.library import CALLS
-from ..interpreter.machine import Machine
+from ..interpreter.machine import Budget, Machine
 from ..interpreter.plan import plan_instruction, plan_module
 from ..maps.enumerate_pairs import EnumerationLimitError, Ints, enumerate_pairs
 from ..maps.map_set import DeviceIndexing, MapSet
@@ -48,7 +48,7 @@ _MAX_ELEMENTS = 1 << 18
 _MAX_VALUE = 1 << 22
 _MAX_POINTS = 1 << 19
 _MAX_ROWS = 256
-_MAX_STEPS = 300
+_BUDGET = Budget(max_steps=300, max_work=2_000)
 _MAX_ALL_CHANGES = 128  # of one instruction
 _GRIDS = ((1, 1), (2, 1), (1, 2), (4, 1), (1, 4), (2, 2), (8, 1), (1, 8), (2, 4), (4, 2))
 """Numbers of replicas and partitions to try, in this order, until the instruction runs."""
@@ -200,7 +200,7 @@ def _entry_values(module: Module, seed: int, functions: Functions) -> dict[int, 
 def _machine(
     module: Module, seed: int, functions: Functions, on_value: Any = None, grid: tuple[int, int] = (1, 1)
 ) -> Machine:
-    return Machine(plan_module(module), DeviceGrid(*grid, custom_calls=functions), _MAX_STEPS, seed, on_value)
+    return Machine(plan_module(module), DeviceGrid(*grid, custom_calls=functions), _BUDGET, seed, on_value)
 
 
 def _random_value(shape: Shape, rng: np.random.Generator) -> Value:
