@@ -13,14 +13,17 @@ from typing import Literal, TypeAlias
 from .. import reprs
 from .._core import Computation, Instruction, Shape
 from ..errors import HlomapError
+from ..maps.map_set import MapSet
 from ..ops import op_of
-from ..ops._indexing.loops.accesses import Access, accesses
+from ..ops._indexing.loops.accesses import Access, accesses, values_in_nest
 from ..ops._indexing.loops.counter import CountedLoop
 from ..ops._indexing.loops.maps import Edge, LoopMaps
 from ..ops._indexing.loops.scalar_values import is_forwarded
 from ..ops._shapes import array_leaves, shape_at
 from ..ops.loops.indexing import loop_facts, loop_maps
 from ..types import ShapeIndex, Unknown, expect
+from .iterations import over_iterations
+from .queries import indexing
 from .rule_provider import RuleProvider
 
 __all__ = ["Access", "CarriedLeaf", "Counter", "Kind", "Loop", "loop"]
@@ -122,6 +125,50 @@ class Loop:
         The iterations are those of this loop and of the loops around it.  Accesses in an inner loop belong to that one.
         """
         return tuple(accesses(self._facts))
+
+    def indexing(self, output: int | ShapeIndex = 0) -> dict[Instruction, MapSet]:
+        """What an element of an array that the body returns depends on, in every iteration.
+
+        The maps of :func:`hlomap.indexing` for :attr:`body`, with a dimension for the iteration of this loop behind
+        those of the output, ``t0``, and further ones for those of the loops around it, ``t1``, and so on.  Offsets that
+        are affine in the iterations are expressions of these; other offsets remain runtime variables.  Where the number
+        of iterations is not known, there are no such dimensions.
+
+        Raises :class:`~hlomap.errors.ShapeError` for an output that does not exist.
+
+        >>> import hlomap as hm
+        >>> module = hm.parse('''HloModule m
+        ... body {
+        ...   s = (s32[], f32[2], f32[9]) parameter(0)
+        ...   i = s32[] get-tuple-element(s), index=0
+        ...   two = s32[] constant(2)
+        ...   next = s32[] add(i, two)
+        ...   x = f32[9] get-tuple-element(s), index=2
+        ...   y = f32[2] dynamic-slice(x, i), dynamic_slice_sizes={2}
+        ...   ROOT t = (s32[], f32[2], f32[9]) tuple(next, y, x)
+        ... }
+        ... condition {
+        ...   s = (s32[], f32[2], f32[9]) parameter(0)
+        ...   i = s32[] get-tuple-element(s), index=0
+        ...   n = s32[] constant(7)
+        ...   ROOT less = pred[] compare(i, n), direction=LT
+        ... }
+        ... ENTRY e {
+        ...   zero = s32[] constant(0)
+        ...   y = f32[2] parameter(0)
+        ...   x = f32[9] parameter(1)
+        ...   s = (s32[], f32[2], f32[9]) tuple(zero, y, x)
+        ...   ROOT w = (s32[], f32[2], f32[9]) while(s), condition=condition, body=body
+        ... }''')
+        >>> print(hm.loop(module["w"]).indexing(1)[module.computation("body")["x"]])
+        (d0, t0) -> (d0 + t0 * 2), domain: d0 in [0, 1], t0 in [0, 3]
+        """
+        found = indexing(self.body, output)
+        if self.trip_count is None:
+            return found
+        values, around = values_in_nest(self._facts)
+        counts = [loop(one).trip_count or 0 for one in around]
+        return {at: over_iterations(maps, values, counts) for at, maps in found.items()}
 
     def _repr_html_(self) -> str | None:
         return reprs.html(self)

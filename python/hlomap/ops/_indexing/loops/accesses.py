@@ -38,7 +38,7 @@ def accesses(loop: CountedLoop) -> Iterator[Access]:
     """The accesses in the body, fusions, calls and branches in it included, in text order."""
     if loop.trip_count is None:
         return
-    values, loops = _values_in_nest(loop, _MAX_NESTED)
+    values, loops = values_in_nest(loop)
     pending: list[tuple[Computation, tuple[Instruction, ...]]] = [(loop.body, ())]
     while pending:
         computation, callers = pending.pop()
@@ -52,13 +52,13 @@ def accesses(loop: CountedLoop) -> Iterator[Access]:
                 yield Access(at, leaf, offset, sizes, *_disjoint(offset, sizes, loop.trip_count), loops)
 
 
-def _values_in_nest(loop: CountedLoop, depth: int) -> tuple[ScalarValues, tuple[Instruction, ...]]:
+def values_in_nest(loop: CountedLoop, depth: int = _MAX_NESTED) -> tuple[ScalarValues, tuple[Instruction, ...]]:
     """The scalars of the body over the iterations of the loop, as d0, and of those around it; and these loops."""
     around = enclosing_loop(loop.instruction) if depth else None
     outer: ScalarValues | None = None
     loops: tuple[Instruction, ...] = ()
     if around is not None and around.trip_count is not None:
-        outer, loops = _values_in_nest(around, depth - 1)
+        outer, loops = values_in_nest(around, depth - 1)
     shifted = [Expr.dim(k + 1) for k in range(len(loops))]
 
     def initial(leaf: ShapeIndex) -> Value:

@@ -1,0 +1,100 @@
+"""The body of a loop with the loop around it: maps over iterations beside those of each iteration by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import at_leaf, leaves, random_value, related, replaced
+from test_loops import leaf_of, loops, only_loop, programs, texts
+
+import hlomap as hm
+from hlomap.analysis.loops import fixed_leaves
+
+Values = dict[int, Any]
+
+
+def _iterations(loop: hm.Instruction, count: int) -> list[Values]:
+    """The value of every instruction in each iteration, from a random state."""
+    body = loop.attributes["body"]
+    state = random_value(loop.operands[0].shape, np.random.default_rng(0))
+    for leaf, number in fixed_leaves(loop).items():
+        before = np.asarray(at_leaf(state, leaf))
+        state = replaced(state, leaf, np.full(before.shape, number, before.dtype))
+    found: list[Values] = []
+    for _ in range(count):
+        values: Values = {}
+
+        def record(instruction: hm.Instruction, value: Any, values: Values = values) -> None:
+            values.setdefault(instruction.number, value)
+
+        values[body.parameters[0].number] = state
+        state = hm.execute(body, state, on_value=record)
+        found.append(values)
+    return found
+
+
+def _outermost(module: hm.Module) -> list[hm.Instruction]:
+    return [loop for loop in loops(module) if loop.computation == module.entry]
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_maps_over_iterations_are_those_of_each_iteration(part: int) -> None:
+    n_sets = n_solved = 0
+    for module in list(programs().values())[part::4]:
+        for loop in _outermost(module):
+            found = hm.loop(loop)
+            if not found.trip_count:
+                continue
+            iterations = _iterations(loop, found.trip_count)
+            state = found.body.parameters[0]
+            for out, shape in leaves(loop.shape):
+                plain, over = hm.indexing(found.body, out)[state], found.indexing(out)[state]
+                assert (over.exact, over.is_unknown) == (plain.exact, plain.is_unknown)
+                n_solved += any(m.runtime for m in plain) and not any(m.runtime for m in over)
+                sizes = ",".join(map(str, (*shape.dimensions, found.trip_count)))
+                source = hm.Shape.parse(f"{shape.dtype}[{sizes}]")
+                for leaf, target in leaves(loop.shape):
+                    if source.n_elements * target.n_elements > 1 << 16 or plain.is_unknown:
+                        continue
+                    for t, values in enumerate(iterations):
+                        whole = related(over, leaf, source, target, values)
+                        own = related(plain, leaf, shape, target, values)
+                        at_t = whole.reshape(shape.n_elements, found.trip_count, target.n_elements)[:, t]
+                        assert (at_t == own).all(), f"{module.name} {loop.name}: output {out}, leaf {leaf}, t{t}"
+                    n_sets += 1
+    assert n_sets > 100 and n_solved > 10, (n_sets, n_solved)
+
+
+def test_offsets_of_a_stride_are_expressions_of_the_iteration() -> None:
+    loop = only_loop("fori_stride.opt")
+    (source,) = (a.leaf for a in hm.loop(loop).accesses() if a.instruction.opcode == "dynamic-slice")
+    (slice_,) = (at for c in loop.module.computations for at in c.instructions if at.opcode == "dynamic-slice")
+    found = hm.loop(loop).indexing(1)
+    assert source is not None and [str(m) for m in found[slice_]] == [
+        "(d0, d1, t0) -> (d0 - t0 * 2, d1), domain: d0 in [0, 9], d1 in [0, 2], t0 in [0, 4], d0 - t0 * 2 in [0, 1]"
+    ]
+
+
+def test_a_nested_loop_has_an_iteration_of_each() -> None:
+    inner = next(w for w in loops(programs()["fori_flash_attention.pre"]) if len(hm.loop(w).accesses()[0].loops) == 2)
+    found = hm.loop(inner)
+    keys = next(leaf.leaf[0] for leaf in found.carried if leaf.kind == "consumed")
+    output = next(leaf.leaf[0] for leaf in found.carried if leaf.kind == "recurrence" and leaf.shape.rank == 2)
+    maps = found.indexing(output)[found.body.parameters[0]]
+    assert "(d0, d1, t0, t1)[s0" in texts(maps, keys)[0] and "t0 * 3 + s0" in texts(maps, keys)[0]
+
+
+def test_an_offset_outside_is_clamped() -> None:
+    loop = only_loop("fori_clamped_reads.pre")
+    xs = leaf_of(loop, "invariant", "f32[7]")
+    output = next(leaf.leaf[0] for leaf in hm.loop(loop).carried if leaf.kind == "recurrence")
+    found = hm.loop(loop).indexing(output)[hm.loop(loop).body.parameters[0]]
+    assert texts(found, xs) == ["(d0, t0) -> (d0 + min(t0 * 2, 4)), domain: d0 in [0, 2], t0 in [0, 4]"]
+
+
+def test_a_loop_without_a_count_has_the_maps_of_its_body() -> None:
+    loop = only_loop("while_on_data.pre")
+    found = hm.loop(loop)
+    assert found.trip_count is None and found.indexing(0) == hm.indexing(found.body, 0)
