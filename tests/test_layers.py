@@ -19,13 +19,13 @@ LATE = {"pyarrow": "interop corpus", "rich": "cli", "click": "cli"}
 """Dependencies that are imported where they are used, and by these packages alone."""
 
 
-FEW_FILES = {
-    "fsspec": "corpus/remote.py interop/filesystems.py",
+ONE_FILE = {
+    "fsspec": "interop/filesystems.py",
     "distributed": "corpus/engines/dask.py",
     "ray": "corpus/engines/ray.py",
     "apache_beam": "corpus/beam.py",
 }
-"""Extras of corpora, and the files that import them."""
+"""Extras of corpora, and the file that imports each."""
 
 
 @pytest.mark.parametrize("contract", ["layers", "rules", "indexing", "semantics", "attributes", "optional"])
@@ -53,9 +53,9 @@ def test_packages(path: Path) -> None:
     assert outside <= {
         *("numpy", "ml_dtypes", "pandas", "polars", "jax", "jaxlib", "sympy", "networkx", "duckdb"),
         *LATE,
-        *FEW_FILES,
+        *ONE_FILE,
     }
-    assert all(path.relative_to(PACKAGE).as_posix() in FEW_FILES[name].split() for name in outside & set(FEW_FILES))
+    assert all(path.relative_to(PACKAGE).as_posix() == ONE_FILE[name] for name in outside & set(ONE_FILE))
     if "TYPE_CHECKING" not in path.read_text(encoding="utf-8"):
         assert all(package in LATE[name].split() for name in outside & set(LATE))
 

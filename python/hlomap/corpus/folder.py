@@ -18,14 +18,33 @@ from typing import Protocol
 
 from ..errors import HlomapError
 
-__all__ = ["Folder", "LocalFolder", "OutputError", "is_url", "open_folder", "remove_temporaries"]
+__all__ = [
+    "Folder",
+    "LocalFolder",
+    "OutputError",
+    "is_temporary",
+    "is_url",
+    "open_folder",
+    "output_errors",
+    "remove_temporaries",
+]
 
-_TEMPORARY = re.compile(r"\..*\.tmp$")
 _temporaries: set[str] = set()
 
 
 class OutputError(HlomapError, OSError):
     """The output cannot be written: the run ends, and the same command continues it."""
+
+
+@contextlib.contextmanager
+def output_errors() -> Iterator[None]:
+    """Turns the errors of the operating system in the block into :class:`OutputError`."""
+    try:
+        yield
+    except HlomapError:
+        raise
+    except OSError as error:
+        raise OutputError(error.errno or 0, error.strerror or str(error), error.filename) from error
 
 
 class Folder(Protocol):
@@ -61,6 +80,11 @@ def is_url(name: str) -> bool:
     return re.match(r"[A-Za-z][A-Za-z0-9+.\-]+(?:::|://)", name) is not None
 
 
+def is_temporary(name: str) -> bool:
+    """Whether a file has the name of one that is being written."""
+    return name.startswith(".") and name.endswith(".tmp")
+
+
 def open_folder(url: str) -> Folder:
     """The folder at a local path or at a URL of fsspec (extra ``fsspec``)."""
     if not is_url(url):
@@ -81,7 +105,7 @@ class LocalFolder:
         return (self._path / name).read_bytes()
 
     def write(self, name: str, content: bytes) -> None:
-        with self.write_part(name) as path, _as_output_error(), open(path, "wb") as stream:
+        with self.write_part(name) as path, output_errors(), open(path, "wb") as stream:
             stream.write(content)
 
     @contextlib.contextmanager
@@ -90,12 +114,12 @@ class LocalFolder:
         temporary = str(target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.tmp"))
         _temporaries.add(temporary)
         try:
-            with _as_output_error():
+            with output_errors():
                 # The dataset's own folder is made once, by the coordinator: a folder that was removed stays away.
                 for parent in reversed(target.relative_to(self._path).parents[:-1]):
                     (self._path / parent).mkdir(exist_ok=True)
             yield temporary
-            with _as_output_error():
+            with output_errors():
                 _sync(temporary)
                 os.replace(temporary, target)
         finally:
@@ -105,12 +129,12 @@ class LocalFolder:
 
     def names(self, folder: str) -> list[str]:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            return sorted(name for name in os.listdir(self._path / folder) if not _TEMPORARY.match(name))
+            return sorted(name for name in os.listdir(self._path / folder) if not is_temporary(name))
         return []
 
     def remove(self, name: str) -> None:
         path = self._path / name
-        with _as_output_error():
+        with output_errors():
             try:
                 path.unlink()
             except FileNotFoundError:
@@ -123,7 +147,7 @@ class LocalFolder:
     def clean(self, folder: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             for name in os.listdir(self._path / folder):
-                if _TEMPORARY.match(name):
+                if is_temporary(name):
                     with contextlib.suppress(OSError):
                         os.unlink(self._path / folder / name)
 
@@ -146,13 +170,3 @@ def _sync(path: str) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-@contextlib.contextmanager
-def _as_output_error() -> Iterator[None]:
-    try:
-        yield
-    except OutputError:
-        raise
-    except OSError as error:
-        raise OutputError(error.errno, error.strerror or str(error), error.filename) from error

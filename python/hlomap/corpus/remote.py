@@ -9,31 +9,21 @@ from __future__ import annotations
 import contextlib
 import os
 import posixpath
+import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
-from typing import IO, Any
+from collections.abc import Callable, Iterator
+from typing import IO
 
-from ..errors import UnsupportedError
-from .folder import OutputError
+from ..interop.filesystems import open_fsspec
+from .folder import is_temporary, output_errors
 
 __all__ = ["RemoteFolder", "list_inputs", "open_input"]
 
 
-def _connect(url: str) -> tuple[Any, str]:
-    try:
-        import fsspec
-    except ModuleNotFoundError as error:
-        raise UnsupportedError(f"{url} needs fsspec: pip install fsspec") from error
-    try:
-        return fsspec.core.url_to_fs(url)  # type: ignore[no-any-return]
-    except (ImportError, ValueError) as error:  # the package of one protocol, such as s3fs
-        raise UnsupportedError(f"{url}: {error}") from error
-
-
 def open_input(url: str) -> IO[bytes]:
     """An object, open for reading; raises ``OSError``."""
-    fs, path = _connect(url)
+    fs, path = open_fsspec(url)
     return fs.open(path, "rb")  # type: ignore[no-any-return]
 
 
@@ -42,7 +32,7 @@ def list_inputs(url: str) -> Iterator[tuple[str, int]]:
 
     Raises ``FileNotFoundError`` where there is nothing.
     """
-    fs, path = _connect(url)
+    fs, path = open_fsspec(url)
     if any(c in path for c in "*?["):
         found = {name: info for name, info in fs.glob(path, detail=True).items() if info["type"] == "file"}
     else:
@@ -59,7 +49,7 @@ class RemoteFolder:
 
     def __init__(self, url: str) -> None:
         self.url: str = url.rstrip("/")
-        self._fs, self._root = _connect(self.url)
+        self._fs, self._root = open_fsspec(self.url)
 
     def _path(self, name: str) -> str:
         return posixpath.join(self._root, name)
@@ -69,54 +59,58 @@ class RemoteFolder:
         return content
 
     def write(self, name: str, content: bytes) -> None:
-        with _as_output_error():
-            self._make_parent(name)
-            self._fs.pipe_file(self._path(name), content)
+        self._put(name, lambda path: self._fs.pipe_file(path, content))
 
     @contextlib.contextmanager
     def write_part(self, name: str) -> Iterator[str]:
-        with tempfile.TemporaryDirectory(prefix="hlomap-") as folder:
-            path = os.path.join(folder, "part")
-            yield path
-            with _as_output_error():
-                self._make_parent(name)
-                if "file" in self._protocols:  # a disk: a copy is not atomic, a rename is
-                    temporary = self._path(f"{posixpath.dirname(name)}/.{uuid.uuid4().hex[:12]}.tmp")
-                    self._fs.put_file(path, temporary)
-                    self._fs.mv(temporary, self._path(name))
-                else:
-                    self._fs.put_file(path, self._path(name))
+        with _temporary_file() as local:
+            yield local
+            self._put(name, lambda path: self._fs.put_file(local, path))
+
+    def _put(self, name: str, upload: Callable[[str], object]) -> None:
+        target = self._path(name)
+        with output_errors():
+            self._fs.makedirs(posixpath.dirname(target), exist_ok=True)
+            if self._is_disk:  # an upload is not atomic, a rename is
+                temporary = posixpath.join(posixpath.dirname(target), f".{uuid.uuid4().hex[:12]}.tmp")
+                upload(temporary)
+                self._fs.mv(temporary, target)
+            else:
+                upload(target)
 
     @property
-    def _protocols(self) -> tuple[str, ...]:
+    def _is_disk(self) -> bool:
         protocol = self._fs.protocol
-        return (protocol,) if isinstance(protocol, str) else tuple(protocol)
-
-    def _make_parent(self, name: str) -> None:
-        self._fs.makedirs(posixpath.dirname(self._path(name)), exist_ok=True)
+        return "file" in ((protocol,) if isinstance(protocol, str) else protocol)
 
     def names(self, folder: str) -> list[str]:
+        return sorted(name for name in self._names(folder) if not is_temporary(name))
+
+    def _names(self, folder: str) -> list[str]:
         self._fs.invalidate_cache()
         try:
-            found = self._fs.ls(self._path(folder), detail=False)
+            return [posixpath.basename(name) for name in self._fs.ls(self._path(folder), detail=False)]
         except FileNotFoundError:
             return []
-        names = [posixpath.basename(name) for name in found]
-        return sorted(name for name in names if not (name.startswith(".") and name.endswith(".tmp")))
 
     def remove(self, name: str) -> None:
-        with contextlib.suppress(FileNotFoundError), _as_output_error():
+        with output_errors(), contextlib.suppress(FileNotFoundError):
             self._fs.rm(self._path(name), recursive=True)
 
     def clean(self, folder: str) -> None:
-        """Nothing: unfinished uploads are not visible."""
+        """Removes what killed writers left on a disk; unfinished uploads to an object store are not visible."""
+        if self._is_disk:
+            for name in filter(is_temporary, self._names(folder)):
+                with contextlib.suppress(OSError):
+                    self._fs.rm(posixpath.join(self._path(folder), name))
 
 
 @contextlib.contextmanager
-def _as_output_error() -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise OutputError(error.errno or 0, error.strerror or str(error), error.filename) from error
+def _temporary_file() -> Iterator[str]:
+    """The path of a file for a part before its upload; on Linux nothing is left of it, whatever ends the process."""
+    if sys.platform == "linux":
+        with tempfile.TemporaryFile() as file:
+            yield f"/proc/self/fd/{file.fileno()}"
+    else:
+        with tempfile.TemporaryDirectory(prefix="hlomap-") as folder:
+            yield os.path.join(folder, "part")

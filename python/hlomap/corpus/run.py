@@ -19,9 +19,9 @@ from typing import Any, Literal
 from ..errors import UnsupportedError
 from .dataset import done_shards, read_reports
 from .engines import Engine, EngineError, open_engine
-from .folder import Folder, LocalFolder, OutputError, is_url, open_folder
+from .folder import Folder, LocalFolder, OutputError, is_url, open_folder, output_errors
 from .inputs import Inputs
-from .locks import LockedError, lock, remove_stale_locks
+from .locks import lock, remove_stale_locks
 from .manifest import MANIFEST, DatasetError, Manifest, open_dataset, read_manifest
 from .plan import WORK, Plan, Shard, make_plan, read_plan
 from .reports import Report
@@ -177,7 +177,7 @@ class _Run:
     def dataset(self, target: str) -> Summary:
         """Makes or continues the dataset in a folder."""
         if not is_url(target):
-            with _as_output_error():
+            with output_errors():
                 os.makedirs(target, exist_ok=True)
         folder = open_folder(target)
         index, n = self.shard
@@ -193,7 +193,7 @@ class _Run:
         if not target.absolute().parent.is_dir():
             raise FileNotFoundError(2, "No such file or directory", str(target.parent))
         work = target.absolute().with_name(f".{target.name}.hlomap")
-        with _as_output_error():
+        with output_errors():
             work.mkdir(exist_ok=True)
         folder = LocalFolder(str(work))
         with lock(folder, "_lock") as check, _removed_unless_killed(folder):
@@ -334,13 +334,3 @@ def _removed_unless_killed(folder: LocalFolder) -> Iterator[None]:
         yield
     finally:
         folder.remove_all()
-
-
-@contextlib.contextmanager
-def _as_output_error() -> Iterator[None]:
-    try:
-        yield
-    except (OutputError, LockedError):
-        raise
-    except OSError as error:
-        raise OutputError(error.errno, error.strerror, error.filename) from error

@@ -18,7 +18,7 @@ from typing import IO, Any, NamedTuple, Protocol
 import pyarrow as pa
 from pyarrow import parquet
 
-from .folder import LocalFolder, OutputError
+from .folder import LocalFolder, output_errors
 from .plan import Plan, read_shard
 from .tables import PartWriter, rows_schema
 from .tasks import FILES_FOLDER, ROWS_FOLDER, part_name
@@ -77,13 +77,13 @@ def merge(folder: LocalFolder, plan: Plan, target: Path) -> None:
     names = _schema()
     # The file is opened by name inside the folder of the run, so that the process's umask applies.
     temporary = os.path.join(folder.url, f"merged{target.suffix}")
-    with _as_output_error(), contextlib.ExitStack() as stack:
+    with output_errors(), contextlib.ExitStack() as stack:
         writer = FORMATS[target.suffix](temporary, names)
         stack.callback(writer.close)
         shards = [_shard_rows(folder, shard.number, names) for shard in plan.shards]
         for _, table in heapq.merge(*shards, key=lambda item: item[0]):
             writer.write(table)
-    with _as_output_error():
+    with output_errors():
         os.replace(temporary, target)
 
 
@@ -137,13 +137,3 @@ class _Cursor:
             self._at += part.num_rows
             n -= part.num_rows
         return pa.Table.from_batches(taken)
-
-
-@contextlib.contextmanager
-def _as_output_error() -> Iterator[None]:
-    try:
-        yield
-    except OutputError:
-        raise
-    except OSError as error:
-        raise OutputError(error.errno or 0, error.strerror or str(error), error.filename) from error

@@ -26,7 +26,7 @@ from ..errors import HlomapError
 from ..io.discover import kind_of, label_of
 from ..io.dump_directory import stage_and_pass
 from ..io.load import parse_all
-from .folder import OutputError, is_url, open_folder
+from .folder import is_url, open_folder, output_errors
 from .manifest import DatasetError, read_manifest
 from .plan import read_shard
 from .reports import Report
@@ -69,14 +69,14 @@ def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> 
     :class:`OutputError` where the output cannot be written, :class:`DatasetError` where it is not the task's dataset.
     """
     folder = open_folder(task.output)
-    with _output_errors():
+    with output_errors():
         manifest = read_manifest(folder)
     if manifest is None or manifest.dataset != task.dataset:
         raise DatasetError(f"{task.output} was removed or replaced")
-    with _output_errors():
+    with output_errors():
         sources = list(read_shard(folder, task.shard))
     report = Report()
-    with contextlib.ExitStack() as stack, _output_errors():
+    with contextlib.ExitStack() as stack, output_errors():
         # The order of the parts is that of their renames, from last to first.
         files_path = stack.enter_context(folder.write_part(part_name(FILES_FOLDER, task.shard)))
         modules_path = None
@@ -304,13 +304,3 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
 
 def _raise_out_of_time(number: int, frame: FrameType | None) -> None:
     raise _OutOfTime
-
-
-@contextlib.contextmanager
-def _output_errors() -> Iterator[None]:
-    try:
-        yield
-    except (OutputError, DatasetError):
-        raise
-    except OSError as error:
-        raise OutputError(error.errno or 0, error.strerror or str(error), error.filename) from error

@@ -1,19 +1,20 @@
-"""File systems for Arrow: the disk, those that pyarrow knows by URL, and any other through fsspec."""
+"""File systems: the disk, those that Arrow knows by URL, and any other through fsspec."""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import fs
 
 from ..errors import UnsupportedError
 
-__all__ = ["connect"]
+__all__ = ["connect", "open_fsspec"]
 
 
 def connect(name: str) -> tuple[fs.FileSystem, str]:
-    """The file system of a path or URL, and the path in it.
+    """Arrow's file system of a path or URL, and the path in it.
 
     Raises :class:`UnsupportedError` for a URL that nothing installed opens.
     """
@@ -23,13 +24,20 @@ def connect(name: str) -> tuple[fs.FileSystem, str]:
         found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(name)
         return found
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        pass
+        own, path = open_fsspec(name)
+        return fs.PyFileSystem(fs.FSSpecHandler(own)), path
+
+
+def open_fsspec(url: str) -> tuple[Any, str]:
+    """The file system of fsspec for a URL, and the path in it.
+
+    Raises :class:`UnsupportedError` for a URL that nothing installed opens.
+    """
     try:
         import fsspec
     except ModuleNotFoundError as error:
-        raise UnsupportedError(f"{name} needs fsspec: pip install fsspec") from error
+        raise UnsupportedError(f"{url} needs fsspec: pip install fsspec") from error
     try:
-        own, path = fsspec.core.url_to_fs(name)
+        return fsspec.core.url_to_fs(url)  # type: ignore[no-any-return]
     except (ImportError, ValueError) as error:  # the package of one protocol, such as s3fs
-        raise UnsupportedError(f"{name}: {error}") from error
-    return fs.PyFileSystem(fs.FSSpecHandler(own)), path
+        raise UnsupportedError(f"{url}: {error}") from error
