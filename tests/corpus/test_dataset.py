@@ -20,18 +20,20 @@ from typing import Any
 import psutil
 import pytest
 from pyarrow import parquet
-from support.datasets import GOOD, left_over, module_text, tables, write_many
+from support.datasets import BROKEN, GOOD, left_over, module_text, tables, write_many
 
 from hlomap.corpus import run as corpus_run
 from hlomap.corpus.engines import Engine, EngineError
 from hlomap.corpus.folder import LocalFolder, OutputError
 from hlomap.corpus.locks import LockedError, lock
-from hlomap.corpus.manifest import DatasetError
+from hlomap.corpus.manifest import DatasetError, open_dataset
 from hlomap.corpus.plan import make_plan, read_shard
 from hlomap.corpus.run import analyze_files
 from hlomap.corpus.sources import Source
 from hlomap.corpus.supervisor import Children
 from hlomap.corpus.tables import FILES, rows_schema
+from hlomap.corpus.tasks import Task
+from hlomap.corpus.work import analyze_shard
 
 
 @pytest.fixture(scope="module")
@@ -82,11 +84,18 @@ def test_schemas(many: Path, tmp_path: Path) -> None:
 
 
 def test_a_complete_dataset_is_left_alone(many: Path, tmp_path: Path) -> None:
-    first = analyze_files([many], tmp_path / "dataset", jobs=2)
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "dataset").rglob("*")}
-    again = analyze_files([many], tmp_path / "dataset", jobs=1)
+    """But for what a run leaves that is killed right after it has marked the dataset complete."""
+    output = tmp_path / "dataset"
+    first = analyze_files([many], output, jobs=2)
+    before = {path: path.stat().st_mtime_ns for path in output.rglob("*") if path.is_file()}
+    again = analyze_files([many], output, jobs=1)
     assert again.report.status == first.report.status
-    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "dataset").rglob("*")}
+    for name in ("_work/shards/000000.json.zz", "rows/.part-000000.parquet.5f.tmp", "_lock-0-of-3"):
+        (output / name).parent.mkdir(exist_ok=True, parents=True)
+        (output / name).touch()
+    analyze_files([many], output, jobs=1)
+    assert before == {path: path.stat().st_mtime_ns for path in output.rglob("*") if path.is_file()}
+    assert not left_over(output)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +188,7 @@ def test_a_lost_engine_is_continued(
     assert tables(output) == undisturbed and not left_over(output)
 
 
-def start(many: Path, output: Path, *options: str) -> subprocess.Popen[str]:
+def start(many: Path, output: Path | str, *options: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "hlomap", "analyze", str(many), "-o", str(output), "-j", "2", *options]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -319,6 +328,83 @@ def test_a_file_over_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     summary = analyze_files([tmp_path / "tree"], tmp_path / "two", jobs=1, timeout=6.0)
     thread.join()
     assert summary.report.status == {"done": 1, "timed out": 1}
+
+
+def planned(paths: list[Path], output: Path) -> Task:
+    """The only shard of a dataset that is begun."""
+    output.mkdir()
+    folder = LocalFolder(str(output))
+    manifest = open_dataset(folder, {})
+    sources = [Source(number, str(path), str(path), path.stat().st_size) for number, path in enumerate(paths)]
+    (shard,) = make_plan(sources, folder).shards
+    return Task(folder.url, manifest.dataset, shard.number)
+
+
+def test_the_stages_of_a_shard(tmp_path: Path) -> None:
+    """The time of a file ends with its analysis; what comes before the first and after the last belongs to no file."""
+    paths = [tmp_path / name for name in ("a.txt", "b.md", "c.txt")]
+    for path, text in zip(paths, (GOOD, "no HLO", BROKEN), strict=True):
+        path.write_text(text)
+    stages: list[tuple[int, str]] = []
+    analyze_shard(planned(paths, tmp_path / "dataset"), {}, lambda position, stage, _: stages.append((position, stage)))
+    assert stages == [
+        *((0, "read"), (0, "analyze"), (0, "write")),
+        *((1, "read"), (1, "write")),
+        *((2, "read"), (2, "analyze"), (2, "write")),
+        (-1, "write"),
+    ]
+
+
+def test_a_worker_that_hangs_before_its_first_file(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(GOOD)
+    task = planned([tmp_path / "a.txt"], tmp_path / "dataset")
+    (names,) = (tmp_path / "dataset" / "_work" / "shards").iterdir()
+    names.unlink()
+    os.mkfifo(names)  # a list of names that never ends, such as on a disk that does not answer
+    children = Children(stall=2.0)
+    with pytest.raises(OutputError, match="a worker hangs: no progress for 2 seconds"):
+        children.run_task(task)
+    children.close()
+
+
+def test_killed_runs_leave_no_temporary_files(many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coordinator and workers killed at once, while the workers start."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    for _ in range(3):
+        process = start(many, tmp_path / "dataset")
+        family = psutil.Process(process.pid)
+        wait_for(lambda of=family: of.children(), process)  # type: ignore[misc]
+        children = family.children()
+        for killed in (*children, process):
+            killed.kill()
+        process.communicate()
+        psutil.wait_procs(children, timeout=30)
+    assert not any(temporary.iterdir())
+
+
+def test_a_killed_run_at_a_url(
+    many: Path, tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts are written beside the output first: nothing is left of those either."""
+    output, temporary = tmp_path / "dataset", tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    for n_parts in (1, 5):
+        process = start(many, f"file://{output}")
+        wait_for(lambda n=n_parts: len(list(output.glob("rows/part*"))) >= n, process)  # type: ignore[misc]
+        children = psutil.Process(process.pid).children()
+        for killed in (*children, process):
+            killed.kill()
+        process.communicate()
+        psutil.wait_procs(children, timeout=30)
+        for held in output.glob("_lock*"):
+            held.unlink()  # its heartbeat is stale a minute later
+        (output / "rows" / f".{n_parts}.tmp").touch()  # a part that was being written
+    analyze_files([many], f"file://{output}", jobs=1)
+    assert tables(output) == undisturbed and not left_over(output)
+    assert sys.platform != "linux" or not any(temporary.iterdir())
 
 
 def test_a_file_over_its_memory(tmp_path: Path) -> None:

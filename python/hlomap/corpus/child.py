@@ -17,21 +17,24 @@ import threading
 import time
 from typing import IO, Any
 
-__all__ = ["SLOTS", "main"]
+__all__ = ["SLOTS", "STAGES", "main", "map_memory"]
 
 SLOTS = 5
-"""64-bit numbers that both sides see: the position of the file (-1: none), 0 reading or 1 analyzing, since when (ns),
-and the files and bytes of this task before it."""
+"""64-bit numbers that both sides see: the position of the file (-1: none), the index of the stage in ``STAGES``, since
+when (ns), and the files and bytes of this task before the file."""
+
+STAGES = ("read", "analyze", "write")
+"""The stages of a file.  The time of ``write``, and that before the first file and after the last, is the worker's."""
 
 _IDLE_SECONDS = 300.0
 
 
 def main() -> None:
-    """Serves tasks until standard input closes.  The first line has the path of the shared memory."""
+    """Serves tasks until standard input closes.  The first line names the shared memory."""
     commands = sys.stdin.buffer
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever prints does not disturb the answers
-    state = _share(json.loads(commands.readline()))
+    state = map_memory(json.loads(commands.readline()))
     waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read_commands, args=(commands, waiting), daemon=True).start()
     _prepare()
@@ -44,12 +47,11 @@ def main() -> None:
         answers.flush()
 
 
-def _share(path: str) -> memoryview:
-    with open(path, "r+b") as file:
-        memory = mmap.mmap(file.fileno(), 8 * SLOTS)
-    if os.name != "nt":
-        os.unlink(path)
-    return memoryview(memory).cast("q")
+def map_memory(name: int | str) -> memoryview:
+    """The numbers that both sides see: an open file, or a name among the memories of Windows."""
+    if sys.platform == "win32":
+        return memoryview(mmap.mmap(-1, 8 * SLOTS, tagname=str(name))).cast("q")
+    return memoryview(mmap.mmap(int(name), 8 * SLOTS)).cast("q")
 
 
 def _read_commands(commands: IO[bytes], waiting: queue.SimpleQueue[bytes]) -> None:
@@ -88,7 +90,7 @@ def _answer(command: dict[str, Any], state: memoryview) -> dict[str, Any]:
 
     def begin(position: int, stage: str, n_bytes: int) -> None:
         state[2] = time.monotonic_ns()
-        state[1] = stage != "read"
+        state[1] = STAGES.index(stage)
         state[0] = position
         if stage == "read":
             state[3], state[4] = position, n_bytes

@@ -216,6 +216,7 @@ class _Run:
         with lock(folder, _CHANGES, wait=True):
             manifest = open_dataset(folder, self._options())
         if manifest.summary is not None:
+            self._remove_work(folder)
             return manifest, Report.from_dict(manifest.summary)
         is_private = self.inputs.is_private or folder.url.startswith("memory://")
         with open_engine(self.engine, self.jobs, in_process=is_private) as engine:
@@ -231,18 +232,23 @@ class _Run:
         return manifest, report
 
     def _complete(self, folder: Folder, manifest: Manifest, plan: Plan) -> Manifest:
-        """Marks the dataset complete and removes all that is not a part of it."""
+        """Marks the dataset complete."""
         with lock(folder, _CHANGES, wait=True):
             found = read_manifest(folder)
             if found is None or found.summary is None:
                 total = read_reports(folder, (shard.number for shard in plan.shards))
                 found = manifest.completed(total.to_dict())
                 found.write(folder)
+        self._remove_work(folder)
+        return found
+
+    def _remove_work(self, folder: Folder) -> None:
+        """Removes all that is not a part of a complete dataset; a run that was killed meanwhile has left some."""
+        with lock(folder, _CHANGES, wait=True):
             folder.remove(WORK)
             for name in (FILES_FOLDER, ROWS_FOLDER, MODULES_FOLDER, ""):
                 folder.clean(name)
         remove_stale_locks(folder)
-        return found
 
     def _plan(self, folder: Folder) -> Plan | None:
         """The plan, made once; None where another run has completed the dataset meanwhile."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import mmap
 import os
 import queue
 import signal
@@ -18,11 +17,12 @@ import sys
 import tempfile
 import threading
 import time
+import uuid
 from collections import Counter, deque
 from dataclasses import asdict
 from typing import Any
 
-from .child import SLOTS
+from .child import SLOTS, STAGES, map_memory
 from .folder import OutputError
 from .manifest import DatasetError
 from .reports import Report
@@ -33,6 +33,7 @@ __all__ = ["Child", "Children", "run_task"]
 _MAX_DEATHS = 3  # of a child killed from outside while it works on one file
 _MAX_OWN_DEATHS = 2  # of a child that ended itself: a signal of the processor, or out of memory
 _GRACE = 1.0  # seconds for the child to notice by itself that a file's time is over
+_STALL_SECONDS = 600.0  # for a child to start, to read its list of files, or to write a part, on the slowest of disks
 _OUTSIDE = {"SIGKILL", "SIGTERM", "SIGHUP", "SIGINT"}
 
 
@@ -54,9 +55,13 @@ def run_task(task: Task) -> Report:
 class Children:
     """The child processes of one process; each serves one thread at a time."""
 
-    def __init__(self, n: int = 0) -> None:
-        """Starts ``n`` children, which import what they need while the plan is made."""
+    def __init__(self, n: int = 0, stall: float = _STALL_SECONDS) -> None:
+        """Starts ``n`` children, which import what they need while the plan is made.
+
+        A child that spends ``stall`` seconds on anything but a file is replaced.
+        """
         self._is_closed = False
+        self._stall = stall
         self.busy: set[Child] = set()
         self._idle = [Child() for _ in range(n)]
 
@@ -70,7 +75,7 @@ class Children:
         while True:
             child = self._take()
             try:
-                answer = child.run(task, verdicts)
+                answer = child.run(task, verdicts, self._stall)
             except ChildDied as death:
                 child.kill()
                 if self._is_closed:
@@ -83,7 +88,8 @@ class Children:
                 if deaths[death.position, kind] < (_MAX_DEATHS if kind == "outside" else _MAX_OWN_DEATHS):
                     continue
                 if death.position is None:
-                    raise OutputError(0, f"a worker cannot start: {death}") from None
+                    problem = "hangs" if death.kind == "stalled" else "cannot start"
+                    raise OutputError(0, f"a worker {problem}: {death}") from None
                 verdicts[death.position] = Verdict("crashed", _crash_message(death, task), death.stage)
             except BaseException:
                 child.close()
@@ -132,12 +138,9 @@ class Child:
     """A child process, and the memory in which it tells what it is doing."""
 
     def __init__(self) -> None:
-        fd, path = tempfile.mkstemp(prefix="hlomap-")
-        os.truncate(fd, 8 * SLOTS)
-        self._memory = mmap.mmap(fd, 8 * SLOTS)
-        self.state: memoryview[int] = memoryview(self._memory).cast("q")
+        name, inherited = _name_of_memory()
+        self.state: memoryview[int] = map_memory(name)
         self.state[0] = -1
-        os.close(fd)
         # sys.path as it is here: hlomap may be on it by the doing of the program that calls it.
         code = "import json, sys; sys.path[:] = json.loads(sys.stdin.buffer.readline()); "
         code += "from hlomap.corpus.child import main; main()"
@@ -149,7 +152,10 @@ class Child:
             stderr=subprocess.PIPE,
             env={**os.environ, **single, "ARROW_DEFAULT_MEMORY_POOL": "system"},
             start_new_session=True,  # an interrupt from the terminal reaches the coordinator alone
+            pass_fds=inherited,
         )
+        for fd in inherited:
+            os.close(fd)
         self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._messages: deque[str] = deque(maxlen=5)
         self._readers = [
@@ -159,7 +165,7 @@ class Child:
         for reader in self._readers:
             reader.start()
         self._send(sys.path)
-        self._send(path)
+        self._send(name)
 
     @property
     def is_alive(self) -> bool:
@@ -169,19 +175,18 @@ class Child:
     def pid(self) -> int:
         return self._process.pid
 
-    def run(self, task: Task, verdicts: dict[int, Verdict]) -> dict[str, Any]:
+    def run(self, task: Task, verdicts: dict[int, Verdict], stall: float) -> dict[str, Any]:
         """The answer to a task; raises :class:`ChildDied`."""
         cells = {position: [v.status, v.message, v.stage] for position, v in verdicts.items()}
         self.state[0], self.state[3], self.state[4] = -1, 0, 0
+        self.state[2] = time.monotonic_ns()
         self._send({"task": asdict(task), "verdicts": cells})
+        left = min(stall, (task.timeout or stall) + _GRACE)
         while True:
             try:
-                answer = self._answers.get(timeout=self._patience(task))
+                answer = self._answers.get(timeout=max(left, 0.01))
             except queue.Empty:
-                position, stage = self.state[0], "analyze" if self.state[1] else "read"
-                if position >= 0 and self._age(position) > (task.timeout or 0.0) + _GRACE:
-                    self.kill()
-                    raise ChildDied(timeout_message(task.timeout), position, stage, "timed out") from None
+                left = self._time_left(task, stall)
                 continue
             if answer is None:
                 raise self._death()
@@ -209,22 +214,25 @@ class Child:
                 with contextlib.suppress(OSError):
                     stream.close()
 
-    def _patience(self, task: Task) -> float | None:
-        if task.timeout is None:
-            return None
-        position = self.state[0]
-        left = task.timeout + _GRACE - (self._age(position) if position >= 0 else 0.0)
-        return max(left, 0.01)
-
-    def _age(self, position: int) -> float:
-        """Seconds since the current file began; 0 where it is another one by now."""
-        age = (time.monotonic_ns() - self.state[2]) / 1e9
-        return age if self.state[0] == position else 0.0
+    def _time_left(self, task: Task, stall: float) -> float:
+        """Seconds until the next look; raises :class:`ChildDied` where the time of a file, or of the child, is over."""
+        position, stage, since = self.state[0], self.state[1], self.state[2]
+        is_file = position >= 0 and STAGES[stage] != "write"
+        limit = stall if not is_file else None if task.timeout is None else task.timeout + _GRACE
+        if limit is None:
+            return stall
+        left = limit - (time.monotonic_ns() - since) / 1e9
+        if left > 0.0 or tuple(self.state[:3]) != (position, stage, since):  # it is at something else by now
+            return min(left, stall, (task.timeout or stall) + _GRACE)
+        self.kill()
+        if is_file:
+            raise ChildDied(timeout_message(task.timeout), position, STAGES[stage], "timed out")
+        raise ChildDied(f"no progress for {stall:g} seconds", None, "read", "stalled")
 
     def _death(self) -> ChildDied:
         code = self._process.wait()
         position = self.state[0] if self.state[0] >= 0 else None
-        stage = "analyze" if self.state[1] else "read"
+        stage = STAGES[min(self.state[1], 1)]
         for reader in self._readers:
             reader.join()
         kind = ""
@@ -254,6 +262,22 @@ class Child:
             text = line.decode("utf-8", "replace").strip()
             if text:
                 self._messages.append(text[:300])
+
+
+def _name_of_memory() -> tuple[int | str, tuple[int, ...]]:
+    """A name for :func:`map_memory`, and the open files that the child inherits.
+
+    Nothing can be left of the memory, whatever ends the two processes: no file has a name.
+    """
+    if sys.platform == "win32":
+        return f"hlomap-{uuid.uuid4().hex}", ()
+    if hasattr(os, "memfd_create"):  # independent of the temporary folder, which may be full
+        fd = os.memfd_create("hlomap")
+    else:
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    os.truncate(fd, 8 * SLOTS)
+    return fd, (fd,)
 
 
 _children = Children()

@@ -37,7 +37,8 @@ from .tasks import FILES_FOLDER, MODULES_FOLDER, ROWS_FOLDER, Task, Verdict, par
 __all__ = ["analyze_file", "analyze_shard", "source_of"]
 
 Begin = Callable[[int, str, int], None]
-"""Called with the position of a file in its shard, its stage (``read`` or ``analyze``), and the bytes before it."""
+"""Called with the position of a file in its shard, its stage (``read``, ``analyze`` or ``write``), and the bytes before
+it; with position -1 and ``write`` after the last file."""
 
 
 _FLUSH_FILES = 4096
@@ -90,6 +91,7 @@ def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> 
         with shard.reader:
             for position, source in enumerate(sources):
                 shard.add(position, source, verdicts.get(position))
+        begin(-1, "write", report.n_bytes)
         with shard.timed("write"):
             rows.close()
             if modules is not None:
@@ -182,6 +184,7 @@ class _Shard:
         elif content:
             self._begin(position, "analyze", self._report.n_bytes)
             tables = self._analyze(source, content, row)
+        self._begin(position, "write", self._report.n_bytes)
         self._count(row, tables)
         with self.timed("write"):
             for table in tables:
