@@ -12,6 +12,9 @@ use crate::columns::{Kind, Value, View, COLUMNS};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong(pub u64);
 
+/// The values that are written between two [polls](poll): less than the work of one step.
+const ROWS_OF_A_STEP: usize = 64;
+
 /// The rows of a view with all columns, in order.
 ///
 /// # Errors
@@ -21,10 +24,10 @@ pub fn record_batch(view: &View<'_>) -> Result<Vec<u8>, TooLong> {
     let mut values = Vec::with_capacity(view.len());
     for column in &COLUMNS {
         values.clear();
-        values.extend((0..view.len()).map(|row| {
+        for start in (0..view.len()).step_by(ROWS_OF_A_STEP) {
             poll();
-            view.value(column, row)
-        }));
+            view.for_each(column, start..view.len().min(start + ROWS_OF_A_STEP), |value| values.push(value));
+        }
         body.column(column.kind, &values)?;
     }
     Ok(body.into_message(view.len()))
@@ -111,21 +114,20 @@ impl Body {
 
     fn words<T>(&mut self, values: &[T], word: impl Fn(&T) -> [u8; 8]) {
         let start = self.bytes.len();
-        self.bytes.reserve(8 * values.len());
-        values.iter().for_each(|value| self.bytes.extend_from_slice(&word(value)));
+        self.bytes.resize(start + 8 * values.len(), 0);
+        let places = self.bytes[start..].chunks_exact_mut(8);
+        places.zip(values).for_each(|(place, value)| place.copy_from_slice(&word(value)));
         self.end_buffer(start);
     }
 
     /// The start of each value behind the values before it, and the end of the last.
     fn offsets(&mut self, lengths: impl ExactSizeIterator<Item = usize>) -> Result<(), TooLong> {
         let start = self.bytes.len();
-        self.bytes.reserve(4 * (lengths.len() + 1));
-        self.bytes.extend_from_slice(&0i32.to_ne_bytes());
+        self.bytes.resize(start + 4 * (lengths.len() + 1), 0); // the first of them is 0
         let mut end = 0u64;
-        for length in lengths {
-            poll();
+        for (place, length) in self.bytes[start + 4..].chunks_exact_mut(4).zip(lengths) {
             end += length as u64;
-            self.bytes.extend_from_slice(&(end as i32).to_ne_bytes());
+            place.copy_from_slice(&(end as i32).to_ne_bytes());
         }
         self.end_buffer(start);
         if end > i32::MAX as u64 {
@@ -137,9 +139,9 @@ impl Body {
     fn texts<T>(&mut self, values: &[T], text: impl Fn(&T) -> &str) -> Result<(), TooLong> {
         self.offsets(values.iter().map(|value| text(value).len()))?;
         let start = self.bytes.len();
-        for value in values {
+        for some in values.chunks(ROWS_OF_A_STEP) {
             poll();
-            self.bytes.extend_from_slice(text(value).as_bytes());
+            some.iter().for_each(|value| self.bytes.extend_from_slice(text(value).as_bytes()));
         }
         self.end_buffer(start);
         Ok(())

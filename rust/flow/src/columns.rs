@@ -4,6 +4,7 @@
 //! elsewhere (`Source::Elsewhere`) are null here.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use hlo::{ComputationId, InstructionId, Module, Opcode, Origin};
 use quasiaffine::interrupt::poll;
@@ -290,12 +291,13 @@ struct Label<'m> {
 
 impl<'m> Label<'m> {
     fn of(m: &'m Module, id: InstructionId) -> Label<'m> {
-        let target = m.attribute(id, "custom_call_target").and_then(|a| match m.value(a, None) {
+        let opcode = m.instructions()[id as usize].opcode;
+        let of = |owner: Opcode, name: &str| if opcode == owner { m.attribute(id, name) } else { None };
+        let target = of(Opcode::CustomCall, "custom_call_target").and_then(|a| match m.value(a, None) {
             Ok(hlo::Value::Text(text)) => Some(text),
             _ => None,
         });
-        let is_fusion = m.instructions()[id as usize].opcode == Opcode::Fusion;
-        let kind = is_fusion.then(|| m.attribute(id, "kind")).flatten();
+        let kind = of(Opcode::Fusion, "kind");
         let fusion_kind = kind.map(|a| m.attribute_text(a));
         Label { origin: m.origin(id), fusion_kind, custom_call_target: target }
     }
@@ -372,18 +374,29 @@ impl<'m> View<'m> {
 
     /// The value of a column in a row.
     pub fn value(&self, column: &Column, row: usize) -> Value<'_> {
-        let Row { instruction, operand, cells } = self.rows.rows[row];
-        let computation = || -> ComputationId { self.m.computation_of(instruction) };
+        let mut found = Value::Null;
+        self.for_each(column, row..row + 1, |value| found = value);
+        found
+    }
+
+    /// Calls `each` with the values of a column in some rows.
+    pub fn for_each<'v>(&'v self, column: &Column, rows: Range<usize>, mut each: impl FnMut(Value<'v>)) {
+        let (m, labels) = (self.m, self.label_of.get(rows.clone()).unwrap_or(&[]));
+        let cells = |row: &Row| &self.rows.cells[row.cells as usize];
+        let rows = self.rows.rows[rows].iter();
+        let computation = |row: &Row| -> ComputationId { m.computation_of(row.instruction) };
         match column.source {
-            Source::Elsewhere => Value::Null,
-            Source::Module => Value::Text(self.m.name()),
-            Source::Computation => Value::Text(self.m.computation_name(computation())),
-            Source::TripCount => int(self.rows.trip_counts[computation() as usize]),
-            Source::Instruction => Value::Text(self.m.instruction_name(instruction)),
-            Source::OperandName => operand.map_or(Value::Null, |id| Value::Text(self.m.instruction_name(id))),
-            Source::Opcode => Value::Text(self.m.opcode_name(self.rows.cells[cells as usize].opcode_of)),
-            Source::Origin(value) => value(self, &self.labels[self.label_of[row] as usize]),
-            Source::Cells(value) => value(&self.rows.cells[cells as usize]),
+            Source::Elsewhere => rows.for_each(|_| each(Value::Null)),
+            Source::Module => rows.for_each(|_| each(Value::Text(m.name()))),
+            Source::Computation => rows.for_each(|row| each(Value::Text(m.computation_name(computation(row))))),
+            Source::TripCount => rows.for_each(|row| each(int(self.rows.trip_counts[computation(row) as usize]))),
+            Source::Instruction => rows.for_each(|row| each(Value::Text(m.instruction_name(row.instruction)))),
+            Source::OperandName => {
+                rows.for_each(|row| each(row.operand.map_or(Value::Null, |id| Value::Text(m.instruction_name(id)))))
+            }
+            Source::Opcode => rows.for_each(|row| each(Value::Text(m.opcode_name(cells(row).opcode_of)))),
+            Source::Origin(value) => labels.iter().for_each(|&label| each(value(self, &self.labels[label as usize]))),
+            Source::Cells(value) => rows.for_each(|row| each(value(cells(row)))),
         }
     }
 }

@@ -13,6 +13,7 @@ use quasiaffine::{simplify, Expr, FastPath, Map, Options};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
+use crate::bitcasts::Bitcasts;
 use crate::reads::Union;
 
 /// The path from a value to one of the arrays in it: an element number for each nested tuple.
@@ -82,6 +83,7 @@ pub struct InstructionIndexing {
     /// Whether any map has a runtime variable.
     pub has_runtime: bool,
     unions: OnceLock<Vec<Vec<(ShapeIndex, Union)>>>,
+    pub(crate) bitcasts: Bitcasts,
 }
 
 /// The options of compositions: they drop unused variables.
@@ -92,7 +94,13 @@ impl InstructionIndexing {
     /// The indexing for an array of these sizes.
     pub fn new(sizes: &[i64], parts: Vec<(u32, OperandIndexing)>) -> InstructionIndexing {
         let has_runtime = footprints(&parts).any(|f| f.maps.iter().any(|(_, m)| m.domain().n_runtime() > 0));
-        InstructionIndexing { sizes: SmallVec::from_slice(sizes), parts, has_runtime, unions: OnceLock::new() }
+        InstructionIndexing {
+            sizes: SmallVec::from_slice(sizes),
+            parts,
+            has_runtime,
+            unions: OnceLock::new(),
+            bitcasts: Bitcasts::default(),
+        }
     }
 
     /// The position in `parts` of an operand or output.

@@ -123,11 +123,14 @@ pub fn unknown<'s>(reason: Text, parts: impl Iterator<Item = &'s Shape>) -> Read
 
 /// The bytes that all arrays in a value take in memory, without padding.
 pub fn n_bytes(shape: &Shape) -> Option<i64> {
-    let total = shapes::leaves(shape).into_iter().fold(0, |total: u128, (_, part)| {
+    let size = |part: &Shape| {
         let (n, bits) = extent(part);
-        total.saturating_add(n.map_or(u128::MAX, |n| bytes(n, bits)))
-    });
-    fitting(total)
+        n.map_or(u128::MAX, |n| bytes(n, bits))
+    };
+    fitting(match shape {
+        Shape::Tuple(_) => shapes::leaves(shape).into_iter().map(|(_, part)| size(part)).fold(0, u128::saturating_add),
+        _ => size(shape),
+    })
 }
 
 fn bounds(m: &Map, e: &Expr) -> Interval {

@@ -11,6 +11,9 @@ pub fn at<'s>(shape: &'s Shape, index: &[u32]) -> Option<&'s Shape> {
 
 /// Everything in a value that is not a tuple, in order.
 pub fn leaves(shape: &Shape) -> Vec<(ShapeIndex, &Shape)> {
+    if !matches!(shape, Shape::Tuple(_)) {
+        return vec![(ShapeIndex::new(), shape)];
+    }
     let mut found = Vec::new();
     let mut waiting = vec![(ShapeIndex::new(), shape)];
     while let Some((index, here)) = waiting.pop() {

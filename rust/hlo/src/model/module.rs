@@ -430,6 +430,14 @@ impl Module {
         }
     }
 
+    /// Whether any instruction has an attribute with this name.
+    pub fn has_attribute(&self, name: &str) -> bool {
+        match schema::key(name.as_bytes()) {
+            Some(key) => self.attributes.iter().any(|a| a.key == key),
+            None => self.attributes.iter().any(|a| self.attribute_name(a) == name),
+        }
+    }
+
     /// The value of an attribute that belongs to computation `within` or to one of its instructions.
     pub fn value(&self, attribute: &Attribute, within: Option<ComputationId>) -> Result<Value<'_>, Problem> {
         Ok(match attribute.form {
