@@ -272,6 +272,11 @@ fn found_by_fuzzing() {
         "ENTRY e { p = f32[] parameter(0) ROOT c = f32[] custom-call(p), custom_call_target=\"t\", channel_id=1 }",
         "ENTRY e { ROOT p = f32[] parameter(0), metadata={op_name=\"a\" op_name=\"b\" op_type=\"\"} }",
         "f { ROOT p = f32[] parameter(0) } ENTRY e { ROOT c = () custom-call(), custom_call_target=\"\", window={} }",
+        "ENTRY e { p = f32[2] parameter(0) ROOT r = f32[2] negate(p), sharding={devices=[2,1]<=[0]} }",
+        "ENTRY e { p = f32[2] parameter(0) ROOT r = f32[2] negate(p), sharding={devices=[2,1]<=[0,1]T(0,1)} }",
+        "ENTRY e { ROOT c = f32[] custom-call(), custom_call_target=\"t\", literal=(pred[]{:L(119)} true) }",
+        "HloModule m\nENTRY e { ROOT p = f32[] parameter(0) }\n\nHloModule n\nENTRY e {\n p = f32[3] parameter(0)\n \
+         t = token[] after-all()\n ROOT r = (f32[3], u32[], token[]) send(p, t), channel_id=1\n}",
     ] {
         assert!(parse(text, None, false).is_ok(), "{text}");
         read(text.as_bytes());

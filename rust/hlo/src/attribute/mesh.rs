@@ -18,10 +18,13 @@ pub struct Iota {
 
 impl Iota {
     /// The shortest iota with the same sequence: without dimensions of size 1, and with dimensions that stay adjacent
-    /// merged. An iota whose sizes and permutation are inconsistent is kept as it is.
+    /// merged. An iota whose sizes and permutation are inconsistent keeps both, except that the identity is left out.
     pub fn new(reshape: Vec<i64>, transpose: Vec<i64>) -> Iota {
         let given = Iota { reshape, transpose };
-        given.shortest().unwrap_or(given)
+        given.shortest().unwrap_or_else(|| {
+            let is_identity = given.transpose.iter().copied().eq(0..given.reshape.len() as i64);
+            Iota { transpose: if is_identity { Vec::new() } else { given.transpose }, reshape: given.reshape }
+        })
     }
 
     fn shortest(&self) -> Option<Iota> {

@@ -10,7 +10,10 @@ use crate::attribute::accuracy::Accuracy;
 use crate::attribute::entry_layout::EntryLayout;
 use crate::attribute::schema::{self, Form};
 use crate::attribute::Value;
+use crate::cursor::Cursor;
+use crate::model::literal::with_shape;
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
+use crate::proto::literal::in_order;
 use crate::Opcode;
 
 /// Whether names are compared.
@@ -102,6 +105,7 @@ fn canonical(
         let text = match (a.form, m.value(a, within.map(|w| w.1))) {
             (Form::Computation | Form::Computations, _) => format!("{:?}", m.list(a.link)),
             (Form::Metadata, _) => metadata(m.attribute_text(a)),
+            (Form::Literal, _) => literal(m.attribute_text(a)),
             (_, Ok(Value::EntryLayout(layout))) if layout == entry_layout(m) => continue,
             (_, Ok(value)) => match plain(name, schema::key(name.as_bytes()), value) {
                 Some(text) => text,
@@ -144,6 +148,14 @@ fn plain(name: &str, key: Option<u16>, value: Value<'_>) -> Option<String> {
         Value::Text(text) => squeezed(&text),
         value => format!("{value:?}"),
     })
+}
+
+/// The shape and the value of a literal. Of its layout counts what a proto keeps, the order of dimensions.
+fn literal(text: &str) -> String {
+    match with_shape(&mut Cursor::new(text), 0, &mut 0) {
+        Ok((shape, Some(value))) => format!("{} {value:?}", in_order(&shape)),
+        _ => squeezed(text),
+    }
 }
 
 /// The entry layout that the entry computation implies.

@@ -288,7 +288,7 @@ pub(super) fn laid_out(shape: &Shape) -> Shape {
 }
 
 /// The shape of a literal, whose layout XLA reduces to minor-to-major.
-fn in_order(shape: &Shape) -> Shape {
+pub(crate) fn in_order(shape: &Shape) -> Shape {
     match shape {
         Shape::Array(a) => {
             let layout = Layout::new(a.layout_or_default().minor_to_major);

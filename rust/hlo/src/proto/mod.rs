@@ -9,7 +9,7 @@ mod calls;
 mod device;
 mod header;
 pub(crate) mod irregular;
-mod literal;
+pub(crate) mod literal;
 pub(crate) mod metadata;
 mod operation;
 pub(crate) mod origin;
