@@ -162,6 +162,14 @@ def test_a_damaged_archive_is_a_row(tmp_path: Path, name: str) -> None:
     assert any(status == "error" for status, _ in found.values())
 
 
+def test_a_file_above_the_limit_is_an_error(tmp_path: Path, tree: Path) -> None:
+    size = (tree / "a.txt").stat().st_size
+    assert files_of(tmp_path, tree / "a.txt", max_bytes=size)["a.txt"] == DONE
+    status, error = files_of(tmp_path, tree / "a.txt", max_bytes=size - 1)["a.txt"]
+    expected = f"expected at most {size - 1} bytes, found {size}; raise max_bytes (hlomap --max-bytes) to read it"
+    assert (status, error) == ("error", expected)
+
+
 def test_urls(tmp_path: Path, tree: Path) -> None:
     pytest.importorskip("fsspec")
     assert files_of(tmp_path, f"file://{tree}")["a.txt"] == DONE

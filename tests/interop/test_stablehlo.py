@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
 import hlomap as hm
+from hlomap.corpus.run import analyze_files
+from hlomap.interop import stablehlo
 from hlomap.io.discover import detect_kind, list_files
 
 CASES = Path(__file__).parent.parent / "cases" / "stablehlo"
@@ -49,6 +54,48 @@ def test_mlir_that_is_not_stablehlo_is_one_error() -> None:
     for text in ("module { llvm.func @f() }", "module @m {", "func.func @f() {", b"ML\xefR\0\0\0"):
         with pytest.raises(hm.errors.HloSyntaxError, match=r"^x\.mlir: expected a StableHLO program"):
             hm.parse(text, name="x.mlir")
+
+
+@pytest.mark.jax
+def test_a_program_that_crashes_mlir_is_an_error() -> None:
+    """Its parser recurses without a limit, so this overflows the stack of the child."""
+    with pytest.raises(hm.errors.HloSyntaxError, match=r"^x\.mlir: expected .* one that ends MLIR's converter: \w+"):
+        hm.parse_stablehlo("module {" * 200_000, name="x.mlir")
+    assert transposes(hm.load(FILES[-1]))
+
+
+@pytest.mark.jax
+def test_a_converter_that_ended_is_replaced() -> None:
+    hm.load(FILES[-1])
+    (converter,) = stablehlo._idle
+    converter._process.kill()
+    converter._process.wait()
+    assert transposes(hm.load(FILES[-1]))
+
+
+@pytest.mark.jax
+def test_damaged_bytecode_is_a_module_or_an_error() -> None:
+    random = Random(3)
+    for file in (file for file in FILES if file.suffix == ".mlirbc"):
+        for _ in range(100):
+            source = bytearray(file.read_bytes())
+            for _ in range(random.randint(1, 3)):
+                source[random.randrange(4, len(source))] = random.randrange(256)
+            with contextlib.suppress(hm.HlomapError):
+                hm.parse_stablehlo(bytes(source))
+
+
+@pytest.mark.jax
+def test_analyze_converts_it(tmp_path: Path) -> None:
+    for file in FILES:
+        shutil.copy(file, tmp_path)
+    shutil.copy(FILES[-1], tmp_path / "zz.mlir")
+    (tmp_path / "broken.mlir").write_text("module @m { func.func @f() { stablehlo.")
+    report = analyze_files([tmp_path], tmp_path / "dataset").report
+    assert report.status == {"done": len(FILES), "duplicate": 1, "error": 1}
+    assert +report.converted == {"StableHLO": len(FILES)}
+    table = hm.scan(tmp_path / "dataset", "files").to_table(columns=["kind"])
+    assert set(table["kind"].to_pylist()) == {"StableHLO"}
 
 
 def test_hlo_may_look_like_mlir() -> None:

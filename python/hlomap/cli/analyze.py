@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from ..errors import UnsupportedError
-from .console import fail, prefix_with_file
+from .console import fail, max_bytes, prefix_with_file
 
 if TYPE_CHECKING:
     from ..corpus.run import Summary
@@ -91,9 +91,10 @@ def analyze(
     """Write a dataset of the maps in all modules below PATHS.
 
     It has a row for each instruction, output and operand.  PATHS are files, folders, globs, archives (tar, zip), URLs,
-    @FILE for a list of names, or - for a list on standard input.  Files that are not HLO are skipped (detected by
-    content), equal content is analyzed once, and each file has a row in the table of files, which tells its error
-    where it has one.  A run that was killed continues with the same command.
+    @FILE for a list of names, or - for a list on standard input.  StableHLO is converted if jaxlib is installed; other
+    files that are not HLO are skipped (detected by content).  Equal content is analyzed once, and each file has a row
+    in the table of files, which tells its error where it has one.  A run that was killed continues with the same
+    command.
 
     \b
     Examples:
@@ -121,6 +122,7 @@ def analyze(
                 modules=modules,
                 timeout=timeout,
                 memory=memory,
+                max_bytes=max_bytes(),
                 progress=progress,
             )
     except (OutputError, LockedError, EngineError) as error:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["progress_line", "show_progress", "summary_rows"]
 
 _LINE_SECONDS = 60.0
+_HINTS = {"StableHLO": "StableHLO (pip install jax jaxlib to convert it)"}
 _MOST_COMMON = 8  # reasons that a summary lists; the others are summed up
 
 
@@ -83,7 +84,8 @@ def summary_rows(summary: Summary) -> list[tuple[str, str]]:
     rows = [("files", f"{report.files}")]
     if report.status["duplicate"]:
         rows.append((" duplicates", f"{report.status['duplicate']}"))
-    rows += _reason_rows(" skipped", report.skipped)
+    rows += _reason_rows(" skipped", Counter({_HINTS.get(kind, kind): n for kind, n in report.skipped.items()}))
+    rows += _reason_rows(" converted", +report.converted)
     for status, label in (("error", " with errors"), ("timed out", " timed out"), ("crashed", " crashed")):
         if report.status[status]:
             rows.append((label, f"{report.status[status]}"))

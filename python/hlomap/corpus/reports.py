@@ -19,7 +19,7 @@ _MAX_ERRORS = 1000  # that a report names; all are in the table of files
 
 @dataclass
 class Report:
-    """Counts of some files, by status, by kind of skipped files, by reason of unknown rows; seconds by stage.
+    """Counts of some files, by status, by kind of skipped and of converted files, by reason of unknown rows; seconds.
 
     ``unknown`` counts rows by opcode and reason, ``errors`` has the first files without rows and why, ``seconds`` the
     CPU time of reading, parsing, analyzing and writing.
@@ -27,6 +27,7 @@ class Report:
 
     status: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
+    converted: Counter[str] = field(default_factory=Counter)
     n_bytes: int = 0
     modules: int = 0
     instructions: int = 0
@@ -49,6 +50,7 @@ class Report:
         """Adds the counts of another report."""
         self.status.update(other.status)
         self.skipped.update(other.skipped)
+        self.converted.update(other.converted)
         self.n_bytes += other.n_bytes
         self.modules += other.modules
         self.instructions += other.instructions
@@ -69,6 +71,7 @@ class Report:
         return {
             "status": dict(sorted(self.status.items())),
             "skipped": dict(sorted(self.skipped.items())),
+            "converted": {kind: n for kind, n in sorted(self.converted.items()) if n},
             "bytes": self.n_bytes,
             "modules": self.modules,
             "instructions": self.instructions,
@@ -85,6 +88,7 @@ class Report:
         return Report(
             Counter(cells["status"]),
             Counter(cells["skipped"]),
+            Counter(cells["converted"]),
             cells["bytes"],
             cells["modules"],
             cells["instructions"],

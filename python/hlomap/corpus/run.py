@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import UnsupportedError
+from ..io.load import MAX_BYTES
 from .dataset import done_shards, read_reports
 from .engines import Engine, EngineError, open_engine
 from .folder import Folder, LocalFolder, OutputError, is_url, open_folder, output_errors
@@ -91,6 +92,7 @@ def analyze_files(
     modules: bool = False,
     timeout: float | None = None,
     memory: int | None = None,
+    max_bytes: int = MAX_BYTES,
     progress: Callable[[Progress], None] | None = None,
 ) -> Summary:
     """Analyzes every module of a corpus into a dataset, or into one file.
@@ -107,6 +109,7 @@ def analyze_files(
         modules: whether the dataset holds the files' contents as well.
         timeout: seconds for one file.
         memory: bytes for one worker.
+        max_bytes: the largest file that is read, in bytes; a larger one is an error in its row.
         progress: called about once a second.
 
     Returns:
@@ -127,12 +130,15 @@ def analyze_files(
     if not 0 <= shard[0] < shard[1]:
         raise ValueError(f"shard: expected i/n with 0 <= i < n, found {shard[0]}/{shard[1]}")
     began = time.perf_counter()
+    options: dict[str, Any] = {"modules": modules, "timeout": timeout, "memory": memory}
+    if max_bytes != MAX_BYTES:
+        options["max_bytes"] = max_bytes
     run = _Run(
         Inputs(paths),
         jobs or _n_cores(),
         engine,
         shard,
-        {"modules": modules, "timeout": timeout, "memory": memory},
+        options,
         progress or (lambda progress: None),
     )
     target = os.fspath(output)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from ..io.load import MAX_BYTES
+
 __all__ = [
     "FILES_FOLDER",
     "LEAST_MEMORY",
@@ -37,7 +39,7 @@ LEAST_MEMORY: Final = 200_000_000
 class Task:
     """One shard: ``output`` is the folder of the dataset with the identity ``dataset``; limits are for one file.
 
-    ``timeout`` is in seconds, ``memory`` in bytes.
+    ``timeout`` is in seconds, ``memory`` in bytes; ``max_bytes`` is the largest file that is read.
     """
 
     output: str
@@ -47,6 +49,7 @@ class Task:
     modules: bool = False
     timeout: float | None = None
     memory: int | None = None
+    max_bytes: int = MAX_BYTES
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,10 @@ import pyarrow.compute as pc
 
 from ..analysis.rows import analyze
 from ..errors import HlomapError
+from ..interop.stablehlo import can_convert
 from ..io.discover import kind_of, label_of
 from ..io.dump_directory import stage_and_pass
-from ..io.load import parse_all
+from ..io.load import parse_all, too_large
 from .folder import is_url, open_folder, output_errors
 from .manifest import DatasetError, read_manifest
 from .plan import read_shard
@@ -149,7 +150,7 @@ class _Shard:
         self._writers = writers
         self._report = report
         self._begin = begin
-        self._contents: dict[str, str] = {}  # the first path of each content
+        self._contents: dict[str, tuple[str, str]] = {}  # the first path of each content, and its kind
         self._links: dict[tuple[int, ...], str] = {}  # contents of files with several hard links
         self._rows: list[dict[str, Any]] = []  # of the table of files
         self.reader = Reader()
@@ -211,8 +212,11 @@ class _Shard:
                     self._mark_duplicate(row, known)
                     return b""
                 row["kind"] = kind_of(opened.head)
-                if row["kind"] != "HLO":
+                if row["kind"] != "HLO" and not (row["kind"] == "StableHLO" and can_convert()):
                     row["status"] = "skipped"
+                    return b""
+                if source.size > self._task.max_bytes:
+                    row.update(status="error", error=too_large(source.size, self._task.max_bytes))
                     return b""
                 content = opened.rest(source.size)
                 file_id = opened.file_id
@@ -232,12 +236,13 @@ class _Shard:
         if digest in self._contents:
             self._mark_duplicate(row, digest)
             return b""
-        self._contents[digest] = source.label
+        self._contents[digest] = (source.label, row["kind"])
         row["content_hash"] = digest
         return content
 
     def _mark_duplicate(self, row: dict[str, Any], digest: str) -> None:
-        row.update(status="duplicate", kind="HLO", content_hash=digest, duplicate_of=self._contents[digest])
+        path, kind = self._contents[digest]
+        row.update(status="duplicate", kind=kind, content_hash=digest, duplicate_of=path)
 
     def _analyze(self, source: Source, content: bytes, row: dict[str, Any]) -> list[pa.Table]:
         began = time.perf_counter()
@@ -279,6 +284,7 @@ class _Shard:
         elif row["error"] is not None:
             report.add_error(row["path"], row["error"])
         if status == "done":
+            report.converted[row["kind"]] += row["kind"] != "HLO"
             report.modules += row["n_modules"]
             report.instructions += row["instructions"]
         for table in tables:

@@ -1,23 +1,38 @@
-"""Converts StableHLO text and bytecode to HLO modules with the MLIR in jaxlib."""
+"""Converts StableHLO text and bytecode to HLO modules with the MLIR in jaxlib.
+
+Read :func:`parse_stablehlo` first.  MLIR runs in a child process, since a damaged program can crash it.  The child
+serves one program after another, which saves the second that its start takes, and ends when it has been idle for a
+minute.  A program that ends it is an error.
+"""
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+import atexit
+import contextlib
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
 
 from .._core import Module
 from ..errors import HloSyntaxError, UnsupportedError
 from ..io.load import parse
 from ..types import expect
+from .stablehlo_child import BYTECODE, CONVERTED, MISSING, TEXT, read_message, time_limit, write_message
 
-__all__ = ["parse_stablehlo", "to_hlo_proto"]
+__all__ = ["can_convert", "parse_stablehlo", "to_hlo_proto"]
 
 
 def parse_stablehlo(source: str | bytes, *, name: str | None = None) -> Module:
     """Convert a StableHLO program, as text, bytecode or a serialized ``jax.export`` artifact, to an HLO module.
 
     ``name`` is the file name for messages.  Raises :class:`~hlomap.errors.HloSyntaxError` with MLIR's message where the
-    program cannot be converted, and :class:`~hlomap.errors.UnsupportedError` where jaxlib is not installed.
+    program cannot be converted, and :class:`~hlomap.errors.UnsupportedError` where jaxlib is not installed.  MLIR runs
+    in a child process, so that no program can crash this one, with limits of time (30 seconds, and one for each 50 kB)
+    and on Linux of memory (4 GiB, and 200 bytes for each); the first call takes a second more than others.
 
     >>> module = parse_stablehlo('''
     ... func.func public @main(%x: tensor<2x3xf32>) -> tensor<3x2xf32> {
@@ -31,33 +46,122 @@ def parse_stablehlo(source: str | bytes, *, name: str | None = None) -> Module:
     return parse(to_hlo_proto(source, name), name=name)
 
 
+def can_convert() -> bool:
+    """Whether jaxlib is installed."""
+    return importlib.util.find_spec("jaxlib") is not None
+
+
 def to_hlo_proto(source: str | bytes, name: str | None) -> bytes:
     """The HloModuleProto of a StableHLO program, with the errors of :func:`parse_stablehlo`."""
-    convert = _mlir(name).mlir_module_to_xla_computation
-    try:
-        computation = convert(source, False, False)
-    except Exception as error:
-        where = name or "<stablehlo>"
-        reason = str(error).strip()
-        raise HloSyntaxError(
-            f"{where}: expected a StableHLO program, found one that MLIR cannot convert: {reason}",
-            filename=name,
-            expected="a StableHLO program",
-        ) from error
-    proto: bytes = computation.as_serialized_hlo_module_proto()
-    return proto
+    if not can_convert():
+        raise _missing(name)
+    is_text = isinstance(source, str)
+    request = (TEXT if is_text else BYTECODE, source.encode("utf-8", "replace") if isinstance(source, str) else source)
+    while True:
+        converter = _idle.pop() if _idle else _Converter()
+        is_new = converter.is_new
+        try:
+            kind, data = converter.convert(*request)
+        except _Ended as end:
+            if is_new:
+                raise _refused(name, f"one that ends MLIR's converter: {end}") from None
+            continue  # an earlier program may have left it in a bad state, or it ended because it was idle
+        _idle.append(converter)
+        if kind == CONVERTED:
+            return data
+        if kind == MISSING:
+            raise _missing(name)
+        raise _refused(name, f"one that MLIR cannot convert: {data.decode('utf-8', 'replace')}")
 
 
-def _mlir(name: str | None) -> Any:
-    """The MLIR module of jaxlib, whose import path depends on the version."""
-    try:
-        from jaxlib import _jax
+def _missing(name: str | None) -> UnsupportedError:
+    where = f"{name}: " if name else ""
+    return UnsupportedError(f"{where}StableHLO needs jaxlib: pip install jax jaxlib")
 
-        return _jax.mlir
-    except ImportError:
-        pass
-    try:
-        return importlib.import_module("jaxlib.xla_extension").mlir
-    except ImportError as error:
-        where = f"{name}: " if name else ""
-        raise UnsupportedError(f"{where}StableHLO needs jaxlib: pip install jax jaxlib") from error
+
+def _refused(name: str | None, found: str) -> HloSyntaxError:
+    expected = "a StableHLO program"
+    where = name or "<stablehlo>"
+    return HloSyntaxError(f"{where}: expected {expected}, found {found}", filename=name, expected=expected)
+
+
+class _Ended(Exception):
+    """The child ended before it answered."""
+
+
+class _Converter:
+    """A child process that converts programs, one at a time."""
+
+    def __init__(self) -> None:
+        self.is_new = True
+        # sys.path as it is here: hlomap may be on it by the doing of the program that calls it.
+        code = "import json, sys; sys.path[:] = json.loads(sys.stdin.buffer.readline()); "
+        code += "from hlomap.interop.stablehlo_child import main; main()"
+        self._messages = tempfile.TemporaryFile()
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._messages,
+            # An interrupt from the terminal is for this process, which then ends the child.
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._requests, self._answers = self._process.stdin, self._process.stdout
+        with contextlib.suppress(OSError):  # it has ended; its answer tells
+            self._requests.write(json.dumps(sys.path).encode() + b"\n")
+
+    def convert(self, kind: bytes, source: bytes) -> tuple[bytes, bytes]:
+        """The answer to a request; raises :class:`_Ended`."""
+        try:
+            write_message(self._requests, kind, source)
+            answer = read_message(self._answers)
+        except (EOFError, OSError):
+            reason = self._reason(len(source))
+            self.close()
+            raise _Ended(reason) from None
+        except BaseException:  # an interrupt; the answer would be taken for that of the next request
+            self.close()
+            raise
+        self.is_new = False
+        return answer
+
+    def close(self) -> None:
+        """Ends the process at once."""
+        with contextlib.suppress(OSError):
+            self._process.kill()
+        self._process.wait()
+        for stream in (self._requests, self._answers, self._messages):
+            with contextlib.suppress(OSError):
+                stream.close()
+
+    def _reason(self, n_bytes: int) -> str:
+        with contextlib.suppress(OSError):
+            self._requests.close()
+        code = self._process.wait()
+        size = self._messages.seek(0, os.SEEK_END)
+        self._messages.seek(max(0, size - 4096))
+        lines = self._messages.read().decode("utf-8", "replace").splitlines()
+        if any(line.startswith("Timeout (") for line in lines):
+            return f"it takes more than {time_limit(n_bytes):.0f} seconds"
+        reason = f"exit code {code}"
+        if code < 0:
+            with contextlib.suppress(ValueError):
+                reason = signal.Signals(-code).name
+        said = next((line for line in lines if "ERROR" in line or "Error" in line), None)
+        return f"{reason} ({said.strip()[:300]})" if said else reason
+
+
+# Children that wait for a request; one for each thread that converted at the same time.
+_idle: list[_Converter] = []
+
+
+@atexit.register
+def _close_idle() -> None:
+    while _idle:
+        _idle.pop().close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)  # they are the parent's

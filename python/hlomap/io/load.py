@@ -16,7 +16,7 @@ from ..errors import HloSyntaxError
 from ..types import expect
 from .mlir import unpacked_mlir
 
-__all__ = ["MAX_BYTES", "load", "parse", "parse_all", "read_source"]
+__all__ = ["MAX_BYTES", "load", "parse", "parse_all", "read_source", "too_large"]
 
 _Source = str | bytes | bytearray | memoryview
 
@@ -106,7 +106,7 @@ def read_source(path: str | os.PathLike[str], max_bytes: int | None = MAX_BYTES)
     with open(path, "rb") as stream:
         size = os.fstat(stream.fileno()).st_size
         if max_bytes is not None and size > max_bytes:
-            raise _too_large(os.fsdecode(path), f"{size:,}", max_bytes)
+            raise _too_large(os.fsdecode(path), size, max_bytes)
         return _read(stream, os.fsdecode(path), max_bytes)
 
 
@@ -119,15 +119,20 @@ def _read(stream: BinaryIO, name: str, max_bytes: int | None) -> bytes:
         blocks.append(block)
         left -= len(block)
     if left == 0:
-        raise _too_large(name, "more", max_bytes)
+        raise _too_large(name, None, max_bytes)
     return b"".join(blocks)
 
 
-def _too_large(name: str, found: str, max_bytes: int) -> HloSyntaxError:
-    expected = f"at most {max_bytes:,} bytes"
+def too_large(size: int | None, max_bytes: int) -> str:
+    """The message for a source of more than ``max_bytes`` bytes, whose size may not be known."""
+    found = "more" if size is None else f"{size:,}"
+    return f"expected at most {max_bytes:,} bytes, found {found}; raise max_bytes (hlomap --max-bytes) to read it"
+
+
+def _too_large(name: str, size: int | None, max_bytes: int) -> HloSyntaxError:
     return HloSyntaxError(
-        f"{name}: expected {expected}, found {found}; raise max_bytes (hlomap --max-bytes) to read it",
+        f"{name}: {too_large(size, max_bytes)}",
         filename=name,
-        found=found,
-        expected=expected,
+        found="more" if size is None else f"{size:,}",
+        expected=f"at most {max_bytes:,} bytes",
     )
