@@ -6,6 +6,7 @@ import doctest
 import importlib
 import importlib.util
 import inspect
+import os
 import pkgutil
 import re
 import shlex
@@ -120,8 +121,10 @@ CONSOLE = re.findall(
 
 @pytest.mark.parametrize(("command", "shown"), CONSOLE, ids=[command for command, _ in CONSOLE])
 def test_readme_console(command: str, shown: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The README shows the output of the command, apart from times and the name of the output."""
+    """The README shows the output of the command without extras, apart from times and the name of the output."""
     monkeypatch.chdir(ROOT)
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['jaxlib'] = None  # for the workers\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     arguments = [
         str(tmp_path / argument) if argument == "out.parquet" else argument for argument in shlex.split(command)
     ]
