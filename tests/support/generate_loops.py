@@ -8,34 +8,16 @@ from __future__ import annotations
 
 import lzma
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
+import loop_goldens  # noqa: F401
+import loop_gradients  # noqa: F401  (registers its programs)
 from jax import lax
+from loop_programs import PROGRAMS, f32, program, s32
 
 FILE = Path(__file__).parents[1] / "cases" / "loops.hlo.xz"
-
-PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {}
-
-
-def f32(*sizes: int) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(sizes, jnp.float32)
-
-
-def s32(*sizes: int) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(sizes, jnp.int32)
-
-
-def program(*arguments: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        PROGRAMS[function.__name__] = (function, arguments)
-        return function
-
-    return add
-
 
 # ---------------------------------------------------------------------------------------------------------------- scans
 
@@ -580,57 +562,6 @@ def fori_decoder_cache(cache, x, w):
         return cache, jnp.tanh(w @ x + cache.sum(0))
 
     return lax.fori_loop(0, 4, step, (cache, x))
-
-
-# ----------------------------------------------------------------------------------------------------------- while_loop
-
-
-@program(f32(3))
-def while_up(x):
-    return lax.while_loop(lambda s: s[0] <= 8, lambda s: (s[0] + 2, s[1] * 2), (0, x))
-
-
-@program(f32(3))
-def while_down(x):
-    return lax.while_loop(lambda s: s[0] > 0, lambda s: (s[0] - 1, s[1] * 2), (5, x))
-
-
-@program(f32(3))
-def while_not_equal(x):
-    return lax.while_loop(lambda s: s[0] != 9, lambda s: (s[0] + 3, s[1][::-1]), (0, x))
-
-
-@program(f32(3))
-def while_doubling(x):
-    return lax.while_loop(lambda s: s[0] < 20, lambda s: (s[0] * 2, s[1] + s[0]), (1, x))
-
-
-@program(f32(3))
-def while_swapped_sides(x):
-    return lax.while_loop(lambda s: jnp.int32(4) >= s[0], lambda s: (s[0] + 1, s[1] * 2), (0, x))
-
-
-@program(f32(3))
-def while_unsigned_down(x):
-    return lax.while_loop(lambda s: s[0] > 0, lambda s: (s[0] - jnp.uint8(1), s[1] * 2), (jnp.uint8(5), x))
-
-
-@program(f32(7))
-def while_read_down(x):
-    def body(s):
-        return s[0] - 2, s[1] + x[s[0]]
-
-    return lax.while_loop(lambda s: s[0] >= 0, body, (6, 0.0))[1]
-
-
-@program(f32(3))
-def while_on_data(x):
-    return lax.while_loop(lambda s: s.sum() < 100, lambda s: s * 2, x + 1)
-
-
-@program(f32(3), s32())
-def while_to_argument(x, n):
-    return lax.fori_loop(0, n, lambda i, x: x * 2, x)
 
 
 def main() -> None:
