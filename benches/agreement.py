@@ -21,7 +21,7 @@ import hlomap as hm
 Array = Any
 
 BOUNDS = {"float64": 1e-9, "complex128": 1e-9, "float32": 1e-4, "complex64": 1e-4, "float16": 1e-2, "bfloat16": 3e-2}
-"""The largest difference by element type; types that are not listed must be equal, f8 may differ by one part in four."""
+"""The largest difference by element type; f8 may differ by one part in four, and all other types must be equal."""
 
 
 def read(path: Path, prefix: str) -> list[Array]:
