@@ -9,11 +9,13 @@ import inspect
 import itertools
 import json
 import os
+import queue
 import resource
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -23,6 +25,8 @@ import hlomap as hm
 
 # A call takes less of each, or is a finding. The limit of memory is far below what a hostile length asks for.
 SECONDS, BYTES = 10, 6 << 30
+# Seconds after which a call is ended from outside: compiled code may not see the alarm.
+PATIENCE = 60
 
 TEXT = """HloModule m
 sum { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
@@ -395,17 +399,52 @@ def run(last: float = 1.0) -> tuple[int, int, list[str]]:
     found: list[str] = []
     start = 0
     while True:
-        command = [sys.executable, __file__, str(start), str(last)]
-        child = subprocess.run(command, capture_output=True, text=True, timeout=3600)
-        lines = [json.loads(line) for line in child.stdout.splitlines() if line.startswith("[")]
-        found += [f"{call}: {what}" for kind, call, what in lines if kind == "finding"]
-        done = [line for line in lines if line[0] == "done"]
-        if done:
-            return done[0][1], done[0][2], found
-        began = [line for line in lines if line[0] == "call"]
-        assert began, child.stderr[-2000:]
-        found.append(f"{began[-1][1]}: exit code {child.returncode}: {child.stderr[-300:]}")
-        start = began[-1][2] + 1
+        with tempfile.TemporaryFile() as messages:
+            command = [sys.executable, __file__, str(start), str(last)]
+            child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=messages)
+            call, ended = "", ""
+            for line in _lines(child):
+                if line is None:
+                    ended = f"more than {PATIENCE} s in compiled code"
+                    break
+                match json.loads(line):
+                    case ["done", n_callables, n_calls]:
+                        child.wait()
+                        return n_callables, n_calls, found
+                    case ["call", name, number]:
+                        call, start = name, number + 1
+                    case ["finding", name, what]:
+                        found.append(f"{name}: {what}")
+            child.kill()
+            code = child.wait()
+            messages.seek(0)
+            said = messages.read().decode("utf-8", "replace")[-2000:]
+            assert call, said
+            found.append(f"{call}: {ended or f'exit code {code}'}: {said[-300:]}")
+
+
+def _lines(child: subprocess.Popen[bytes]) -> Iterator[bytes | None]:
+    """The lines that a child prints; ``None`` where it is silent for too long."""
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def read() -> None:
+        assert child.stdout is not None
+        with child.stdout:
+            for line in child.stdout:
+                lines.put(line)
+        lines.put(b"")
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            line = lines.get(timeout=PATIENCE)
+        except queue.Empty:
+            yield None
+            return
+        if not line:
+            return
+        if line.startswith(b"["):
+            yield line
 
 
 class _OutOfTime(BaseException):
@@ -448,7 +487,6 @@ def main() -> None:
         if number < start:
             continue
         print(json.dumps(["call", name, number]), file=out)
-        # An endless loop in compiled code does not see the alarm: the second one kills.
         watch.is_on = True
         peak = _peak()
         signal.alarm(SECONDS)

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::row::{Scope, REPEATED};
 use super::shape::Shapes;
-use super::wire::{each_field, Field, Index, Message, Payload, Wire, WireError};
+use super::wire::{decode, each_field, Field, Index, Message, Payload, Wire, WireError};
 use super::{header, tables, EXTRA, EXTRA_ASYNC, EXTRA_ORDER, EXTRA_TABLES};
 use crate::attribute::schema::Owner;
 use crate::check;
@@ -57,11 +57,12 @@ pub(super) struct Reader<'a> {
     /// computation, until their operation is read.
     pub wrappers: FxHashMap<i64, Field<'a>>,
     pub shapes: Shapes<'a>,
-    /// The decoded fields of an instruction.
-    pub index: Index<'a>,
-    /// Buffers for those of another one and of a computation.
-    pub inner_index: Index<'a>,
-    computation_index: Index<'a>,
+    /// The decoded fields of the instructions of a computation, as far as they are kept.
+    pub kept: Vec<Field<'a>>,
+    /// Buffers for the fields of an instruction, of another one and of a computation.
+    pub fields: Vec<Field<'a>>,
+    pub inner_fields: Vec<Field<'a>>,
+    computation_fields: Vec<Field<'a>>,
     /// A buffer for a computation.
     pub spare: Scope<'a>,
 }
@@ -101,9 +102,10 @@ impl<'a> Reader<'a> {
             numbers_by_name: FxHashMap::default(),
             wrappers: FxHashMap::default(),
             shapes: Shapes::default(),
-            index: Index::default(),
-            inner_index: Index::default(),
-            computation_index: Index::default(),
+            kept: Vec::new(),
+            fields: Vec::new(),
+            inner_fields: Vec::new(),
+            computation_fields: Vec::new(),
             spare: Scope::default(),
         }
     }
@@ -198,13 +200,14 @@ impl<'a> Reader<'a> {
     }
 
     fn computation(&mut self, row: &Row<'a>, number: u32, order: Option<Message<'a>>) -> Wire<()> {
-        let mut index = std::mem::take(&mut self.computation_index);
-        index.decode(row.bytes, row.at)?;
+        let mut fields = std::mem::take(&mut self.computation_fields);
+        let there = decode(row.bytes, row.at, &mut fields)?;
+        let index = Index::new(&fields, there);
         let (c, text) = (index.message(row.at), row.name);
         self.out.push_str(if number == self.m.entry { "ENTRY %" } else { "%" });
         let name = self.push(text);
         self.out.push_str(" {\n");
-        let mut scope = self.scope(c, &index, text, order)?;
+        let mut scope = self.scope(c, &fields, text, order)?;
         let root = c.int(6);
         let last = scope.rows.len() as u32 - 1;
         scope.root = match scope.find(root) {
@@ -221,10 +224,11 @@ impl<'a> Reader<'a> {
             }
         };
         let start = self.m.instructions.len() as u32;
+        let kept = std::mem::take(&mut self.kept);
         for local in 0..scope.rows.len() as u32 {
             poll();
             self.out.push_str(if local == scope.root { "  ROOT " } else { "  " });
-            self.instruction(&mut scope, local)?;
+            self.instruction(&mut scope, local, &kept)?;
             self.out.push('\n');
             self.check_length(c.at)?;
         }
@@ -242,7 +246,7 @@ impl<'a> Reader<'a> {
         }
         let (end, root) = (self.m.instructions.len() as u32, start + scope.root);
         self.m.computations.push(Computation { name, start, end, root, parameters, attributes, is_inline: false });
-        self.computation_index = index;
+        (self.kept, self.computation_fields) = (kept, fields);
         scope.clear();
         self.spare = scope;
         Ok(())

@@ -10,7 +10,7 @@ use layout::{ElementType, Shape};
 use super::irregular::ReadContext;
 use super::quote::is_word;
 use super::read::{bad, bytes_of, in_order, path, push_extra, word, Reader};
-use super::wire::{each_field, Index, Message, Payload, Wire};
+use super::wire::{bit, decode, each_field, Field, Index, Message, Payload, Wire};
 use super::{literal, push_int, regular, EXTRA, EXTRA_ASYNC, EXTRA_SHAPE, EXTRA_VALUE};
 use crate::attribute;
 use crate::attribute::schema::{self, Codec, Form, OperationField, Owner};
@@ -25,11 +25,18 @@ use crate::{Arity, Opcode};
 /// In a map from ids: several have this id.
 pub(super) const REPEATED: u32 = u32::MAX;
 
-/// An instruction whose fields are not yet decoded.
+/// The number of fields above which those of further instructions of a computation are decoded again, which bounds the
+/// memory that they take.
+const MAX_KEPT: usize = 1 << 18;
+
+/// An instruction whose fields are not yet read.
 #[derive(Clone, Copy)]
 pub(super) struct Row<'a> {
     bytes: &'a [u8],
     pub at: usize,
+    /// Where its decoded fields are kept, and their bits.
+    fields: Option<(u32, u32)>,
+    there: u128,
     id: i64,
     pub name: &'a str,
     shape: u32,
@@ -79,13 +86,14 @@ impl<'a> Reader<'a> {
     pub fn scope(
         &mut self,
         c: Message<'_>,
-        fields: &Index<'a>,
+        fields: &[Field<'a>],
         name: &'a str,
         order: Option<Message<'a>>,
     ) -> Wire<Scope<'a>> {
         let mut scope = std::mem::take(&mut self.spare);
         let mut rows = std::mem::take(&mut scope.rows);
-        for f in fields.all().filter(|f| f.number == 2) {
+        self.kept.clear();
+        for &f in fields.iter().filter(|f| f.number == 2) {
             rows.push(self.row(bytes_of(f)?, f.at)?);
         }
         if rows.is_empty() {
@@ -115,10 +123,27 @@ impl<'a> Reader<'a> {
     }
 
     fn row(&mut self, bytes: &'a [u8], at: usize) -> Wire<Row<'a>> {
-        let mut row = Row { bytes, at, id: 0, name: "", shape: 0, shape_bytes: &[], has_repeated_id: false };
+        let mut row = Row {
+            bytes,
+            at,
+            fields: None,
+            there: 0,
+            id: 0,
+            name: "",
+            shape: 0,
+            shape_bytes: &[],
+            has_repeated_id: false,
+        };
         let mut shape: Option<(&[u8], usize)> = None;
         let mut own_shape = None;
+        let kept = &mut self.kept;
+        let start = kept.len();
+        let keep = start < MAX_KEPT;
         each_field(bytes, at, |f| {
+            if keep {
+                row.there |= bit(f.number);
+                kept.push(f);
+            }
             match (f.number, f.payload) {
                 (1, _) => row.name = f.text()?,
                 (3, Payload::Bytes(bytes)) => shape = Some((bytes, f.at)),
@@ -129,6 +154,7 @@ impl<'a> Reader<'a> {
             }
             Ok(())
         })?;
+        row.fields = u32::try_from(kept.len()).ok().filter(|_| keep).map(|end| (start as u32, end));
         word(at, row.name, "instruction")?;
         let (bytes, at) = own_shape.or(shape).unwrap_or((&[], at));
         row.shape_bytes = bytes;
@@ -137,10 +163,16 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads an instruction and appends its text.
-    pub fn instruction(&mut self, scope: &mut Scope<'a>, local: u32) -> Wire<()> {
-        let mut index = std::mem::take(&mut self.index);
+    pub fn instruction(&mut self, scope: &mut Scope<'a>, local: u32, kept: &[Field<'a>]) -> Wire<()> {
+        let mut fields = std::mem::take(&mut self.fields);
         let row = scope.rows[local as usize];
-        index.decode(row.bytes, row.at)?;
+        let index = match row.fields {
+            Some((start, end)) => Index::new(&kept[start as usize..end as usize], row.there),
+            None => {
+                let there = decode(row.bytes, row.at, &mut fields)?;
+                Index::new(&fields, there)
+            }
+        };
         let m = index.message(row.at);
         let opcode_word = match Opcode::from_bytes(m.data(2)) {
             Opcode::Unknown => m.text(2)?,
@@ -159,7 +191,7 @@ impl<'a> Reader<'a> {
             self.attributes(&row, m, i.opcode, &|_| true, operand, &i)?;
             self.close(scope, local, m, i)?;
         }
-        self.index = index;
+        self.fields = fields;
         Ok(())
     }
 
@@ -185,8 +217,9 @@ impl<'a> Reader<'a> {
             let Some(root) = self.wrappers.remove(&id) else {
                 return bad(row.at, format!("computation id {id} of {long}, expected the wrapper of {inner}"));
             };
-            let mut index = std::mem::take(&mut self.inner_index);
-            index.decode(bytes_of(root)?, root.at)?;
+            let mut fields = std::mem::take(&mut self.inner_fields);
+            let there = decode(bytes_of(root)?, root.at, &mut fields)?;
+            let index = Index::new(&fields, there);
             let inner_m = index.message(root.at);
             let operand = self.first_operand(scope, &i);
             self.callees(scope, &row, inner_m, inner, operand.is_some_and(|k| self.is_predicate(k)), &i)?;
@@ -194,7 +227,7 @@ impl<'a> Reader<'a> {
             let start = self.out.len();
             push_extra(&mut self.out, inner_m, EXTRA);
             self.extra(start, i.opcode, root.at)?;
-            self.inner_index = index;
+            self.inner_fields = fields;
         } else {
             self.callees(scope, &row, m, long, false, &i)?;
         }

@@ -3,7 +3,7 @@
 use layout::{ArrayShape, ElementType, Layout, Shape, SplitConfig, Tile};
 use rustc_hash::FxHashMap;
 
-use super::wire::{Encoder, Message, Wire, WireError};
+use super::wire::{Encoder, Message, Payload, Wire, WireError};
 use crate::check;
 use crate::cursor::brief;
 
@@ -79,10 +79,12 @@ impl<'a> Shapes<'a> {
         let n = all.len();
         // Some layouts, such as a split without indices, cannot be written as text.
         let text = shape.to_string();
-        if layout::read_shape(text.as_bytes(), 0).ok().is_none_or(|read| read != (shape.clone(), text.len())) {
+        let reads_back =
+            || layout::read_shape(text.as_bytes(), 0).is_ok_and(|read| read == (shape.clone(), text.len()));
+        if !is_plain(&shape) && !reads_back() {
             return Err(WireError { at, found: format!("a shape that text cannot express: {}", brief(&shape)) });
         }
-        let number = self.intern_reported(shape, all);
+        let number = self.intern(shape, all, || text);
         if let Some(reason) = problem.filter(|_| all.len() > n) {
             self.problems.push((number, reason));
         }
@@ -92,8 +94,13 @@ impl<'a> Shapes<'a> {
 
     /// The number of a shape whose layout needs no report.
     pub fn intern_reported(&mut self, shape: Shape, all: &mut Vec<Shape>) -> u32 {
+        let text = shape.to_string();
+        self.intern(shape, all, || text)
+    }
+
+    fn intern(&mut self, shape: Shape, all: &mut Vec<Shape>, text: impl FnOnce() -> String) -> u32 {
         *self.by_value.entry(shape).or_insert_with_key(|shape| {
-            self.texts.push(shape.to_string());
+            self.texts.push(text());
             all.push(shape.clone());
             all.len() as u32 - 1
         })
@@ -108,6 +115,14 @@ impl<'a> Shapes<'a> {
         let at = self.problems.iter().position(|p| p.0 == number)?;
         Some(self.problems.swap_remove(at).1)
     }
+}
+
+/// Whether a shape is an array of static sizes whose layout is only an order of its dimensions; text expresses these.
+fn is_plain(shape: &Shape) -> bool {
+    let Some(a) = shape.as_array() else { return false };
+    let (rank, dims) = (a.rank(), a.dims());
+    let is_order = |l: &Layout| l.problem(rank).is_none() && *l == Layout::new(l.minor_to_major.clone());
+    rank > 0 && dims.iter().all(|&d| d >= 0) && (0..rank).all(|k| !a.is_dynamic(k)) && a.layout().is_some_and(is_order)
 }
 
 /// The shape of a `ShapeProto`.
@@ -142,33 +157,37 @@ pub(crate) fn read(m: Message<'_>, depth: usize) -> Wire<Shape> {
 }
 
 fn read_layout(m: Message<'_>, rank: usize, depth: usize) -> Wire<Layout> {
-    let mut layout = Layout::new(m.ints(1)?);
-    if layout.minor_to_major.is_empty() {
-        layout = Layout::row_major(rank);
-    }
-    for tile in m.subs(6) {
-        layout.tiles.push(Tile(tile?.ints(1)?));
-    }
+    let mut layout = Layout::new(Vec::new());
     // Files that predate the field have no alignment.
-    layout.tail_padding_alignment = if m.has(16) { m.int(16) } else { 1 };
-    layout.element_size_in_bits = m.int(7);
-    layout.memory_space = m.int(8);
-    layout.index_type = element(m.int(11));
-    layout.pointer_type = element(m.int(12));
-    layout.dynamic_shape_metadata_prefix_bytes = m.int(15);
-    for config in m.subs(17) {
-        let config = config?;
-        layout.split_configs.push(SplitConfig { dimension: config.int(1), indices: config.ints(2)? });
+    layout.tail_padding_alignment = 1;
+    let mut levels = String::new();
+    for f in m.fields() {
+        match (f.number, f.payload) {
+            (1, _) => f.each_int(|d| layout.minor_to_major.push(d))?,
+            (6, _) => layout.tiles.push(Tile(f.message()?.ints(1)?)),
+            (7, Payload::Varint(n)) => layout.element_size_in_bits = n as i64,
+            (8, Payload::Varint(n)) => layout.memory_space = n as i64,
+            (9, _) => f.each_int(|n| {
+                let letter = usize::try_from(n).ok().and_then(|n| LEVELS.get(n)).map_or('D', |&c| c as char);
+                levels.extend((!levels.is_empty()).then_some(','));
+                levels.push(letter);
+            })?,
+            (10, _) => layout.physical_shape = Some(Box::new(read(f.message()?, depth + 1)?)),
+            (11, Payload::Varint(n)) => layout.index_type = element(n as i64),
+            (12, Payload::Varint(n)) => layout.pointer_type = element(n as i64),
+            (15, Payload::Varint(n)) => layout.dynamic_shape_metadata_prefix_bytes = n as i64,
+            (16, Payload::Varint(n)) => layout.tail_padding_alignment = n as i64,
+            (17, _) => {
+                let config = f.message()?;
+                layout.split_configs.push(SplitConfig { dimension: config.int(1), indices: config.ints(2)? });
+            }
+            _ => {}
+        }
     }
-    if let Some(physical) = m.sub(10)? {
-        layout.physical_shape = Some(Box::new(read(physical, depth + 1)?));
+    if layout.minor_to_major.is_empty() {
+        layout.minor_to_major = Layout::row_major(rank).minor_to_major;
     }
-    let levels = m.ints(9)?;
-    if !levels.is_empty() {
-        let letter = |&n: &i64| usize::try_from(n).ok().and_then(|n| LEVELS.get(n)).map_or('D', |&c| c as char);
-        let words: Vec<String> = levels.iter().map(|n| letter(n).to_string()).collect();
-        layout.dim_level_types = Some(words.join(",").into());
-    }
+    layout.dim_level_types = (!levels.is_empty()).then(|| levels.into());
     Ok(layout)
 }
 

@@ -25,9 +25,9 @@ pub(crate) struct Message<'a> {
 }
 
 /// The decoded fields of a message with many lookups.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Index<'a> {
-    fields: Vec<Field<'a>>,
+    fields: &'a [Field<'a>],
     /// The bits of the fields that are present.
     there: u128,
 }
@@ -46,23 +46,12 @@ pub(crate) const fn bit(number: u32) -> u128 {
 const FIRST_EXTRA_BIT: u32 = 118;
 
 impl<'a> Index<'a> {
-    /// Decodes a message in place of the previous one.
-    pub fn decode(&mut self, bytes: &'a [u8], at: usize) -> Wire<()> {
-        self.fields.clear();
-        self.there = 0;
-        each_field(bytes, at, |f| {
-            self.there |= bit(f.number);
-            self.fields.push(f);
-            Ok(())
-        })
+    /// The index of these fields, whose bits are `there`; see [`decode`].
+    pub fn new(fields: &'a [Field<'a>], there: u128) -> Index<'a> {
+        Index { fields, there }
     }
 
-    /// All fields, in order.
-    pub fn all(&self) -> impl Iterator<Item = Field<'a>> + '_ {
-        self.fields.iter().copied()
-    }
-
-    /// The message that was decoded last.
+    /// The message.
     pub fn message(&self, at: usize) -> Message<'_> {
         Message { bytes: &[], at, index: Some(self) }
     }
@@ -78,6 +67,18 @@ impl<'a> Index<'a> {
     pub fn has_any(&self, bits: u128) -> bool {
         self.there & bits != 0
     }
+}
+
+/// Decodes a message into a buffer, in place of what it holds, and returns the bits of its fields.
+pub(crate) fn decode<'a>(bytes: &'a [u8], at: usize, fields: &mut Vec<Field<'a>>) -> Wire<u128> {
+    fields.clear();
+    let mut there = 0;
+    each_field(bytes, at, |f| {
+        there |= bit(f.number);
+        fields.push(f);
+        Ok(())
+    })?;
+    Ok(there)
 }
 
 /// The value of one field.
@@ -288,29 +289,35 @@ pub(crate) fn each_field<'a>(bytes: &'a [u8], at: usize, mut each: impl FnMut(Fi
     Ok(())
 }
 
-/// As [`next`], for a field with a tag of at most two bytes and a value or length of one, which most have; `None` for
+/// As [`next`], for a field whose tag, and whose value or length, have at most three bytes, as most have; `None` for
 /// others.
 #[inline(always)]
 fn short<'a>(bytes: &'a [u8], pos: &mut usize, at: usize) -> Option<Field<'a>> {
-    let (tag, start) = match bytes.get(*pos..)? {
-        [tag, ..] if *tag < 128 => (u32::from(*tag), *pos + 1),
-        [low, high, ..] if *high < 128 => (u32::from(low & 127) | u32::from(*high) << 7, *pos + 2),
-        _ => return None,
-    };
-    let value = *bytes.get(start)?;
-    if tag < 8 || value >= 128 {
-        return None;
-    }
-    let start = start + 1;
+    let (tag, value_at) = short_varint(bytes, *pos)?;
+    let (value, start) = short_varint(bytes, value_at)?;
     match tag & 7 {
+        _ if tag < 8 => None,
         0 => {
             *pos = start;
-            Some(Field { number: tag >> 3, at: at + start - 1, payload: Payload::Varint(u64::from(value)) })
+            Some(Field { number: tag >> 3, at: at + value_at, payload: Payload::Varint(u64::from(value)) })
         }
         2 => {
-            let payload = Payload::Bytes(bytes.get(start..start + usize::from(value))?);
-            *pos = start + usize::from(value);
+            let payload = Payload::Bytes(bytes.get(start..start + value as usize)?);
+            *pos = start + value as usize;
             Some(Field { number: tag >> 3, at: at + start, payload })
+        }
+        _ => None,
+    }
+}
+
+/// A number of at most three bytes, and the position behind it.
+#[inline(always)]
+fn short_varint(bytes: &[u8], pos: usize) -> Option<(u32, usize)> {
+    match bytes.get(pos..)? {
+        [byte, ..] if *byte < 128 => Some((u32::from(*byte), pos + 1)),
+        [low, high, ..] if *high < 128 => Some((u32::from(low & 127) | u32::from(*high) << 7, pos + 2)),
+        [a, b, c, ..] if *c < 128 => {
+            Some((u32::from(a & 127) | u32::from(b & 127) << 7 | u32::from(*c) << 14, pos + 3))
         }
         _ => None,
     }
@@ -369,13 +376,16 @@ fn varint(bytes: &[u8], pos: &mut usize, at: usize) -> Wire<u64> {
 fn long_varint(bytes: &[u8], pos: &mut usize, at: usize) -> Wire<u64> {
     let start = *pos;
     let mut value = 0u64;
-    for shift in (0..70).step_by(7) {
-        let &byte = bytes.get(*pos).ok_or_else(|| end(bytes, at))?;
-        *pos += 1;
-        value |= u64::from(byte & 127).checked_shl(shift).unwrap_or(0);
+    // The tenth byte has one bit of 64.
+    for (k, &byte) in bytes.get(start..).unwrap_or_default().iter().take(10).enumerate() {
+        value |= u64::from(byte & 127) << (7 * k);
         if byte < 128 {
+            *pos = start + k + 1;
             return Ok(value);
         }
+    }
+    if bytes.len().saturating_sub(start) < 10 {
+        return Err(end(bytes, at));
     }
     Err(WireError { at: at + start, found: "an integer of more than ten bytes".into() })
 }
