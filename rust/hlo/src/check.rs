@@ -212,9 +212,10 @@ fn verify_module(m: &mut Module, findings: &mut Findings) {
         let named = m.header.iter().find(|a| Some(m.attribute_name(a)) == violation.attribute);
         (named.map_or(m.name, |a| a.value), violation)
     });
-    let all: Vec<_> = of_instructions.chain(of_header).map(|(span, v)| verify::problem(v, span)).collect();
     let n = MAX_DIAGNOSTICS.saturating_sub(m.diagnostics.len());
-    m.diagnostics.extend(all.into_iter().take(n));
+    let all = of_instructions.chain(of_header).chain(verify::names::check(m, n));
+    let all: Vec<_> = all.map(|(span, v)| verify::problem(v, span)).take(n).collect();
+    m.diagnostics.extend(all);
 }
 
 /// In a text that omits the names of operands, `()` of a variadic operation may stand for one operand.

@@ -1,7 +1,7 @@
 //! XLA's verifier: what a module must satisfy beyond shape inference.
 //!
 //! Read [`instruction`], the rules of an instruction with its operands and called computations, [`relations`], the rules
-//! among several instructions, and [`header`]. All rules are listed in [`rule`]. A violation is a diagnostic and does
+//! among several instructions, [`header`] and [`names`]. All rules are listed in [`rule`]. A violation is a diagnostic and does
 //! not make an instruction inconsistent: its maps are as sound as its shape. Instructions whose shape is inconsistent
 //! are not checked. Cost: linear in the size of the text.
 
@@ -10,6 +10,7 @@ mod called;
 mod collectives;
 mod dimensions;
 pub(crate) mod header;
+pub(crate) mod names;
 pub(crate) mod relations;
 pub(crate) mod rule;
 mod sharding;

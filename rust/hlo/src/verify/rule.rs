@@ -106,6 +106,8 @@ rules! {
     DomainKind "domain-kind"
     /// A sharding has one tile dimension per dimension of the value and names each device once.
     Sharding "sharding"
+    /// A name begins with a letter or `_` and is not a type; without `%` it is not a word of the grammar.
+    ReservedName "reserved-name"
     /// The layout of the entry computation has its shapes.
     EntryLayout "entry-layout"
     /// Outputs alias, and callers donate, parts of parameters that exist, each once.
