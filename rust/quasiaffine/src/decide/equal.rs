@@ -119,7 +119,8 @@ fn sample(domain: &Domain, vars: &[usize], n: usize) -> Vec<Vec<i64>> {
     columns
 }
 
-/// The points that a quick look takes, those of a glance, and those of a search for any point at all.
+/// The points that the quickest look takes, a quick one, a glance, and a search for any point at all.
+const CORNERS: usize = 2;
 const FEW: usize = 64;
 const GLANCE: usize = 12;
 const SAMPLE: usize = 512;
@@ -316,12 +317,15 @@ impl<'a> Pair<'a> {
             return Equivalence::Unknown("the range variables have too many values to go through");
         }
         let limit = (POINT_LIMIT / each).max(1) as usize;
-        // Most differences show at a corner, long before all points have been seen.
-        for n in [FEW, limit] {
-            match self.differ_at(&sample(&hull, &of_a, n.min(limit)), &of_a) {
+        // Most differences show at one of the first two corners, long before all points have been seen.
+        let few = sample(&hull, &of_a, FEW.min(limit));
+        let first = few.iter().map(|column| column[..column.len().min(CORNERS)].to_vec()).collect();
+        for (n, points) in [(CORNERS.min(limit), Some(first)), (FEW.min(limit), Some(few)), (limit, None)] {
+            let points: Vec<Vec<i64>> = points.unwrap_or_else(|| sample(&hull, &of_a, n));
+            match self.differ_at(&points, &of_a) {
                 None => return Equivalence::Unknown("a map cannot be evaluated"),
                 Some(Some(point)) => return Equivalence::Different(point),
-                Some(None) if of_inputs <= n.min(limit) as u128 => return Equivalence::Equal,
+                Some(None) if of_inputs <= n as u128 => return Equivalence::Equal,
                 Some(None) => {}
             }
         }
