@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use quasiaffine::map::State;
 use quasiaffine::{simplify, Expr, FastPath, Map, Options};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::bitcasts::Bitcasts;
@@ -140,6 +140,7 @@ fn footprints(parts: &[(u32, OperandIndexing)]) -> impl Iterator<Item = &Footpri
     parts.iter().filter_map(|(_, part)| part.footprint())
 }
 
+#[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
 fn unions_of(part: &OperandIndexing) -> Vec<(ShapeIndex, Union)> {
     let Some(footprint) = part.footprint() else { return Vec::new() };
     let mut arrays: Vec<(&ShapeIndex, Vec<&Map>)> = Vec::new();
@@ -155,7 +156,14 @@ fn unions_of(part: &OperandIndexing) -> Vec<(ShapeIndex, Union)> {
             _ => arrays.push((index, vec![m])),
         }
     }
-    arrays.into_iter().map(|(index, maps)| (index.clone(), Union::new(&maps))).collect()
+    // Arrays of one shape often have equal maps.
+    let mut known: FxHashMap<Vec<&Map>, Union> = FxHashMap::default();
+    let mut found = Vec::with_capacity(arrays.len());
+    for (index, maps) in arrays {
+        let union = known.entry(maps).or_insert_with_key(|maps| Union::new(maps));
+        found.push((index.clone(), union.clone()));
+    }
+    found
 }
 
 /// A map with renumbered sources. Sources that become equal make their variables equal, which may simplify the map.
