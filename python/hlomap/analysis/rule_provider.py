@@ -12,7 +12,7 @@ from .._core import Computation, Instruction, InstructionIndexing, Module, Propa
 from ..errors import HlomapError
 from ..ops import op_of
 from ..ops._registry import custom_rules
-from ..ops._rule import OperandIndexing, no_constant_operands
+from ..ops._rule import OperandIndexing, RuleContext, no_constant_operands
 from ..ops.loops.indexing import loop_facts
 from ..types import ShapeIndex
 from .rule_cache import checked_rule, fingerprint_cache, signature_cache
@@ -78,11 +78,11 @@ class RuleProvider:
         return found
 
     def _key_with_surroundings(
-        self, instruction: Instruction, surroundings: Callable[[Instruction], Hashable]
+        self, instruction: Instruction, surroundings: Callable[[Instruction, RuleContext], Hashable]
     ) -> bytes:
         number = instruction.number
         if number not in self._keys:
-            self._keys[number] = instruction.signature() + repr(surroundings(instruction)).encode()
+            self._keys[number] = instruction.signature() + repr(surroundings(instruction, self)).encode()
         return self._keys[number]
 
     def recall(self, fingerprint: bytes, index: ShapeIndex, direction: int) -> InstructionIndexing | None:

@@ -152,7 +152,7 @@ class OpRule:
     """The maps between devices, for an operation that exchanges elements within device groups."""
     forwards_calls: bool = False
     """The rules return the context's maps through called computations as they are."""
-    surroundings: Callable[[Instruction], Hashable] | None = None
+    surroundings: Callable[[Instruction, RuleContext], Hashable] | None = None
     """The values of the computation around the instruction that the indexing rules use, such as constants in the tuple
     that is its operand.  Instructions share results if these are equal, too."""
     sizes_class: str | None = None

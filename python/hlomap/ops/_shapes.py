@@ -35,6 +35,11 @@ def shape_at(shape: Shape, leaf: tuple[int, ...]) -> Shape:
 
 def array_leaves(shape: Shape, below: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
     """The shape indices of all arrays in a value, in order; tokens and opaque values are left out."""
+    return (leaf for leaf, _ in arrays(shape, below))
+
+
+def arrays(shape: Shape, below: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Shape]]:
+    """The shape indices of all arrays in a value with their shapes, in order."""
     pending = [(below, shape)]
     while pending:
         leaf, here = pending.pop()
@@ -42,7 +47,7 @@ def array_leaves(shape: Shape, below: tuple[int, ...] = ()) -> Iterator[tuple[in
             inner = elements_of(here)
             pending.extend(((*leaf, i), inner[i]) for i in reversed(range(len(inner))))
         elif here.is_array:
-            yield leaf
+            yield leaf, here
 
 
 def require_sizes(found: Iterable[int], expected: Iterable[int], what: str) -> None:

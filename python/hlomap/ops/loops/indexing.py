@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from ..._core import Computation, IndexingMap, Instruction
 from ...types import ShapeIndex, Unknown
 from .._indexing.loops.closure import LoopBody
-from .._indexing.loops.counter import CountedLoop, counted_loop, known_integers
+from .._indexing.loops.counter import CountedLoop, counted_loop, start_of
 from .._indexing.loops.maps import LoopMaps
 from .._indexing.loops.scalar_values import is_forwarded
 from .._indexing.loops.window import known_branch, written_window
@@ -35,9 +35,9 @@ _counted: WeakKeyDictionary[RuleContext, dict[tuple[int, bool], LoopMaps]] = Wea
 """Lives as long as the context: each leaf of a loop is a separate query, and all of them pass through the same body."""
 
 
-def initial_integers(instruction: Instruction) -> Hashable:
+def initial_integers(instruction: Instruction, context: RuleContext) -> Hashable:
     """The integers with which a loop begins, as far as they are known."""
-    return tuple(sorted(known_integers(instruction).items()))
+    return tuple(sorted(start_of(instruction, context).numbers.items()))
 
 
 def loop_facts(instruction: Instruction, context: RuleContext) -> CountedLoop:
@@ -56,6 +56,8 @@ def loop_maps(instruction: Instruction, context: RuleContext, *, backward: bool)
         body = loop.body
 
         def step(here: ShapeIndex) -> OperandIndexing:
+            if backward and is_forwarded(body, here):
+                return identity_map(shape_at(loop.shape, here).dimensions).at(here)
             if backward:
                 return merge_parts(context.output_to_input(instruction, body, here))
             return merge_parts(context.input_to_output(instruction, body, 0, here))

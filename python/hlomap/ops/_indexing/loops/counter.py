@@ -15,7 +15,7 @@ from ...._core import Computation, Expr, Instruction, Shape
 from ....errors import HlomapError
 from ....types import ShapeIndex
 from ..._rule import RuleContext
-from ..._shapes import array_leaves, shape_at
+from ..._shapes import arrays, shape_at
 from .scalar_values import Comparison, Scalar, ScalarValues, Value, dtype_interval
 
 MAX_TRIP_COUNT = 2**40
@@ -60,31 +60,55 @@ class CountedLoop:
     """The scalars of the body as expressions over the iteration ``Expr.dim(0)`` and the symbols."""
 
 
-_known: WeakKeyDictionary[RuleContext, dict[int, CountedLoop]] = WeakKeyDictionary()
+@dataclass
+class Start:
+    """What is known of a loop before its first iteration."""
+
+    shape: Shape
+    """The shape of the state."""
+    integers: list[ShapeIndex]
+    """The integer scalars of the state."""
+    config: _Config
+    numbers: dict[ShapeIndex, int]
+    """The numbers with which integer scalars begin, where they are known."""
+
+
+_known: WeakKeyDictionary[RuleContext, tuple[dict[int, Start], dict[int, CountedLoop]]] = WeakKeyDictionary()
 
 
 def counted_loop(
     instruction: Instruction, condition: Computation, body: Computation, context: RuleContext
 ) -> CountedLoop:
     """The facts about a loop, computed once for each context."""
-    known = _known.setdefault(context, {})
+    _, known = _known.setdefault(context, ({}, {}))
     if instruction.number not in known:
-        known[instruction.number] = analyze_counts(instruction, condition, body)
+        known[instruction.number] = analyze_counts(instruction, condition, body, start_of(instruction, context))
     return known[instruction.number]
 
 
-def analyze_counts(instruction: Instruction, condition: Computation, body: Computation) -> CountedLoop:
+def start_of(instruction: Instruction, context: RuleContext) -> Start:
+    """What is known of a loop before its first iteration, computed once for each context."""
+    known, _ = _known.setdefault(context, ({}, {}))
+    if instruction.number not in known:
+        known[instruction.number] = _find_start(instruction, context.shape_of(instruction))
+    return known[instruction.number]
+
+
+def analyze_counts(
+    instruction: Instruction, condition: Computation, body: Computation, start: Start | None = None
+) -> CountedLoop:
     """The facts about a loop."""
-    loop = CountedLoop(instruction, condition, body, shape=instruction.shape)
-    config = _config(instruction)
-    loop.initial = known_integers(instruction)
-    _find_steps(loop, _integers(loop.shape))
+    start = start or _find_start(instruction, instruction.shape)
+    loop = CountedLoop(instruction, condition, body, shape=start.shape)
+    config = start.config
+    loop.initial = dict(start.numbers)
+    _find_steps(loop, start.integers)
     loop.counter, by_condition = _count_by_condition(loop)
     count: int | str | None = by_condition
     if count is None and config.trip_count is not None:
         count = config.trip_count
         if loop.counter is None and config.induction is not None:
-            leaf = _leaf_of_number(instruction.shape, config.induction)
+            leaf = _leaf_of_number(start.shape, config.induction)
             loop.counter = leaf if leaf in loop.inductions else None
     if count is None:
         count = _count_by_running(loop)
@@ -129,28 +153,22 @@ def _config(instruction: Instruction) -> _Config:
     return _Config(count if count is None or count >= 0 else None, induction, number("known_init_step", "init"))
 
 
-def known_integers(instruction: Instruction) -> dict[ShapeIndex, int]:
-    """The numbers with which integer scalars of a loop begin, where they are known."""
-    found: dict[ShapeIndex, int] = {}
+def _find_start(instruction: Instruction, shape: Shape) -> Start:
+    leaves = [leaf for leaf, here in arrays(shape) if _is_integer(here)]
+    start = Start(shape, leaves, _config(instruction), {})
     if len(instruction.operands) != 1:
-        return found
+        return start
     values = ScalarValues(instruction.computation, lambda index: None)
-    operand, shape = instruction.operands[0], instruction.shape
-    leaves = _integers(shape)
+    operand, config = instruction.operands[0], start.config
     for leaf in leaves:
         value = values.of(operand, leaf)
         if isinstance(value, Scalar) and value.known is not None:
-            found[leaf] = value.known
-    config = _config(instruction)
+            start.numbers[leaf] = value.known
     if config.induction is not None and config.init is not None:
         leaf = _leaf_of_number(shape, config.induction)
         if leaf in leaves:
-            found.setdefault(leaf, config.init)
-    return found
-
-
-def _integers(shape: Shape) -> list[ShapeIndex]:
-    return [leaf for leaf in array_leaves(shape) if _is_integer(shape_at(shape, leaf))]
+            start.numbers.setdefault(leaf, config.init)
+    return start
 
 
 def _leaf_of_number(shape: Shape, number: int) -> ShapeIndex:

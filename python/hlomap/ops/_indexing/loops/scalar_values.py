@@ -7,8 +7,9 @@ leave the element type's range, and every operation that is not listed, has no v
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -74,6 +75,7 @@ _SAME = {"copy", "bitcast", "reshape", "broadcast", "transpose", "slice", "rever
 """Operations from one element to one element that do not change it."""
 
 
+@cache
 def dtype_interval(dtype: str) -> Interval | None:
     """The smallest and largest number of an integer type, or of pred; None for other types."""
     if dtype == "pred":
@@ -85,25 +87,25 @@ def dtype_interval(dtype: str) -> Interval | None:
     return (0, 2**bits - 1) if is_unsigned(to) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """The element of a vector, the calls around it, and how far to look."""
+class _Place(NamedTuple):
+    """The element of a vector, the calls around it with their numbers, and how far to look."""
 
     element: int
     callers: tuple[Instruction, ...]
+    numbers: tuple[int, ...]
     depth: int
 
     def inner(self) -> _Place:
-        return replace(self, depth=self.depth - 1)
+        return _Place(self.element, self.callers, self.numbers, self.depth - 1)
 
     def at(self, element: int) -> _Place:
-        return replace(self, element=element)
+        return _Place(element, self.callers, self.numbers, self.depth)
 
     def called_by(self, caller: Instruction) -> _Place:
-        return replace(self, callers=(*self.callers, caller))
+        return _Place(self.element, (*self.callers, caller), (*self.numbers, caller.number), self.depth)
 
     def in_caller(self, callers: tuple[Instruction, ...]) -> _Place:
-        return replace(self, callers=callers)
+        return _Place(self.element, callers, self.numbers[: len(callers)], self.depth)
 
 
 class ScalarValues:
@@ -133,12 +135,12 @@ class ScalarValues:
         ``callers`` are the calls that lead to the computation of the instruction, the innermost last; a computation
         with one caller needs none.
         """
-        return self._value(instruction, index, _Place(element, callers, MAX_DEPTH))
+        return self._value(instruction, index, _Place(element, callers, tuple(c.number for c in callers), MAX_DEPTH))
 
     def _value(self, at: Instruction, index: ShapeIndex, place: _Place) -> Value:
         if place.depth == 0:
             return None
-        key = (at.number, index, place.element, tuple(c.number for c in place.callers))
+        key = (at.number, index, place.element, place.numbers)
         if key not in self._known:
             try:
                 self._known[key] = self._computed(at, index, place.inner())
