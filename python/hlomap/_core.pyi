@@ -2258,8 +2258,10 @@ _Window: TypeAlias = tuple[int, int, int, int, Sequence[tuple[int, int, int]]]
 class _LoopMaps:
     """The maps through all iterations of a loop in one direction; ``body`` is a ``_Body`` of ``ops/_indexing/loops``.
 
-    ``step(leaf)`` gives the maps of one iteration, each as ``(leaf, map, has_time, reason)``, and whether they cross
-    devices, or what is unknown; ``window(leaf)`` gives ``(dim, start, step, size, fixed)`` or None."""
+    ``step(leaf)`` gives the maps of one iteration, each as ``(leaf, map)``, why they may contain too much, and whether
+    they cross devices, or what is unknown.  ``offset(source, element, lower, upper)`` gives pieces ``(expr,
+    condition)`` over the iteration, the number of another source, why it depends on data, or None if it stays the
+    same; ``window(leaf)`` gives ``(dim, start, step, size, fixed)`` or None."""
 
     def __new__(cls, shape: Shape, n: int, backward: bool, /) -> _LoopMaps: ...
     def maps(

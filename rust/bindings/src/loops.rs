@@ -2,21 +2,24 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use flow::loops::{LoopBody, LoopMaps, Step, Window};
+use flow::loops::{LoopBody, LoopMaps, Offset, OffsetKey, Step, Window};
 use flow::{Footprint, ShapeIndex, Text};
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::PyTuple;
 
 use crate::detach::{locked, unlocked};
 use crate::error::of_quasiaffine;
+use crate::expr::PyExpr;
 use crate::indexing::{index_tuple, End, IndexLike};
 use crate::layout::PyShape;
 use crate::map::PyMap;
 
-/// The maps through all iterations of a loop in one direction; ``body`` has methods ``step`` and ``window``.
+/// The maps through all iterations of a loop in one direction; ``body`` has methods ``step``, ``offset`` and ``window``.
 ///
-/// ``step(leaf)`` gives the maps of one iteration, each as ``(leaf, map, has_time, reason)``, and whether they cross
-/// devices, or what is unknown; ``window(leaf)`` gives ``(dim, start, step, size, fixed)`` or None.
+/// ``step(leaf)`` gives the maps of one iteration, each as ``(leaf, map)``, why they may contain too much, and whether they
+/// cross devices, or what is unknown.  ``offset(source, element, lower, upper)`` gives pieces ``(expr, condition)`` over the
+/// iteration, the number of another source, why it depends on data, or None if it stays the same; ``window(leaf)`` gives
+/// ``(dim, start, step, size, fixed)`` or None.
 #[pyclass(name = "_LoopMaps", module = "hlomap._core", frozen)]
 pub struct PyLoopMaps {
     maps: Mutex<LoopMaps>,
@@ -25,6 +28,16 @@ pub struct PyLoopMaps {
 /// The body of a loop, called from inside a search.
 struct PythonBody {
     body: Py<PyAny>,
+}
+
+type Piece<'py> = (PyRef<'py, PyExpr>, Option<(PyRef<'py, PyExpr>, i64, i64)>);
+
+/// An offset as Python gives it.
+#[derive(FromPyObject)]
+enum OffsetLike<'py> {
+    Source(i64),
+    Data(String),
+    Pieces(Vec<Piece<'py>>),
 }
 
 type WindowTuple = (usize, i64, i64, i64, Vec<(usize, i64, i64)>);
@@ -41,15 +54,33 @@ impl LoopBody for PythonBody {
     fn step(&self, leaf: &ShapeIndex) -> Result<Step, End> {
         locked(|py| {
             let given = self.body.bind(py).call_method1("step", (index_tuple(py, leaf)?,))?;
-            let Ok(pair) = given.cast::<PyTuple>() else { return Err(End::Unknown(given.unbind())) };
-            let mut step = Step { maps: Vec::new(), crosses_devices: pair.get_item(1)?.extract()? };
-            for item in pair.get_item(0)?.try_iter()? {
-                let (index, map, has_time, reason) =
-                    item?.extract::<(IndexLike, PyRef<'_, PyMap>, bool, Option<Bound<'_, PyString>>)>()?;
-                let reason = reason.map(|text| text.to_cow().map(|text| Text::from(&*text))).transpose()?;
-                step.maps.push((index.0, map.map.clone(), has_time, reason));
+            let Ok(found) = given.cast::<PyTuple>() else { return Err(End::Unknown(given.unbind())) };
+            let reason: Option<String> = found.get_item(1)?.extract()?;
+            let crosses_devices = found.get_item(2)?.extract()?;
+            let mut step = Step { maps: Vec::new(), reason: reason.map(Text::from), crosses_devices };
+            for item in found.get_item(0)?.try_iter()? {
+                let (index, map) = item?.extract::<(IndexLike, PyRef<'_, PyMap>)>()?;
+                step.maps.push((index.0, map.map.clone()));
             }
             Ok(step)
+        })
+    }
+
+    fn offset(&self, key: &OffsetKey) -> Result<Offset, End> {
+        locked(|py| {
+            let arguments = (key.source, key.element, key.lower, key.upper);
+            let given = self.body.bind(py).call_method1("offset", arguments)?;
+            let given: Option<OffsetLike<'_>> = given.extract()?;
+            Ok(match given {
+                None => Offset::Invariant,
+                Some(OffsetLike::Source(id)) => Offset::Source(id),
+                Some(OffsetLike::Data(reason)) => Offset::Data(Text::from(reason)),
+                Some(OffsetLike::Pieces(pieces)) => {
+                    let of =
+                        |(e, condition): Piece<'_>| (e.0.clone(), condition.map(|(e, lo, hi)| (e.0.clone(), lo, hi)));
+                    Offset::Pieces(pieces.into_iter().map(of).collect())
+                }
+            })
         })
     }
 

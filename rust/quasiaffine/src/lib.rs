@@ -52,7 +52,7 @@ pub use decide::image::image;
 pub use decide::injective::{is_injective, Injectivity};
 pub use decide::inverse::inverse;
 pub use decide::overlap::{overlap, Meeting, Overlap};
-pub use decide::ranges::compact_ranges;
+pub use decide::ranges::{compact_ranges, compact_ranges_of_points};
 pub use error::{Error, Result, TextError};
 pub use eval::program::{Points, Program};
 pub use expr::{Expr, Kind, Op, Sum, Term, Var};

@@ -1,17 +1,18 @@
 //! Maps through all iterations of a counted loop, without unrolling it.
 //!
 //! Read [`LoopMaps`]. One iteration relates the leaves of the state after it to those before it: edges between
-//! leaves, whose maps may depend on the iteration `t`. A path through the loop stays at a leaf, or in a group of leaves
-//! that depend on each other, for some iterations, and leaves it in one iteration by an edge to another group. The
-//! groups have no cycle (`groups`), and the relation of a group over any number of iterations has a closed form where
-//! it is exact (`forms`, `stacked`); so paths are compositions of few maps, with the iterations in which they change
-//! groups as range variables (`paths`).
+//! leaves, whose maps may depend on the iteration `t` (`offsets`). A path through the loop stays at a leaf, or in a
+//! group of leaves that depend on each other, for some iterations, and leaves it in one iteration by an edge to another
+//! group. The groups have no cycle (`groups`), and the relation of a group over any number of iterations has a closed
+//! form where it is exact (`forms`, `stacked`); so paths are compositions of few maps, with the iterations in which they
+//! change groups as range variables (`paths`).
 //!
 //! A clock counts the iterations that are done: backward a path begins at clock `T` and ends at 0, forward the reverse.
 
 mod build;
 mod forms;
 mod groups;
+mod offsets;
 mod paths;
 mod ranges;
 mod stacked;
@@ -26,7 +27,7 @@ use smallvec::SmallVec;
 
 use crate::indexing::{Footprint, ShapeIndex, Text};
 use crate::shapes;
-use build::{with_dim, KEEP_POINTS};
+pub use offsets::{Offset, OffsetKey};
 use unions::by_clock;
 
 /// A leaf of the state: its number among the arrays, in order.
@@ -40,6 +41,9 @@ pub trait LoopBody {
     /// The maps of one iteration from a leaf.
     fn step(&self, leaf: &ShapeIndex) -> std::result::Result<Step, Self::Error>;
 
+    /// What an offset of its maps is in terms of the iteration.
+    fn offset(&self, key: &OffsetKey) -> std::result::Result<Offset, Self::Error>;
+
     /// The window of a leaf that the body writes with an update.
     fn window(&self, leaf: &ShapeIndex) -> std::result::Result<Option<Window>, Self::Error>;
 }
@@ -47,9 +51,10 @@ pub trait LoopBody {
 /// The maps of one iteration from a leaf.
 #[derive(Default)]
 pub struct Step {
-    /// The leaf that a map leads to, the map, whether its last dimension is the iteration, and why it may contain too
-    /// much. A map without the iteration is that of every iteration.
-    pub maps: Vec<(ShapeIndex, Map, bool, Option<Text>)>,
+    /// The leaf that a map leads to, and the map, with offsets as runtime variables.
+    pub maps: Vec<(ShapeIndex, Map)>,
+    /// Why the maps may contain too much.
+    pub reason: Option<Text>,
     /// Whether an iteration reaches elements on other devices.
     pub crosses_devices: bool,
 }
@@ -175,6 +180,7 @@ pub struct LoopMaps {
     groups: Vec<Group>,
     n_waiting: usize,
     through: FxHashMap<(Leaf, bool), std::sync::Arc<Through>>,
+    known_edges: offsets::Memo,
     memo: paths::Memo,
 }
 
@@ -198,6 +204,7 @@ impl LoopMaps {
             groups: Vec::new(),
             n_waiting: 0,
             through: FxHashMap::default(),
+            known_edges: offsets::Memo::default(),
             memo: paths::Memo::default(),
         }
     }
@@ -272,15 +279,20 @@ impl LoopMaps {
             return Ok(());
         }
         let step = body.step(&self.indices[leaf])?;
-        let mut edges = Vec::with_capacity(step.maps.len());
-        for (target, map, has_time, reason) in step.maps {
+        let mut found: Vec<(Leaf, Vec<Reached>)> = Vec::new();
+        for (target, map) in step.maps {
             let target = self.leaf(&target)?;
-            if self.time.n == 0 || map.state() != quasiaffine::map::State::Defined {
-                continue;
+            let timed = self.known_edges.edges(map, self.time.n, body)?;
+            let reason = step.reason.clone().or(timed.reason);
+            let maps = timed.maps.into_iter().map(|map| Reached { map, reason: reason.clone() });
+            match found.iter_mut().find(|(own, _)| *own == target) {
+                Some((_, own)) => own.extend(maps),
+                None => found.push((target, maps.collect())),
             }
-            let map = if has_time { map } else { with_dim(&map, self.time.n - 1) };
-            let map = quasiaffine::simplify(&map, KEEP_POINTS);
-            if map.state() == quasiaffine::map::State::Defined {
+        }
+        let mut edges: Vec<Edge> = Vec::new();
+        for (target, maps) in found {
+            for Reached { map, reason } in paths::without_contained(maps) {
                 let by_clock = by_clock(&map, i64::from(self.time.backward))?;
                 edges.push(Edge { target, map, by_clock, reason, is_within: OnceCell::new() });
             }

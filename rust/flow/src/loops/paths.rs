@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use quasiaffine::interrupt::poll;
 use quasiaffine::map::State;
-use quasiaffine::{simplify, then, Expr, Map, Result};
+use quasiaffine::{compact_ranges, simplify, then, Expr, Map, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::build::{dim, dims, map, Bounds, DROP};
 use super::forms::pieces_of;
 use super::ranges::{count_up, drop_ranges, join_ranges, tighten};
 use super::stacked::{is_within, iteration_of};
-use super::unions::{joined, without_last_result, MAX_MAPS};
+use super::unions::{joined, plainly_reduced, without_last_result, MAX_MAPS};
 use super::{Edge, Leaf, LoopMaps, Piece, Reached, Through};
 use crate::indexing::{Footprint, Text};
 
@@ -55,7 +55,7 @@ impl Memo {
 }
 
 fn simplest(m: &Map) -> Result<Map> {
-    drop_ranges(simplify(m, DROP))
+    Ok(compact_ranges(&drop_ranges(simplify(m, DROP))?))
 }
 
 fn reached(found: &mut Vec<Reached>, map: Map, reason: Option<&Text>) {
@@ -266,45 +266,8 @@ fn without_repetitions(entries: Vec<Reached>) -> Vec<Reached> {
     entries.into_iter().filter(|e| seen.insert(e.clone())).collect()
 }
 
-/// The entries without those that another one plainly contains: one with the same results whose every condition is one
-/// of theirs, too.
-fn without_contained(entries: Vec<Reached>) -> Vec<Reached> {
-    if entries.len() < 2 {
-        return entries;
-    }
-    let mut kept: Vec<Option<Reached>> = Vec::with_capacity(entries.len());
-    for e in entries {
-        if kept.iter().flatten().any(|k| stands_for(k, &e) && plainly_contains(&k.map, &e.map)) {
-            continue;
-        }
-        for k in &mut kept {
-            if k.as_ref().is_some_and(|k| stands_for(&e, k) && plainly_contains(&e.map, &k.map)) {
-                *k = None;
-            }
-        }
-        kept.push(Some(e));
-    }
-    kept.into_iter().flatten().collect()
-}
-
-const fn stands_for(a: &Reached, b: &Reached) -> bool {
-    a.reason.is_none() || b.reason.is_some()
-}
-
-fn plainly_contains(outer: &Map, inner: &Map) -> bool {
-    let (a, b) = (outer.domain(), inner.domain());
-    let bounds_alike = |at: std::ops::Range<usize>| {
-        a.vars[at.clone()].iter().zip(&b.vars[at]).all(|(x, y)| x.interval.covers(y.interval))
-    };
-    let n = a.n_dims + a.n_ranges;
-    let is_implied = |c: &quasiaffine::Constraint| {
-        let same = b.constraints.iter().find(|other| other.expr == c.expr);
-        same.is_some_and(|other| c.interval.covers(other.interval))
-    };
-    n == b.n_dims + b.n_ranges
-        && a.n_runtime() == b.n_runtime()
-        && outer.results() == inner.results()
-        && a.runtime().iter().zip(b.runtime()).all(|(x, y)| x.interval == y.interval && x.source == y.source)
-        && bounds_alike(0..n)
-        && a.constraints.iter().all(is_implied)
+/// The same entries in fewer, as far as that is plain.
+pub(super) fn without_contained(entries: Vec<Reached>) -> Vec<Reached> {
+    let stands_for = |a: &Reached, b: &Reached| a.reason.is_none() || b.reason.is_some();
+    plainly_reduced(entries, |e| &e.map, stands_for, |e, map| Reached { map, ..e })
 }

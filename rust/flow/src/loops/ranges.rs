@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use super::build::{
     bounds_of, constraints_of, fits, map, range, range_number, substituted, uses, Bounded, Bounds, DROP,
 };
+use super::unions::is_elsewhere;
 
 const MAX_CONSTRAINTS: usize = 12;
 
@@ -147,7 +148,11 @@ pub(super) fn join_ranges(mut maps: Vec<Map>) -> Result<Vec<Map>> {
                 if i == k {
                     continue;
                 }
-                if let Some(whole) = extended(&maps[i], &maps[k])? {
+                let whole = match adjoined(&maps[i], &maps[k])? {
+                    None => extended(&maps[i], &maps[k])?,
+                    whole => whole,
+                };
+                if let Some(whole) = whole {
                     let others = maps.iter().enumerate().filter(|(j, _)| *j != i && *j != k).map(|(_, m)| m.clone());
                     maps = std::iter::once(whole).chain(others).collect();
                     continue 'joined;
@@ -157,6 +162,46 @@ pub(super) fn join_ranges(mut maps: Vec<Map>) -> Result<Vec<Map>> {
         break;
     }
     Ok(maps)
+}
+
+/// The first map with a range that is a result of its own and takes in a number beside it, which is that result of the
+/// second map, if the maps agree in everything else.
+fn adjoined(first: &Map, second: &Map) -> Result<Option<Map>> {
+    let (a, b) = (first.domain(), second.domain());
+    let is_candidate = first.state() == State::Defined
+        && second.state() == State::Defined
+        && a.n_runtime() + b.n_runtime() == 0
+        && a.n_ranges == b.n_ranges + 1
+        && first.results().len() == second.results().len()
+        && bounds_of(a.dims()).eq(bounds_of(b.dims()));
+    if !is_candidate {
+        return Ok(None);
+    }
+    let ends = first.results().iter().zip(second.results());
+    let Some((number, end)) = ends
+        .filter_map(|(x, y)| Some((range_number(x)?, y.as_const()?)))
+        .find(|(number, _)| !is_elsewhere(first, *number))
+    else {
+        return Ok(None);
+    };
+    let mut ranges: SmallVec<[Variable; 6]> = a.ranges().iter().cloned().collect();
+    let own = ranges.remove(number as usize).interval;
+    let is_beside = i128::from(end) == i128::from(own.lo) - 1 || i128::from(end) == i128::from(own.hi) + 1;
+    if !is_beside || !bounds_of(&ranges).eq(bounds_of(b.ranges())) {
+        return Ok(None);
+    }
+    let replace = |v: Var| match v.kind {
+        quasiaffine::Kind::Range if v.index == number => Ok(Expr::Const(end)),
+        quasiaffine::Kind::Range if v.index > number => Ok(Expr::range(v.index - 1)),
+        _ => Ok(Expr::Var(v)),
+    };
+    let same = substituted(first, a.dims(), &ranges, &replace, None)?;
+    if same.results() != second.results() || same.domain().constraints != b.constraints {
+        return Ok(None);
+    }
+    let mut whole = a.clone();
+    whole.vars[a.n_dims + number as usize].interval = Interval::new(own.lo.min(end), own.hi.max(end));
+    Ok(Some(Map::from_parts(whole, first.results().iter().cloned().collect())))
 }
 
 /// The first map with a range extended so that it contains the second one, if it is then the union of both.
@@ -271,4 +316,24 @@ pub(super) fn tighten(m: &Map) -> Result<Map> {
         tight.constraints.push(Constraint { expr: c.expr.clone(), interval });
     }
     Ok(Map::from_parts(tight, m.results().iter().cloned().collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_beside_a_range_joins_it() {
+        let one = |at: i64| format!("(d0)[s0] -> ({at}, s0), domain: d0 in [0, 4], s0 in [0, 2]").parse::<Map>();
+        let range = |lo: i64, hi: i64| {
+            format!("(d0)[s0, s1] -> (s0, s1), domain: d0 in [0, 4], s0 in [{lo}, {hi}], s1 in [0, 2]").parse::<Map>()
+        };
+        for (at, joined) in [(0, Some((0, 6))), (7, Some((1, 7))), (8, None)] {
+            let found = adjoined(&range(1, 6).unwrap(), &one(at).unwrap()).unwrap();
+            assert_eq!(found, joined.map(|(lo, hi)| range(lo, hi).unwrap()), "{at}");
+        }
+        // The other range is smaller.
+        let narrow = "(d0)[s0] -> (0, s0), domain: d0 in [0, 4], s0 in [0, 1]".parse().unwrap();
+        assert_eq!(adjoined(&range(1, 6).unwrap(), &narrow).unwrap(), None);
+    }
 }

@@ -24,13 +24,21 @@ const MAX_NODES: u32 = 4096;
 /// The map with its ranges joined where they adjoin, cut where digits are independent, and in canonical order and position:
 /// a range begins where it makes the constant of its first result smallest.
 pub fn compact_ranges(map: &Map) -> Map {
-    let options = Options { drop_unused: true, rescale: true, ..Options::default() };
+    compact(map, Options { drop_unused: true, rescale: true, ..Options::default() })
+}
+
+/// The same, where dims of one value stay variables.
+pub fn compact_ranges_of_points(map: &Map) -> Map {
+    compact(map, Options { keep_point_dims: true, drop_unused: true, rescale: true, ..Options::default() })
+}
+
+fn compact(map: &Map, options: Options) -> Map {
     let mut map = simplify(map, options);
     for _ in 0..MAX_STEPS {
         if map.state() != State::Defined || map.domain().n_ranges == 0 {
             return map;
         }
-        let next = join(&map).or_else(|| cut(&map)).or_else(|| take_values(&map)).or_else(|| anchor(&map));
+        let next = join(&map).or_else(|| cut(&map, options)).or_else(|| take_values(&map)).or_else(|| anchor(&map));
         match next {
             Some(next) => map = simplify(&next, options),
             None => break,
@@ -129,7 +137,8 @@ fn join(map: &Map) -> Option<Map> {
 }
 
 /// `s = n*q + r` with independent digits `q` and `r`, where that leaves fewer quotients.
-fn cut(map: &Map) -> Option<Map> {
+fn cut(map: &Map, options: Options) -> Option<Map> {
+    let options = Options { keep_point_dims: options.keep_point_dims, ..Options::default() };
     let mut candidates: Vec<(u32, i64, i64)> = Vec::new();
     for_each_node(map, &mut |e| {
         let Some(Op::FloorDiv(a, Expr::Const(n)) | Op::Mod(a, Expr::Const(n))) = e.op() else { return };
@@ -162,7 +171,7 @@ fn cut(map: &Map) -> Option<Map> {
         domain.n_ranges += 1;
         let by = Expr::range(q).scale(n).ok()?.add(&Expr::range(s)).ok()?.sub(&Expr::Const(shift)).ok()?;
         let replace = |e: &Expr| e.substitute(&|v| Ok(if v == range(s) { by.clone() } else { Expr::Var(v) }));
-        let cut = simplify(&rebuild(map, domain, &replace).ok()?, Options::default());
+        let cut = simplify(&rebuild(map, domain, &replace).ok()?, options);
         (divmods(&cut) < before).then_some(cut)
     })
 }
@@ -316,4 +325,26 @@ fn in_order(map: &Map) -> Option<Map> {
         _ => Ok(Expr::Var(v)),
     };
     rebuild(map, new, &|e| e.substitute(&rename)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dims_of_one_value_stay_where_they_are_asked_to() {
+        let map: Map =
+            "(d0, d1)[s0] -> (d0, s0 floordiv 6, s0 mod 6), domain: d0 in [2, 2], d1 in [0, 4], s0 in [0, 11]"
+                .parse()
+                .unwrap();
+        let over = |d0: &str| -> Map {
+            format!(
+                "(d0, d1)[s0, s1] -> ({d0}, s0, s1), domain: d0 in [2, 2], d1 in [0, 4], s0 in [0, 1], s1 in [0, 5]"
+            )
+            .parse()
+            .unwrap()
+        };
+        assert_eq!(compact_ranges_of_points(&map), over("d0"));
+        assert_eq!(compact_ranges(&map), over("2"));
+    }
 }

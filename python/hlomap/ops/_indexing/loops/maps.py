@@ -94,6 +94,7 @@ class _Body:
 
     def __init__(self, edges: Edges, written: FindWindow) -> None:
         self.step = edges.find
+        self.offset = edges.offset
         self._written = written
 
     def window(self, leaf: ShapeIndex) -> tuple[int, int, int, int, tuple[tuple[int, int, int], ...]] | None:
