@@ -317,3 +317,14 @@ def test_hostile_texts_stay_text() -> None:
         assert result.exit_code == 0, result.stderr
         assert "\x1b" not in result.stdout and "\r" not in result.stdout and "[2J" in result.stdout
     assert "\x1b" not in CliRunner().invoke(main, ["diff", "-", str(PAIR[1])], input=text).stdout
+
+
+def test_analyze_takes_a_list_on_standard_input_not_a_module(tmp_path: Path) -> None:
+    output = tmp_path / "rows.jsonl"
+    result = CliRunner().invoke(
+        main, ["analyze", "-", "-o", str(output)], input=b"HloModule m\nENTRY e { ROOT p = f32[] parameter(0) }"
+    )
+    assert result.exit_code == 2 and not output.exists()
+    assert (
+        "`-` is a list of paths, one a line; found HLO: name the file itself, or use `hlomap show -`" in result.stderr
+    )

@@ -194,3 +194,17 @@ def test_memory_file_system(tmp_path: Path, tree: Path) -> None:
     assert sorted(memory.ls("/dataset", detail=False)) == ["/dataset/_hlomap.json", "/dataset/files", "/dataset/rows"]
     again = analyze_files(["memory://dumps"], "memory://dataset")
     assert again.report.status == summary.report.status
+
+
+def test_a_module_in_place_of_a_list(tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused before anything is written: each of its lines would be the name of a file that does not exist."""
+    output = tmp_path / "rows.jsonl"
+    output.write_text("before")
+    programs = [GOOD.encode(), gzip.compress(GOOD.encode()), b"module @m { func.func @main() { stablehlo.constant"]
+    for kind, program in zip(["HLO", "HLO", "StableHLO"], programs, strict=True):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(program)))
+        with pytest.raises(UnsupportedError, match=f"`-` is a list of paths.*; found {kind}: .*`hlomap show -`"):
+            analyze_files(["-"], output, jobs=1)
+    with pytest.raises(UnsupportedError, match=r"is a list of paths.*; found HLO: without the @ .*/a.txt"):
+        analyze_files([f"@{tree}/a.txt"], output, jobs=1)
+    assert output.read_text() == "before"

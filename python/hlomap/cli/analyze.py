@@ -91,10 +91,10 @@ def analyze(
     """Write a dataset of the maps in all modules below PATHS.
 
     It has a row for each instruction, output and operand.  PATHS are files, folders, globs, archives (tar, zip), URLs,
-    @FILE for a list of names, or - for a list on standard input.  StableHLO is converted if jaxlib is installed; other
-    files that are not HLO are skipped (detected by content).  Equal content is analyzed once, and each file has a row
-    in the table of files, which tells its error where it has one.  A run that was killed continues with the same
-    command.
+    @FILE for a list of names, or - for such a list on standard input (not for a module).  StableHLO is converted if
+    jaxlib is installed; other files that are not HLO are skipped (detected by content).  Equal content is analyzed
+    once, and each file has a row in the table of files, which tells its error where it has one.  A run that was killed
+    continues with the same command.
 
     \b
     Examples:

@@ -39,7 +39,7 @@ def main(max_bytes: int) -> None:
     """Analyse XLA HLO: which input elements does each output element read?
 
     FILE is HLO text or a serialized HLO proto, optionally compressed (gzip, xz, zstd), or StableHLO, which needs
-    jaxlib; - reads standard input.
+    jaxlib; - reads the module from standard input (analyze reads a list of paths instead).
     """
 
 

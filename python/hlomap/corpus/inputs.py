@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import IO
 
-from ..io.discover import label_of, list_files
+from ..errors import UnsupportedError
+from ..io.discover import kind_of, label_of, list_files
 from .archives import archive_kind, list_members, unpack
 from .folder import is_url
-from .sources import Source, open_bytes
+from .sources import HEAD_BYTES, Source, open_bytes
 
 __all__ = ["Inputs", "Unpack"]
 
@@ -31,7 +32,8 @@ Unpack = Callable[[int], AbstractContextManager[tuple[str, str]]]
 class Inputs:
     """The inputs of a run; ``names`` and the content of lists identify them.
 
-    Raises ``FileNotFoundError`` for an input that does not exist.
+    Raises ``FileNotFoundError`` for an input that does not exist, and :class:`~hlomap.errors.UnsupportedError` for a
+    module in place of a list.
     """
 
     def __init__(self, paths: Iterable[str | os.PathLike[str]]) -> None:
@@ -46,9 +48,11 @@ class Inputs:
             if path == "-":
                 self._stdin = tempfile.TemporaryFile()
                 shutil.copyfileobj(sys.stdin.buffer, self._stdin)
+                _check_list(self._stdin, "-", "name the file itself, or use `hlomap show -`")
                 self.names.append(f"- {_digest(self._stdin)}")
             elif path.startswith("@"):
                 with open_bytes(path[1:]) as stream:
+                    _check_list(stream, path, f"without the @ the file itself is analyzed: {path[1:]}")
                     self.names.append(f"@{_absolute(path[1:])} {_digest(stream)}")
             else:
                 if not is_url(path) and not os.path.lexists(path) and next(_expand(path), None) is None:
@@ -134,6 +138,15 @@ def _file(path: str, label: str, size: int, counter: _Counter) -> Iterator[Sourc
     except OSError as error:
         message = f"{type(error).__name__}: {error.strerror or error}"
         yield Source(counter.next(), label, path, size, error=message)
+
+
+def _check_list(stream: IO[bytes], name: str, hint: str) -> None:
+    """Refuses a module in place of a list: each of its lines would be the name of a file that does not exist."""
+    stream.seek(0)
+    kind = kind_of(stream.read(HEAD_BYTES))
+    if kind in ("HLO", "StableHLO"):
+        stream.close()
+        raise UnsupportedError(f"`{name}` is a list of paths, one a line; found {kind}: {hint}")
 
 
 def _expand(pattern: str) -> Iterator[str]:
