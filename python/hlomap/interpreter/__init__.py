@@ -57,7 +57,7 @@ def execute(
     - ``received``, ``sent``: the values that the host sends to the program and gets from it, by channel.
     - ``rng_state``: 128 bits, as an int or as two 64-bit words with the low one first.
     - ``custom_calls``: functions by custom call target.  A function takes the operands, and the instruction as
-      ``instruction=`` if it has a parameter of that name.  LAPACK routines and TopK are built in.
+      ``instruction=`` if it has a parameter of that name.  Library calls are built in (docs, "Library calls").
     - ``max_steps``: the most iterations of all loops together on one device.
     - ``max_work``: the most instructions that calls run on one device beyond those of the text, which counts once for
       each iteration of a loop and each element that a computation is applied to; an array counts as one more

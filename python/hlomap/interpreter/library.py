@@ -1,4 +1,4 @@
-"""NumPy implementations of the LAPACK routines that JAX calls on CPU, and of a sparse solve: no HLO defines them.
+"""NumPy implementations of factorizations that JAX calls on CPU and GPU, and of a sparse solve: no HLO defines them.
 
 :data:`CALLS` maps targets to functions.  Results are those that the routines document: factors, solutions and the info
 code; where a routine overwrites an operand with working values, the operand is returned unchanged.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from .._core import Instruction
 from ..errors import UnsupportedError
+from .reductions import eigen_general, hessenberg, tridiagonal
 
 __all__ = ["CALLS"]
 
@@ -39,9 +41,20 @@ def _batched(function: Callable[..., tuple[Any, ...]], *batched: Array) -> tuple
     return tuple(np.reshape(part, (*outer, *np.shape(part)[1:])) for part in zip(*results, strict=True))
 
 
+def _config(instruction: Instruction) -> str:
+    return instruction.attributes.text("backend_config") or ""
+
+
+def _is_lower(instruction: Instruction) -> bool:
+    """Whether the lower triangle counts: ``uplo`` of LAPACK, ``lower`` of the libraries for GPUs."""
+    if "lower = " in _config(instruction):
+        return "lower = true" in _config(instruction)
+    return _option(instruction, "uplo", "L") == "L"
+
+
 def cholesky(a: Array, *, instruction: Instruction) -> Value:
     """The factor in its triangle, the other triangle unchanged; info is the order of the first minor that fails."""
-    lower = _option(instruction, "uplo", "L") == "L"
+    lower = _is_lower(instruction)
 
     def one(matrix: Array) -> tuple[Array, np.int32]:
         full = matrix if lower else matrix.conj().T
@@ -131,10 +144,55 @@ def svd(a: Array, *, instruction: Instruction) -> Value:
 
 def eigen_symmetric(a: Array, *, instruction: Instruction) -> Value:
     """Eigenvectors and eigenvalues in ascending order."""
-    uplo: Any = _option(instruction, "uplo", "L")
+    uplo: Any = "L" if _is_lower(instruction) else "U"
     values, vectors = np.linalg.eigh(a, UPLO=uplo)
     info = np.zeros(a.shape[:-2], np.int32)
     return (vectors.astype(a.dtype), values.astype(a.real.dtype), info)
+
+
+def eigen(a: Array, *, instruction: Instruction) -> Value:
+    """Eigenvalues, the real and the imaginary part apart for real matrices; left and right eigenvectors."""
+    outer, n = a.shape[:-2], a.shape[-1]
+    found = [eigen_general(matrix) for matrix in a.reshape(-1, n, n)]
+    wide = np.result_type(a.dtype, np.complex64)
+    values = np.reshape([w for w, _, _ in found], (*outer, n)).astype(wide)
+    sides = []
+    for k, name in enumerate(("compute_left", "compute_right"), start=1):
+        vectors = np.reshape([one[k] for one in found], a.shape).astype(wide)
+        sides.append(vectors if _option(instruction, name, "V") == "V" else np.zeros_like(vectors))
+    parts = (values,) if np.iscomplexobj(a) else (values.real, values.imag)
+    return (*parts, *sides, np.zeros(outer, np.int32))
+
+
+def to_hessenberg(a: Array, *, instruction: Instruction) -> Value:
+    """The Hessenberg form with its reflectors, and their factors."""
+    low, high = (re.search(rf"\b{name} = (\d+)", _config(instruction)) for name in ("low", "high"))
+    if (low and int(low[1]) != 1) or (high and int(high[1]) != a.shape[-1]):
+        raise UnsupportedError("a reduction of a part of a matrix to Hessenberg form")
+    reduced, taus = _batched(hessenberg, a)
+    return (reduced, taus, np.zeros(a.shape[:-2], np.int32))
+
+
+def to_tridiagonal(a: Array, *, instruction: Instruction) -> Value:
+    """The tridiagonal form with its reflectors, the diagonal, the off-diagonal, and the factors."""
+    parts = _batched(partial(tridiagonal, lower=_is_lower(instruction)), a)
+    return (*parts, np.zeros(a.shape[:-2], np.int32))
+
+
+def svd_of_gpu(a: Array, *, instruction: Instruction) -> Value:
+    """Singular values and vectors: the right ones transposed, and first where the matrix is; or not, by Jacobi."""
+    config, shapes = _config(instruction), [shape.dimensions for shape in instruction.shape.tuple_shapes]
+    info = np.zeros(a.shape[:-2], np.int32)
+    if "compute_uv = false" in config:
+        s = np.linalg.svd(a, compute_uv=False)
+        first, second = (np.zeros(sizes, a.dtype) for sizes in shapes[2:4])
+    else:
+        first, s, second = np.linalg.svd(a, full_matrices="full_matrices = true" in config)
+        if str(instruction.attributes["custom_call_target"]).endswith(("gesvdj_ffi", "gesvdp_ffi")):
+            second = np.swapaxes(second.conj(), -1, -2)
+        elif "transposed = true" in config:
+            first, second = second, first
+    return (a, s.astype(a.real.dtype), first.astype(a.dtype), second.astype(a.dtype), info)
 
 
 def tridiagonal_solve(lower: Array, middle: Array, upper: Array, b: Array, *, instruction: Instruction) -> Value:
@@ -173,19 +231,38 @@ def _cast_floats(parts: tuple[Array, ...], a: Array) -> Value:
     return tuple(part if part.dtype == np.int32 else part.astype(a.dtype) for part in parts)
 
 
-CALLS: dict[str, Callable[..., Value]] = {
-    f"lapack_{kind}{name}_ffi": function
-    for kinds, name, function in (
-        ("sdcz", "potrf", cholesky),
-        ("sdcz", "getrf", lu),
-        ("sdcz", "geqrf", qr),
-        ("sd", "orgqr", householder_product),
-        ("cz", "ungqr", householder_product),
-        ("sdcz", "gesdd", svd),
-        ("sd", "syevd", eigen_symmetric),
-        ("cz", "heevd", eigen_symmetric),
-        ("sdcz", "gtsv", tridiagonal_solve),
-    )
-    for kind in kinds
-} | {"cusolver_csrlsvqr_ffi": sparse_solve}
+_LAPACK: tuple[tuple[str, str, Callable[..., Value]], ...] = (
+    ("sdcz", "potrf", cholesky),
+    ("sdcz", "getrf", lu),
+    ("sdcz", "geqrf", qr),
+    ("sd", "orgqr", householder_product),
+    ("cz", "ungqr", householder_product),
+    ("sdcz", "gesdd", svd),
+    ("sd", "syevd", eigen_symmetric),
+    ("cz", "heevd", eigen_symmetric),
+    ("sdcz", "geev", eigen),
+    ("sdcz", "gehrd", to_hessenberg),
+    ("sd", "sytrd", to_tridiagonal),
+    ("cz", "hetrd", to_tridiagonal),
+    ("sdcz", "gtsv", tridiagonal_solve),
+)
+
+_GPU: dict[str, Callable[..., Value]] = {
+    "potrf": cholesky,
+    "getrf": lu,
+    "geqrf": qr,
+    "orgqr": householder_product,
+    "gesdd": svd_of_gpu,
+    "gesvd": svd_of_gpu,
+    "gesvdj": svd_of_gpu,
+    "gesvdp": svd_of_gpu,
+    "syevd": eigen_symmetric,
+    "sytrd": to_tridiagonal,
+}
+
+CALLS: dict[str, Callable[..., Value]] = (
+    {f"lapack_{kind}{name}_ffi": function for kinds, name, function in _LAPACK for kind in kinds}
+    | {f"{library}_{name}_ffi": function for library in ("cusolver", "hipsolver") for name, function in _GPU.items()}
+    | {"cusolver_csrlsvqr_ffi": sparse_solve}
+)
 """Functions by custom call target."""
