@@ -9,7 +9,7 @@ from .._library.definitions import definition_of
 from .._library.mixing import Mixing, mixing_of
 from .._shapes import same_arrays
 
-__all__ = ["ANNOTATIONS", "Mixing", "band_of", "definition_of", "is_annotation", "mixing_of", "target_of"]
+__all__ = ["ANNOTATIONS", "OPAQUE", "Mixing", "band_of", "definition_of", "is_annotation", "mixing_of", "target_of"]
 
 ANNOTATIONS = {
     "AssumeGatherIndicesInBound", "LayoutConstraint", "MoveToDevice", "MoveToHost", "Pin", "ShapeBarrier",
@@ -17,6 +17,13 @@ ANNOTATIONS = {
     "xla.sdy.FuncResultSharding",
 }  # fmt: skip
 """Targets that return their operand."""
+
+OPAQUE = {
+    "__gpu$xla.gpu.triton", "mosaic_gpu", "mosaic_gpu_v2", "tpu_custom_call", "triton_kernel_call",
+    "xla_ffi_partitioned_python_cpu_callback", "xla_ffi_partitioned_python_gpu_callback",
+    "xla_ffi_python_cpu_callback", "xla_ffi_python_gpu_callback", "xla_python_cpu_callback", "xla_python_gpu_callback",
+}  # fmt: skip
+"""Targets that run code which the module does not show."""
 
 
 def target_of(instruction: Instruction) -> str:

@@ -11,7 +11,7 @@ from .._indexing.maps import dim_exprs, forward_from_operand, forward_to_outputs
 from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import n_outputs, shape_at
 from . import shards
-from .attributes import Mixing, band_of, definition_of, is_annotation, mixing_of, target_of
+from .attributes import OPAQUE, Mixing, band_of, definition_of, is_annotation, mixing_of, target_of
 from .restrict import within_band, without_runtime
 
 
@@ -90,7 +90,11 @@ def _why_unknown(instruction: Instruction) -> Unknown:
     for found in (mixing_of(instruction), definition_of(instruction)):
         if isinstance(found, Unknown):
             return found
-    return Unknown(f"no rule for custom-call to {target_of(instruction)!r}")
+    target = target_of(instruction)
+    why = f"no rule for custom-call to {target!r}"
+    if target in OPAQUE:
+        why += f", which runs code of its own: give its maps with hlomap.register_rule({target!r}, ...)"
+    return Unknown(why)
 
 
 def _mixed(source: Shape, target: Shape, mixing: Mixing, n_batch: int) -> Footprint:
