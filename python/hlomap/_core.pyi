@@ -2234,11 +2234,25 @@ class Rows:
         """The values of a column.  Raises :class:`KeyError` for an unknown name."""
     def sharding_columns(self, table: Table, /) -> dict[str, list[Any]] | None:
         """The columns about shardings of a table that has these rows, by name; ``None`` where no row has a sharding."""
-    def record_batch(self) -> npt.NDArray[np.uint8]:
-        """All columns as one message of Arrow's IPC format, a record batch, in an array of bytes.
+    def problems(self) -> tuple[int, dict[tuple[str, str], int]]:
+        """The number of rows with an error, and that of rows whose maps are unknown, by opcode and reason."""
+
+@final
+class _RowBatch:
+    """The rows of any number of tables, for one Arrow record batch."""
+
+    def __new__(cls) -> _RowBatch: ...
+    def __len__(self) -> int: ...
+    @property
+    def n_bytes(self) -> int:
+        """The bytes of all columns so far."""
+    def append(self, tables: Sequence[Rows], /) -> None:
+        """Appends the rows of all tables, or none where an exception is raised.
 
         Raises :class:`~hlomap.errors.UnsupportedError` where the texts exceed the 32-bit offsets of a column.
         """
+    def take(self) -> npt.NDArray[np.uint8]:
+        """All rows as one message of Arrow's IPC format, a record batch, in an array of bytes; none are left."""
 
 _ShapeIndex: TypeAlias = tuple[int, ...]
 _Use: TypeAlias = tuple[Instruction, int]

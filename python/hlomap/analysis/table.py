@@ -6,12 +6,13 @@ A column is built on first access, and pyarrow, pandas and polars are imported b
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from .. import reprs
-from .._core import __version__, _row_columns
+from .._core import __version__, _row_columns, _RowBatch
 
 if TYPE_CHECKING:
     import pandas
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from .._core import Rows
     from ..interop.arrow import Kind
 
-__all__ = ["COLUMNS", "DESCRIPTIONS", "SCHEMA_VERSION", "Table", "arrow_schema"]
+__all__ = ["COLUMNS", "DESCRIPTIONS", "SCHEMA_VERSION", "Batch", "Table", "arrow_schema", "count_problems"]
 
 COLUMNS: Final[dict[str, Kind]] = {name: cast("Kind", kind) for name, kind, _ in _row_columns()}
 """The columns of :func:`hlomap.analyze` in order, each with its kind.
@@ -127,7 +128,9 @@ class Table:
 
         if self._rows is None:
             return arrow.from_values(self._columns, arrow_schema())
-        found = arrow.from_message(self._rows.record_batch(), arrow_schema())
+        batch = _RowBatch()
+        batch.append([self._rows])
+        found = arrow.from_message(batch.take(), arrow_schema())
         if self._add_shardings(self._rows):
             found = arrow.with_values(found, {name: self._columns[name] for name in _SHARDING_COLUMNS})
         return found
@@ -160,3 +163,69 @@ class Table:
 
     def __repr__(self) -> str:
         return f"<hlomap.Table: {len(self)} rows, {len(COLUMNS)} columns>"
+
+
+class Batch:
+    """The rows of many tables as one Arrow table, for less than the Arrow tables of each would cost.
+
+    ``len`` is the number of rows, ``n_bytes`` their size in memory.
+    """
+
+    def __init__(self) -> None:
+        self._open = _RowBatch()
+        self._closed: list[pyarrow.Table] = []
+
+    def __len__(self) -> int:
+        return len(self._open) + sum(int(table.num_rows) for table in self._closed)
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes of all columns."""
+        return self._open.n_bytes + sum(int(table.nbytes) for table in self._closed)
+
+    def append(self, tables: Sequence[Table]) -> None:
+        """Adds all rows of some tables, or none where it raises; errors as for :meth:`Table.to_arrow`."""
+        rows = [table._rows for table in tables if table._rows is not None]
+        if len(rows) == len(tables) and not any(
+            table._add_shardings(own) for table, own in zip(tables, rows, strict=True)
+        ):
+            if len(self._open) and self._open.n_bytes >= _CLOSED_BYTES:
+                self._close()
+            self._open.append(rows)
+        else:
+            own_tables = [table.to_arrow() for table in tables]
+            self._close()
+            self._closed += own_tables
+
+    def _close(self) -> None:
+        from ..interop import arrow
+
+        if len(self._open):
+            self._closed.append(arrow.from_message(self._open.take(), arrow_schema()))
+
+    def take(self) -> pyarrow.Table:
+        """All rows, each column in one piece; none are left."""
+        from ..interop import arrow
+
+        self._close()
+        tables, self._closed = self._closed, []
+        return arrow.joined(tables, arrow_schema())
+
+
+_CLOSED_BYTES = 1 << 28
+"""A message this long takes no more tables, so that one more stays within what its offsets can express."""
+
+
+def count_problems(tables: Sequence[Table]) -> tuple[int, Counter[tuple[str, str]]]:
+    """The number of rows with an error, and that of rows whose maps are unknown, by opcode and reason."""
+    n_errors, unknown = 0, Counter[tuple[str, str]]()
+    for table in tables:
+        if table._rows is None:
+            n_errors += sum(error is not None for error in table["error"])
+            reasons = zip(table["opcode"], table["unknown"], strict=True)
+            unknown.update(pair for pair in reasons if pair[1] is not None)
+        else:
+            own_errors, own = table._rows.problems()
+            n_errors += own_errors
+            unknown.update(own)
+    return n_errors, unknown

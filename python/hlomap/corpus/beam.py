@@ -69,14 +69,13 @@ def _analyze(group: tuple[str, Iterable[str]]) -> Iterator[Any]:
     from .work import analyze_file, source_of
 
     first, *others = sorted(set(group[1]))
-    row, tables = analyze_file(source_of(first))
+    row, rows = analyze_file(source_of(first))
     yield beam.pvalue.TaggedOutput("files", row)
     for name in others:
         cells = {key: row[key] for key in ("size", "content_hash", "kind")}
         duplicate = dict.fromkeys(row) | cells | {"path": name, "status": "duplicate", "duplicate_of": first, "rows": 0}
         yield beam.pvalue.TaggedOutput("files", duplicate)
-    for table in tables:
-        yield from table.to_pylist()
+    yield from rows.to_pylist()
 
 
 def run_pipeline(function: Callable[[Any], Any], tasks: Sequence[Any], options: str) -> None:

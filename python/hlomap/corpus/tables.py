@@ -6,6 +6,7 @@ here lists them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib import metadata
 from typing import Any, Final, Literal
@@ -13,11 +14,12 @@ from typing import Any, Final, Literal
 import numpy as np
 import pyarrow as pa
 
-from ..analysis.table import arrow_schema
+from ..analysis.table import Batch, Table, arrow_schema
+from ..interop.arrow import joined
 from .manifest import SCHEMA_VERSION
 from .tasks import Form
 
-__all__ = ["FILES", "MODULES", "PartWriter", "RowsWriter", "Status", "rows_schema", "with_content_hash"]
+__all__ = ["FILES", "MODULES", "HashedRows", "PartWriter", "RowsWriter", "Status", "rows_schema"]
 
 Status = Literal["done", "skipped", "duplicate", "error", "timed out", "crashed"]
 
@@ -74,12 +76,6 @@ def rows_schema() -> pa.Schema:
     return pa.schema([HASH, *own], metadata=own.metadata)
 
 
-def with_content_hash(table: pa.Table, content_hash: str) -> pa.Table:
-    """The rows of one module with their key as the first column."""
-    column = pa.repeat(pa.scalar(content_hash, pa.string()), table.num_rows)
-    return pa.Table.from_arrays([column, *table.columns], schema=rows_schema())
-
-
 class PartWriter:
     """Writes tables to one Parquet file, or to a stream of Arrow batches, in pieces of a bounded size."""
 
@@ -114,12 +110,8 @@ class PartWriter:
 
     def _flush(self) -> None:
         if self._pending:
-            self._writer.write_table(self._gathered(self._pending))
+            self._writer.write_table(joined(self._pending, self._pending[0].schema))
         self._pending, self._n_rows, self._n_bytes = [], 0, 0
-
-    def _gathered(self, tables: list[pa.Table]) -> pa.Table:
-        """The tables as one; combined, since Parquet writes many small chunks slowly."""
-        return pa.concat_tables(tables).combine_chunks()
 
 
 class RowsWriter(PartWriter):
@@ -127,16 +119,46 @@ class RowsWriter(PartWriter):
 
     def __init__(self, path: str, form: Form = "parquet") -> None:
         super().__init__(path, rows_schema(), form)
+        self._hashed = HashedRows()
+
+    def append(self, content_hash: str, tables: Sequence[Table]) -> None:
+        """Adds the rows of all modules of a file, or none where it raises: :class:`~hlomap.errors.UnsupportedError`."""
+        self._hashed.append(content_hash, tables)
+
+    def write_full(self) -> None:
+        """Writes the rows where there are many."""
+        if len(self._hashed) >= self._FLUSH_ROWS or self._hashed.n_bytes >= self._FLUSH_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if len(self._hashed):
+            self._writer.write_table(self._hashed.take())
+
+
+class HashedRows:
+    """The rows of the modules of some files, with their hashes; ``len`` is their number, ``n_bytes`` their size."""
+
+    def __init__(self) -> None:
+        self._batch = Batch()
         self._hashes: list[str] = []
+        self._lengths: list[int] = []
 
-    def write_rows(self, content_hash: str, table: pa.Table) -> None:
-        """Adds the rows of one module."""
+    def __len__(self) -> int:
+        return sum(self._lengths)
+
+    @property
+    def n_bytes(self) -> int:
+        return self._batch.n_bytes
+
+    def append(self, content_hash: str, tables: Sequence[Table]) -> None:
+        """Adds the rows of all modules of a file, or none where it raises."""
+        self._batch.append(tables)
         self._hashes.append(content_hash)
-        self.write(table)
+        self._lengths.append(sum(map(len, tables)))
 
-    def _gathered(self, tables: list[pa.Table]) -> pa.Table:
-        lengths = [table.num_rows for table in tables]
-        owners = pa.array(np.repeat(np.arange(len(tables)), lengths))
+    def take(self) -> pa.Table:
+        """All rows; none are left."""
+        owners = pa.array(np.repeat(np.arange(len(self._hashes)), self._lengths))
         hashes = pa.array(self._hashes, pa.string()).take(owners)
-        self._hashes = []
-        return pa.Table.from_arrays([hashes, *super()._gathered(tables).columns], schema=rows_schema())
+        self._hashes, self._lengths = [], []
+        return pa.Table.from_arrays([hashes, *self._batch.take().columns], schema=rows_schema())

@@ -12,16 +12,15 @@ import os
 import signal
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..analysis.rows import analyze
+from ..analysis.table import Table, count_problems
 from ..errors import HlomapError
 from ..interop.stablehlo import can_convert
 from ..io.discover import kind_of, label_of
@@ -32,7 +31,7 @@ from .manifest import DatasetError, read_manifest
 from .plan import read_shard
 from .reports import Report
 from .sources import NotRegular, Reader, Source
-from .tables import FILES, MODULES, PartWriter, RowsWriter, Status, with_content_hash
+from .tables import FILES, MODULES, HashedRows, PartWriter, RowsWriter, Status
 from .tasks import FILES_FOLDER, MODULES_FOLDER, ROWS_FOLDER, Task, Verdict, part_name, timeout_message
 
 __all__ = ["analyze_file", "analyze_shard", "source_of"]
@@ -54,7 +53,8 @@ class _Writes(Protocol):
 
 
 class _WritesRows(Protocol):
-    def write_rows(self, content_hash: str, table: pa.Table) -> None: ...
+    def append(self, content_hash: str, tables: Sequence[Table]) -> None: ...
+    def write_full(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -107,12 +107,16 @@ class _Kept:
 
     def __init__(self) -> None:
         self.tables: list[pa.Table] = []
+        self.rows = HashedRows()
 
     def write(self, table: pa.Table) -> None:
         self.tables.append(table)
 
-    def write_rows(self, content_hash: str, table: pa.Table) -> None:
-        self.tables.append(with_content_hash(table, content_hash))
+    def append(self, content_hash: str, tables: Sequence[Table]) -> None:
+        self.rows.append(content_hash, tables)
+
+    def write_full(self) -> None:
+        """Keeps all rows."""
 
 
 def source_of(name: str) -> Source:
@@ -128,7 +132,7 @@ def source_of(name: str) -> Source:
     return Source(0, label_of(name), name, size)
 
 
-def analyze_file(source: Source, *, hash_only: bool = False) -> tuple[dict[str, Any], list[pa.Table]]:
+def analyze_file(source: Source, *, hash_only: bool = False) -> tuple[dict[str, Any], pa.Table]:
     """The row of ``files`` and the rows of one file, analyzed in this process; with ``hash_only`` not analyzed."""
     files, rows = _Kept(), _Kept()
     task = Task("", "", 0)
@@ -136,7 +140,7 @@ def analyze_file(source: Source, *, hash_only: bool = False) -> tuple[dict[str, 
     with shard.reader:
         shard.add(0, source, _NOT_ANALYZED if hash_only else None)
     shard.flush_files()
-    return files.tables[0].to_pylist()[0], rows.tables
+    return files.tables[0].to_pylist()[0], rows.rows.take()
 
 
 _NOT_ANALYZED = Verdict("skipped", "", "analyze")
@@ -169,7 +173,7 @@ class _Shard:
         row.update(path=source.label, size=source.size, rows=0)
         row["stage"], row["pass"] = stage_and_pass(source.label)
         self._begin(position, "read", self._report.n_bytes)
-        tables: list[pa.Table] = []
+        tables: list[Table] = []
         content = b""
         if source.kind is not None:
             row.update(status="skipped", kind=source.kind)
@@ -188,8 +192,7 @@ class _Shard:
         self._begin(position, "write", self._report.n_bytes)
         self._count(row, tables)
         with self.timed("write"):
-            for table in tables:
-                self._writers.rows.write_rows(row["content_hash"], table)
+            self._writers.rows.write_full()
             if tables and self._writers.modules is not None:
                 cells = {"content_hash": [row["content_hash"]], "content": [content]}
                 self._writers.modules.write(pa.table(cells, schema=MODULES))
@@ -244,14 +247,17 @@ class _Shard:
         path, kind = self._contents[digest]
         row.update(status="duplicate", kind=kind, content_hash=digest, duplicate_of=path)
 
-    def _analyze(self, source: Source, content: bytes, row: dict[str, Any]) -> list[pa.Table]:
+    def _analyze(self, source: Source, content: bytes, row: dict[str, Any]) -> list[Table]:
+        """Adds the rows of a file to those that are to be written; none of a file with an error."""
         began = time.perf_counter()
         try:
             with _time_limit(self._task.timeout):
                 with self.timed("parse"):
                     modules = parse_all(content, name=source.label)
                 with self.timed("analyze"):
-                    tables = [analyze(module).to_arrow() for module in modules]
+                    tables = [analyze(module) for module in modules]
+            with self.timed("write"):
+                self._writers.rows.append(row["content_hash"], tables)
         except _OutOfTime:
             row.update(status="timed out", error=timeout_message(self._task.timeout))
         except (KeyboardInterrupt, SystemExit):
@@ -266,15 +272,15 @@ class _Shard:
                 status="done",
                 module=modules[0].name,
                 n_modules=len(modules),
-                instructions=sum(len(computation) for module in modules for computation in module.computations),
+                instructions=sum(module.n_instructions for module in modules),
                 computations=sum(len(module.computations) for module in modules),
-                rows=sum(table.num_rows for table in tables),
+                rows=sum(map(len, tables)),
                 seconds=round(time.perf_counter() - began, 6),
             )
             return tables
         return []
 
-    def _count(self, row: Mapping[str, Any], tables: list[pa.Table]) -> None:
+    def _count(self, row: Mapping[str, Any], tables: list[Table]) -> None:
         report = self._report
         report.status[row["status"]] += 1
         report.n_bytes += row["size"]
@@ -287,13 +293,10 @@ class _Shard:
             report.converted[row["kind"]] += row["kind"] != "HLO"
             report.modules += row["n_modules"]
             report.instructions += row["instructions"]
-        for table in tables:
-            report.rows += table.num_rows
-            errors, unknown = table.column("error"), table.column("unknown")
-            report.error_rows += table.num_rows - errors.null_count
-            if unknown.null_count < table.num_rows:
-                known = table.select(["opcode", "unknown"]).filter(pc.is_valid(unknown))
-                report.unknown.update(Counter(zip(*(column.to_pylist() for column in known.columns), strict=True)))
+        report.rows += sum(map(len, tables))
+        n_errors, unknown = count_problems(tables)
+        report.error_rows += n_errors
+        report.unknown.update(unknown)
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-__all__ = ["Kind", "arrays", "from_message", "from_values", "schema", "to_pandas", "to_polars", "with_values"]
+__all__ = ["Kind", "arrays", "from_message", "from_values", "joined", "schema", "to_pandas", "to_polars", "with_values"]
 
 Kind: TypeAlias = Literal["text", "texts", "bool", "int", "ints", "float"]
 
@@ -48,6 +48,13 @@ def schema(
 def from_message(message: npt.NDArray[np.uint8], schema: pa.Schema) -> pa.Table:
     """The table whose rows are a record batch in Arrow's IPC format; its columns stay in the message."""
     return pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(message), schema)])
+
+
+def joined(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
+    """The rows of all tables, each column in one piece: many small ones are slow to write."""
+    if not tables:
+        return schema.empty_table()
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables).combine_chunks()
 
 
 def from_values(columns: Mapping[str, Sequence[Any]], schema: pa.Schema) -> pa.Table:

@@ -1,6 +1,8 @@
 //! The rows of the table of a module, as Python values or as an Arrow record batch.
 
-use flow::arrow::{record_batch, TooLong};
+use std::collections::HashMap;
+
+use flow::arrow::{Batch, TooLong};
 use flow::columns::{find, Value, View, COLUMNS};
 use flow::rows::Rows;
 use numpy::PyArray1;
@@ -78,19 +80,66 @@ impl PyRows {
         py.import("hlomap.shardings.columns")?.call_method1("sharding_columns", (table, found)).map(Some)
     }
 
-    /// All columns as one message of Arrow's IPC format, a record batch, in an array of bytes.
-    ///
-    /// Raises :class:`~hlomap.errors.UnsupportedError` where the texts exceed the 32-bit offsets of a column.
-    fn record_batch<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
-        let batch = unlocked(py, || record_batch(&View::new(&self.module, &self.found, &COLUMNS)))?;
-        match batch {
-            Ok(bytes) => Ok(PyArray1::from_vec(py, bytes)),
-            Err(TooLong(n)) => {
-                let message =
-                    format!("the texts of the module take {n} bytes in one column, more than an Arrow column can hold");
-                Err(raise(py, "UnsupportedError", message))
+    /// The number of rows with an error, and that of rows whose maps are unknown, by opcode and reason.
+    fn problems(&self) -> (usize, HashMap<(&str, &str), usize>) {
+        let (mut n_errors, mut unknown) = (0, HashMap::new());
+        for row in &self.found.rows {
+            let cells = &self.found.cells[row.cells as usize];
+            n_errors += usize::from(cells.error.is_some());
+            if let Some(reason) = cells.reads.as_ref().and_then(|reads| reads.unknown.as_deref()) {
+                *unknown.entry((self.module.opcode_name(cells.opcode_of), reason)).or_insert(0) += 1;
             }
         }
+        (n_errors, unknown)
+    }
+}
+
+/// The rows of any number of tables, for one Arrow record batch.
+#[pyclass(name = "_RowBatch", module = "hlomap._core")]
+#[derive(Default)]
+pub struct RowBatch {
+    batch: Batch,
+}
+
+#[pymethods]
+impl RowBatch {
+    #[new]
+    fn new() -> RowBatch {
+        RowBatch::default()
+    }
+
+    fn __len__(&self) -> usize {
+        self.batch.n_rows()
+    }
+
+    /// The bytes of all columns so far.
+    #[getter]
+    fn n_bytes(&self) -> usize {
+        self.batch.n_bytes()
+    }
+
+    /// Appends the rows of all tables, or none where an exception is raised.
+    ///
+    /// Raises :class:`~hlomap.errors.UnsupportedError` where the texts exceed the 32-bit offsets of a column.
+    #[pyo3(signature = (tables, /))]
+    fn append(&mut self, py: Python<'_>, tables: Vec<PyRef<'_, PyRows>>) -> PyResult<()> {
+        let tables: Vec<(&Handle, &Rows)> = tables.iter().map(|rows| (&rows.module, &rows.found)).collect();
+        let batch = &mut self.batch;
+        let done = unlocked(py, || {
+            let views: Vec<View<'_>> = tables.iter().map(|(m, rows)| View::new(m, rows, &COLUMNS)).collect();
+            batch.append(&views)
+        })?;
+        done.map_err(|TooLong(n)| {
+            let message =
+                format!("the texts of the module take {n} bytes in one column, more than an Arrow column can hold");
+            raise(py, "UnsupportedError", message)
+        })
+    }
+
+    /// All rows as one message of Arrow's IPC format, a record batch, in an array of bytes; none are left.
+    fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
+        let batch = std::mem::take(&mut self.batch);
+        Ok(PyArray1::from_vec(py, unlocked(py, || batch.into_message())?))
     }
 }
 
@@ -113,5 +162,6 @@ fn _row_columns() -> Vec<(&'static str, &'static str, &'static str)> {
 }
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<RowBatch>()?;
     m.add_function(wrap_pyfunction!(_row_columns, m)?)
 }

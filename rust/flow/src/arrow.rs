@@ -1,12 +1,12 @@
 //! The table of a module as an Arrow record batch: one message of Arrow's IPC format, in one buffer.
 //!
-//! Read [`record_batch`]. Readers of Arrow take such a message without copies, so that a table crosses into another
+//! Read [`Batch`]. Readers of Arrow take such a message without copies, so that a table crosses into another
 //! library in one call, however many columns it has. The message has no schema; that of the columns is known to both.
 //! Source: the Arrow columnar format and its flatbuffers `Message.fbs` and `Schema.fbs`, metadata version 5.
 
 use quasiaffine::interrupt::poll;
 
-use crate::columns::{Kind, Value, View, COLUMNS};
+use crate::columns::{Column, Kind, Value, View, COLUMNS};
 
 /// A column has this many bytes of text, or list items: more than its 32-bit offsets can express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,183 +15,301 @@ pub struct TooLong(pub u64);
 /// The values that are written between two [polls](poll): less than the work of one step.
 const ROWS_OF_A_STEP: usize = 64;
 
-/// The rows of a view with all columns, in order.
-///
-/// # Errors
-/// A column is too long.
-pub fn record_batch(view: &View<'_>) -> Result<Vec<u8>, TooLong> {
-    let mut body = Body::new();
-    let mut values = Vec::with_capacity(view.len());
-    for column in &COLUMNS {
-        values.clear();
-        for start in (0..view.len()).step_by(ROWS_OF_A_STEP) {
-            poll();
-            view.for_each(column, start..view.len().min(start + ROWS_OF_A_STEP), |value| values.push(value));
-        }
-        body.column(column.kind, &values)?;
-    }
-    Ok(body.into_message(view.len()))
+/// Rows with all columns, in order, of any number of modules.
+#[derive(Debug)]
+pub struct Batch {
+    columns: Vec<Array>,
 }
 
-/// The buffers of a record batch, one behind the other, each at a multiple of 8 bytes.
-struct Body {
-    /// The message so far: room for the mark and the head, then the buffers.
-    bytes: Vec<u8>,
-    /// Where the buffers begin.
-    start: usize,
-    /// Length and number of nulls of each array: a column, or the items of a list.
-    nodes: Vec<[i64; 2]>,
-    /// Start and length of each buffer.
-    buffers: Vec<[i64; 2]>,
+impl Default for Batch {
+    fn default() -> Batch {
+        Batch { columns: COLUMNS.iter().map(|c| Array::new(c.kind)).collect() }
+    }
 }
 
-impl Body {
-    fn new() -> Body {
-        let (n_nodes, n_buffers) =
-            COLUMNS.iter().map(|c| arrays_and_buffers(c.kind)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-        let start = PREFIX + HEAD + 16 * (n_nodes + n_buffers);
-        Body {
-            bytes: vec![0; start],
-            start,
-            nodes: Vec::with_capacity(n_nodes),
-            buffers: Vec::with_capacity(n_buffers),
-        }
+impl Batch {
+    /// The number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.columns[0].n
     }
 
-    fn column(&mut self, kind: Kind, values: &[Value<'_>]) -> Result<(), TooLong> {
-        self.node(values.iter().map(|value| !matches!(value, Value::Null)));
-        match kind {
-            Kind::Bool => self.bits(values.iter().map(|value| matches!(value, Value::Bool(true)))),
-            Kind::Int => self.words(values, |value| if let Value::Int(n) = value { n.to_ne_bytes() } else { [0; 8] }),
-            Kind::Float => {
-                self.words(values, |value| if let Value::Float(x) = value { x.to_ne_bytes() } else { [0; 8] });
-            }
-            Kind::Text => self.texts(values, |value| if let Value::Text(text) = value { text } else { "" })?,
-            Kind::Ints => {
-                let ints = |value: &Value<'_>| if let Value::Ints(ints) = value { ints.len() } else { 0 };
-                self.offsets(values.iter().map(ints))?;
-                let items: Vec<u32> =
-                    values.iter().flat_map(|v| if let Value::Ints(i) = v { i } else { &[][..] }).copied().collect();
-                self.node(items.iter().map(|_| true));
-                self.words(&items, |&i| i64::from(i).to_ne_bytes());
-            }
-            Kind::Texts => {
-                let texts = |value: &Value<'_>| if let Value::Texts(texts) = value { texts.len() } else { 0 };
-                self.offsets(values.iter().map(texts))?;
-                let items: Vec<&str> = values
-                    .iter()
-                    .flat_map(|v| if let Value::Texts(t) = v { t } else { &[][..] })
-                    .map(|t| &**t)
-                    .collect();
-                self.node(items.iter().map(|_| true));
-                self.texts(&items, |text| text)?;
+    /// The bytes of all columns.
+    pub fn n_bytes(&self) -> usize {
+        self.columns.iter().map(Array::n_bytes).sum()
+    }
+
+    /// Appends the rows of all views, or none where that fails or is interrupted.
+    ///
+    /// # Errors
+    /// A column becomes too long.
+    pub fn append(&mut self, views: &[View<'_>]) -> Result<(), TooLong> {
+        let mut undo = Undo { n_rows: self.n_rows(), batch: self, is_done: false };
+        let mut values = Vec::new();
+        for (column, array) in COLUMNS.iter().zip(&mut undo.batch.columns) {
+            for view in views {
+                array.expect_texts(view, column)?;
+                for start in (0..view.len()).step_by(ROWS_OF_A_STEP) {
+                    poll();
+                    values.clear();
+                    let rows = start..view.len().min(start + ROWS_OF_A_STEP);
+                    view.for_each(column, rows, |value| values.push(value));
+                    array.append(&values)?;
+                }
             }
         }
+        undo.is_done = true;
         Ok(())
-    }
-
-    /// The entry of an array, and the buffer that says which values are valid; it is empty if all are.
-    fn node(&mut self, valid: impl ExactSizeIterator<Item = bool> + Clone) {
-        let n = valid.len();
-        let n_nulls = valid.clone().filter(|v| !v).count();
-        self.nodes.push([n as i64, n_nulls as i64]);
-        if n_nulls == 0 {
-            self.buffers.push([(self.bytes.len() - self.start) as i64, 0]);
-        } else {
-            self.bits(valid);
-        }
-    }
-
-    /// The first bit of a byte is the least significant.
-    fn bits(&mut self, bits: impl ExactSizeIterator<Item = bool>) {
-        let start = self.bytes.len();
-        self.bytes.resize(start + bits.len().div_ceil(8), 0);
-        for (i, bit) in bits.enumerate() {
-            self.bytes[start + i / 8] |= u8::from(bit) << (i % 8);
-        }
-        self.end_buffer(start);
-    }
-
-    fn words<T>(&mut self, values: &[T], word: impl Fn(&T) -> [u8; 8]) {
-        let start = self.bytes.len();
-        self.bytes.resize(start + 8 * values.len(), 0);
-        let places = self.bytes[start..].chunks_exact_mut(8);
-        places.zip(values).for_each(|(place, value)| place.copy_from_slice(&word(value)));
-        self.end_buffer(start);
-    }
-
-    /// The start of each value behind the values before it, and the end of the last.
-    fn offsets(&mut self, lengths: impl ExactSizeIterator<Item = usize>) -> Result<(), TooLong> {
-        let start = self.bytes.len();
-        self.bytes.resize(start + 4 * (lengths.len() + 1), 0); // the first of them is 0
-        let mut end = 0u64;
-        for (place, length) in self.bytes[start + 4..].chunks_exact_mut(4).zip(lengths) {
-            end += length as u64;
-            place.copy_from_slice(&(end as i32).to_ne_bytes());
-        }
-        self.end_buffer(start);
-        if end > i32::MAX as u64 {
-            return Err(TooLong(end));
-        }
-        Ok(())
-    }
-
-    fn texts<T>(&mut self, values: &[T], text: impl Fn(&T) -> &str) -> Result<(), TooLong> {
-        self.offsets(values.iter().map(|value| text(value).len()))?;
-        let start = self.bytes.len();
-        for some in values.chunks(ROWS_OF_A_STEP) {
-            poll();
-            some.iter().for_each(|value| self.bytes.extend_from_slice(text(value).as_bytes()));
-        }
-        self.end_buffer(start);
-        Ok(())
-    }
-
-    fn end_buffer(&mut self, start: usize) {
-        self.buffers.push([(start - self.start) as i64, (self.bytes.len() - start) as i64]);
-        self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
     }
 
     /// The message: a mark, the size of the head, the head and the body. The head is the flatbuffer
     /// `Message { version, header: RecordBatch { length, nodes, buffers }, bodyLength }`; its numbers are little-endian.
-    fn into_message(mut self, n_rows: usize) -> Vec<u8> {
-        let (n_nodes, n_buffers) = (self.nodes.len() as u32, self.buffers.len() as u32);
+    pub fn into_message(self) -> Vec<u8> {
+        let mut body = Body::default();
+        self.columns.iter().for_each(|array| body.measure(array));
+        let (n_nodes, n_buffers) = (body.nodes.len() as u32, body.buffers.len() as u32);
         let mut head = Head::default();
         head.u32(16); // the position of the message
         head.u16s(&[12, 20, 16, 18, 4, 8]); // sizes of this list and of the message; version, type, header, body length
         head.u32(12); // back to the list
         head.u32(56 - head.at()); // to the record batch
-        head.i64((self.bytes.len() - self.start) as i64);
+        head.i64(body.n_bytes as i64);
         head.u16s(&[4, 3, 0, 0]); // version 5; a record batch
         head.u16s(&[10, 20, 8, 4, 16, 0, 0, 0]); // sizes of this list and of the record batch; length, nodes, buffers
         head.u32(16); // back to the list
         head.u32(76 - head.at()); // to the nodes
-        head.i64(n_rows as i64);
+        head.i64(self.n_rows() as i64);
         head.u32(84 + 16 * n_nodes - head.at()); // to the buffers
         head.u32(n_nodes);
-        self.nodes.iter().flatten().for_each(|&n| head.i64(n));
+        body.nodes.iter().flatten().for_each(|&n| head.i64(n));
         head.u32(0);
         head.u32(n_buffers);
-        self.buffers.iter().flatten().for_each(|&n| head.i64(n));
-        debug_assert_eq!(PREFIX + head.0.len(), self.start, "the room for the head is that of the columns");
-        self.bytes[..4].copy_from_slice(&u32::MAX.to_le_bytes());
-        self.bytes[4..PREFIX].copy_from_slice(&head.at().to_le_bytes());
-        self.bytes[PREFIX..self.start].copy_from_slice(&head.0);
-        self.bytes
+        body.buffers.iter().flatten().for_each(|&n| head.i64(n));
+        let mut message = Vec::with_capacity(8 + head.0.len() + body.n_bytes);
+        message.extend_from_slice(&u32::MAX.to_le_bytes());
+        message.extend_from_slice(&head.at().to_le_bytes());
+        message.extend_from_slice(&head.0);
+        for array in &self.columns {
+            array.for_each_buffer(&mut |bytes| {
+                message.extend_from_slice(bytes);
+                message.resize(message.len().next_multiple_of(8), 0);
+            });
+        }
+        message
     }
 }
 
-/// The bytes before the head, and those of a head without arrays and buffers.
-const PREFIX: usize = 8;
-const HEAD: usize = 88;
+/// Takes back what an append has added, unless it is done.
+struct Undo<'b> {
+    batch: &'b mut Batch,
+    n_rows: usize,
+    is_done: bool,
+}
 
-/// A list has its items as a second array. Every array has a buffer that says which values are valid.
-fn arrays_and_buffers(kind: Kind) -> (usize, usize) {
-    match kind {
-        Kind::Bool | Kind::Int | Kind::Float => (1, 2),
-        Kind::Text => (1, 3),
-        Kind::Ints => (2, 4),
-        Kind::Texts => (2, 5),
+impl Drop for Undo<'_> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.batch.columns.iter_mut().for_each(|array| array.truncate(self.n_rows));
+        }
+    }
+}
+
+/// The buffers of a column, or of the items of a list.
+#[derive(Debug)]
+struct Array {
+    kind: Kind,
+    n: usize,
+    n_nulls: usize,
+    /// A bit for each value; the first bit of a byte is the least significant. The message has none where all are valid.
+    valid: Vec<u8>,
+    /// The start of each text or list behind those before it, and the end of the last.
+    offsets: Vec<u8>,
+    /// Numbers of 64 bits, bits, or text.
+    data: Vec<u8>,
+    /// Those of lists.
+    items: Option<Box<Array>>,
+}
+
+impl Array {
+    fn new(kind: Kind) -> Array {
+        let item = match kind {
+            Kind::Texts => Some(Kind::Text),
+            Kind::Ints => Some(Kind::Int),
+            _ => None,
+        };
+        let has_offsets = item.is_some() || kind == Kind::Text;
+        let offsets = if has_offsets { 0i32.to_ne_bytes().to_vec() } else { Vec::new() };
+        let items = item.map(|kind| Box::new(Array::new(kind)));
+        Array { kind, n: 0, n_nulls: 0, valid: Vec::new(), offsets, data: Vec::new(), items }
+    }
+
+    fn append(&mut self, values: &[Value<'_>]) -> Result<(), TooLong> {
+        self.append_validity(values);
+        let n = self.n;
+        self.n += values.len();
+        let zero = [0; 8];
+        match self.kind {
+            Kind::Bool => append_bits(&mut self.data, n, values, |value| matches!(value, Value::Bool(true))),
+            Kind::Int => {
+                append_words(&mut self.data, values, |v| if let Value::Int(i) = v { i.to_ne_bytes() } else { zero })
+            }
+            Kind::Float => {
+                append_words(&mut self.data, values, |v| if let Value::Float(x) = v { x.to_ne_bytes() } else { zero });
+            }
+            Kind::Text => {
+                for value in values {
+                    if let Value::Text(text) = value {
+                        self.data.extend_from_slice(text.as_bytes());
+                    }
+                    append_offset(&mut self.offsets, self.data.len())?;
+                }
+            }
+            Kind::Ints | Kind::Texts => {
+                let Some(items) = &mut self.items else { return Ok(()) };
+                for value in values {
+                    match value {
+                        Value::Ints(list) => {
+                            items.append_valid(list.len());
+                            append_words(&mut items.data, list, |&i| i64::from(i).to_ne_bytes());
+                        }
+                        Value::Texts(list) => {
+                            items.append_valid(list.len());
+                            for text in *list {
+                                items.data.extend_from_slice(text.as_bytes());
+                                append_offset(&mut items.offsets, items.data.len())?;
+                            }
+                        }
+                        _ => {}
+                    }
+                    append_offset(&mut self.offsets, items.n)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes room for the texts of a column before any of them is copied.
+    fn expect_texts(&mut self, view: &View<'_>, column: &Column) -> Result<(), TooLong> {
+        let texts = match self.kind {
+            Kind::Text => &mut self.data,
+            Kind::Texts => match &mut self.items {
+                Some(items) => &mut items.data,
+                None => return Ok(()),
+            },
+            _ => return Ok(()),
+        };
+        let mut n = 0;
+        view.for_each(column, 0..view.len(), |value| match value {
+            Value::Text(text) => n += text.len(),
+            Value::Texts(list) => n += list.iter().map(|text| text.len()).sum::<usize>(),
+            _ => {}
+        });
+        let end = texts.len() as u64 + n as u64;
+        if end > i32::MAX as u64 {
+            return Err(TooLong(end));
+        }
+        texts.reserve(n);
+        Ok(())
+    }
+
+    fn append_validity(&mut self, values: &[Value<'_>]) {
+        self.n_nulls += values.iter().filter(|value| matches!(value, Value::Null)).count();
+        append_bits(&mut self.valid, self.n, values, |value| !matches!(value, Value::Null));
+    }
+
+    /// Counts items, all of which are valid.
+    fn append_valid(&mut self, n: usize) {
+        self.n += n;
+    }
+
+    fn truncate(&mut self, n: usize) {
+        let valid = |i: usize| self.valid.get(i / 8).is_some_and(|byte| byte >> (i % 8) & 1 == 1);
+        if !self.valid.is_empty() {
+            self.n_nulls = (0..n).filter(|&i| !valid(i)).count();
+            truncate_bits(&mut self.valid, n);
+        }
+        self.n = n;
+        if self.offsets.is_empty() {
+            match self.kind {
+                Kind::Bool => truncate_bits(&mut self.data, n),
+                _ => self.data.truncate(8 * n),
+            }
+            return;
+        }
+        self.offsets.truncate(4 * (n + 1));
+        let end = self.offsets.last_chunk().map_or(0, |end| i32::from_ne_bytes(*end)) as usize;
+        match &mut self.items {
+            None => self.data.truncate(end),
+            Some(items) => items.truncate(end),
+        }
+    }
+
+    fn n_bytes(&self) -> usize {
+        let items = self.items.as_ref().map_or(0, |items| items.n_bytes());
+        self.valid.len() + self.offsets.len() + self.data.len() + items
+    }
+
+    /// Calls `each` with the buffers, in the order of the message.
+    fn for_each_buffer(&self, each: &mut impl FnMut(&[u8])) {
+        each(if self.n_nulls == 0 { &[] } else { &self.valid });
+        if !self.offsets.is_empty() {
+            each(&self.offsets);
+        }
+        match &self.items {
+            Some(items) => items.for_each_buffer(each),
+            None => each(&self.data),
+        }
+    }
+}
+
+fn append_bits(bits: &mut Vec<u8>, n: usize, values: &[Value<'_>], bit: impl Fn(&Value<'_>) -> bool) {
+    bits.resize((n + values.len()).div_ceil(8), 0);
+    for (i, value) in (n..).zip(values) {
+        bits[i / 8] |= u8::from(bit(value)) << (i % 8);
+    }
+}
+
+/// Keeps the first `n` bits; those behind them are 0.
+fn truncate_bits(bits: &mut Vec<u8>, n: usize) {
+    bits.truncate(n.div_ceil(8));
+    if let Some(last) = bits.last_mut().filter(|_| !n.is_multiple_of(8)) {
+        *last &= (1 << (n % 8)) - 1;
+    }
+}
+
+fn append_words<T>(data: &mut Vec<u8>, values: &[T], word: impl Fn(&T) -> [u8; 8]) {
+    let start = data.len();
+    data.resize(start + 8 * values.len(), 0);
+    let places = data[start..].chunks_exact_mut(8);
+    places.zip(values).for_each(|(place, value)| place.copy_from_slice(&word(value)));
+}
+
+fn append_offset(offsets: &mut Vec<u8>, end: usize) -> Result<(), TooLong> {
+    let end = i32::try_from(end).map_err(|_| TooLong(end as u64))?;
+    offsets.extend_from_slice(&end.to_ne_bytes());
+    Ok(())
+}
+
+/// What the head tells of the buffers, which lie one behind the other, each at a multiple of 8 bytes.
+#[derive(Default)]
+struct Body {
+    /// Length and number of nulls of each array.
+    nodes: Vec<[i64; 2]>,
+    /// Start and length of each buffer.
+    buffers: Vec<[i64; 2]>,
+    n_bytes: usize,
+}
+
+impl Body {
+    fn measure(&mut self, array: &Array) {
+        let mut here = Some(array);
+        while let Some(array) = here {
+            self.nodes.push([array.n as i64, array.n_nulls as i64]);
+            here = array.items.as_deref();
+        }
+        array.for_each_buffer(&mut |bytes| {
+            self.buffers.push([self.n_bytes as i64, bytes.len() as i64]);
+            self.n_bytes += bytes.len().next_multiple_of(8);
+        });
     }
 }
 
