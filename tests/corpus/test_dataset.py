@@ -111,6 +111,16 @@ def test_other_options_do_not_mix(tmp_path: Path, options: dict[str, Any], name:
         analyze_files([tmp_path], tmp_path / "dataset", jobs=1)
 
 
+def test_an_existing_dataset_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(GOOD)
+    output = tmp_path / "dataset"
+    analyze_files([tmp_path / "a.txt"], output, jobs=1, resume=False)
+    before = tables(output)
+    with pytest.raises(DatasetError, match="has a dataset: choose another folder, or continue it with --resume"):
+        analyze_files([tmp_path / "a.txt"], output, jobs=1, resume=False)
+    assert tables(output) == before and not left_over(output)
+
+
 def test_other_versions_and_folders_do_not_mix(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(GOOD)
     output = tmp_path / "dataset"

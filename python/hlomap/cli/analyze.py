@@ -71,6 +71,12 @@ def _parse_size(context: click.Context, option: click.Parameter, text: str | Non
     callback=_parse_shard,
     help="Do the I-th of N shares; N such runs make one dataset.",
 )
+@click.option(
+    "--resume/--no-resume",
+    default=True,
+    show_default=True,
+    help="Continue an unfinished output of the same options, or refuse one that exists.",
+)
 @click.option("--modules", is_flag=True, help="Keep the content of the files in the dataset.")
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="Time limit of a file.")
 @click.option("--memory", metavar="SIZE", callback=_parse_size, help="Memory limit of a worker, such as 2GB.")
@@ -82,6 +88,7 @@ def analyze(
     jobs: int | None,
     engine: str,
     shard: tuple[int, int],
+    resume: bool,
     modules: bool,
     timeout: float | None,
     memory: int | None,
@@ -119,6 +126,7 @@ def analyze(
                 jobs=jobs,
                 engine=engine,
                 shard=shard,
+                resume=resume,
                 modules=modules,
                 timeout=timeout,
                 memory=memory,

@@ -89,6 +89,7 @@ def analyze_files(
     jobs: int | None = None,
     engine: str = "local",
     shard: tuple[int, int] = (0, 1),
+    resume: bool = True,
     modules: bool = False,
     timeout: float | None = None,
     memory: int | None = None,
@@ -106,6 +107,7 @@ def analyze_files(
         engine: ``local``, ``dask:ADDRESS``, ``ray:ADDRESS`` or ``beam``.
         shard: ``(i, n)`` does only the i-th of n parts of the work, for schedulers that start n runs; together they
             make the same dataset.
+        resume: whether an existing dataset of the same options is continued; otherwise it is an error.
         modules: whether the dataset holds the files' contents as well.
         timeout: seconds for one file.
         memory: bytes for one worker.
@@ -118,7 +120,8 @@ def analyze_files(
     Raises:
         FileNotFoundError: an input does not exist.
         UnsupportedError: the output has another extension, the engine is not known, or an extra is not installed.
-        DatasetError: the output is a dataset of other options; the message names the option.
+        DatasetError: the output is a dataset of other options; the message names the option.  Or, without ``resume``,
+            any dataset.
         LockedError: another run is at work on the output.
         OutputError: the output cannot be written, such as on a full disk; the same call continues.
         EngineError: the engine was lost; the same call continues.
@@ -138,6 +141,7 @@ def analyze_files(
         jobs or _n_cores(),
         engine,
         shard,
+        resume,
         options,
         progress or (lambda progress: None),
     )
@@ -176,6 +180,7 @@ class _Run:
     jobs: int
     engine: str
     shard: tuple[int, int]
+    resume: bool
     options: dict[str, Any]
     report_progress: Callable[[Progress], None]
     began: float = field(default_factory=time.perf_counter)
@@ -189,6 +194,8 @@ class _Run:
         index, n = self.shard
         # Shards lock their own share; the whole corpus is the only share of a run without.
         with lock(folder, "_lock" if n == 1 else f"_lock-{index}-of-{n}") as check:
+            if not self.resume and read_manifest(folder) is not None:
+                raise DatasetError(f"{folder.url} has a dataset: choose another folder, or continue it with --resume")
             manifest, report = self._run(folder, "parquet", check)
         return Summary(report, 0.0, manifest.summary is not None)
 
@@ -204,6 +211,8 @@ class _Run:
         folder = LocalFolder(str(work))
         with lock(folder, "_lock") as check, _removed_unless_killed(folder):
             try:
+                if not self.resume:
+                    raise DatasetError
                 open_dataset(folder, self._options())  # continues what a killed run has left
             except DatasetError:
                 for name in (MANIFEST, WORK, FILES_FOLDER, ROWS_FOLDER):
