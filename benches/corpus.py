@@ -3,20 +3,26 @@
     python benches/corpus.py CORPUS [--copies 4] [--repeat 3]
 
 The HLO texts of CORPUS are copied ``--copies`` times, each with a comment that makes it another content.  All are
-timed in turns, and the least of the wall-clock times counts.  Every program runs in a process of its own, whose start
-is part of its time.  XLA reads the texts that it accepts; the plain loop is timed over the same files too.
+timed in turns, and the least of the wall-clock times and of the CPU times counts; CPU time is that of the process and
+all its children, user and system.  Every program runs in a process of its own, whose start is part of its time, with
+the bytecode of all modules compiled, as an installed package has it.  XLA reads the texts that it accepts; the plain
+loop is timed over the same files too.  On two quiet cores ``-j 2`` cannot be faster than half its CPU time.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from hlomap.io.discover import detect_kind, list_files
 
@@ -82,11 +88,22 @@ def read_by_xla(paths: list[Path], folder: Path) -> list[Path]:
     return good
 
 
-def seconds(command: list[object]) -> tuple[float, str]:
-    began = time.perf_counter()
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+class Times(NamedTuple):
+    """Seconds of a process and its children."""
+
+    wall: float
+    cpu: float
+
+
+def measured(command: list[object], bytecode: Path) -> tuple[Times, str]:
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(bytecode)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, env=environment)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode in (0, 1), done.stderr
-    return time.perf_counter() - began, done.stdout
+    cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return Times(time.perf_counter() - began, cpu), done.stdout
 
 
 def main() -> None:
@@ -102,42 +119,44 @@ def main() -> None:
         n_bytes = sum(path.stat().st_size for path in paths)
         (folder / "all").write_text("".join(f"{path}\n" for path in paths))
         (folder / "xla").write_text("".join(f"{path}\n" for path in read_by_xla(paths, folder)))
-        shares = {}
+        report = {}
 
-        def analyze(jobs: int) -> float:
+        def program(*command: object) -> Times:
+            return measured([sys.executable, "-c", *command], folder / "bytecode")[0]
+
+        def analyze(jobs: int) -> Times:
             shutil.rmtree(folder / "out", ignore_errors=True)
             command = [sys.executable, "-m", "hlomap", "analyze", folder / "texts", "-o", folder / "out", "--json"]
-            took, report = seconds([*command, "-j", jobs])
-            shares[jobs] = json.loads(report)
+            took, text = measured([*command, "-j", jobs], folder / "bytecode")
+            report[jobs] = json.loads(text)
             return took
 
-        runs = {
-            "plain loop": lambda: seconds([sys.executable, "-c", PLAIN, folder / "all"])[0],
+        runs: dict[str, Callable[[], Times]] = {
+            "plain loop": lambda: program(PLAIN, folder / "all"),
             "-j 1": lambda: analyze(1),
             "-j 2": lambda: analyze(2),
-            "XLA's parser": lambda: seconds([sys.executable, "-c", XLA, folder / "xla"])[0],
-            "plain loop, XLA's files": lambda: seconds([sys.executable, "-c", PLAIN, folder / "xla"])[0],
-            "import jaxlib": lambda: seconds([sys.executable, "-c", "from jaxlib import _hlo"])[0],
-            "import hlomap": lambda: seconds([sys.executable, "-c", "import hlomap, pyarrow"])[0],
+            "XLA's parser": lambda: program(XLA, folder / "xla"),
+            "plain loop, XLA's files": lambda: program(PLAIN, folder / "xla"),
+            "import jaxlib": lambda: program("from jaxlib import _hlo"),
+            "import hlomap": lambda: program("import hlomap, pyarrow"),
         }
-        times = {name: [] for name in runs}
+        program("import hlomap.corpus.work, hlomap.cli.main")  # compiles them
+        times: dict[str, list[Times]] = {name: [] for name in runs}
         for _ in range(arguments.repeat):
             for name, run in runs.items():
                 times[name].append(run())
-        report = shares[1]
-        print(
-            f"{len(paths)} files, {n_bytes / 1e6:.1f} MB, {report['instructions']} instructions, {report['rows']} rows"
-        )
-        least = {name: min(found) for name, found in times.items()}
-        for name, found in least.items():
-            print(f"{name:<24} {found:6.2f} s  {n_bytes / 1e6 / found:6.1f} MB/s")
-        one, two, plain = least["-j 1"], least["-j 2"], least["plain loop"]
-        print(f"-j 1 / plain loop {one / plain:.2f}, -j 1 / -j 2 {one / two:.2f}")
-        workers = sum(report["seconds"].values())
-        print(
-            "CPU of the worker: "
-            + ", ".join(f"{k} {v:.2f} s ({v / workers:.0%})" for k, v in report["seconds"].items())
-        )
+        one = report[1]
+        print(f"{len(paths)} files, {n_bytes / 1e6:.1f} MB, {one['instructions']} instructions, {one['rows']} rows")
+        print(f"{'':<24}{'wall s':>8}{'CPU s':>8}{'MB/s of wall':>14}")
+        least = {name: Times(*map(min, zip(*found, strict=True))) for name, found in times.items()}
+        for name, (wall, cpu) in least.items():
+            print(f"{name:<24}{wall:>8.2f}{cpu:>8.2f}{n_bytes / 1e6 / wall:>14.1f}")
+        first, second, plain = least["-j 1"], least["-j 2"], least["plain loop"]
+        print(f"-j 1 / plain loop: wall {first.wall / plain.wall:.2f}, CPU {first.cpu / plain.cpu:.2f}")
+        print(f"-j 1 / -j 2: wall {first.wall / second.wall:.2f}, bounded by CPU {2 * first.cpu / second.cpu:.2f}")
+        workers = sum(one["seconds"].values())
+        shares = (f"{stage} {s:.2f} s ({s / workers:.0%})" for stage, s in one["seconds"].items())
+        print(f"CPU of the worker of -j 1: {', '.join(shares)}")
 
 
 if __name__ == "__main__":

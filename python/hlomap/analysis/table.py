@@ -174,14 +174,16 @@ class Batch:
     def __init__(self) -> None:
         self._open = _RowBatch()
         self._closed: list[pyarrow.Table] = []
+        self._closed_rows = 0
+        self._closed_bytes = 0
 
     def __len__(self) -> int:
-        return len(self._open) + sum(int(table.num_rows) for table in self._closed)
+        return len(self._open) + self._closed_rows
 
     @property
     def n_bytes(self) -> int:
         """The bytes of all columns."""
-        return self._open.n_bytes + sum(int(table.nbytes) for table in self._closed)
+        return self._open.n_bytes + self._closed_bytes
 
     def append(self, tables: Sequence[Table]) -> None:
         """Adds all rows of some tables, or none where it raises; errors as for :meth:`Table.to_arrow`."""
@@ -195,13 +197,19 @@ class Batch:
         else:
             own_tables = [table.to_arrow() for table in tables]
             self._close()
-            self._closed += own_tables
+            for table in own_tables:
+                self._add(table)
 
     def _close(self) -> None:
         from ..interop import arrow
 
         if len(self._open):
-            self._closed.append(arrow.from_message(self._open.take(), arrow_schema()))
+            self._add(arrow.from_message(self._open.take(), arrow_schema()))
+
+    def _add(self, table: pyarrow.Table) -> None:
+        self._closed.append(table)
+        self._closed_rows += table.num_rows
+        self._closed_bytes += table.nbytes
 
     def take(self) -> pyarrow.Table:
         """All rows, each column in one piece; none are left."""
@@ -209,6 +217,7 @@ class Batch:
 
         self._close()
         tables, self._closed = self._closed, []
+        self._closed_rows = self._closed_bytes = 0
         return arrow.joined(tables, arrow_schema())
 
 
