@@ -166,6 +166,10 @@ class Kills:
         moment = random.uniform(0.1, duration)
         with full_disk(self.output) if self.kind == "disk" else contextlib.nullcontext():
             run = Run(self.corpus, self.output)
+            if self.kind in ("pulled", "removed"):
+                while not self.output.exists() and run.sleep(0.01):
+                    pass
+                moment *= 0.7  # the rest is over by then
             alive = run.sleep(moment)
             children = run.children()
             while alive:

@@ -68,11 +68,12 @@ class Table:
     1
     """
 
-    __slots__ = ("_columns", "_rows")
+    __slots__ = ("_columns", "_is_sharded", "_rows")
 
     def __init__(self, rows: Rows) -> None:
         self._rows: Rows | None = rows
         self._columns: dict[str, list[Any]] = {}
+        self._is_sharded: bool | None = None  # not known yet
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -95,10 +96,12 @@ class Table:
         return found
 
     def _add_shardings(self, rows: Rows) -> bool:
-        """Computes the columns about shardings; whether any row has one."""
-        found = rows.sharding_columns(self)
-        self._columns |= found or dict.fromkeys(_SHARDING_COLUMNS, [None] * len(self))
-        return found is not None
+        """Computes the columns about shardings, once; whether any row has one."""
+        if self._is_sharded is None:
+            found = rows.sharding_columns(self)
+            self._columns |= found or dict.fromkeys(_SHARDING_COLUMNS, [None] * len(self))
+            self._is_sharded = found is not None
+        return self._is_sharded
 
     def __getstate__(self) -> dict[str, Sequence[Any]]:
         return {name: self[name] for name in COLUMNS}
@@ -106,6 +109,7 @@ class Table:
     def __setstate__(self, columns: dict[str, list[Any]]) -> None:
         self._rows = None
         self._columns = columns
+        self._is_sharded = None
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The rows in order, each a dictionary from column to value.
