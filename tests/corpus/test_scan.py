@@ -8,10 +8,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.datasets import BROKEN, GOOD, module_text, write_many
 
 import hlomap as hm
 from hlomap.analysis.table import SCHEMA_VERSION, arrow_schema
+from hlomap.corpus.run import analyze_files
 from hlomap.corpus.scan import tables
+from hlomap.corpus.tables import rows_schema
+from hlomap.interop.duckdb import query
 
 
 def _rows(name: str) -> pa.Table:
@@ -55,7 +59,45 @@ def test_a_file_of_rows(tmp_path: Path) -> None:
 
 def test_a_dataset_without_rows_has_all_columns(tmp_path: Path) -> None:
     (tmp_path / "_hlomap.json").write_text("{}")
-    assert hm.scan(tmp_path).to_table().schema.equals(arrow_schema())
+    assert hm.scan(tmp_path).to_table().schema.equals(rows_schema())
+
+
+def test_a_dataset_of_the_runner(tmp_path: Path) -> None:
+    """Each row leads by its hash to its file and to the text of its module."""
+    for name, text in {"a": GOOD, "b": module_text(1), "copy": GOOD, "broken": BROKEN}.items():
+        (tmp_path / f"{name}.hlo").write_text(text)
+    output = tmp_path / "dataset"
+    analyze_files(sorted(tmp_path.glob("*.hlo")), output, jobs=1, modules=True)
+    rows, files, modules = (hm.scan(output, table).to_table() for table in ("rows", "files", "modules"))
+    assert rows.schema.equals(rows_schema(), check_metadata=True)
+    names = {row["content_hash"]: Path(row["path"]).stem for row in files.to_pylist() if row["status"] == "done"}
+    assert sorted(names.values()) == ["a", "b"]
+    assert {names[row["content_hash"]]: row["module"] for row in rows.to_pylist()} == {"a": "good", "b": "m0001"}
+    texts = {names[row["content_hash"]]: row["content"].decode() for row in modules.to_pylist()}
+    assert texts == {"a": GOOD, "b": module_text(1)}
+    sql = """select status, count(distinct path) as files, count(instruction) as rows
+             from files left join rows using (content_hash) group by all order by all"""
+    _, batches = query(tables(output), sql)
+    assert [row for batch in batches for row in batch.to_pylist()] == [
+        {"status": "done", "files": 2, "rows": 4},
+        {"status": "duplicate", "files": 1, "rows": 1},
+        {"status": "error", "files": 1, "rows": 0},
+    ]
+
+
+def test_an_unfinished_dataset_has_the_rows_so_far(tmp_path: Path) -> None:
+    many, output = tmp_path / "many", tmp_path / "dataset"
+    many.mkdir()
+    write_many(many)
+    report = analyze_files([many], output, jobs=1, shard=(0, 3)).report
+    assert hm.scan(output).count_rows() == report.rows > 0
+    assert hm.scan(output, "files").count_rows() == report.files < 310
+
+
+def test_a_corpus_without_files(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    analyze_files([tmp_path / "empty"], tmp_path / "dataset", jobs=1)
+    assert hm.scan(tmp_path / "dataset").to_table().equals(rows_schema().empty_table())
 
 
 def test_an_object_in_memory() -> None:

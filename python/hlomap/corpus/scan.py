@@ -9,7 +9,7 @@ import os
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
-from ..analysis.table import SCHEMA_VERSION, arrow_schema
+from ..analysis.table import SCHEMA_VERSION
 from ..errors import NotFoundError, UnsupportedError
 from ..types import expect, one_line
 
@@ -89,6 +89,8 @@ class _Location:
     def _directory(self, table: TableName) -> Dataset:
         from pyarrow import dataset
 
+        from .tables import rows_schema
+
         if parts := self._parts(table):
             return self._open(parts)
         is_dataset = self._exists(_MARK)
@@ -96,8 +98,8 @@ class _Location:
             raise UnsupportedError(
                 f"{self._name}: expected rows/part-*.parquet in it; `hlomap analyze -o DIR` writes such a directory"
             )
-        if table == "rows":  # a run in which no file has rows
-            return dataset.dataset(arrow_schema().empty_table())
+        if table == "rows":  # a run without files
+            return dataset.dataset(rows_schema().empty_table())
         hint = "; `hlomap analyze --modules` keeps them" if table == "modules" else ""
         raise NotFoundError(f"{self._name} has no table {table!r}{hint}")
 
