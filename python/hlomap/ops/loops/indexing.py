@@ -57,7 +57,7 @@ def loop_maps(instruction: Instruction, context: RuleContext, *, backward: bool)
 
         def step(here: ShapeIndex) -> OperandIndexing:
             if backward and is_forwarded(body, here):
-                return identity_map(shape_at(loop.shape, here).dimensions).at(here)
+                return _identity(here, instruction, context)
             if backward:
                 return merge_parts(context.output_to_input(instruction, body, here))
             return merge_parts(context.input_to_output(instruction, body, 0, here))
@@ -68,10 +68,18 @@ def loop_maps(instruction: Instruction, context: RuleContext, *, backward: bool)
     return known[instruction.number, backward]
 
 
+def _identity(leaf: ShapeIndex, instruction: Instruction, context: RuleContext) -> Footprint:
+    """The maps from a leaf that the body hands on."""
+    return identity_map(shape_at(context.shape_of(instruction), leaf).dimensions).at(leaf)
+
+
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The maps through all iterations; where their number is not known, through any number of them."""
     counted = loop_maps(instruction, context, backward=True)
-    return _any_output_to_input(instruction, leaf, context) if counted is None else [counted.maps(leaf)]
+    if counted is None:
+        return _any_output_to_input(instruction, leaf, context)
+    is_end = is_forwarded(counted.body, leaf)
+    return [_identity(leaf, instruction, context) if is_end else counted.maps(leaf)]
 
 
 def carried_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -97,9 +105,9 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
 def _any_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The maps through any number of iterations, and everything that the condition depends on."""
     condition, body = condition_and_body(instruction)
-    sizes = shape_at(instruction.shape, leaf).dimensions
     if is_forwarded(body, leaf):
-        return [identity_map(sizes).at(leaf)]
+        return [_identity(leaf, instruction, context)]
+    sizes = shape_at(context.shape_of(instruction), leaf).dimensions
 
     def step(here: ShapeIndex) -> OperandIndexing:
         return merge_parts(context.output_to_input(instruction, body, here))

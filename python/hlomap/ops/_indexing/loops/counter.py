@@ -15,8 +15,8 @@ from ...._core import Computation, Expr, Instruction, Shape
 from ....errors import HlomapError
 from ....types import ShapeIndex
 from ..._rule import RuleContext
-from ..._shapes import arrays, shape_at
-from .scalar_values import Comparison, Scalar, ScalarValues, Value, dtype_interval
+from ..._shapes import arrays
+from .scalar_values import Comparison, Interval, Scalar, ScalarValues, Value, dtype_interval
 
 MAX_TRIP_COUNT = 2**40
 """A loop with more iterations is not counted: its offsets might not fit in 64 bits."""
@@ -45,6 +45,8 @@ class CountedLoop:
     trip_count: int | None = None
     shape: Shape = field(default_factory=lambda: Shape.tuple([]))
     """The shape of the state."""
+    integers: dict[ShapeIndex, Interval] = field(default_factory=dict)
+    """The integer scalars of the state, with the values that their types have."""
     reason: str | None = None
     """Why the trip count is not known."""
     counter: ShapeIndex | None = None
@@ -66,8 +68,8 @@ class Start:
 
     shape: Shape
     """The shape of the state."""
-    integers: list[ShapeIndex]
-    """The integer scalars of the state."""
+    integers: dict[ShapeIndex, Interval]
+    """The integer scalars of the state, with the values that their types have."""
     config: _Config
     numbers: dict[ShapeIndex, int]
     """The numbers with which integer scalars begin, where they are known."""
@@ -99,10 +101,10 @@ def analyze_counts(
 ) -> CountedLoop:
     """The facts about a loop."""
     start = start or _find_start(instruction, instruction.shape)
-    loop = CountedLoop(instruction, condition, body, shape=start.shape)
+    loop = CountedLoop(instruction, condition, body, shape=start.shape, integers=start.integers)
     config = start.config
     loop.initial = dict(start.numbers)
-    _find_steps(loop, start.integers)
+    _find_steps(loop)
     loop.counter, by_condition = _count_by_condition(loop)
     count: int | str | None = by_condition
     if count is None and config.trip_count is not None:
@@ -154,29 +156,29 @@ def _config(instruction: Instruction) -> _Config:
 
 
 def _find_start(instruction: Instruction, shape: Shape) -> Start:
-    leaves = [leaf for leaf, here in arrays(shape) if _is_integer(here)]
-    start = Start(shape, leaves, _config(instruction), {})
+    integers: dict[ShapeIndex, Interval] = {}
+    for leaf, here in arrays(shape):
+        interval = dtype_interval(here.dtype) if here.n_elements == 1 else None
+        if interval is not None:
+            integers[leaf] = interval
+    start = Start(shape, integers, _config(instruction), {})
     if len(instruction.operands) != 1:
         return start
     values = ScalarValues(instruction.computation, lambda index: None)
     operand, config = instruction.operands[0], start.config
-    for leaf in leaves:
+    for leaf in integers:
         value = values.of(operand, leaf)
         if isinstance(value, Scalar) and value.known is not None:
             start.numbers[leaf] = value.known
     if config.induction is not None and config.init is not None:
         leaf = _leaf_of_number(shape, config.induction)
-        if leaf in leaves:
+        if leaf in integers:
             start.numbers.setdefault(leaf, config.init)
     return start
 
 
 def _leaf_of_number(shape: Shape, number: int) -> ShapeIndex:
     return (number,) if shape.is_tuple else ()
-
-
-def _is_integer(shape: Shape) -> bool:
-    return shape.n_elements == 1 and dtype_interval(shape.dtype) is not None
 
 
 def initial_instruction(instruction: Instruction, leaf: ShapeIndex) -> Instruction | None:
@@ -197,9 +199,9 @@ def initial_instruction(instruction: Instruction, leaf: ShapeIndex) -> Instructi
 # ------------------------------------------------------------------------------------------------------------- counting
 
 
-def _find_steps(loop: CountedLoop, leaves: list[ShapeIndex]) -> None:
+def _find_steps(loop: CountedLoop) -> None:
     """The leaves that stay as they are, and those to which every iteration adds the same number."""
-    symbol = {leaf: Expr.dim(k) for k, leaf in enumerate(leaves)}
+    symbol = {leaf: Expr.dim(k) for k, leaf in enumerate(loop.integers)}
     constant: dict[ShapeIndex, int] = {}
     changed = True
     while changed:
@@ -208,13 +210,10 @@ def _find_steps(loop: CountedLoop, leaves: list[ShapeIndex]) -> None:
         def parameter(index: ShapeIndex, constant: Mapping[ShapeIndex, int] = constant) -> Value:
             if index in constant:
                 return Scalar.constant(constant[index])
-            if index not in symbol:
-                return None
-            interval = dtype_interval(shape_at(loop.shape, index).dtype)
-            return Scalar(symbol[index], *interval) if interval is not None else None
+            return Scalar(symbol[index], *loop.integers[index]) if index in symbol else None
 
         values = ScalarValues(loop.body, parameter, wraps=True)
-        for leaf in leaves:
+        for leaf in loop.integers:
             if leaf in loop.invariants or leaf in loop.inductions:
                 continue
             after = values.of(loop.body.root, leaf)
@@ -227,13 +226,12 @@ def _find_steps(loop: CountedLoop, leaves: list[ShapeIndex]) -> None:
                 if start is not None:
                     constant[leaf], changed = start, True
             elif step.kind == "constant" and step.value is not None and start is not None:
-                loop.inductions[leaf] = Induction(start, _signed(step.value, shape_at(loop.shape, leaf)))
+                loop.inductions[leaf] = Induction(start, _signed(step.value, loop.integers[leaf]))
 
 
-def _signed(step: int, shape: Shape) -> int:
+def _signed(step: int, interval: Interval) -> int:
     """The step of least size among those that are equal modulo the size of the type."""
-    lower, upper = dtype_interval(shape.dtype) or (0, 0)
-    size = upper - lower + 1
+    size = interval[1] - interval[0] + 1
     return (step + size // 2) % size - size // 2
 
 
@@ -252,7 +250,8 @@ def _count_by_condition(loop: CountedLoop) -> tuple[ShapeIndex | None, int | Non
         return value
 
     root = loop.condition.root
-    test = ScalarValues(loop.condition, parameter(None), wraps=True).of(root)
+    values = ScalarValues(loop.condition, parameter(None), wraps=True)
+    test = values.of(root)
     counter = read[0] if read else None
     if isinstance(test, Scalar) and test.known == 0:
         return counter, 0
@@ -260,6 +259,9 @@ def _count_by_condition(loop: CountedLoop) -> tuple[ShapeIndex | None, int | Non
     if n is None or n > MAX_TRIP_COUNT:
         return counter, None
     # The counter and everything that is computed from it stay in their types up to the last test.
+    one_side = isinstance(test, Comparison) and (test.left.known is not None or test.right.known is not None)
+    if one_side and values.only_compares and len(read) == 1:
+        return counter, None if _counting(loop, read[0], loop.inductions[read[0]], n) is None else n
     checked = ScalarValues(loop.condition, parameter(n)).of(root)
     if isinstance(checked, Scalar) and checked.known is not None:
         return counter, n if n == 0 and checked.known == 0 else None
@@ -274,7 +276,7 @@ def _count_by_condition(loop: CountedLoop) -> tuple[ShapeIndex | None, int | Non
 
 def _counting(loop: CountedLoop, leaf: ShapeIndex, count: Induction, last: int | None) -> Value:
     """The value of a leaf that counts, in iterations 0 to ``last``; None where it does not fit in its type."""
-    interval = dtype_interval(shape_at(loop.shape, leaf).dtype)
+    interval = loop.integers.get(leaf)
     if interval is None:
         return None
     expr = Expr.dim(0) * count.step + count.start

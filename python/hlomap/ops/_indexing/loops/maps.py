@@ -55,6 +55,7 @@ class LoopMaps:
         self, loop: CountedLoop, step: Step, written: FindWindow, branch: Instruction | None, *, backward: bool
     ) -> None:
         assert loop.trip_count is not None, "the loop is counted"
+        self.body = loop.body
         self._body = _Body(Edges(loop, step, branch), written)
         self._maps = _LoopMaps(loop.shape, loop.trip_count, backward)
 

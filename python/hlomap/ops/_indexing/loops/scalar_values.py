@@ -88,24 +88,20 @@ def dtype_interval(dtype: str) -> Interval | None:
 
 
 class _Place(NamedTuple):
-    """The element of a vector, the calls around it with their numbers, and how far to look."""
+    """The element of a vector, and the calls around it with their numbers."""
 
     element: int
     callers: tuple[Instruction, ...]
     numbers: tuple[int, ...]
-    depth: int
-
-    def inner(self) -> _Place:
-        return _Place(self.element, self.callers, self.numbers, self.depth - 1)
 
     def at(self, element: int) -> _Place:
-        return _Place(element, self.callers, self.numbers, self.depth)
+        return _Place(element, self.callers, self.numbers)
 
     def called_by(self, caller: Instruction) -> _Place:
-        return _Place(self.element, (*self.callers, caller), (*self.numbers, caller.number), self.depth)
+        return _Place(self.element, (*self.callers, caller), (*self.numbers, caller.number))
 
     def in_caller(self, callers: tuple[Instruction, ...]) -> _Place:
-        return _Place(self.element, callers, self.numbers[: len(callers)], self.depth)
+        return _Place(self.element, callers, self.numbers[: len(callers)])
 
 
 class ScalarValues:
@@ -121,6 +117,9 @@ class ScalarValues:
         self._parameter = parameter
         self._wraps = wraps
         self._known: dict[tuple[int, ShapeIndex, int, tuple[int, ...]], Value] = {}
+        self._depth = MAX_DEPTH  # how much further to look
+        self.only_compares = True
+        """Whether nothing was computed from scalars so far but comparisons."""
 
     def of(
         self,
@@ -135,21 +134,27 @@ class ScalarValues:
         ``callers`` are the calls that lead to the computation of the instruction, the innermost last; a computation
         with one caller needs none.
         """
-        return self._value(instruction, index, _Place(element, callers, tuple(c.number for c in callers), MAX_DEPTH))
+        return self._value(instruction, index, _Place(element, callers, tuple(c.number for c in callers)))
 
     def _value(self, at: Instruction, index: ShapeIndex, place: _Place) -> Value:
-        if place.depth == 0:
+        if self._depth == 0:
             return None
         key = (at.number, index, place.element, place.numbers)
-        if key not in self._known:
-            try:
-                self._known[key] = self._computed(at, index, place.inner())
-            except (HlomapError, OverflowError, LookupError, ValueError, TypeError, AttributeError):
-                self._known[key] = None
-        return self._known[key]
+        if key in self._known:
+            return self._known[key]
+        value: Value = None
+        self._depth -= 1
+        try:
+            value = self._computed(at, index, place)
+        except (HlomapError, OverflowError, LookupError, ValueError, TypeError, AttributeError):
+            pass
+        finally:
+            self._depth += 1
+        self._known[key] = value
+        return value
 
     def _computed(self, at: Instruction, index: ShapeIndex, place: _Place) -> Value:
-        """The value; ``place`` is that of the operands."""
+        """The value of an operation on values at the same place."""
         opcode = at.opcode
         if opcode == "parameter":
             return self._of_parameter(at, index, place)
@@ -162,15 +167,16 @@ class ScalarValues:
         if opcode in ("fusion", "call"):
             called = at.called_computations
             return self._value(called[0].root, index, place.called_by(at)) if len(called) == 1 else None
-        if index or not _is_vector(at.shape):
+        shape = at.shape
+        if index or not _is_vector(shape):
             return None
         if opcode == "concatenate":
             return self._of_concatenate(at, place)
         if opcode in _SAME:
             source = at.operands[0]
-            element = _same_element(at, source, place.element) if source.shape.dtype == at.shape.dtype else None
+            element = _same_element(at, source, place.element) if source.shape.dtype == shape.dtype else None
             return self._value(source, (), place.at(element)) if element is not None else None
-        interval = dtype_interval(at.shape.dtype)
+        interval = dtype_interval(shape.dtype)
         if interval is None:
             return None
         if opcode == "constant":
@@ -178,11 +184,15 @@ class ScalarValues:
         rule = _RULES.get(opcode)
         if rule is None or (self._wraps and opcode not in _MODULAR) or (interval == (0, 1) and opcode in _ARITHMETIC):
             return None
-        n = at.shape.n_elements
-        if any(o.shape.n_elements not in (1, n) for o in at.operands):
+        self.only_compares = self.only_compares and opcode == "compare"
+        n, operands = shape.n_elements, at.operands
+        sizes = [o.shape.n_elements for o in operands]
+        if any(size not in (1, n) for size in sizes):
             return None
-        own = [self._value(o, (), place if o.shape.n_elements == n else place.at(0)) for o in at.operands]
-        return self._fitted(rule(at, own), interval)
+        places = [place if size == n else place.at(0) for size in sizes]
+        return self._fitted(
+            rule(at, [self._value(o, (), own) for o, own in zip(operands, places, strict=True)]), interval
+        )
 
     def _of_concatenate(self, at: Instruction, place: _Place) -> Value:
         """An element of a concatenation of vectors, along their one dimension that is not 1."""
@@ -291,9 +301,10 @@ def _parts_before(body: Computation, part: _Part) -> list[_Part] | None:
 
 def _is_vector(shape: Shape) -> bool:
     """Whether an array has few elements, along one dimension: in any layout they are in the same order."""
-    return (
-        shape.is_array and 0 < shape.n_elements <= MAX_VECTOR and max(shape.dimensions, default=1) == shape.n_elements
-    )
+    if not shape.is_array:
+        return False
+    n = shape.n_elements
+    return 0 < n <= MAX_VECTOR and max(shape.dimensions, default=1) == n
 
 
 def _same_element(at: Instruction, source: Instruction, element: int) -> int | None:
@@ -316,7 +327,7 @@ def _literal(instruction: Instruction, element: int) -> Value:
         return None
     if literal is None:
         return None
-    value = int(np.asarray(literal).reshape(-1)[element])
+    value = int(np.asarray(literal).item(element))
     return Scalar.constant(value) if abs(value) <= INT64_MAX else None
 
 
