@@ -101,7 +101,11 @@ def test_wrong_argument(name: str, number: int, wrong: Any) -> None:
         (
             lambda: hm.output_to_input(MODULE),  # type: ignore[arg-type]
             "output_to_input() takes an hlomap.Instruction or hlomap.Computation, got hlomap.Module; "
-            "find one with module[name]",
+            "use module.entry or module[name]",
+        ),
+        (
+            lambda: hm.explain(MODULE),  # type: ignore[arg-type]
+            "explain() takes an hlomap.Instruction, got hlomap.Module; use module.entry.root or module[name]",
         ),
         (lambda: hm.parse(Path("a.hlo")), "parse() takes HLO text (str) or bytes, got pathlib."),  # type: ignore[arg-type]
         (lambda: hm.load(MODULE), "load() takes a path, got hlomap.Module; read text or bytes with hlomap.parse"),  # type: ignore[arg-type]

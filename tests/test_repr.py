@@ -72,6 +72,7 @@ VALUES: dict[str, Any] = {
     "MapSet.unknown('no rule for sort')": hm.MapSet.unknown("no rule for sort"),
     "MapSet.unknown('xxxx": hm.MapSet.unknown("x" * 300),
     'Metadata("a", f.py:3)': MODULE["p"].metadata,
+    'Metadata("a")': hlo.Metadata("a"),
     "OperandAlias(output_index=(), operand=0, operand_index=())": hlo.OperandAlias((), 0, ()),
     "ReplicaGroups('{{0,1},{2,3}}')": hlo.ReplicaGroups.parse("{{0,1},{2,3}}"),
     "ReplicaGroups('{{0,1,2": hlo.ReplicaGroups.parse("{{" + ",".join(map(str, range(400))) + "}}"),

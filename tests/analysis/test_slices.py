@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from itertools import product
 
 import pytest
@@ -290,3 +292,33 @@ def test_forward_slices_that_cross_devices_are_marked() -> None:
     found = hm.forward_slice(entry.parameters[0])
     assert results(found[entry.root]) == {"d0"} and found[entry.root].devices is not None
     assert found[entry.parameters[0]].devices is None
+
+
+def test_a_computation_stands_for_its_root() -> None:
+    module = hm.parse("ENTRY e { x.1 = f32[3] parameter(0) ROOT n = f32[3] negate(x.1) }")
+    assert hm.backward_slice(module.entry) == hm.backward_slice(module.entry.root) != {}
+
+
+def test_keys_by_name() -> None:
+    """All dictionaries from instructions find one by its name; a missing one lists those that are there."""
+    module = hm.parse(
+        "f { x.1 = f32[3] parameter(0) ROOT n = f32[3] negate(x.1) }"
+        "ENTRY e { x.1 = f32[3] parameter(0) y = f32[3] parameter(1) ROOT c = f32[3] call(x.1), to_apply=f }"
+    )
+    x, y = module.entry.parameters
+    assert hm.indexing(module.entry)["n"].exact  # type: ignore[index]
+    for found in (hm.backward_slice(module.entry.root), hm.forward_slice(x)):
+        assert found["%x.1"] is found[x]  # type: ignore[index]
+        assert copy.copy(found) == found
+        assert pickle.loads(pickle.dumps(found))["x.1"] == found[x]
+    sliced = hm.backward_slice(module.entry.root)
+    for key in ("x", "y", y):
+        name = key if isinstance(key, str) else key.name
+        with pytest.raises(hm.errors.NotFoundError, match=rf"^no instruction `{name}` here; there are `x\.1`$"):
+            sliced[key]  # type: ignore[index]
+    with pytest.raises(KeyError, match="3"):
+        sliced[3]  # type: ignore[index]
+    with pytest.raises(hm.errors.NotFoundError, match=r"several instructions are named `x\.1`, in f, e: use"):
+        hm.indexing(module.entry)["x.1"]  # type: ignore[index]
+    with pytest.raises(hm.errors.NotFoundError, match="no instruction `x` here; c needs no elements of any"):
+        hm.backward_slice(hm.parse("ENTRY e { ROOT c = f32[] constant(1) }").entry.root)["x"]  # type: ignore[index]

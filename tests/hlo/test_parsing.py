@@ -74,6 +74,22 @@ def test_names_are_looked_up_by_kind() -> None:
             look_up()  # type: ignore[no-untyped-call]
 
 
+def test_names_that_a_newcomer_knows() -> None:
+    """A name is found without the number that XLA appends, and by the name of the source program."""
+    module = hm.parse(TEXT.replace("p,", "p.1,").replace("p =", "p.1 =").replace("ROOT r", "ROOT reduce.27"))
+    assert isinstance(module["p.1"], hm.Instruction)
+    named = hm.parse(TEXT.replace("parameter(0)\n", 'parameter(0), metadata={op_name="weights"}\n'))
+    for look_up, message in (
+        (lambda: module["p"], "no instruction `p`, did you mean `p.1`?"),
+        (lambda: module.entry["%reduce"], "no instruction `%reduce`, did you mean `reduce.27`?"),
+        (lambda: named["weights"], "no instruction `weights`; the metadata of `p` has this op_name"),
+        (lambda: named.entry["weights"], "no instruction `weights`; the metadata of `p` has this op_name"),
+    ):
+        with pytest.raises(hm.errors.NotFoundError) as caught:
+            look_up()
+        assert str(caught.value) == message
+
+
 def test_name_shared_by_a_computation_and_an_instruction() -> None:
     module = hm.parse(TEXT.replace("ROOT r =", "ROOT sum ="))
     assert module["sum"].opcode == "reduce" and module.computation("sum").root.opcode == "add"

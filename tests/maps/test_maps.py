@@ -117,6 +117,9 @@ def test_evaluate_checks_on_request() -> None:
         m.evaluate([[0], [7]], check=True)
     with pytest.raises(errors.IntegerOverflowError):
         m.evaluate([[0], [5]], check=True)
+    many = hm.IndexingMap.parse("(d0)[s0] -> (d0 + s0), domain: d0 in [0, 5], s0 in [0, 2]")
+    with pytest.raises(errors.MapError, match=r"1 range variable; give its value, or see image\(\) for"):
+        many.evaluate([0])
     with pytest.raises(errors.MapError, match="expected 1 dimension values"):
         m.evaluate([[0, 1]])
     with pytest.raises(TypeError, match="integers"):

@@ -85,7 +85,7 @@ def is_bitcast(instruction: Instruction, operand: int = 0) -> Equivalence:
     >>> is_bitcast(e["r"]).equal, is_bitcast(e["c"]).equal
     (True, False)
     """
-    expect(Instruction, instruction, "is_bitcast", "an hlomap.Instruction", "find one with module[name]")
+    expect(Instruction, instruction, "is_bitcast", "an hlomap.Instruction", "use module.entry.root or module[name]")
     expect(SupportsIndex, operand, "is_bitcast", "an operand number (int) as `operand`")
     operand = to_int(operand)
     if not 0 <= operand < len(instruction.operands):

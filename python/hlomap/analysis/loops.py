@@ -250,7 +250,7 @@ def loop(instruction: Instruction) -> Loop:
     >>> [(leaf.leaf, leaf.kind) for leaf in found.carried]
     [((0,), 'induction'), ((1,), 'recurrence')]
     """
-    expect(Instruction, instruction, "loop", "a while instruction", "find one with module[name]")
+    expect(Instruction, instruction, "loop", "a while instruction", "use module[name]")
     return Loop(instruction)
 
 

@@ -17,11 +17,12 @@ from ..ops import lookup
 from ..ops._shapes import array_leaves, n_outputs, shape_at
 from ..types import ShapeIndex, Unknown, expect, expect_index, expect_items
 from .assemble import assemble, assemble_devices, crosses_devices, devices_not_requested, unknown_for_all_records
+from .by_instruction import ByInstruction
 from .device_rules import device_rules
 from .physical import Form, Physical, memory_form, to_physical
 from .rule_provider import RuleProvider
 
-__all__ = ["indexing", "input_to_output", "output_to_input", "reached", "shape_indices"]
+__all__ = ["expect_subject", "indexing", "input_to_output", "output_to_input", "reached", "shape_indices"]
 
 _physical_devices = unknown_for_all_records("devices are those of elements, not of positions in memory")
 
@@ -53,7 +54,7 @@ def output_to_input(
     >>> print(output_to_input(module.entry.root, physical=True)[0])
     (d0) -> (d0 * 8 - (d0 floordiv 4) * 31), domain: d0 in [0, 31]
     """
-    _expect_subject(instruction, "output_to_input")
+    expect_subject(instruction, "output_to_input")
     expect_index(output, "output_to_input", "output")
     form = memory_form(physical)
     operands, shape = _operands_and_shape(instruction)
@@ -87,7 +88,7 @@ def input_to_output(
     >>> print(input_to_output(module.entry.root)[0])
     (d0)[s0, s1] -> (s0, d0, s1), domain: d0 in [0, 19], s0 in [0, 9], s1 in [0, 29]
     """
-    _expect_subject(instruction, "input_to_output")
+    expect_subject(instruction, "input_to_output")
     expect_index(operand, "input_to_output", "operand")
     form = memory_form(physical)
     number, *below = (operand,) if isinstance(operand, int) else tuple(operand) or (0,)
@@ -108,6 +109,7 @@ def indexing(
     ``within`` are the instructions that are treated as one fusion; by default those of the fused computation, of the
     given computation, or the instruction alone.  The dictionary begins with the root and lists users before operands;
     it ends at parameters, and for a fusion also at its operands.  Maps are composed, simplified and distinct.
+    ``[name]`` finds an instruction by its name, too.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -120,7 +122,7 @@ def indexing(
     (d0, d1) -> (d0, d1), domain: d0 in [0, 6], d1 in [0, 6]
     (d0, d1) -> (d1, d0), domain: d0 in [0, 6], d1 in [0, 6]
     """
-    _expect_subject(root, "indexing")
+    expect_subject(root, "indexing")
     expect_index(output, "indexing", "output")
     within = None if within is None else expect_items(Instruction, within, "indexing", "instructions as `within`")
     ends: Sequence[Instruction] = ()
@@ -135,7 +137,8 @@ def indexing(
         start, ends, inside, entered = root, root.operands, [root], root
     rules = RuleProvider(start.module)
     indices = shape_indices(start.shape, output, "output")
-    return reached(rules, start, indices, inside, entered, ends, with_devices=True)
+    found = reached(rules, start, indices, inside, entered, ends, with_devices=True)
+    return ByInstruction(found.items(), start, indices)
 
 
 def reached(
@@ -180,9 +183,10 @@ def shape_indices(shape: Shape, index: int | ShapeIndex, what: str) -> list[Shap
         raise ShapeError(f"no {what} {index}: {error}") from None
 
 
-def _expect_subject(subject: object, function: str) -> None:
+def expect_subject(subject: object, function: str) -> None:
+    """Raises :func:`~hlomap.types.wrong_type` unless a value is an instruction or a computation."""
     takes = "an hlomap.Instruction or hlomap.Computation"
-    expect((Instruction, Computation), subject, function, takes, "find one with module[name]")
+    expect((Instruction, Computation), subject, function, takes, "use module.entry or module[name]")
 
 
 def _operands_and_shape(instruction: Instruction | Computation) -> tuple[Sequence[Instruction], Shape]:

@@ -19,7 +19,8 @@ from ..ops._rule import OutputToInput
 from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex, Unknown, expect, expect_index
 from .assemble import assemble, devices_not_requested
-from .queries import reached, shape_indices
+from .by_instruction import ByInstruction
+from .queries import expect_subject, reached, shape_indices
 from .rule_cache import checked_rule
 from .rule_provider import RuleProvider
 from .toposort import reverse_postorder
@@ -27,11 +28,12 @@ from .toposort import reverse_postorder
 __all__ = ["backward_slice", "forward_slice"]
 
 
-def backward_slice(instruction: Instruction, output: int | ShapeIndex = 0) -> dict[Instruction, MapSet]:
+def backward_slice(instruction: Instruction | Computation, output: int | ShapeIndex = 0) -> dict[Instruction, MapSet]:
     """The elements of each parameter of the module's entry that an element of the output needs.
 
     The instruction may be in any computation: a fused one, the body of a loop, a branch.  The result covers all calls
-    and all iterations, so it is an over-approximation there.  Parameters that are not needed are left out.
+    and all iterations, so it is an over-approximation there.  A computation stands for its root.  Parameters that are
+    not needed are left out; ``[name]`` finds a parameter by its name, too.
 
     Raises :class:`~hlomap.errors.ShapeError` where the output does not exist.
 
@@ -52,13 +54,16 @@ def backward_slice(instruction: Instruction, output: int | ShapeIndex = 0) -> di
     ...     print(parameter.name, maps)
     p (d0, d1) -> (-d1 + 5, d0 + 1), domain: d0 in [0, 1], d1 in [0, 5]
     """
-    expect(Instruction, instruction, "backward_slice", "an hlomap.Instruction", "find one with module[name]")
+    expect_subject(instruction, "backward_slice")
     expect_index(output, "backward_slice", "output")
+    if isinstance(instruction, Computation):
+        instruction = instruction.root
     rules = RuleProvider(instruction.module)
     entry = instruction.module.entry
     found: dict[Instruction, MapSet] = {}
     pending: dict[int, dict[tuple[Instruction, ShapeIndex], MapSet]] = {}
-    for index in shape_indices(instruction.shape, output, "output"):
+    indices = shape_indices(instruction.shape, output, "output")
+    for index in indices:
         _enqueue(pending, instruction, index, _identity_set(instruction, index))
     # Each computation after those that it calls.
     for computation in reverse_postorder(instruction.computation, _callers):
@@ -72,7 +77,8 @@ def backward_slice(instruction: Instruction, output: int | ShapeIndex = 0) -> di
                     found[parameter] = found.get(parameter, MapSet()) | maps
                 else:
                     _pass_to_callers(pending, computation, number, maps, rules)
-    return {parameter: found[parameter].simplify() for parameter in entry.parameters if parameter in found}
+    needed = ((parameter, found[parameter].simplify()) for parameter in entry.parameters if parameter in found)
+    return ByInstruction(needed, instruction, indices)
 
 
 def forward_slice(parameter: Instruction, index: int | ShapeIndex = ()) -> dict[Instruction, MapSet]:
@@ -113,7 +119,8 @@ def forward_slice(parameter: Instruction, index: int | ShapeIndex = ()) -> dict[
     indices = shape_indices(parameter.shape, index, "parameter")
     records = rules.propagation.forward(rules, parameter.number, indices)
     values = ((module.instruction(record[0]), assemble(record, devices_not_requested)) for record in records)
-    return {value: maps.simplify() for value, maps in values if maps or value == parameter}
+    reached_values = ((value, maps.simplify()) for value, maps in values if maps or value == parameter)
+    return ByInstruction(reached_values, parameter, indices, "reached")
 
 
 _Pending = dict[int, dict[tuple[Instruction, ShapeIndex], MapSet]]

@@ -192,7 +192,7 @@ def tile(root: Instruction | Computation, output: int | ShapeIndex = 0) -> Tilin
     ([True, True], [12, 2], [[24576, 24576], [8192, 12288]])
     """
     takes = "an hlomap.Instruction or hlomap.Computation"
-    expect((Instruction, Computation), root, "tile", takes, "find one with module[name]")
+    expect((Instruction, Computation), root, "tile", takes, "use module.entry or module[name]")
     expect_index(output, "tile", "output")
     if isinstance(root, Computation):
         start, ends, inside, entered = root.root, list(root.parameters), [i.number for i in root], None

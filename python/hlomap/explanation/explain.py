@@ -293,7 +293,7 @@ def explain(
     >>> print(hm.explain(module["y"], index=(3, 5)).sentence)
     output (3, 5) reads row 3 of x whole: 16 elements and column 5 of w whole: 16 elements
     """
-    expect(Instruction, instruction, "explain", "an hlomap.Instruction", "find one with module[name]")
+    expect(Instruction, instruction, "explain", "an hlomap.Instruction", "use module.entry.root or module[name]")
     expect_index(output, "explain", "output")
     if depth is not None:
         expect(SupportsIndex, depth, "explain", "an int of at least 0, or None, as `depth`")

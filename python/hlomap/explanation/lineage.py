@@ -157,7 +157,7 @@ def lineage(instruction: Instruction, output: int | ShapeIndex = 0) -> Lineage:
     >>> [(a.name, b.name, number) for a, b, number in found.edges]
     [('p', 't', 0), ('t', 's', 0)]
     """
-    expect(Instruction, instruction, "lineage", "an hlomap.Instruction", "find one with module[name]")
+    expect(Instruction, instruction, "lineage", "an hlomap.Instruction", "use module.entry.root or module[name]")
     expect_index(output, "lineage", "output")
     module, computation = instruction.module, instruction.computation
     indices = shape_indices(instruction.shape, output, "output")

@@ -110,7 +110,7 @@ def coalescing(
     read p: 32768 requests, 1048576 sectors, 4194304 of 33554432 bytes used
     """
     takes = "an hlomap.Instruction or hlomap.Computation"
-    expect((Instruction, Computation), root, "coalescing", takes, "find one with module[name]")
+    expect((Instruction, Computation), root, "coalescing", takes, "use module.entry or module[name]")
     if thread_map is not None:
         expect(IndexingMap, thread_map, "coalescing", "an hlomap.IndexingMap as `thread_map`, or None")
     chosen = as_device(device, "coalescing")

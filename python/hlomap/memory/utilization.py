@@ -83,7 +83,7 @@ def utilization(root: Instruction | Computation) -> tuple[Utilization, ...]:
     q: 0 of 20 elements, 0, 0 reads
     """
     takes = "an hlomap.Instruction or hlomap.Computation"
-    expect((Instruction, Computation), root, "utilization", takes, "find one with module[name]")
+    expect((Instruction, Computation), root, "utilization", takes, "use module.entry or module[name]")
     value, operands = (root.root, root.parameters) if isinstance(root, Computation) else (root, root.operands)
     outputs = [output_to_input(root, index) for index in array_leaves(value.shape)]
     sizes = [shape_at(value.shape, index).dimensions for index in array_leaves(value.shape)]

@@ -125,7 +125,7 @@ def schedule(fusion: Instruction | Computation, device: Device | str = "h100") -
     (Expr('d3 floordiv 2'), Expr('d0 floordiv 32 + s0 * 4'), Expr('d0 mod 32 + (d3 mod 2) * 32'))
     """
     takes = "an hlomap.Instruction, or the hlomap.Computation of a fusion"
-    expect((Instruction, Computation), fusion, "schedule", takes, "find one with module[name]")
+    expect((Instruction, Computation), fusion, "schedule", takes, "use module.entry or module[name]")
     return _of(fusion, as_device(device, "schedule"), _scheduled)
 
 

@@ -129,7 +129,7 @@ def partitioned(instruction: Instruction) -> Partitioned | Unknown:
     (device)[s0, s1] -> (s1, s0), domain: device in [1, 3], s0 in [0, 7], s1 in [0, 23], device * 8 - s1 in [1, 32]
     (device)[s0, s1] -> (s1, s0), domain: device in [0, 2], s0 in [0, 7], s1 in [8, 31], device * 8 - s1 in [-32, -8]
     """
-    expect(Instruction, instruction, "partitioned", "an hlomap.Instruction", "find one with module[name]")
+    expect(Instruction, instruction, "partitioned", "an hlomap.Instruction", "use module.entry.root or module[name]")
     arrays = _read_arrays(instruction)
     if isinstance(arrays, Unknown):
         return arrays

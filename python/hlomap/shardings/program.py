@@ -33,7 +33,7 @@ def sharding_of(instruction: Instruction, output: int | ShapeIndex = 0) -> Shard
     >>> str(sharding_of(module["p"], 1)), sharding_of(module["n"])
     ('{replicated}', None)
     """
-    expect(Instruction, instruction, "sharding_of", "an hlomap.Instruction", "find one with module[name]")
+    expect(Instruction, instruction, "sharding_of", "an hlomap.Instruction", "use module.entry.root or module[name]")
     expect_index(output, "sharding_of", "output")
     wanted = shape_indices(instruction.shape, output, "output")
     said = instruction.attributes.get("sharding")

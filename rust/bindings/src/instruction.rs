@@ -332,9 +332,13 @@ impl PyMetadata {
     }
 
     fn __repr__(&self) -> String {
+        let op_name = repr::line(&self.op_name.as_deref().unwrap_or(""));
+        if self.source_file.is_none() && self.source_line.is_none() {
+            return format!("Metadata({op_name:?})");
+        }
         let file = repr::name(&self.source_file.as_deref().unwrap_or(""));
         let line = self.source_line.map_or(String::new(), |n| format!(":{n}"));
-        format!("Metadata({:?}, {file}{line})", repr::line(&self.op_name.as_deref().unwrap_or("")))
+        format!("Metadata({op_name:?}, {file}{line})")
     }
 }
 

@@ -119,7 +119,9 @@ impl<'py> Table<'py> {
             return if width == 0 {
                 Ok(Table { rows: None, n: usize::MAX, is_point: false })
             } else {
-                Err(raise(py, "MapError", format!("the map has {width} {what} variables; give their values")))
+                let (s, their) = if width == 1 { ("", "its value") } else { ("s", "their values") };
+                let all = if what == "range" { ", or see image() for the results at all of them" } else { "" };
+                Err(raise(py, "MapError", format!("the map has {width} {what} variable{s}; give {their}{all}")))
             };
         };
         let np = py.import("numpy")?;

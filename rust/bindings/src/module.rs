@@ -1,6 +1,6 @@
 //! Python classes for modules and computations: frozen views of (module, number) that copy fields on access.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use hlo::{ComputationId, Ids, Module};
 use pyo3::exceptions::PyTypeError;
@@ -94,6 +94,27 @@ fn not_found(py: Python<'_>, what: &str, name: &str, near: Option<&str>) -> PyEr
     raise(py, "NotFoundError", format!("no {what} `{shown}`{near}"))
 }
 
+/// The error for an instruction that is not among these. Suggested are, in this order: the same name with a number, as
+/// XLA makes names unique; a similar name; an instruction with this operation of the source program.
+fn no_instruction(py: Python<'_>, m: &Module, name: &str, within: Range<u32>) -> PyErr {
+    let searched = || within.clone().take(NEAR_NAMES);
+    let is_numbered = |i: &u32| {
+        let number = m.instruction_name(*i).strip_prefix(bare(name)).and_then(|rest| rest.strip_prefix('.'));
+        number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let numbered = searched().find(is_numbered).map(|i| m.instruction_name(i));
+    let near = numbered.or_else(|| ::layout::nearest(bare(name), searched().map(|i| m.instruction_name(i))));
+    if near.is_none() && !name.is_empty() {
+        if let Some(i) = searched().find(|&i| m.origin(i).op_name.is_some_and(|op_name| op_name == name)) {
+            let shown: String = name.chars().take(100).collect();
+            let found = m.instruction_name(i);
+            let message = format!("no instruction `{shown}`; the metadata of `{found}` has this op_name");
+            return raise(py, "NotFoundError", message);
+        }
+    }
+    not_found(py, "instruction", name, near)
+}
+
 /// A name as an argument, which may hold any Python string.
 fn text<'a, 'py>(name: &'a Bound<'py, PyAny>, function: &str, hint: &str) -> PyResult<&'a Bound<'py, PyString>> {
     name.cast::<PyString>().map_err(|_| wrong_type(function, "a name (str)", name, hint))
@@ -174,8 +195,7 @@ impl PyModule_ {
             let message = format!("`{name}` is a computation, not an instruction: use module.computation({name:?})");
             return Err(raise(py, "NotFoundError", message));
         }
-        let instructions = (0..m.instructions().len() as u32).map(|i| m.instruction_name(i));
-        Err(not_found(py, "instruction", name, ::layout::nearest(bare(name), instructions.take(NEAR_NAMES))))
+        Err(no_instruction(py, m, name, 0..m.instructions().len() as u32))
     }
 
     /// Raises ``TypeError``: a module has computations as well as instructions.
@@ -400,8 +420,7 @@ impl PyComputation {
         if let Some(id) = self.module.find_instruction(bare(name), Some(self.id)) {
             return instruction(py, &self.module, id);
         }
-        let names = self.module.instructions_of(self.id).map(|i| self.module.instruction_name(i));
-        Err(not_found(py, "instruction", name, ::layout::nearest(bare(name), names.take(NEAR_NAMES))))
+        Err(no_instruction(py, &self.module, name, self.module.instructions_of(self.id)))
     }
 
     fn __len__(&self) -> usize {
