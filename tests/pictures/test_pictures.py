@@ -178,6 +178,11 @@ SLICE = hm.parse(
     "ENTRY e { x = f32[2,3,64] parameter(0) i = s32[] parameter(1) z = s32[] constant(0) "
     "ROOT s = f32[2,1,64] dynamic-slice(x, z, i, z), dynamic_slice_sizes={2,1,64} }"
 )
+CHAIN = hm.parse(
+    'ENTRY e { x.1 = f32[4,6] parameter(0), metadata={op_name="x"} w.1 = f32[6,5] parameter(1) '
+    "y = f32[4,5] dot(x.1, w.1), lhs_contracting_dims={1}, rhs_contracting_dims={0} n = f32[4,5] negate(y) "
+    "ROOT t = f32[5,4] transpose(n), dimensions={1,0} }"
+)
 CHECK = hm.verify(DOT["y"])[0]
 LOOP = hm.loop(next(i for i in hm.load(CASES / "modules" / "while_simple.hlo").entry if i.opcode == "while"))
 PICTURES: dict[str, Callable[[], Any]] = {
@@ -186,6 +191,9 @@ PICTURES: dict[str, Callable[[], Any]] = {
     "window": lambda: hm.draw(WINDOW["r"]),
     "dynamic_slice": lambda: hm.draw(SLICE["s"], index=(1, 0, 40)),
     "unknown": lambda: hm.draw(hm.MapSet.unknown("no rule for custom-call")),
+    "backward_slice": lambda: hm.draw(hm.backward_slice(CHAIN["t"]), index=(2, 3)),
+    "forward_slice": lambda: hm.draw(hm.forward_slice(CHAIN["x.1"]), index=(2, 3), tile=(2, 2)),
+    "way_back": lambda: hm.draw(hm.explain(CHAIN["t"], (2, 3), depth=None)),
     "tiling": lambda: hm.draw(hm.tile(DOT["y"]), tile=(2, 2, 3), index=(1, 1, 1)),
     "check": lambda: hm.draw(replace(CHECK, status="unsound", witness=((3, 4), (2, 1)))),  # type: ignore[arg-type]
     "loop": lambda: hm.draw(LOOP),
@@ -324,6 +332,18 @@ def test_maps_alone_do_not_claim_a_direction() -> None:
     assert str(hm.draw(forward)).splitlines()[3].split() == ["from", "to"]
 
 
+def test_slices_without_their_start() -> None:
+    """A dictionary of sets does not know the array at which its maps start; sets of several arrays have no picture."""
+    found = hm.backward_slice(CHAIN["t"])
+    assert str(hm.draw(dict(found), index=(2, 3))).splitlines()[2].split() == ["from", "x", "w.1"]
+    checked(hm.draw({}))
+    both = hm.parse("ENTRY e { p = f32[3] parameter(0) q = f32[2] parameter(1) ROOT t = (f32[3], f32[2]) tuple(p, q) }")
+    assert "p" in str(hm.draw(hm.backward_slice(both["t"], 0))) and "q" in str(hm.draw(hm.indexing(both["t"], 1)))
+    for ask in (hm.backward_slice, hm.indexing):
+        with pytest.raises(hm.errors.UnsupportedError, match="several arrays: choose one of them with `output`"):
+            hm.draw(ask(both["t"], ()))
+
+
 def test_every_class_shows_itself() -> None:
     """Compiled classes, too: a notebook asks the value, not a function."""
     m = hm.output_to_input(DOT["y"])[0][0]
@@ -360,6 +380,12 @@ def test_styles_stay_in_the_picture() -> None:
         (lambda: hm.draw(DOT["y"], hm.Shape("f32", [1])), TypeError, r"draw\(\) takes no `shape`"),
         (lambda: hm.draw(hm.tile(DOT["y"]), tile=(1, 2)), hm.errors.ShapeError, "expected 3 numbers, one for each"),
         (lambda: hm.draw(hm.tile(DOT["y"]), index=(9, 9, 9)), hm.errors.ShapeError, "expected the number of a tile"),
+        (lambda: hm.draw(hm.backward_slice(CHAIN["t"]), index=(9, 9)), hm.errors.ShapeError, "expected numbers within"),
+        (
+            lambda: hm.draw({"t": hm.MapSet()}),
+            TypeError,
+            "takes a mapping from hlomap.Instruction to hlomap.MapSet, got s",
+        ),  # type: ignore[dict-item]
         (lambda: hm.draw(7), TypeError, r"draw\(\) takes a value of hlomap that has a picture"),
     ],
 )

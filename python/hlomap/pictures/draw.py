@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from .._core import IndexingMap, Instruction, Layout, Module, Shape, Sharding
@@ -15,12 +15,13 @@ from ..explanation.explain import Explanation
 from ..maps.map_set import MapSet
 from ..types import ShapeIndex, expect, wrong_type
 from ..verification.verify import CheckResult
-from . import bytes_moved, checks, loops, maps, shardings, tilings
+from . import bytes_moved, checks, loops, maps, shardings, slices, tilings
 
 __all__ = ["Drawable", "draw"]
 
 Drawable: TypeAlias = (
     MapSet
+    | Mapping[Instruction, MapSet]
     | IndexingMap
     | Instruction
     | Explanation
@@ -55,7 +56,10 @@ def draw(
         value: what to draw.
 
             - maps, an instruction or its explanation: the output on the left and the operands on the right; what one
-              element of the output reads is lit, and greys say how often each element is read;
+              element of the output reads is lit, and greys say how often each element is read; of an explanation with
+              ``depth`` also the values on the way back;
+            - the dictionary of :func:`hlomap.backward_slice`, :func:`hlomap.forward_slice` or :func:`hlomap.indexing`:
+              the same, with each of its values;
             - a :class:`~hlomap.verification.verify.CheckResult`: the same, with the elements of the witness;
             - a tiling: one tile of the output, and what it reads;
             - a module, the rows of :func:`hlomap.analyze` or a :func:`hlomap.diff`: bytes that are moved, as bars;
@@ -98,7 +102,7 @@ def draw(
     <BLANKLINE>
     ██ lit, and what it reads  ░░ read by others
     """
-    expect(_KINDS, value, "draw", "a value of hlomap that has a picture, such as a map or an instruction")
+    expect((*_KINDS, Mapping), value, "draw", "a value of hlomap that has a picture, such as a map or an instruction")
     if isinstance(value, Sharding):
         _refuse("a sharding", index=index, tile=tile, output=output)
         if not isinstance(shape, Shape):
@@ -111,6 +115,8 @@ def draw(
     if isinstance(value, Instruction):
         return maps.draw_instruction(value, index, tile, output)
     _refuse(f"a value of {kind}", output=output)
+    if isinstance(value, Mapping):
+        return slices.draw_slice(value, index, tile)
     if isinstance(value, (MapSet, IndexingMap)):
         return maps.draw_maps(value, index, tile)
     if isinstance(value, Tiling):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import IndexingMap, Instruction, Shape
+from ..analysis.rows import leaf_shapes
 from ..drawing.map_svg import render_map_svg
 from ..drawing.map_text import render_map_text
 from ..drawing.maps import Array, MapScene, Operand, build_map_scene, choose_element
@@ -13,8 +14,11 @@ from ..drawing.read_counts import Bounds
 from ..drawing.style import cut, printable, wrap
 from ..errors import HlomapError, ShapeError
 from ..explanation.explain import Explanation, OperandReads, explain
+from ..explanation.source import value_label
 from ..explanation.text import leaf_text, plural
+from ..explanation.trace import Step
 from ..maps.map_set import MapSet
+from ..ops._shapes import shape_at
 from ..types import ShapeIndex
 
 __all__ = [
@@ -26,6 +30,7 @@ __all__ = [
     "explanation_scene",
     "map_picture",
     "read_box",
+    "value_operands",
 ]
 
 Element = Sequence[int]
@@ -131,17 +136,43 @@ def draw_explanation(explanation: Explanation) -> Picture:
         whole = explain(explanation.instruction, output=explanation.output)
         if whole.names != explanation.names:
             whole = explain(explanation.instruction, output=explanation.output, names=explanation.names)
-    return map_picture(explanation_scene(whole, explanation.index, None))
+    return map_picture(explanation_scene(whole, explanation.index, None, explanation.steps))
 
 
-def explanation_scene(found: Explanation, index: Element | None, tile: Element | None) -> MapScene:
-    """The contents of the picture; ``found`` explains the whole output."""
+def explanation_scene(
+    found: Explanation, index: Element | None, tile: Element | None, steps: Sequence[Step] = ()
+) -> MapScene:
+    """The contents of the picture; ``found`` explains the whole output, and ``steps`` the way back from the element."""
     own = array_of(f"output{leaf_text(found.output)}", found.shape)
     operands = [_operand(read) for read in found.reads]
     box, name = read_box(own.bounds, operands, index, tile)
+    boxes: list[Bounds | None] = [box] * len(operands)
+    direct = {read.instruction for read in found.reads}
+    # The ends of the way come first, since of many operands only some are drawn.
+    for step in sorted(steps, key=lambda step: bool(step.instruction.operands)):
+        if step.instruction not in direct:
+            more = value_operands(step.instruction, step.maps, is_counted=False)
+            operands += more
+            boxes += [[]] * len(more)  # their maps start at the element
     facts = f"{found.shape.without_layout()}{f', {name} is lit' if name else ''}"
     output = Array(printable(found.instruction.name, 60) + leaf_text(found.output), facts, own.bounds)
-    return build_map_scene(cut(found.title, 120), wrap(found.sentence, 110, 3), output, operands, box)
+    return build_map_scene(cut(found.title, 120), wrap(found.sentence, 110, 3), output, operands, box, boxes)
+
+
+def value_operands(value: Instruction, maps: MapSet, *, is_counted: bool = True) -> list[Operand]:
+    """The arrays of a value that maps reach, with its name; one where nothing is known."""
+    found = []
+    indices = list(dict.fromkeys(tuple(m.index) for m in maps)) or [index for index, _ in leaf_shapes(value.shape)][:1]
+    for leaf in indices:
+        own = tuple(m for m in maps if tuple(m.index) == leaf)
+        is_known = not maps.is_unknown and not any(m.is_undefined for m in own)
+        shape = shape_at(value.shape, leaf)
+        status = "unknown" if maps.is_unknown else "exact" if maps.exact else "over-approximate"
+        facts = f"{shape.without_layout()}, {status}"
+        facts += f": {printable(maps.reason, 150)}" if maps.reason and not maps.exact else ""
+        array = array_of(value_label(value) + leaf_text(leaf), shape, facts)
+        found.append(Operand(array, own if is_known else None, maps.exact and maps.devices is None, is_counted))
+    return found
 
 
 def _operand(read: OperandReads) -> Operand:

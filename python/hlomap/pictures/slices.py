@@ -1,0 +1,52 @@
+"""Pictures of slices: of each value the elements that an element of one instruction needs, or that depend on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .._core import Instruction
+from ..analysis.by_instruction import ByInstruction
+from ..drawing.maps import Array, Relation, build_map_scene
+from ..drawing.picture import Picture
+from ..drawing.style import cut, printable
+from ..errors import UnsupportedError
+from ..explanation.text import leaf_text, plural
+from ..maps.map_set import MapSet
+from ..ops._shapes import shape_at
+from ..types import expect
+from .maps import Element, array_of, map_picture, read_box, value_operands
+
+__all__ = ["draw_slice"]
+
+
+def draw_slice(slice_: Mapping[Instruction, MapSet], index: Element | None, tile: Element | None) -> Picture:
+    """The picture of a dictionary of sets, all of which start at the elements of one array.
+
+    Raises :class:`~hlomap.errors.UnsupportedError` where they start at arrays of different shapes.
+    """
+    for value, maps in slice_.items():
+        takes = "a mapping from hlomap.Instruction to hlomap.MapSet"
+        expect(Instruction, value, "draw", takes, "as a key")
+        expect(MapSet, maps, "draw", takes, "as a value")
+    known = slice_ if isinstance(slice_, ByInstruction) else None
+    start = None if known is None else known.start
+    values = {value: maps for value, maps in slice_.items() if value != start}
+    starts = {tuple((min(0, v.lower), v.upper) for v in m.dims) for maps in values.values() for m in maps}
+    if known is not None and (len(known.indices) == 1 or not starts):
+        shape = shape_at(known.start.shape, known.indices[0])
+        array = array_of(printable(known.start.name, 60) + leaf_text(known.indices[0]), shape)
+    elif len({len(bounds) for bounds in starts}) > 1 or (known is not None and len(starts) > 1):
+        raise UnsupportedError("the maps start at several arrays: choose one of them with `output`, such as output=0")
+    else:
+        # A map may start at a part of the array.
+        bounds = tuple((min(lo for lo, _ in b), max(hi for _, hi in b)) for b in zip(*starts, strict=True))
+        label = "from" if start is None else printable(start.name, 60)
+        array = Array(label, f"[{','.join(str(hi - lo + 1) for lo, hi in bounds)}]", bounds)
+    operands = [operand for value, maps in values.items() for operand in value_operands(value, maps)]
+    box, name = read_box(array.bounds, operands, index, tile)
+    relation: Relation = "reached" if known is None else known.relation
+    verb = "depends on" if relation == "read" else "reaches"
+    subject = f"{array.label} {verb} elements of" if start is not None else "maps to"
+    title = f"{subject} {plural(len(values), 'value')}"
+    output = Array(array.label, array.facts + (f", {name} is lit" if name else ""), array.bounds)
+    return map_picture(build_map_scene(cut(title, 120), [], output, operands, box, relation=relation))
