@@ -124,6 +124,39 @@ def test_arguments_that_do_not_fit(keywords: dict[str, Any], message: str) -> No
         hm.explain(SMALL["t"], **keywords)
 
 
+def test_index_of_a_tuple_names_the_output() -> None:
+    module = hm.parse("ENTRY e { p = f32[] parameter(0) q = f32[3] parameter(1) ROOT t = (f32[], f32[3]) tuple(p, q) }")
+    with pytest.raises(hm.errors.ShapeError) as caught:
+        hm.explain(module["t"], (2,))
+    assert str(caught.value) == (
+        "index (2,): output 0 of 2 of t is f32[], so expected 0 numbers; `output` chooses another one"
+    )
+    assert "  note: this is output 0 of 2 of t; `output` chooses another one" in str(hm.explain(module["t"]))
+    with pytest.raises(
+        hm.errors.ShapeError, match=r"expected 0 numbers.*; output 0 of 2 of t is f32\[\], `output` choo"
+    ):
+        hm.draw(module["t"], index=(2,))
+    single = hm.parse("ENTRY e { p = f32[3] parameter(0) ROOT t = (f32[3]) tuple(p) }")
+    assert hm.explain(single["t"]).notes == ()
+
+
+@pytest.mark.parametrize(
+    "index", [("a", 1), (1.5, 1), "01", 7, (None, 0), np.array(1), np.array([[1, 1]]), np.zeros(2)]
+)
+def test_index_is_a_sequence_of_int(index: Any) -> None:
+    with pytest.raises(TypeError, match=r"^explain\(\) takes a sequence of int as `index`, got "):
+        hm.explain(SMALL["t"], index)
+
+
+def test_index_may_be_an_array() -> None:
+    class Array:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return np.array([2, 1])
+
+    for index in (np.array([2, 1]), Array(), range(2, 0, -1)):
+        assert hm.explain(SMALL["t"], index).index == (2, 1)  # type: ignore[arg-type]
+
+
 def test_names_must_be_names() -> None:
     with pytest.raises(hm.errors.MapError, match="cannot be the name of a variable"):
         hm.explain(SMALL["t"], names=["a b", "c"])
@@ -177,6 +210,8 @@ ENTRY e { ROOT p = f32[2] parameter(0), metadata={op_name="x" stack_frame_id=2} 
     source = hm.explain(hm.parse(text).entry.root).source
     assert source is not None
     assert source.stack == ("a.py:10 in outer", "a.py:20 in inner") and source.line == 20
+    own = hm.explain(hm.parse(text.replace("a.py", "lib/hlomap/interop/jax.py")).entry.root).source
+    assert own is not None and own.stack == ()  # hlomap is not part of the program
 
 
 def test_lineage_as_graphs() -> None:

@@ -211,6 +211,10 @@ STEPS = parsed(f"(d0) -> (d0 * 2), domain: d0 in [0, {2**62 - 1}]")
     [
         (None, "()[s0, s1] -> (s0 * 8 + s1), domain: s0 in [0, 3], s1 in [0, 5]"),
         ([(1, 1)], "()[s0] -> (s0), domain: s0 in [8, 13]"),
+        ([1], "()[s0] -> (s0), domain: s0 in [8, 13]"),
+        (np.array([1]), "()[s0] -> (s0), domain: s0 in [8, 13]"),
+        ([4], ""),
+        ([2**64], ""),
         ([[1, 1]], "()[s0] -> (s0), domain: s0 in [8, 13]"),
         ([range(1, 2)], "()[s0] -> (s0), domain: s0 in [8, 13]"),
         ([slice(1, 2)], "()[s0] -> (s0), domain: s0 in [8, 13]"),
@@ -243,7 +247,12 @@ def test_a_box_outside_64_bits_reaches_nothing() -> None:
         (lambda: ROW.image([]), ValueError, "the box has rank 0; the map has 1 dim"),
         (lambda: ROW.image([range(0, 9, 2)]), hm.errors.ShapeError, "has step 1, found range(0, 9, 2)"),
         (lambda: ROW.image([slice(-2, None)]), hm.errors.ShapeError, "not from the end, found slice(-2, None, None)"),
-        (lambda: ROW.image((0, 3)), TypeError, "IndexingMap.image() takes an interval for each dim as `box`"),
+        (lambda: ROW.image((0, 3)), hm.errors.ShapeError, "the box has rank 2; the map has 1 dim"),
+        (
+            lambda: ROW.image([0.5]),
+            TypeError,
+            "IndexingMap.image() takes an interval for each dim as `box`: an int,",
+        ),
         (lambda: OVER.image([(0, 1.5)]), TypeError, "got tuple; as an item: (0, 1.5)"),
         (lambda: hm.overlap(ROW, [ROW]), TypeError, "overlap() takes an hlomap.IndexingMap or an hlomap.MapSet as `b`"),
         (

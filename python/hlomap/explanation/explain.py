@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from math import prod
 from operator import index as to_int
 from typing import Any, SupportsIndex
@@ -28,7 +29,7 @@ from ..analysis.rows import leaf_shapes
 from ..errors import HlomapError, ShapeError
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
-from ..sequences import bounded
+from ..sequences import as_array, bounded
 from ..types import ShapeIndex, expect, expect_index, wrong_type
 from .names import DimensionNames, Names, name_dimensions
 from .source import Source, source_of, value_label
@@ -36,7 +37,7 @@ from .text import bytes_text, count_text, html, leaf_text, plural, printable
 from .trace import Step, trace
 from .words import clauses, phrases
 
-__all__ = ["Explanation", "OperandReads", "bitcast_equivalence", "explain"]
+__all__ = ["Explanation", "OperandReads", "bitcast_equivalence", "explain", "output_name"]
 
 _MOST_POINTS = 1 << 16
 _MOST_PHRASES = 4
@@ -299,7 +300,7 @@ def explain(
         expect(SupportsIndex, depth, "explain", "an int of at least 0, or None, as `depth`")
     leaf = _array_index(instruction, output)
     shape = shape_at(instruction.shape, leaf)
-    point = None if index is None else _checked_index(index, shape, instruction)
+    point = None if index is None else _checked_index(index, shape, instruction, leaf)
     sets, error = _query(instruction, leaf)
     named = name_dimensions(instruction, shape, sets, names)
     if point is not None:
@@ -319,7 +320,7 @@ def explain(
         source=source_of(instruction),
         names=named.output,
         steps=tuple(trace(instruction, leaf, point, depth, named)) if point is not None and depth != 1 else (),
-        notes=tuple(_notes(instruction, reads, named, error)),
+        notes=tuple(_notes(instruction, leaf, reads, named, error)),
     )
 
 
@@ -335,18 +336,34 @@ def _array_index(instruction: Instruction, output: int | ShapeIndex) -> ShapeInd
     return next((below + index for index, _ in leaf_shapes(shape_at(instruction.shape, below))), below)
 
 
-def _checked_index(index: Sequence[int], shape: Shape, instruction: Instruction) -> tuple[int, ...]:
-    if isinstance(index, (str, bytes)) or not isinstance(index, (Sequence, np.ndarray)):
-        raise wrong_type("explain", "a sequence of int as `index`", index)
-    items = tuple(bounded(index))
-    expect_index(items, "explain", "index")
-    point = tuple(to_int(i) for i in items)
+def output_name(instruction: Instruction, leaf: ShapeIndex) -> str:
+    """The name of an output in a message: of an instruction with several with its number and theirs."""
     name = printable(instruction.name)
+    if not leaf:
+        return name
+    n = sum(1 for _ in leaf_shapes(instruction.shape))
+    return f"output {leaf[0] if len(leaf) == 1 else leaf}{f' of {n}' if n > 1 else ''} of {name}"
+
+
+def _checked_index(index: object, shape: Shape, instruction: Instruction, leaf: ShapeIndex) -> tuple[int, ...]:
+    takes = "a sequence of int as `index`"
+    if hasattr(index, "__array__"):
+        index = as_array(index).tolist()
+    if not isinstance(index, Sequence) or isinstance(index, (str, bytes)):
+        raise wrong_type("explain", takes, index)
+    items = bounded(index)
+    for item in items:
+        if not isinstance(item, SupportsIndex):
+            raise wrong_type("explain", takes, item, "as an item")
+    point = tuple(to_int(i) for i in items)
+    expected = ""
     if len(point) != shape.rank:
-        raise ShapeError(f"index {point}: {name} is {shape}, so expected {plural(shape.rank, 'number')}")
-    for i, size in zip(point, shape.dimensions, strict=True):
-        if not 0 <= i < size:
-            raise ShapeError(f"index {point}: {name} is {shape}, so expected numbers from 0 below {shape.dimensions}")
+        expected = plural(shape.rank, "number")
+    elif not all(0 <= i < size for i, size in zip(point, shape.dimensions, strict=True)):
+        expected = f"numbers from 0 below {shape.dimensions}"
+    if expected:
+        more = "; `output` chooses another one" if leaf else ""
+        raise ShapeError(f"index {point}: {output_name(instruction, leaf)} is {shape}, so expected {expected}{more}")
     return point
 
 
@@ -472,7 +489,11 @@ def _bitcast_words(bitcast: Equivalence) -> str:
     return f"elements are read from other positions than they are written{where}{reason}"
 
 
-def _notes(instruction: Instruction, reads: Sequence[OperandReads], names: Names, error: str | None) -> Iterator[str]:
+def _notes(
+    instruction: Instruction, leaf: ShapeIndex, reads: Sequence[OperandReads], names: Names, error: str | None
+) -> Iterator[str]:
+    if leaf and next(islice(leaf_shapes(instruction.shape), 1, None), None) is not None:
+        yield f"this is {output_name(instruction, leaf)}; `output` chooses another one"
     computations = instruction.called_computations
     if any(computation.is_fusion for computation in computations):
         opcodes = Counter(i.opcode for c in computations for i in c if i.parameter_number is None)

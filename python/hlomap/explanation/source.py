@@ -18,6 +18,7 @@ _SECTIONS = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _ROW = re.compile(r"(\d+) (.*)")
 _FIELD = re.compile(r"(\w+)=(\d+)")
 _MOST_FRAMES = 100
+_OWN_FRAME = "/hlomap/interop/jax.py:"  # of the function that hands a program to JAX
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ def _stack(module: Module, frame: int) -> tuple[str, ...]:
     while frame in tables and frame not in seen and len(found) < _MOST_FRAMES:
         seen.add(frame)
         text, parent = tables[frame]
-        found.append(text)
+        if _OWN_FRAME not in text:
+            found.append(text)
         frame = parent
     return tuple(reversed(found))
 

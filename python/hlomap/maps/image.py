@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import index
-from typing import TypeAlias
+from typing import SupportsIndex, TypeAlias
 
 from .._core import IndexingMap, _image_many
 from ..errors import ShapeError
@@ -19,21 +19,21 @@ __all__ = ["Box", "image_maps", "read_box"]
 
 Bounds: TypeAlias = tuple[int, int]
 
-Interval: TypeAlias = "tuple[int, int] | list[int] | range | slice | None"
-"""Inclusive bounds, or a range or slice with step 1, which end before their stop; None for all values."""
+Interval: TypeAlias = "int | tuple[int, int] | list[int] | range | slice | None"
+"""One value, inclusive bounds, or a range or slice with step 1, which end before their stop; None for all values."""
 
 Box: TypeAlias = Sequence[Interval]
 """An interval for each dim."""
 
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
-_TAKES = "an interval for each dim as `box`: (lower, upper), a range, a slice or None"
+_TAKES = "an interval for each dim as `box`: an int, (lower, upper), a range, a slice or None"
 
 
 def read_box(box: object, function: str) -> list[Bounds] | None:
     """The inclusive bounds of each dim; None where there is no box.
 
-    >>> read_box([(1, 2), range(4), slice(3), None], "image")
-    [(1, 2), (0, 3), (-9223372036854775808, 2), (-9223372036854775808, 9223372036854775807)]
+    >>> read_box([7, (1, 2), range(4), slice(3), None], "image")
+    [(7, 7), (1, 2), (0, 3), (-9223372036854775808, 2), (-9223372036854775808, 9223372036854775807)]
     """
     if box is None:
         return None
@@ -62,6 +62,8 @@ def _read_interval(item: object, function: str) -> Bounds:
         if isinstance(item, (tuple, list)):
             lower, upper = item
             return index(lower), index(upper)
+        if isinstance(item, SupportsIndex):
+            return index(item), index(item)
     except (TypeError, ValueError) as error:
         if isinstance(error, ShapeError):
             raise

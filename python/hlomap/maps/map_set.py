@@ -213,8 +213,9 @@ class MapSet:
     def image(self, box: Box | None = None) -> MapSet:
         """The elements that the maps reach, from the points of a box of the dims if there is one: maps without dims.
 
-        ``box`` has an item for each dim: inclusive bounds ``(lower, upper)``, a ``range`` or ``slice`` with step 1, or
-        ``None`` for all values.  Values outside a map's domain reach nothing.  Shape indices, uses and exactness stay.
+        ``box`` has an item for each dim: an int, inclusive bounds ``(lower, upper)``, a ``range`` or ``slice`` with
+        step 1, or ``None`` for all values; so the index of an element gives what that element reaches.  Values outside
+        a map's domain reach nothing.  Shape indices, uses and exactness stay.
         The image of an unknown set, or of one with an undefined map, is unknown.  In ``.devices`` the group and the
         position stay dims: the elements that each device reaches.
 

@@ -13,7 +13,7 @@ from ..drawing.picture import Picture
 from ..drawing.read_counts import Bounds
 from ..drawing.style import cut, printable, wrap
 from ..errors import HlomapError, ShapeError
-from ..explanation.explain import Explanation, OperandReads, explain
+from ..explanation.explain import Explanation, OperandReads, explain, output_name
 from ..explanation.source import value_label
 from ..explanation.text import leaf_text, plural
 from ..explanation.trace import Step
@@ -48,22 +48,24 @@ def array_of(label: str, shape: Shape, facts: str = "") -> Array:
 
 
 def read_box(
-    bounds: Bounds, operands: Sequence[Operand], index: Element | None, tile: Element | None
+    bounds: Bounds, operands: Sequence[Operand], index: Element | None, tile: Element | None, hint: str = ""
 ) -> tuple[Bounds | None, str]:
-    """What is lit of the output, and its name: an element, or the tile that contains it."""
+    """What is lit of the output, and its name: an element, or the tile that contains it; ``hint`` ends errors."""
     element = choose_element(bounds, operands) if index is None else tuple(int(i) for i in index)
     if index is not None and element is not None:
         if len(element) != len(bounds):
-            raise ShapeError(f"index {list(element)}: expected {plural(len(bounds), 'number')}, one for each dimension")
+            raise ShapeError(
+                f"index {list(element)}: expected {plural(len(bounds), 'number')}, one for each dimension{hint}"
+            )
         for i, (lo, hi) in zip(element, bounds, strict=True):
             if not lo <= i <= hi:
-                raise ShapeError(f"index {list(element)}: expected numbers within {[list(b) for b in bounds]}")
+                raise ShapeError(f"index {list(element)}: expected numbers within {[list(b) for b in bounds]}{hint}")
     if tile is None or element is None:
         lit = None if element is None else [(i, i) for i in element]
         return lit, "" if element is None else f"element ({', '.join(map(str, element))})"
     sizes = tuple(int(n) for n in tile)
     if len(sizes) != len(bounds) or any(n < 1 for n in sizes):
-        raise ShapeError(f"tile {list(sizes)}: expected {plural(len(bounds), 'size')} of at least 1")
+        raise ShapeError(f"tile {list(sizes)}: expected {plural(len(bounds), 'size')} of at least 1{hint}")
     starts = [lo + (i - lo) // n * n for i, n, (lo, _) in zip(element, sizes, bounds, strict=True)]
     box = [(a, min(a + n - 1, hi)) for a, n, (_, hi) in zip(starts, sizes, bounds, strict=True)]
     return box, f"tile [{', '.join(f'{a}:{b + 1}' for a, b in box)}]"
@@ -145,7 +147,8 @@ def explanation_scene(
     """The contents of the picture; ``found`` explains the whole output, and ``steps`` the way back from the element."""
     own = array_of(f"output{leaf_text(found.output)}", found.shape)
     operands = [_operand(read) for read in found.reads]
-    box, name = read_box(own.bounds, operands, index, tile)
+    output_is = f"; {output_name(found.instruction, found.output)} is {found.shape}, `output` chooses another one"
+    box, name = read_box(own.bounds, operands, index, tile, output_is if found.output else "")
     boxes: list[Bounds | None] = [box] * len(operands)
     direct = {read.instruction for read in found.reads}
     # The ends of the way come first, since of many operands only some are drawn.
