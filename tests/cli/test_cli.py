@@ -328,3 +328,11 @@ def test_analyze_takes_a_list_on_standard_input_not_a_module(tmp_path: Path) -> 
     assert (
         "`-` is a list of paths, one a line; found HLO: name the file itself, or use `hlomap show -`" in result.stderr
     )
+
+
+@pytest.mark.parametrize("command", ["show", "verify", "run"])
+def test_a_directory_in_place_of_a_file(command: str, tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, [command, str(tmp_path)])
+    assert result.exit_code == 2
+    words = " ".join(result.stderr.replace("\u2502", " ").split())
+    assert f"{tmp_path} is a directory: name one of its files, or use `hlomap analyze {tmp_path}`" in words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,52 @@ def test_a_module_is_not_iterable() -> None:
         module[0]  # type: ignore[index]
     with pytest.raises(TypeError, match=r"got int; computation.instructions is indexed by position"):
         module.entry[0]  # type: ignore[index]
+
+
+DUMP = "to dump HLO, set XLA_FLAGS=--xla_dump_to=DIR or use hlomap.from_jax"
+
+
+@pytest.mark.parametrize(
+    ("source", "note"),
+    [
+        ("", "the source is empty; "),
+        (b"\n", "the source is empty; "),
+        ("BufferAssignment:\nallocation 0", "this is XLA's buffer assignment, not HLO; "),
+        (b"HloLiveRange (max 6):", "this is XLA's report of live ranges, not HLO; "),
+        (b"Memory Space: default (color=0)", "this is XLA's report of memory usage, not HLO; "),
+        ('xla_dump_to: "out"', "this is XLA's debug options, not HLO; "),
+        ("; ModuleID = 'f'", "this is LLVM IR, not HLO; "),
+        ("//\n// Generated\n.version 8.5", "this is PTX, not HLO; "),
+        ("<!doctype html><html>", "this is a page of HTML, not HLO; "),
+        (b"PAR1\x15\x04", "this is a Parquet file, not HLO; "),
+        (gzip.compress(b"BufferAssignment:"), "this is XLA's buffer assignment, not HLO; "),
+        ("import numpy as np\nx = np.ones(3)", "this does not look like HLO; "),
+        (b"\x00\x01abc\xff", "this does not look like HLO; "),
+    ],
+)
+def test_sources_that_are_not_hlo(source: str | bytes, note: str) -> None:
+    with pytest.raises(hm.errors.HloSyntaxError) as caught:
+        hm.parse(source)
+    assert str(caught.value).endswith(f"\nnote: {note}{DUMP}")
+
+
+@pytest.mark.parametrize(
+    "text", ["HloModul m", TEXT.replace("reduce(p", "reduce(q"), "ENTRY", "ENTRY e { p = f33[2] }"]
+)
+def test_hlo_with_a_typo_has_no_note(text: str) -> None:
+    with pytest.raises(hm.errors.HloSyntaxError) as caught:
+        hm.parse(text)
+    assert "note:" not in str(caught.value)
+
+
+def test_a_path_is_not_text(tmp_path: Path) -> None:
+    (tmp_path / "a b").write_text(TEXT)
+    for path in (str(tmp_path / "a b"), "dump/module_0001.jit_f.txt"):
+        with pytest.raises(hm.errors.HloSyntaxError) as caught:
+            hm.parse(path)
+        assert str(caught.value).endswith(f"note: this is a path: hlomap.load({path!r}) reads the file")
+
+
+def test_a_directory_is_not_a_file(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError, match=r"hlomap.DumpDirectory\(path\) finds the modules in it"):
+        hm.load(tmp_path)

@@ -7,6 +7,7 @@ are data: control characters never reach the terminal.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -50,7 +51,19 @@ _STYLES = {
 }
 _VARIABLES = {r"\bd\d+\b": "cyan", r"\bs\d+\b": "yellow", r"\brt\d+\b": "magenta"}
 
-FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+
+class _File(click.Path):
+    """A file, with advice where a directory is named."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, (str, os.PathLike)) and os.path.isdir(value):
+            name = os.fsdecode(value)
+            advice = f"name one of its files, or use `hlomap analyze {name}` or `hlomap explore {name}`"
+            self.fail(f"{name} is a directory: {advice}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FILE = _File(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 """The type of arguments that :func:`read_modules` reads; ``-`` is standard input."""
 
 

@@ -6,6 +6,7 @@ that lists all syntax errors with their locations.  What is not HLO and begins l
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import BinaryIO
@@ -14,6 +15,7 @@ from .. import _core
 from .._core import Module
 from ..errors import HloSyntaxError
 from ..types import expect
+from .hints import explain_source
 from .mlir import unpacked_mlir
 
 __all__ = ["MAX_BYTES", "load", "parse", "parse_all", "read_source", "too_large"]
@@ -69,9 +71,10 @@ def _parse_all(source: _Source, name: str | None, strict: bool, function: str) -
         source = bytes(source)
     try:
         return _core.parse_text(source, name, strict)
-    except HloSyntaxError:
+    except HloSyntaxError as error:
         program = unpacked_mlir(source)
         if program is None:
+            explain_source(error, source)
             raise
     from ..interop.stablehlo import to_hlo_proto
 
@@ -103,6 +106,9 @@ def read_source(path: str | os.PathLike[str], max_bytes: int | None = MAX_BYTES)
         raise ValueError(f"max_bytes: expected a number of bytes or None, found {max_bytes!r}")
     if os.fspath(path) == "-":
         return _read(sys.stdin.buffer, "<stdin>", max_bytes)
+    if os.path.isdir(path):
+        advice = "hlomap.DumpDirectory(path) finds the modules in it"
+        raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; {advice}", os.fspath(path))
     with open(path, "rb") as stream:
         size = os.fstat(stream.fileno()).st_size
         if max_bytes is not None and size > max_bytes:
