@@ -473,7 +473,7 @@ class IndexingMap:
         ``dims``, ``ranges`` and ``runtime`` are integer arrays ``[n, k]`` with a column for each variable of the
         kind, or one point ``[k]``.  ``threads`` is the number of threads that share many points.
 
-        Results at points outside the domain are unspecified; ``check=True`` raises
+        Results at points outside the domain (see :meth:`in_domain`) are unspecified; ``check=True`` raises
         :class:`~hlomap.errors.DomainError` for such a point.  Values are the mathematical ones: a result in the
         domain that does not fit in 64 bits raises :class:`~hlomap.errors.IntegerOverflowError`, arrays of another
         width :class:`~hlomap.errors.MapError`, and arrays of another type ``TypeError``.
@@ -526,9 +526,9 @@ class IndexingMap:
         """The elements that the map reaches, from the points of a box of its dims if there is one: a
         :class:`~hlomap.MapSet` of maps without dims.
 
-        ``box`` has an item for each dim: inclusive bounds ``(lower, upper)``, a ``range`` or ``slice`` with step
-        1, or ``None`` for all values.  Values outside the domain reach nothing.  The image of an undefined map is
-        the unknown set.
+        ``box`` has an item for each dim: an int, inclusive bounds ``(lower, upper)``, a ``range`` or ``slice``
+        with step 1, or ``None`` for all values; so a point gives what that point reaches.  Values outside the
+        domain reach nothing.  The image of an undefined map is the unknown set.
 
         Raises :class:`~hlomap.errors.ShapeError` (a ``ValueError``) for a box of another rank or with other
         steps, and ``TypeError`` for anything but a sequence of intervals.
