@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,8 +66,43 @@ def test_wrong_objects() -> None:
         hm.from_jax(3)
     with pytest.raises(TypeError, match="no arguments"):
         hm.from_jax(jax.jit(program).lower(x, x), x)
+    with pytest.raises(
+        TypeError, match=r"got numpy.ufunc; JAX cannot trace a function of NumPy, use that of jax.numpy"
+    ):
+        hm.from_jax(np.sin, x)
+    with pytest.raises(TypeError, match=r"got jax.*Exported; hlomap.parse_stablehlo\(exported.mlir_module\(\)\) reads"):
+        hm.from_jax(jax.export.export(jax.jit(program))(x, x))
+    with pytest.raises(TypeError, match=r"got jax.*ClosedJaxpr; pass the function that was traced"):
+        hm.from_jax(jax.make_jaxpr(program)(x, x))
     with pytest.raises(ValueError, match="stage"):
         hm.from_jax(jax.jit(program), x, x, stage="best")
+
+
+def test_without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jax", None)
+    with pytest.raises(hm.errors.UnsupportedError, match="from_jax needs jax to compile a function: pip install jax"):
+        hm.from_jax(program, np.ones(3))
+
+
+def test_advice_for_an_exported_program_works() -> None:
+    import jax
+
+    x = spec(2, 3)
+    exported = jax.export.export(jax.jit(program))(x, x)
+    for module in (hm.parse_stablehlo(exported.mlir_module()), hm.from_jax(jax.jit(exported.call), x, x)):
+        assert len(module.entry.parameters) == 2
+
+
+def test_unused_arguments_are_dropped_unless_they_are_kept() -> None:
+    import jax
+
+    x = spec(3)
+    module = hm.from_jax(jax.jit(lambda a, b: a + 1), x, x)
+    assert len(module.entry.parameters) == 1
+    assert len(hm.from_jax(jax.jit(lambda a, b: a + 1, keep_unused=True), x, x).entry.parameters) == 2
+    values = np.ones(3, np.float32)
+    with pytest.raises(hm.errors.ShapeError, match=r"2 arguments were given; JAX drops arguments .* keep_unused=True"):
+        hm.execute(module, values, values)
 
 
 def test_stablehlo_text_and_bytecode() -> None:

@@ -481,6 +481,12 @@ def test_arguments_for_several_devices() -> None:
     one, two = np.ones(4, np.float32), np.stack(FOUR[:2])
     assert hm.execute(module, one, num_replicas=2)[0].tolist() == [2] * 4
     assert hm.execute(module, two, num_replicas=2)[1].tolist() == [1, 21, 41, 61]
+
+    class ArrayLike:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return two
+
+    assert hm.execute(module, ArrayLike(), num_replicas=2)[1].tolist() == [1, 21, 41, 61]
     with pytest.raises(hm.errors.ShapeError, match="found a list of 3"):
         hm.execute(module, [one] * 3, num_replicas=2)
     with pytest.raises(hm.errors.ShapeError, match="on device 1"):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
+
 from .._core import Module
 from ..errors import UnsupportedError
 from ..io.load import parse
@@ -24,8 +26,11 @@ def from_jax(
     ``function`` is a jitted or a plain function, called with ``args`` and ``kwargs`` (arrays, or
     ``jax.ShapeDtypeStruct`` where only shapes matter); or a ``Lowered`` or a ``Compiled`` alone.
     ``stage="optimized"`` compiles for the default backend, ``"unoptimized"`` does not compile.  If the program compiles
-    to several modules, the result is the first.  Raises :class:`~hlomap.errors.UnsupportedError` for the unoptimized
-    stage of a ``Compiled``, which does not keep it, and ``TypeError`` for other objects.
+    to several modules, the result is the first.  JAX drops arguments that the function does not use, so the module has
+    no parameters for them, unless the function is ``jax.jit(f, keep_unused=True)``.
+
+    Raises :class:`~hlomap.errors.UnsupportedError` for the unoptimized stage of a ``Compiled``, which does not keep it,
+    and where JAX is needed and missing, and ``TypeError`` for other objects.
 
     >>> import jax, jax.numpy as jnp
     >>> module = from_jax(jax.jit(jnp.tanh), jax.ShapeDtypeStruct((2, 3), "float32"), stage="unoptimized")
@@ -41,12 +46,10 @@ def from_jax(
             raise TypeError(f"expected no arguments with a {type(function).__name__}, found {len(args) + len(kwargs)}")
     elif callable(stages):
         if not hasattr(stages, "lower"):
-            import jax
-
-            stages = jax.jit(stages)
+            stages = _jitted(stages)
         stages = stages.lower(*args, **kwargs)
     else:
-        raise wrong_type("from_jax", "a function, a Lowered or a Compiled", function)
+        raise wrong_type("from_jax", "a function, a Lowered or a Compiled", function, _advice(function))
     if hasattr(stages, "runtime_executable"):
         if stage == "unoptimized":
             raise UnsupportedError("a Compiled has no unoptimized module; pass the function or its Lowered")
@@ -54,6 +57,29 @@ def from_jax(
     if stage == "unoptimized":
         return parse(stages.compiler_ir("hlo").as_serialized_hlo_module_proto())
     return _compiled(stages.compile())
+
+
+def _jitted(function: Any) -> Any:
+    if isinstance(function, np.ufunc):
+        advice = "JAX cannot trace a function of NumPy, use that of jax.numpy"
+        raise wrong_type("from_jax", "a function of JAX, a Lowered or a Compiled", function, advice)
+    try:
+        import jax
+    except ImportError as error:
+        raise UnsupportedError("from_jax needs jax to compile a function: pip install jax jaxlib") from error
+    return jax.jit(function)
+
+
+def _advice(value: Any) -> str:
+    """What to pass in place of a program of JAX in another form."""
+    if hasattr(value, "mlir_module"):  # jax.export.Exported
+        return (
+            "hlomap.parse_stablehlo(exported.mlir_module()) reads its program, "
+            "hlomap.from_jax(jax.jit(exported.call), *args) compiles it"
+        )
+    if hasattr(value, "jaxpr") or hasattr(value, "eqns"):
+        return "pass the function that was traced, and its arguments"
+    return ""
 
 
 def _compiled(compiled: Any) -> Module:

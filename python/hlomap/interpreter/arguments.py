@@ -30,8 +30,10 @@ def distribute_arguments(
     parameters = computation.parameters
     if len(given) != len(parameters):
         wanted = ", ".join(f"{p.name}: {p.shape}" for p in parameters)
+        dropped = "; JAX drops arguments that a function does not use, unless it is jitted with keep_unused=True"
         raise ShapeError(
             f"{computation.name} has {len(parameters)} parameters ({wanted}), {len(given)} arguments were given"
+            + (dropped if len(given) > len(parameters) else "")
         )
     n = num_replicas * num_partitions
     arguments: list[list[Value]] = [[] for _ in range(n)]
@@ -51,8 +53,10 @@ def _split_by_device(value: Any, shape: Shape, n: int, where: str) -> Sequence[A
         if len(value) != n:
             raise ShapeError(f"{where} expected a value for each of {n} devices, found a list of {len(value)}")
         return value
-    stacked = isinstance(value, np.ndarray) and shape.is_array and value.shape == (n, *shape.dimensions)
-    return list(value) if stacked else [value] * n
+    array = np.asarray(value) if hasattr(value, "__array__") else None
+    if array is not None and shape.is_array and array.shape == (n, *shape.dimensions):
+        return list(array)
+    return [value] * n
 
 
 def tuples_to_lists(value: Value) -> Value:
