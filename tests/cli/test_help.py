@@ -18,8 +18,10 @@ COMMANDS = ["analyze", "diff", "doctor", "explore", "layout", "run", "show", "ti
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_examples(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Examples run in order in one folder; ``module.hlo`` stands for any module."""
+    """Examples run in order in one folder; ``module.hlo`` stands for any module, ``before.hlo`` for an older stage."""
     shutil.copy(CASES / "modules" / "rmsnorm_bf16.hlo", tmp_path / "module.hlo")
+    for stage in ("before.hlo", "after.hlo"):
+        shutil.copy(CASES / "cli" / stage, tmp_path / stage)
     monkeypatch.chdir(tmp_path)
     text = CliRunner().invoke(main, [name, "--help"], terminal_width=100).stdout
     examples = re.findall(r"^ +hlomap (.*)$", text[text.index("Examples:") :], re.M)
@@ -28,3 +30,7 @@ def test_examples(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         result = CliRunner().invoke(main, shlex.split(example))
         assert result.exit_code == 0, (example, result.output)
     assert "Exit codes: 0" in text
+
+
+def test_help_tells_how_to_complete() -> None:
+    assert "_HLOMAP_COMPLETE=bash_source hlomap" in CliRunner().invoke(main, ["--help"], terminal_width=120).stdout

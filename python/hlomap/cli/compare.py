@@ -23,8 +23,8 @@ def diff(before: Path, after: Path, as_json: bool) -> None:
 
     \b
     Examples:
-      hlomap diff module.hlo module.hlo
-      hlomap diff module.hlo module.hlo --json
+      hlomap diff before.hlo after.hlo
+      hlomap diff before.hlo after.hlo --json
     """
     from ..explanation.diff import diff as compare
 

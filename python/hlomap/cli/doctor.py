@@ -17,6 +17,12 @@ _OPTIONAL = {
     "pandas": "to_pandas",
     "polars": "to_polars",
     "sympy": "to_sympy",
+    "networkx": "to_networkx",
+    "duckdb": "hlomap query",
+    "fsspec": "URLs as inputs and outputs of hlomap analyze",
+    "distributed": "hlomap analyze --engine dask:ADDRESS",
+    "ray": "hlomap analyze --engine ray:ADDRESS",
+    "apache-beam": "hlomap analyze --engine beam",
 }
 
 _PROGRAM = """HloModule doctor

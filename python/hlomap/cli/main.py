@@ -25,7 +25,10 @@ from .verify import verify
 __all__ = ["main"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog='Completion in bash: eval "$(_HLOMAP_COMPLETE=bash_source hlomap)"; also zsh_source and fish_source.',
+)
 @click.version_option(package_name="hlomap")
 @click.option(
     "--max-bytes",
