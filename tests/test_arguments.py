@@ -107,6 +107,19 @@ def test_wrong_argument(name: str, number: int, wrong: Any) -> None:
             lambda: hm.explain(MODULE),  # type: ignore[arg-type]
             "explain() takes an hlomap.Instruction, got hlomap.Module; use module.entry.root or module[name]",
         ),
+        (
+            lambda: hm.explore(MODULE, "page.html"),  # type: ignore[arg-type]
+            "as `after`, got str; to write the page to a file: hlomap.explore(module).write(path)",
+        ),
+        (
+            lambda: hm.analyze(MODULE)[0],  # type: ignore[index]
+            "Table.__getitem__() takes the name of a column (str), got int; rows() iterates over the rows",
+        ),
+        (
+            lambda: hm.DumpDirectory(Path(__file__).parent / "cases" / "dumps")["jit_f"],  # type: ignore[call-overload]
+            "DumpDirectory.__getitem__() takes the position of a module or a slice, got str; "
+            "[m for m in dump if m.name == 'jit_f'] are its stages, dump.history('jit_f') what changed",
+        ),
         (lambda: hm.parse(Path("a.hlo")), "parse() takes HLO text (str) or bytes, got pathlib."),  # type: ignore[arg-type]
         (lambda: hm.load(MODULE), "load() takes a path, got hlomap.Module; read text or bytes with hlomap.parse"),  # type: ignore[arg-type]
         (lambda: hm.linear_index("f32[2]"), "linear_index() takes an hlomap.Shape, got str; read text with hlomap."),  # type: ignore[arg-type]

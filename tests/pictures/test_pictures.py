@@ -344,6 +344,12 @@ def test_slices_without_their_start() -> None:
             hm.draw(ask(both["t"], ()))
 
 
+def test_a_picture_is_written_as_svg(tmp_path: Path) -> None:
+    picture = hm.draw(DOT["y"])
+    picture.write(tmp_path / "reads.svg")
+    assert (tmp_path / "reads.svg").read_bytes() == picture.svg.encode()
+
+
 def test_every_class_shows_itself() -> None:
     """Compiled classes, too: a notebook asks the value, not a function."""
     m = hm.output_to_input(DOT["y"])[0][0]

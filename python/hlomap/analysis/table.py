@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from .. import reprs
 from .._core import __version__, _row_columns, _RowBatch
+from ..types import expect
 
 if TYPE_CHECKING:
     import pandas
@@ -85,6 +86,7 @@ class Table:
 
     def __getitem__(self, column: str) -> Sequence[Any]:
         """The values of one column.  Raises :class:`KeyError` for an unknown name."""
+        expect(str, column, "Table.__getitem__", "the name of a column (str)", "rows() iterates over the rows")
         found = self._columns.get(column)
         if found is None:
             if self._rows is None:

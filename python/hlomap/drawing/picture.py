@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cached_property
+from pathlib import Path
 
 from .style import printable
 
@@ -43,6 +45,10 @@ class Picture:
     def svg(self) -> str:
         """The image as SVG text, with a title and a description for screen readers."""
         return self._svg()
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes the image to a file as SVG; raises ``OSError`` where that is not possible."""
+        Path(path).write_text(self.svg, encoding="utf-8", newline="\n")
 
     def __str__(self) -> str:
         return self._text()

@@ -90,8 +90,9 @@ def explore(
     ('<!doctype html>', ('m',))
     """
     expect((Module, DumpedModule, DumpDirectory), subject, "explore", _TAKES, "read a file with hlomap.load(path)")
-    if after is not None and not isinstance(after, (Module, DumpedModule)):
-        raise wrong_type("explore", "an hlomap.Module, an hlomap.DumpedModule or None as `after`", after)
+    takes = "an hlomap.Module, an hlomap.DumpedModule or None as `after`"
+    hint = "to write the page to a file: hlomap.explore(module).write(path)"
+    expect((Module, DumpedModule, type(None)), after, "explore", takes, hint)
     if module is not None and not isinstance(module, str):
         raise wrong_type("explore", "the name of a module or None as `module`", module)
     if isinstance(subject, DumpDirectory) and after is not None:

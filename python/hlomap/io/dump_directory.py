@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, SupportsIndex, overload
 
 from .._core import Module
 from ..types import expect, one_line
@@ -135,6 +135,8 @@ class DumpDirectory(Sequence[DumpedModule]):
     @overload
     def __getitem__(self, index: slice) -> tuple[DumpedModule, ...]: ...
     def __getitem__(self, index: int | slice) -> DumpedModule | tuple[DumpedModule, ...]:
+        takes = "the position of a module or a slice"
+        expect((SupportsIndex, slice), index, "DumpDirectory.__getitem__", takes, _find_by_name(index))
         return self.modules[index]
 
     def __iter__(self) -> Iterator[DumpedModule]:
@@ -196,6 +198,14 @@ class DumpDirectory(Sequence[DumpedModule]):
             else:
                 groups.append([module])
         return groups
+
+
+def _find_by_name(index: object) -> str:
+    """Advice for a name in place of a position; a module has several stages, and other modules may have its name."""
+    if not isinstance(index, str):
+        return ""
+    name = one_line(index, 100)
+    return f"[m for m in dump if m.name == {name!r}] are its stages, dump.history({name!r}) what changed"
 
 
 def _parse_name(stem: str, files: list[Path]) -> DumpedModule:
