@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use quasiaffine::interrupt::poll;
 use quasiaffine::map::State;
-use quasiaffine::{compact_ranges, simplify, then, Expr, Map, Result};
+use quasiaffine::{compact_ranges, then, Expr, Map, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::build::{dim, dims, map, Bounds, DROP};
+use super::build::{dim, dims, map, Bounds};
 use super::forms::pieces_of;
 use super::ranges::{count_up, drop_ranges, join_ranges, tighten};
 use super::stacked::{is_within, iteration_of};
@@ -55,7 +55,10 @@ impl Memo {
 }
 
 fn simplest(m: &Map) -> Result<Map> {
-    Ok(compact_ranges(&drop_ranges(simplify(m, DROP))?))
+    let compact = compact_ranges(m);
+    let n = compact.domain().n_ranges;
+    let fewer = drop_ranges(compact)?;
+    Ok(if fewer.domain().n_ranges < n { compact_ranges(&fewer) } else { fewer })
 }
 
 fn reached(found: &mut Vec<Reached>, map: Map, reason: Option<&Text>) {
@@ -106,6 +109,11 @@ impl LoopMaps {
                             }
                         },
                     };
+                    if self.is_end(target) {
+                        let end = self.memo.then(&along, &without_last_result(&clocked))?;
+                        reached(at_leaf(&mut found, target), end, piece.reason.as_ref().or(reason.as_ref()));
+                        continue;
+                    }
                     let along = self.memo.then(&along, &clocked)?;
                     let arrival = (target, self.arrives_written(leaf, i)?);
                     let at = arrivals.iter().position(|(own, _)| *own == arrival).unwrap_or_else(|| {
@@ -133,6 +141,12 @@ impl LoopMaps {
             }
         }
         Ok(few)
+    }
+
+    /// Whether every path from a leaf stays where it is.
+    fn is_end(&self, leaf: Leaf) -> bool {
+        let is_kept = self.group_of[leaf].is_some_and(|number| self.groups[number].kind == super::Kind::Kept);
+        is_kept && self.edges[leaf].iter().flatten().all(|e| e.target == leaf)
     }
 
     fn edge(&self, leaf: Leaf, i: usize) -> Option<&Edge> {
