@@ -241,10 +241,13 @@ def pull(run: Run, output: Path) -> bool:
     if not output.exists():
         return False
     output.rename(output.with_name("pulled"))
-    run.process.wait(600)
-    assert not output.exists(), "the run has made the folder again"
+    code = run.process.wait(600)
+    is_away = not output.exists()
+    if not is_away:  # it had not begun yet, and made another dataset
+        assert code in (0, 1), "the run has made the folder again"
+        shutil.rmtree(output)
     output.with_name("pulled").rename(output)
-    return True
+    return is_away
 
 
 def remove(run: Run, output: Path) -> bool:

@@ -333,3 +333,35 @@ impl Head {
         self.0.extend_from_slice(&n.to_le_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::indexing::Text;
+
+    /// Taking rows back leaves what was there before them, whatever the values are.
+    #[test]
+    fn truncate_takes_back_an_append() {
+        let texts: Vec<Text> = ["", "a", "βγ"].into_iter().map(Text::from).collect();
+        let cases: [(Kind, Vec<Value<'_>>); 6] = [
+            (Kind::Bool, vec![Value::Bool(true), Value::Null, Value::Bool(false), Value::Bool(true)]),
+            (Kind::Int, vec![Value::Int(-1), Value::Int(i64::MAX), Value::Null]),
+            (Kind::Float, vec![Value::Float(0.5), Value::Null, Value::Null]),
+            (Kind::Text, vec![Value::Text("a"), Value::Null, Value::Text(""), Value::Text("βγ")]),
+            (Kind::Ints, vec![Value::Ints(&[1, 2]), Value::Null, Value::Ints(&[]), Value::Ints(&[3])]),
+            (Kind::Texts, vec![Value::Texts(&texts), Value::Null, Value::Texts(&texts[1..])]),
+        ];
+        for (kind, values) in cases {
+            for n_kept in 0..=2 * values.len() {
+                let twice: Vec<Value<'_>> = values.iter().chain(&values).copied().collect();
+                let (mut kept, mut other) = (Array::new(kind), Array::new(kind));
+                kept.append(&twice[..n_kept]).unwrap();
+                other.append(&twice[..n_kept]).unwrap();
+                other.append(&twice[n_kept..]).unwrap();
+                other.append(&twice).unwrap();
+                other.truncate(n_kept);
+                assert_eq!(format!("{other:?}"), format!("{kept:?}"), "{kind:?}, {n_kept} values");
+            }
+        }
+    }
+}
