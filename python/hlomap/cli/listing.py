@@ -6,6 +6,7 @@ Read :class:`Listing`, :func:`entries` and :func:`instruction_entries` first.  T
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,7 +17,7 @@ from ..analysis.rows import leaf_shapes
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..ops._shapes import n_outputs
-from ..types import ShapeIndex
+from ..types import ShapeIndex, one_line
 
 if TYPE_CHECKING:
     from ..explanation.overview import Overview
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Direction", "Entry", "Listing", "MapText", "Part", "Relation", "entries", "instruction_entries"]
 
 Direction = Literal["output_to_input", "input_to_output"]
+
+_CONSTANT = re.compile(r" constant\(((?:[^()]|\([^()]*\))*)\)")
 
 
 @dataclass(frozen=True)
@@ -125,8 +128,18 @@ def _entry(instruction: Instruction, relations: Iterable[Relation], note: str = 
     operands = ", ".join(operand.name for operand in instruction.operands)
     number = instruction.parameter_number
     called = ", ".join(computation.name for computation in instruction.called_computations)
-    operation = f"{instruction.opcode}({operands if number is None else number}){called and f', calls {called}'}"
+    inside = (operands or _value(instruction)) if number is None else number
+    operation = f"{instruction.opcode}({inside}){called and f', calls {called}'}"
     return Entry(instruction.name, str(instruction.shape), operation, tuple(relations), note)
+
+
+def _value(instruction: Instruction) -> str:
+    """The value of a constant as in HLO text, ``{...}`` where it is long; empty for all other instructions."""
+    if instruction.opcode != "constant":
+        return ""
+    text = instruction.to_string(large_constants=False, metadata=False, layouts=False, backend_config=False)
+    found = _CONSTANT.search(text)
+    return one_line(found[1], 60) if found else ""
 
 
 def _relations(instruction: Instruction, direction: Direction, index: ShapeIndex = ()) -> Iterator[Relation]:
