@@ -336,3 +336,10 @@ def test_a_directory_in_place_of_a_file(command: str, tmp_path: Path) -> None:
     assert result.exit_code == 2
     words = " ".join(result.stderr.replace("\u2502", " ").split())
     assert f"{tmp_path} is a directory: name one of its files, or use `hlomap analyze {tmp_path}`" in words
+
+
+def test_the_summary_tells_files_from_rows(tmp_path: Path) -> None:
+    (tmp_path / "broken.hlo").write_text("HloModule m\nENTRY e { p = f32[2 parameter(0) }")
+    result = CliRunner().invoke(main, ["analyze", str(tmp_path / "broken.hlo"), "-o", str(tmp_path / "out.jsonl")])
+    labels = [line[:14].strip() for line in result.stdout.splitlines()]
+    assert result.exit_code == 1 and labels.count("failed") == 1 and labels.count("with errors") == 1

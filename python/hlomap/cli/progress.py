@@ -86,7 +86,7 @@ def summary_rows(summary: Summary) -> list[tuple[str, str]]:
         rows.append((" duplicates", f"{report.status['duplicate']}"))
     rows += _reason_rows(" skipped", Counter({_HINTS.get(kind, kind): n for kind, n in report.skipped.items()}))
     rows += _reason_rows(" converted", +report.converted)
-    for status, label in (("error", " with errors"), ("timed out", " timed out"), ("crashed", " crashed")):
+    for status, label in (("error", " failed"), ("timed out", " timed out"), ("crashed", " crashed")):
         if report.status[status]:
             rows.append((label, f"{report.status[status]}"))
     rows += [
