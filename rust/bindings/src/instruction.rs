@@ -353,6 +353,7 @@ fn array<'py>(py: Python<'py>, value: &LiteralValue, shape: &::layout::Shape) ->
             let make = py.import("hlomap.dtypes")?.getattr("array")?;
             make.call1((PyBytes::new(py, bytes), a.element().name(), PyTuple::new(py, a.dims())?))
         }
+        (value, ::layout::Shape::Buffer(inner)) => array(py, value, inner),
         _ => Err(raise(py, "ShapeError", format!("constant of shape {shape}: the value does not fit the shape"))),
     }
 }

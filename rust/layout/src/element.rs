@@ -35,6 +35,8 @@ pub enum ElementType {
     F8E3M4,
     F8E8M0Fnu,
     F4E2M1Fn,
+    F6E2M3Fn,
+    F6E3M2Fn,
     C64,
     C128,
 }
@@ -57,7 +59,7 @@ pub enum ElementKind {
 use ElementKind::{Boolean, Complex, Float, Signed, Unsigned};
 
 /// Row i describes the variant with discriminant i.
-const TABLE: [(ElementType, &str, u32, ElementKind); 30] = [
+const TABLE: [(ElementType, &str, u32, ElementKind); 32] = [
     (ElementType::Pred, "pred", 8, Boolean),
     (ElementType::S1, "s1", 1, Signed),
     (ElementType::S2, "s2", 2, Signed),
@@ -86,6 +88,8 @@ const TABLE: [(ElementType, &str, u32, ElementKind); 30] = [
     (ElementType::F8E3M4, "f8e3m4", 8, Float),
     (ElementType::F8E8M0Fnu, "f8e8m0fnu", 8, Float),
     (ElementType::F4E2M1Fn, "f4e2m1fn", 4, Float),
+    (ElementType::F6E2M3Fn, "f6e2m3fn", 6, Float),
+    (ElementType::F6E3M2Fn, "f6e3m2fn", 6, Float),
     (ElementType::C64, "c64", 64, Complex),
     (ElementType::C128, "c128", 128, Complex),
 ];

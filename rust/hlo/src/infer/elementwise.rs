@@ -250,6 +250,8 @@ fn float(t: ElementType) -> Option<(u32, u32)> {
         F8E3M4 => (4, 5),
         F8E8M0Fnu => (128, 1),
         F4E2M1Fn => (3, 2),
+        F6E2M3Fn => (3, 4),
+        F6E3M2Fn => (5, 3),
         _ => return None,
     })
 }

@@ -151,7 +151,9 @@ fn traverse(c: &mut Cursor<'_>, shape: &Shape, sink: &mut impl Sink, elided: &mu
             }
             Ok(())
         }
-        Shape::Token | Shape::Opaque | Shape::Buffer(_) => {
+        // The value of a buffer is that of its array.
+        Shape::Buffer(inner) => traverse(c, inner, sink, elided),
+        Shape::Token | Shape::Opaque => {
             let kind = ProblemKind::Expected {
                 expected: "an array or a tuple as the shape of a constant".into(),
                 found: format!("{shape}"),

@@ -23,11 +23,12 @@ enum Packing {
     Fixed,
 }
 
-/// The field of an element type, its encoding, and the bytes per number.
-fn field(t: ElementType) -> (u32, Packing, usize) {
+/// The field of an element type, its encoding, and the bytes per number; `None` for the types that a literal cannot hold.
+fn field(t: ElementType) -> Option<(u32, Packing, usize)> {
     use ElementType::*;
     let bytes = |number| (number, Packing::Bytes, t.n_bytes());
-    match t {
+    Some(match t {
+        F6E2M3Fn | F6E3M2Fn => return None,
         Pred => (2, Packing::Varints, 1),
         S1 => bytes(30),
         S2 => bytes(26),
@@ -58,7 +59,7 @@ fn field(t: ElementType) -> (u32, Packing, usize) {
         F8E5M2Fnuz => bytes(24),
         F8E5M2 => bytes(19),
         F8E8M0Fnu => bytes(33),
-    }
+    })
 }
 
 /// Appends the text of a literal of this shape, and says whether a part of it is elided; `limit` bounds the length of
@@ -164,8 +165,8 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
 
 /// The numbers of a literal as bits, in the order of the proto.
 fn bits_of(m: Message<'_>, t: ElementType) -> Wire<Vec<u64>> {
-    let (number, packing, width) = field(t);
     let mut all = Vec::new();
+    let Some((number, packing, width)) = field(t) else { return Ok(all) };
     if packing == Packing::Varints {
         m.each_int(number, |v| all.push(v as u64))?;
         return Ok(all);
@@ -244,8 +245,8 @@ fn element(bits: &[u64], t: ElementType, out: &mut String) {
     };
 }
 
-/// Whether a `LiteralProto` of this shape can hold a value: not that of an array without a size or with fewer elements
-/// than its dynamic dimensions allow.
+/// Whether a `LiteralProto` of this shape can hold a value: not that of a buffer, of an array without a size or with
+/// fewer elements than its dynamic dimensions allow, or of a type without a field.
 pub(crate) fn fits(value: &LiteralValue, shape: &Shape) -> bool {
     match (value, shape) {
         (LiteralValue::Tuple(values), Shape::Tuple(parts)) => {
@@ -253,7 +254,8 @@ pub(crate) fn fits(value: &LiteralValue, shape: &Shape) -> bool {
         }
         (LiteralValue::Array(bytes), Shape::Array(a)) => {
             let width = a.element().n_bytes() as i64;
-            a.n_elements().and_then(|n| n.checked_mul(width)) == Some(bytes.len() as i64)
+            field(a.element()).is_some()
+                && a.n_elements().and_then(|n| n.checked_mul(width)) == Some(bytes.len() as i64)
         }
         _ => false,
     }
@@ -313,10 +315,7 @@ fn write_array(d: &mut Encoder, bytes: &[u8], a: &ArrayShape) {
         }
         None => bytes,
     };
-    let (number, packing, width) = field(t);
-    if bytes.is_empty() {
-        return;
-    }
+    let Some((number, packing, width)) = field(t).filter(|_| !bytes.is_empty()) else { return };
     match packing {
         Packing::Fixed => d.data(number, bytes),
         Packing::Bytes => {

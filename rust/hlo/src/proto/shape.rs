@@ -37,6 +37,8 @@ const ELEMENTS: &[(i64, ElementType)] = &[
     (25, ElementType::F8E4M3Fnuz),
     (32, ElementType::F4E2M1Fn),
     (33, ElementType::F8E8M0Fnu),
+    (36, ElementType::F6E2M3Fn),
+    (35, ElementType::F6E3M2Fn),
     (15, ElementType::C64),
     (18, ElementType::C128),
 ];
