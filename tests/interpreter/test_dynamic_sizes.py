@@ -70,6 +70,17 @@ def test_what_is_not_in_use_has_no_value(end: str, reason: str) -> None:
         hm.execute(hm.parse(f"{HEAD}{end}\n}}"), DATA, np.int32(2))
 
 
+def test_padding_counts_in_windows() -> None:
+    """XLA computes sizes as if there were no padding: 3 for 4 rows in use, which is the static size, and -1 for one."""
+    window = "reduce-window({}, z), window={{size=3x1 pad=1_1x0_0}}, to_apply=add"
+    static = hm.parse(f"{HEAD}ROOT r = f32[4,6] {window.format('p')}\n}}")
+    dynamic = hm.parse(f"{HEAD}ROOT r = f32[<=4,6] {window.format('d')}\n}}")
+    for n in range(1, 5):
+        rows = np.where(np.arange(4)[:, None] < n, DATA, 0)
+        expected = hm.execute(static, rows, np.int32(n))[:n]
+        np.testing.assert_array_equal(hm.execute(dynamic, DATA, np.int32(n)), expected)
+
+
 def test_nothing_in_use() -> None:
     for case in ("r0 = f32[<=24] reshape(c)", "r0 = f32[<=4,2,3] reshape(d)", "r0 = f32[<=8,6] concatenate(d, d)"):
         case += ", dimensions={0}" * ("concatenate" in case)
