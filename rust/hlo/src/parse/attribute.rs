@@ -4,6 +4,7 @@
 //! is kept as text with a diagnostic. Values that name computations or instructions become lists of numbers, which are
 //! filled in when names are resolved.
 
+use quasiaffine::interrupt::poll;
 use smallvec::SmallVec;
 
 use crate::attribute;
@@ -29,6 +30,7 @@ impl<'a> Parser<'a> {
         scope: &mut Scope,
         depth: usize,
     ) -> Read<()> {
+        poll();
         self.c.space();
         let name_span = self.c.word_span();
         if name_span.is_empty() {
