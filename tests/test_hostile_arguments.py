@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 
 import pytest
@@ -26,6 +27,15 @@ def test_sequences_without_end() -> None:
         hm.Shape("f32", hostile.Lying(1 << 62))
     with pytest.raises(hm.errors.ShapeError, match="at most 1048576 items"):
         hm.Builder("m").broadcast(1.0, range(1 << 40))
+
+
+def test_pairs_without_end_are_no_mapping() -> None:
+    builder = hm.Builder("m")
+    value = builder.parameter(0, "f32[4]")
+    with pytest.raises(TypeError, match="backend_config"):
+        value.annotated(backend_config=itertools.repeat((0, 1)))  # type: ignore[arg-type]
+    with pytest.raises(hm.errors.ShapeError, match="replica_groups=repeat"):
+        builder.all_gather_start(value, dimensions=[0], replica_groups=itertools.repeat((0, 1)))  # type: ignore[arg-type]
 
 
 def test_tuples_of_shared_shapes_are_limited() -> None:

@@ -166,7 +166,7 @@ def _braced(one: Callable[[Any], str], separator: str = ", ") -> Callable[[Any],
     def text(values: Iterable[Any]) -> str:
         if isinstance(values, str):
             raise TypeError
-        return "{" + separator.join(one(value) for value in values) + "}"
+        return "{" + separator.join(one(value) for value in bounded(values)) + "}"
 
     return text
 
@@ -181,7 +181,7 @@ def _slice(entry: Ints) -> str:
 
 
 def _padding(entries: Sequence[Ints]) -> str:
-    return "x".join("_".join(str(operator.index(n)) for n in entry) for entry in entries)
+    return "x".join("_".join(str(operator.index(n)) for n in bounded(entry)) for entry in bounded(entries))
 
 
 def _groups(value: Any) -> str:
@@ -212,6 +212,8 @@ def _frontend(value: Mapping[str, str]) -> Frontend:
 
 
 def _config(value: str | Mapping[str, Any]) -> str:
+    if not isinstance(value, (str, Mapping)):
+        raise TypeError
     return quoted(value) if isinstance(value, str) else json.dumps(dict(value), allow_nan=False)
 
 
@@ -223,7 +225,9 @@ def _accuracy(value: ResultAccuracy | str) -> str:
 
 
 def _aliases(values: Iterable[_core.InputOutputAlias]) -> str:
-    texts = (f"{ints(a.output_index)}: ({a.parameter_number}, {ints(a.parameter_index)}, {a.kind})" for a in values)
+    texts = (
+        f"{ints(a.output_index)}: ({a.parameter_number}, {ints(a.parameter_index)}, {a.kind})" for a in bounded(values)
+    )
     return "{ " + ", ".join(texts) + " }"
 
 
@@ -232,14 +236,14 @@ def _operand_aliases(values: Iterable[_core.OperandAlias]) -> str:
 
 
 def _donors(values: Iterable[_core.BufferDonor]) -> str:
-    return "{ " + ", ".join(f"({d.parameter_number}, {ints(d.parameter_index)})" for d in values) + " }"
+    return "{ " + ", ".join(f"({d.parameter_number}, {ints(d.parameter_index)})" for d in bounded(values)) + " }"
 
 
 def _entry_layout(value: EntryLayout | tuple[Sequence[Any], Any]) -> str:
     parameters, result = (value.parameters, value.result) if isinstance(value, EntryLayout) else value
     if isinstance(parameters, str):
         raise TypeError
-    return "{(" + ", ".join(map(_shape, parameters)) + ")->" + _shape(result) + "}"
+    return "{(" + ", ".join(map(_shape, bounded(parameters))) + ")->" + _shape(result) + "}"
 
 
 FORMS: dict[str, Form] = {

@@ -201,18 +201,19 @@ impl Attributes {
         self.keys(py)?.try_iter()
     }
 
-    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
-        if let Ok(other) = other.cast::<Attributes>() {
+    fn __eq__<'py>(&self, py: Python<'py>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let dict = |attributes: &Attributes| py.get_type::<PyDict>().call1((attributes.items(py)?,));
+        let is_equal = if let Ok(other) = other.cast::<Attributes>() {
             let other = other.get();
-            if self.module.is(&other.module) && self.owner == other.owner {
-                return Ok(true);
-            }
-        }
-        let dict = py.get_type::<PyDict>();
-        match dict.call1((other,)) {
-            Ok(other) => dict.call1((self.items(py)?,))?.eq(other),
-            Err(_) => Ok(false),
-        }
+            let is_same = self.module.is(&other.module) && self.owner == other.owner;
+            is_same || dict(self)?.eq(dict(other)?)?
+        } else if other.is_instance_of::<PyDict>() {
+            dict(self)?.eq(other)?
+        } else {
+            // Other mappings compare themselves with this one; what is not a mapping is not equal, and may have no end.
+            return Ok(py.NotImplemented().into_bound(py));
+        };
+        is_equal.into_bound_py_any(py)
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
