@@ -38,11 +38,11 @@ class ByInstruction(dict[Instruction, MapSet]):
         relation: Literal["read", "reached"] = "read",
     ) -> None:
         super().__init__(sets)
-        self.start = start
+        self.start: Instruction = start
         """The instruction at whose elements all maps start."""
-        self.indices = tuple(indices)
+        self.indices: tuple[ShapeIndex, ...] = tuple(indices)
         """The shape indices of its arrays that were asked for."""
-        self.relation = relation
+        self.relation: Literal["read", "reached"] = relation
         """Whether the elements of a value are read by those of the start, or are reached by them."""
 
     def __missing__(self, key: object) -> MapSet:
