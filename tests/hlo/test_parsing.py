@@ -123,7 +123,7 @@ DUMP = "to dump HLO, set XLA_FLAGS=--xla_dump_to=DIR or use hlomap.from_jax"
         ("//\n// Generated\n.version 8.5", "this is PTX, not HLO; "),
         ("<!doctype html><html>", "this is a page of HTML, not HLO; "),
         (b"PAR1\x15\x04", "this is a Parquet file, not HLO; "),
-        (gzip.compress(b"BufferAssignment:"), "this is XLA's buffer assignment, not HLO; "),
+        (gzip.compress(b"BufferAssignment:", mtime=0), "this is XLA's buffer assignment, not HLO; "),
         ("import numpy as np\nx = np.ones(3)", "this does not look like HLO; "),
         (b"\x00\x01abc\xff", "this does not look like HLO; "),
     ],
