@@ -31,6 +31,7 @@ from .tasks import Task, Verdict, timeout_message
 __all__ = ["Child", "Children", "run_task"]
 
 _MAX_DEATHS = 3  # of a child killed from outside while it works on one file
+_MAX_IDLE_DEATHS = 10  # of a child killed from outside while it works on none: a machine may kill several runs' workers
 _MAX_OWN_DEATHS = 2  # of a child that ended itself: a signal of the processor, or out of memory
 _GRACE = 1.0  # seconds for the child to notice by itself that a file's time is over
 _STALL_SECONDS = 600.0  # for a child to start, to read its list of files, or to write a part, on the slowest of disks
@@ -83,9 +84,11 @@ class Children:
                 if death.kind == "timed out" and death.position is not None:
                     verdicts[death.position] = Verdict("timed out", str(death), death.stage)
                     continue
-                kind = "outside" if death.kind in _OUTSIDE else "own"
+                kind, most = "own", _MAX_OWN_DEATHS
+                if death.kind in _OUTSIDE:
+                    kind, most = "outside", _MAX_IDLE_DEATHS if death.position is None else _MAX_DEATHS
                 deaths[death.position, kind] += 1
-                if deaths[death.position, kind] < (_MAX_DEATHS if kind == "outside" else _MAX_OWN_DEATHS):
+                if deaths[death.position, kind] < most:
                     continue
                 if death.position is None:
                     problem = "hangs" if death.kind == "stalled" else "cannot start"
