@@ -30,7 +30,10 @@ impl<'a> Parser<'a> {
         scope: &mut Scope,
         depth: usize,
     ) -> Read<()> {
-        poll();
+        // An instruction is a step itself, which accounts for as many as it usually has.
+        if all.len() >= 8 {
+            poll();
+        }
         self.c.space();
         let name_span = self.c.word_span();
         if name_span.is_empty() {
