@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ...._core import Instruction, _LoopMaps
+from ...._core import Computation, Instruction, _LoopMaps
 from ....types import ShapeIndex, Unknown
 from ..._rule import Footprint
 from .counter import CountedLoop
@@ -55,7 +55,7 @@ class LoopMaps:
         self, loop: CountedLoop, step: Step, written: FindWindow, branch: Instruction | None, *, backward: bool
     ) -> None:
         assert loop.trip_count is not None, "the loop is counted"
-        self.body = loop.body
+        self.body: Computation = loop.body
         self._body = _Body(Edges(loop, step, branch), written)
         self._maps = _LoopMaps(loop.shape, loop.trip_count, backward)
 

@@ -118,7 +118,7 @@ class ScalarValues:
         self._wraps = wraps
         self._known: dict[tuple[int, ShapeIndex, int, tuple[int, ...]], Value] = {}
         self._depth = MAX_DEPTH  # how much further to look
-        self.only_compares = True
+        self.only_compares: bool = True
         """Whether nothing was computed from scalars so far but comparisons."""
 
     def of(
