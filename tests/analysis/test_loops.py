@@ -127,6 +127,13 @@ def test_trip_counts_are_those_of_running(direction: str, dtype: str) -> None:
                 assert true is None or found.trip_count == true, case
 
 
+def test_a_condition_that_computes_is_looked_at_for_wrapping() -> None:
+    """Twice an s8 counter wraps at 64, before it is 127 or more; a bare counter reaches 127."""
+    assert hm.loop(counted(0, 1, 127, "LT", dtype="s8")).trip_count == 127
+    assert hm.loop(counted(0, 1, 125, "LT", dtype="s8", sides="s8[] add(i, i), n")).trip_count == 63
+    assert hm.loop(counted(0, 1, 127, "LT", dtype="s8", sides="s8[] add(i, i), n")).trip_count is None
+
+
 def test_many_iterations_cost_nothing() -> None:
     found = hm.loop(counted(0, 1, 10**9, "LT"))
     assert found.trip_count == 10**9

@@ -132,7 +132,7 @@ class Loop:
         The maps of :func:`hlomap.indexing` for :attr:`body`, with a dimension for the iteration of this loop behind
         those of the output, ``t0``, and further ones for those of the loops around it, ``t1``, and so on.  Offsets that
         are affine in the iterations are expressions of these; other offsets remain runtime variables.  Where the number
-        of iterations is not known, there are no such dimensions.
+        of iterations is not known, the maps have the dimensions of the output alone.
 
         Raises :class:`~hlomap.errors.ShapeError` for an output that does not exist.
 

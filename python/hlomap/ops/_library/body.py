@@ -245,7 +245,7 @@ class Config(Mapping[str, Any]):
     def number(self, field: str, default: float) -> float:
         """A finite number."""
         value = self._values.get(field, default)
-        require(isinstance(value, (int, float)) and abs(value) < float("inf"), f"{self._what}.{field} is no number")
+        require(isinstance(value, (int, float)) and abs(value) < float("inf"), f"{self._what}.{field} is not a number")
         return float(value)
 
     def flag(self, field: str, default: bool) -> bool:
@@ -257,13 +257,13 @@ class Config(Mapping[str, Any]):
     def word(self, field: str, default: str) -> str:
         """A string."""
         value = self._values.get(field, default)
-        require(isinstance(value, str), f"{self._what}.{field} is no string")
+        require(isinstance(value, str), f"{self._what}.{field} is not a string")
         return str(value)
 
     def dimensions(self, field: str) -> list[int]:
         """A list of dimension numbers; JSON writes 64-bit numbers as strings."""
         value = self._values.get(field, [])
-        require(isinstance(value, list) and all(str(n).isdigit() for n in value), f"{self._what}.{field} is no list")
+        require(isinstance(value, list) and all(str(n).isdigit() for n in value), f"{self._what}.{field} is not a list")
         return [int(n) for n in value]
 
     def bits(self, field: str, default: float) -> float:
@@ -271,21 +271,23 @@ class Config(Mapping[str, Any]):
         value = self._values.get(field)
         if value is None:
             return default
-        require(isinstance(value, int) and -(2**31) <= value < 2**32, f"{self._what}.{field} is no 32-bit integer")
+        require(isinstance(value, int) and -(2**31) <= value < 2**32, f"{self._what}.{field} is not a 32-bit integer")
         number = float(np.array(value & 0xFFFFFFFF, np.uint32).view(np.float32))
-        require(abs(number) < float("inf"), f"{self._what}.{field} is no finite number")
+        require(abs(number) < float("inf"), f"{self._what}.{field} is not a finite number")
         return number
 
     def words(self, field: str) -> list[str]:
         """A list of strings."""
         value = self._values.get(field, [])
-        require(isinstance(value, list) and all(isinstance(x, str) for x in value), f"{self._what}.{field} is no list")
+        require(
+            isinstance(value, list) and all(isinstance(x, str) for x in value), f"{self._what}.{field} is not a list"
+        )
         return [str(x) for x in value]
 
     def part(self, field: str) -> Config:
         """An object in this one."""
         value = self._values.get(field, {})
-        require(isinstance(value, dict), f"{self._what}.{field} is no object")
+        require(isinstance(value, dict), f"{self._what}.{field} is not an object")
         return Config(value, f"{self._what}.{field}")
 
     def __getitem__(self, field: str) -> Any:

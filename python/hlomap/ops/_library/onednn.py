@@ -23,7 +23,9 @@ def matmul(instruction: Instruction) -> str:
     config.expect_only({"transpose_a", "transpose_b", "fusions", "optimization_config"})
     _require_plain_weights(config)
     body, output = Body(instruction), _output(instruction)
-    require(len(body.operands) >= 2 and all(one.rank >= 2 for one in body.operands[:2]), "factors that are no matrices")
+    require(
+        len(body.operands) >= 2 and all(one.rank >= 2 for one in body.operands[:2]), "factors that are not matrices"
+    )
     rank = body.operands[0].rank
     require(body.operands[1].rank == rank, "factors of different ranks")
     dtype = _WIDER.get(body.operands[0].dtype, body.operands[0].dtype)
@@ -172,7 +174,7 @@ def _finish(body: Body, instruction: Instruction, output: Shape, value: str) -> 
 def _one(config: Config, field: str) -> int:
     """A number that is not negative; JSON writes 64-bit numbers as strings."""
     value = config.get(field, 0)
-    require(str(value).isdigit() and len(str(value)) < 10, f"{field} is no number")
+    require(str(value).isdigit() and len(str(value)) < 10, f"{field} is not a number")
     return int(value)
 
 
