@@ -144,7 +144,7 @@ class HashedRows:
         self._lengths: list[int] = []
 
     def __len__(self) -> int:
-        return sum(self._lengths)
+        return len(self._batch)
 
     @property
     def n_bytes(self) -> int:
