@@ -6,7 +6,10 @@ from collections.abc import Callable
 
 import hlomap as hm
 
-__all__ = ["ACTIONS", "FAMILIES", "QUADRATIC"]
+__all__ = ["ACTIONS", "FAMILIES", "QUADRATIC", "SHORT_READ"]
+
+STEP = 64
+"""How many parts of a value are one step."""
 
 ADD = "add { x = f32[] parameter(0) y = f32[] parameter(1) ROOT s = f32[] add(x, y) }"
 
@@ -50,7 +53,7 @@ def wide_tuple(n: int) -> str:
 
 
 def long_attributes(n: int) -> str:
-    keys = ",".join(f'k{i}="{i}"' for i in range(n))
+    keys = ",".join(f'k{i}="{i}"' for i in range(STEP * n))
     return entry(f"p = f32[2] parameter(0), frontend_attributes={{{keys}}}", "ROOT r = f32[2] negate(p)")
 
 
@@ -141,7 +144,8 @@ def wide_sort(n: int) -> str:
 
 
 def long_literal(n: int) -> str:
-    return entry(f"ROOT c = s32[{n}] constant({{{', '.join(map(str, range(n)))}}})")
+    numbers = ", ".join(map(str, range(STEP * n)))
+    return entry(f"ROOT c = s32[{STEP * n}] constant({{{numbers}}})")
 
 
 def wide_fusion(n: int) -> str:
@@ -153,8 +157,8 @@ def wide_fusion(n: int) -> str:
 
 
 def wide_concatenate(n: int) -> str:
-    names = ", ".join(["p"] * n)
-    return entry("p = f32[2] parameter(0)", f"ROOT r = f32[{2 * n}] concatenate({names}), dimensions={{0}}")
+    names = ", ".join(["p"] * STEP * n)
+    return entry("p = f32[2] parameter(0)", f"ROOT r = f32[{2 * STEP * n}] concatenate({names}), dimensions={{0}}")
 
 
 def backwards(n: int) -> str:
@@ -174,7 +178,7 @@ def control_predecessors(n: int) -> str:
 
 
 def wide_groups(n: int) -> str:
-    groups = ",".join(f"{{{2 * i},{2 * i + 1}}}" for i in range(n))
+    groups = ",".join(f"{{{2 * i},{2 * i + 1}}}" for i in range(STEP * n))
     return entry(
         "p = f32[2] parameter(0)",
         f"ROOT r = f32[2] all-reduce(p), replica_groups={{{groups}}}, to_apply=add",
@@ -223,6 +227,9 @@ FAMILIES: tuple[Callable[[int], str], ...] = (
 
 QUADRATIC = {"wide_sort", "wide_tuple", "wide_while"}
 """Pairs of n outputs and n arrays of operands: the answers themselves are so many, up to limits."""
+
+SHORT_READ = {"call_tree", "deep_types", "repeated_attributes"}
+"""Texts that grow as a logarithm, or are refused near their beginning."""
 
 ACTIONS: dict[str, Callable[[hm.Module], object]] = {
     "print": str,

@@ -3,6 +3,8 @@
 //! Read [`Cursor`]. Invariant: every method either advances or returns an error, and none looks back. Not here: the
 //! grammar.
 
+use quasiaffine::interrupt::poll;
+
 use crate::error::{Problem, ProblemKind, Span};
 
 /// The result of parsing a value.
@@ -14,6 +16,9 @@ pub(crate) struct Cursor<'a> {
     pub text: &'a str,
     pub pos: usize,
 }
+
+/// The parts of a value that are a step of work together: most values have fewer, so that reading these takes none.
+pub(crate) const SHORT: u32 = 64;
 
 const NAME: u8 = 1;
 const SPACE: u8 = 2;
@@ -259,8 +264,12 @@ impl<'a> Cursor<'a> {
             return Err(self.expected("`{`"));
         }
         let bytes = self.bytes();
-        let (mut at, mut depth) = (self.pos, 1usize);
+        let (mut at, mut depth, mut n) = (self.pos, 1usize, 0u32);
         while depth > 0 {
+            n = n.wrapping_add(1);
+            if n.is_multiple_of(SHORT) {
+                poll();
+            }
             at = find(bytes, at, *b"\"{}");
             match bytes.get(at) {
                 Some(b'"') => match string_end(bytes, at + 1, b'"') {

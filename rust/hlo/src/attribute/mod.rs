@@ -17,6 +17,7 @@ pub(crate) mod window;
 use std::borrow::Cow;
 
 use layout::Shape;
+use quasiaffine::interrupt::poll;
 
 use accuracy::{accuracy, Accuracy};
 use alias::{Alias, Donor, Kinds};
@@ -26,7 +27,7 @@ use form::Form;
 use sharding::Sharding;
 use window::{dim_labels, window, DimLabels, Window};
 
-use crate::cursor::{clip, Cursor, Read};
+use crate::cursor::{clip, Cursor, Read, SHORT};
 use crate::error::{Problem, ProblemKind, Span};
 
 /// The value of an attribute.
@@ -213,6 +214,9 @@ pub(crate) fn list<'a, T>(c: &mut Cursor<'a>, mut one: impl FnMut(&mut Cursor<'a
     loop {
         c.space();
         all.push(one(c)?);
+        if all.len().is_multiple_of(SHORT as usize) {
+            poll();
+        }
         if !c.accept_after_space(b',') {
             break;
         }
@@ -226,8 +230,13 @@ fn ints(c: &mut Cursor<'_>, each: &mut impl FnMut(i64)) -> Read<()> {
     if c.accept_after_space(b'}') {
         return Ok(());
     }
+    let mut n = 0u32;
     loop {
         each(c.int()?);
+        n = n.wrapping_add(1);
+        if n.is_multiple_of(SHORT) {
+            poll();
+        }
         if !c.accept_after_space(b',') {
             break;
         }

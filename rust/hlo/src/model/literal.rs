@@ -8,7 +8,7 @@ use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
 use quasiaffine::interrupt::poll;
 
 use crate::attribute;
-use crate::cursor::{clip, find, Cursor, Read};
+use crate::cursor::{clip, find, Cursor, Read, SHORT};
 use crate::error::{Problem, ProblemKind, Span};
 use crate::model::float::{self, Format};
 
@@ -204,7 +204,7 @@ fn array(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<b
             if counts[depth - 1] >= dims[depth - 1] && dims[depth - 1] != UNBOUNDED {
                 return Err(disagreement(c, depth - 1, counts[depth - 1] + 1, dims[depth - 1]));
             }
-            if counts[depth - 1] & 0x3ff == 0x3ff {
+            if counts[depth - 1] % i64::from(SHORT) == i64::from(SHORT) - 1 {
                 poll();
             }
             sink.element(c, t)?;

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::attribute;
 use crate::attribute::schema::{self, Owner};
 use crate::check;
-use crate::cursor::{clip, find, Cursor, Read};
+use crate::cursor::{clip, find, Cursor, Read, SHORT};
 use crate::error::{Problem, ProblemKind, Span};
 use crate::infer;
 use crate::model::literal;
@@ -322,6 +322,9 @@ impl<'a> Parser<'a> {
             while are_names {
                 self.c.space();
                 n += 1;
+                if n.is_multiple_of(SHORT as usize) {
+                    poll();
+                }
                 if matches!(self.c.peek(), Some(b',' | b')')) {
                     n_unnamed += 1;
                 } else {
