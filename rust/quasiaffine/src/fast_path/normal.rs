@@ -165,13 +165,20 @@ impl<'a> NormalCheck<'a> {
 
     /// Terms of which those with divs share no variable with others, and have nothing to absorb.
     fn sum(&self, sum: &Sum, seen: &mut Seen) -> Option<()> {
+        let (mut n_shifted, mut has_parity) = (0, false);
         sum.terms.iter().try_for_each(|t| {
             let has_quotient = matches!(t.atom, Expr::Node(_));
             if has_quotient && (t.coefficient < 0 || sum.constant != 0) {
                 return None;
             }
+            if let Some(Op::Mod(a, Expr::Const(n))) = t.atom.op() {
+                n_shifted += u32::from(constant_of(a) != 0);
+                has_parity |= *n == 2;
+            }
             self.expr(&t.atom, seen)
-        })
+        })?;
+        // Written out, the constant of one remainder stands beside the other, which takes it for its complement.
+        (n_shifted < 2 || !has_parity).then_some(())
     }
 
     /// `a floordiv n` or `a mod n` where `a` is a variable or a sum of variables, but for the constant.
