@@ -1,0 +1,345 @@
+//! The schema of attributes, shared by the text and the proto readers and writers.
+//!
+//! Read [`table`], one row per attribute, then the lookups here: by name, by operation, by field.
+
+mod table;
+
+use std::sync::LazyLock;
+
+pub use super::form::Form;
+pub(crate) use table::{Codec, TABLE};
+use table::{Effect, Field, Row};
+
+use crate::cursor::bytes_equal;
+use crate::error::{Problem, Span};
+use crate::model::opcode::{self, Opcode};
+use crate::proto::wire;
+
+const N: usize = TABLE.len();
+
+/// Names by key, apart from the rows: the reader compares them for every attribute.
+static NAMES: [&str; N] = {
+    let mut names = [""; N];
+    let mut key = 0;
+    while key < N {
+        names[key] = TABLE[key].name;
+        key += 1;
+    }
+    names
+};
+
+/// Forms by key.
+static FORMS: [Form; N] = {
+    let mut forms = [Form::Raw; N];
+    let mut key = 0;
+    while key < N {
+        forms[key] = TABLE[key].form;
+        key += 1;
+    }
+    forms
+};
+
+/// The owner of an attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A module, for attributes in its header.
+    Module,
+    /// A computation, for attributes behind its closing brace.
+    Computation,
+    /// An instruction of this operation.
+    Instruction(Opcode),
+}
+
+impl Owner {
+    /// The owner that a word of the schema names: `module`, `computation`, or an operation, known or not.
+    pub fn from_name(word: &str) -> Owner {
+        match word {
+            "module" => Owner::Module,
+            "computation" => Owner::Computation,
+            word => Owner::Instruction(Opcode::from_name(word).unwrap_or(Opcode::Unknown)),
+        }
+    }
+
+    fn index(self) -> usize {
+        match self {
+            Owner::Instruction(opcode) => opcode as usize,
+            Owner::Module => Opcode::COUNT,
+            Owner::Computation => Opcode::COUNT + 1,
+        }
+    }
+}
+
+/// A field of an instruction of one operation.
+pub(crate) struct OperationField {
+    pub key: u16,
+    pub row: &'static Row,
+    pub field: &'static Field,
+    /// The operation requires the attribute.
+    pub is_required: bool,
+    /// The bits of the outermost fields that hold it.
+    pub bits: u128,
+    /// Absent fields stand for the default.
+    pub has_zero_default: bool,
+}
+
+struct Index {
+    /// Keys in the order of their names.
+    sorted: Vec<u16>,
+    /// Bit i of row k: owner i may have attribute k.
+    allowed: Vec<[u64; 3]>,
+    /// By opcode, in the order of names.
+    required: Vec<Vec<u16>>,
+    /// By opcode, in the order of rows.
+    fields: Vec<Vec<OperationField>>,
+    /// By opcode: keys of attributes with a default other than 0, their field number and the default.
+    defaults: Vec<Vec<(u16, u32, i64)>>,
+}
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    let mut sorted: Vec<u16> = (0..N as u16).collect();
+    sorted.sort_by_key(|&key| NAMES[key as usize]);
+    let (mut allowed, mut required) = (vec![[0; 3]; N], vec![Vec::new(); Opcode::COUNT]);
+    for &key in &sorted {
+        for word in TABLE[key as usize].operations.split(' ') {
+            let (word, is_required) = word.strip_suffix('!').map_or((word, false), |word| (word, true));
+            let owners = match Owner::from_name(word) {
+                _ if word == "*" => 0..Opcode::COUNT,
+                owner => owner.index()..owner.index() + 1,
+            };
+            for owner in owners {
+                allowed[key as usize][owner / 64] |= 1 << (owner % 64);
+                if is_required {
+                    required[owner].push(key);
+                }
+            }
+        }
+        // An unknown operation may have any attribute.
+        if TABLE[key as usize].operations != "module" {
+            allowed[key as usize][Opcode::Unknown as usize / 64] |= 1 << (Opcode::Unknown as usize % 64);
+        }
+    }
+    let fields: Vec<Vec<OperationField>> =
+        Opcode::names().chain([""]).zip(&required).map(|(opcode, required)| fields(opcode, required)).collect();
+    let default = |f: &OperationField| match (f.row.default, f.field.path) {
+        (Some(value @ 1..), &[number]) => Some((f.key, number, value)),
+        _ => None,
+    };
+    let defaults = fields.iter().map(|all| all.iter().filter_map(default).collect()).collect();
+    Index { sorted, allowed, required, fields, defaults }
+});
+
+fn fields(opcode: &str, required: &[u16]) -> Vec<OperationField> {
+    // An unknown operation has the fields that every operation has.
+    let is_listed = |list: &str| list.split(' ').any(|op| op == "*" || op.trim_end_matches('!') == opcode);
+    let all = (0u16..).zip(TABLE).flat_map(|(key, row)| row.fields.iter().flatten().map(move |f| (key, row, f)));
+    let own = all.filter(|(_, row, f)| is_listed(if f.operations.is_empty() { row.operations } else { f.operations }));
+    let complete = |(key, row, field): (u16, &'static Row, &'static Field)| {
+        let numbers = field.path.first().into_iter().chain(field.numbers());
+        let bits = numbers.fold(0, |bits, &number| bits | wire::bit(number));
+        let has_zero_default = row.default.is_none_or(|default| default == 0);
+        OperationField { key, row, field, is_required: required.contains(&key), bits, has_zero_default }
+    };
+    own.map(complete).collect()
+}
+
+/// Keys by the hash of their names, with linear probing.
+static SLOTS: [u16; 1024] = {
+    let mut slots = [FREE; 1024];
+    let mut key = 0;
+    while key < N {
+        let mut slot = opcode::hash(NAMES[key].as_bytes()) % slots.len();
+        while slots[slot] != FREE {
+            slot = (slot + 1) % slots.len();
+        }
+        slots[slot] = key as u16;
+        key += 1;
+    }
+    slots
+};
+const FREE: u16 = u16::MAX;
+
+/// The key of the attribute with this name, if it is known.
+#[inline]
+pub(crate) fn key(name: &[u8]) -> Option<u16> {
+    let mut slot = opcode::hash(name) % SLOTS.len();
+    loop {
+        let key = SLOTS[slot];
+        if key == FREE || bytes_equal(NAMES[key as usize].as_bytes(), name) {
+            return Some(key).filter(|&key| key != FREE);
+        }
+        slot = (slot + 1) % SLOTS.len();
+    }
+}
+
+/// The name of a known attribute.
+#[inline]
+pub(crate) fn name(key: u16) -> &'static str {
+    NAMES[key as usize]
+}
+
+/// The form of a known attribute's value.
+#[inline]
+pub(crate) fn form(key: u16) -> Form {
+    FORMS[key as usize]
+}
+
+/// Whether XLA knows this attribute on this owner.
+pub(crate) fn is_allowed(key: u16, owner: Owner) -> bool {
+    let i = owner.index();
+    INDEX.allowed[key as usize][i / 64] >> (i % 64) & 1 == 1
+}
+
+/// The problem of the first word in a value that the attribute of this owner does not have; XLA reads those of a list in
+/// any case.
+pub(crate) fn unknown_word(key: u16, owner: Owner, text: &str, span: Span) -> Option<Problem> {
+    let value = &text[span.range()];
+    if TABLE[key as usize].words.contains(&value) {
+        return None;
+    }
+    let words = words(key, owner);
+    let is_list = form(key) == Form::Words;
+    let is_known = |word: &str| {
+        words.contains(&word) || is_list && (word.is_empty() || words.contains(&word.to_ascii_lowercase().as_str()))
+    };
+    let found = value.trim_matches(['{', '}']).split(',').map(str::trim).find(|word| !is_known(word))?;
+    (!words.is_empty()).then(|| super::unknown_word(name(key), found, &words, span))
+}
+
+/// The words that an attribute of this owner may be; empty where the set is open.
+pub(crate) fn words(key: u16, owner: Owner) -> Vec<&'static str> {
+    let row = &TABLE[key as usize];
+    let Owner::Instruction(opcode) = owner else { return row.words.to_vec() };
+    let field = fields_of(opcode).iter().find(|field| field.key == key);
+    match field.map(|field| &field.field.codec) {
+        Some(Codec::Words(words)) => words.to_vec(),
+        // Algorithms differ by operation.
+        Some(Codec::Word(words)) if row.name == "algorithm" => {
+            words.iter().map(|&word| if word.is_empty() { "unset" } else { word }).collect()
+        }
+        _ => row.words.to_vec(),
+    }
+}
+
+/// Whether XLA's parser takes `result_accuracy` on this operation.
+pub(crate) fn has_accuracy(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(
+        opcode,
+        Acos | Acosh
+            | Asin
+            | Asinh
+            | Atanh
+            | Cbrt
+            | Cosh
+            | Cosine
+            | Erf
+            | Exponential
+            | ExponentialMinusOne
+            | Log
+            | LogPlusOne
+            | Logistic
+            | Rsqrt
+            | Sine
+            | Sinh
+            | Sqrt
+            | Tan
+            | Tanh
+            | Unknown
+    )
+}
+
+/// The attributes that an instruction of this opcode must have.
+pub(crate) fn required(opcode: Opcode) -> &'static [u16] {
+    &INDEX.required[opcode as usize]
+}
+
+/// Whether the attribute can change what an operation reads or computes.
+pub(crate) fn is_semantic(key: u16, opcode: Opcode) -> bool {
+    match TABLE[key as usize].effect {
+        Effect::Semantic => true,
+        // A custom call's configuration; the trip count of a loop.
+        Effect::Hint => matches!(opcode, Opcode::CustomCall | Opcode::While),
+        Effect::Annotation => false,
+    }
+}
+
+/// The fields of an instruction of this opcode that hold attributes, in the order in which they are printed.
+pub(crate) fn fields_of(opcode: Opcode) -> &'static [OperationField] {
+    &INDEX.fields[opcode as usize]
+}
+
+/// The field of an attribute in an instruction of this opcode, if there is one.
+pub(crate) fn field_of(opcode: Opcode, key: u16) -> Option<&'static OperationField> {
+    let all = fields_of(opcode);
+    // In the order of rows, which is that of keys.
+    all.binary_search_by_key(&key, |f| f.key).ok().map(|k| &all[k])
+}
+
+/// The attributes whose default is not 0, which stands for an absent field: key, field number and default.
+pub(crate) fn defaults_of(opcode: Opcode) -> &'static [(u16, u32, i64)] {
+    &INDEX.defaults[opcode as usize]
+}
+
+/// An attribute as the schema specifies it for one owner.
+#[derive(Clone, Copy, Debug)]
+pub struct AttributeSpec {
+    /// The name in the text.
+    pub name: &'static str,
+    /// The form of its value.
+    pub form: Form,
+    /// Whether the owner must have it.
+    pub is_required: bool,
+    /// All words that its value may be; empty where the set is open.
+    pub words: &'static [&'static str],
+}
+
+/// The attributes that are known on an owner, sorted by name.
+pub fn attributes_of(owner: Owner) -> impl Iterator<Item = AttributeSpec> {
+    let required = if let Owner::Instruction(opcode) = owner { required(opcode) } else { &[] };
+    INDEX.sorted.iter().filter(move |&&key| is_allowed(key, owner)).map(move |&key| {
+        let row = &TABLE[key as usize];
+        AttributeSpec { name: row.name, form: row.form, is_required: required.contains(&key), words: row.words }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found() {
+        for (k, row) in TABLE.iter().enumerate() {
+            assert_eq!(key(row.name.as_bytes()), Some(k as u16));
+        }
+        assert_eq!(key(b"windows"), None);
+        assert_eq!(key(b"window").map(form), Some(Form::Window));
+        assert!(is_allowed(key(b"metadata").unwrap(), Owner::Instruction(Opcode::Add)));
+        assert!(!is_allowed(key(b"window").unwrap(), Owner::Instruction(Opcode::Add)));
+        assert!(required(Opcode::Pad).contains(&key(b"padding").unwrap()));
+        let all = |word| attributes_of(Owner::from_name(word)).filter(|row| row.is_required).map(|row| row.name);
+        assert_eq!(all("pad").collect::<Vec<_>>(), ["padding"]);
+        assert_eq!(all("module").chain(all("no-operation")).count(), 0);
+    }
+
+    /// Every operation that the schema names is known, and has at most one field for an attribute; fields of several
+    /// attributes of one operation differ.
+    #[test]
+    fn operations_and_fields_are_consistent() {
+        for row in TABLE {
+            let words = row.operations.split(' ').map(|word| word.trim_end_matches('!'));
+            for word in words.chain(row.fields.iter().flatten().flat_map(|f| f.operations.split(' '))) {
+                let is_known = matches!(word, "" | "*" | "module" | "computation") || Opcode::from_name(word).is_some();
+                assert!(is_known, "{}: {word}", row.name);
+            }
+        }
+        for opcode in Opcode::names().filter_map(Opcode::from_name) {
+            let fields = fields_of(opcode);
+            for (k, a) in fields.iter().enumerate() {
+                let shares =
+                    |b: &&OperationField| a.key == b.key || (a.field.path == b.field.path && !a.field.path.is_empty());
+                let other = fields[k + 1..].iter().find(shares).map(|b| b.row.name);
+                assert_eq!(other, None, "{} of {}", a.row.name, opcode.name());
+            }
+        }
+    }
+}
