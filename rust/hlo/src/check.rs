@@ -289,6 +289,16 @@ fn find_cycle(n: usize, next: impl Fn(u32, usize) -> Option<u32>) -> Option<u32>
     None
 }
 
+/// Whether the text of a shape has a layout without the order of dimensions: `{}`, or one of an array with dimensions.
+/// The layout is read as that of row-major order.
+pub(crate) fn lacks_order(text: &[u8]) -> bool {
+    memchr::memchr_iter(b'{', text).any(|open| match text[open + 1..].trim_ascii_start().first() {
+        Some(b'}') => true,
+        Some(b':') => !text[..open].trim_ascii_end().ends_with(b"[]"),
+        _ => false,
+    })
+}
+
 /// Why a layout in a shape is invalid, if one is.
 pub(crate) fn invalid_layout(shape: &Shape) -> Option<String> {
     match shape {

@@ -1,8 +1,9 @@
 //! Prints a module in XLA's syntax, as text that parses to an equal module.
 //!
 //! Read [`PrintOptions`] and `Printer`. Literals and attribute values are printed as they were written; names of
-//! operands and computations get a `%`. A computation that was written inline is printed inline. A module or
-//! computation without a name gets one: `module`, `main`, `computation_N`.
+//! operands and computations get a `%`; a name that XLA does not read, such as that of a type, gets a `_`. A computation
+//! that was written inline is printed inline. A module or computation without a name gets one: `module`, `main`,
+//! `computation_N`.
 
 use quasiaffine::interrupt::poll;
 use std::borrow::Cow;
@@ -13,6 +14,7 @@ use layout::{ArrayShape, ElementType, Shape};
 use crate::attribute::form::Form;
 use crate::attribute::Value;
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
+use crate::verify::names::{legal, Named};
 use crate::{Arity, Opcode};
 
 /// Options for printing. By default everything is printed, and operands by name alone; with any options the text is
@@ -115,7 +117,7 @@ struct Printer<'m> {
 impl<'m> Printer<'m> {
     fn module(&self, f: &mut dyn Write) -> fmt::Result {
         let m = self.m;
-        write!(f, "HloModule {}", m.printed_module_name())?;
+        write!(f, "HloModule {}", legal(m.printed_module_name().into(), Named::Module, |_| false))?;
         for attribute in m.header() {
             self.attribute(f, attribute, None, 0)?;
         }
@@ -174,14 +176,18 @@ impl<'m> Printer<'m> {
     fn name(&self, i: InstructionId) -> Cow<'m, str> {
         match self.options.canonical_names {
             true => format!("tmp_{i}").into(),
-            false => self.m.instruction_name(i).into(),
+            false => {
+                let m = self.m;
+                let is_taken = |name: &str| m.find_instruction(name, Some(m.computation_of(i))).is_some();
+                legal(m.instruction_name(i).into(), Named::Instruction, is_taken)
+            }
         }
     }
 
     fn computation_name(&self, c: ComputationId) -> Cow<'m, str> {
         match self.options.canonical_names {
             true => format!("computation_{c}").into(),
-            false => self.m.printed_name(c),
+            false => legal(self.m.printed_name(c), Named::Computation, |name| self.m.find_computation(name).is_some()),
         }
     }
 

@@ -8,6 +8,7 @@ pub(crate) mod accuracy;
 pub(crate) mod alias;
 pub(crate) mod devices;
 pub(crate) mod entry_layout;
+pub(crate) mod fields;
 pub(crate) mod form;
 pub(crate) mod mesh;
 pub(crate) mod schema;
@@ -23,6 +24,7 @@ use accuracy::{accuracy, Accuracy};
 use alias::{Alias, Donor, Kinds};
 use devices::DeviceGroups;
 use entry_layout::{entry_layout, EntryLayout};
+use fields::{escape, Escaped};
 use form::Form;
 use sharding::Sharding;
 use window::{dim_labels, window, DimLabels, Window};
@@ -178,9 +180,12 @@ fn structured<'m>(c: &mut Cursor<'_>, form: Form) -> Read<Option<Value<'m>>> {
     }
 }
 
-/// The error of a value that [`check`] accepts but that cannot be decoded.
+/// The error of a value that [`check`] accepts but that cannot be decoded, or that XLA does not read.
 pub(crate) fn unreadable(text: &str, span: Span, form: Form) -> Option<Problem> {
     let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
+    if form == Form::FrontendAttributes {
+        return fields::frontend_attributes(&mut c).err();
+    }
     structured(&mut c, form).err()
 }
 
@@ -408,46 +413,35 @@ pub(crate) fn raw(c: &mut Cursor<'_>) -> Read<()> {
     Ok(())
 }
 
-/// Replaces C escapes by the characters they stand for; invalid UTF-8 becomes U+FFFD.
+/// Replaces C escapes by the characters they stand for, and invalid ones by the character behind the backslash; invalid
+/// UTF-8 becomes U+FFFD.
 pub fn unescape(text: &str) -> Cow<'_, str> {
     if memchr::memchr(b'\\', text.as_bytes()).is_none() {
         return Cow::Borrowed(text);
     }
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
-    let mut i = 0;
-    while i < bytes.len() {
-        if bytes[i] != b'\\' || i + 1 == bytes.len() {
-            out.push(bytes[i]);
-            i += 1;
-            continue;
-        }
-        let c = bytes[i + 1];
-        i += 2;
-        match c {
-            b'n' => out.push(b'\n'),
-            b't' => out.push(b'\t'),
-            b'r' => out.push(b'\r'),
-            b'a' => out.push(7),
-            b'b' => out.push(8),
-            b'f' => out.push(12),
-            b'v' => out.push(11),
-            b'0'..=b'7' => {
-                let n = bytes[i..].iter().take(2).take_while(|c| (b'0'..=b'7').contains(c)).count();
-                let value = bytes[i - 1..i + n].iter().fold(0u32, |v, c| v * 8 + u32::from(c - b'0'));
-                out.push(value as u8);
-                i += n;
+    let mut at = 0;
+    while at < bytes.len() {
+        let n = match (bytes[at], escape(&bytes[at..])) {
+            (b'\\', Some((Escaped::Byte(byte), n))) => {
+                out.push(byte);
+                n
             }
-            b'x' => {
-                let n = bytes[i..].iter().take(2).take_while(|c| c.is_ascii_hexdigit()).count();
-                match u8::from_str_radix(&text[i..i + n], 16) {
-                    Ok(value) => out.push(value),
-                    Err(_) => out.extend_from_slice(b"\\x"),
-                }
-                i += n;
+            (b'\\', Some((Escaped::Char(c), n))) => {
+                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                n
             }
-            c => out.push(c),
-        }
+            (b'\\', None) if at + 1 < bytes.len() => {
+                out.push(bytes[at + 1]);
+                2
+            }
+            (byte, _) => {
+                out.push(byte);
+                1
+            }
+        };
+        at += n;
     }
     Cow::Owned(String::from_utf8_lossy(&out).into_owned())
 }

@@ -39,6 +39,9 @@ impl<'a> Parser<'a> {
         if name_span.is_empty() {
             return Err(self.c.expected("an attribute"));
         }
+        if self.c.peek() != Some(b'=') {
+            self.space_before_equals();
+        }
         self.c.expect(b'=', "`=` after the name of an attribute")?;
         self.c.space();
         let start = self.c.pos;
@@ -89,6 +92,17 @@ impl<'a> Parser<'a> {
         }
         all.push(Attribute { key, form, value: Span::new(start, self.c.pos), link });
         Ok(())
+    }
+
+    /// Reports space between the name of an attribute and its `=`, if the `=` is next.
+    #[cold]
+    fn space_before_equals(&mut self) {
+        let mut c = self.c;
+        if c.accept_after_space(b'=') {
+            let expected = "`=` directly behind the name of an attribute".into();
+            let kind = ProblemKind::Expected { expected, found: "space".into() };
+            self.diagnostic(kind, Span::new(self.c.pos, c.pos));
+        }
     }
 
     pub(crate) fn unknown_key(&mut self, span: Span) -> Read<u16> {

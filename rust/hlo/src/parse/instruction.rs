@@ -452,6 +452,10 @@ impl<'a> Parser<'a> {
     fn new_shape(&mut self) -> Read<u32> {
         let start = self.c.pos;
         let shape = attribute::shape(&mut self.c)?;
+        if check::lacks_order(&self.c.bytes()[start..self.c.pos]) {
+            let reason = "minor_to_major: expected one number per dimension, or no braces, found none".into();
+            self.diagnostic(ProblemKind::InvalidLayout { reason }, Span::new(start, self.c.pos));
+        }
         // Collisions are resolved by linear probing.
         let mut hash = FxHasher::default();
         shape.hash(&mut hash);

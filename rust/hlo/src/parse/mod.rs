@@ -10,6 +10,7 @@ pub(crate) mod module;
 mod nested;
 mod resolve;
 pub(crate) mod span_map;
+mod tables;
 
 use std::sync::{Arc, OnceLock};
 
@@ -25,6 +26,7 @@ use crate::model::module::Module;
 use crate::parse::instruction::{Scope, Stem};
 use crate::parse::span_map::SpanMap;
 use crate::proto;
+use crate::verify;
 
 pub(crate) use attribute::MAX_UNKNOWN_KEYS;
 
@@ -170,6 +172,7 @@ impl<'a> Parser<'a> {
             Parser::return_room(&mut done);
             if strict {
                 self.problems.extend(done.diagnostics.iter().cloned());
+                self.problems.extend(verify::values::check(&done, MAX_PROBLEMS));
             }
             modules.push(done);
             self.c.space();

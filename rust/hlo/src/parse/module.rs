@@ -10,7 +10,6 @@ use crate::attribute::schema::Owner;
 use crate::check;
 use crate::cursor::Read;
 use crate::error::{Problem, ProblemKind, Span};
-use crate::model::metadata::Location;
 use crate::model::module::{Attribute, SHAPE_OMITTED};
 
 /// The maximum nesting of inline computations.
@@ -113,6 +112,10 @@ impl<'a> Parser<'a> {
             self.c.word();
         }
         self.m.name = Span::new(start, self.c.pos);
+        if self.m.name.is_empty() {
+            let problem = self.c.expected("the name of the module");
+            self.diagnose(|_| problem);
+        }
         // Some texts have a colon behind the name.
         self.c.accept(b':');
         if !matches!(self.c.peek(), None | Some(b',' | b' ' | b'\t' | b'\r' | b'\n' | b'/')) {
@@ -149,100 +152,20 @@ impl<'a> Parser<'a> {
                 false => Err(at.expected("tables of stack frames before the computations")),
             };
         }
+        self.missing_table();
         let start = self.c.pos;
         let is_entry = self.c.accept_word("ENTRY");
         let header = self.computation_header()?;
+        if header.name.is_empty() {
+            let problem = self.c.expected("the name of a computation");
+            self.diagnose(|_| problem);
+        }
         let id = self.computation(header, 0, false)?;
         if is_entry && entry.replace(id).is_some() {
             let kind = ProblemKind::Duplicate { what: "computation marked", name: "ENTRY".into() };
             self.problem(Problem { kind, span: Span::new(start, start + 5) });
         }
         Ok(Some(id))
-    }
-
-    /// Parses a table, if one is next.
-    fn table(&mut self) -> Read<bool> {
-        if self.at_word("FileNames") || self.at_word("FunctionNames") {
-            return self.names_table().map(|()| true);
-        }
-        if self.at_word("FileLocations") || self.at_word("StackFrames") {
-            return self.frames_table().map(|()| true);
-        }
-        Ok(false)
-    }
-
-    /// Parses all tables that are next.
-    pub(crate) fn tables(&mut self) -> Read<()> {
-        self.c.space();
-        while self.table()? {
-            self.c.space();
-        }
-        Ok(())
-    }
-
-    /// `FileNames` or `FunctionNames`: rows of an id and a string.
-    fn names_table(&mut self) -> Read<()> {
-        let start = self.c.pos;
-        let is_files = self.c.word() == "FileNames";
-        while self.at_digit() {
-            let id = self.c.int()?;
-            let text = self.c.string()?;
-            let table = if is_files { &mut self.m.frames.files } else { &mut self.m.frames.functions };
-            table.insert(id, text);
-        }
-        self.end_table(start);
-        Ok(())
-    }
-
-    /// `FileLocations` or `StackFrames`: rows of an id and `{field=number …}`.
-    fn frames_table(&mut self) -> Read<()> {
-        let start = self.c.pos;
-        let is_locations = self.c.word() == "FileLocations";
-        while self.at_digit() {
-            let id = self.c.int()?;
-            let (mut location, mut frame) = (Location::default(), (0, 0));
-            self.c.expect(b'{', "`{`")?;
-            while !self.c.accept_after_space(b'}') {
-                self.c.accept(b',');
-                self.c.space();
-                let at = self.c;
-                let field = self.c.word();
-                if field.is_empty() {
-                    return Err(at.expected("a field or `}`"));
-                }
-                self.c.expect(b'=', "`=`")?;
-                let value = self.c.int()?;
-                match field {
-                    "file_name_id" => location.file = value,
-                    "function_name_id" => location.function = value,
-                    "line" => location.line = value,
-                    "column" => location.column = value,
-                    "file_location_id" => frame.0 = value,
-                    "parent_frame_id" => frame.1 = value,
-                    _ => {}
-                }
-            }
-            if is_locations {
-                self.m.frames.locations.insert(id, location);
-            } else {
-                self.m.frames.frames.insert(id, frame);
-            }
-        }
-        self.end_table(start);
-        Ok(())
-    }
-
-    fn at_digit(&mut self) -> bool {
-        self.c.space();
-        self.c.peek().is_some_and(|c| c.is_ascii_digit())
-    }
-
-    fn end_table(&mut self, start: usize) {
-        let spans = &mut self.m.frames.spans;
-        match spans.last_mut() {
-            Some(last) if last.end as usize == start => last.end = self.c.pos as u32,
-            _ => spans.push(Span::new(start, self.c.pos)),
-        }
     }
 
     /// `[%]name [(params) -> shape]`, up to the brace; the name may be missing.

@@ -357,7 +357,7 @@ pub(crate) const LAYOUT_CONSTRAINTS: Irregular = Irregular {
         shapes.iter().for_each(|s| d.message(57, &shape::write(s)));
         Some(())
     },
-    numbers: &[],
+    numbers: &[56],
 };
 
 pub(crate) const LITERAL: Irregular = Irregular {

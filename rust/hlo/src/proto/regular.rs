@@ -130,6 +130,8 @@ pub(crate) fn write(f: &OperationField, codec: Codec, value: Value<'_>, d: &mut 
         (Codec::Float, Value::Float(v)) => d.f32(field, v as f32),
         (Codec::Text, Value::Text(text)) => d.text_unless_empty(field, &text),
         (Codec::Name, Value::Word(word)) => d.text_unless_empty(field, word),
+        // An invalid word has a number in the proto that stands for an absent one.
+        (Codec::Word(_), Value::Word(word)) if !f.row.words.is_empty() && !f.row.words.contains(&word) => return None,
         (Codec::Word(words), Value::Word(word)) => d.int(field, number(words, word)?),
         (Codec::Word(words), Value::Bool(b)) => d.int(field, number(words, if b { "true" } else { "false" })?),
         (Codec::Ints, Value::Ints(all)) => d.ints(field, &all),

@@ -6,7 +6,9 @@
 use layout::{ArrayShape, ElementType, Shape};
 
 use super::rule::{broken, broken_by, Law, Rule};
-use crate::attribute::Value;
+use crate::attribute::{fields, Value};
+use crate::cursor::Cursor;
+use crate::error::{Problem, ProblemKind};
 use crate::infer::{are_mixable, Operation};
 use crate::model::module::ComputationId;
 use crate::Opcode;
@@ -197,14 +199,16 @@ fn thread(op: &Operation, opcode: Opcode) -> Law {
     }
 }
 
-/// The kind of a domain, which its text names.
+/// A domain has a kind and two shardings.
 pub(super) fn domain(op: &Operation) -> Law {
-    let Some(Value::Raw(text)) = op.value("domain") else { return Ok(()) };
-    let kind = text.split_once("kind=\"").and_then(|(_, rest)| rest.split_once('"')).map(|(kind, _)| kind);
-    match kind {
-        Some(kind) if kind != "sharding" => {
-            broken_by("domain", Rule::DomainKind, "kind=\"sharding\"", format!("kind=\"{kind}\""))
+    const NAME: &str = "domain";
+    let Some(Value::Raw(text)) = op.value(NAME) else { return Ok(()) };
+    match fields::domain(&mut Cursor::new(text)) {
+        Ok("sharding") => Ok(()),
+        Ok(kind) => broken_by(NAME, Rule::Domain, "kind=\"sharding\"", format!("kind=\"{kind}\"")),
+        Err(Problem { kind: ProblemKind::Expected { expected, found }, .. }) => {
+            broken_by(NAME, Rule::Domain, expected, found)
         }
-        _ => Ok(()),
+        Err(problem) => broken_by(NAME, Rule::Domain, "shardings of the entry and the exit", problem.kind.to_string()),
     }
 }

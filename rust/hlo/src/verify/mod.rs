@@ -15,6 +15,7 @@ pub(crate) mod relations;
 pub(crate) mod rule;
 mod sharding;
 mod types;
+pub(crate) mod values;
 
 use std::borrow::Cow;
 

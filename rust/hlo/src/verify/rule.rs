@@ -102,11 +102,12 @@ rules! {
     LayoutConstraints "layout-constraints"
     /// Replication is one flag per leaf of a parameter.
     Replication "replication"
-    /// The kind of a domain is sharding.
-    DomainKind "domain-kind"
+    /// A domain is of the kind sharding and has the shardings of its entry and its exit.
+    Domain "domain"
     /// A sharding has one tile dimension per dimension of the value and names each device once.
     Sharding "sharding"
-    /// A name begins with a letter or `_` and is not a type; without `%` it is not a word of the grammar.
+    /// A name begins with a letter or `_`; without `%` it is neither a type nor a word of the grammar, and that of an
+    /// instruction is never a type.
     ReservedName "reserved-name"
     /// The layout of the entry computation has its shapes.
     EntryLayout "entry-layout"

@@ -1,0 +1,228 @@
+//! The grammar of `name=value` fields in braces as XLA reads it, and the escapes of strings.
+//!
+//! Read [`name`]. What is written otherwise is kept as text; these functions tell where XLA's parser stops.
+
+use super::raw;
+use super::sharding;
+use crate::cursor::{clip, Cursor, Read};
+use crate::error::{Problem, ProblemKind, Span};
+
+/// The name of a field, up to and including the `=`, which follows immediately. XLA's names begin with a letter or `_`.
+pub(crate) fn name<'a>(c: &mut Cursor<'a>) -> Read<&'a str> {
+    c.space();
+    let start = *c;
+    let name = c.word();
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        return Err(start.expected("the name of a field"));
+    }
+    if !c.accept(b'=') {
+        return Err(c.expected("`=` directly behind the name of a field"));
+    }
+    Ok(name)
+}
+
+/// A string whose escapes are valid.
+pub(crate) fn string(c: &mut Cursor<'_>) -> Read<Span> {
+    let span = c.string()?;
+    match invalid_escape(c.text, span) {
+        Some(problem) => Err(problem),
+        None => Ok(span),
+    }
+}
+
+/// `{name="text", name={text}}`
+pub(crate) fn frontend_attributes(c: &mut Cursor<'_>) -> Read<()> {
+    c.expect(b'{', "`{`")?;
+    if c.accept_after_space(b'}') {
+        return Ok(());
+    }
+    loop {
+        name(c)?;
+        c.space();
+        match c.peek() {
+            Some(b'{') => c.braced()?,
+            Some(b'"' | b'\'') => drop(string(c)?),
+            _ => return Err(c.expected("a string in quotes or a text in braces")),
+        }
+        if !c.accept_after_space(b',') {
+            break;
+        }
+    }
+    c.expect(b'}', "`,` or `}`")
+}
+
+/// `{kind="sharding", entry={…}, exit={…}}`: the fields in any order, with or without commas. Gives the kind.
+pub(crate) fn domain<'a>(c: &mut Cursor<'a>) -> Read<&'a str> {
+    c.expect(b'{', "`{`")?;
+    let (mut kind, mut entry, mut exit) = (None, false, false);
+    loop {
+        c.accept_after_space(b',');
+        if c.accept_after_space(b'}') {
+            break;
+        }
+        let start = *c;
+        let field = name(c)?;
+        c.space();
+        let is_again = match field {
+            "kind" => kind.replace(c.string()?).is_some(),
+            "entry" | "exit" => {
+                sharding::read(c)?;
+                std::mem::replace(if field == "entry" { &mut entry } else { &mut exit }, true)
+            }
+            _ => return Err(start.expected("`kind=`, `entry=` or `exit=` of a domain")),
+        };
+        if is_again {
+            return Err(start.expected("each field of a domain once"));
+        }
+    }
+    c.pos -= 1;
+    match (kind, entry, exit) {
+        (Some(kind), true, true) => Ok(c.str(kind)),
+        (None, ..) => Err(c.expected("`kind=` of a domain")),
+        (_, false, _) => Err(c.expected("`entry=` of a domain")),
+        _ => Err(c.expected("`exit=` of a domain")),
+    }
+}
+
+/// The values of a field of metadata.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    /// 32 bits.
+    Number,
+    /// Numbers of `ProfileType` in braces.
+    Profiles,
+    /// Any value.
+    Any,
+}
+
+/// The fields of metadata, sorted.
+const METADATA: &[(&str, Kind)] = &[
+    ("deduplicated_name", Kind::Text),
+    ("metadata_payload", Kind::Any),
+    ("op_name", Kind::Text),
+    ("op_type", Kind::Text),
+    ("profile_type", Kind::Profiles),
+    ("scheduling_name", Kind::Text),
+    ("source_column", Kind::Number),
+    ("source_end_column", Kind::Number),
+    ("source_end_line", Kind::Number),
+    ("source_file", Kind::Text),
+    ("source_line", Kind::Number),
+    ("stack_frame_id", Kind::Number),
+];
+/// The largest number of `ProfileType`.
+const MAX_PROFILE: i64 = 3;
+
+/// `{op_name="add" source_line=3}`: commas are optional, and every field is there at most once.
+pub(crate) fn metadata(c: &mut Cursor<'_>) -> Read<()> {
+    c.expect(b'{', "`{`")?;
+    let mut seen = 0u32;
+    loop {
+        let is_comma = c.accept_after_space(b',');
+        c.space();
+        let start = *c;
+        if c.accept(b'}') {
+            return if is_comma { Err(start.expected("a field behind the comma")) } else { Ok(()) };
+        }
+        let field = name(c)?;
+        let span = Span::new(start.pos, start.pos + field.len());
+        let Ok(k) = METADATA.binary_search_by_key(&field, |row| row.0) else {
+            let known: Vec<&str> = METADATA.iter().map(|row| row.0).collect();
+            return Err(super::unknown_word("field of metadata", field, &known, span));
+        };
+        if seen >> k & 1 == 1 {
+            return Err(Problem { kind: ProblemKind::Duplicate { what: "field", name: field.into() }, span });
+        }
+        seen |= 1 << k;
+        match METADATA[k].1 {
+            Kind::Text => drop(string(c)?),
+            Kind::Number => drop(int32(c)?),
+            Kind::Any => raw(c)?,
+            Kind::Profiles => {
+                let all = super::list(c, |c| {
+                    let start = *c;
+                    let n = int32(c)?;
+                    (0..=MAX_PROFILE).contains(&n).then_some(()).ok_or_else(|| start.expected("a profile type, 0 to 3"))
+                });
+                all?;
+            }
+        }
+    }
+}
+
+/// An integer of 32 bits.
+pub(crate) fn int32(c: &mut Cursor<'_>) -> Read<i64> {
+    c.space();
+    let start = c.pos;
+    let n = c.int()?;
+    if i32::try_from(n).is_ok() {
+        return Ok(n);
+    }
+    let span = Span::new(start, c.pos);
+    Err(Problem { kind: ProblemKind::OutOfRange { found: clip(c.str(span)), of: "s32" }, span })
+}
+
+/// The problem of the first escape in a string that XLA does not read, which are those of C with `\u` and `\U`.
+pub(crate) fn invalid_escape(text: &str, span: Span) -> Option<Problem> {
+    let bytes = &text.as_bytes()[span.range()];
+    let mut at = 0;
+    while let Some(n) = memchr::memchr(b'\\', &bytes[at..]) {
+        at += n;
+        match escape(&bytes[at..]) {
+            Some((_, n)) => at += n,
+            None => {
+                let start = span.start as usize + at;
+                let n = text[start + 1..].chars().next().map_or(0, char::len_utf8);
+                let span = Span::new(start, start + 1 + n);
+                let found = format!("`{}`", &text[span.range()]);
+                let kind = ProblemKind::Expected { expected: "an escape of C".into(), found };
+                return Some(Problem { kind, span });
+            }
+        }
+    }
+    None
+}
+
+/// What an escape stands for.
+pub(crate) enum Escaped {
+    Byte(u8),
+    Char(char),
+}
+
+/// The escape at the start of `bytes`, a backslash, and its length; `None` if it is not valid.
+pub(crate) fn escape(bytes: &[u8]) -> Option<(Escaped, usize)> {
+    let digits = |limit: usize, is_digit: fn(&u8) -> bool| {
+        let rest = bytes.get(2..).unwrap_or(&[]);
+        let n = rest.iter().take(limit).take_while(|c| is_digit(c)).count();
+        std::str::from_utf8(&rest[..n]).unwrap_or("")
+    };
+    let c = *bytes.get(1)?;
+    let byte = match c {
+        b'n' => b'\n',
+        b't' => b'\t',
+        b'r' => b'\r',
+        b'a' => 7,
+        b'b' => 8,
+        b'f' => 12,
+        b'v' => 11,
+        b'\\' | b'?' | b'\'' | b'"' => c,
+        b'0'..=b'7' => {
+            let rest = digits(2, |c| (b'0'..=b'7').contains(c));
+            let value = rest.bytes().fold(u32::from(c - b'0'), |value, c| value * 8 + u32::from(c - b'0'));
+            return Some((Escaped::Byte(u8::try_from(value).ok()?), 2 + rest.len()));
+        }
+        b'x' | b'X' => {
+            let rest = digits(usize::MAX, u8::is_ascii_hexdigit);
+            return Some((Escaped::Byte(u8::from_str_radix(rest, 16).ok()?), 2 + rest.len()));
+        }
+        b'u' | b'U' => {
+            let n = if c == b'u' { 4 } else { 8 };
+            let rest = digits(n, u8::is_ascii_hexdigit);
+            let value = u32::from_str_radix(rest, 16).ok().filter(|_| rest.len() == n)?;
+            return Some((Escaped::Char(char::from_u32(value)?), 2 + n));
+        }
+        _ => return None,
+    };
+    Some((Escaped::Byte(byte), 2))
+}

@@ -1,0 +1,153 @@
+//! Parses the tables of stack frames between the header of a module and its computations.
+//!
+//! Read `Parser::table`. XLA writes four tables in a fixed order and rows with fixed fields; anything else is kept with a
+//! diagnostic.
+
+use super::Parser;
+use crate::attribute::fields;
+use crate::attribute::unknown_word;
+use crate::cursor::{Cursor, Read};
+use crate::error::{Problem, ProblemKind, Span};
+use crate::model::metadata::Location;
+
+/// The tables in their order.
+const TABLES: [&str; 4] = ["FileNames", "FunctionNames", "FileLocations", "StackFrames"];
+const LOCATION: &[&str] = &["file_name_id", "function_name_id", "line", "end_line", "column", "end_column"];
+const FRAME: &[&str] = &["file_location_id", "parent_frame_id"];
+
+impl<'a> Parser<'a> {
+    /// Parses a table, if one is next.
+    pub(super) fn table(&mut self) -> Read<bool> {
+        let Some(k) = TABLES.iter().position(|word| self.at_word(word)) else { return Ok(false) };
+        let at = self.c;
+        if self.m.name == Span::default() {
+            let problem = at.expected("`HloModule` before the tables of stack frames");
+            self.diagnose(|_| problem);
+        } else if k != self.m.frames.n_tables {
+            self.out_of_order(at);
+        }
+        self.m.frames.n_tables = k + 1;
+        if k < 2 {
+            self.names_table()?;
+        } else {
+            self.frames_table()?;
+        }
+        Ok(true)
+    }
+
+    /// Parses all tables that are next.
+    pub(crate) fn tables(&mut self) -> Read<()> {
+        self.c.space();
+        while self.table()? {
+            self.c.space();
+        }
+        Ok(())
+    }
+
+    /// Reports that tables ended before the last.
+    pub(super) fn missing_table(&mut self) {
+        if !matches!(self.m.frames.n_tables, 0 | 4) {
+            self.out_of_order(self.c);
+            self.m.frames.n_tables = 4;
+        }
+    }
+
+    fn out_of_order(&mut self, at: Cursor<'a>) {
+        let expected = match TABLES.get(self.m.frames.n_tables) {
+            Some(table) => format!("the table `{table}`"),
+            None => "a computation".into(),
+        };
+        let problem = at.expected(expected);
+        self.diagnose(|_| problem);
+    }
+
+    /// `FileNames` or `FunctionNames`: rows of an id and a string.
+    fn names_table(&mut self) -> Read<()> {
+        let start = self.c.pos;
+        let is_files = self.c.word() == TABLES[0];
+        while self.at_number() {
+            let id = self.c.int()?;
+            let text = self.c.string()?;
+            if let Some(problem) = fields::invalid_escape(self.c.text, text) {
+                self.diagnose(|_| problem);
+            }
+            let table = if is_files { &mut self.m.frames.files } else { &mut self.m.frames.functions };
+            table.insert(id, text);
+        }
+        self.end_table(start);
+        Ok(())
+    }
+
+    /// `FileLocations` or `StackFrames`: rows of an id and `{field=number …}`.
+    fn frames_table(&mut self) -> Read<()> {
+        let start = self.c.pos;
+        let is_locations = self.c.word() == TABLES[2];
+        let known = if is_locations { LOCATION } else { FRAME };
+        while self.at_number() {
+            let id = self.c.int()?;
+            let open = self.c;
+            let (mut location, mut frame, mut seen) = (Location::default(), (0, 0), 0u8);
+            self.c.expect(b'{', "`{`")?;
+            while !self.c.accept_after_space(b'}') {
+                self.c.accept(b',');
+                self.c.space();
+                let at = self.c;
+                let field = self.c.word();
+                if field.is_empty() {
+                    return Err(at.expected("a field or `}`"));
+                }
+                if self.c.peek() != Some(b'=') {
+                    let problem = self.c.expected("`=` directly behind the name of a field");
+                    self.diagnose(|_| problem);
+                }
+                self.c.expect(b'=', "`=`")?;
+                let mut number = self.c;
+                let value = self.c.int()?;
+                match field {
+                    "file_name_id" => location.file = value,
+                    "function_name_id" => location.function = value,
+                    "line" => location.line = value,
+                    "column" => location.column = value,
+                    "file_location_id" => frame.0 = value,
+                    "parent_frame_id" => frame.1 = value,
+                    _ => {}
+                }
+                let span = Span::new(at.pos, at.pos + field.len());
+                let bit = known.iter().position(|&name| name == field).map_or(0, |k| 1 << k);
+                if bit == 0 {
+                    self.diagnose(|_| unknown_word("field of a stack frame", field, known, span));
+                } else if seen & bit != 0 {
+                    let kind = ProblemKind::Duplicate { what: "field", name: field.into() };
+                    self.diagnose(|_| Problem { kind, span });
+                } else if let Err(problem) = fields::int32(&mut number) {
+                    self.diagnose(|_| problem);
+                }
+                seen |= bit;
+            }
+            if let Some(missing) = (0..known.len()).find(|k| seen >> k & 1 == 0) {
+                let problem = open.expected(format!("a row with `{}=`", known[missing]));
+                self.diagnose(|_| problem);
+            }
+            if is_locations {
+                self.m.frames.locations.insert(id, location);
+            } else {
+                self.m.frames.frames.insert(id, frame);
+            }
+        }
+        self.end_table(start);
+        Ok(())
+    }
+
+    fn at_number(&mut self) -> bool {
+        self.c.space();
+        self.c.peek().is_some_and(|c| c.is_ascii_digit() || c == b'-')
+    }
+
+    fn end_table(&mut self, start: usize) {
+        let spans = &mut self.m.frames.spans;
+        match spans.last_mut() {
+            Some(last) if last.end as usize == start => last.end = self.c.pos as u32,
+            _ => spans.push(Span::new(start, self.c.pos)),
+        }
+    }
+}
