@@ -45,11 +45,16 @@ impl<'a> Parser<'a> {
     }
 
     /// Reports that tables ended before the last.
-    pub(super) fn missing_table(&mut self) {
-        if !matches!(self.m.frames.n_tables, 0 | 4) {
-            self.out_of_order(self.c);
-            self.m.frames.n_tables = 4;
-        }
+    pub(crate) fn missing_table(&mut self) {
+        let n_tables = std::mem::replace(&mut self.m.frames.n_tables, TABLES.len());
+        let Some(first) = self.m.frames.spans.first().filter(|_| n_tables < TABLES.len()) else { return };
+        let kind = ProblemKind::Disagrees {
+            what: "tables of stack frames",
+            found: format!("none behind `{}`", TABLES[n_tables - 1]),
+            expected: format!("`{}`", TABLES[n_tables]),
+        };
+        let span = Cursor { pos: first.start as usize, ..self.c }.word_span();
+        self.diagnose(|_| Problem { kind, span });
     }
 
     fn out_of_order(&mut self, at: Cursor<'a>) {

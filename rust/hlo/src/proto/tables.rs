@@ -15,16 +15,17 @@ const LOCATION: &[(&str, u32)] =
     &[("file_name_id", 1), ("function_name_id", 2), ("line", 3), ("end_line", 5), ("column", 4), ("end_column", 6)];
 const FRAME: &[(&str, u32)] = &[("file_location_id", 1), ("parent_frame_id", 2)];
 
-/// Appends the tables and reads them.
+/// Appends the tables and reads them. Text has all tables, and all fields in a row, or none.
 pub(crate) fn read(m: Message<'_>, text: &mut String, frames: &mut Frames) -> Wire<()> {
+    if !m.fields().any(|f| (1..=4).contains(&f.number) && matches!(f.payload, Payload::Bytes(_))) {
+        return Ok(());
+    }
     for (title, number) in [("FileNames", 1), ("FunctionNames", 2)] {
+        begin(text, title);
         let mut id = 0;
         for f in m.fields().filter(|f| f.number == number) {
             poll();
             let Payload::Bytes(bytes) = f.payload else { continue };
-            if id == 0 {
-                begin(text, title);
-            }
             id += 1;
             push_int(text, id);
             text.push(' ');
@@ -36,24 +37,20 @@ pub(crate) fn read(m: Message<'_>, text: &mut String, frames: &mut Frames) -> Wi
         }
     }
     for (title, number, fields) in [("FileLocations", 3, LOCATION), ("StackFrames", 4, FRAME)] {
+        begin(text, title);
         for (id, row) in (1i64..).zip(m.subs(number)) {
             poll();
             let row = row?;
-            if id == 1 {
-                begin(text, title);
-            }
             push_int(text, id);
             text.push_str(" {");
             let mut space = "";
             for &(name, number) in fields {
                 let value = value_of(row, name, number)?;
-                if value != 0 {
-                    text.push_str(space);
-                    text.push_str(name);
-                    text.push('=');
-                    push_int(text, value);
-                    space = " ";
-                }
+                text.push_str(space);
+                text.push_str(name);
+                text.push('=');
+                push_int(text, value);
+                space = " ";
             }
             text.push_str("}\n");
             if number == 3 {

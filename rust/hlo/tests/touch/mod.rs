@@ -62,7 +62,8 @@ fn own_text(m: &Module) {
         Ok([again]) => {
             assert_eq!(m.difference(again, Names::Count), None, "the own text\n{text}");
             let has_misfits = m.diagnostics().iter().any(|d| matches!(d.kind, ProblemKind::Misfit { .. }));
-            assert!(has_misfits || located(m) == located(again), "diagnostics of\n{text}");
+            let (found, expected) = (located(again), located(m));
+            assert!(has_misfits || found == expected, "{found:?}, not {expected:?}, are the diagnostics of\n{text}");
         }
         Ok(_) => panic!("the own text is several modules\n{text}"),
         Err(e) => panic!("the own text does not read back: {e}\n{text}"),
