@@ -54,10 +54,10 @@ pub(crate) fn read(m: Message<'_>, text: &mut String, frames: &mut Frames) -> Wi
             }
             text.push_str("}\n");
             if number == 3 {
-                let (file, function, line, column) = (row.int(1), row.int(2), row.int(3), row.int(4));
+                let [file, function, line, column] = [1, 2, 3, 4].map(|number| int32(row, number));
                 frames.locations.insert(id, Location { file, function, line, column });
             } else {
-                frames.frames.insert(id, (row.int(1), value_of(row, "parent_frame_id", 2)?));
+                frames.frames.insert(id, (int32(row, 1), value_of(row, "parent_frame_id", 2)?));
             }
         }
     }
@@ -70,12 +70,22 @@ fn begin(text: &mut String, title: &str) {
     text.push('\n');
 }
 
-fn value_of(row: Message<'_>, name: &str, number: u32) -> Wire<i64> {
-    let value = row.int(number).checked_add(i64::from(name == "parent_frame_id"));
-    value.ok_or_else(|| WireError { at: row.at, found: format!("{name} {}", row.int(number)) })
+/// A number of 32 bits: of a longer one the wire keeps the lower.
+fn int32(row: Message<'_>, number: u32) -> i64 {
+    i64::from(row.int(number) as i32)
 }
 
-/// A `StackFrameIndexProto`; `None` if the ids of a table are not consecutive from 1, which the proto requires.
+/// The number in the text.
+fn value_of(row: Message<'_>, name: &str, number: u32) -> Wire<i64> {
+    let value = int32(row, number) + i64::from(name == "parent_frame_id");
+    match i32::try_from(value) {
+        Ok(_) => Ok(value),
+        Err(_) => Err(WireError { at: row.at, found: format!("{name} {}", int32(row, number)) }),
+    }
+}
+
+/// A `StackFrameIndexProto`; `None` if the proto cannot have the table: its ids are not consecutive from 1, or a number
+/// has more than 32 bits.
 pub(crate) fn write(text: &str) -> Option<Encoder> {
     let mut c = Cursor::new(text);
     let mut d = Encoder::default();
@@ -112,7 +122,8 @@ pub(crate) fn write(text: &str) -> Option<Encoder> {
                 let &(_, number) = fields.iter().find(|f| f.0 == name)?;
                 c.accept_after_space(b'=').then_some(())?;
                 let value = c.int().ok()?;
-                row.int_unless_zero(number, value.checked_sub(i64::from(name == "parent_frame_id"))?);
+                let value = value.checked_sub(i64::from(name == "parent_frame_id"))?;
+                row.int_unless_zero(number, i32::try_from(value).ok()?.into());
                 c.accept_after_space(b',');
             }
             d.message(number, &row);
