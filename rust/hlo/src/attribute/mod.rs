@@ -180,12 +180,9 @@ fn structured<'m>(c: &mut Cursor<'_>, form: Form) -> Read<Option<Value<'m>>> {
     }
 }
 
-/// The error of a value that [`check`] accepts but that cannot be decoded, or that XLA does not read.
+/// The error of a value that [`check`] accepts but that cannot be decoded.
 pub(crate) fn unreadable(text: &str, span: Span, form: Form) -> Option<Problem> {
     let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
-    if form == Form::FrontendAttributes {
-        return fields::frontend_attributes(&mut c).err();
-    }
     structured(&mut c, form).err()
 }
 

@@ -101,7 +101,8 @@ impl<'a> Parser<'a> {
         if c.accept_after_space(b'=') {
             let expected = "`=` directly behind the name of an attribute".into();
             let kind = ProblemKind::Expected { expected, found: "space".into() };
-            self.diagnostic(kind, Span::new(self.c.pos, c.pos));
+            let span = Span::new(self.c.pos, c.pos);
+            self.refuse(|| Problem { kind, span });
         }
     }
 

@@ -454,7 +454,8 @@ impl<'a> Parser<'a> {
         let shape = attribute::shape(&mut self.c)?;
         if check::lacks_order(&self.c.bytes()[start..self.c.pos]) {
             let reason = "minor_to_major: expected one number per dimension, or no braces, found none".into();
-            self.diagnostic(ProblemKind::InvalidLayout { reason }, Span::new(start, self.c.pos));
+            let span = Span::new(start, self.c.pos);
+            self.refuse(|| Problem { kind: ProblemKind::InvalidLayout { reason }, span });
         }
         // Collisions are resolved by linear probing.
         let mut hash = FxHasher::default();

@@ -111,6 +111,8 @@ pub(crate) struct Parser<'a> {
     pub source: &'a Arc<Source>,
     pub m: Module,
     pub problems: Vec<Problem>,
+    /// What XLA's grammar does not have and a reading that is not strict takes without a word.
+    refusals: Vec<Problem>,
     pub shape_texts: SpanMap,
     /// Shapes by hash.
     pub shape_values: FxHashMap<u64, u32>,
@@ -138,6 +140,7 @@ impl<'a> Parser<'a> {
             source,
             m: empty(source),
             problems: Vec::new(),
+            refusals: Vec::new(),
             shape_texts: SpanMap::default(),
             shape_values: FxHashMap::default(),
             computation_names: SpanMap::default(),
@@ -172,6 +175,7 @@ impl<'a> Parser<'a> {
             Parser::return_room(&mut done);
             if strict {
                 self.problems.extend(done.diagnostics.iter().cloned());
+                self.problems.append(&mut self.refusals);
                 self.problems.extend(verify::values::check(&done, MAX_PROBLEMS));
             }
             modules.push(done);
@@ -232,6 +236,13 @@ impl<'a> Parser<'a> {
     pub(crate) fn problem(&mut self, problem: Problem) {
         self.stop |= self.problems.len() >= MAX_PROBLEMS;
         self.problems.push(problem);
+    }
+
+    /// Refuses what is next if the reading is strict.
+    pub(crate) fn refuse(&mut self, problem: impl FnOnce() -> Problem) {
+        if self.refusals.len() < MAX_PROBLEMS {
+            self.refusals.push(problem());
+        }
     }
 
     pub(crate) fn diagnostic(&mut self, kind: ProblemKind, span: Span) {

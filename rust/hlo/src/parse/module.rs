@@ -114,7 +114,7 @@ impl<'a> Parser<'a> {
         self.m.name = Span::new(start, self.c.pos);
         if self.m.name.is_empty() {
             let problem = self.c.expected("the name of the module");
-            self.diagnose(|_| problem);
+            self.refuse(|| problem);
         }
         // Some texts have a colon behind the name.
         self.c.accept(b':');
@@ -158,7 +158,7 @@ impl<'a> Parser<'a> {
         let header = self.computation_header()?;
         if header.name.is_empty() {
             let problem = self.c.expected("the name of a computation");
-            self.diagnose(|_| problem);
+            self.refuse(|| problem);
         }
         let id = self.computation(header, 0, false)?;
         if is_entry && entry.replace(id).is_some() {

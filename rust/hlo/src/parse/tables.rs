@@ -1,7 +1,7 @@
 //! Parses the tables of stack frames between the header of a module and its computations.
 //!
-//! Read `Parser::table`. XLA writes four tables in a fixed order and rows with fixed fields; anything else is kept with a
-//! diagnostic.
+//! Read `Parser::table`. XLA writes four tables in a fixed order and rows with fixed fields; anything else is refused by a
+//! strict reading alone.
 
 use super::Parser;
 use crate::attribute::fields;
@@ -22,7 +22,7 @@ impl<'a> Parser<'a> {
         let at = self.c;
         if self.m.name == Span::default() {
             let problem = at.expected("`HloModule` before the tables of stack frames");
-            self.diagnose(|_| problem);
+            self.refuse(|| problem);
         } else if k != self.m.frames.n_tables {
             self.out_of_order(at);
         }
@@ -45,7 +45,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reports that tables ended before the last.
-    pub(crate) fn missing_table(&mut self) {
+    pub(super) fn missing_table(&mut self) {
         let n_tables = std::mem::replace(&mut self.m.frames.n_tables, TABLES.len());
         let Some(first) = self.m.frames.spans.first().filter(|_| n_tables < TABLES.len()) else { return };
         let kind = ProblemKind::Disagrees {
@@ -54,7 +54,7 @@ impl<'a> Parser<'a> {
             expected: format!("`{}`", TABLES[n_tables]),
         };
         let span = Cursor { pos: first.start as usize, ..self.c }.word_span();
-        self.diagnose(|_| Problem { kind, span });
+        self.refuse(|| Problem { kind, span });
     }
 
     fn out_of_order(&mut self, at: Cursor<'a>) {
@@ -63,7 +63,7 @@ impl<'a> Parser<'a> {
             None => "a computation".into(),
         };
         let problem = at.expected(expected);
-        self.diagnose(|_| problem);
+        self.refuse(|| problem);
     }
 
     /// `FileNames` or `FunctionNames`: rows of an id and a string.
@@ -74,7 +74,7 @@ impl<'a> Parser<'a> {
             let id = self.c.int()?;
             let text = self.c.string()?;
             if let Some(problem) = fields::invalid_escape(self.c.text, text) {
-                self.diagnose(|_| problem);
+                self.refuse(|| problem);
             }
             let table = if is_files { &mut self.m.frames.files } else { &mut self.m.frames.functions };
             table.insert(id, text);
@@ -103,7 +103,7 @@ impl<'a> Parser<'a> {
                 }
                 if self.c.peek() != Some(b'=') {
                     let problem = self.c.expected("`=` directly behind the name of a field");
-                    self.diagnose(|_| problem);
+                    self.refuse(|| problem);
                 }
                 self.c.expect(b'=', "`=`")?;
                 let mut number = self.c;
@@ -120,18 +120,18 @@ impl<'a> Parser<'a> {
                 let span = Span::new(at.pos, at.pos + field.len());
                 let bit = known.iter().position(|&name| name == field).map_or(0, |k| 1 << k);
                 if bit == 0 {
-                    self.diagnose(|_| unknown_word("field of a stack frame", field, known, span));
+                    self.refuse(|| unknown_word("field of a stack frame", field, known, span));
                 } else if seen & bit != 0 {
                     let kind = ProblemKind::Duplicate { what: "field", name: field.into() };
-                    self.diagnose(|_| Problem { kind, span });
+                    self.refuse(|| Problem { kind, span });
                 } else if let Err(problem) = fields::int32(&mut number) {
-                    self.diagnose(|_| problem);
+                    self.refuse(|| problem);
                 }
                 seen |= bit;
             }
             if let Some(missing) = (0..known.len()).find(|k| seen >> k & 1 == 0) {
                 let problem = open.expected(format!("a row with `{}=`", known[missing]));
-                self.diagnose(|_| problem);
+                self.refuse(|| problem);
             }
             if is_locations {
                 self.m.frames.locations.insert(id, location);

@@ -373,14 +373,9 @@ impl<'a> Reader<'a> {
         self.out.push_str(text);
         let source = Arc::new(Source::new(text, None));
         let mut p = Parser::new(&source);
-        p.m.name = Span::new(0, 1);
         match p.tables() {
-            Ok(()) if p.c.at_end() => p.missing_table(),
+            Ok(()) if p.c.at_end() => {}
             _ => return bad(m.at, "a private field that is not a table of stack frames"),
-        }
-        for mut problem in p.m.diagnostics {
-            problem.span = Span::new(problem.span.start as usize + start, problem.span.end as usize + start);
-            self.diagnose(|| problem);
         }
         self.m.frames = p.m.frames;
         for span in self.m.frames.files.values_mut().chain(self.m.frames.functions.values_mut()) {

@@ -1,4 +1,5 @@
-//! Values that are kept as text and that XLA's parser reads: the fields of metadata, the escapes of strings.
+//! Values that are kept as text and that XLA's parser reads: the fields of metadata, frontend attributes, the escapes of
+//! strings.
 //!
 //! Read [`check`], which only a strict reading calls: metadata is most of the text of many modules.
 
@@ -17,15 +18,11 @@ pub(crate) fn check(m: &Module, limit: usize) -> Vec<Problem> {
 }
 
 fn problem(text: &str, form: Form, span: Span) -> Option<Problem> {
-    let is_string = text[span.range()].starts_with(['"', '\'']);
+    let c = &mut Cursor { text: &text[..span.end as usize], pos: span.start as usize };
     match form {
-        Form::Metadata => {
-            fields::metadata(&mut Cursor { text: &text[..span.end as usize], pos: span.start as usize }).err()
-        }
-        Form::Text | Form::Config if is_string => {
-            let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
-            fields::string(&mut c).err()
-        }
+        Form::Metadata => fields::metadata(c).err(),
+        Form::FrontendAttributes => fields::frontend_attributes(c).err(),
+        Form::Text | Form::Config if matches!(c.peek(), Some(b'"' | b'\'')) => fields::string(c).err(),
         _ => None,
     }
 }
