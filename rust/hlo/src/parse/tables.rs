@@ -6,7 +6,7 @@
 use super::Parser;
 use crate::attribute::fields;
 use crate::attribute::unknown_word;
-use crate::cursor::{Cursor, Read};
+use crate::cursor::{clip, Cursor, Read};
 use crate::error::{Problem, ProblemKind, Span};
 use crate::model::metadata::Location;
 
@@ -18,6 +18,9 @@ const FRAME: &[&str] = &["file_location_id", "parent_frame_id"];
 impl<'a> Parser<'a> {
     /// Parses a table, if one is next.
     pub(super) fn table(&mut self) -> Read<bool> {
+        if !matches!(self.c.peek(), Some(b'F' | b'S')) {
+            return Ok(false);
+        }
         let Some(k) = TABLES.iter().position(|word| self.at_word(word)) else { return Ok(false) };
         let at = self.c;
         if self.m.name == Span::default() {
@@ -91,7 +94,7 @@ impl<'a> Parser<'a> {
         while self.at_number() {
             let id = self.c.int()?;
             let open = self.c;
-            let (mut location, mut frame, mut seen) = (Location::default(), (0, 0), 0u8);
+            let (mut values, mut seen) = ([0; LOCATION.len()], 0u8);
             self.c.expect(b'{', "`{`")?;
             while !self.c.accept_after_space(b'}') {
                 self.c.accept(b',');
@@ -101,42 +104,41 @@ impl<'a> Parser<'a> {
                 if field.is_empty() {
                     return Err(at.expected("a field or `}`"));
                 }
+                let span = Span::new(at.pos, self.c.pos);
                 if self.c.peek() != Some(b'=') {
                     let problem = self.c.expected("`=` directly behind the name of a field");
                     self.refuse(|| problem);
                 }
                 self.c.expect(b'=', "`=`")?;
-                let mut number = self.c;
+                self.c.space();
+                let start = self.c.pos;
                 let value = self.c.int()?;
-                match field {
-                    "file_name_id" => location.file = value,
-                    "function_name_id" => location.function = value,
-                    "line" => location.line = value,
-                    "column" => location.column = value,
-                    "file_location_id" => frame.0 = value,
-                    "parent_frame_id" => frame.1 = value,
-                    _ => {}
+                let of_value = Span::new(start, self.c.pos);
+                match known.iter().position(|&name| name == field) {
+                    None => self.refuse(|| unknown_word("field of a stack frame", field, known, span)),
+                    Some(k) => {
+                        if seen >> k & 1 == 1 {
+                            let kind = ProblemKind::Duplicate { what: "field", name: field.into() };
+                            self.refuse(|| Problem { kind, span });
+                        } else if i32::try_from(value).is_err() {
+                            let kind = ProblemKind::OutOfRange { found: clip(self.c.str(of_value)), of: "s32" };
+                            self.refuse(|| Problem { kind, span: of_value });
+                        }
+                        seen |= 1 << k;
+                        values[k] = value;
+                    }
                 }
-                let span = Span::new(at.pos, at.pos + field.len());
-                let bit = known.iter().position(|&name| name == field).map_or(0, |k| 1 << k);
-                if bit == 0 {
-                    self.refuse(|| unknown_word("field of a stack frame", field, known, span));
-                } else if seen & bit != 0 {
-                    let kind = ProblemKind::Duplicate { what: "field", name: field.into() };
-                    self.refuse(|| Problem { kind, span });
-                } else if let Err(problem) = fields::int32(&mut number) {
-                    self.refuse(|| problem);
-                }
-                seen |= bit;
             }
             if let Some(missing) = (0..known.len()).find(|k| seen >> k & 1 == 0) {
                 let problem = open.expected(format!("a row with `{}=`", known[missing]));
                 self.refuse(|| problem);
             }
+            let [first, second, line, _, column, _] = values;
             if is_locations {
+                let location = Location { file: first, function: second, line, column };
                 self.m.frames.locations.insert(id, location);
             } else {
-                self.m.frames.frames.insert(id, frame);
+                self.m.frames.frames.insert(id, (first, second));
             }
         }
         self.end_table(start);
