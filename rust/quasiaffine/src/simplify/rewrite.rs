@@ -106,7 +106,8 @@ pub(super) fn by_values(cx: &mut AffineContext, form: &Result<AffineForm, Stop>,
     changes
 }
 
-/// What a law of whole results says in place of one, where that is shorter once it is written; whether it is.
+/// What a law of whole results says in place of one, where that is shorter once it is written; whether it is, or may be in a
+/// context that has read nothing else.
 fn take_shorter(cx: &mut AffineContext, rule: Rule, by_law: Option<Expr>, extracted: &mut Expr) -> bool {
     let Some(by_law) = by_law else { return false };
     let shorter = rewrite(cx, &by_law);
@@ -115,7 +116,7 @@ fn take_shorter(cx: &mut AffineContext, rule: Rule, by_law: Option<Expr>, extrac
         cx.fired(rule, |_| (vec![Statement::Value(extracted.clone())], vec![Statement::Value(shorter.clone())]));
         *extracted = shorter;
     }
-    is_shorter
+    is_shorter || cx.stability.out_of_order
 }
 
 /// An expression under what is known; the expression itself where it does not fit.
