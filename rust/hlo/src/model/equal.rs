@@ -14,6 +14,7 @@ use crate::cursor::Cursor;
 use crate::model::literal::with_shape;
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
 use crate::proto::literal::in_order;
+use crate::proto::metadata::is_number;
 use crate::Opcode;
 
 /// Whether names are compared.
@@ -185,9 +186,15 @@ fn squeezed(text: &str) -> String {
     out
 }
 
-/// The fields of metadata, sorted by name, without those that are empty or 0, as absent ones are.
+/// The fields of metadata, sorted by name, without those that are empty or 0, as absent ones are, and numbers without
+/// zeros before them.
 fn metadata(text: &str) -> String {
     let mut fields = crate::model::metadata::fields(text, crate::Span::new(0, text.len()));
+    for (name, value) in &mut fields {
+        if let (true, Ok(number)) = (is_number(name), value.parse::<i64>()) {
+            *value = number.to_string().into();
+        }
+    }
     fields.retain(|(_, value)| !matches!(value.as_ref(), "" | "0" | "{}"));
     fields.sort_unstable();
     if fields.is_empty() {

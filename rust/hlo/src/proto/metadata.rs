@@ -26,6 +26,11 @@ const METADATA_FIELDS: &[(&str, u32, bool)] = &[
     ("scheduling_name", 16, true),
 ];
 
+/// Whether the field of this name is a number.
+pub(crate) fn is_number(name: &str) -> bool {
+    METADATA_FIELDS.iter().any(|&(known, _, is_text)| known == name && !is_text)
+}
+
 pub(crate) const METADATA: Irregular = Irregular {
     read: |r, out| metadata(r.m.data(7), r.m.at, out),
     write: |w, d| {
