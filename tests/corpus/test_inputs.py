@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 from support.datasets import BROKEN, GOOD, module_text, tables
 
+from hlomap.corpus import archives
 from hlomap.corpus.run import analyze_files
 from hlomap.errors import UnsupportedError
 
@@ -160,6 +161,51 @@ def test_a_damaged_archive_is_a_row(tmp_path: Path, name: str) -> None:
     found = files_of(tmp_path, tmp_path / name)
     assert name not in found or found[name][0] == "error"
     assert any(status == "error" for status, _ in found.values())
+
+
+def test_an_archive_that_is_no_file_is_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.tar.gz")
+    os.mkfifo(tmp_path / "pipe.zip")
+    (tmp_path / "zero.zip").symlink_to("/dev/zero")
+    assert set(files_of(tmp_path, *sorted(tmp_path.iterdir())).values()) == {("skipped", "not a regular file")}
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_damaged_member_of_an_archive_is_a_row(tmp_path: Path, method: int) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", method) as archive:
+        archive.writestr("damaged.txt", module_text(0) * 50)
+        archive.writestr("whole.txt", module_text(1))
+    content = bytearray(stream.getvalue())
+    for at in range(45, 75):
+        content[at] ^= 0x5A
+    (tmp_path / "x.zip").write_bytes(content)
+    found = files_of(tmp_path, tmp_path / "x.zip")
+    assert found["damaged.txt"][0] == "error" and found["whole.txt"] == DONE
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
+@pytest.mark.parametrize("size", [7 << 30, (1 << 63) - 1])
+def test_a_header_of_any_size_is_a_row(tmp_path: Path, kind: bytes, size: int) -> None:
+    header = tarfile.TarInfo("x")
+    header.type, header.size = kind, size
+    with open(tmp_path / "x.tar", "wb") as stream:
+        stream.write(header.tobuf(tarfile.GNU_FORMAT))
+        stream.truncate(8 << 30)  # sparse
+    status, error = files_of(tmp_path, tmp_path / "x.tar")["x.tar"]
+    assert status == "error" and "at most 16,777,216 are read" in str(error)
+
+
+@pytest.mark.parametrize("name", ["x.tar.gz", "x.tar.xz", "x.tar.zst"])
+def test_an_archive_that_unpacks_to_too_much_is_a_row(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "_MIN_LIMIT", 10_000)
+    monkeypatch.setattr(archives, "_MAX_RATIO", 1)
+    (tmp_path / name).write_bytes(ARCHIVES[name])
+    assert files_of(tmp_path, tmp_path / name)[name][0] == "error"
+    monkeypatch.setattr(archives, "_MIN_LIMIT", 1 << 20)
+    assert files_of(tmp_path, tmp_path / name)["0.txt"] == DONE
 
 
 def test_a_file_above_the_limit_is_an_error(tmp_path: Path, tree: Path) -> None:

@@ -17,11 +17,13 @@ import zlib
 from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
 
-__all__ = ["Member", "Packed", "archive_kind", "list_members", "unpack"]
+__all__ = ["Member", "Packed", "archive_kind", "copy_unpacked", "list_members", "unpack"]
 
 _NAME = re.compile(
     r"\.(?:(?P<zip>zip)|(?P<tar>tar)|(?:tar\.(?P<packed>gz|bz2|xz|zst))|(?P<short>tgz|tbz2|txz|tzst))$", re.I
 )
+_MIN_LIMIT, _MAX_RATIO = 1 << 30, 1100  # gzip reaches 1,032
+_MAX_READ = 1 << 24  # of a header; the size in one is not to be trusted
 _SHORT = {"tgz": "gz", "tbz2": "bz2", "txz": "xz", "tzst": "zst"}
 
 
@@ -65,16 +67,39 @@ def list_members(form: str, stream: IO[bytes]) -> Iterator[Member]:
                     if not info.is_dir():
                         yield Member(info.filename, info.file_size, None)
             return
-        with tarfile.open(fileobj=stream, mode="r:") as tar:
+        with tarfile.open(fileobj=_Headers(stream), mode="r:") as tar:  # type: ignore[call-overload]
             for entry in tar:
                 if entry.isreg() and not entry.sparse:
                     yield Member(entry.name, entry.size, entry.offset_data)
                 elif not entry.isdir():
                     kind = "link in an archive" if entry.islnk() or entry.issym() else "special file in an archive"
                     yield Member(entry.name, 0, None, kind)
-                tar.members = []  # type: ignore[attr-defined]  # the list grows with the archive otherwise
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, ValueError, NotImplementedError) as error:
+                tar.members = []  # the list grows with the archive otherwise
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, OverflowError) as error:
         raise OSError(f"damaged archive: {error}") from error
+
+
+class _Headers:
+    """A tar archive, of which only headers are read; a pax header may claim any size."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.seek, self.tell = stream.seek, stream.tell
+
+    def read(self, n: int) -> bytes:
+        if n > _MAX_READ:
+            raise OSError(f"damaged archive: a header of {n:,} bytes; at most {_MAX_READ:,} are read")
+        return self._stream.read(n)
+
+
+def copy_unpacked(content: IO[bytes], copy: IO[bytes], packed_size: int) -> None:
+    """Copies the content of a compressed archive; ``OSError`` for one that unpacks to far more than HLO does."""
+    limit, n = max(_MIN_LIMIT, _MAX_RATIO * packed_size), 0
+    while block := content.read(1 << 20):
+        n += len(block)
+        if n > limit:
+            raise OSError(f"an archive of {packed_size:,} bytes unpacks to more than {limit:,} bytes; unpack it")
+        copy.write(block)
 
 
 @contextlib.contextmanager

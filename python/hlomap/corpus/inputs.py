@@ -19,7 +19,7 @@ from typing import IO
 
 from ..errors import UnsupportedError
 from ..io.discover import kind_of, label_of, list_files
-from .archives import archive_kind, list_members, unpack
+from .archives import archive_kind, copy_unpacked, list_members, unpack
 from .folder import is_url
 from .sources import HEAD_BYTES, Source, open_bytes
 
@@ -115,7 +115,7 @@ def _list_path(path: str, counter: _Counter) -> Iterator[Source]:
 def _file(path: str, label: str, size: int, counter: _Counter) -> Iterator[Source]:
     path = _absolute(path)
     packed = archive_kind(label)
-    if packed is None:
+    if packed is None or not (is_url(path) or os.path.isfile(path)):  # a pipe would wait, a device never end
         yield Source(counter.next(), label, path, size)
         return
     try:
@@ -127,7 +127,7 @@ def _file(path: str, label: str, size: int, counter: _Counter) -> Iterator[Sourc
                     open(temporary, "wb") as copy,
                     unpack(packed.compression, stream) as content,
                 ):
-                    shutil.copyfileobj(content, copy, 1 << 20)
+                    copy_unpacked(content, copy, size)
                 path = final
         with open_bytes(path) as stream:
             for member in list_members(packed.form, stream):

@@ -9,9 +9,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import lzma
 import os
 import stat
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO
@@ -21,6 +23,19 @@ from .folder import is_url
 __all__ = ["NotRegular", "Opened", "Reader", "Source", "head_digest", "open_bytes"]
 
 HEAD_BYTES = 1 << 16
+
+# Of zipfile and of the libraries that it reads compressed members with.
+_ARCHIVE_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    RuntimeError,
+    NotImplementedError,
+    KeyError,
+    ValueError,
+    OverflowError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,5 +186,5 @@ def open_bytes(path: str) -> IO[bytes]:
 def _archive_errors(source: Source) -> Iterator[None]:
     try:
         yield
-    except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError, KeyError) as error:
+    except _ARCHIVE_ERRORS as error:
         raise OSError(f"cannot read {source.member} in the archive: {error}") from error
