@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hlomap as hm
+from hlomap.maps import enumerate_pairs as pairs
 from hlomap.maps.contains import contains
 
 
@@ -64,6 +66,12 @@ CONTAINED = [
         "(d0){rt0} -> (d0, rt0), domain: d0 in [0, 2], rt0 in [0, 3], runtime: rt0 = #2()",
         None,
     ),
+    # Arrays whose elements have no number of 64 bits: modulo 2^64 the second elements are the same.
+    (
+        "(d0)[s0] -> (s0 * 2, s0 * 4294967295), domain: d0 in [0, 0], s0 in [0, 1]",
+        "(d0)[s0] -> (s0 * 4294967298, s0 * 4294967295), domain: d0 in [0, 0], s0 in [0, 1]",
+        False,
+    ),
 ]
 
 
@@ -71,6 +79,24 @@ CONTAINED = [
 def test_containment(outer: str, inner: str, expected: bool | None) -> None:
     assert contains(parsed(outer), parsed(inner)) is expected
     assert hm.MapSet([parsed(outer)]).covers(parsed(inner)).equal is expected
+    kept = hm.MapSet([parsed(outer), parsed(inner)]).simplify()
+    assert expected or parsed(inner).simplify(drop_unused=True) in kept
+
+
+def test_simplify_enumerates_each_map_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of n maps n are enumerated, not n^2 pairs, and only up to a number of points in all."""
+    enumerated, original = [], pairs.enumerate_points
+
+    def count(m: hm.IndexingMap, *rest: Any) -> Any:
+        enumerated.append(m)
+        return original(m, *rest)
+
+    monkeypatch.setattr("hlomap.maps.contains.enumerate_points", count)
+    pieces = [f"(d0) -> (d0 * 2 + {i}), domain: d0 in [0, {50 + i}]" for i in range(40)]
+    assert len(hm.MapSet([parsed(piece) for piece in pieces]).simplify()) == 40
+    assert len(enumerated) == 40
+    large = [f"(d0) -> (d0 * 2 + {i}), domain: d0 in [0, {16000 + i}]" for i in range(100)]
+    assert len(hm.MapSet([parsed(piece) for piece in large]).simplify()) == 100
 
 
 def test_contained_maps_are_dropped() -> None:

@@ -7,12 +7,18 @@ are compared.
 
 from __future__ import annotations
 
-from .._core import Expr, IndexingMap
-from .enumerate_pairs import EnumerationLimitError, enumerate_pairs
+import numpy as np
 
-__all__ = ["contains"]
+from .._core import Expr, IndexingMap
+from .enumerate_pairs import EnumerationLimitError, enumerate_points
+
+__all__ = ["Containment", "contains"]
 
 _MAX_POINTS = 1 << 14
+
+_MAX_POINTS_IN_ALL = 1 << 20
+
+_Pairs = frozenset[tuple[int, ...]]
 
 
 def contains(outer: IndexingMap, inner: IndexingMap) -> bool | None:
@@ -24,30 +30,49 @@ def contains(outer: IndexingMap, inner: IndexingMap) -> bool | None:
     >>> contains(whole, IndexingMap.parse("(d0) -> (d0 + 4), domain: d0 in [0, 4]"))
     False
     """
-    if inner.is_known_empty or outer == inner:
-        return True
-    if len(outer.dims) != len(inner.dims):
-        return False
-    if outer.is_known_empty:
-        return inner.is_empty().equal
-    if len(outer.results) != len(inner.results):
-        return False
-    if _contains_by_substitution(outer, inner):
-        return True
-    if outer.runtime or inner.runtime:
-        return None
+    return Containment().contains(outer, inner)
+
+
+class Containment:
+    """Decides :func:`contains` for many pairs of the same maps: each map is enumerated at most once."""
+
+    def __init__(self) -> None:
+        self._pairs: dict[IndexingMap, _Pairs | None] = {}
+        self._n_left = _MAX_POINTS_IN_ALL
+
+    def contains(self, outer: IndexingMap, inner: IndexingMap) -> bool | None:
+        """As the function; undecided once the maps have too many points in all."""
+        if inner.is_known_empty or outer == inner:
+            return True
+        if len(outer.dims) != len(inner.dims):
+            return False
+        if outer.is_known_empty:
+            return inner.is_empty().equal
+        if len(outer.results) != len(inner.results):
+            return False
+        known = self._pairs.get(outer), self._pairs.get(inner)
+        if (known[0] is None or known[1] is None) and _contains_by_substitution(outer, inner):
+            return True
+        of_outer = self._enumerate(outer)
+        of_inner = None if of_outer is None else self._enumerate(inner)
+        return None if of_outer is None or of_inner is None else of_inner <= of_outer
+
+    def _enumerate(self, m: IndexingMap) -> _Pairs | None:
+        if m not in self._pairs:
+            self._pairs[m] = pairs = None if m.runtime else _enumerate(m, min(_MAX_POINTS, self._n_left))
+            self._n_left -= len(pairs or ())
+        return self._pairs[m]
+
+
+def _enumerate(m: IndexingMap, limit: int) -> _Pairs | None:
+    """The dimensions and results of all points; None where they are too many or negative."""
     try:
-        source = [max(a.upper, b.upper) + 1 for a, b in zip(outer.dims, inner.dims, strict=True)]
-        target = [max(outer.bounds(i)[1], inner.bounds(i)[1]) + 1 for i in range(len(inner.results))]
-        outer_pairs = {
-            *zip(*(x.tolist() for x in enumerate_pairs(outer, source, target, {}, _MAX_POINTS)), strict=True)
-        }
-        inner_pairs = {
-            *zip(*(x.tolist() for x in enumerate_pairs(inner, source, target, {}, _MAX_POINTS)), strict=True)
-        }
+        source = [v.upper + 1 for v in m.dims]
+        target = [m.bounds(i)[1] + 1 for i in range(len(m.results))]
+        at, image = enumerate_points(m, source, target, {}, limit)
     except (EnumerationLimitError, ValueError, OverflowError):
         return None
-    return inner_pairs <= outer_pairs
+    return frozenset(map(tuple, np.concatenate([at, image], axis=1).tolist()))
 
 
 def _contains_by_substitution(outer: IndexingMap, inner: IndexingMap) -> bool:

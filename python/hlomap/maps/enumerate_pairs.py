@@ -16,9 +16,11 @@ import numpy.typing as npt
 
 from .._core import IndexingMap
 
-__all__ = ["EnumerationLimitError", "enumerate_pairs"]
+__all__ = ["EnumerationLimitError", "enumerate_pairs", "enumerate_points"]
 
 Ints = npt.NDArray[np.int64]
+
+_MAX_ELEMENTS = 1 << 63
 
 
 class EnumerationLimitError(Exception):
@@ -37,8 +39,23 @@ def enumerate_pairs(
 
     ``sizes`` and ``target`` are the sizes of the arrays, ``values`` the arrays of the runtime sources by number.
     With ``rows`` only these source elements are enumerated.  Raises :class:`EnumerationLimitError` where that takes
-    more than ``limit`` points, and ``ValueError`` where the map leaves the arrays.
+    more than ``limit`` points or the numbers leave 64 bits, and ``ValueError`` where the map leaves the arrays.
     """
+    if max(prod(sizes), prod(target)) > _MAX_ELEMENTS:
+        raise EnumerationLimitError(f"arrays of {list(sizes)} and {list(target)} have elements without 64-bit numbers")
+    at, image = enumerate_points(m, sizes, target, values, limit, rows)
+    return _ravel_points(at, sizes), _ravel_points(image, target)
+
+
+def enumerate_points(
+    m: IndexingMap,
+    sizes: Sequence[int],
+    target: Sequence[int],
+    values: Mapping[int, Any],
+    limit: int,
+    rows: Ints | None = None,
+) -> tuple[Ints, Ints]:
+    """Like :func:`enumerate_pairs`, but the indices of the elements, a row for each pair."""
     dims = [(v.lower, v.upper) for v in m.dims]
     if any(lower < 0 or upper >= size for (lower, upper), size in zip(dims, sizes, strict=True)):
         raise ValueError(f"the domain of {m} leaves the source array of sizes {list(sizes)}")
@@ -56,7 +73,7 @@ def enumerate_pairs(
     at, image = at[valid], m.evaluate(at, s, runtime)[valid]
     if (image < 0).any() or (image >= np.array(target, np.int64)).any():
         raise ValueError(f"the image of {m} leaves the target array of sizes {list(target)}")
-    return _ravel_points(at, sizes), _ravel_points(image, target)
+    return at, image
 
 
 def _read_runtime(m: IndexingMap, at: Ints, s: Ints, values: Mapping[int, Any]) -> Ints:

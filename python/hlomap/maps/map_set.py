@@ -16,7 +16,7 @@ from .. import reprs
 from .._core import Equivalence, IndexingMap, Instruction, Variable, _coalesce, compose_many
 from ..errors import ShapeError
 from ..types import ShapeIndex, expect, one_line, wrong_type
-from .contains import contains
+from .contains import Containment, contains
 from .device_groups import (
     NO_COMMON_GROUP,
     GroupTable,
@@ -160,6 +160,7 @@ class MapSet:
         """
         simplified = self._replace_maps(m.simplify(drop_unused=True) for m in self._maps)
         kept: list[IndexingMap] = []
+        contains = Containment().contains
         for m in simplified._maps:
             if m.is_known_empty or any(k.index == m.index and contains(k, m) for k in kept):
                 continue
