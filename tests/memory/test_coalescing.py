@@ -335,3 +335,13 @@ def test_wrong_numbers() -> None:
         hm.coalescing(root, hm.IndexingMap.identity([8]))
     with pytest.raises(hm.errors.ShapeError, match="1 dimensions"):
         hm.coalescing(root, hm.thread_map(hm.Shape("f32", [8, 8])))
+
+
+def test_an_access_that_proves_empty_has_no_requests() -> None:
+    """A window that lies in the padding: the map of the read is empty, which only its composition shows."""
+    root = hm.parse("""ENTRY e {
+      p = f32[1,1,1] parameter(0)
+      k = f32[1,1,3] parameter(1)
+      ROOT r = f32[1,1,1] convolution(p, k), window={size=3 pad=5_-1 rhs_dilate=2}, dim_labels=bf0_oi0->bf0
+    }""").entry.root
+    assert [(x.requests, x.sectors) for x in hm.coalescing(root)] == [(0, 0), (0, 0), (1, 1)]
