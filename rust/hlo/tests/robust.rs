@@ -269,6 +269,8 @@ fn found_by_fuzzing() {
         "f { ROOT p = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) ROOT r = f32[] new(p), body=f, condition=f }",
         "HloModule m\nFileNames\n1 \"a\"\nFunctionNames\n1 \"f\"\nFileNames\n1 \"b\"\nENTRY e { ROOT p = f32[] parameter(0) }",
         "HloModule m\nFileNames\nFunctionNames\nFileLocations\n1 {file_name_id=2579410941}\nENTRY e { ROOT p = f32[] parameter(0) }",
+        "HloModule m\nStackFrames\n1 {file_location_id=1 parent_frame_id=2147483648}\nENTRY e { ROOT p = f32[] parameter(0) }",
+        "HloModule m\nStackFrames\n1 {parent_frame_id=-2147483648}\nENTRY e { ROOT p = f32[] parameter(0) }",
         "ENTRY e { ROOT p = f32[4]{0:L(-64)} parameter(0), statistics={visualizing_index=0,=1} }",
         "ENTRY e { p = f32[] parameter(0) ROOT c = f32[] custom-call(p), custom_call_target=\"t\", channel_id=1 }",
         "ENTRY e { ROOT p = f32[] parameter(0), metadata={op_name=\"007\" stack_frame_id=0015} }",

@@ -6,7 +6,7 @@ use quasiaffine::interrupt::poll;
 
 use super::push_int;
 use super::quote::push_quoted;
-use super::wire::{Encoder, Message, Payload, Wire, WireError};
+use super::wire::{Encoder, Message, Payload, Wire};
 use crate::cursor::Cursor;
 use crate::error::Span;
 use crate::model::metadata::{Frames, Location};
@@ -45,7 +45,7 @@ pub(crate) fn read(m: Message<'_>, text: &mut String, frames: &mut Frames) -> Wi
             text.push_str(" {");
             let mut space = "";
             for &(name, number) in fields {
-                let value = value_of(row, name, number)?;
+                let value = value_of(row, name, number);
                 text.push_str(space);
                 text.push_str(name);
                 text.push('=');
@@ -57,7 +57,7 @@ pub(crate) fn read(m: Message<'_>, text: &mut String, frames: &mut Frames) -> Wi
                 let [file, function, line, column] = [1, 2, 3, 4].map(|number| int32(row, number));
                 frames.locations.insert(id, Location { file, function, line, column });
             } else {
-                frames.frames.insert(id, (int32(row, 1), value_of(row, "parent_frame_id", 2)?));
+                frames.frames.insert(id, (int32(row, 1), value_of(row, "parent_frame_id", 2)));
             }
         }
     }
@@ -76,12 +76,8 @@ fn int32(row: Message<'_>, number: u32) -> i64 {
 }
 
 /// The number in the text.
-fn value_of(row: Message<'_>, name: &str, number: u32) -> Wire<i64> {
-    let value = int32(row, number) + i64::from(name == "parent_frame_id");
-    match i32::try_from(value) {
-        Ok(_) => Ok(value),
-        Err(_) => Err(WireError { at: row.at, found: format!("{name} {}", int32(row, number)) }),
-    }
+fn value_of(row: Message<'_>, name: &str, number: u32) -> i64 {
+    int32(row, number) + i64::from(name == "parent_frame_id")
 }
 
 /// A `StackFrameIndexProto`; `None` if the proto cannot have the table: its ids are not consecutive from 1, or a number
@@ -122,8 +118,8 @@ pub(crate) fn write(text: &str) -> Option<Encoder> {
                 let &(_, number) = fields.iter().find(|f| f.0 == name)?;
                 c.accept_after_space(b'=').then_some(())?;
                 let value = c.int().ok()?;
-                let value = value.checked_sub(i64::from(name == "parent_frame_id"))?;
-                row.int_unless_zero(number, i32::try_from(value).ok()?.into());
+                let value = i32::try_from(value).ok()?.checked_sub(i32::from(name == "parent_frame_id"))?;
+                row.int_unless_zero(number, value.into());
                 c.accept_after_space(b',');
             }
             d.message(number, &row);
