@@ -18,6 +18,8 @@ _MAX_POINTS = 1 << 14
 
 _MAX_POINTS_IN_ALL = 1 << 20
 
+_MAX_EXPRESSIONS = 1 << 16
+
 _Pairs = frozenset[tuple[int, ...]]
 
 
@@ -39,9 +41,11 @@ class Containment:
     def __init__(self) -> None:
         self._pairs: dict[IndexingMap, _Pairs | None] = {}
         self._n_left = _MAX_POINTS_IN_ALL
+        self._facts: dict[IndexingMap, dict[Expr, tuple[int, int]]] = {}
+        self._n_expressions_left = _MAX_EXPRESSIONS
 
     def contains(self, outer: IndexingMap, inner: IndexingMap) -> bool | None:
-        """As the function; undecided once the maps have too many points in all."""
+        """As the function; undecided once the maps have too many points and expressions in all."""
         if inner.is_known_empty or outer == inner:
             return True
         if len(outer.dims) != len(inner.dims):
@@ -51,7 +55,7 @@ class Containment:
         if len(outer.results) != len(inner.results):
             return False
         known = self._pairs.get(outer), self._pairs.get(inner)
-        if (known[0] is None or known[1] is None) and _contains_by_substitution(outer, inner):
+        if (known[0] is None or known[1] is None) and self._contains_by_substitution(outer, inner):
             return True
         of_outer = self._enumerate(outer)
         of_inner = None if of_outer is None else self._enumerate(inner)
@@ -63,6 +67,51 @@ class Containment:
             self._n_left -= len(pairs or ())
         return self._pairs[m]
 
+    def _contains_by_substitution(self, outer: IndexingMap, inner: IndexingMap) -> bool:
+        """Whether a choice of the outer map's ranges at each point of ``inner`` makes all results equal."""
+        chosen: dict[int, Expr] = {}
+        for outer_result, inner_result in zip(outer.results, inner.results, strict=True):
+            if outer_result.kind == "range":
+                number = outer_result.value or 0
+                if chosen.setdefault(number, inner_result) != inner_result:
+                    return False
+        # A range that no result determines may take any of its values.
+        for i, variable in enumerate(outer.ranges):
+            chosen.setdefault(i, Expr.constant(variable.lower))
+        runtime = _match_runtime(outer, inner)
+        if runtime is None:
+            return False
+        ranges = [chosen[i] for i in range(len(outer.ranges))]
+        dims = [Expr.dim(i) for i in range(len(outer.dims))]
+
+        def substitute(e: Expr) -> Expr:
+            self._n_expressions_left -= 1
+            return e.substitute(dims=dims, ranges=ranges, runtime=runtime)
+
+        try:
+            return (
+                all(substitute(a) == b for a, b in zip(outer.results, inner.results, strict=True))
+                and all(self._implies(inner, Expr.dim(i), v.lower, v.upper) for i, v in enumerate(outer.dims))
+                and all(self._implies(inner, chosen[i], v.lower, v.upper) for i, v in enumerate(outer.ranges))
+                and all(self._implies(inner, substitute(c.expr), c.lower, c.upper) for c in outer.constraints)
+            )
+        except (ValueError, OverflowError):
+            return False
+
+    def _implies(self, m: IndexingMap, e: Expr, lower: int, upper: int) -> bool:
+        """Whether the map's domain is known to imply ``lower <= e <= upper``; False when no more may be asked."""
+        if self._n_expressions_left <= 0:
+            return False
+        self._n_expressions_left -= 1
+        facts = self._facts.get(m)
+        if facts is None:
+            self._facts[m] = facts = {c.expr: (c.lower, c.upper) for c in m.constraints}
+        least, greatest = facts.get(e, (lower - 1, upper + 1))
+        if lower <= least and greatest <= upper:
+            return True
+        least, greatest = m.bounds(e)
+        return lower <= least and greatest <= upper
+
 
 def _enumerate(m: IndexingMap, limit: int) -> _Pairs | None:
     """The dimensions and results of all points; None where they are too many or negative."""
@@ -73,47 +122,6 @@ def _enumerate(m: IndexingMap, limit: int) -> _Pairs | None:
     except (EnumerationLimitError, ValueError, OverflowError):
         return None
     return frozenset(map(tuple, np.concatenate([at, image], axis=1).tolist()))
-
-
-def _contains_by_substitution(outer: IndexingMap, inner: IndexingMap) -> bool:
-    """Whether a choice of the outer map's ranges at each point of ``inner`` makes all results equal."""
-    chosen: dict[int, Expr] = {}
-    for outer_result, inner_result in zip(outer.results, inner.results, strict=True):
-        if outer_result.kind == "range":
-            number = next(i for i in range(len(outer.ranges)) if outer_result == Expr.range(i))
-            if chosen.setdefault(number, inner_result) != inner_result:
-                return False
-    # A range that no result determines may take any of its values.
-    for i, variable in enumerate(outer.ranges):
-        chosen.setdefault(i, Expr.constant(variable.lower))
-    runtime = _match_runtime(outer, inner)
-    if runtime is None:
-        return False
-    ranges = [chosen[i] for i in range(len(outer.ranges))]
-    dims = [Expr.dim(i) for i in range(len(outer.dims))]
-
-    def substitute(e: Expr) -> Expr:
-        return e.substitute(dims=dims, ranges=ranges, runtime=runtime)
-
-    try:
-        domain = [
-            *((Expr.dim(i), v.lower, v.upper) for i, v in enumerate(outer.dims)),
-            *((chosen[i], v.lower, v.upper) for i, v in enumerate(outer.ranges)),
-            *((substitute(c.expr), c.lower, c.upper) for c in outer.constraints),
-        ]
-        return all(substitute(a) == b for a, b in zip(outer.results, inner.results, strict=True)) and all(
-            _implies(inner, e, lower, upper) for e, lower, upper in domain
-        )
-    except (ValueError, OverflowError):
-        return False
-
-
-def _implies(m: IndexingMap, e: Expr, lower: int, upper: int) -> bool:
-    """Whether the map's domain is known to imply ``lower <= e <= upper``."""
-    if any(c.expr == e and lower <= c.lower and c.upper <= upper for c in m.constraints):
-        return True
-    least, greatest = m.bounds(e)
-    return lower <= least and greatest <= upper
 
 
 def _match_runtime(outer: IndexingMap, inner: IndexingMap) -> list[Expr] | None:
