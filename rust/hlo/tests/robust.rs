@@ -271,6 +271,9 @@ fn found_by_fuzzing() {
         "HloModule m\nFileNames\nFunctionNames\nFileLocations\n1 {file_name_id=2579410941}\nENTRY e { ROOT p = f32[] parameter(0) }",
         "HloModule m\nStackFrames\n1 {file_location_id=1 parent_frame_id=2147483648}\nENTRY e { ROOT p = f32[] parameter(0) }",
         "HloModule m\nStackFrames\n1 {parent_frame_id=-2147483648}\nENTRY e { ROOT p = f32[] parameter(0) }",
+        "ENTRY e { ROOT i = ((f32[3]), token[]) infeed(), infeed_config=\"\" }",
+        "ENTRY e { p = f32[2] parameter(0) ROOT r = f32[2] domain(p), domain={kind=\"sharding\", entry={replicated}, \
+         exit={maximal maximal device=1}} }",
         "ENTRY e { ROOT p = f32[4]{0:L(-64)} parameter(0), statistics={visualizing_index=0,=1} }",
         "ENTRY e { p = f32[] parameter(0) ROOT c = f32[] custom-call(p), custom_call_target=\"t\", channel_id=1 }",
         "ENTRY e { ROOT p = f32[] parameter(0), metadata={op_name=\"007\" stack_frame_id=0015} }",

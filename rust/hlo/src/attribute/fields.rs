@@ -3,7 +3,7 @@
 //! Read [`name`]. What is written otherwise is kept as text; these functions tell where XLA's parser stops.
 
 use super::raw;
-use super::sharding;
+use super::sharding::{self, Sharding};
 use crate::cursor::{clip, Cursor, Read};
 use crate::error::{Problem, ProblemKind, Span};
 
@@ -51,10 +51,10 @@ pub(crate) fn frontend_attributes(c: &mut Cursor<'_>) -> Read<()> {
     c.expect(b'}', "`,` or `}`")
 }
 
-/// `{kind="sharding", entry={…}, exit={…}}`: the fields in any order, with or without commas. Gives the kind.
-pub(crate) fn domain<'a>(c: &mut Cursor<'a>) -> Read<&'a str> {
+/// `{kind="sharding", entry={…}, exit={…}}`: the fields in any order, with or without commas. Gives their values.
+pub(crate) fn domain<'a>(c: &mut Cursor<'a>) -> Read<(&'a str, Sharding, Sharding)> {
     c.expect(b'{', "`{`")?;
-    let (mut kind, mut entry, mut exit) = (None, false, false);
+    let (mut kind, mut entry, mut exit) = (None, None, None);
     loop {
         c.accept_after_space(b',');
         if c.accept_after_space(b'}') {
@@ -65,10 +65,8 @@ pub(crate) fn domain<'a>(c: &mut Cursor<'a>) -> Read<&'a str> {
         c.space();
         let is_again = match field {
             "kind" => kind.replace(c.string()?).is_some(),
-            "entry" | "exit" => {
-                sharding::read(c)?;
-                std::mem::replace(if field == "entry" { &mut entry } else { &mut exit }, true)
-            }
+            "entry" => entry.replace(sharding::read(c)?).is_some(),
+            "exit" => exit.replace(sharding::read(c)?).is_some(),
             _ => return Err(start.expected("`kind=`, `entry=` or `exit=` of a domain")),
         };
         if is_again {
@@ -77,9 +75,9 @@ pub(crate) fn domain<'a>(c: &mut Cursor<'a>) -> Read<&'a str> {
     }
     c.pos -= 1;
     match (kind, entry, exit) {
-        (Some(kind), true, true) => Ok(c.str(kind)),
+        (Some(kind), Some(entry), Some(exit)) => Ok((c.str(kind), entry, exit)),
         (None, ..) => Err(c.expected("`kind=` of a domain")),
-        (_, false, _) => Err(c.expected("`entry=` of a domain")),
+        (_, None, _) => Err(c.expected("`entry=` of a domain")),
         _ => Err(c.expected("`exit=` of a domain")),
     }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::attribute::accuracy::Accuracy;
 use crate::attribute::entry_layout::EntryLayout;
+use crate::attribute::fields;
 use crate::attribute::schema::{self, Form};
 use crate::attribute::Value;
 use crate::cursor::Cursor;
@@ -135,6 +136,7 @@ fn plain(name: &str, key: Option<u16>, value: Value<'_>) -> Option<String> {
         Value::Word("API_VERSION_ORIGINAL") => return None,
         Value::Aliases(list) | Value::OperandAliases(list) if list.is_empty() => return None,
         Value::Donors(list) if list.is_empty() => return None,
+        Value::Text(text) if text.is_empty() && key.is_some() => return None,
         Value::Accuracy(Accuracy::Default) => return None,
         _ => {}
     }
@@ -144,6 +146,10 @@ fn plain(name: &str, key: Option<u16>, value: Value<'_>) -> Option<String> {
             pairs.sort_unstable();
             format!("{pairs:?}")
         }
+        Value::Raw(text) if name == "domain" => match fields::domain(&mut Cursor::new(text)) {
+            Ok(parts) => format!("{parts:?}"),
+            Err(_) => squeezed(text),
+        },
         // Space outside strings is not significant, in HLO nor in JSON.
         Value::Raw(text) => squeezed(text),
         Value::Text(text) => squeezed(&text),

@@ -204,8 +204,8 @@ pub(super) fn domain(op: &Operation) -> Law {
     const NAME: &str = "domain";
     let Some(Value::Raw(text)) = op.value(NAME) else { return Ok(()) };
     match fields::domain(&mut Cursor::new(text)) {
-        Ok("sharding") => Ok(()),
-        Ok(kind) => broken_by(NAME, Rule::Domain, "kind=\"sharding\"", format!("kind=\"{kind}\"")),
+        Ok(("sharding", ..)) => Ok(()),
+        Ok((kind, ..)) => broken_by(NAME, Rule::Domain, "kind=\"sharding\"", format!("kind=\"{kind}\"")),
         Err(Problem { kind: ProblemKind::Expected { expected, found }, .. }) => {
             broken_by(NAME, Rule::Domain, expected, found)
         }
