@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from conftest import Case
@@ -166,3 +167,17 @@ def test_custom_rules() -> None:
         assert "ZeroDivisionError" in str(hm.output_to_input(root, 0)[0].reason)
     finally:
         hm.unregister_rule("swap")
+
+
+def test_more_dimensions_than_numpy_has() -> None:
+    sizes = ",".join(["1"] * 65)
+    module = hm.parse(
+        f"ENTRY e {{ p = f32[] parameter(0) b = f32[{sizes}] broadcast(p), dimensions={{}} "
+        f"c = f32[{sizes}] constant({'{' * 65}1{'}' * 65}) d = f32[{sizes}] add(b, c) ROOT r = f32[] reshape(d) }}"
+    )
+    with pytest.raises(hm.errors.UnsupportedError, match="b: an array of 65 dimensions: NumPy has up to"):
+        hm.execute(module, np.float32(1))
+    with pytest.raises(hm.errors.UnsupportedError, match="not of 65"):
+        _ = module.entry.instructions[2].literal
+    assert {result.status for result in hm.verify(module)} == {CheckStatus.UNCHECKED}
+    assert hm.diff(module, module).is_empty

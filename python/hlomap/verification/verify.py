@@ -21,7 +21,7 @@ from .. import reprs
 from .._core import IndexingMap, Instruction, Module, Shape
 from ..analysis.loops import fixed_leaves
 from ..analysis.queries import input_to_output, output_to_input
-from ..dtypes import is_integer, is_unsigned, numpy_dtype
+from ..dtypes import MAX_RANK, is_integer, is_unsigned, numpy_dtype
 from ..errors import HlomapError, ShapeError, UndecidedError
 from ..interpreter.library import CALLS
 from ..interpreter.machine import Budget, Machine
@@ -205,7 +205,7 @@ def _machine(
 
 def _random_value(shape: Shape, rng: np.random.Generator) -> Value:
     for leaf in array_leaves(shape):
-        if shape_at(shape, leaf).n_elements > _MAX_ELEMENTS:
+        if _is_too_large(shape_at(shape, leaf), _MAX_ELEMENTS):
             raise TooLargeError(f"{shape}")
     if shape.is_tuple:
         return tuple(_random_value(inner, rng) for inner in shape.tuple_shapes)
@@ -230,7 +230,7 @@ def _check_total_size(instructions: Sequence[Instruction]) -> None:
     while pending:
         for instruction in pending.pop():
             for leaf in array_leaves(instruction.shape):
-                if shape_at(instruction.shape, leaf).n_elements > _MAX_VALUE:
+                if _is_too_large(shape_at(instruction.shape, leaf), _MAX_VALUE):
                     raise TooLargeError(f"{instruction.name} is {instruction.shape}")
             for computation in instruction.called_computations:
                 if computation.number not in visited:
@@ -238,8 +238,12 @@ def _check_total_size(instructions: Sequence[Instruction]) -> None:
                     pending.append(computation.instructions)
 
 
+def _is_too_large(shape: Shape, max_elements: int) -> bool:
+    return shape.n_elements > max_elements or len(shape.dimensions) > MAX_RANK
+
+
 class TooLargeError(HlomapError):
-    """An array with more elements than the check runs."""
+    """An array with more elements or dimensions than the check runs."""
 
 
 # ----------------------------------------------------------------------------------------------------- one instruction
