@@ -160,11 +160,11 @@ class MapSet:
         """
         simplified = self._replace_maps(m.simplify(drop_unused=True) for m in self._maps)
         kept: list[IndexingMap] = []
-        contains = Containment().contains
+        containment = Containment()
         for m in simplified._maps:
-            if m.is_known_empty or any(k.index == m.index and contains(k, m) for k in kept):
+            if m.is_known_empty or any(k.index == m.index and containment.contains(k, m) for k in kept):
                 continue
-            kept = [k for k in kept if k.index != m.index or not contains(m, k)]
+            kept = [k for k in kept if k.index != m.index or not containment.contains(m, k)]
             kept.append(m)
         simplified = simplified._select(kept)
         return simplified._change_device_maps(lambda maps: maps.simplify())

@@ -150,7 +150,7 @@ pub(crate) fn metadata(c: &mut Cursor<'_>) -> Read<()> {
 }
 
 /// An integer of 32 bits.
-pub(crate) fn int32(c: &mut Cursor<'_>) -> Read<i64> {
+fn int32(c: &mut Cursor<'_>) -> Read<i64> {
     c.space();
     let start = c.pos;
     let n = c.int()?;

@@ -19,8 +19,6 @@ pub(crate) struct Frames {
     pub functions: FxHashMap<i64, Span>,
     pub locations: FxHashMap<i64, Location>,
     pub frames: FxHashMap<i64, (i64, i64)>,
-    /// The place of the last table in the order of the tables, from 1; 0 if there are none.
-    pub n_tables: usize,
     /// The texts of the tables, for printing. Tables behind each other have one span.
     pub spans: Vec<Span>,
 }

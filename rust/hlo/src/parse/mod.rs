@@ -113,6 +113,8 @@ pub(crate) struct Parser<'a> {
     pub problems: Vec<Problem>,
     /// What XLA's grammar does not have and a reading that is not strict takes without a word.
     refusals: Vec<Problem>,
+    /// The place of the last table of stack frames in the order of the tables, from 1; 0 if there are none.
+    n_tables: usize,
     pub shape_texts: SpanMap,
     /// Shapes by hash.
     pub shape_values: FxHashMap<u64, u32>,
@@ -141,6 +143,7 @@ impl<'a> Parser<'a> {
             m: empty(source),
             problems: Vec::new(),
             refusals: Vec::new(),
+            n_tables: 0,
             shape_texts: SpanMap::default(),
             shape_values: FxHashMap::default(),
             computation_names: SpanMap::default(),
@@ -191,6 +194,7 @@ impl<'a> Parser<'a> {
             self.unnamed.clear();
             self.findings.clear();
             self.has_broken_computation = false;
+            self.n_tables = 0;
         }
         if self.problems.is_empty() {
             return Ok(modules);

@@ -26,10 +26,10 @@ impl<'a> Parser<'a> {
         if self.m.name == Span::default() {
             let problem = at.expected("`HloModule` before the tables of stack frames");
             self.refuse(|| problem);
-        } else if k != self.m.frames.n_tables {
+        } else if k != self.n_tables {
             self.out_of_order(at);
         }
-        self.m.frames.n_tables = k + 1;
+        self.n_tables = k + 1;
         if k < 2 {
             self.names_table()?;
         } else {
@@ -49,7 +49,7 @@ impl<'a> Parser<'a> {
 
     /// Reports that tables ended before the last.
     pub(super) fn missing_table(&mut self) {
-        let n_tables = std::mem::replace(&mut self.m.frames.n_tables, TABLES.len());
+        let n_tables = std::mem::replace(&mut self.n_tables, TABLES.len());
         let Some(first) = self.m.frames.spans.first().filter(|_| n_tables < TABLES.len()) else { return };
         let kind = ProblemKind::Disagrees {
             what: "tables of stack frames",
@@ -61,7 +61,7 @@ impl<'a> Parser<'a> {
     }
 
     fn out_of_order(&mut self, at: Cursor<'a>) {
-        let expected = match TABLES.get(self.m.frames.n_tables) {
+        let expected = match TABLES.get(self.n_tables) {
             Some(table) => format!("the table `{table}`"),
             None => "a computation".into(),
         };
