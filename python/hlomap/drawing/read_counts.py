@@ -1,14 +1,14 @@
 """How often the maps of an operand read each of some elements, without a walk over all of them.
 
-Read :class:`ReadCounts` first.  Law: where two groups of variables share no result and no constraint, the number of
-points of a map that reach an element is the product of what each group counts on its own results.  A group is then
-enumerated, solved for a variable in which its one result is linear, or inverted; what is still too large is not
-counted.  Of runtime values all are taken, so that counts tell only what may be read.
+Read :class:`ReadCounts` first.  Law: where two parts of a map share no variable, the number of points that reach an
+element is the product of what each part counts on its own results.  A part is then enumerated, solved for a variable in
+which its one result is linear, or inverted; what is still too large is not counted.  Of runtime values all are taken,
+so that counts tell only what may be read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from typing import TypeAlias
 
@@ -25,7 +25,7 @@ Points = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.float64]
 _Key = tuple[str, int]
 
-_MOST_POINTS = 1 << 18  # of one group of variables that are enumerated
+_MOST_POINTS = 1 << 18  # of one part that are enumerated
 _MOST_SOLVED = 1 << 20  # elements times points that are solved for
 _MOST_KEYS = 1 << 22  # of a table that is indexed by elements
 _MOST = 2**62
@@ -60,7 +60,9 @@ def restricted(m: IndexingMap, box: Bounds) -> IndexingMap | None:
     limits = [(max(v.lower, lo), min(v.upper, hi)) for v, (lo, hi) in zip(m.dims, box, strict=True)]
     if any(lo > hi for lo, hi in limits):
         return None
-    return _with_variables(m, {("dim", k): limit for k, limit in enumerate(limits)}, m.results, m.constraints)
+    dims = [Variable(v.name, lo, hi) for v, (lo, hi) in zip(m.dims, limits, strict=True)]
+    ranges, runtime = _without_sources(m.ranges), _without_sources(m.runtime)
+    return IndexingMap(dims, m.results, ranges=ranges, runtime=runtime, constraints=m.constraints)
 
 
 _Counter: TypeAlias = Callable[[Points], "Counts | None"]
@@ -73,7 +75,7 @@ def _counter(m: IndexingMap, bounds: Bounds) -> _Counter | None:
         return None
     if m.is_known_empty:
         return lambda elements: np.zeros(len(elements))
-    factors = [_group_counter(m, *group, bounds) for group in _groups(m)]
+    factors = [_part_counter(part, results, [bounds[k] for k in results]) for part, results in _parts(m)]
     if None in factors:
         return _inverse_counter(m)
 
@@ -89,16 +91,15 @@ def _counter(m: IndexingMap, bounds: Bounds) -> _Counter | None:
     return count
 
 
-# ------------------------------------------------------------------------------------------------------------- groups
-
-_Group = tuple[list[_Key], list[int], list[int]]
+# -------------------------------------------------------------------------------------------------------------- parts
 
 
-def _groups(m: IndexingMap) -> list[_Group]:
-    """Variables that belong together, with the numbers of their results and constraints."""
-    variables = [(kind, k) for kind, of in _kinds(m) for k in range(len(of))]
-    of_results = [_variables(e) for e in m.results]
-    of_constraints = [_variables(c.expr) for c in m.constraints]
+def _parts(m: IndexingMap) -> Iterator[tuple[IndexingMap, list[int]]]:
+    """The map as maps of which no two share a variable, each with the numbers of its results."""
+    kinds, results, constraints = _kinds(m), m.results, m.constraints
+    variables = [(kind, k) for kind, of in kinds.items() for k in range(len(of))]
+    of_results = [_variables(e) for e in results]
+    of_constraints = [_variables(c.expr) for c in constraints]
     leader = {key: key for key in variables}
 
     def find(key: _Key) -> _Key:
@@ -110,18 +111,42 @@ def _groups(m: IndexingMap) -> list[_Group]:
     for used in (*of_results, *of_constraints):
         for key in used[1:]:
             leader[find(key)] = find(used[0])
-    groups: dict[_Key | None, _Group] = {}
+    groups: dict[_Key | None, tuple[list[_Key], list[int], list[int]]] = {}
     for key in variables:
         groups.setdefault(find(key), ([], [], []))[0].append(key)
     for place, found in ((1, of_results), (2, of_constraints)):
         for number, used in enumerate(found):
             group = groups.setdefault(find(used[0]) if used else None, ([], [], []))
             (group[1] if place == 1 else group[2]).append(number)
-    return list(groups.values())
+
+    new: dict[str, list[Expr]] = {kind: [Expr.constant(0)] * len(of) for kind, of in kinds.items()}
+    for keys, own_results, own_constraints in groups.values():
+        own: dict[str, list[Variable]] = {kind: [] for kind in kinds}
+        for kind, k in keys:
+            new[kind][k] = _EXPR_OF_KIND[kind](len(own[kind]))
+            own[kind] += _without_sources([kinds[kind][k]])
+        replaced = new["dim"], new["range"], new["runtime"]
+        part = IndexingMap(
+            own["dim"],
+            [results[k].substitute(*replaced) for k in own_results],
+            ranges=own["range"],
+            runtime=own["runtime"],
+            constraints=[
+                (c.expr.substitute(*replaced), c.lower, c.upper) for c in map(constraints.__getitem__, own_constraints)
+            ],
+        )
+        yield part, own_results
 
 
-def _kinds(m: IndexingMap) -> tuple[tuple[str, Sequence[Variable]], ...]:
-    return ("dim", m.dims), ("range", m.ranges), ("runtime", m.runtime)
+_EXPR_OF_KIND = {"dim": Expr.dim, "range": Expr.range, "runtime": Expr.runtime}
+
+
+def _kinds(m: IndexingMap) -> dict[str, Sequence[Variable]]:
+    return {"dim": m.dims, "range": m.ranges, "runtime": m.runtime}
+
+
+def _without_sources(variables: Iterable[Variable]) -> list[Variable]:
+    return [Variable(v.name, v.lower, v.upper) for v in variables]
 
 
 def _variables(e: Expr) -> list[_Key]:
@@ -130,7 +155,7 @@ def _variables(e: Expr) -> list[_Key]:
     pending, seen = [e], {e}
     while pending:
         here = pending.pop()
-        if here.kind in ("dim", "range", "runtime"):
+        if here.kind in _EXPR_OF_KIND:
             found[here.kind, here.value or 0] = None
         new = [operand for operand in here.operands if operand not in seen]
         seen.update(new)
@@ -138,49 +163,32 @@ def _variables(e: Expr) -> list[_Key]:
     return list(found)
 
 
-def _with_variables(m: IndexingMap, limits: dict[_Key, tuple[int, int]], results: object, rest: object) -> IndexingMap:
-    """A map with other results and constraints, and with these bounds for variables."""
-    changed = [
-        [
-            Variable(v.name, *limits[kind, k]) if (kind, k) in limits else Variable(v.name, v.lower, v.upper)
-            for k, v in enumerate(of)
-        ]
-        for kind, of in _kinds(m)
-    ]
-    return IndexingMap(changed[0], results, ranges=changed[1], runtime=changed[2], constraints=rest)  # type: ignore[arg-type]
-
-
 # ------------------------------------------------------------------------------------------------------------ counting
 
 
-def _group_counter(
-    m: IndexingMap, keys: list[_Key], results: list[int], rest: list[int], bounds: Bounds
-) -> _MaybeCounter:
-    """The counter of one group, or None where it is too large."""
-    of = dict(_kinds(m))
-    sizes = {key: of[key[0]][key[1]].upper - of[key[0]][key[1]].lower + 1 for key in keys}
+def _part_counter(part: IndexingMap, results: list[int], bounds: Bounds) -> _MaybeCounter:
+    """The counter of a part with results of these numbers and bounds, or None where it is too large."""
+    sizes = {(kind, k): v.upper - v.lower + 1 for kind, of in _kinds(part).items() for k, v in enumerate(of)}
     n = prod(sizes.values())
-    if not results and not rest:
+    if not results and not part.constraints:
         return lambda elements: np.full(len(elements), float(min(n, 2**1000)))
-    least = {(kind, k): (v.lower, v.lower) for kind, vs in _kinds(m) for k, v in enumerate(vs) if (kind, k) not in keys}
-    part = _with_variables(m, least, [m.results[k] for k in results], [m.constraints[k] for k in rest])
     if n <= _MOST_POINTS:
-        return _enumerated(part, keys, results, [bounds[k] for k in results])
+        return _enumerated(part, list(sizes), results, bounds)
     linear = _linear(part, sizes) if len(results) == 1 else None
     if linear is not None:
         big, factor = linear
         if n // sizes[big] <= _MOST_SOLVED >> 8:
-            return _solved(part, [key for key in keys if key != big], big, factor, results[0])
+            return _solved(part, [key for key in sizes if key != big], big, factor, results[0])
     return None
 
 
 def _grid(m: IndexingMap, keys: list[_Key]) -> dict[str, Points]:
     """All values of some variables, with the least value of the others: ``[n, variables]`` for each kind."""
-    of = dict(_kinds(m))
+    of = _kinds(m)
     axes = [np.arange(of[kind][k].lower, of[kind][k].upper + 1, dtype=np.int64) for kind, k in keys]
     columns = [column.reshape(-1) for column in np.meshgrid(*axes, indexing="ij")] if axes else []
     n = len(columns[0]) if columns else 1
-    values = {kind: np.tile(np.array([v.lower for v in vs], np.int64), (n, 1)) for kind, vs in _kinds(m)}
+    values = {kind: np.tile(np.array([v.lower for v in vs], np.int64), (n, 1)) for kind, vs in of.items()}
     for (kind, k), column in zip(keys, columns, strict=True):
         values[kind][:, k] = column
     return values
@@ -247,8 +255,8 @@ def _linear(m: IndexingMap, sizes: dict[_Key, int]) -> tuple[_Key, int] | None:
 
 def _solved(m: IndexingMap, small: list[_Key], big: _Key, factor: int, result: int) -> _Counter:
     """Counts by solving for the big variable at every point of the small ones."""
-    low = dict(_kinds(m))[big[0]][big[1]].lower
-    high = dict(_kinds(m))[big[0]][big[1]].upper
+    solved = _kinds(m)[big[0]][big[1]]
+    low, high = solved.lower, solved.upper
 
     def count(elements: Points) -> Counts | None:
         targets, back = np.unique(elements[:, result], return_inverse=True)

@@ -396,7 +396,7 @@ def _operand_reads(instruction: Instruction, number: int, maps: MapSet, names: N
             leaf=leaf,
             shape=shape,
             maps=MapSet(own, exact=maps.exact, reason=maps.reason),
-            texts=tuple(names.map_text(m, number) for m in own),
+            texts=tuple(str(names.of(m, number)) for m in own),
             words=("" if maps.exact else "at most ") + phrases(own, label, shape, names, number),
             counts=count_reads(own, maps.exact, shape),
         )
@@ -501,10 +501,10 @@ def _notes(
         yield f"fuses {plural(sum(opcodes.values()), 'instruction')}: {', '.join(listed)}"
     runtime = dict.fromkeys(
         f"{v.name} is the value {printable(v.supplier.name, 80)}"
-        f"[{', '.join(names.text(e, m, read.operand) for e in v.index)}], from {v.lower} to {v.upper}"
+        f"[{', '.join(m.text(e) for e in v.index)}], from {v.lower} to {v.upper}"
         for read in reads
-        for m in read.maps
-        for v in m.runtime
+        for m in (names.of(m, read.operand) for m in read.maps)
+        for v in m.map.runtime
         if v.supplier is not None
     )
     yield from list(runtime)[:_MOST_OPERANDS]

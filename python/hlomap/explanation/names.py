@@ -2,7 +2,7 @@
 
 Read :func:`name_dimensions`.  Names come from the caller, else from an einsum or convolution that the program itself
 records, at the instruction or a few operands back, else they are letters.  A name is given only where the maps leave
-no other choice: what is ambiguous keeps its letter.  :class:`Names` writes maps and expressions with them.
+no other choice: what is ambiguous keeps its letter.  :class:`NamedMap` writes maps and expressions with them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..maps.map_set import MapSet
 from ..types import wrong_type
 from .text import printable
 
-__all__ = ["DimensionNames", "Names", "name_dimensions"]
+__all__ = ["DimensionNames", "NamedMap", "Names", "name_dimensions"]
 
 DimensionNames: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
 
@@ -30,7 +30,7 @@ _SPATIAL = "zyx"
 _CHEAP = frozenset(["map", "reduce", "reduce-window", "select-and-scatter"])  # maps that need no other computation
 _MOST_STEPS = 3  # operands back to the einsum or convolution that names come from
 _MOST_OPERANDS = 16
-_VARIABLE = re.compile(r"\b(d|s|rt)(\d+)\b")
+_VARIABLE = re.compile(r"\b([ds])(\d+)\b")
 _EINSUM = re.compile(r"([A-Za-z]*(?:,[A-Za-z]*)*)->([A-Za-z]*)")
 
 
@@ -49,27 +49,38 @@ class Names:
         """The least and greatest index in a dimension of the output; None where it is not known."""
         return (0, self.sizes[dim] - 1) if dim < len(self.sizes) else None
 
-    def ranges(self, m: IndexingMap, operand: int) -> tuple[str, ...]:
-        """A name for each range variable: that of the dimension of the operand where it stands alone."""
-        known = self.operands.get(operand, ())
-        taken = set(self.output)
-        found: list[str] = []
-        for number, _ in enumerate(m.ranges):
-            variable = Expr.range(number)
-            own = next((known[k] for k, e in enumerate(m.results) if k < len(known) and e == variable), "")
-            default = "r" if len(m.ranges) == 1 else f"r{number}"
-            name = own if own and own not in taken else default
+    def of(self, m: IndexingMap, operand: int) -> NamedMap:
+        """A map from the output to an operand, with these names."""
+        return NamedMap(m, self, operand)
+
+
+class NamedMap:
+    """A map with names for its dimension and range variables; ``str()`` is the map with them.
+
+    A range variable that alone is the index in a dimension of the operand has the name of that dimension.
+    """
+
+    def __init__(self, m: IndexingMap, names: Names, operand: int) -> None:
+        self.map = m
+        self.names = names
+        self.dims, self.ranges = m.dims, m.ranges
+        own: dict[int, str] = {}
+        for e, name in zip(m.results, names.operands.get(operand, ()), strict=False):
+            if e.kind == "range":
+                own.setdefault(e.value or 0, name)
+        taken = set(names.output)
+        self.range_names: list[str] = []
+        for number in range(len(self.ranges)):
+            default = "r" if len(self.ranges) == 1 else f"r{number}"
+            name = own[number] if own.get(number) and own[number] not in taken else default
             while name in taken:
                 name += "_"
             taken.add(name)
-            found.append(name)
-        return tuple(found)
+            self.range_names.append(name)
 
-    def text(self, expression: Expr | str, m: IndexingMap, operand: int) -> str:
-        """An expression over the variables of a map, with names."""
-        ranges = self.ranges(m, operand)
-        dims = self.output if len(self.output) == len(m.dims) else ()
-        lists = {"d": dims, "s": ranges, "rt": ()}
+    def text(self, expression: Expr | str) -> str:
+        """An expression over the variables of the map, with names."""
+        lists = {"d": self.names.output if len(self.names.output) == len(self.dims) else (), "s": self.range_names}
 
         def name(found: re.Match[str]) -> str:
             names, number = lists[found[1]], int(found[2])
@@ -77,13 +88,13 @@ class Names:
 
         return _VARIABLE.sub(name, str(expression))
 
-    def map_text(self, m: IndexingMap, operand: int) -> str:
-        """A map with names; its own text where it has other dims than the output."""
-        if m.is_undefined or len(m.dims) not in (0, len(self.output)):
+    def __str__(self) -> str:
+        """The map's own text where it has other dims than the output."""
+        m = self.map
+        if m.is_undefined or len(self.dims) not in (0, len(self.names.output)):
             return str(m)
-        dims = [Variable(name, v.lower, v.upper) for name, v in zip(self.output, m.dims, strict=False)]
-        names = self.ranges(m, operand)
-        ranges = [Variable(name, v.lower, v.upper) for name, v in zip(names, m.ranges, strict=True)]
+        dims = [Variable(name, v.lower, v.upper) for name, v in zip(self.names.output, self.dims, strict=False)]
+        ranges = [Variable(name, v.lower, v.upper) for name, v in zip(self.range_names, self.ranges, strict=True)]
         named = IndexingMap(dims, m.results, ranges=ranges, runtime=m.runtime, constraints=m.constraints)
         return str(named).split(", runtime: ")[0]
 
@@ -124,7 +135,7 @@ def _given_names(instruction: Instruction, shape: Shape, given: DimensionNames, 
             raise ShapeError(
                 f"names of {printable(value)}: expected {shapes[value].rank} different names, found {list(names)}"
             )
-        Names(tuple(names)).map_text(IndexingMap.identity(shapes[value].dimensions), 0)  # refuses bad names
+        str(Names(tuple(names)).of(IndexingMap.identity(shapes[value].dimensions), 0))  # refuses bad names
     operands = {k: tuple(lists[o.name]) for k, o in enumerate(instruction.operands) if o.name in lists}
     return Names(tuple(lists.get(instruction.name, letters)), operands, "names=")
 

@@ -6,12 +6,14 @@ phrase names exactly the elements of the map; a range that cannot be written as 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from .._core import Expr, IndexingMap, Shape
-from .names import Names
+from .names import NamedMap, Names
 from .text import joined, plural
 
 __all__ = ["Subscript", "clauses", "elements_per_point", "phrase", "phrases", "subscripts"]
@@ -28,29 +30,29 @@ class Subscript:
     n: int = 1
 
 
-def subscripts(m: IndexingMap, sizes: tuple[int, ...], names: Names, operand: int) -> list[Subscript]:
+def subscripts(m: NamedMap, sizes: tuple[int, ...]) -> list[Subscript]:
     """What a map reads in each dimension of an operand of these sizes."""
-    free = _free_ranges(m)
-    return [_subscript(e, size, m, names, operand, free) for e, size in zip(m.results, sizes, strict=True)]
+    free = _free_ranges(m.map)
+    return [_subscript(m, e, size, free.get(k)) for k, (e, size) in enumerate(zip(m.map.results, sizes, strict=True))]
 
 
-def phrase(m: IndexingMap, label: str, sizes: tuple[int, ...], names: Names, operand: int) -> str:
+def phrase(m: NamedMap, label: str, sizes: tuple[int, ...]) -> str:
     """The elements that one map reads, for an element of the output.
 
     >>> m = IndexingMap.parse("(d0, d1)[s0] -> (d0, s0), domain: d0 in [0, 7], d1 in [0, 4], s0 in [0, 15]")
-    >>> phrase(m, "x", (8, 16), Names(("i", "j")), 0)
+    >>> phrase(Names(("i", "j")).of(m, 0), "x", (8, 16))
     'row i of x whole: 16 elements'
     """
-    if m.is_undefined:
+    if m.map.is_undefined:
         return f"any elements of {label}"
-    if len(m.results) != len(sizes):
-        return f"{label} by {names.map_text(m, operand)}"
-    return _elements(m, label, subscripts(m, sizes, names, operand)) + _conditions(m, names, operand)
+    if len(m.map.results) != len(sizes):
+        return f"{label} by {m}"
+    return _elements(m.map, label, subscripts(m, sizes)) + _conditions(m)
 
 
 def phrases(maps: Sequence[IndexingMap], label: str, shape: Shape, names: Names, operand: int) -> str:
     """The elements that a union of maps reads of an array."""
-    found = [phrase(m, label, shape.dimensions, names, operand) for m in maps[:_MOST_PHRASES]]
+    found = [phrase(names.of(m, operand), label, shape.dimensions) for m in maps[:_MOST_PHRASES]]
     if len(maps) > _MOST_PHRASES:
         found.append(f"{len(maps) - _MOST_PHRASES} more")
     return clauses(dict.fromkeys(found))
@@ -69,7 +71,7 @@ def clauses(parts: Iterable[str]) -> str:
 def elements_per_point(m: IndexingMap) -> tuple[int, bool]:
     """How many elements a point reads at most, and whether each point that reads anything reads so many."""
     n = prod(v.upper - v.lower + 1 for v in m.ranges)
-    exact = len(_free_ranges(m)) == len(m.ranges) and not any(_has(c.expr, "range") for c in m.constraints)
+    exact = len(_free_ranges(m)) == len(m.ranges) and not any(_ranges(c.expr) for c in m.constraints)
     return n, exact
 
 
@@ -91,66 +93,69 @@ def _elements(m: IndexingMap, label: str, parts: list[Subscript]) -> str:
     return f"{label}[{', '.join(part.text for part in parts)}]: {number}"
 
 
-def _conditions(m: IndexingMap, names: Names, operand: int) -> str:
+def _conditions(m: NamedMap) -> str:
     """The conditions on the output's element, and on ranges that are not slices."""
-    free = _free_ranges(m)
+    free = {one.number for one in _free_ranges(m.map).values()}
     dims = [(f"d{k}", v.lower, v.upper) for k, v in enumerate(m.dims)]
     found: list[tuple[Expr | str, int, int]] = []
-    found += [one for k, one in enumerate(dims) if names.bounds(k) not in (None, one[1:])]
+    found += [one for k, one in enumerate(dims) if m.names.bounds(k) not in (None, one[1:])]
     found += [(f"s{k}", v.lower, v.upper) for k, v in enumerate(m.ranges) if k not in free]
-    found += [(c.expr, c.lower, c.upper) for c in m.constraints]
-    shown = [
-        f"{names.text(e, m, operand)} {f'= {lower}' if lower == upper else f'in [{lower}, {upper}]'}"
-        for e, lower, upper in found
-    ]
+    found += [(c.expr, c.lower, c.upper) for c in m.map.constraints]
+    shown = [f"{m.text(e)} {f'= {lower}' if lower == upper else f'in [{lower}, {upper}]'}" for e, lower, upper in found]
     return f" where {' and '.join(shown)}" if shown else ""
 
 
-def _subscript(
-    e: Expr, size: int, m: IndexingMap, names: Names, operand: int, free: dict[int, tuple[Expr, int]]
-) -> Subscript:
-    number = next((k for k in free if _uses_range(e, k)), None)
-    if number is None:
-        return Subscript(names.text(e, m, operand), "range" if _has(e, "range") else "point")
-    rest, step = free[number]
-    variable = m.ranges[number]
+def _subscript(m: NamedMap, e: Expr, size: int, free: _FreeRange | None) -> Subscript:
+    if free is None:
+        return Subscript(m.text(e), "range" if _ranges(e) else "point")
+    variable, step = m.ranges[free.number], free.step
     first, last = sorted((step * variable.lower, step * variable.upper))
     n = variable.upper - variable.lower + 1
-    start, stop = rest + first, rest + (last + 1)
+    start, stop = free.rest + first, free.rest + (last + 1)
     if n == 1:
-        return Subscript(names.text(start, m, operand), "point")
+        return Subscript(m.text(start), "point")
     if n == size and start == Expr.constant(0) and abs(step) == 1:
         return Subscript(":", "whole", n)
     suffix = f":{abs(step)}" if abs(step) != 1 else ""
-    return Subscript(f"{names.text(start, m, operand)}:{names.text(stop, m, operand)}{suffix}", "slice", n)
+    return Subscript(f"{m.text(start)}:{m.text(stop)}{suffix}", "slice", n)
 
 
-def _free_ranges(m: IndexingMap) -> dict[int, tuple[Expr, int]]:
-    """The ranges that make a slice: each is in one result, alone and linear there, and in no constraint.
+class _FreeRange(NamedTuple):
+    """A range that makes a slice: it is in one result, alone and linear there, and in no constraint."""
 
-    For each the rest of its result, and its factor.
-    """
-    found: dict[int, tuple[Expr, int]] = {}
-    for number in range(len(m.ranges)):
-        using = [e for e in m.results if _uses_range(e, number)]
-        if len(using) != 1 or any(_uses_range(c.expr, number) for c in m.constraints):
+    number: int
+    #: The rest of its result.
+    rest: Expr
+    #: Its factor.
+    step: int
+
+
+def _free_ranges(m: IndexingMap) -> dict[int, _FreeRange]:
+    """The ranges that make a slice, by the number of the result."""
+    results = m.results
+    used = [_ranges(e) for e in results]
+    n_uses = Counter(number for numbers in (*used, *(_ranges(c.expr) for c in m.constraints)) for number in numbers)
+    found: dict[int, _FreeRange] = {}
+    for k, (e, numbers) in enumerate(zip(results, used, strict=True)):
+        if len(numbers) != 1 or n_uses[numbers[0]] != 1:
             continue
-        step = _factor(using[0], number)
-        if step:
-            zero = [Expr.range(k) for k in range(number)] + [0]
-            rest = using[0].substitute(ranges=zero)
-            if not _has(rest, "range"):
-                found[number] = rest, step
+        split = _split(e, numbers[0])
+        if split is not None:
+            found[k] = split
     return found
 
 
-def _factor(e: Expr, number: int) -> int:
-    """The factor of a range in a sum where it is in one term alone; 0 where it is not."""
+def _split(e: Expr, number: int) -> _FreeRange | None:
+    """A sum with a range in one term alone, as the rest and that term."""
     terms = e.operands if e.kind == "sum" else (e,)
-    using = [term for term in terms if _uses_range(term, number)]
-    if len(using) != 1:
-        return 0
-    term, variable = using[0], Expr.range(number)
+    using = [term for term in terms if _ranges(term)]
+    step = _factor(using[0], Expr.range(number)) if len(using) == 1 else 0
+    rest = sum((term for term in terms if term != using[0]), Expr.constant(0))
+    return _FreeRange(number, rest, step) if step else None
+
+
+def _factor(term: Expr, variable: Expr) -> int:
+    """The factor of a variable where a term is a multiple of it; 0 where it is not."""
     if term == variable:
         return 1
     if term.kind == "product" and len(term.operands) == 2:
@@ -162,22 +167,15 @@ def _factor(e: Expr, number: int) -> int:
     return 0
 
 
-def _uses_range(e: Expr, number: int) -> bool:
-    return _any(e, "range", number)
-
-
-def _has(e: Expr, kind: str) -> bool:
-    return _any(e, kind, None)
-
-
-def _any(e: Expr, kind: str, number: int | None) -> bool:
-    """Whether a variable of a kind occurs."""
+def _ranges(e: Expr) -> list[int]:
+    """The numbers of the range variables in an expression."""
+    found: dict[int, None] = {}
     pending, seen = [e], {e}
     while pending:
         here = pending.pop()
-        if here.kind == kind and (number is None or here.value == number):
-            return True
+        if here.kind == "range":
+            found[here.value or 0] = None
         new = [operand for operand in here.operands if operand not in seen]
         seen.update(new)
         pending += new
-    return False
+    return list(found)

@@ -158,7 +158,7 @@ class ReadTable:
     def _read(self, k: int, leaf: ShapeIndex, shape: Shape, maps: MapSet, names: Names) -> dict[str, Any]:
         """One array of an operand."""
         own = [m for m in maps if m.index == leaf]
-        texts = [names.map_text(m, k) for m in own]
+        texts = [str(names.of(m, k)) for m in own]
         key = (tuple(texts), maps.exact, str(shape), names.sizes, names.operands.get(k))
         if key not in self._words:
             self._words[key] = phrases(own, "{}", shape, names, k), count_reads(own, maps.exact, shape)
@@ -186,9 +186,10 @@ class ReadTable:
 def _suppliers(maps: Iterable[IndexingMap], names: Names, operand: int) -> Iterable[tuple[str, int, str]]:
     """For each runtime variable its name, the number of the instruction that has its value, and the index there."""
     for m in maps:
+        named = names.of(m, operand)
         for variable in m.runtime:
             if variable.supplier is not None:
-                index = ", ".join(names.text(e, m, operand) for e in variable.index)
+                index = ", ".join(named.text(e) for e in variable.index)
                 yield variable.name, variable.supplier.number, index
 
 

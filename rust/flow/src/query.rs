@@ -328,20 +328,35 @@ impl Propagator {
         index: &ShapeIndex,
         direction: Direction,
     ) -> Result<Arc<InstructionIndexing>, P::Error> {
-        self.prepare(m, rules, computation, direction)?;
         let key = (computation, direction, index.clone());
+        if let Some(found) = self.known(m, rules, &key)? {
+            return Ok(found);
+        }
+        // Only now, since it walks through all that the computation calls; it may compute this one, too.
+        self.prepare(m, rules, computation, direction)?;
         if let Some(found) = self.cache().computations.get(&key) {
             return Ok(found.clone());
         }
-        let found = match self.recall(m, rules, &key)? {
-            Some(found) => found,
-            None => {
-                let found = Arc::new(self.propagate_through(m, rules, &key)?);
-                self.keep(m, rules, &key, &found)?;
-                found
-            }
-        };
+        let found = Arc::new(self.propagate_through(m, rules, &key)?);
+        self.keep(m, rules, &key, &found)?;
         self.cache().computations.insert(key, found.clone());
+        Ok(found)
+    }
+
+    /// The indexing of a computation where it is cached, here or by the fingerprint.
+    fn known<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        key: &(ComputationId, Direction, ShapeIndex),
+    ) -> Result<Option<Arc<InstructionIndexing>>, P::Error> {
+        if let Some(found) = self.cache().computations.get(key) {
+            return Ok(Some(found.clone()));
+        }
+        let found = self.recall(m, rules, key)?;
+        if let Some(found) = &found {
+            self.cache().computations.insert(key.clone(), found.clone());
+        }
         Ok(found)
     }
 
