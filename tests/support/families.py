@@ -197,6 +197,27 @@ def many_branches(n: int) -> str:
     )
 
 
+def high_rank(n: int) -> str:
+    array, part = (f"f32[{','.join(['1'] * rank)}]" for rank in (2 * n, n))
+    turned = ",".join(map(str, reversed(range(2 * n))))
+    reduced = ",".join(map(str, range(n)))
+    return entry(
+        f"p = {array} parameter(0)",
+        "zero = f32[] constant(0)",
+        f"t = {array} transpose(p), dimensions={{{turned}}}",
+        f"ROOT r = {part} reduce(t, zero), dimensions={{{reduced}}}, to_apply=sum",
+        before="sum { x = f32[] parameter(0) y = f32[] parameter(1) ROOT s = f32[] add(x, y) }",
+    )
+
+
+def reshaped_transposes(n: int) -> str:
+    lines = ["x0 = f32[12,10,14] parameter(0)"]
+    for i in range(n):
+        lines.append(f"t{i} = f32[14,12,10] transpose(x{i}), dimensions={{2,0,1}}")
+        lines.append(f"x{i + 1} = f32[12,10,14] reshape(t{i})")
+    return entry(*lines, f"ROOT r = f32[12,10,14] negate(x{n})")
+
+
 FAMILIES: tuple[Callable[[int], str], ...] = (
     unknown_operands,
     unknown_opcodes,
@@ -222,14 +243,16 @@ FAMILIES: tuple[Callable[[int], str], ...] = (
     control_predecessors,
     wide_groups,
     many_branches,
+    high_rank,
+    reshaped_transposes,
 )
 """What each makes of a number: the text of a module, about proportional to it."""
 
 QUADRATIC = {"wide_sort", "wide_tuple", "wide_while"}
 """Pairs of n outputs and n arrays of operands: the answers themselves are so many, up to limits."""
 
-SHORT_READ = {"call_tree", "deep_types", "repeated_attributes"}
-"""Texts that grow as a logarithm, or are refused near their beginning."""
+SHORT_READ = {"call_tree", "deep_types", "high_rank", "repeated_attributes"}
+"""Texts that grow as a logarithm, are refused near their beginning, or whose parts are not counted one by one."""
 
 ACTIONS: dict[str, Callable[[hm.Module], object]] = {
     "print": str,
@@ -238,5 +261,8 @@ ACTIONS: dict[str, Callable[[hm.Module], object]] = {
     "analyze": hm.analyze,
     "slice": lambda module: hm.backward_slice(module.entry.root),
     "diff": lambda module: hm.diff(module, module),
+    "explain": lambda module: str(hm.explain(module.entry.root)),
+    "draw": lambda module: hm.draw(module.entry.root)._repr_svg_(),
+    "explore": lambda module: str(hm.explore(module)),
 }
 """What is done with a module besides parsing its text."""

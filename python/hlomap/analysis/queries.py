@@ -22,7 +22,15 @@ from .device_rules import device_rules
 from .physical import Form, Physical, memory_form, to_physical
 from .rule_provider import RuleProvider
 
-__all__ = ["expect_subject", "indexing", "input_to_output", "output_to_input", "reached", "shape_indices"]
+__all__ = [
+    "expect_subject",
+    "indexing",
+    "input_to_output",
+    "operand_maps",
+    "output_to_input",
+    "reached",
+    "shape_indices",
+]
 
 _physical_devices = unknown_for_all_records("devices are those of elements, not of positions in memory")
 
@@ -60,7 +68,12 @@ def output_to_input(
     operands, shape = _operands_and_shape(instruction)
     indices = shape_indices(shape, output, "output")
     memory = (shape, lambda k: operands[k].shape, form) if form else None
-    return _query(instruction, -1, indices, len(operands), memory)
+    return _query(RuleProvider(instruction.module), instruction, -1, indices, len(operands), memory)
+
+
+def operand_maps(rules: RuleProvider, instruction: Instruction, index: ShapeIndex) -> tuple[MapSet, ...]:
+    """:func:`output_to_input` for one array, by rules that the queries of many instructions of a module share."""
+    return _query(rules, instruction, -1, [index], len(instruction.operands), None)
 
 
 def input_to_output(
@@ -98,7 +111,7 @@ def input_to_output(
     operand_shape = operands[number].shape
     indices = shape_indices(operand_shape, tuple(below), "operand")
     memory = (operand_shape, lambda i: shape, form) if form else None
-    return _query(instruction, number, indices, n_outputs(shape), memory)
+    return _query(RuleProvider(instruction.module), instruction, number, indices, n_outputs(shape), memory)
 
 
 def indexing(
@@ -197,6 +210,7 @@ def _operands_and_shape(instruction: Instruction | Computation) -> tuple[Sequenc
 
 
 def _query(
+    rules: RuleProvider,
     instruction: Instruction | Computation,
     direction: int,
     indices: Sequence[ShapeIndex],
@@ -207,7 +221,6 @@ def _query(
 
     ``memory``: the shapes of the value with these arrays and of each operand or output, and the form of physical maps.
     """
-    rules = RuleProvider(instruction.module)
     found = rules.propagation.query(rules, instruction, direction, indices)
     sets: list[list[MapSet]] = [[] for _ in range(n)]
     for index, records in zip(indices, found, strict=True):

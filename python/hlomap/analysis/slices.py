@@ -165,11 +165,12 @@ def _pass_to_operands(
     pending: _Pending, caller: Instruction, rule: OutputToInput, maps: MapSet, rules: RuleProvider
 ) -> None:
     """To the operands of a caller that calls the computation repeatedly."""
+    operands = caller.operands
     for leaf in dict.fromkeys(m.index for m in maps) if not maps.is_unknown else array_leaves(caller.shape):
         here = checked_rule(caller, leaf, -1, partial(rule, caller, leaf, rules))
         own = maps if maps.is_unknown else MapSet([m for m in maps if m.index == leaf])
         for number, part in here.parts.items():
-            operand = caller.operands[number]
+            operand = operands[number]
             for index in array_leaves(operand.shape):
                 if isinstance(part, Unknown):
                     _enqueue(pending, operand, index, MapSet.unknown(part.reason))

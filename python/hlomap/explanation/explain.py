@@ -305,7 +305,12 @@ def explain(
     named = name_dimensions(instruction, shape, sets, names)
     if point is not None:
         sets = [maps.image([(i, i) for i in point]) for maps in sets]
-    reads = [read for k, maps in enumerate(sets) for read in _operand_reads(instruction, k, maps, named)]
+    operands = instruction.operands if sets else []
+    reads = [
+        read
+        for k, (o, maps) in enumerate(zip(operands, sets, strict=True))
+        for read in _operand_reads(k, o, maps, named)
+    ]
     read_operands = {read.operand for read in reads}
     return Explanation(
         instruction=instruction,
@@ -377,9 +382,8 @@ def _query(instruction: Instruction, leaf: ShapeIndex) -> tuple[list[MapSet], st
         return [], printable(error)
 
 
-def _operand_reads(instruction: Instruction, number: int, maps: MapSet, names: Names) -> Iterator[OperandReads]:
+def _operand_reads(number: int, operand: Instruction, maps: MapSet, names: Names) -> Iterator[OperandReads]:
     """A record for each array of an operand of which anything may be read."""
-    operand = instruction.operands[number]
     if maps.is_unknown:
         label, reason = value_label(operand), maps.reason or "unknown"
         found = unknown_reads(reason, [shape for _, shape in leaf_shapes(operand.shape)])

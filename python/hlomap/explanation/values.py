@@ -30,6 +30,7 @@ _NO_MEANING = frozenset(
     schedule_as sharding statistics to_apply true_computation
     """.split()  # noqa: SIM905 (a list would be 20 lines)
 )
+_MOST_NODES = 64  # for each dimension of a map that is composed further; no program of the corpus needs 20 in all
 _DEEPEST = 100  # calls in calls that are looked through
 _MOST_REPEATS = 20_000  # instructions that are numbered again since their computation is called again
 
@@ -183,6 +184,8 @@ class Numbering:
             return None
         if m == identity and self._sizes.get(base) == shape.dimensions:
             return base
+        if m.cost().nodes > _MOST_NODES * (1 + shape.rank):
+            return None
         number = self._key(("moved", base, shape.dimensions, m))
         self._origins.setdefault(number, (base, m))
         return number

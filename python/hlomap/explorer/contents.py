@@ -33,7 +33,7 @@ def instruction_numbers(module: Module) -> dict[Instruction, int]:
 
 def module_contents(module: Module, numbers: dict[Instruction, int]) -> dict[str, Any]:
     """The data of a module as JSON values."""
-    table, opcodes, sources, frames, details = ReadTable(), Interned(), Interned(), Interned(), Interned()
+    table, opcodes, sources, frames, details = ReadTable(module), Interned(), Interned(), Interned(), Interned()
     columns: dict[str, list[Any]] = {
         name: [] for name in ("name", "opcode", "shape", "operands", "outputs", "source", "detail")
     }

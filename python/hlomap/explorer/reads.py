@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-from .._core import IndexingMap, Instruction, Shape, _extent, linear_index
-from ..analysis.queries import output_to_input
+from .._core import IndexingMap, Instruction, Module, Shape, _extent, linear_index
+from ..analysis.queries import operand_maps
 from ..analysis.reads import Reads
 from ..analysis.reads import reads as count_reads
 from ..analysis.reads import unknown as unknown_reads
 from ..analysis.rows import leaf_shapes
+from ..analysis.rule_provider import RuleProvider
 from ..errors import HlomapError
 from ..explanation.explain import bitcast_equivalence
 from ..explanation.names import Names, name_dimensions
@@ -61,7 +62,8 @@ class Interned:
 class ReadTable:
     """The shapes, maps and records of one module."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: Module) -> None:
+        self._rules = RuleProvider(module)
         self.shapes: Interned = Interned()
         self.maps: Interned = Interned()
         self.records: Interned = Interned()
@@ -106,7 +108,7 @@ class ReadTable:
 
     def _record(self, instruction: Instruction, leaf: ShapeIndex, shape: Shape) -> int:
         try:
-            sets: Sequence[MapSet] = output_to_input(instruction, leaf)
+            sets: Sequence[MapSet] = operand_maps(self._rules, instruction, leaf)
         except (HlomapError, OverflowError) as error:
             record = {"leaf": leaf, "shape": self.shape(shape), "names": (), "reads": (), "error": printable(error)}
             return self.records.add((leaf, str(shape), printable(error)), record)
@@ -129,8 +131,7 @@ class ReadTable:
     ) -> dict[str, Any]:
         names = name_dimensions(instruction, shape, sets, None)
         reads = []
-        for k, maps in enumerate(sets):
-            operand = instruction.operands[k]
+        for k, (operand, maps) in enumerate(zip(instruction.operands, sets, strict=True)):
             if maps.is_unknown:
                 counts = unknown_reads(maps.reason or "unknown", [part for _, part in leaf_shapes(operand.shape)])
                 record = {"operand": k, "leaf": (), "shape": self.shape(operand.shape), "maps": (), "status": "unknown"}
