@@ -260,6 +260,7 @@ ACTIONS: dict[str, Callable[[hm.Module], object]] = {
     "read": lambda module: hm.parse(module.to_proto()),
     "analyze": hm.analyze,
     "slice": lambda module: hm.backward_slice(module.entry.root),
+    "forward": lambda module: [hm.forward_slice(parameter) for parameter in module.entry.parameters[:1]],
     "diff": lambda module: hm.diff(module, module),
     "explain": lambda module: str(hm.explain(module.entry.root)),
     "draw": lambda module: hm.draw(module.entry.root)._repr_svg_(),

@@ -6,7 +6,9 @@ Section Concatenate of XLA's operation semantics.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,32 +22,35 @@ from ._rule import Bounds, Footprint, OperandIndexing, OpRule, RuleContext, Rule
 from ._shapes import require_sizes
 
 
-def _starts(instruction: Instruction, along: int) -> list[int]:
+class _Places(NamedTuple):
     """Where each operand starts along the dimension, and where the last one ends."""
-    starts = [0]
+
+    along: int
+    starts: tuple[int, ...]
+    #: The same if nothing is in use of the dynamic operands.
+    least: tuple[int, ...]
+
+
+@lru_cache(maxsize=2)  # each operand has a rule of its own
+def _places(instruction: Instruction) -> _Places:
+    (along,) = instruction.attributes["dimensions"]
+    starts, least = [0], [0]
     sizes = instruction.shape.dimensions
     for operand in instruction.operands:
-        length = operand.shape.dimensions[along]
-        require_sizes(operand.shape.dimensions, (*sizes[:along], length, *sizes[along + 1 :]), "an operand")
-        starts.append(starts[-1] + operand.shape.dimensions[along])
+        shape = operand.shape
+        length = shape.dimensions[along]
+        require_sizes(shape.dimensions, (*sizes[:along], length, *sizes[along + 1 :]), "an operand")
+        starts.append(starts[-1] + length)
+        least.append(least[-1] + (0 if is_dynamic(shape, along) else length))
     require_sizes(sizes[along : along + 1], starts[-1:], "the output")
-    return starts
-
-
-def _least_starts(instruction: Instruction, along: int) -> list[int]:
-    """Where each operand starts if nothing is in use of the dynamic ones before it."""
-    starts = [0]
-    for operand in instruction.operands:
-        starts.append(starts[-1] + (0 if is_dynamic(operand.shape, along) else operand.shape.dimensions[along]))
-    return starts
+    return _Places(along, tuple(starts), tuple(least))
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """operand_k[d - start_k], for d in the interval of operand k; every possible start behind a dynamic operand."""
-    (along,) = instruction.attributes["dimensions"]
-    starts = _starts(instruction, along)
+    along, starts, least_starts = _places(instruction)
     parts: list[OperandIndexing] = []
-    for least, (start, end) in zip(_least_starts(instruction, along), pairwise(starts), strict=False):
+    for least, (start, end) in zip(least_starts, pairwise(starts), strict=False):
         if least < start:
             there = (0, end - start - 1)
             parts.append(_shifted(instruction.shape.dimensions, along, (least, end - 1), there, (least, start)))
@@ -60,9 +65,10 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """output[d + start_k]."""
-    (along,) = instruction.attributes["dimensions"]
-    sizes = instruction.operands[operand].shape.dimensions
-    start, least = _starts(instruction, along)[operand], _least_starts(instruction, along)[operand]
+    along, starts, least_starts = _places(instruction)
+    start, end, least = starts[operand], starts[operand + 1], least_starts[operand]
+    sizes = list(instruction.shape.dimensions)
+    sizes[along] = end - start
     if least < start:
         ends = (least, start + sizes[along] - 1)
         return [_shifted(sizes, along, (0, sizes[along] - 1), ends, (-start, -least))]
