@@ -21,6 +21,7 @@ use crate::parse::instruction::UNRESOLVED;
 use crate::parse::MAX_DIAGNOSTICS;
 use crate::print::WithoutLayout;
 use crate::verify;
+use crate::verify::names::{Named, Suspects};
 use crate::verify::rule::Violation;
 use crate::{Arity, Opcode};
 
@@ -36,6 +37,7 @@ pub(crate) struct Findings {
     related: Vec<InstructionId>,
     /// Instructions that call computations.
     calls: Vec<InstructionId>,
+    suspects: Suspects,
     later: Vec<InstructionId>,
     /// One instruction per equivalence class, by the hash of the inputs of its inference rule.
     representatives: FxHashMap<u64, InstructionId>,
@@ -50,9 +52,11 @@ pub(crate) struct Findings {
 impl Findings {
     /// Checks a computation whose operands are resolved.
     pub fn computation(&mut self, m: &mut Module, id: ComputationId) {
+        self.suspects.note(m, m.computations[id as usize].name, Named::Computation);
         for i in m.instructions_of(id) {
             poll();
-            let Instruction { flags, opcode, .. } = m.instructions[i as usize];
+            let Instruction { name, flags, opcode, .. } = m.instructions[i as usize];
+            self.suspects.note(m, name, Named::Instruction);
             if verify::relations::is_related(opcode) {
                 self.related.push(i);
             }
@@ -130,6 +134,7 @@ impl Findings {
         self.violations.clear();
         self.related.clear();
         self.calls.clear();
+        self.suspects.clear();
         self.later.clear();
         self.representatives = FxHashMap::default();
         self.parts.clear();
@@ -213,7 +218,7 @@ fn verify_module(m: &mut Module, findings: &mut Findings) {
         (named.map_or(m.name, |a| a.value), violation)
     });
     let n = MAX_DIAGNOSTICS.saturating_sub(m.diagnostics.len());
-    let all = of_instructions.chain(of_header).chain(verify::names::check(m, n));
+    let all = of_instructions.chain(of_header).chain(verify::names::check(m, &findings.suspects));
     let all: Vec<_> = all.map(|(span, v)| verify::problem(v, span)).take(n).collect();
     m.diagnostics.extend(all);
 }

@@ -22,20 +22,31 @@ pub(crate) enum Named {
     Instruction,
 }
 
-/// The first `limit` violations of names, at their spans.
-pub(crate) fn check(m: &Module, limit: usize) -> Vec<(Span, Violation)> {
-    let mut found = Vec::new();
-    let text = &m.source.text;
-    let mut add = |span: Span, named: Named| {
-        if is_suspect(&text.as_bytes()[span.range()]) && found.len() < limit {
-            let has_sign = text.as_bytes()[..span.start as usize].ends_with(b"%");
-            found.extend(law(&text[span.range()], named, has_sign).err().map(|violation| (span, violation)));
+/// The names that may break the law, noted while their text is in the cache.
+#[derive(Default)]
+pub(crate) struct Suspects(Vec<(Span, Named)>);
+
+impl Suspects {
+    #[inline]
+    pub fn note(&mut self, m: &Module, name: Span, named: Named) {
+        if is_suspect(&m.source.text.as_bytes()[name.range()]) {
+            self.0.push((name, named));
         }
-    };
-    add(m.name, Named::Module);
-    m.computations.iter().for_each(|c| add(c.name, Named::Computation));
-    m.instructions.iter().for_each(|i| add(i.name, Named::Instruction));
-    found
+    }
+
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// The violations of names, at their spans.
+pub(crate) fn check<'a>(m: &'a Module, suspects: &'a Suspects) -> impl Iterator<Item = (Span, Violation)> + 'a {
+    let text = &m.source.text;
+    let of_module = Some((m.name, Named::Module)).filter(|_| !m.name.is_empty());
+    of_module.into_iter().chain(suspects.0.iter().copied()).filter_map(|(span, named)| {
+        let has_sign = text.as_bytes()[..span.start as usize].ends_with(b"%");
+        law(&text[span.range()], named, has_sign).err().map(|violation| (span, violation))
+    })
 }
 
 /// The name in print: its own, or one that is like it and not taken where XLA does not read its own.
@@ -60,16 +71,26 @@ fn replaced(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
 /// Whether a name may break the law; false for most.
 #[inline]
 fn is_suspect(name: &[u8]) -> bool {
-    match name {
-        [b's' | b'u' | b'f' | b'c', second, ..] if second.is_ascii_digit() => true,
-        [b'p', b'r', b'e', b'd'] | [b'b', b'f', b'1', b'6'] => true,
-        [first, ..] if !(first.is_ascii_alphabetic() || *first == b'_') => true,
-        name => is_word(name) || matches!(name, b"token" | b"opaque"),
+    let [first, rest @ ..] = name else { return false };
+    let [second, ..] = rest else { return !begins(*first) };
+    let is_like_type = second.is_ascii_digit() && matches!(first, b's' | b'u' | b'f' | b'c');
+    if is_like_type || !begins(*first) {
+        return true;
+    }
+    // Most names end with a number, and no word does.
+    match name.last().is_some_and(u8::is_ascii_digit) {
+        true => name == b"bf16",
+        false => is_word(name) || matches!(name, b"pred" | b"token" | b"opaque"),
     }
 }
 
+#[inline]
+fn begins(c: u8) -> bool {
+    c.is_ascii_alphabetic() || c == b'_'
+}
+
 fn begins_well(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+    name.bytes().next().is_some_and(begins)
 }
 
 /// A name begins with a letter or `_`. Without `%` it is neither a type nor a word of the grammar; with it, that of an
@@ -114,4 +135,20 @@ fn is_word(name: &[u8]) -> bool {
             | b"unknown"
             | b"unreduced"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_that_breaks_the_law_is_suspect() {
+        let words = ["ENTRY", "ROOT", "last_tile_dim_replicate", "true", "token", "opaque", "1", "-", ".x", "7up"];
+        for name in ElementType::all().map(ElementType::name).chain(words) {
+            assert!(law(name, Named::Module, false).is_err() && is_suspect(name.as_bytes()), "{name}");
+        }
+        for name in ["", "a", "_", "s", "add.12", "fusion_3", "s_32", "bf17", "f32"] {
+            assert_eq!(is_suspect(name.as_bytes()), name == "f32", "{name}");
+        }
+    }
 }
