@@ -4,6 +4,8 @@
 //! `padded_dimensions` has none. Parsing accepts invalid layouts (a tile of size 0, an order that is not a
 //! permutation): [`Layout::problem`] reports them.
 
+use smallvec::{smallvec, SmallVec};
+
 use crate::{ElementType, Shape};
 
 /// `*` in a [`Tile`]: the dimension is combined with the next more minor one before tiling (XLA's
@@ -88,7 +90,7 @@ impl Layout {
         if n != rank {
             return Some(format!("minor_to_major: expected {rank} dimensions, found {n}"));
         }
-        let mut seen = vec![false; rank];
+        let mut seen: SmallVec<[bool; 16]> = smallvec![false; rank];
         for &d in &self.minor_to_major {
             match usize::try_from(d).ok().and_then(|d| seen.get_mut(d)) {
                 Some(s) if !*s => *s = true,

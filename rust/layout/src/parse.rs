@@ -241,8 +241,9 @@ impl Parser<'_> {
 
     /// The element type whose name starts at `start` and ends at the current position.
     fn element(&self, start: usize) -> ParseResult<ElementType> {
-        let word = String::from_utf8_lossy(&self.bytes[start..self.pos]);
-        ElementType::from_name(&word).ok_or_else(|| {
+        let word = &self.bytes[start..self.pos];
+        std::str::from_utf8(word).ok().and_then(ElementType::from_name).ok_or_else(|| {
+            let word = String::from_utf8_lossy(word);
             let known = ElementType::all().map(ElementType::name).chain(["token", "opaque"]);
             let kind = TextErrorKind::UnknownElementType { nearest: nearest(&word, known), found: shorten(&word) };
             self.error(kind, start, self.pos)
@@ -439,7 +440,16 @@ impl Parser<'_> {
     }
 
     /// Skips whitespace and `/* … */`.
+    #[inline]
     fn space(&mut self) {
+        // Most tokens are not separated.
+        if !self.peek().is_some_and(|c| c > b' ' && c != b'/') {
+            self.long_space();
+        }
+    }
+
+    #[inline(never)]
+    fn long_space(&mut self) {
         loop {
             while self.peek().is_some_and(|c| c.is_ascii_whitespace()) {
                 self.pos += 1;

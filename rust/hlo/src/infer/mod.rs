@@ -13,7 +13,7 @@ mod reduction;
 mod structure;
 
 use layout::{ArrayShape, ElementKind, ElementType, Layout, Shape, UNBOUNDED};
-use smallvec::SmallVec;
+use smallvec::{smallvec, SmallVec};
 
 use crate::attribute::Value;
 use crate::model::module::{ComputationId, InstructionId, Module};
@@ -320,9 +320,10 @@ impl<'m> Operation<'m> {
     /// Distinct dimension numbers below `rank`; empty if the attribute is absent.
     fn dim_numbers(&self, name: &str, rank: usize) -> Check<Vec<usize>> {
         let Some(Value::Ints(list)) = self.value(name) else { return Ok(Vec::new()) };
-        let mut seen = vec![false; rank];
-        list.iter()
-            .map(|&d| match usize::try_from(d).ok().filter(|&d| d < rank) {
+        let mut seen: SmallVec<[bool; 16]> = smallvec![false; rank];
+        // Collected into the same allocation.
+        list.into_iter()
+            .map(|d| match usize::try_from(d).ok().filter(|&d| d < rank) {
                 Some(d) if !std::mem::replace(&mut seen[d], true) => Ok(d),
                 Some(_) => Err(format!("{name} has dimension {d} twice")),
                 None => Err(format!("{name} has dimension {d} of an array of rank {rank}")),
