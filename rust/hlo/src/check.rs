@@ -22,6 +22,7 @@ use crate::parse::MAX_DIAGNOSTICS;
 use crate::print::WithoutLayout;
 use crate::verify;
 use crate::verify::names::{Named, Suspects};
+use crate::verify::relations::Users;
 use crate::verify::rule::Violation;
 use crate::{Arity, Opcode};
 
@@ -37,6 +38,9 @@ pub(crate) struct Findings {
     related: Vec<InstructionId>,
     /// Instructions that call computations.
     calls: Vec<InstructionId>,
+    /// A computation calls itself or one behind it.
+    has_later_calls: bool,
+    users: Users,
     suspects: Suspects,
     later: Vec<InstructionId>,
     /// One instruction per equivalence class, by the hash of the inputs of its inference rule.
@@ -63,6 +67,7 @@ impl Findings {
             self.is_provisional |= flags & (UNNAMED_OPERANDS | SHAPE_OMITTED) != 0;
             if flags & CALLS != 0 {
                 self.calls.push(i);
+                self.has_later_calls |= m.called_computations(i).any(|c| c >= id);
                 if m.called_computations(i).any(|c| c == UNRESOLVED) {
                     self.later.push(i);
                     continue;
@@ -72,6 +77,7 @@ impl Findings {
                 self.check(m, i);
             }
         }
+        self.users.note(m, id);
     }
 
     fn check(&mut self, m: &mut Module, i: InstructionId) {
@@ -134,6 +140,8 @@ impl Findings {
         self.violations.clear();
         self.related.clear();
         self.calls.clear();
+        self.has_later_calls = false;
+        self.users.clear();
         self.suspects.clear();
         self.later.clear();
         self.representatives = FxHashMap::default();
@@ -147,7 +155,7 @@ fn inference_inputs(m: &Module, i: InstructionId) -> impl Iterator<Item = (u16, 
     let is_input = |a: &&Attribute| {
         !matches!(a.form(), Form::Metadata | Form::Config | Form::FrontendAttributes | Form::Instructions)
     };
-    m.attributes(i).iter().filter(is_input).map(|a| (a.key, m.attribute_text(a).as_bytes()))
+    m.attributes(i).iter().filter(is_input).map(|a| (a.key, m.attribute_bytes(a)))
 }
 
 /// Whether two instructions that call nothing have the same operation, shapes and attributes.
@@ -167,7 +175,8 @@ pub(crate) fn module(
     restated_shapes: &[RestatedShape],
     problems: &mut Vec<Problem>,
 ) {
-    if let Some(c) = call_cycle(m, &findings.calls) {
+    // XLA prints callees before their callers, which rules out a cycle.
+    if let Some(c) = findings.has_later_calls.then(|| call_cycle(m, &findings.calls)).flatten() {
         let span = m.computations[c as usize].name;
         let name = clip(m.computation_name(c));
         problems.push(Problem { kind: ProblemKind::Cycle { what: "computation", name }, span });
@@ -207,7 +216,7 @@ fn verify_module(m: &mut Module, findings: &mut Findings) {
     let mut found = std::mem::take(&mut findings.violations);
     // Users are unknown where operands have no names.
     if !findings.is_provisional || m.instructions.iter().all(|row| row.flags & UNNAMED_OPERANDS == 0) {
-        found.extend(verify::relations::check(m, &findings.related));
+        found.extend(verify::relations::check(m, &findings.related, &findings.users));
     }
     let of_instructions = found.into_iter().map(|(i, violation)| {
         let named = violation.attribute.and_then(|name| m.attribute(i, name)).map(|a| a.value);
@@ -246,10 +255,6 @@ pub(crate) fn cycle(rows: &[Instruction], operands: &[u32]) -> Option<u32> {
 
 /// A computation that calls itself, directly or indirectly; `calls` are the calling instructions in order.
 fn call_cycle(m: &Module, calls: &[InstructionId]) -> Option<ComputationId> {
-    // XLA prints callees before their callers, which rules out a cycle.
-    if calls.iter().all(|&i| m.called_computations(i).all(|to| to < m.computation_of(i))) {
-        return None;
-    }
     let mut called: Vec<Vec<ComputationId>> = vec![Vec::new(); m.computations.len()];
     for &i in calls {
         called[m.computation_of(i) as usize].extend(m.called_computations(i));

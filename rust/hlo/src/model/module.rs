@@ -422,6 +422,15 @@ impl Module {
         }
     }
 
+    /// The bytes of [`Module::attribute_text`].
+    #[inline]
+    pub(crate) fn attribute_bytes(&self, attribute: &Attribute) -> &[u8] {
+        match attribute.is_implied() {
+            true => b"{}",
+            false => &self.source.text.as_bytes()[attribute.value.range()],
+        }
+    }
+
     /// The attribute of an instruction with this name.
     pub fn attribute(&self, id: InstructionId, name: &str) -> Option<&Attribute> {
         match schema::key(name.as_bytes()) {

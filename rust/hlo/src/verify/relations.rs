@@ -33,8 +33,39 @@ pub(crate) fn is_related(opcode: Opcode) -> bool {
     )
 }
 
+/// Which computations a fusion may call: every instruction but the root has users. Noted when a computation ends, while
+/// it is in the cache.
+#[derive(Default)]
+pub(crate) struct Users {
+    /// The computations for which this does not hold, in order.
+    others: Vec<ComputationId>,
+    /// A buffer.
+    is_used: Vec<bool>,
+}
+
+impl Users {
+    /// Notes a computation, behind all noted so far.
+    pub fn note(&mut self, m: &Module, c: ComputationId) {
+        let all = m.instructions_of(c);
+        self.is_used.clear();
+        self.is_used.resize(all.len(), false);
+        for k in all.clone().flat_map(|k| m.operands(k)) {
+            self.is_used[(k - all.start) as usize] = true;
+        }
+        let n_unused = self.is_used.iter().filter(|&&is_used| !is_used).count();
+        let is_root_used = self.is_used.get((m.root(c) - all.start) as usize).is_none_or(|&is_used| is_used);
+        if is_root_used || n_unused > 1 {
+            self.others.push(c);
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.others.clear();
+    }
+}
+
 /// The violations among `related` instructions.
-pub(crate) fn check(m: &Module, related: &[InstructionId]) -> Vec<(InstructionId, Violation)> {
+pub(crate) fn check(m: &Module, related: &[InstructionId], users: &Users) -> Vec<(InstructionId, Violation)> {
     let mut found = Vec::new();
     let consumers = Consumers::of(m, related);
     let (mut async_callers, mut fusion_callers) = (FxHashSet::default(), FxHashSet::default());
@@ -43,7 +74,7 @@ pub(crate) fn check(m: &Module, related: &[InstructionId]) -> Vec<(InstructionId
             .and_then(|()| transfer(m, i))
             .and_then(|()| consumers.check(m, i))
             .and_then(|()| body(m, i, &mut async_callers))
-            .and_then(|()| fused(m, i, &mut fusion_callers));
+            .and_then(|()| fused(m, i, &mut fusion_callers, users));
         found.extend(law.err().map(|violation| (i, violation)));
     }
     found
@@ -243,7 +274,7 @@ fn body(m: &Module, i: InstructionId, callers: &mut FxHashSet<ComputationId>) ->
 }
 
 /// The computation of a fusion.
-fn fused(m: &Module, i: InstructionId, callers: &mut FxHashSet<ComputationId>) -> Law {
+fn fused(m: &Module, i: InstructionId, callers: &mut FxHashSet<ComputationId>, users: &Users) -> Law {
     if m.instructions()[i as usize].opcode != Opcode::Fusion {
         return Ok(());
     }
@@ -251,6 +282,9 @@ fn fused(m: &Module, i: InstructionId, callers: &mut FxHashSet<ComputationId>) -
     let name = m.computation_name(c);
     if !callers.insert(c) {
         return broken_by("calls", Rule::FusionCaller, format!("one fusion that calls {name}"), "two");
+    }
+    if users.others.binary_search(&c).is_err() {
+        return Ok(());
     }
     let all = m.instructions_of(c);
     let (first, root) = (all.start, m.root(c));
