@@ -333,8 +333,8 @@ impl<'a> Cursor<'a> {
 #[inline]
 fn string_end(bytes: &[u8], mut at: usize, quote: u8) -> Option<usize> {
     loop {
-        at = find(bytes, at, [quote, b'\\']);
-        if *bytes.get(at)? == quote {
+        at += memchr::memchr2(quote, b'\\', bytes.get(at..)?)?;
+        if bytes[at] == quote {
             return Some(at);
         }
         at += 2;

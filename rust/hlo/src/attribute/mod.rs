@@ -137,7 +137,7 @@ pub(crate) fn decode<'m>(text: &'m str, span: Span, form: Form) -> Read<Value<'m
         Form::Word => Value::Word(whole),
         Form::Text => Value::Text(unescape(&text[c.string()?.range()])),
         Form::Ints => {
-            let mut list = Vec::new();
+            let mut list = Vec::with_capacity(if whole == "{}" { 0 } else { 4 });
             ints(c, &mut |n| list.push(n))?;
             Value::Ints(list)
         }
@@ -160,7 +160,14 @@ pub(crate) fn decode<'m>(text: &'m str, span: Span, form: Form) -> Read<Value<'m
     })
 }
 
-/// The value of a form that falls back to text if it cannot be decoded; `None` for other forms.
+/// Whether a value of this form falls back to text if it cannot be decoded.
+#[inline]
+fn is_structured(form: Form) -> bool {
+    use Form::*;
+    matches!(form, DeviceGroups | Sharding | Aliases | OperandAliases | Donors | Accuracy | EntryLayout)
+}
+
+/// The value of a form for which [`is_structured`] holds; `None` for other forms.
 fn structured<'m>(c: &mut Cursor<'_>, form: Form) -> Read<Option<Value<'m>>> {
     let value = match form {
         Form::DeviceGroups => Value::DeviceGroups(devices::read(c)?),
@@ -181,7 +188,11 @@ fn structured<'m>(c: &mut Cursor<'_>, form: Form) -> Read<Option<Value<'m>>> {
 }
 
 /// The error of a value that [`check`] accepts but that cannot be decoded.
+#[inline]
 pub(crate) fn unreadable(text: &str, span: Span, form: Form) -> Option<Problem> {
+    if !is_structured(form) {
+        return None;
+    }
     let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
     structured(&mut c, form).err()
 }

@@ -176,7 +176,7 @@ impl<'a> Parser<'a> {
         while self.c.accept_after_space(b',') {
             self.attribute(Owner::Instruction(row.opcode), &mut attributes, scope, depth)?;
         }
-        self.close(row, scope, attributes, opcode_span)
+        self.close(row, scope, &mut attributes, opcode_span)
     }
 
     /// Parses the shape and the opcode up to the `(`; also returns the span of the opcode, which is the span of the
@@ -242,19 +242,19 @@ impl<'a> Parser<'a> {
         &mut self,
         row: &mut Instruction,
         scope: &mut Scope,
-        mut attributes: SmallVec<[Attribute; 8]>,
+        attributes: &mut SmallVec<[Attribute; 8]>,
         opcode_span: Span,
     ) -> Read<()> {
         if row.opcode == Opcode::Unknown {
             scope.unknown_opcodes.push((scope.rows.len() as u32, opcode_span));
         }
-        self.required(row, scope, &mut attributes, opcode_span)?;
+        self.required(row, scope, attributes, opcode_span)?;
         if attributes.iter().any(Attribute::calls) {
             row.flags |= CALLS;
         }
         row.attributes = self.m.attributes.len() as u32;
         row.n_attributes = attributes.len().min(u16::MAX as usize) as u16;
-        self.m.attributes.extend_from_slice(&attributes);
+        self.m.attributes.extend_from_slice(attributes);
         Ok(())
     }
 
@@ -452,7 +452,7 @@ impl<'a> Parser<'a> {
     fn new_shape(&mut self) -> Read<u32> {
         let start = self.c.pos;
         let shape = attribute::shape(&mut self.c)?;
-        if check::lacks_order(&self.c.bytes()[start..self.c.pos]) {
+        if self.is_strict && check::lacks_order(&self.c.bytes()[start..self.c.pos]) {
             let reason = "minor_to_major: expected one number per dimension, or no braces, found none".into();
             let span = Span::new(start, self.c.pos);
             self.refuse(|| Problem { kind: ProblemKind::InvalidLayout { reason }, span });

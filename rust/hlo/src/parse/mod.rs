@@ -14,7 +14,7 @@ mod tables;
 
 use std::sync::{Arc, OnceLock};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::check;
 use crate::compression;
@@ -111,6 +111,7 @@ pub(crate) struct Parser<'a> {
     pub source: &'a Arc<Source>,
     pub m: Module,
     pub problems: Vec<Problem>,
+    pub is_strict: bool,
     /// What XLA's grammar does not have and a reading that is not strict takes without a word.
     refusals: Vec<Problem>,
     /// The place of the last table of stack frames in the order of the tables, from 1; 0 if there are none.
@@ -142,10 +143,11 @@ impl<'a> Parser<'a> {
             source,
             m: empty(source),
             problems: Vec::new(),
+            is_strict: false,
             refusals: Vec::new(),
             n_tables: 0,
             shape_texts: SpanMap::default(),
-            shape_values: FxHashMap::default(),
+            shape_values: FxHashMap::with_capacity_and_hasher(28, FxBuildHasher),
             computation_names: SpanMap::default(),
             pending_calls: Vec::new(),
             restated_shapes: Vec::new(),
@@ -160,6 +162,7 @@ impl<'a> Parser<'a> {
     }
 
     fn modules(mut self, strict: bool) -> Result<Vec<Module>, Vec<Problem>> {
+        self.is_strict = strict;
         if self.source.text.len() >= u32::MAX as usize - 1 {
             let kind = ProblemKind::TooMany { what: "bytes of text", limit: u32::MAX as usize - 2 };
             return Err(vec![Problem { kind, span: Span::default() }]);
@@ -211,7 +214,7 @@ impl<'a> Parser<'a> {
     /// Reserves capacity for a module of typical density, so that the vectors of a large one are not reallocated as
     /// they grow. Unused capacity costs addresses but no memory; a failed reservation is repeated on demand.
     fn make_room(&mut self) {
-        let n = self.c.rest().len() / 128;
+        let n = self.c.rest().len() / 112;
         let _ = self.m.instructions.try_reserve(n);
         let _ = self.m.operands.try_reserve(n + n / 2);
         let _ = self.m.attributes.try_reserve(n + n / 2);
@@ -244,7 +247,7 @@ impl<'a> Parser<'a> {
 
     /// Refuses what is next if the reading is strict.
     pub(crate) fn refuse(&mut self, problem: impl FnOnce() -> Problem) {
-        if self.refusals.len() < MAX_PROBLEMS {
+        if self.is_strict && self.refusals.len() < MAX_PROBLEMS {
             self.refusals.push(problem());
         }
     }

@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
             }
             self.attribute(Owner::Instruction(row.opcode), &mut attributes, scope, depth)?;
         }
-        self.close(&mut row, scope, attributes, span)?;
+        self.close(&mut row, scope, &mut attributes, span)?;
         let local = scope.rows.len() as u32;
         scope.unnamed.push((local, Stem::Opcode));
         scope.rows.push(row);

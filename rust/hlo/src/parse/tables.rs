@@ -76,8 +76,10 @@ impl<'a> Parser<'a> {
         while self.at_number() {
             let id = self.c.int()?;
             let text = self.c.string()?;
-            if let Some(problem) = fields::invalid_escape(self.c.text, text) {
-                self.refuse(|| problem);
+            if self.is_strict {
+                if let Some(problem) = fields::invalid_escape(self.c.text, text) {
+                    self.refuse(|| problem);
+                }
             }
             let table = if is_files { &mut self.m.frames.files } else { &mut self.m.frames.functions };
             table.insert(id, text);
@@ -114,7 +116,9 @@ impl<'a> Parser<'a> {
                 let start = self.c.pos;
                 let value = self.c.int()?;
                 let of_value = Span::new(start, self.c.pos);
-                match known.iter().position(|&name| name == field) {
+                // Fields are mostly in their order.
+                let n = seen.count_ones() as usize;
+                match (n..known.len()).chain(0..n).find(|&k| known[k] == field) {
                     None => self.refuse(|| unknown_word("field of a stack frame", field, known, span)),
                     Some(k) => {
                         if seen >> k & 1 == 1 {
