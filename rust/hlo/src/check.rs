@@ -218,17 +218,14 @@ fn verify_module(m: &mut Module, findings: &mut Findings) {
     if !findings.is_provisional || m.instructions.iter().all(|row| row.flags & UNNAMED_OPERANDS == 0) {
         found.extend(verify::relations::check(m, &findings.related, &findings.users));
     }
-    let of_instructions = found.into_iter().map(|(i, violation)| {
-        let named = violation.attribute.and_then(|name| m.attribute(i, name)).map(|a| a.value);
-        (named.filter(|span| !span.is_empty()).unwrap_or_else(|| shape_span(m, i)), violation)
-    });
+    let of_instructions = found.into_iter().map(|(i, violation)| (violation_span(m, i, &violation), violation));
     let of_header = verify::header::check(m).into_iter().map(|violation| {
         let named = m.header.iter().find(|a| Some(m.attribute_name(a)) == violation.attribute);
         (named.map_or(m.name, |a| a.value), violation)
     });
     let n = MAX_DIAGNOSTICS.saturating_sub(m.diagnostics.len());
     let all = of_instructions.chain(of_header).chain(verify::names::check(m, &findings.suspects));
-    let all: Vec<_> = all.map(|(span, v)| verify::problem(v, span)).take(n).collect();
+    let all: Vec<_> = all.map(|(span, v)| verify::problem(&v, span)).take(n).collect();
     m.diagnostics.extend(all);
 }
 
@@ -363,6 +360,12 @@ pub(crate) fn inconsistency(m: &Module, i: u32) -> Option<ProblemKind> {
         }
         Err(reason) => Some(ProblemKind::Inconsistent { opcode: m.opcode_name(i).into(), reason: brief(&reason) }),
     }
+}
+
+/// The span of a violation by an instruction: that of the attribute, or of the shape.
+pub(crate) fn violation_span(m: &Module, i: u32, violation: &Violation) -> Span {
+    let named = violation.attribute.and_then(|name| m.attribute(i, name)).map(|a| a.value);
+    named.filter(|span| !span.is_empty()).unwrap_or_else(|| shape_span(m, i))
 }
 
 /// The span of an instruction's shape.

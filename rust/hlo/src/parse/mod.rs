@@ -180,9 +180,13 @@ impl<'a> Parser<'a> {
             let mut done = std::mem::replace(&mut self.m, empty(self.source));
             Parser::return_room(&mut done);
             if strict {
+                let is_sound = self.is_sound();
                 self.problems.extend(done.diagnostics.iter().cloned());
                 self.problems.append(&mut self.refusals);
                 self.problems.extend(verify::values::check(&done, MAX_PROBLEMS));
+                if is_sound {
+                    self.problems.extend(verify::strict::check(&done, MAX_PROBLEMS));
+                }
             }
             modules.push(done);
             self.c.space();

@@ -20,7 +20,7 @@ pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
             arrays(op)?;
             groups(op, matches!(opcode, AllGather | AllGatherStart | ReduceScatter | AllToAll))?;
             match opcode {
-                AllToAll if op.operands.len() > 1 => exchange(op),
+                AllToAll => exchange(op),
                 RaggedAllToAll => ragged(op),
                 _ => Ok(()),
             }
@@ -42,8 +42,9 @@ fn arrays(op: &Operation) -> Law {
 
 fn groups(op: &Operation, are_uniform: bool) -> Law {
     let is_global = op.flag("use_global_device_ids");
-    if is_global && op.value("channel_id").is_none() {
-        return broken_by("use_global_device_ids", Rule::GlobalDeviceIds, "a channel_id", "none");
+    if is_global && op.int("channel_id").is_none_or(|n| n <= 0) {
+        let found = op.int("channel_id").map_or_else(|| "none".into(), |n| n.to_string());
+        return broken_by("use_global_device_ids", Rule::GlobalDeviceIds, "a channel_id above 0", found);
     }
     let lists = match op.value("replica_groups") {
         Some(Value::DeviceGroups(DeviceGroups::Lists(lists))) => lists,
@@ -52,6 +53,14 @@ fn groups(op: &Operation, are_uniform: bool) -> Law {
         {
             let expected = format!("groups of the {:?} devices", iota.reshape);
             return broken_by("replica_groups", Rule::DeviceGroups, expected, format!("{groups:?}"));
+        }
+        Some(Value::DeviceGroups(groups @ DeviceGroups::Mesh { .. })) if groups.group_size() == Some(1) => {
+            return broken_by(
+                "replica_groups",
+                Rule::DeviceGroups,
+                "axes of a mesh with several devices",
+                "one device",
+            );
         }
         // An iota or a mesh has each device once.
         Some(_) => return Ok(()),
@@ -106,8 +115,17 @@ fn pairs(op: &Operation) -> Law {
     Ok(())
 }
 
-/// Several operands are the pieces for the devices of a group.
+/// The operand is split along a dimension. Without one, the operands are the pieces for the devices of a group.
 fn exchange(op: &Operation) -> Law {
+    if op.value("dimensions").is_some() && op.operands.len() <= 1 {
+        return match op.ints("dimensions").len() {
+            1 => Ok(()),
+            n => broken_by("dimensions", Rule::Exchange, "one dimension to split", n.to_string()),
+        };
+    }
+    if let Some(written) = op.written.filter(|s| s.as_tuple().is_none()) {
+        return broken(Rule::Exchange, "a tuple of pieces without a dimension to split", written.to_string());
+    }
     if let Some(other) = op.operands.iter().find(|s| !s.same_dims(op.operands[0])) {
         return broken(Rule::Exchange, format!("operands of one shape, {}", op.operands[0]), other.to_string());
     }

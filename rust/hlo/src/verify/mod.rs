@@ -14,10 +14,13 @@ pub(crate) mod names;
 pub(crate) mod relations;
 pub(crate) mod rule;
 mod sharding;
+pub(crate) mod strict;
 mod types;
 pub(crate) mod values;
 
 use std::borrow::Cow;
+
+use layout::Shape;
 
 use crate::attribute::form::Form;
 use crate::attribute::Value;
@@ -25,6 +28,7 @@ use crate::cursor::brief;
 use crate::error::{Problem, ProblemKind, Span};
 use crate::infer::Operation;
 use crate::model::module::{ComputationId, InstructionId, Module};
+use crate::model::opcode::{async_form, AsyncPhase};
 use crate::Opcode;
 use rule::{Law, Violation};
 
@@ -33,8 +37,13 @@ pub(crate) fn instruction(m: &Module, i: InstructionId) -> Law {
     if m.has_unnamed_operands(i) {
         return Ok(());
     }
-    let op = Operation::of(m, i);
-    let opcode = m.instructions()[i as usize].opcode;
+    let mut op = Operation::of(m, i);
+    let mut opcode = m.instructions()[i as usize].opcode;
+    if let (Opcode::Unknown, Some((inner, AsyncPhase::Start))) = (opcode, async_form(m.opcode_name(i))) {
+        // The operation and its result, the second part of the shape.
+        opcode = inner;
+        op.written = op.written.and_then(Shape::as_tuple).and_then(|parts| parts.get(1));
+    }
     types::check(&op, opcode)?;
     dimensions::check(&op, opcode)?;
     called::check(&op, opcode)?;
@@ -78,8 +87,8 @@ fn thread_of(m: &Module, c: ComputationId) -> Cow<'_, str> {
 }
 
 /// The diagnostic of a violation at `span`.
-pub(crate) fn problem(violation: Violation, span: Span) -> Problem {
+pub(crate) fn problem(violation: &Violation, span: Span) -> Problem {
     let Violation { rule, expected, found, .. } = violation;
-    let kind = ProblemKind::Rule { rule, expected: brief(&expected).into(), found: brief(&found) };
+    let kind = ProblemKind::Rule { rule: *rule, expected: brief(expected).into(), found: brief(found) };
     Problem { kind, span }
 }

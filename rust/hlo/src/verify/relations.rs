@@ -2,9 +2,11 @@
 //!
 //! Read [`check`], which visits the instructions for which [`is_related`] holds, and each computation at most twice.
 
+use layout::without_layout;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::rule::{broken, broken_by, Law, Rule, Violation};
+use crate::attribute::schema::{self, Owner};
 use crate::attribute::Value;
 use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::model::opcode::{async_form, AsyncPhase};
@@ -91,6 +93,26 @@ fn async_step(m: &Module, i: InstructionId) -> Option<(Option<Opcode>, AsyncPhas
     }
 }
 
+/// A short form has the attributes of its operation at the start and only those of any instruction later, which also has
+/// a single operand.
+fn short_form(m: &Module, i: InstructionId, inner: Opcode, phase: AsyncPhase) -> Law {
+    let owner = Owner::Instruction(if phase == AsyncPhase::Start { inner } else { Opcode::AsyncDone });
+    let is_foreign = |name: &str| {
+        let is_common = matches!(name, "async_execution_thread" | "parameter_replication");
+        let is_call = phase != AsyncPhase::Start && name == "calls";
+        is_call || !is_common && schema::key(name.as_bytes()).is_some_and(|key| !schema::is_allowed(key, owner))
+    };
+    if let Some(foreign) = m.attributes(i).iter().map(|a| m.attribute_name(a)).find(|name| is_foreign(name)) {
+        return broken(Rule::AsyncAttributes, format!("attributes of {}", m.opcode_name(i)), foreign);
+    }
+    match m.operands(i).len() {
+        n if n != 1 && phase != AsyncPhase::Start => {
+            broken(Rule::MatchingStart, format!("one operand of {}", m.opcode_name(i)), n.to_string())
+        }
+        _ => Ok(()),
+    }
+}
+
 fn wrapped(m: &Module, i: InstructionId) -> Option<ComputationId> {
     m.called_computations(i).next()
 }
@@ -109,6 +131,9 @@ fn async_thread(m: &Module, i: InstructionId) -> Option<String> {
 /// An update or the end continues the start of the same operation, computation and thread.
 fn step(m: &Module, i: InstructionId) -> Law {
     let Some((inner, phase)) = async_step(m, i) else { return Ok(()) };
+    if let Some(inner) = inner {
+        short_form(m, i, inner, phase)?;
+    }
     if phase == AsyncPhase::Start {
         let is_general = inner.is_none();
         return match wrapped(m, i) {
@@ -125,6 +150,14 @@ fn step(m: &Module, i: InstructionId) -> Law {
             return broken(Rule::MatchingStart, "an asynchronous operation in progress as the operand", found);
         }
     };
+    let (own, other) = (m.shape(i), m.shape(start));
+    if phase == AsyncPhase::Update && own.same_dims(other) && without_layout(own) != without_layout(other) {
+        return broken(
+            Rule::AsyncWrapped,
+            format!("the shape of its operand, {}", m.shape(start)),
+            m.shape(i).to_string(),
+        );
+    }
     // The start holds the computation; the number of updates is small, and the chain has no cycle.
     let mut steps = 0;
     while let (Some((_, AsyncPhase::Update)), Some(previous)) = (async_step(m, start), m.operands(start).next()) {
@@ -196,10 +229,9 @@ fn transfer(m: &Module, i: InstructionId) -> Law {
         Some(Value::Int(n)) => Some(n),
         _ => None,
     };
-    if let (Some(own), Some(other)) = (channel(i), channel(start)) {
-        if own != other {
-            return broken_by("channel_id", Rule::TransferHalves, format!("channel {other}"), own.to_string());
-        }
+    if channel(i) != channel(start) {
+        let shown = |channel: Option<i64>| channel.map_or_else(|| "no channel".into(), |n| format!("channel {n}"));
+        return broken_by("channel_id", Rule::TransferHalves, shown(channel(start)), shown(channel(i)));
     }
     let is_host = |i| text_of(m, i, "is_host_transfer") == Some(Value::Bool(true));
     if is_host(i) != is_host(start) {
@@ -216,7 +248,7 @@ impl Consumers {
     fn of(m: &Module, related: &[InstructionId]) -> Consumers {
         let is_open = |&i: &InstructionId| {
             matches!(m.instructions()[i as usize].opcode, Opcode::CopyStart | Opcode::Send | Opcode::Recv)
-                || matches!(async_step(m, i), Some((_, AsyncPhase::Start)))
+                || matches!(async_step(m, i), Some((_, AsyncPhase::Start | AsyncPhase::Update)))
         };
         let mut users: FxHashMap<_, Vec<_>> = related.iter().copied().filter(is_open).map(|i| (i, vec![])).collect();
         let within: FxHashSet<ComputationId> = users.keys().map(|&i| m.computation_of(i)).collect();

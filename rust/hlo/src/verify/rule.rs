@@ -70,11 +70,11 @@ rules! {
     Selector "selector"
     /// Groups hold the devices 0 to n - 1, each once, and no group is empty.
     DeviceGroups "device-groups"
-    /// Global device ids need a channel and groups.
+    /// Global device ids need a channel above 0 and groups.
     GlobalDeviceIds "global-device-ids"
     /// Source-target pairs have two devices, and no device sends or receives twice.
     DevicePairs "device-pairs"
-    /// An exchange of several arrays has one of the same shape for each device of a group.
+    /// An exchange splits one dimension of an array, or has an array of the same shape for each device of a group.
     Exchange "exchange"
     /// An operation in progress has one user, which completes it.
     OneConsumer "one-consumer"
@@ -84,6 +84,8 @@ rules! {
     TransferHalves "transfer-halves"
     /// The steps of an asynchronous operation run the same computation or operation.
     AsyncWrapped "async-wrapped"
+    /// A short asynchronous form has the attributes of its operation at the start and none of them later.
+    AsyncAttributes "async-attributes"
     /// The steps of an asynchronous operation run on the same thread.
     AsyncThread "async-thread"
     /// One asynchronous operation calls a computation.
@@ -113,6 +115,14 @@ rules! {
     EntryLayout "entry-layout"
     /// Outputs alias, and callers donate, parts of parameters that exist, each once.
     Donation "donation"
+    /// Operands, parameters of reductions and maps, and results have one floating-point type.
+    MixedPrecision "mixed-precision"
+    /// Every size is known or has a bound.
+    UnboundedSize "unbounded-size"
+    /// Only elements smaller than a byte have a size of their own in a layout.
+    ElementSize "element-size"
+    /// An origin has the tuples of the shape.
+    Origin "origin"
 }
 
 /// A rule that an instruction or a module breaks.

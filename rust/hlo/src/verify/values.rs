@@ -1,12 +1,13 @@
-//! Values that are kept as text and that XLA's parser reads: the fields of metadata, frontend attributes, the escapes of
-//! strings.
+//! Values that XLA's parser reads in fewer ways: the fields of metadata, frontend attributes, the escapes of strings,
+//! booleans, shapes in attributes.
 //!
 //! Read [`check`], which only a strict reading calls: metadata is most of the text of many modules.
 
 use crate::attribute::fields;
 use crate::attribute::form::Form;
+use crate::check;
 use crate::cursor::Cursor;
-use crate::error::{Problem, Span};
+use crate::error::{Problem, ProblemKind, Span};
 use crate::model::module::Module;
 
 /// The first `limit` errors in values.
@@ -22,7 +23,20 @@ fn problem(text: &str, form: Form, span: Span) -> Option<Problem> {
     match form {
         Form::Metadata => fields::metadata(c).err(),
         Form::FrontendAttributes => fields::frontend_attributes(c).err(),
+        Form::Bool | Form::Bools => boolean(c),
+        Form::Shape | Form::Shapes if check::lacks_order(&text.as_bytes()[span.range()]) => {
+            let reason = "minor_to_major: expected one number per dimension, or no braces, found none".into();
+            Some(Problem { kind: ProblemKind::InvalidLayout { reason }, span })
+        }
         Form::Text | Form::Config if matches!(c.peek(), Some(b'"' | b'\'')) => fields::string(c).err(),
         _ => None,
     }
+}
+
+/// The first number in place of `true` or `false`.
+fn boolean(c: &mut Cursor<'_>) -> Option<Problem> {
+    while !c.at_end() && !matches!(c.peek(), Some(b'0' | b'1')) {
+        c.pos += 1;
+    }
+    (!c.at_end()).then(|| c.expected("`true` or `false`"))
 }

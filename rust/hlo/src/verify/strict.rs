@@ -1,0 +1,180 @@
+//! Rules that only a strict reading checks.
+//!
+//! Read [`check`]. The verifiers of XLA's CPU and GPU backends have these rules, and those of other backends relax them
+//! (floating-point types of different precision, unbounded sizes, element sizes), or they concern no map (origins).
+
+use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
+
+use super::rule::{broken, broken_by, Law, Rule};
+use crate::attribute::Value;
+use crate::check;
+use crate::cursor::Cursor;
+use crate::error::Problem;
+use crate::infer::is_elementwise;
+use crate::model::module::{InstructionId, Module};
+use crate::Opcode;
+
+/// Origins nest at most this deep, as shapes do.
+const MAX_DEPTH: usize = 128;
+
+/// The first `limit` violations.
+pub(crate) fn check(m: &Module, limit: usize) -> Vec<Problem> {
+    // Shapes recur.
+    let shapes: Vec<bool> = m.shapes.iter().map(|shape| shape_law(shape).is_ok()).collect();
+    let law = |i: InstructionId| {
+        if !shapes[m.instructions[i as usize].shape as usize] {
+            shape_law(m.shape(i))?;
+        }
+        if !m.has_unnamed_operands(i) {
+            precision(m, i)?;
+        }
+        origin(m, i)
+    };
+    let found = (0..m.instructions.len() as InstructionId).filter_map(|i| law(i).err().map(|violation| (i, violation)));
+    let found = found.map(|(i, violation)| super::problem(&violation, check::violation_span(m, i, &violation)));
+    found.take(limit).collect()
+}
+
+/// Sizes have bounds, and only elements below a byte have a size of their own.
+fn shape_law(shape: &Shape) -> Law {
+    match shape {
+        Shape::Array(array) if array.dims().contains(&UNBOUNDED) => {
+            broken(Rule::UnboundedSize, "sizes or their bounds", shape.to_string())
+        }
+        Shape::Array(array) => {
+            let bits = array.layout().map_or(0, |l| l.element_size_in_bits);
+            let is_whole = array.element().bits() >= 8 || array.element().kind() == ElementKind::Boolean;
+            match bits {
+                0 => Ok(()),
+                _ if is_whole => {
+                    broken(Rule::ElementSize, "no element size of a type of whole bytes", shape.to_string())
+                }
+                _ => Ok(()),
+            }
+        }
+        Shape::Tuple(parts) => parts.iter().try_for_each(shape_law),
+        Shape::Buffer(inner) => shape_law(inner),
+        Shape::Token | Shape::Opaque => Ok(()),
+    }
+}
+
+fn float(shape: &Shape) -> Option<ElementType> {
+    shape.as_array().map(ArrayShape::element).filter(|t| t.kind() == ElementKind::Float)
+}
+
+/// Whether operands and result have the same floating-point type. Others carry values of several types, or accumulate in
+/// a type of their own.
+fn has_one_precision(opcode: Opcode) -> bool {
+    use Opcode::*;
+    match opcode {
+        Compare | Select | Clamp | Concatenate | Pad | Reduce | SelectAndScatter | Scatter | Map
+        | DynamicUpdateSlice | BatchNormTraining | BatchNormInference | BatchNormGrad | RaggedAllToAll
+        | ReduceScatter | CollectiveBroadcast => true,
+        opcode => is_elementwise(opcode),
+    }
+}
+
+/// The operands, the parameters of the called computation, and the results have the same floating-point types.
+fn precision(m: &Module, i: InstructionId) -> Law {
+    use Opcode::*;
+    let opcode = m.instructions()[i as usize].opcode;
+    if !has_one_precision(opcode) && opcode != ReduceWindow {
+        return Ok(());
+    }
+    let operand = |k: usize| m.operands(i).nth(k).and_then(|o| float(m.shape(o)));
+    let fault = |expected: String, found: ElementType| broken(Rule::MixedPrecision, expected, found.name());
+    if has_one_precision(opcode) {
+        let mut types = m.operands(i).filter_map(|o| float(m.shape(o)));
+        if let Some(first) = types.next() {
+            if let Some(other) = types.find(|&t| t != first) {
+                return fault(format!("operands of one floating-point type, {}", first.name()), other);
+            }
+        }
+    }
+    let callee = match opcode {
+        Reduce | ReduceWindow | Map => m.called_computations(i).next(),
+        _ => None,
+    };
+    if let Some(c) = callee {
+        for (k, (&p, o)) in m.parameters(c).iter().zip(m.operands(i)).enumerate() {
+            if let (Some(parameter), Some(operand)) = (float(m.shape(p)), float(m.shape(o))) {
+                if parameter != operand {
+                    return fault(format!("parameter {k} of the type of operand {k}, {}", operand.name()), parameter);
+                }
+            }
+        }
+    }
+    let n = m.operands(i).len() / 2;
+    let of_root = |k: usize| {
+        let root = m.shape(m.root(callee?));
+        root.as_tuple().map_or((k == 0).then_some(root), |parts| parts.get(k)).and_then(float)
+    };
+    let expected = |k: usize| match opcode {
+        Map | Reduce => of_root(k),
+        ReduceWindow => operand(n + k),
+        Select | Clamp => operand(1),
+        Scatter => operand(k),
+        BatchNormTraining | BatchNormGrad if k > 0 => operand(1),
+        Compare | RaggedAllToAll | ReduceScatter | CollectiveBroadcast => None,
+        _ => operand(0),
+    };
+    let results = match m.shape(i) {
+        Shape::Tuple(parts) => &parts[..],
+        one => std::slice::from_ref(one),
+    };
+    for (k, result) in results.iter().enumerate() {
+        if let (Some(expected), Some(found)) = (expected(k), float(result)) {
+            if expected != found {
+                return fault(format!("a result of type {}", expected.name()), found);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An origin has the tuples of the shape.
+fn origin(m: &Module, i: InstructionId) -> Law {
+    const NAME: &str = "origin";
+    if m.attributes(i).is_empty() {
+        return Ok(());
+    }
+    let Some(attribute) = m.attribute(i, NAME) else { return Ok(()) };
+    let Ok(Value::Raw(text)) = m.value(attribute, None) else { return Ok(()) };
+    match is_like(&mut Cursor::new(text), m.shape(i)) {
+        Some(false) => broken_by(NAME, Rule::Origin, format!("the tuples of {}", m.shape(i)), text),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a tree of origins, `{({"a"}, ({"b"}, {}))}`, has the tuples of a shape; `None` for other texts.
+fn is_like(c: &mut Cursor<'_>, shape: &Shape) -> Option<bool> {
+    c.accept_after_space(b'{').then_some(())?;
+    c.space();
+    match c.peek()? {
+        b'[' => None,
+        // XLA reads nothing as a tuple without parts.
+        b'}' => Some(shape.as_tuple().is_some_and(|parts| parts.is_empty())),
+        _ => node(c, shape, 0),
+    }
+}
+
+fn node(c: &mut Cursor<'_>, shape: &Shape, depth: usize) -> Option<bool> {
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    if !c.accept_after_space(b'(') {
+        c.braced().ok()?;
+        return Some(shape.as_tuple().is_none());
+    }
+    let Some(parts) = shape.as_tuple() else { return Some(false) };
+    let mut n = 0;
+    while !c.accept_after_space(b')') {
+        let Some(part) = parts.get(n) else { return Some(false) };
+        if !node(c, part, depth + 1)? {
+            return Some(false);
+        }
+        n += 1;
+        c.accept_after_space(b',');
+    }
+    Some(n == parts.len())
+}
