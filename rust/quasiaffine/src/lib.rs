@@ -47,6 +47,7 @@ pub use decide::coalesce::{coalesce, Coalesced};
 pub use decide::common_element::{CommonElement, Point};
 pub use decide::contains::contains;
 pub use decide::count::{distinct, touched, Count};
+pub use decide::eliminate::eliminate_ranges;
 pub use decide::equal::{equivalent, is_empty, Equivalence};
 pub use decide::image::image;
 pub use decide::injective::{is_injective, Injectivity};

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use quasiaffine::map::State;
 use quasiaffine::{
-    coalesce, compact_ranges, contains, image, is_injective, overlap, CommonElement, Injectivity, Interval, Map,
-    Overlap, Point, Points, Program,
+    coalesce, compact_ranges, contains, eliminate_ranges, image, is_injective, overlap, CommonElement, Constraint,
+    Domain, Expr, Injectivity, Interval, Map, Options, Overlap, Point, Points, Program, Variable,
 };
 use random::{any_plan, boxed, config, graph, plans, Chance, Plan, Size};
 
@@ -70,6 +70,33 @@ fn relation(map: &Map) -> Option<BTreeSet<(Vec<i64>, Element)>> {
         Some((point[..domain.n_dims].to_vec(), element))
     };
     graph(map, &boxed(&sides)).into_iter().map(pair).collect()
+}
+
+/// Sums of ranges, with constraints on such sums: windows over windows, with padding between.
+fn windows() -> impl Strategy<Value = Map> {
+    (any::<u64>(), 1usize..4, 1usize..3, 0usize..4).prop_map(|(seed, n_ranges, n_results, n_constraints)| {
+        let mut chance = Chance(seed);
+        let mut small = |lo: i64, hi: i64| lo + (chance.next() % (hi - lo + 1) as u64) as i64;
+        let side = |small: &mut dyn FnMut(i64, i64) -> i64, most| {
+            let lo = small(-2, 2);
+            Variable::new(Interval::new(lo, lo + small(0, most)))
+        };
+        let vars = (0..=n_ranges).map(|i| side(&mut small, if i == 0 { 9 } else { 4 })).collect();
+        let sum = |small: &mut dyn FnMut(i64, i64) -> i64| {
+            let terms = (0..n_ranges as u32).map(Expr::range).chain([Expr::dim(0)]);
+            terms.fold(Expr::Const(small(-2, 2)), |e, v| {
+                let k = [0, 1, 1, 1, -1, 2, 3][small(0, 6) as usize];
+                e.add(&v.scale(k).unwrap()).unwrap()
+            })
+        };
+        let results: Vec<Expr> = (0..n_results).map(|_| sum(&mut small)).collect();
+        let mut constraints = Vec::new();
+        for _ in 0..n_constraints {
+            let (expr, lo) = (sum(&mut small), small(-3, 3));
+            constraints.push(Constraint { expr, interval: Interval::new(lo, lo + small(0, 9)) });
+        }
+        Map::new(Domain { vars, n_dims: 1, n_ranges, constraints }, results).unwrap()
+    })
 }
 
 fn union<'a>(maps: impl IntoIterator<Item = &'a Map>) -> Option<BTreeSet<(Vec<i64>, Element)>> {
@@ -194,6 +221,14 @@ proptest! {
         let compact = compact_ranges(&map);
         prop_assert_eq!(relation(&map), relation(&compact), "{}\n{}", map, compact);
         prop_assert!(compact.state() == State::Empty || compact.cost().divmods <= map.cost().divmods, "{}\n{}", map, compact);
+    }
+
+    #[test]
+    fn fewer_ranges_relate_the_same_pairs(map in prop_oneof![small_map(), windows()]) {
+        let fewer = eliminate_ranges(&map, Options { drop_unused: true, ..Options::default() });
+        let Some(wanted) = relation(&map) else { return Ok(()) };
+        prop_assert!(relation(&fewer).is_none_or(|found| found == wanted), "{}\n{}", map, fewer);
+        prop_assert!(fewer.domain().n_ranges <= map.domain().n_ranges, "{}\n{}", map, fewer);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Questions about whole maps that have an answer, or a reason why not.
 
 pub mod count;
+pub mod eliminate;
 pub mod equal;
 pub mod inverse;
 

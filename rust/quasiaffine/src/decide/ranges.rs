@@ -78,7 +78,7 @@ fn replace_range(map: &Map, s: u32, by: &Expr, interval: Interval) -> Result<Map
     rebuild(map, domain, &|e| e.substitute(&|v| Ok(if v == range(s) { by.clone() } else { Expr::Var(v) })))
 }
 
-const fn range(index: u32) -> Var {
+pub(crate) const fn range(index: u32) -> Var {
     Var { kind: Kind::Range, index }
 }
 
@@ -86,7 +86,7 @@ fn uses(map: &Map, s: u32) -> bool {
     expressions(map).any(|e| has_var(e, range(s)))
 }
 
-fn has_var(e: &Expr, wanted: Var) -> bool {
+pub(crate) fn has_var(e: &Expr, wanted: Var) -> bool {
     let mut found = false;
     e.for_each_var(&mut |v| found |= v == wanted);
     found
@@ -102,7 +102,7 @@ fn for_each_node(map: &Map, visit: &mut dyn FnMut(&Expr)) {
 }
 
 /// The range and the factor of each term of a sum that is a multiple of a range.
-fn range_terms(sum: &Sum) -> impl Iterator<Item = (u32, i64)> + '_ {
+pub(crate) fn range_terms(sum: &Sum) -> impl Iterator<Item = (u32, i64)> + '_ {
     sum.terms.iter().filter_map(|t| match t.atom {
         Expr::Var(Var { kind: Kind::Range, index }) => Some((index, t.coefficient)),
         _ => None,

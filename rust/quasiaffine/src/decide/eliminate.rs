@@ -1,0 +1,212 @@
+//! Fewer ranges, where only the elements that a map reaches count and not how often.
+//!
+//! Read [`eliminate_ranges`]. Law: at every point of the dims and for all values of the runtime variables, the result has
+//! the image of the original. A window over a window reads `d0 + s0 + s1`: that is `d0 + s0` for a longer `s0`, and what
+//! the constraints say of `s1` alone is left out by Fourier and Motzkin's elimination, where it is exact in the integers.
+
+use smallvec::SmallVec;
+
+use crate::affine::context::AffineContext;
+use crate::analysis::interval::Interval;
+use crate::decide::ranges::{has_var, range, range_terms, rebuild};
+use crate::error::{Error, Result};
+use crate::expr::{Expr, Op, Var};
+use crate::interrupt::poll;
+use crate::map::domain::{Constraint, Variable};
+use crate::map::{Map, State};
+use crate::simplify::options::Options;
+use crate::simplify::simplify;
+
+/// The most eliminations that are tried before one succeeds, so that ranges which stay cost little.
+const MAX_TRIES: usize = 32;
+
+/// A range in more constraints stays: each of them is held against each other one.
+const MAX_CONSTRAINTS: usize = 8;
+
+/// The map without the ranges that the others, with other bounds, can stand for. `options` are those of the simplifications.
+///
+/// ```
+/// use quasiaffine::{eliminate_ranges, Map, Options};
+/// let window: Map = "(d0)[s0, s1] -> (d0 + s0 + s1), domain: d0 in [0, 5], s0 in [0, 2], s1 in [0, 2]".parse()?;
+/// let options = Options { drop_unused: true, ..Options::default() };
+/// let longer = "(d0)[s0] -> (d0 + s0), domain: d0 in [0, 5], s0 in [0, 4]";
+/// assert_eq!(eliminate_ranges(&window, options).to_string(), longer);
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
+pub fn eliminate_ranges(map: &Map, options: Options) -> Map {
+    let mut found = map.clone();
+    while found.state() == State::Defined && found.domain().n_ranges > 0 {
+        let Some(next) = one_less(&found, &mut { MAX_TRIES }) else { break };
+        found = simplify(&next, options);
+        // The values are the same.
+        found.inherit_image(map);
+    }
+    found
+}
+
+/// The map without one of its ranges.
+fn one_less(map: &Map, n_tries: &mut usize) -> Option<Map> {
+    let n = map.domain().n_ranges as u32;
+    // The latest first: those before were tried before they were composed.
+    let alone = (0..n).rev().filter(|t| !is_used(map, *t));
+    if let Some(found) = limited(alone, n_tries).find_map(|t| without(map, t)) {
+        return Some(found);
+    }
+    let mut pairs: SmallVec<[(u32, u32, i64); 8]> = SmallVec::new();
+    for e in map.results() {
+        let Some(Op::Sum(sum)) = e.op() else { continue };
+        for (t, big) in range_terms(sum) {
+            let divisors = range_terms(sum).filter(|(s, k)| *s != t && big.checked_rem(*k) == Some(0));
+            pairs.extend(divisors.map(|(s, k)| (s, t, big / k)));
+        }
+        if pairs.len() > MAX_TRIES {
+            break;
+        }
+    }
+    limited(pairs.into_iter(), n_tries).find_map(|(s, t, r)| {
+        let joined = joined(map, s, t, r).ok()?;
+        (!is_used(&joined, t)).then(|| without(&joined, t)).flatten()
+    })
+}
+
+fn limited<'a, T>(items: impl Iterator<Item = T> + 'a, n_tries: &'a mut usize) -> impl Iterator<Item = T> + 'a {
+    items.take_while(move |_| {
+        poll();
+        *n_tries = n_tries.saturating_sub(1);
+        *n_tries > 0
+    })
+}
+
+/// Whether a range is in a result, or in the index of a runtime variable.
+fn is_used(map: &Map, t: u32) -> bool {
+    let indices = map.domain().runtime().iter().filter_map(|v| v.source.as_ref()).flat_map(|s| &s.index);
+    map.results().iter().chain(indices).any(|e| has_var(e, range(t)))
+}
+
+/// The same map with a new `s` in place of `s + r*t`: the old `s` is `s - r*t`, and lies where it did.
+fn joined(map: &Map, s: u32, t: u32, r: i64) -> Result<Map> {
+    let mut domain = map.domain().clone();
+    let (of_s, of_t) = (domain.ranges()[s as usize].interval, domain.ranges()[t as usize].interval);
+    let ends = [of_t.lo, of_t.hi].map(|x| i128::from(x) * i128::from(r));
+    let (lo, hi) = (i128::from(of_s.lo) + ends[0].min(ends[1]), i128::from(of_s.hi) + ends[0].max(ends[1]));
+    let all = Interval::exact(lo, hi).ok_or(Error::Overflow("the bounds of a range"))?;
+    let flat = domain.n_dims + s as usize;
+    domain.vars[flat] = Variable::new(all);
+    let old = Expr::range(s).sub(&Expr::range(t).scale(r)?)?;
+    let joined =
+        rebuild(map, domain, &|e| e.substitute(&|v| Ok(if v == range(s) { old.clone() } else { Expr::Var(v) })))?;
+    let mut domain = joined.domain().clone();
+    domain.constraints.push(Constraint { expr: old, interval: of_s });
+    Map::new(domain, joined.results().iter().cloned())
+}
+
+/// `factor * t >= bound`, or `<=`.
+type Bound = (i64, Expr);
+
+/// The map without a range that is in constraints alone, where what remains of them is exact and no longer.
+///
+/// For each `a*t >= x` and `b*t <= y` there is a rational `t` between them where `a*y - b*x >= 0`; with `a = 1` or `b = 1`
+/// an integer one, too. Where all `a*y - b*x >= (a - 1)*(b - 1)` there is an integer between all of them (W. Pugh, "The
+/// Omega Test", 1991).
+fn without(map: &Map, t: u32) -> Option<Map> {
+    let domain = map.domain();
+    let (mut lower, mut upper): (SmallVec<[Bound; 4]>, SmallVec<[Bound; 4]>) = Default::default();
+    let own = domain.ranges()[t as usize].interval;
+    lower.push((1, Expr::Const(own.lo)));
+    upper.push((1, Expr::Const(own.hi)));
+    let (with_t, mut rest): (Vec<_>, Vec<_>) =
+        domain.constraints.iter().cloned().partition(|c| has_var(&c.expr, range(t)));
+    if with_t.len() > MAX_CONSTRAINTS {
+        return None;
+    }
+    for c in &with_t {
+        let (k, others) = split(&c.expr, range(t))?;
+        let (lo, hi) = (Expr::Const(c.interval.lo).sub(&others).ok()?, Expr::Const(c.interval.hi).sub(&others).ok()?);
+        let (factor, least, most) =
+            if k > 0 { (k, lo, hi) } else { (k.checked_neg()?, hi.scale(-1).ok()?, lo.scale(-1).ok()?) };
+        lower.push((factor, least));
+        upper.push((factor, most));
+    }
+    let mut open = domain.clone();
+    open.constraints.clone_from(&rest);
+    let mut cx = AffineContext::new(&open);
+    let n_before = rest.len();
+    for (a, x) in &lower {
+        for (b, y) in &upper {
+            let slack = y.scale(*a).ok()?.sub(&x.scale(*b).ok()?).ok()?;
+            let values = cx.bounds(&slack)?;
+            let enough = (a - 1).checked_mul(b - 1)?;
+            if values.lo >= enough {
+                continue;
+            }
+            if *a != 1 && *b != 1 {
+                return None;
+            }
+            rest.push(Constraint { expr: slack, interval: Interval::exact(0, values.hi.max(0).into())? });
+        }
+    }
+    if rest.len() - n_before > with_t.len() {
+        return None;
+    }
+    open.constraints = rest;
+    Map::new(open, map.results().iter().cloned()).ok()
+}
+
+/// `e = k*v + rest`, where `v` is nowhere in `rest`.
+fn split(e: &Expr, v: Var) -> Option<(i64, Expr)> {
+    let Some(Op::Sum(sum)) = e.op() else { return (*e == Expr::Var(v)).then_some((1, Expr::Const(0))) };
+    let k = sum.terms.iter().find(|term| term.atom == Expr::Var(v))?.coefficient;
+    let rest = e.sub(&Expr::Var(v).scale(k).ok()?).ok()?;
+    (!has_var(&rest, v)).then_some((k, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPTIONS: Options = Options {
+        keep_point_dims: false,
+        drop_unused: true,
+        rescale: false,
+        fast_path: crate::simplify::options::FastPath::On,
+    };
+
+    fn check(before: &str, after: &str) {
+        let map: Map = before.parse().unwrap();
+        assert_eq!(eliminate_ranges(&map, OPTIONS).to_string(), after, "{before}");
+    }
+
+    #[test]
+    fn padding_between_two_windows_is_implied() {
+        check(
+            "(d0)[s0, s1] -> (d0 + s0 + s1 - 2), domain: d0 in [0, 63], s0 in [0, 2], s1 in [0, 2], d0 + s0 in [1, 64], d0 + s0 + s1 in [2, 65]",
+            "(d0)[s0] -> (d0 + s0 - 2), domain: d0 in [0, 63], s0 in [0, 4], d0 + s0 in [2, 65]",
+        );
+        // What is padded by less than the second window is wide says more.
+        check(
+            "(d0)[s0, s1] -> (d0 + s0 + s1), domain: d0 in [0, 63], s0 in [0, 2], s1 in [0, 5], d0 + s0 in [0, 10], d0 + s0 + s1 in [0, 65]",
+            "(d0)[s0] -> (d0 + s0), domain: d0 in [0, 10], s0 in [0, 7], d0 + s0 in [0, 15]",
+        );
+    }
+
+    #[test]
+    fn a_range_with_a_larger_stride_may_be_joined() {
+        check(
+            "(d0)[s0, s1] -> (d0 * 4 + s0 * 2 + s1), domain: d0 in [0, 9], s0 in [0, 2], s1 in [0, 2]",
+            "(d0)[s0] -> (d0 * 4 + s0), domain: d0 in [0, 9], s0 in [0, 6]",
+        );
+        // With gaps it stays.
+        check(
+            "(d0)[s0, s1] -> (d0 * 4 + s0 * 3 + s1), domain: d0 in [0, 9], s0 in [0, 2], s1 in [0, 1]",
+            "(d0)[s0, s1] -> (d0 * 4 + s0 * 3 + s1), domain: d0 in [0, 9], s0 in [0, 2], s1 in [0, 1]",
+        );
+    }
+
+    #[test]
+    fn a_range_in_other_results_stays() {
+        let both = "(d0)[s0, s1] -> (d0 + s0 + s1, s1), domain: d0 in [0, 9], s0 in [0, 2], s1 in [0, 2]";
+        check(both, both);
+        let index = "(d0)[s0, s1]{rt0} -> (d0 + s0 + s1, rt0), domain: d0 in [0, 9], s0 in [0, 2], s1 in [0, 2], rt0 in [0, 4], runtime: rt0 = #1(s1)";
+        check(index, index);
+    }
+}
