@@ -2338,6 +2338,9 @@ def _overlap(first: Sequence[IndexingMap], second: Sequence[IndexingMap], /) -> 
 def _is_injective(map: IndexingMap, /) -> _SetAnswer:
     """Whether different points of a map reach different elements; the witness is an element that two points reach."""
 
+def _may_contain(maps: Sequence[IndexingMap], /) -> list[list[int]]:
+    """For each map the numbers of the others that may contain it: those that a few values do not rule out."""
+
 def _coalesce(maps: Sequence[IndexingMap], /) -> list[tuple[IndexingMap, list[int]]]:
     """Fewer maps that relate the same pairs, each with the numbers of the maps that it stands for."""
 

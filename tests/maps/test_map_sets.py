@@ -92,10 +92,17 @@ def test_simplify_enumerates_each_map_once(monkeypatch: pytest.MonkeyPatch) -> N
         return original(m, *rest)
 
     monkeypatch.setattr("hlomap.maps.contains.enumerate_points", count)
-    pieces = [f"(d0) -> (d0 * 2 + {i}), domain: d0 in [0, {50 + i}]" for i in range(40)]
+    domain = "domain: d0 in [0, 9], s0 in [0, 5]"
+    pieces = [f"(d0)[s0] -> ((d0 * 7 + s0 * {2 + i}) mod 257), {domain}" for i in range(40)]
     assert len(hm.MapSet([parsed(piece) for piece in pieces]).simplify()) == 40
     assert len(enumerated) == 40
-    large = [f"(d0) -> (d0 * 2 + {i}), domain: d0 in [0, {16000 + i}]" for i in range(100)]
+    enumerated.clear()
+    # Their values at one point tell them apart.
+    pieces = [f"(d0) -> (d0 * 2 + {i}), domain: d0 in [0, {50 + i}]" for i in range(40)]
+    assert len(hm.MapSet([parsed(piece) for piece in pieces]).simplify()) == 40
+    assert not enumerated
+    domain = "domain: d0 in [0, 2499], s0 in [0, 5]"
+    large = [f"(d0)[s0] -> ((d0 * 7 + s0 * {2 + i}) mod 20011), {domain}" for i in range(100)]
     assert len(hm.MapSet([parsed(piece) for piece in large]).simplify()) == 100
 
 

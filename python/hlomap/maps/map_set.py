@@ -16,7 +16,7 @@ from .. import reprs
 from .._core import Equivalence, IndexingMap, Instruction, Variable, _coalesce, compose_many
 from ..errors import ShapeError
 from ..types import ShapeIndex, expect, one_line, wrong_type
-from .contains import Containment, contains
+from .contains import contains, uncontained
 from .device_groups import (
     NO_COMMON_GROUP,
     GroupTable,
@@ -159,14 +159,12 @@ class MapSet:
         MapSet(1 map, exact: (d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4])
         """
         simplified = self._replace_maps(m.simplify(drop_unused=True) for m in self._maps)
-        kept: list[IndexingMap] = []
-        containment = Containment()
+        by_index: dict[ShapeIndex, list[IndexingMap]] = {}
         for m in simplified._maps:
-            if m.is_known_empty or any(k.index == m.index and containment.contains(k, m) for k in kept):
-                continue
-            kept = [k for k in kept if k.index != m.index or not containment.contains(m, k)]
-            kept.append(m)
-        simplified = simplified._select(kept)
+            if not m.is_known_empty:
+                by_index.setdefault(m.index, []).append(m)
+        kept = {(index, m) for index, own in by_index.items() for m in uncontained(own)}
+        simplified = simplified._select([m for m in simplified._maps if (m.index, m) in kept])
         return simplified._change_device_maps(lambda maps: maps.simplify())
 
     def then(self, second: MapSet | IndexingMap) -> MapSet:

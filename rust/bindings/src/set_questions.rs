@@ -81,9 +81,18 @@ fn _coalesce(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Vec<(PyMap
     Ok(coalesced.into_iter().map(|Coalesced { map, parts }| (map.into(), parts)).collect())
 }
 
+/// For each map the numbers of the others that may contain it: those that a few values do not rule out.
+#[pyfunction]
+#[pyo3(signature = (maps, /))]
+fn _may_contain(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Vec<Vec<usize>>> {
+    let maps = shared(&maps);
+    unlocked(py, || quasiaffine::may_contain(&maps))
+}
+
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(_image_many, m)?)?;
     m.add_function(wrap_pyfunction!(_overlap, m)?)?;
     m.add_function(wrap_pyfunction!(_is_injective, m)?)?;
+    m.add_function(wrap_pyfunction!(_may_contain, m)?)?;
     m.add_function(wrap_pyfunction!(_coalesce, m)?)
 }

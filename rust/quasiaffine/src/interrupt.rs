@@ -33,7 +33,7 @@ enum Watch {
 }
 
 /// The number of calls of [`poll`] of which one looks.
-const INTERVAL: u64 = 64;
+const INTERVAL: u8 = 64;
 
 /// How long a thread that waits for others does not look.
 const NAP: Duration = Duration::from_millis(20);
@@ -42,6 +42,7 @@ thread_local! {
     static WATCH: RefCell<Watch> = const { RefCell::new(Watch::Nobody) };
     static IS_WATCHED: Cell<bool> = const { Cell::new(false) };
     static STEPS: Cell<u64> = const { Cell::new(0) };
+    static POLLS: Cell<u8> = const { Cell::new(0) };
 }
 
 /// Runs `work`; where it looks, `is_interrupted` tells whether it ends there.
@@ -76,11 +77,18 @@ pub fn unwatched<T>(work: impl FnOnce() -> T) -> T {
 /// A step of work, of less than about 100 microseconds: one in 64 of them [looks](look).
 #[inline]
 pub fn poll() {
-    let n = STEPS.get().wrapping_add(1);
-    STEPS.set(n);
+    steps(1);
+    let n = POLLS.get().wrapping_add(1);
+    POLLS.set(n);
     if n.is_multiple_of(INTERVAL) {
         look();
     }
+}
+
+/// Counts `n` steps that together take as long as one, or look by themselves.
+#[inline]
+pub fn steps(n: usize) {
+    STEPS.set(STEPS.get().wrapping_add(n as u64));
 }
 
 /// The number of steps that this thread has taken: a measure of work that, unlike time, is always the same.

@@ -52,6 +52,7 @@ pub use decide::equal::{equivalent, is_empty, Equivalence};
 pub use decide::image::image;
 pub use decide::injective::{is_injective, Injectivity};
 pub use decide::inverse::inverse;
+pub use decide::may_contain::may_contain;
 pub use decide::overlap::{overlap, Meeting, Overlap};
 pub use decide::ranges::{compact_ranges, compact_ranges_of_points};
 pub use error::{Error, Result, TextError};

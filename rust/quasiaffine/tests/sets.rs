@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use quasiaffine::map::State;
 use quasiaffine::{
-    coalesce, compact_ranges, contains, eliminate_ranges, image, is_injective, overlap, CommonElement, Constraint,
+    coalesce, compact_ranges, contains, eliminate_ranges, image, is_injective, may_contain, overlap, CommonElement, Constraint,
     Domain, Expr, Injectivity, Interval, Map, Options, Overlap, Point, Points, Program, Variable,
 };
 use random::{any_plan, boxed, config, graph, plans, Chance, Plan, Size};
@@ -243,6 +243,23 @@ proptest! {
                     Some(true) => prop_assert!(y.is_empty(), "{}\n{}", outer, inner),
                     _ => {}
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn what_contains_a_map_is_not_ruled_out(a in small_map(), b in small_map(), c in windows(), seed in any::<u64>(), cuts in 0usize..5) {
+        let mut maps = pieces(&a, seed, cuts);
+        maps.extend([b, a, c.clone(), with_results(&c, 1)]);
+        maps.extend(pieces(&c, seed, cuts));
+        let may = may_contain(&maps);
+        let pairs: Vec<_> = maps.iter().map(relation).collect();
+        for (inner, outer) in (0..maps.len()).flat_map(|i| (0..maps.len()).map(move |k| (i, k))).filter(|(i, k)| i != k) {
+            let shape = |m: &Map| (m.domain().n_dims, m.results().len());
+            let defined = maps[inner].state() == State::Defined && maps[outer].state() == State::Defined;
+            let (Some(x), Some(y)) = (&pairs[outer], &pairs[inner]) else { continue };
+            if defined && shape(&maps[inner]) == shape(&maps[outer]) && y.is_subset(x) {
+                prop_assert!(may[inner].contains(&outer), "{}\n{}", maps[outer], maps[inner]);
             }
         }
     }

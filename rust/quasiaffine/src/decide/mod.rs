@@ -11,5 +11,6 @@ pub mod contains;
 pub mod image;
 pub mod injective;
 pub(crate) mod integer_system;
+pub mod may_contain;
 pub mod overlap;
 pub mod ranges;
