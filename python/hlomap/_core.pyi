@@ -2134,12 +2134,14 @@ class Propagation:
         inside: Sequence[int],
         root: int | None,
         ends: Sequence[int],
+        elements_alone: bool = False,
         /,
     ) -> list[_Record]:
         """The maps from arrays of ``start`` to every value that it is made of, users first: a record for each value.
 
         The propagation goes through the instructions with the numbers ``inside``, and a call ``root`` is entered
-        in any case.  There is a record for each of ``ends``, whether it is reached or not.
+        in any case.  There is a record for each of ``ends``, whether it is reached or not.  With ``elements_alone``
+        only the elements count and not how often each is read: maps then have fewer ranges.
         """
     def tiles(
         self,
@@ -2157,9 +2159,11 @@ class Propagation:
         number of the instruction whose rule has the range, its place there and its least value; a map or None for
         each array; a record for each of ``ends``.  The region is that of :meth:`backward`.
         """
-    def forward(self, rules: RuleProvider, start: int, indices: Sequence[_ShapeIndex], /) -> list[_Record]:
+    def forward(
+        self, rules: RuleProvider, start: int, indices: Sequence[_ShapeIndex], elements_alone: bool = False, /
+    ) -> list[_Record]:
         """The maps from arrays of ``start`` to every value in its computation that is made of it, operands first: a
-        record for each value.
+        record for each value.  ``elements_alone`` is that of :meth:`backward`.
         """
     def call(
         self, rules: RuleProvider, caller: int, computation: int, index: _ShapeIndex, direction: int, /

@@ -6,10 +6,12 @@ import copy
 import pickle
 from itertools import product
 
+import numpy as np
 import pytest
 
 import hlomap as hm
 from hlomap.errors import ShapeError
+from hlomap.maps.enumerate_pairs import enumerate_points
 
 MODULE = """HloModule m
 body {
@@ -322,3 +324,38 @@ def test_keys_by_name() -> None:
         hm.indexing(module.entry)["x.1"]  # type: ignore[index]
     with pytest.raises(hm.errors.NotFoundError, match="no instruction `x` here; c needs no elements of any"):
         hm.backward_slice(hm.parse("ENTRY e { ROOT c = f32[] constant(1) }").entry.root)["x"]  # type: ignore[index]
+
+
+def _pairs(maps: hm.MapSet, n_results: int) -> set[tuple[int, ...]]:
+    found: set[tuple[int, ...]] = set()
+    for m in maps:
+        at, image = enumerate_points(m, [1 << 10] * len(m.dims), [1 << 10] * n_results, {}, 1 << 20)
+        found |= set(map(tuple, np.concatenate([at, image], axis=1).tolist()))
+    return found
+
+
+@pytest.mark.parametrize(
+    "window", ["size=3 pad=1_1", "size=3 pad=0_2", "size=2 pad=3_0 rhs_dilate=2", "size=3 stride=2"]
+)
+def test_windows_over_windows_are_one_window(window: str) -> None:
+    """A slice has one range for a chain of windows, and the pairs of the composed rules with a range for each."""
+    sizes = {"size=2 pad=3_0 rhs_dilate=2": [9, 10, 11, 12], "size=3 stride=2": [31, 15, 7, 3]}.get(window, [7] * 4)
+    lines = [
+        f"c{i + 1} = f32[1,1,{size}] convolution(c{i}, k), window={{{window}}}, dim_labels=bf0_oi0->bf0"
+        for i, size in enumerate(sizes[1:])
+    ]
+    n_taps = window[5]
+    module = hm.parse(
+        f"ENTRY e {{ c0 = f32[1,1,{sizes[0]}] parameter(0) k = f32[1,1,{n_taps}] parameter(1) {' '.join(lines)}"
+        f" ROOT r = f32[1,1,{sizes[-1]}] negate(c3) }}"
+    )
+    backward = hm.backward_slice(module.entry.root)
+    for parameter, composed in zip(module.entry.parameters, hm.output_to_input(module.entry), strict=True):
+        own = backward[parameter]
+        assert own.exact and composed.exact
+        assert _pairs(own, 3) == _pairs(composed, 3), parameter.name
+        assert max(len(m.ranges) for m in own) <= (2 if "dilate" in window else 1), str(own)
+    forward = hm.forward_slice(module.entry.parameters[0])[module.entry.root]
+    (composed,) = hm.input_to_output(module.entry)
+    assert forward.exact
+    assert _pairs(forward, 3) == _pairs(composed, 3)

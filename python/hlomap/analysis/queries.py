@@ -163,16 +163,18 @@ def reached(
     ends: Iterable[Instruction] = (),
     *,
     with_devices: bool = False,
+    elements_alone: bool = False,
 ) -> dict[Instruction, MapSet]:
     """The maps from arrays of ``start`` to every value that it depends on, users before operands.
 
     The propagation visits the instructions ``inside``.  It enters a fusion or call among them that is the only caller
-    of its computation, or that is ``entered``.  Each of ``ends`` is in the result, whether it is reached or not.
+    of its computation, or that is ``entered``.  Each of ``ends`` is in the result, whether it is reached or not.  With
+    ``elements_alone`` only the elements count and not how often each is read: maps then have fewer ranges.
     """
     module = start.module
     region = [instruction.number for instruction in inside]
     root, last = None if entered is None else entered.number, [instruction.number for instruction in ends]
-    records = rules.propagation.backward(rules, start.number, indices, region, root, last)
+    records = rules.propagation.backward(rules, start.number, indices, region, root, last, elements_alone)
     devices: Callable[[int], DeviceIndexing] = devices_not_requested
     if with_devices and crosses_devices(records):
         reads = {number for number, unknown, _, _, _, maps, _ in records if maps or unknown is not None}

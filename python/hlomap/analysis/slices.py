@@ -33,7 +33,8 @@ def backward_slice(instruction: Instruction | Computation, output: int | ShapeIn
 
     The instruction may be in any computation: a fused one, the body of a loop, a branch.  The result covers all calls
     and all iterations, so it is an over-approximation there.  A computation stands for its root.  Parameters that are
-    not needed are left out; ``[name]`` finds a parameter by its name, too.
+    not needed are left out; ``[name]`` finds a parameter by its name, too.  Maps tell which elements are needed and not
+    how often: a chain of windows has one range.
 
     Raises :class:`~hlomap.errors.ShapeError` where the output does not exist.
 
@@ -68,7 +69,8 @@ def backward_slice(instruction: Instruction | Computation, output: int | ShapeIn
     # Each computation after those that it calls.
     for computation in reverse_postorder(instruction.computation, _callers):
         for (start, index), so_far in pending.pop(computation.number, {}).items():
-            values = reached(rules, start, [index], computation.instructions, ends=computation.parameters)
+            inside, ends = computation.instructions, computation.parameters
+            values = reached(rules, start, [index], inside, ends=ends, elements_alone=True)
             for number, parameter in enumerate(computation.parameters):
                 maps = so_far.then(values[parameter])
                 if not maps:
@@ -117,7 +119,7 @@ def forward_slice(parameter: Instruction, index: int | ShapeIndex = ()) -> dict[
         raise ShapeError(f"{parameter.name} is not a parameter of the entry computation {module.entry.name}")
     rules = RuleProvider(module)
     indices = shape_indices(parameter.shape, index, "parameter")
-    records = rules.propagation.forward(rules, parameter.number, indices)
+    records = rules.propagation.forward(rules, parameter.number, indices, True)
     values = ((module.instruction(record[0]), assemble(record, devices_not_requested)) for record in records)
     reached_values = ((value, maps.simplify()) for value, maps in values if maps or value == parameter)
     return ByInstruction(reached_values, parameter, indices, "reached")

@@ -222,8 +222,10 @@ impl PyPropagation {
     /// The maps from arrays of ``start`` to every value that it is made of, users first: a record for each value.
     ///
     /// The propagation goes through the instructions with the numbers ``inside``, and a call ``root`` is entered in any
-    /// case.  There is a record for each of ``ends``, whether it is reached or not.
-    #[pyo3(signature = (rules, start, indices, inside, root, ends, /))]
+    /// case.  There is a record for each of ``ends``, whether it is reached or not.  With ``elements_alone`` only the
+    /// elements count and not how often each is read: maps then have fewer ranges.
+    #[pyo3(signature = (rules, start, indices, inside, root, ends, elements_alone=false, /))]
+    #[allow(clippy::too_many_arguments, reason = "a record in Python")]
     fn backward<'py>(
         &self,
         rules: &Bound<'py, PyAny>,
@@ -232,13 +234,14 @@ impl PyPropagation {
         inside: Vec<InstructionId>,
         root: Option<InstructionId>,
         ends: Vec<InstructionId>,
+        elements_alone: bool,
     ) -> PyResult<Bound<'py, PyList>> {
         let (py, m) = (rules.py(), &self.module);
         self.check(py, Subject::Instruction(start))?;
         let indices: Vec<ShapeIndex> = indices.into_iter().map(|index| index.0).collect();
         let found = self.with(rules, |rules| {
             let schedule = self.propagator.schedule(m, rules, Region::of(inside, root), start)?;
-            let propagation = self.propagator.backward(m, rules, &schedule, &indices)?;
+            let propagation = self.propagator.backward(m, rules, &schedule, &indices, elements_alone)?;
             let missing = ends.iter().filter(|&&id| schedule.position(id).is_none());
             let unreached = missing.map(|&id| Reached::unreached(&propagation, id));
             Ok(schedule.order.iter().map(|&id| Reached::new(&propagation, id)).chain(unreached).collect::<Vec<_>>())
@@ -282,20 +285,21 @@ impl PyPropagation {
     }
 
     /// The maps from arrays of ``start`` to every value in its computation that is made of it, operands first: a record
-    /// for each value.
-    #[pyo3(signature = (rules, start, indices, /))]
+    /// for each value.  ``elements_alone`` is that of :meth:`backward`.
+    #[pyo3(signature = (rules, start, indices, elements_alone=false, /))]
     fn forward<'py>(
         &self,
         rules: &Bound<'py, PyAny>,
         start: InstructionId,
         indices: Vec<IndexLike>,
+        elements_alone: bool,
     ) -> PyResult<Bound<'py, PyList>> {
         let (py, m) = (rules.py(), &self.module);
         self.check(py, Subject::Instruction(start))?;
         let indices: Vec<ShapeIndex> = indices.into_iter().map(|index| index.0).collect();
         let found = self.with(rules, |rules| {
             let schedule = Schedule::computation(m, m.computation_of(start));
-            let propagation = self.propagator.forward(m, rules, &schedule, start, &indices)?;
+            let propagation = self.propagator.forward(m, rules, &schedule, start, &indices, elements_alone)?;
             let is_reached =
                 |&&id: &&InstructionId| propagation.state(id).is_some() || propagation.unnamed_operands.is_some();
             let values = schedule.order.iter().rev().filter(is_reached);

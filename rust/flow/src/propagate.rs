@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use hlo::{InstructionId, Module};
 use layout::Shape;
-use quasiaffine::{compose, Map};
+use quasiaffine::{compose, eliminate_ranges, Map};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -51,6 +51,8 @@ pub struct Setting<'p> {
     pub devices: Option<&'p DeviceTable>,
     /// Set for a propagation from tiling parameters: ranges of rules are then dimensions.
     pub parameters: Option<&'p Parameters>,
+    /// Set where only the elements count and not how often each is read: ranges of maps are then eliminated.
+    pub elements_alone: bool,
 }
 
 /// The maps from arrays of one value to the values of a schedule.
@@ -306,7 +308,7 @@ fn follow(
     at: &ShapeIndex,
     composed: &mut Composed,
 ) {
-    let Setting { sources, devices, parameters, .. } = from.setting;
+    let Setting { sources, devices, parameters, elements_alone, .. } = from.setting;
     let crosses_again = |f: &Footprint| f.crosses_devices && from.state.crosses_devices;
     let footprint = match part {
         OperandIndexing::Unknown(reason) => return mark_all_unknown(target, shape, at, reason),
@@ -356,6 +358,7 @@ fn follow(
             }
             let then = || match parameters.filter(|_| second.domain().n_ranges > 0) {
                 Some(parameters) => parameters.compose(from.usage, first, second),
+                None if elements_alone => Ok(eliminate_ranges(&compose(first, second, SIMPLIFY)?, SIMPLIFY)),
                 None => compose(first, second, SIMPLIFY),
             };
             match composed.of((i, footprint.crosses_devices), second, then) {

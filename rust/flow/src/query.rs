@@ -372,7 +372,7 @@ impl Propagator {
         if let Direction::Forward(k) = *direction {
             let Some(&start) = parameters.get(k as usize) else { return Ok(InstructionIndexing::default()) };
             let schedule = Schedule::operands(m, root);
-            let found = self.forward(m, rules, &schedule, start, std::slice::from_ref(index))?;
+            let found = self.forward(m, rules, &schedule, start, std::slice::from_ref(index), false)?;
             return Ok(found.to_outputs(&sizes(start), root));
         }
         let known = self.cache().schedules.get(computation).cloned();
@@ -386,7 +386,7 @@ impl Propagator {
                 schedule
             }
         };
-        let found = self.backward(m, rules, &schedule, std::slice::from_ref(index))?;
+        let found = self.backward(m, rules, &schedule, std::slice::from_ref(index), false)?;
         Ok(found.to_parameters(&sizes(root), parameters))
     }
 
@@ -401,18 +401,20 @@ impl Propagator {
         Schedule::new(m, start, region, &mut |id| Ok(self.signature(m, rules, id)?.traits.inlines))
     }
 
-    /// From arrays of the first value of a schedule to all values that it is made of.
+    /// From arrays of the first value of a schedule to all values that it is made of; `elements_alone` as in [`Setting`].
     pub fn backward<'p, P: RuleProvider>(
         &'p self,
         m: &'p Module,
         rules: &P,
         schedule: &'p Schedule,
         indices: &[ShapeIndex],
+        elements_alone: bool,
     ) -> Result<Propagation<'p>, P::Error> {
-        Propagation::backward(self.setting(m, schedule), indices.iter(), &mut self.rule(m, rules))
+        let setting = Setting { elements_alone, ..self.setting(m, schedule) };
+        Propagation::backward(setting, indices.iter(), &mut self.rule(m, rules))
     }
 
-    /// From arrays of `start` to all values of a schedule that are made of it.
+    /// From arrays of `start` to all values of a schedule that are made of it; `elements_alone` as in [`Setting`].
     pub fn forward<'p, P: RuleProvider>(
         &'p self,
         m: &'p Module,
@@ -420,8 +422,10 @@ impl Propagator {
         schedule: &'p Schedule,
         start: InstructionId,
         indices: &[ShapeIndex],
+        elements_alone: bool,
     ) -> Result<Propagation<'p>, P::Error> {
-        Propagation::forward(self.setting(m, schedule), start, indices.iter(), &mut self.rule(m, rules))
+        let setting = Setting { elements_alone, ..self.setting(m, schedule) };
+        Propagation::forward(setting, start, indices.iter(), &mut self.rule(m, rules))
     }
 
     /// The tiling parameters of one of some arrays of the first value of a schedule, and for each of these arrays the
@@ -477,7 +481,14 @@ impl Propagator {
     }
 
     fn setting<'p>(&'p self, m: &'p Module, schedule: &'p Schedule) -> Setting<'p> {
-        Setting { m, schedule, sources: &self.sources, devices: self.devices.as_ref(), parameters: None }
+        Setting {
+            m,
+            schedule,
+            sources: &self.sources,
+            devices: self.devices.as_ref(),
+            parameters: None,
+            elements_alone: false,
+        }
     }
 
     fn rule<'a, P: RuleProvider>(&'a self, m: &'a Module, rules: &'a P) -> Box<Rule<'a, P::Error>> {

@@ -4,12 +4,12 @@ use std::hash::{Hash, Hasher};
 
 use hlo::InstructionId;
 use layout::Shape;
-use quasiaffine::{Domain, Expr, Interval, Map, Variable};
+use quasiaffine::{eliminate_ranges, Domain, Expr, Interval, Map, Variable};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 
 use crate::devices::{hulls, DeviceTable};
-use crate::indexing::{Footprint, OperandIndexing, ShapeIndex, Text};
+use crate::indexing::{Footprint, OperandIndexing, ShapeIndex, Text, SIMPLIFY};
 use crate::shapes;
 
 /// The number of distinct maps to one array. More become one map of the whole array, which is not exact.
@@ -17,6 +17,10 @@ pub const MAX_MAPS: usize = 128;
 
 /// The number of expression nodes in one map. A bigger one becomes a map of the whole array, too.
 pub const MAX_NODES: u64 = 4000;
+
+/// The number of expression nodes in the constraints of one map. One with more has its ranges eliminated, which keeps its
+/// elements but not how often each is read; if that is not enough, it becomes a map of the whole array, too.
+pub const MAX_CONSTRAINT_NODES: u64 = MAX_NODES;
 
 /// Up to this number of maps a linear search is faster than hashing.
 const FEW: usize = 6;
@@ -123,7 +127,7 @@ impl State {
             }
             None => {
                 let at = self.entries.len();
-                self.is_big = self.is_big || map.cost().nodes > MAX_NODES;
+                self.is_big = self.is_big || is_big(&map);
                 self.entries.push(Entry { index: index.clone(), map, uses: usage.into_iter().collect() });
                 if at == FEW {
                     (0..at).for_each(|i| self.note(i));
@@ -257,9 +261,13 @@ impl State {
         if self.entries.len() <= MAX_MAPS && !self.is_big {
             return;
         }
+        if self.is_big && devices.is_none() {
+            self.eliminate_ranges();
+        }
         let mut over: Vec<(ShapeIndex, Vec<Map>)> = self.by_index();
-        over.retain(|(_, maps)| maps.len() > MAX_MAPS || maps.iter().any(|m| m.cost().nodes > MAX_NODES));
+        over.retain(|(_, maps)| maps.len() > MAX_MAPS || maps.iter().any(is_big));
         if over.is_empty() {
+            self.is_big = false;
             return;
         }
         let position: FxHashMap<&ShapeIndex, usize> =
@@ -285,10 +293,28 @@ impl State {
         over.iter().for_each(|(index, _)| self.mark_inexact(Some(index), Some(&reason)));
     }
 
+    /// Eliminates the ranges of big maps.
+    fn eliminate_ranges(&mut self) {
+        let mut fewer = State::default();
+        for mut e in std::mem::take(&mut self.entries) {
+            if is_big(&e.map) {
+                e.map = eliminate_ranges(&e.map, SIMPLIFY);
+            }
+            fewer.insert(e);
+        }
+        (self.entries, self.by_hash, self.is_big) = (fewer.entries, fewer.by_hash, fewer.is_big);
+    }
+
     fn insert(&mut self, entry: Entry) {
         let Entry { index, map, uses } = entry;
+        if let Some(at) = self.find(&index, &map) {
+            let known = &mut self.entries[at].uses;
+            let mut seen: FxHashSet<Use> = known.iter().copied().collect();
+            known.extend(uses.into_iter().filter(|&u| seen.insert(u)));
+            return;
+        }
         self.add(&index, map, None);
-        if let Some(last) = self.entries.last_mut().filter(|e| e.uses.is_empty()) {
+        if let Some(last) = self.entries.last_mut() {
             last.uses = uses;
         }
     }
@@ -308,6 +334,11 @@ pub fn whole(maps: &[Map], shape: &Shape, devices: Option<&DeviceTable>) -> Vec<
         Map::from_parts(domain, (0..sizes.len() as u32).map(Expr::range).collect())
     };
     hulls(maps.iter()).into_iter().map(whole_of).collect()
+}
+
+fn is_big(map: &Map) -> bool {
+    let constraints = || map.domain().constraints.iter().map(|c| u64::from(c.expr.nodes())).sum::<u64>();
+    map.cost().nodes > MAX_NODES || constraints() > MAX_CONSTRAINT_NODES
 }
 
 fn hash_of(index: &ShapeIndex, map: &Map) -> u64 {
