@@ -210,7 +210,12 @@ fn replacement(cx: &AffineContext, v: Var) -> Option<Expr> {
 
 /// Whether an expression uses a variable that is written as something else.
 fn is_replaced(cx: &AffineContext, e: &Expr) -> bool {
-    if cx.aliases().is_empty() && (0..cx.n_vars()).all(|flat| cx.atom_range(flat as AtomId).as_point().is_none()) {
+    // The variables of a large expression are walked as a tree, those of a domain are as many for each small one.
+    let is_large = e.nodes() as usize > cx.n_vars();
+    if is_large
+        && cx.aliases().is_empty()
+        && (0..cx.n_vars()).all(|flat| cx.atom_range(flat as AtomId).as_point().is_none())
+    {
         return false;
     }
     let mut found = false;
