@@ -132,7 +132,12 @@ impl InstructionIndexing {
 
     /// For each part the unions of its maps by shape index, with their texts and counts. Computed once.
     pub fn unions(&self) -> &[Vec<(ShapeIndex, Union)>] {
-        once::<Vec<_>>(&self.unions, || self.parts.iter().map(|(_, part)| unions_of(part)).collect())
+        once::<Vec<_>>(&self.unions, || {
+            // Arrays of one shape often have equal maps, and so have operands.
+            #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
+            let mut known = KnownUnions::default();
+            self.parts.iter().map(|(_, part)| unions_of(part, &mut known)).collect()
+        })
     }
 }
 
@@ -140,8 +145,10 @@ fn footprints(parts: &[(u32, OperandIndexing)]) -> impl Iterator<Item = &Footpri
     parts.iter().filter_map(|(_, part)| part.footprint())
 }
 
+type KnownUnions<'a> = FxHashMap<Vec<&'a Map>, Union>;
+
 #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
-fn unions_of(part: &OperandIndexing) -> Vec<(ShapeIndex, Union)> {
+fn unions_of<'a>(part: &'a OperandIndexing, known: &mut KnownUnions<'a>) -> Vec<(ShapeIndex, Union)> {
     let Some(footprint) = part.footprint() else { return Vec::new() };
     let mut arrays: Vec<(&ShapeIndex, Vec<&Map>)> = Vec::new();
     let mut sorted: Vec<&(ShapeIndex, Map)> = footprint.maps.iter().collect();
@@ -156,8 +163,6 @@ fn unions_of(part: &OperandIndexing) -> Vec<(ShapeIndex, Union)> {
             _ => arrays.push((index, vec![m])),
         }
     }
-    // Arrays of one shape often have equal maps.
-    let mut known: FxHashMap<Vec<&Map>, Union> = FxHashMap::default();
     let mut found = Vec::with_capacity(arrays.len());
     for (index, maps) in arrays {
         let union = known.entry(maps).or_insert_with_key(|maps| Union::new(maps));
