@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from ..._core import Expr, IndexingMap, Instruction, Variable
+from ..._core import Expr, IndexingMap, Instruction, Shape, Variable
 from ...maps.device_groups import GroupTable
 from ...types import ShapeIndex, Unknown
 from .._attributes import split_dimension
@@ -62,11 +62,13 @@ class Transfer:
     """How elements correspond across the devices of a group: ``peer`` maps an element to its peer.
 
     ``split``: which side holds one part of the other side's array on each device, the ``source`` of the map or its
-    ``target``; ``both``: arrays of both sides consist of as many parts as the group has devices.
+    ``target``; ``both``: arrays of both sides consist of as many parts as the group has devices.  Transfers of one
+    ``kind`` differ only in positions: without devices their maps are the same.
     """
 
     peer: Callable[[ElementOnDevice], Peer]
     split: Split | None = None
+    kind: str | None = None
 
     @staticmethod
     def splitting(split: Split) -> Callable[[Callable[[ElementOnDevice], Peer]], Transfer]:
@@ -74,8 +76,9 @@ class Transfer:
         return lambda peer: Transfer(peer, split)
 
 
-TransferOf = Callable[[Instruction, int, int], Transfer | None]
-"""The transfer between a result and an operand, by their numbers; None if they have no elements in common."""
+TransferOf = Callable[[Shape, int, int], Transfer | None]
+"""The transfer between a result and an operand, by the shape of the output and their numbers; None if they have no
+elements in common."""
 
 _STARTS = ("all-gather-start", "collective-permute-start")
 
@@ -98,37 +101,35 @@ def collective_rules(
     back, forth = _by_number(to_input), _by_number(to_output)
 
     def backward(instruction: Instruction, leaf: ShapeIndex, table: GroupTable | None) -> dict[int, OperandIndexing]:
-        sizes = shape_at(instruction.shape, leaf).dimensions
+        shape, operands = instruction.shape, instruction.operands
+        sizes = shape_at(shape, leaf).dimensions
         result = _result_at(instruction, leaf)
         if result is None:
             operand = leaf[1] if leaf[0] == 0 and len(leaf) > 1 else 0
             return {operand: identity_map(sizes)} if leaf[0] == 0 else {}
-        transfers = ((k, back(instruction, result, k)) for k in range(len(instruction.operands)))
-        return {
-            k: _transfer_maps(instruction, transfer, sizes, instruction.operands[k].shape.dimensions, table)
-            for k, transfer in transfers
-            if transfer is not None
-        }
+        maps = _TransferMaps(instruction, sizes, table)
+        transfers = ((k, back(shape, result, k)) for k in range(len(operands)))
+        return {k: maps.of(transfer, operands[k].shape.dimensions) for k, transfer in transfers if transfer is not None}
 
     def forward(
         instruction: Instruction, operand: int, leaf: ShapeIndex, table: GroupTable | None
     ) -> dict[int, OperandIndexing]:
+        shape, n = instruction.shape, len(instruction.operands)
         sizes = instruction.operands[operand].shape.dimensions
         parts: dict[int, OperandIndexing] = {}
         if opcode in _STARTS:
-            parts[0] = identity_map(sizes).at((0, operand) if len(instruction.operands) > 1 else (0,))
-        for result in range(len(instruction.operands)):
-            transfer = forth(instruction, result, operand)
+            parts[0] = identity_map(sizes).at((0, operand) if n > 1 else (0,))
+        maps = _TransferMaps(instruction, sizes, table)
+        for result in range(n):
+            transfer = forth(shape, result, operand)
             if transfer is not None:
-                output = _leaf_of(instruction, result)
-                part = _transfer_maps(
-                    instruction, transfer, sizes, shape_at(instruction.shape, output).dimensions, table
-                )
+                output = _leaf_of(opcode, n, shape, result)
+                part = maps.of(transfer, shape_at(shape, output).dimensions)
                 parts[output[0] if output else 0] = part if isinstance(part, Unknown) else part.at(output)
         return parts
 
     def groups(instruction: Instruction) -> GroupTable | Unknown:
-        return matching_groups(instruction, _group_size_of_shapes(instruction, back(instruction, 0, 0)))
+        return matching_groups(instruction, _group_size_of_shapes(instruction, back(instruction.shape, 0, 0)))
 
     return CollectiveIndexing(
         lambda instruction, leaf, context: backward(instruction, leaf, None),
@@ -144,7 +145,7 @@ def collective_rules(
 def _by_number(transfer: Transfer | TransferOf) -> TransferOf:
     if isinstance(transfer, Transfer):
         single = transfer
-        return lambda instruction, result, operand: single if result == operand else None
+        return lambda shape, result, operand: single if result == operand else None
     return transfer
 
 
@@ -174,7 +175,8 @@ def _group_size_of_shapes(instruction: Instruction, transfer: Transfer | None) -
     if transfer is None or transfer.split not in ("source", "target"):
         return None
     a = n_elements(instruction.operands[0].shape.dimensions)
-    b = n_elements(shape_at(instruction.shape, _leaf_of(instruction, 0)).dimensions)
+    output = _leaf_of(instruction.opcode, len(instruction.operands), instruction.shape, 0)
+    b = n_elements(shape_at(instruction.shape, output).dimensions)
     return max(a, b) // min(a, b) if a and b else None
 
 
@@ -187,14 +189,31 @@ def _result_at(instruction: Instruction, leaf: ShapeIndex) -> int | None:
     return leaf[0] if leaf else 0
 
 
-def _leaf_of(instruction: Instruction, result: int) -> ShapeIndex:
+def _leaf_of(opcode: str, n_operands: int, shape: Shape, result: int) -> ShapeIndex:
     """The shape index of a result in the output."""
-    if instruction.opcode in _STARTS:
-        return (1, result) if len(instruction.operands) > 1 else (1,)
-    return (result,) if instruction.shape.is_tuple else ()
+    if opcode in _STARTS:
+        return (1, result) if n_operands > 1 else (1,)
+    return (result,) if shape.is_tuple else ()
 
 
 # --------------------------------------------------------------------------------------------------------------- maps
+
+
+class _TransferMaps:
+    """The maps of all transfers of one array: those that are the same are made once, as there may be very many."""
+
+    def __init__(self, instruction: Instruction, source: Sequence[int], table: GroupTable | None) -> None:
+        self._instruction, self._source, self._table = instruction, source, table
+        self._known: dict[tuple[str, tuple[int, ...]], OperandIndexing] = {}
+
+    def of(self, transfer: Transfer, target: Sequence[int]) -> OperandIndexing:
+        if transfer.kind is None or self._table is not None:
+            return _transfer_maps(self._instruction, transfer, self._source, target, self._table)
+        key = transfer.kind, tuple(target)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = _transfer_maps(self._instruction, transfer, self._source, target, None)
+        return found
 
 
 def _transfer_maps(

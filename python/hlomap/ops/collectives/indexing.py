@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._core import Expr, Instruction
+from ..._core import Expr, Shape
 from .._indexing.collectives import ALL_POSITIONS, ElementOnDevice, Peer, Transfer
 from .._indexing.maps import dim_exprs
 
@@ -39,7 +39,8 @@ def part_to_part(element: ElementOnDevice) -> Peer:
 def between_positions(position: int, other: int | None) -> Transfer:
     """The same element; from one position alone to another one, or to all positions for None."""
     peer_position = ALL_POSITIONS if other is None else Expr.constant(other)
-    return Transfer(lambda element: Peer(dim_exprs(element.rank), peer_position, (position, position)))
+    kind = "to all positions" if other is None else "to one position"
+    return Transfer(lambda element: Peer(dim_exprs(element.rank), peer_position, (position, position)), kind=kind)
 
 
 @Transfer
@@ -48,11 +49,11 @@ def first_position(element: ElementOnDevice) -> Peer:
     return Peer(dim_exprs(element.rank), Expr.constant(0))
 
 
-def parts_to_input(instruction: Instruction, result: int, operand: int) -> Transfer | None:
+def parts_to_input(shape: Shape, result: int, operand: int) -> Transfer | None:
     """all-to-all of a tuple: result j at position k is operand k at position j."""
-    return between_positions(operand, result) if instruction.shape.is_tuple else part_to_part
+    return between_positions(operand, result) if shape.is_tuple else part_to_part
 
 
-def parts_to_output(instruction: Instruction, result: int, operand: int) -> Transfer | None:
+def parts_to_output(shape: Shape, result: int, operand: int) -> Transfer | None:
     """all-to-all of a tuple, the other way."""
-    return between_positions(result, operand) if instruction.shape.is_tuple else part_to_part
+    return between_positions(result, operand) if shape.is_tuple else part_to_part
