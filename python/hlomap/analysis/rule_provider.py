@@ -7,6 +7,7 @@ composed here.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from typing import Any, TypeVar
 
 from .._core import Computation, Instruction, InstructionIndexing, Module, Propagation, Shape
 from ..errors import HlomapError
@@ -18,6 +19,8 @@ from ..types import ShapeIndex
 from .rule_cache import checked_rule, fingerprint_cache, signature_cache
 
 __all__ = ["RuleProvider"]
+
+T = TypeVar("T")
 
 _N_TRIP_COUNTS = 4096
 
@@ -35,6 +38,7 @@ class RuleProvider:
         self.module = module
         self.propagation: Propagation = Propagation(module)
         self._shapes: dict[int, Shape] = {}
+        self._facts: dict[tuple[int, Callable[[Instruction], Any]], Any] = {}
         self._keys: dict[int, bytes] = {}
         self._calls: dict[tuple[int, int, ShapeIndex, int], Mapping[int, OperandIndexing]] = {}
 
@@ -119,6 +123,14 @@ class RuleProvider:
         if shape is None:
             shape = self._shapes[number] = instruction.shape
         return shape
+
+    def fact(self, instruction: Instruction, compute: Callable[[Instruction], T]) -> T:
+        """``compute(instruction)``, cached: what the rules for each of very many operands have in common."""
+        key = (instruction.number, compute)
+        if key not in self._facts:
+            self._facts[key] = compute(instruction)
+        found: T = self._facts[key]
+        return found
 
     def output_to_input(
         self, instruction: Instruction, computation: Computation, index: ShapeIndex

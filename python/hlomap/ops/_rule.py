@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from .._core import Computation, Expr, IndexingMap, Instruction, Shape
 from ..types import ShapeIndex, Unknown
@@ -55,11 +55,17 @@ RuleResult: TypeAlias = Sequence[OperandIndexing] | Mapping[int, OperandIndexing
 """One item for each operand or output; a mapping leaves out those that are ``NOTHING``."""
 
 
+T = TypeVar("T")
+
+
 class RuleContext(Protocol):
     """The interface of the propagation to a rule: the maps through a computation that ``instruction`` calls."""
 
     def shape_of(self, instruction: Instruction) -> Shape:
         """The shape of an instruction, cached: converting that of a wide tuple is slow."""
+
+    def fact(self, instruction: Instruction, compute: Callable[[Instruction], T]) -> T:
+        """``compute(instruction)``, cached: what the rules for each of very many operands have in common."""
 
     def output_to_input(self, instruction: Instruction, computation: Computation, leaf: ShapeIndex) -> RuleResult:
         """From ``leaf`` of the computation's root to each of its parameters."""

@@ -6,7 +6,6 @@ Section Concatenate of XLA's operation semantics.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -22,17 +21,16 @@ from ._rule import Bounds, Footprint, OperandIndexing, OpRule, RuleContext, Rule
 from ._shapes import require_sizes
 
 
-class _Places(NamedTuple):
-    """Where each operand starts along the dimension, and where the last one ends."""
+class _Starts(NamedTuple):
+    """Where the operands start along the dimension, and where the last one ends."""
 
     along: int
-    starts: tuple[int, ...]
-    #: The same if nothing is in use of the dynamic operands.
-    least: tuple[int, ...]
+    starts: Sequence[int]
+    least: Sequence[int]
+    """Where they start if nothing is in use of the dynamic ones before them."""
 
 
-@lru_cache(maxsize=2)  # each operand has a rule of its own
-def _places(instruction: Instruction) -> _Places:
+def _starts(instruction: Instruction) -> _Starts:
     (along,) = instruction.attributes["dimensions"]
     starts, least = [0], [0]
     sizes = instruction.shape.dimensions
@@ -43,14 +41,14 @@ def _places(instruction: Instruction) -> _Places:
         starts.append(starts[-1] + length)
         least.append(least[-1] + (0 if is_dynamic(shape, along) else length))
     require_sizes(sizes[along : along + 1], starts[-1:], "the output")
-    return _Places(along, tuple(starts), tuple(least))
+    return _Starts(along, starts, least)
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """operand_k[d - start_k], for d in the interval of operand k; every possible start behind a dynamic operand."""
-    along, starts, least_starts = _places(instruction)
+    along, starts, leasts = context.fact(instruction, _starts)
     parts: list[OperandIndexing] = []
-    for least, (start, end) in zip(least_starts, pairwise(starts), strict=False):
+    for least, (start, end) in zip(leasts, pairwise(starts), strict=False):
         if least < start:
             there = (0, end - start - 1)
             parts.append(_shifted(instruction.shape.dimensions, along, (least, end - 1), there, (least, start)))
@@ -65,10 +63,10 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """output[d + start_k]."""
-    along, starts, least_starts = _places(instruction)
-    start, end, least = starts[operand], starts[operand + 1], least_starts[operand]
+    along, starts, leasts = context.fact(instruction, _starts)
+    start, least = starts[operand], leasts[operand]
     sizes = list(instruction.shape.dimensions)
-    sizes[along] = end - start
+    sizes[along] = starts[operand + 1] - start
     if least < start:
         ends = (least, start + sizes[along] - 1)
         return [_shifted(sizes, along, (0, sizes[along] - 1), ends, (-start, -least))]
