@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import hlomap as hm
 
-__all__ = ["ACTIONS", "FAMILIES", "QUADRATIC", "SHORT_READ"]
+__all__ = ["ACTIONS", "FAMILIES", "QUADRATIC", "QUADRATIC_ACTIONS", "SHORT_READ"]
 
 STEP = 64
 """How many parts of a value are one step."""
@@ -218,6 +218,76 @@ def reshaped_transposes(n: int) -> str:
     return entry(*lines, f"ROOT r = f32[12,10,14] negate(x{n})")
 
 
+def chained_convolutions(n: int) -> str:
+    lines = ["c0 = f32[1,1,64] parameter(0)", "k = f32[1,1,3] parameter(1)"]
+    attributes = "window={size=3 pad=1_1}, dim_labels=bf0_oi0->bf0"
+    lines += [f"c{i + 1} = f32[1,1,64] convolution(c{i}, k), {attributes}" for i in range(n)]
+    return entry(*lines, f"ROOT r = f32[1,1,64] negate(c{n})")
+
+
+def shifted_sums(n: int) -> str:
+    lines = ["x0 = f32[4096] parameter(0)", "z = f32[] constant(0)"]
+    for i in range(n):
+        lines += [
+            f"s{i} = f32[4095] slice(x{i}), slice={{[0:4095]}}",
+            f"q{i} = f32[4096] pad(s{i}, z), padding=1_0",
+            f"x{i + 1} = f32[4096] add(x{i}, q{i})",
+        ]
+    return entry(*lines, f"ROOT r = f32[4096] negate(x{n})")
+
+
+def chained_gathers(n: int) -> str:
+    lines = ["g0 = f32[64] parameter(0)"]
+    attributes = "offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}"
+    for i in range(n):
+        lines += [f"i{i} = s32[64,1] parameter({i + 1})", f"g{i + 1} = f32[64] gather(g{i}, i{i}), {attributes}"]
+    return entry(*lines, f"ROOT r = f32[64] negate(g{n})")
+
+
+def parallel_calls(n: int) -> str:
+    calls = [f"a{i} = f32[8] call(p), to_apply=c" for i in range(n)]
+    names, shape = ", ".join(f"a{i}" for i in range(n)), ", ".join(["f32[8]"] * n)
+    before = "c { x = f32[8] parameter(0) ROOT r = f32[8] negate(x) }"
+    return entry("p = f32[8] parameter(0)", *calls, f"ROOT r = ({shape}) tuple({names})", before=before)
+
+
+def wide_all_to_all(n: int) -> str:
+    names, shape = ", ".join(f"p{i}" for i in range(n)), ", ".join(["f32[8]"] * n)
+    group = ",".join(map(str, range(n)))
+    return entry(
+        *(f"p{i} = f32[8] parameter({i})" for i in range(n)),
+        f"ROOT r = ({shape}) all-to-all({names}), replica_groups={{{{{group}}}}}",
+    )
+
+
+def wide_scatter(n: int) -> str:
+    arrays = [f"p{i} = f32[8] parameter({i})" for i in range(n)]
+    updates = [f"u{i} = f32[2] parameter({n + 1 + i})" for i in range(n)]
+    names = ", ".join([*(f"p{i}" for i in range(n)), "i", *(f"u{i}" for i in range(n))])
+    x = " ".join(f"x{i} = f32[] parameter({i})" for i in range(2 * n))
+    scalars, shape = ", ".join(["f32[]"] * n), ", ".join(["f32[8]"] * n)
+    before = f"f {{ {x} ROOT t = ({scalars}) tuple({', '.join(f'x{n + i}' for i in range(n))}) }}"
+    dims = "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"
+    return entry(
+        *arrays,
+        f"i = s32[2,1] parameter({n})",
+        *updates,
+        f"ROOT r = ({shape}) scatter({names}), {dims}, to_apply=f",
+        before=before,
+    )
+
+
+def wide_reduce(n: int) -> str:
+    arrays = [f"p{i} = f32[8] parameter({i})" for i in range(n)]
+    x = " ".join(f"x{i} = f32[] parameter({i})" for i in range(2 * n))
+    sums = " ".join(f"s{i} = f32[] add(x{i}, x{n + i})" for i in range(n))
+    shape = ", ".join(["f32[]"] * n)
+    before = f"f {{ {x} {sums} ROOT t = ({shape}) tuple({', '.join(f's{i}' for i in range(n))}) }}"
+    names = ", ".join([*(f"p{i}" for i in range(n)), *["z"] * n])
+    reduced = f"ROOT r = ({shape}) reduce({names}), dimensions={{0}}, to_apply=f"
+    return entry(*arrays, "z = f32[] constant(0)", reduced, before=before)
+
+
 FAMILIES: tuple[Callable[[int], str], ...] = (
     unknown_operands,
     unknown_opcodes,
@@ -245,11 +315,30 @@ FAMILIES: tuple[Callable[[int], str], ...] = (
     many_branches,
     high_rank,
     reshaped_transposes,
+    chained_convolutions,
+    shifted_sums,
+    chained_gathers,
+    parallel_calls,
+    wide_all_to_all,
+    wide_scatter,
+    wide_reduce,
 )
 """What each makes of a number: the text of a module, about proportional to it."""
 
-QUADRATIC = {"wide_sort", "wide_tuple", "wide_while"}
-"""Pairs of n outputs and n arrays of operands: the answers themselves are so many, up to limits."""
+QUADRATIC = {
+    "chained_gathers": "a map to the k-th array of indices has k runtime variables",
+    "shifted_sums": "a value after k sums is reached at k + 1 distances",
+    **dict.fromkeys(
+        ("wide_all_to_all", "wide_reduce", "wide_scatter", "wide_sort", "wide_tuple", "wide_while"),
+        "there are maps for n outputs and n arrays of operands",
+    ),
+}
+"""Families whose answers themselves are n * n long, up to limits, and why."""
+
+QUADRATIC_ACTIONS = {
+    ("parallel_calls", "diff"): "each of n outputs is compared by a walk from the root, which has n operands",
+}
+"""What else grows as n * n in a family, and why."""
 
 SHORT_READ = {"call_tree", "deep_types", "high_rank", "repeated_attributes"}
 """Texts that grow as a logarithm, are refused near their beginning, or whose parts are not counted one by one."""
@@ -260,7 +349,9 @@ ACTIONS: dict[str, Callable[[hm.Module], object]] = {
     "read": lambda module: hm.parse(module.to_proto()),
     "analyze": hm.analyze,
     "slice": lambda module: hm.backward_slice(module.entry.root),
-    "forward": lambda module: [hm.forward_slice(parameter) for parameter in module.entry.parameters[:1]],
+    "forward": lambda module: hm.forward_slice(module.entry.parameters[0]) if module.entry.parameters else None,
+    "inputs": lambda module: hm.output_to_input(module.entry, ()),
+    "outputs": lambda module: hm.input_to_output(module.entry) if module.entry.parameters else None,
     "diff": lambda module: hm.diff(module, module),
     "explain": lambda module: str(hm.explain(module.entry.root)),
     "draw": lambda module: hm.draw(module.entry.root)._repr_svg_(),

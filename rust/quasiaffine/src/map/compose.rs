@@ -4,7 +4,7 @@
 //! value there is `second(first(point))`. Variables are numbered `[first's, second's]` for ranges and for runtime
 //! variables, and each runtime variable keeps its source, with its index rewritten into the new variables.
 
-use crate::interrupt::poll;
+use crate::interrupt::{poll, steps};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -46,6 +46,8 @@ pub(crate) fn parts(first: &Map, second: &Map, domain: &mut Domain) -> Result<Sm
         let what = "results of the first map, one for each dimension of the second map";
         return Err(Error::Arity { what, expected: b.n_dims, found: first.results().len() });
     }
+    // Variables and constraints are copied.
+    steps(a.vars.len() + a.constraints.len() + b.constraints.len());
     let (n_ranges, n_runtime) = (a.n_ranges as u32, a.n_runtime() as u32);
     let replace = |v: Var| {
         Ok(match v.kind {
