@@ -52,6 +52,11 @@ CONTAINED = [
         True,
     ),
     (
+        "(d0)[s0] -> (d0 * 2 + s0 + 1), domain: d0 in [0, 99999], s0 in [0, 9]",
+        "(d0)[s0] -> (d0 * 2 + s0 + 3), domain: d0 in [0, 99999], s0 in [0, 7]",
+        True,
+    ),
+    (
         "(d0)[s0] -> (s0 * 3), domain: d0 in [0, 99999], s0 in [0, 99999]",
         "(d0)[s0] -> (s0 * 6), domain: d0 in [0, 99999], s0 in [0, 9]",
         None,

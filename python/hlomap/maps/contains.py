@@ -69,6 +69,7 @@ class Containment:
         self._pairs: dict[IndexingMap, _Pairs | None] = {}
         self._n_left = _MAX_POINTS_IN_ALL
         self._facts: dict[IndexingMap, dict[Expr, tuple[int, int]]] = {}
+        self._shifted: dict[IndexingMap, list[tuple[int, int, Expr]]] = {}
         self._n_expressions_left = _MAX_EXPRESSIONS
 
     def contains(self, outer: IndexingMap, inner: IndexingMap) -> bool | None:
@@ -102,6 +103,12 @@ class Containment:
                 number = outer_result.value or 0
                 if chosen.setdefault(number, inner_result) != inner_result:
                     return False
+        try:
+            for k, number, rest in self._shifted_ranges(outer):
+                if number not in chosen:
+                    chosen[number] = inner.results[k] - rest
+        except OverflowError:
+            return False
         # A range that no result determines may take any of its values.
         for i, variable in enumerate(outer.ranges):
             chosen.setdefault(i, Expr.constant(variable.lower))
@@ -125,6 +132,18 @@ class Containment:
         except (ValueError, OverflowError):
             return False
 
+    def _shifted_ranges(self, m: IndexingMap) -> list[tuple[int, int, Expr]]:
+        """The results that are a range and a sum of dims: the number of the result, that of the range, and the sum."""
+        found = self._shifted.get(m)
+        if found is None:
+            self._shifted[m] = found = []
+            for k, e in enumerate(m.results):
+                terms = e.operands if e.kind == "sum" else ()
+                ranges = [term for term in terms if term.kind == "range"]
+                if len(ranges) == 1 and all(_is_plain(term) for term in terms if term.kind != "range"):
+                    found.append((k, ranges[0].value or 0, e - ranges[0]))
+        return found
+
     def _implies(self, m: IndexingMap, e: Expr, lower: int, upper: int) -> bool:
         """Whether the map's domain is known to imply ``lower <= e <= upper``; False when no more may be asked."""
         if self._n_expressions_left <= 0:
@@ -138,6 +157,11 @@ class Containment:
             return True
         least, greatest = m.bounds(e)
         return lower <= least and greatest <= upper
+
+
+def _is_plain(term: Expr) -> bool:
+    """Whether a term is a constant, or a dim with a factor or without one."""
+    return all(part.kind in {"constant", "dim"} for part in (term.operands if term.kind == "product" else (term,)))
 
 
 def _enumerate(m: IndexingMap, limit: int) -> _Pairs | None:
