@@ -26,7 +26,8 @@ type Values = SmallVec<[i64; 4]>;
 /// let maps: Vec<Map> = ["(d0) -> (d0)", "(d0) -> (d0 + 1)", "(d0)[s0] -> (s0)"].map(|m| {
 ///     format!("{m}, domain: d0 in [0, 3]{}", if m.contains("s0") { ", s0 in [0, 3]" } else { "" }).parse().unwrap()
 /// }).into();
-/// assert_eq!(may_contain(&maps), [vec![2], vec![], vec![]]);
+/// // At both ends of its variables the third map has what the first one has.
+/// assert_eq!(may_contain(&maps), [vec![2], vec![], vec![0]]);
 /// ```
 pub fn may_contain(maps: &[Map]) -> Vec<Vec<usize>> {
     let witnesses: Vec<SmallVec<[Pair; 2]>> = maps.iter().map(pairs_of).collect();
