@@ -2342,6 +2342,9 @@ def _overlap(first: Sequence[IndexingMap], second: Sequence[IndexingMap], /) -> 
 def _is_injective(map: IndexingMap, /) -> _SetAnswer:
     """Whether different points of a map reach different elements; the witness is an element that two points reach."""
 
+def _eliminate_ranges(maps: Sequence[IndexingMap], /) -> list[IndexingMap]:
+    """For each map one with the same image at every point, without the ranges that others stand for."""
+
 def _may_contain(maps: Sequence[IndexingMap], /) -> list[list[int]]:
     """For each map the numbers of the others that may contain it: those that a few values do not rule out."""
 

@@ -359,3 +359,19 @@ def test_windows_over_windows_are_one_window(window: str) -> None:
     (composed,) = hm.input_to_output(module.entry)
     assert forward.exact
     assert _pairs(forward, 3) == _pairs(composed, 3)
+
+
+def test_windows_in_computations_that_call_each_other_are_one_window() -> None:
+    convolution = "f32[1,1,9] convolution(p, k), window={size=3 pad=1_1}, dim_labels=bf0_oi0->bf0"
+    head = "p = f32[1,1,9] parameter(0) k = f32[1,1,3] parameter(1)"
+    bodies = [f"f0 {{ {head} ROOT r = {convolution} }}"]
+    bodies += [
+        f"f{i} {{ {head} c = {convolution} ROOT r = f32[1,1,9] call(c, k), to_apply=f{i - 1} }}" for i in range(1, 6)
+    ]
+    entry = f"ENTRY e {{ {head} ROOT r = f32[1,1,9] call(p, k), to_apply=f5 }}"
+    module = hm.parse("HloModule m\n" + "\n".join([*bodies, entry]))
+    (window,) = hm.backward_slice(module.computation("f0"))["p"]
+    expected = (
+        "(d0, d1, d2)[s0] -> (0, 0, d2 + s0 - 6), domain: d0 in [0, 0], d1 in [0, 0], d2 in [0, 8], s0 in [0, 12]"
+    )
+    assert str(window) == f"{expected}, d2 + s0 in [6, 14]"

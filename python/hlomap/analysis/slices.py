@@ -72,7 +72,7 @@ def backward_slice(instruction: Instruction | Computation, output: int | ShapeIn
             inside, ends = computation.instructions, computation.parameters
             values = reached(rules, start, [index], inside, ends=ends, elements_alone=True)
             for number, parameter in enumerate(computation.parameters):
-                maps = so_far.then(values[parameter])
+                maps = so_far.then(values[parameter])._eliminate_ranges()
                 if not maps:
                     continue
                 if computation == entry:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from .. import reprs
-from .._core import Equivalence, IndexingMap, Instruction, Variable, _coalesce, compose_many
+from .._core import Equivalence, IndexingMap, Instruction, Variable, _coalesce, _eliminate_ranges, compose_many
 from ..errors import ShapeError
 from ..types import ShapeIndex, expect, one_line, wrong_type
 from .contains import contains, uncontained
@@ -227,6 +227,10 @@ class MapSet:
         ()[s0] -> (s0), domain: s0 in [8, 17]
         """
         return self._image(read_box(box, "MapSet.image"), 0)
+
+    def _eliminate_ranges(self) -> MapSet:
+        """The same pairs, with maps that may have fewer ranges: those that others stand for are left out."""
+        return self._replace_maps(_eliminate_ranges(self._maps))
 
     def _image(self, bounds: list[tuple[int, int]] | None, n_kept: int) -> MapSet:
         """The image over a box of all dims but the last ``n_kept``, which stay dims."""

@@ -81,6 +81,16 @@ fn _coalesce(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Vec<(PyMap
     Ok(coalesced.into_iter().map(|Coalesced { map, parts }| (map.into(), parts)).collect())
 }
 
+/// For each map one with the same image at every point, without the ranges that others stand for.
+#[pyfunction]
+#[pyo3(signature = (maps, /))]
+fn _eliminate_ranges(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Vec<PyMap>> {
+    let maps = shared(&maps);
+    let options = quasiaffine::Options { drop_unused: true, ..Default::default() };
+    let fewer = || maps.iter().map(|m| quasiaffine::eliminate_ranges(m, options)).collect::<Vec<_>>();
+    Ok(unlocked(py, fewer)?.into_iter().map(PyMap::from).collect())
+}
+
 /// For each map the numbers of the others that may contain it: those that a few values do not rule out.
 #[pyfunction]
 #[pyo3(signature = (maps, /))]
@@ -93,6 +103,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(_image_many, m)?)?;
     m.add_function(wrap_pyfunction!(_overlap, m)?)?;
     m.add_function(wrap_pyfunction!(_is_injective, m)?)?;
+    m.add_function(wrap_pyfunction!(_eliminate_ranges, m)?)?;
     m.add_function(wrap_pyfunction!(_may_contain, m)?)?;
     m.add_function(wrap_pyfunction!(_coalesce, m)?)
 }

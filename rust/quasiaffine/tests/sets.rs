@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use quasiaffine::map::State;
 use quasiaffine::{
-    coalesce, compact_ranges, contains, eliminate_ranges, image, is_injective, may_contain, overlap, CommonElement, Constraint,
-    Domain, Expr, Injectivity, Interval, Map, Options, Overlap, Point, Points, Program, Variable,
+    coalesce, compact_ranges, contains, eliminate_ranges, image, is_injective, may_contain, overlap, CommonElement,
+    Constraint, Domain, Expr, Injectivity, Interval, Map, Options, Overlap, Point, Points, Program, Variable,
 };
 use random::{any_plan, boxed, config, graph, plans, Chance, Plan, Size};
 
