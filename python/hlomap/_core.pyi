@@ -2140,8 +2140,8 @@ class Propagation:
         """The maps from arrays of ``start`` to every value that it is made of, users first: a record for each value.
 
         The propagation goes through the instructions with the numbers ``inside``, and a call ``root`` is entered
-        in any case.  There is a record for each of ``ends``, whether it is reached or not.  With ``elements_alone``
-        only the elements count and not how often each is read: maps then have fewer ranges.
+        in any case.  There is a record for each of ``ends``, whether it is reached or not.  With
+        ``elements_alone`` only the elements count and not how often each is read: maps then have fewer ranges.
         """
     def tiles(
         self,
