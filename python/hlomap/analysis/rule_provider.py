@@ -38,7 +38,7 @@ class RuleProvider:
         self.module = module
         self.propagation: Propagation = Propagation(module)
         self._shapes: dict[int, Shape] = {}
-        self._facts: dict[tuple[int, Callable[[Instruction], Any]], Any] = {}
+        self._facts: dict[tuple[Instruction, Callable[[Instruction], Any]], Any] = {}
         self._keys: dict[int, bytes] = {}
         self._calls: dict[tuple[int, int, ShapeIndex, int], Mapping[int, OperandIndexing]] = {}
 
@@ -126,7 +126,7 @@ class RuleProvider:
 
     def fact(self, instruction: Instruction, compute: Callable[[Instruction], T]) -> T:
         """``compute(instruction)``, cached: what the rules for each of very many operands have in common."""
-        key = (instruction.number, compute)
+        key = (instruction, compute)
         if key not in self._facts:
             self._facts[key] = compute(instruction)
         found: T = self._facts[key]
