@@ -1,5 +1,5 @@
 //! Parses arbitrary text as a map: the result is an error or a map that round-trips through its text, and that
-//! simplification, composition and counting accept.
+//! simplification, composition, elimination and counting accept.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,5 +13,7 @@ fuzz_target!(|text: &str| {
     let simple = quasiaffine::simplify(&map, Default::default());
     assert_eq!(quasiaffine::simplify(&simple, Default::default()), simple, "{map}");
     let _ = quasiaffine::then(&map, &simple);
+    let fewer = quasiaffine::eliminate_ranges(&map, Default::default());
+    let _ = quasiaffine::may_contain(&[map.clone(), simple, fewer]);
     let _ = (quasiaffine::touched(&map), quasiaffine::distinct(&map), quasiaffine::inverse(&map));
 });
