@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from support.families import ACTIONS, FAMILIES, QUADRATIC, QUADRATIC_ACTIONS, SHORT_READ
+from support.families import ACTIONS, FAMILIES, QUADRATIC, SHORT_READ
 
 import hlomap as hm
 from hlomap import _core
@@ -59,9 +59,8 @@ def test_growth(family: Callable[[int], str]) -> None:
     small, large = calls(family(n)), calls(family(FACTOR * n))
     for name, call in large.items():
         few, many = steps(small[name]), steps(call)
-        power = 2 if (family.__name__, name) in QUADRATIC_ACTIONS else degree
         # What is constant counts little, where Python has no part nothing; a logarithm may come on top.
-        assert many <= 1.5 * FACTOR**power * few + (50 if name == "parse" else 500), (name, few, many)
+        assert many <= 1.5 * FACTOR**degree * few + (50 if name == "parse" else 500), (name, few, many)
         # A call that counts no steps could not fail above.
         assert name != "parse" or family.__name__ in SHORT_READ or many >= few + n, (few, many)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import hlomap as hm
 
-__all__ = ["ACTIONS", "FAMILIES", "QUADRATIC", "QUADRATIC_ACTIONS", "SHORT_READ"]
+__all__ = ["ACTIONS", "FAMILIES", "QUADRATIC", "SHORT_READ"]
 
 STEP = 64
 """How many parts of a value are one step."""
@@ -334,11 +334,6 @@ QUADRATIC = {
     ),
 }
 """Families whose answers themselves are n * n long, up to limits, and why."""
-
-QUADRATIC_ACTIONS = {
-    ("parallel_calls", "diff"): "each of n outputs is compared by a walk from the root, which has n operands",
-}
-"""What else grows as n * n in a family, and why."""
 
 SHORT_READ = {"call_tree", "deep_types", "high_rank", "repeated_attributes"}
 """Texts that grow as a logarithm, are refused near their beginning, or whose parts are not counted one by one."""

@@ -71,9 +71,10 @@ def output_to_input(
     return _query(RuleProvider(instruction.module), instruction, -1, indices, len(operands), memory)
 
 
-def operand_maps(rules: RuleProvider, instruction: Instruction, index: ShapeIndex) -> tuple[MapSet, ...]:
-    """:func:`output_to_input` for one array, by rules that the queries of many instructions of a module share."""
-    return _query(rules, instruction, -1, [index], len(instruction.operands), None)
+def operand_maps(rules: RuleProvider, instruction: Instruction | Computation, index: ShapeIndex) -> tuple[MapSet, ...]:
+    """:func:`output_to_input` for one array, by rules that many queries of one module share."""
+    operands = instruction.parameters if isinstance(instruction, Computation) else instruction.operands
+    return _query(rules, instruction, -1, [index], len(operands), None)
 
 
 def input_to_output(

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from .._core import IndexingMap, Instruction, Module
-from ..analysis.queries import output_to_input
+from ..analysis.queries import operand_maps
 from ..analysis.rows import leaf_shapes
+from ..analysis.rule_provider import RuleProvider
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..ops._shapes import array_leaves, shape_at
@@ -63,17 +64,19 @@ def compare_outputs(
     The number says how many outputs are left out, since programs with very many outputs and parameters would take long.
     """
     a, b = before.entry, after.entry
-    outputs = list(array_leaves(a.root.shape))
-    if outputs != list(array_leaves(b.root.shape)) or len(a.parameters) != len(b.parameters):
+    returned = a.root.shape, b.root.shape
+    outputs = list(array_leaves(returned[0]))
+    if outputs != list(array_leaves(returned[1])) or len(a.parameters) != len(b.parameters):
         return [], 0
     shapes = [(_arrays(x), _arrays(y)) for x, y in zip(a.parameters, b.parameters, strict=True)]
     labels = [value_label(parameter) for parameter in a.parameters]
     most = _MOST_PAIRS // max(sum(len(arrays) for arrays, _ in shapes), 1) + 1
+    rules = RuleProvider(before), RuleProvider(after)
     found = []
     for output in outputs[:most]:
-        same_sizes = _sizes(a.root, output) == _sizes(b.root, output)
-        here = _dependence(before, output, old, _OTHER_BEFORE)
-        there = _dependence(after, output, new, _OTHER_AFTER)
+        same_sizes = shape_at(returned[0], output).dimensions == shape_at(returned[1], output).dimensions
+        here = _dependence(rules[0], output, old, _OTHER_BEFORE)
+        there = _dependence(rules[1], output, new, _OTHER_AFTER)
         for number, (x, y) in enumerate(shapes):
             if not (here[number] or there[number]):
                 continue
@@ -92,18 +95,15 @@ def _arrays(parameter: Instruction) -> dict[ShapeIndex, tuple[int, ...]]:
     return {leaf: shape.dimensions for leaf, shape in leaf_shapes(parameter.shape) if shape.is_array}
 
 
-def _sizes(root: Instruction, output: ShapeIndex) -> tuple[int, ...]:
-    return shape_at(root.shape, output).dimensions
-
-
 def _dependence(
-    module: Module, output: ShapeIndex, values: Mapping[Instruction, Value], first_other: int
+    rules: RuleProvider, output: ShapeIndex, values: Mapping[Instruction, Value], first_other: int
 ) -> list[MapSet]:
     """The elements of each parameter that an element of the output depends on."""
+    entry = rules.module.entry
     try:
-        found = output_to_input(module.entry, output)
+        found = operand_maps(rules, entry, output)
     except (HlomapError, OverflowError) as error:
-        return [MapSet.unknown(printable(error))] * len(module.entry.parameters)
+        return [MapSet.unknown(printable(error))] * len(entry.parameters)
     return [_numbered(maps, values, first_other) for maps in found]
 
 
