@@ -71,6 +71,21 @@ CONTAINED = [
         "(d0){rt0} -> (d0, rt0), domain: d0 in [0, 2], rt0 in [0, 3], runtime: rt0 = #2()",
         None,
     ),
+    # Equal texts of an index are different values where its variables are.
+    (
+        "(d0)[s0]{rt0, rt1} -> (s0, rt1), domain: d0 in [0, 6], s0 in [0, 6], rt0 in [0, 6], rt1 in [0, 6], "
+        "runtime: rt0 = #1(d0), rt1 = #2(rt0)",
+        "(d0){rt0, rt1} -> (d0, rt1), domain: d0 in [0, 6], rt0 in [0, 6], rt1 in [0, 6], "
+        "runtime: rt0 = #1(d0), rt1 = #2(rt0)",
+        True,
+    ),
+    (
+        "(d0){rt0, rt1, rt2} -> (rt0, rt1, rt2), domain: d0 in [0, 6], rt0 in [0, 6], rt1 in [0, 6], rt2 in [0, 6], "
+        "runtime: rt0 = #1(d0), rt1 = #3(d0), rt2 = #2(rt0)",
+        "(d0){rt0, rt1, rt2} -> (rt1, rt0, rt2), domain: d0 in [0, 6], rt0 in [0, 6], rt1 in [0, 6], rt2 in [0, 6], "
+        "runtime: rt0 = #3(d0), rt1 = #1(d0), rt2 = #2(rt0)",
+        None,
+    ),
     # Arrays whose elements have no number of 64 bits: modulo 2^64 the second elements are the same.
     (
         "(d0)[s0] -> (s0 * 2, s0 * 4294967295), domain: d0 in [0, 0], s0 in [0, 1]",

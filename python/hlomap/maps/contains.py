@@ -7,7 +7,7 @@ are few points, the points are compared.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -70,6 +70,8 @@ class Containment:
         self._n_left = _MAX_POINTS_IN_ALL
         self._facts: dict[IndexingMap, dict[Expr, tuple[int, int]]] = {}
         self._shifted: dict[IndexingMap, list[tuple[int, int, Expr]]] = {}
+        self._values: dict[IndexingMap, list[int | None]] = {}
+        self._value_numbers: dict[Hashable, int] = {}
         self._n_expressions_left = _MAX_EXPRESSIONS
 
     def contains(self, outer: IndexingMap, inner: IndexingMap) -> bool | None:
@@ -112,8 +114,12 @@ class Containment:
         # A range that no result determines may take any of its values.
         for i, variable in enumerate(outer.ranges):
             chosen.setdefault(i, Expr.constant(variable.lower))
-        runtime = _match_runtime(outer, inner)
-        if runtime is None:
+        values, known = self._runtime_values(outer), self._runtime_values(inner)
+        places: dict[int | None, int] = {
+            value: number for number, value in reversed(list(enumerate(known))) if value is not None
+        }
+        runtime = [Expr.runtime(places[value]) for value in values if value in places]
+        if len(runtime) < len(values):
             return False
         ranges = [chosen[i] for i in range(len(outer.ranges))]
         dims = [Expr.dim(i) for i in range(len(outer.dims))]
@@ -131,6 +137,25 @@ class Containment:
             )
         except (ValueError, OverflowError):
             return False
+
+    def _runtime_values(self, m: IndexingMap) -> list[int | None]:
+        """For each runtime variable a number for its value: equal numbers have equal sources, bounds and indices.
+
+        An index may use the variables before it, which then have equal values, too.  None where the source is not
+        known, and where an index uses ranges, since equal names there are different variables.
+        """
+        found = self._values.get(m)
+        if found is None:
+            self._values[m] = found = []
+            for v in m.runtime:
+                used = [n for e in v.index for n in _numbers(e, "runtime")]
+                before = tuple(found[n] if n < len(found) else None for n in used)
+                if v.source is None or None in before or any(_numbers(e, "range") for e in v.index):
+                    found.append(None)
+                    continue
+                key = (v.source, v.lower, v.upper, tuple(v.index), before)
+                found.append(self._value_numbers.setdefault(key, len(self._value_numbers)))
+        return found
 
     def _shifted_ranges(self, m: IndexingMap) -> list[tuple[int, int, Expr]]:
         """The results that are a range and a sum of dims: the number of the result, that of the range, and the sum."""
@@ -159,6 +184,20 @@ class Containment:
         return lower <= least and greatest <= upper
 
 
+def _numbers(e: Expr, kind: str) -> list[int]:
+    """The numbers of the variables of a kind in an expression."""
+    found: dict[int, None] = {}
+    pending, seen = [e], {e}
+    while pending:
+        here = pending.pop()
+        if here.kind == kind:
+            found[here.value or 0] = None
+        new = [operand for operand in here.operands if operand not in seen]
+        seen.update(new)
+        pending += new
+    return list(found)
+
+
 def _is_plain(term: Expr) -> bool:
     """Whether a term is a constant, or a dim with a factor or without one."""
     return all(part.kind in {"constant", "dim"} for part in (term.operands if term.kind == "product" else (term,)))
@@ -173,20 +212,3 @@ def _enumerate(m: IndexingMap, limit: int) -> _Pairs | None:
     except (EnumerationLimitError, ValueError, OverflowError):
         return None
     return frozenset(map(tuple, np.concatenate([at, image], axis=1).tolist()))
-
-
-def _match_runtime(outer: IndexingMap, inner: IndexingMap) -> list[Expr] | None:
-    """For each runtime variable of ``outer`` the inner one with equal source, bounds and index; None if one has none.
-
-    Indices that use ranges do not match, since equal names there are different variables.
-    """
-    matched: list[Expr] = []
-    for v in outer.runtime:
-        for i, w in enumerate(inner.runtime):
-            same = (v.source, v.lower, v.upper) == (w.source, w.lower, w.upper) and v.source is not None
-            if same and v.index == w.index and not any("s" in str(e) for e in v.index):
-                matched.append(Expr.runtime(i))
-                break
-        else:
-            return None
-    return matched
