@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from .._core import Expr, IndexingMap, Variable
 from ..errors import HlomapError
+from ..maps.variables import variables_of
 
 __all__ = ["Bounds", "Counts", "Points", "ReadCounts", "restricted"]
 
@@ -98,8 +99,8 @@ def _parts(m: IndexingMap) -> Iterator[tuple[IndexingMap, list[int]]]:
     """The map as maps of which no two share a variable, each with the numbers of its results."""
     kinds, results, constraints = _kinds(m), m.results, m.constraints
     variables = [(kind, k) for kind, of in kinds.items() for k in range(len(of))]
-    of_results = [_variables(e) for e in results]
-    of_constraints = [_variables(c.expr) for c in constraints]
+    of_results = [variables_of(e) for e in results]
+    of_constraints = [variables_of(c.expr) for c in constraints]
     leader = {key: key for key in variables}
 
     def find(key: _Key) -> _Key:
@@ -147,20 +148,6 @@ def _kinds(m: IndexingMap) -> dict[str, Sequence[Variable]]:
 
 def _without_sources(variables: Iterable[Variable]) -> list[Variable]:
     return [Variable(v.name, v.lower, v.upper) for v in variables]
-
-
-def _variables(e: Expr) -> list[_Key]:
-    """The variables of an expression."""
-    found: dict[_Key, None] = {}
-    pending, seen = [e], {e}
-    while pending:
-        here = pending.pop()
-        if here.kind in _EXPR_OF_KIND:
-            found[here.kind, here.value or 0] = None
-        new = [operand for operand in here.operands if operand not in seen]
-        seen.update(new)
-        pending += new
-    return list(found)
 
 
 # ------------------------------------------------------------------------------------------------------------ counting
@@ -242,7 +229,7 @@ def _linear(m: IndexingMap, sizes: dict[_Key, int]) -> tuple[_Key, int] | None:
     (e,) = m.results
     for key in sorted(sizes, key=lambda key: -sizes[key])[:4]:
         terms = e.operands if e.kind == "sum" else (e,)
-        using = [term for term in terms if key in _variables(term)]
+        using = [term for term in terms if key in variables_of(term)]
         if len(using) != 1:
             continue
         term = using[0]

@@ -61,9 +61,10 @@ class NamedMap:
     """
 
     def __init__(self, m: IndexingMap, names: Names, operand: int) -> None:
-        self.map = m
-        self.names = names
-        self.dims, self.ranges = m.dims, m.ranges
+        self.map: IndexingMap = m
+        self.names: Names = names
+        self.dims: tuple[Variable, ...] = m.dims
+        self.ranges: tuple[Variable, ...] = m.ranges
         own: dict[int, str] = {}
         for e, name in zip(m.results, names.operands.get(operand, ()), strict=False):
             if e.kind == "range":

@@ -13,6 +13,7 @@ from math import prod
 from typing import NamedTuple
 
 from .._core import Expr, IndexingMap, Shape
+from ..maps.variables import numbers_of
 from .names import NamedMap, Names
 from .text import joined, plural
 
@@ -71,7 +72,7 @@ def clauses(parts: Iterable[str]) -> str:
 def elements_per_point(m: IndexingMap) -> tuple[int, bool]:
     """How many elements a point reads at most, and whether each point that reads anything reads so many."""
     n = prod(v.upper - v.lower + 1 for v in m.ranges)
-    exact = len(_free_ranges(m)) == len(m.ranges) and not any(_ranges(c.expr) for c in m.constraints)
+    exact = len(_free_ranges(m)) == len(m.ranges) and not any(numbers_of(c.expr, "range") for c in m.constraints)
     return n, exact
 
 
@@ -107,7 +108,7 @@ def _conditions(m: NamedMap) -> str:
 
 def _subscript(m: NamedMap, e: Expr, size: int, free: _FreeRange | None) -> Subscript:
     if free is None:
-        return Subscript(m.text(e), "range" if _ranges(e) else "point")
+        return Subscript(m.text(e), "range" if numbers_of(e, "range") else "point")
     variable, step = m.ranges[free.number], free.step
     first, last = sorted((step * variable.lower, step * variable.upper))
     n = variable.upper - variable.lower + 1
@@ -133,8 +134,10 @@ class _FreeRange(NamedTuple):
 def _free_ranges(m: IndexingMap) -> dict[int, _FreeRange]:
     """The ranges that make a slice, by the number of the result."""
     results = m.results
-    used = [_ranges(e) for e in results]
-    n_uses = Counter(number for numbers in (*used, *(_ranges(c.expr) for c in m.constraints)) for number in numbers)
+    used = [numbers_of(e, "range") for e in results]
+    n_uses = Counter(
+        number for numbers in (*used, *(numbers_of(c.expr, "range") for c in m.constraints)) for number in numbers
+    )
     found: dict[int, _FreeRange] = {}
     for k, (e, numbers) in enumerate(zip(results, used, strict=True)):
         if len(numbers) != 1 or n_uses[numbers[0]] != 1:
@@ -148,7 +151,7 @@ def _free_ranges(m: IndexingMap) -> dict[int, _FreeRange]:
 def _split(e: Expr, number: int) -> _FreeRange | None:
     """A sum with a range in one term alone, as the rest and that term."""
     terms = e.operands if e.kind == "sum" else (e,)
-    using = [term for term in terms if _ranges(term)]
+    using = [term for term in terms if numbers_of(term, "range")]
     step = _factor(using[0], Expr.range(number)) if len(using) == 1 else 0
     rest = sum((term for term in terms if term != using[0]), Expr.constant(0))
     return _FreeRange(number, rest, step) if step else None
@@ -165,17 +168,3 @@ def _factor(term: Expr, variable: Expr) -> int:
         if second == variable and first.kind == "constant":
             return first.value or 0
     return 0
-
-
-def _ranges(e: Expr) -> list[int]:
-    """The numbers of the range variables in an expression."""
-    found: dict[int, None] = {}
-    pending, seen = [e], {e}
-    while pending:
-        here = pending.pop()
-        if here.kind == "range":
-            found[here.value or 0] = None
-        new = [operand for operand in here.operands if operand not in seen]
-        seen.update(new)
-        pending += new
-    return list(found)

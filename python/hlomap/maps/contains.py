@@ -13,6 +13,7 @@ import numpy as np
 
 from .._core import Expr, IndexingMap, _may_contain
 from .enumerate_pairs import EnumerationLimitError, enumerate_points
+from .variables import numbers_of
 
 __all__ = ["Containment", "contains", "uncontained"]
 
@@ -148,9 +149,9 @@ class Containment:
         if found is None:
             self._values[m] = found = []
             for v in m.runtime:
-                used = [n for e in v.index for n in _numbers(e, "runtime")]
+                used = [n for e in v.index for n in numbers_of(e, "runtime")]
                 before = tuple(found[n] if n < len(found) else None for n in used)
-                if v.source is None or None in before or any(_numbers(e, "range") for e in v.index):
+                if v.source is None or None in before or any(numbers_of(e, "range") for e in v.index):
                     found.append(None)
                     continue
                 key = (v.source, v.lower, v.upper, tuple(v.index), before)
@@ -182,20 +183,6 @@ class Containment:
             return True
         least, greatest = m.bounds(e)
         return lower <= least and greatest <= upper
-
-
-def _numbers(e: Expr, kind: str) -> list[int]:
-    """The numbers of the variables of a kind in an expression."""
-    found: dict[int, None] = {}
-    pending, seen = [e], {e}
-    while pending:
-        here = pending.pop()
-        if here.kind == kind:
-            found[here.value or 0] = None
-        new = [operand for operand in here.operands if operand not in seen]
-        seen.update(new)
-        pending += new
-    return list(found)
 
 
 def _is_plain(term: Expr) -> bool:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from .._core import Expr, IndexingMap, Variable, _overlap, bounds_many
 from ..errors import HlomapError
+from .variables import numbers_of
 
 __all__ = ["MAX_MEMBERS", "find_meeting", "subtract"]
 
@@ -230,20 +231,8 @@ def _substitute_range(e: Expr, i: int, new: Expr) -> Expr:
 
 
 def _ranges_in(e: Expr) -> set[int]:
-    return {number for kind, number in _variables(e) if kind == "range"}
+    return set(numbers_of(e, "range"))
 
 
 def _has_runtime(e: Expr) -> bool:
-    return any(kind == "runtime" for kind, _ in _variables(e))
-
-
-def _variables(e: Expr) -> set[tuple[str, int]]:
-    """The variables of an expression by kind and number."""
-    found: set[tuple[str, int]] = set()
-    pending = [e]
-    while pending:
-        node = pending.pop()
-        pending.extend(node.operands)
-        if node.kind in ("dim", "range", "runtime") and node.value is not None:
-            found.add((node.kind, node.value))
-    return found
+    return bool(numbers_of(e, "runtime"))

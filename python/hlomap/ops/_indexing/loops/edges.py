@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ...._core import Expr, IndexingMap, Instruction
+from ....maps.variables import numbers_of
 from ....types import ShapeIndex, Unknown
 from ..._rule import OperandIndexing
 from .counter import CountedLoop
@@ -97,10 +98,4 @@ def _clamped(value: Scalar, lower: int, upper: int) -> list[tuple[Expr, Conditio
 
 def _uses_symbols(expr: Expr) -> bool:
     """Whether an expression depends on anything but the iteration."""
-    pending = [expr]
-    while pending:
-        at = pending.pop()
-        if at.kind == "dim" and at.value:
-            return True
-        pending.extend(at.operands)
-    return False
+    return any(numbers_of(expr, "dim"))
