@@ -152,11 +152,7 @@ fn step(m: &Module, i: InstructionId) -> Law {
     };
     let (own, other) = (m.shape(i), m.shape(start));
     if phase == AsyncPhase::Update && own.same_dims(other) && without_layout(own) != without_layout(other) {
-        return broken(
-            Rule::AsyncWrapped,
-            format!("the shape of its operand, {}", m.shape(start)),
-            m.shape(i).to_string(),
-        );
+        return broken(Rule::AsyncWrapped, format!("the shape of its operand, {other}"), own.to_string());
     }
     // The start holds the computation; the number of updates is small, and the chain has no cycle.
     let mut steps = 0;

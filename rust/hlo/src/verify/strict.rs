@@ -4,6 +4,7 @@
 //! (floating-point types of different precision, unbounded sizes, element sizes), or they concern no map (origins).
 
 use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
+use smallvec::SmallVec;
 
 use super::rule::{broken, broken_by, Law, Rule};
 use crate::attribute::Value;
@@ -81,10 +82,11 @@ fn precision(m: &Module, i: InstructionId) -> Law {
     if !has_one_precision(opcode) && opcode != ReduceWindow {
         return Ok(());
     }
-    let operand = |k: usize| m.operands(i).nth(k).and_then(|o| float(m.shape(o)));
+    let operands: SmallVec<[Option<ElementType>; 8]> = m.operands(i).map(|o| float(m.shape(o))).collect();
+    let operand = |k: usize| operands.get(k).copied().flatten();
     let fault = |expected: String, found: ElementType| broken(Rule::MixedPrecision, expected, found.name());
     if has_one_precision(opcode) {
-        let mut types = m.operands(i).filter_map(|o| float(m.shape(o)));
+        let mut types = operands.iter().flatten().copied();
         if let Some(first) = types.next() {
             if let Some(other) = types.find(|&t| t != first) {
                 return fault(format!("operands of one floating-point type, {}", first.name()), other);
@@ -96,15 +98,15 @@ fn precision(m: &Module, i: InstructionId) -> Law {
         _ => None,
     };
     if let Some(c) = callee {
-        for (k, (&p, o)) in m.parameters(c).iter().zip(m.operands(i)).enumerate() {
-            if let (Some(parameter), Some(operand)) = (float(m.shape(p)), float(m.shape(o))) {
+        for (k, (&p, &operand)) in m.parameters(c).iter().zip(&operands).enumerate() {
+            if let (Some(parameter), Some(operand)) = (float(m.shape(p)), operand) {
                 if parameter != operand {
                     return fault(format!("parameter {k} of the type of operand {k}, {}", operand.name()), parameter);
                 }
             }
         }
     }
-    let n = m.operands(i).len() / 2;
+    let n = operands.len() / 2;
     let of_root = |k: usize| {
         let root = m.shape(m.root(callee?));
         root.as_tuple().map_or((k == 0).then_some(root), |parts| parts.get(k)).and_then(float)
