@@ -1,9 +1,9 @@
 """How often the maps of an operand read each of some elements, without a walk over all of them.
 
-Read :class:`ReadCounts` first.  Law: where two parts of a map share no variable, the number of points that reach an
-element is the product of what each part counts on its own results.  A part is then enumerated, solved for a variable in
-which its one result is linear, or inverted; what is still too large is not counted.  Of runtime values all are taken,
-so that counts tell only what may be read.
+Read :class:`ReadCounts` first.  Law: a map splits into parts that share no variables, and the number of points that
+reach an element is the product of the counts of the parts.  A part is enumerated, or solved for a variable in which its
+only result is linear; a map with a larger part is inverted, or not counted.  Runtime variables take all their values,
+so the counts tell what may be read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Points = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.float64]
 _Key = tuple[str, int]
 
-_MOST_POINTS = 1 << 18  # of one part that are enumerated
+_MOST_POINTS = 1 << 18  # that are enumerated for one part
 _MOST_SOLVED = 1 << 20  # elements times points that are solved for
 _MOST_KEYS = 1 << 22  # of a table that is indexed by elements
 _MOST = 2**62

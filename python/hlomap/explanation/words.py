@@ -17,24 +17,18 @@ from ..maps.variables import numbers_of
 from .names import NamedMap, Names
 from .text import joined, plural
 
-__all__ = ["Subscript", "clauses", "elements_per_point", "phrase", "phrases", "subscripts"]
+__all__ = ["clauses", "phrase", "phrases"]
 
 _MOST_PHRASES = 4
 
 
 @dataclass(frozen=True)
-class Subscript:
+class _Subscript:
     """The elements of one dimension."""
 
     text: str
     kind: str  # "point", "whole", "slice" or "range"
     n: int = 1
-
-
-def subscripts(m: NamedMap, sizes: tuple[int, ...]) -> list[Subscript]:
-    """What a map reads in each dimension of an operand of these sizes."""
-    free = _free_ranges(m.map)
-    return [_subscript(m, e, size, free.get(k)) for k, (e, size) in enumerate(zip(m.map.results, sizes, strict=True))]
 
 
 def phrase(m: NamedMap, label: str, sizes: tuple[int, ...]) -> str:
@@ -48,7 +42,9 @@ def phrase(m: NamedMap, label: str, sizes: tuple[int, ...]) -> str:
         return f"any elements of {label}"
     if len(m.map.results) != len(sizes):
         return f"{label} by {m}"
-    return _elements(m.map, label, subscripts(m, sizes)) + _conditions(m)
+    free = _free_ranges(m.map)
+    parts = [_subscript(m, e, size, free.get(k)) for k, (e, size) in enumerate(zip(m.map.results, sizes, strict=True))]
+    return _elements(m.map, label, parts, len(free)) + _conditions(m, {one.number for one in free.values()})
 
 
 def phrases(maps: Sequence[IndexingMap], label: str, shape: Shape, names: Names, operand: int) -> str:
@@ -69,16 +65,11 @@ def clauses(parts: Iterable[str]) -> str:
     )
 
 
-def elements_per_point(m: IndexingMap) -> tuple[int, bool]:
-    """How many elements a point reads at most, and whether each point that reads anything reads so many."""
+def _elements(m: IndexingMap, label: str, parts: list[_Subscript], n_free: int) -> str:
+    """What a point reads, and the number of elements, which is an upper bound unless all ranges are free."""
     n = prod(v.upper - v.lower + 1 for v in m.ranges)
-    exact = len(_free_ranges(m)) == len(m.ranges) and not any(numbers_of(c.expr, "range") for c in m.constraints)
-    return n, exact
-
-
-def _elements(m: IndexingMap, label: str, parts: list[Subscript]) -> str:
-    n, exact = elements_per_point(m)
-    number = f"{'' if exact else 'at most '}{plural(n, 'element')}"
+    # A free range is in no constraint.
+    number = f"{'' if n_free == len(m.ranges) else 'at most '}{plural(n, 'element')}"
     kinds = [part.kind for part in parts]
     if not parts:
         return label
@@ -94,9 +85,8 @@ def _elements(m: IndexingMap, label: str, parts: list[Subscript]) -> str:
     return f"{label}[{', '.join(part.text for part in parts)}]: {number}"
 
 
-def _conditions(m: NamedMap) -> str:
+def _conditions(m: NamedMap, free: set[int]) -> str:
     """The conditions on the output's element, and on ranges that are not slices."""
-    free = {one.number for one in _free_ranges(m.map).values()}
     dims = [(f"d{k}", v.lower, v.upper) for k, v in enumerate(m.dims)]
     found: list[tuple[Expr | str, int, int]] = []
     found += [one for k, one in enumerate(dims) if m.names.bounds(k) not in (None, one[1:])]
@@ -106,19 +96,19 @@ def _conditions(m: NamedMap) -> str:
     return f" where {' and '.join(shown)}" if shown else ""
 
 
-def _subscript(m: NamedMap, e: Expr, size: int, free: _FreeRange | None) -> Subscript:
+def _subscript(m: NamedMap, e: Expr, size: int, free: _FreeRange | None) -> _Subscript:
     if free is None:
-        return Subscript(m.text(e), "range" if numbers_of(e, "range") else "point")
+        return _Subscript(m.text(e), "range" if numbers_of(e, "range") else "point")
     variable, step = m.ranges[free.number], free.step
     first, last = sorted((step * variable.lower, step * variable.upper))
     n = variable.upper - variable.lower + 1
     start, stop = free.rest + first, free.rest + (last + 1)
     if n == 1:
-        return Subscript(m.text(start), "point")
+        return _Subscript(m.text(start), "point")
     if n == size and start == Expr.constant(0) and abs(step) == 1:
-        return Subscript(":", "whole", n)
+        return _Subscript(":", "whole", n)
     suffix = f":{abs(step)}" if abs(step) != 1 else ""
-    return Subscript(f"{m.text(start)}:{m.text(stop)}{suffix}", "slice", n)
+    return _Subscript(f"{m.text(start)}:{m.text(stop)}{suffix}", "slice", n)
 
 
 class _FreeRange(NamedTuple):
