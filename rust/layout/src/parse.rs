@@ -439,7 +439,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips whitespace and `/* … */`.
+    /// Skips whitespace, `// …` and `/* … */`.
     #[inline]
     fn space(&mut self) {
         // Most tokens are not separated.
@@ -454,13 +454,15 @@ impl Parser<'_> {
             while self.peek().is_some_and(|c| c.is_ascii_whitespace()) {
                 self.pos += 1;
             }
-            if !self.bytes[self.pos..].starts_with(b"/*") {
-                return;
-            }
-            match self.bytes[self.pos + 2..].windows(2).position(|w| w == b"*/") {
-                Some(n) => self.pos += n + 4,
-                None => return,
-            }
+            let rest = &self.bytes[self.pos..];
+            self.pos += match rest {
+                [b'/', b'/', ..] => rest.iter().position(|&c| c == b'\n').unwrap_or(rest.len()),
+                [b'/', b'*', inside @ ..] => match inside.windows(2).position(|w| w == b"*/") {
+                    Some(n) => n + 4,
+                    None => return,
+                },
+                _ => return,
+            };
         }
     }
 

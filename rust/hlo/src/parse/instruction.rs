@@ -7,7 +7,7 @@ use quasiaffine::interrupt::poll;
 use std::hash::{Hash, Hasher};
 
 use layout::Shape;
-use rustc_hash::FxHasher;
+use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
 use crate::attribute;
@@ -36,6 +36,8 @@ pub(crate) struct Scope {
     /// Shapes written before operands that differ from the operand's shape or precede its definition: index into
     /// `operands`, shape, span.
     pub written: Vec<(usize, u32, Span)>,
+    /// Rows of parts of tuples that are operands, `t#0`: by the row of the tuple and the index.
+    pub parts: FxHashMap<(u32, i64), u32>,
     /// Parameter number, index into `rows`, span of the number.
     pub parameters: Vec<(u32, u32, Span)>,
     pub unknown_opcodes: Vec<(u32, Span)>,
@@ -60,7 +62,12 @@ pub(crate) enum Stem {
     Number,
     /// A single instruction: `_`.
     Root,
+    /// A part of a tuple, in the same computation, in place of an operand: `t_0`.
+    Part { tuple: u32, index: i64 },
 }
+
+/// A shape before an operand, and its span.
+pub(crate) type Written = (u32, Span);
 
 pub(crate) const BROKEN: u32 = u32::MAX;
 pub(crate) const UNRESOLVED: u32 = u32::MAX;
@@ -140,9 +147,6 @@ impl<'a> Parser<'a> {
         };
         // Instructions in place of its operands come before it.
         let number = scope.rows.len() as u32;
-        if number != local {
-            scope.names.insert(self.c.bytes(), name, number);
-        }
         if is_root && scope.root.replace(number).is_some() {
             let kind = ProblemKind::Duplicate { what: "instruction marked", name: "ROOT".into() };
             self.problem(Problem { kind, span: Span::new(start, start + 4) });
@@ -259,7 +263,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A placeholder for an omitted shape, which is inferred when the module ends.
-    fn shape_to_infer(&mut self) -> u32 {
+    pub(crate) fn shape_to_infer(&mut self) -> u32 {
         self.m.shapes.push(Shape::Opaque);
         self.m.shapes.len() as u32 - 1
     }
@@ -311,8 +315,8 @@ impl<'a> Parser<'a> {
         self.c.expect(b')', "`)` after a parameter number")
     }
 
-    /// Parses operands that are names. Where one is an instruction or stands for a parameter, all are parsed anew by
-    /// `nested_operands`.
+    /// Parses operands that are names. Where one is an instruction, a part of a tuple or stands for a parameter, all are
+    /// parsed anew by `nested_operands`.
     fn operands(&mut self, row: &mut Instruction, scope: &mut Scope, opcode_span: Span, depth: usize) -> Read<()> {
         let start = self.c;
         let (n_pending, n_written) = (scope.pending.len(), scope.written.len());
@@ -382,49 +386,58 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `[shape] [%]name`; false if it stands for a parameter of bare instructions.
+    /// `[shape] [%]name`; false if it stands for a part of a tuple or a parameter of bare instructions.
     fn operand(&mut self, scope: &mut Scope) -> Read<bool> {
-        let written = self.written_shape()?;
+        let written = self.written_shape(scope)?;
         self.c.space();
         let may_be_parameter = scope.is_bare && written.is_some();
         if may_be_parameter && matches!(self.c.peek(), Some(b',' | b')')) {
             return Ok(false);
         }
         let name = self.c.name("an operand")?;
-        if may_be_parameter && scope.names.find(self.c.bytes(), name).is_none() {
+        self.c.space();
+        let is_undefined = || scope.names.find(self.c.bytes(), name).is_none();
+        if self.c.peek() == Some(b'#') || (may_be_parameter && is_undefined()) {
             return Ok(false);
         }
         self.push_operand(scope, name, written);
         Ok(true)
     }
 
-    /// The shape before an operand.
-    pub(crate) fn written_shape(&mut self) -> Read<Option<(u32, Span)>> {
+    /// The shape before an operand. XLA also takes a comma between them; among bare instructions it ends the operand.
+    pub(crate) fn written_shape(&mut self, scope: &Scope) -> Read<Option<Written>> {
         if self.c.peek() == Some(b'%') || !self.at_shape() {
             return Ok(None);
         }
         let start = self.c.pos;
-        Ok(Some((self.shape()?, Span::new(start, self.c.pos))))
+        let written = (self.shape()?, Span::new(start, self.c.pos));
+        if !scope.is_bare {
+            self.c.accept_after_space(b',');
+        }
+        Ok(Some(written))
     }
 
     /// Adds an operand of the instruction that is the next of its computation.
-    pub(crate) fn push_operand(&mut self, scope: &mut Scope, name: Span, written: Option<(u32, Span)>) {
-        let at = self.m.operands.len();
+    pub(crate) fn push_operand(&mut self, scope: &mut Scope, name: Span, written: Option<Written>) {
         let local = scope.rows.len() as u32;
         match scope.names.find(self.c.bytes(), name) {
             // An incomplete or broken instruction has a larger number.
-            Some(k) if k < local => self.m.operands.push(k),
+            Some(k) if k < local => self.push_row(scope, k, written),
             _ => {
-                self.m.operands.push(UNRESOLVED);
-                scope.pending.push((at, name));
+                scope.pending.push((self.m.operands.len(), name));
+                self.push_row(scope, UNRESOLVED, written);
             }
         }
+    }
+
+    /// Adds an operand by its row.
+    pub(crate) fn push_row(&mut self, scope: &mut Scope, row: u32, written: Option<Written>) {
         if let Some((shape, span)) = written {
-            let k = self.m.operands[at];
-            if k == UNRESOLVED || scope.rows[k as usize].shape != shape {
-                scope.written.push((at, shape, span));
+            if row == UNRESOLVED || scope.rows[row as usize].shape != shape {
+                scope.written.push((self.m.operands.len(), shape, span));
             }
         }
+        self.m.operands.push(row);
     }
 
     /// Parses a shape and interns it: equal shapes have equal numbers.
@@ -457,27 +470,32 @@ impl<'a> Parser<'a> {
             let span = Span::new(start, self.c.pos);
             self.refuse(|| Problem { kind: ProblemKind::InvalidLayout { reason }, span });
         }
+        let id = self.intern(shape, Span::new(start, self.c.pos));
+        self.shape_texts.insert(self.c.bytes(), Span::new(start, self.c.pos), id);
+        Ok(id)
+    }
+
+    /// The number of a shape; `span` is where it comes from.
+    pub(crate) fn intern(&mut self, shape: Shape, span: Span) -> u32 {
         // Collisions are resolved by linear probing.
         let mut hash = FxHasher::default();
         shape.hash(&mut hash);
         let mut slot = hash.finish();
-        let id = loop {
+        loop {
             match self.shape_values.get(&slot) {
-                Some(&id) if self.m.shapes[id as usize] == shape => break id,
+                Some(&id) if self.m.shapes[id as usize] == shape => return id,
                 Some(_) => slot = slot.wrapping_add(1),
                 None => {
                     let id = self.m.shapes.len() as u32;
                     if let Some(reason) = check::invalid_layout(&shape) {
-                        self.diagnostic(ProblemKind::InvalidLayout { reason }, Span::new(start, self.c.pos));
+                        self.diagnostic(ProblemKind::InvalidLayout { reason }, span);
                     }
                     self.shape_values.insert(slot, id);
                     self.m.shapes.push(shape);
-                    break id;
+                    return id;
                 }
             }
-        };
-        self.shape_texts.insert(self.c.bytes(), Span::new(start, self.c.pos), id);
-        Ok(id)
+        }
     }
 
     /// Skips to the next line that starts like an instruction or closes a brace.

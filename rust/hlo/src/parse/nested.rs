@@ -1,18 +1,19 @@
-//! Parses instructions in place of operands: `add(x, f32[2] multiply(y, z))`.
+//! Parses operands that are instructions, `add(x, f32[2] multiply(y, z))`, or parts of a tuple, `add(x, t#0#1)`.
 //!
 //! Read `Parser::nested_operands`. An instruction becomes a row of its computation when it is complete, before its user,
 //! and gets a name when the module ends. Those that are not complete form a stack, so that nesting is not limited and
-//! the time is proportional to the text. XLA allows no attributes here; a diagnostic reports them.
+//! the time is proportional to the text. XLA allows no attributes here; a diagnostic reports them. Each part of a tuple
+//! is one get-tuple-element of its computation, whoever uses it.
 
 use quasiaffine::interrupt::poll;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::attribute::schema::Owner;
-use crate::cursor::Read;
-use crate::error::{ProblemKind, Span};
-use crate::model::module::{Attribute, Instruction, InstructionId, UNNAMED};
-use crate::parse::instruction::{Scope, Stem, BROKEN};
+use crate::attribute::schema::{self, Owner};
+use crate::cursor::{brief, Read};
+use crate::error::{Problem, ProblemKind, Span};
+use crate::model::module::{Attribute, Instruction, InstructionId, SHAPE_OMITTED, UNKNOWN_KEY, UNNAMED};
+use crate::parse::instruction::{Scope, Stem, Written, BROKEN};
 use crate::parse::Parser;
 use crate::Opcode;
 
@@ -26,8 +27,8 @@ struct Open {
 
 /// An operand, kept until its user is complete.
 enum Operand {
-    Row(u32),
-    Name(Span, Option<(u32, Span)>),
+    Row(u32, Option<Written>),
+    Name(Span, Option<Written>),
 }
 
 /// What the text has in place of an operand.
@@ -75,6 +76,9 @@ impl<'a> Parser<'a> {
                 self.flush(&mut open, scope)?;
                 let Some(user) = stack.last_mut() else {
                     *outer = open.row;
+                    if outer.flags & UNNAMED == 0 {
+                        scope.names.insert(self.c.bytes(), outer.name, scope.rows.len() as u32);
+                    }
                     return Ok(());
                 };
                 user.operands.push(self.complete(open.row, scope, open.opcode_span, depth)?);
@@ -86,10 +90,10 @@ impl<'a> Parser<'a> {
     /// A word that `(` follows is an opcode, any other a name.
     fn operand_or_head(&mut self, scope: &mut Scope) -> Read<Found> {
         let start = self.c;
-        let written = self.written_shape()?;
+        let written = self.written_shape(scope)?;
         self.c.space();
         if let (true, Some((shape, span)), Some(b',' | b')')) = (scope.is_bare, written, self.c.peek()) {
-            return Ok(Found::Operand(Operand::Row(implicit_parameter(scope, None, shape, span))));
+            return Ok(Found::Operand(Operand::Row(implicit_parameter(scope, None, shape, span), None)));
         }
         let name = self.c.name("an operand")?;
         let behind = self.c;
@@ -99,15 +103,81 @@ impl<'a> Parser<'a> {
             let (row, span) = self.head(None)?;
             return Ok(Found::Instruction(row, span));
         }
+        if self.c.peek() == Some(b'#') {
+            return self.part(scope, name).map(|k| Found::Operand(Operand::Row(k, written)));
+        }
         self.c = behind;
         // The parameters of a single instruction are numbered in the order of its operands.
         let is_known = scope.names.find(self.c.bytes(), name).is_some();
         if let (true, false, Some((shape, _))) = (scope.is_bare, is_known, written) {
             let local = implicit_parameter(scope, Some(name), shape, name);
             scope.names.insert(self.c.bytes(), name, local);
-            return Ok(Found::Operand(Operand::Row(local)));
+            return Ok(Found::Operand(Operand::Row(local, None)));
         }
         Ok(Found::Operand(Operand::Name(name, written)))
+    }
+
+    /// `#i#j` behind the name of a tuple: the row of that part, which is added where it is new.
+    fn part(&mut self, scope: &mut Scope, name: Span) -> Read<u32> {
+        let mut row = match scope.names.find(self.c.bytes(), name) {
+            Some(row) if row != BROKEN => row,
+            _ => return Err(self.undefined_operand(scope, name)),
+        };
+        while self.c.accept_after_space(b'#') {
+            self.c.space();
+            let start = self.c.pos;
+            let index = self.c.int()?;
+            let span = Span::new(start, self.c.pos);
+            row = match scope.parts.get(&(row, index)) {
+                Some(&part) => part,
+                None => self.new_part(scope, row, index, span)?,
+            };
+        }
+        Ok(row)
+    }
+
+    fn new_part(&mut self, scope: &mut Scope, tuple: u32, index: i64, span: Span) -> Read<u32> {
+        let of = &scope.rows[tuple as usize];
+        let (name, is_omitted) = (of.name, of.flags & SHAPE_OMITTED != 0);
+        let shape = match self.m.shapes[of.shape as usize].as_tuple() {
+            _ if is_omitted => self.shape_to_infer(),
+            Some(parts) => match usize::try_from(index).ok().and_then(|k| parts.get(k)) {
+                Some(part) => {
+                    let part = part.clone();
+                    self.intern(part, span)
+                }
+                None => {
+                    let expected = format!("the index of one of {} elements", parts.len()).into();
+                    let kind = ProblemKind::Expected { expected, found: index.to_string() };
+                    return Err(Problem { kind, span });
+                }
+            },
+            None => {
+                let found = brief(&self.m.shapes[of.shape as usize]);
+                let kind = ProblemKind::Expected { expected: "a tuple before `#`".into(), found };
+                return Err(Problem { kind, span });
+            }
+        };
+        let key = schema::key(b"index").unwrap_or(UNKNOWN_KEY);
+        let row = Instruction {
+            name,
+            body: Span::default(),
+            shape,
+            computation: 0,
+            operands: self.m.operands.len() as u32,
+            n_operands: 1,
+            attributes: self.m.attributes.len() as u32,
+            n_attributes: 1,
+            opcode: Opcode::GetTupleElement,
+            flags: if is_omitted { UNNAMED | SHAPE_OMITTED } else { UNNAMED },
+        };
+        self.m.operands.push(tuple);
+        self.m.attributes.push(Attribute { key, form: schema::form(key), value: span, link: 0 });
+        let local = scope.rows.len() as u32;
+        scope.unnamed.push((local, Stem::Part { tuple, index }));
+        scope.parts.insert((tuple, index), local);
+        scope.rows.push(row);
+        Ok(local)
     }
 
     fn body_without_attributes(&mut self, row: &mut Instruction, scope: &mut Scope) -> Read<()> {
@@ -123,7 +193,7 @@ impl<'a> Parser<'a> {
         let n = open.operands.len() + open.n_unnamed;
         for operand in open.operands.drain(..) {
             match operand {
-                Operand::Row(k) => self.m.operands.push(k),
+                Operand::Row(k, written) => self.push_row(scope, k, written),
                 Operand::Name(name, written) => self.push_operand(scope, name, written),
             }
         }
@@ -144,7 +214,7 @@ impl<'a> Parser<'a> {
         let local = scope.rows.len() as u32;
         scope.unnamed.push((local, Stem::Opcode));
         scope.rows.push(row);
-        Ok(Operand::Row(local))
+        Ok(Operand::Row(local, None))
     }
 
     /// Whether `, name=` is next, which no operand starts with.
@@ -157,34 +227,58 @@ impl<'a> Parser<'a> {
         !c.word_span().is_empty() && c.accept_after_space(b'=')
     }
 
-    /// Gives a unique name to every instruction that has none in the text.
+    /// Gives a unique name to every instruction that has none in the text. As in XLA the first of equal names keeps it,
+    /// so an instruction whose name such a one took gets another.
     pub(crate) fn make_up_names(&mut self) {
         let unnamed = std::mem::take(&mut self.unnamed);
         if unnamed.is_empty() {
             return;
         }
         let m = &self.m;
-        let named = m.instructions.iter().filter(|row| row.flags & UNNAMED == 0);
-        let taken: FxHashSet<&str> = named.map(|row| m.text(row.name)).collect();
-        let mut next: FxHashMap<String, u32> = FxHashMap::default();
+        let mut taken: FxHashSet<&str> = FxHashSet::default();
         let mut names: FxHashMap<InstructionId, Box<str>> = FxHashMap::default();
-        for (id, stem) in unnamed {
+        let mut made: FxHashSet<Box<str>> = FxHashSet::default();
+        let mut next: FxHashMap<String, u32> = FxHashMap::default();
+        // The parts of tuples are named after those, not after the names that were made unique.
+        let mut stems: FxHashMap<InstructionId, String> = FxHashMap::default();
+        let mut unnamed = unnamed.into_iter().peekable();
+        let all: FxHashSet<&str> =
+            m.instructions.iter().filter(|r| r.flags & UNNAMED == 0).map(|r| m.text(r.name)).collect();
+        for (id, row) in (0..).zip(&m.instructions) {
             poll();
-            let row = &m.instructions[id as usize];
-            let stem = match stem {
-                Stem::Opcode => format!("{}.anon", m.text(row.name)),
-                Stem::Number => format!("_{}", row.body.start),
-                Stem::Root => "_".into(),
+            let stem = match unnamed.next_if(|next| next.0 == id) {
+                Some((_, Stem::Opcode)) => format!("{}.anon", m.text(row.name)),
+                Some((_, Stem::Number)) => format!("_{}", row.body.start),
+                Some((_, Stem::Root)) => "_".into(),
+                Some((_, Stem::Part { tuple, index })) => {
+                    let tuple = m.computations[row.computation as usize].start + tuple;
+                    let of = stems.get(&tuple).map_or_else(|| m.text(m.instructions[tuple as usize].name), |stem| stem);
+                    let stem = format!("{of}_{index}");
+                    stems.insert(id, stem.clone());
+                    stem
+                }
+                None => {
+                    let name = m.text(row.name);
+                    if !made.contains(name) {
+                        taken.insert(name);
+                        continue;
+                    }
+                    name.to_string()
+                }
             };
             let n = next.entry(stem.clone()).or_default();
             let name = loop {
                 let name = if *n == 0 { stem.clone() } else { format!("{stem}.{n}") };
                 *n += 1;
-                if !taken.contains(name.as_str()) {
+                let is_free = !taken.contains(name.as_str()) && (*n == 1 || !all.contains(name.as_str()));
+                if is_free && made.insert(name.as_str().into()) {
                     break name;
                 }
             };
             names.insert(id, name.into());
+        }
+        for &id in names.keys() {
+            self.m.instructions[id as usize].flags |= UNNAMED;
         }
         self.m.made_up_names = names;
     }

@@ -84,6 +84,7 @@ impl<'a> Parser<'a> {
         }
         scope.names.clear();
         scope.parameters.clear();
+        scope.parts.clear();
         (scope.root, scope.n_parameters) = (None, 0);
         (scope.is_broken, scope.is_bare, scope.ends_broken) = (false, false, false);
         self.spare.push(scope);
@@ -147,15 +148,18 @@ impl<'a> Parser<'a> {
     }
 
     /// Reports an operand without an instruction, unless enough errors were found: looking for a similar name is slow.
-    pub(crate) fn unknown_operand(&mut self, scope: &Scope, name: Span) {
-        if self.stop {
-            return;
+    fn unknown_operand(&mut self, scope: &Scope, name: Span) {
+        if !self.stop {
+            let problem = self.undefined_operand(scope, name);
+            self.problem(problem);
         }
+    }
+
+    pub(crate) fn undefined_operand(&self, scope: &Scope, name: Span) -> Problem {
         let found = self.c.str(name);
         let rows = scope.rows.iter().take(CANDIDATES).map(|row| self.c.str(row.name));
         let nearest = layout::nearest(found, rows).map(str::to_string);
-        let kind = ProblemKind::UnknownWord { what: "operand", found: clip(found), nearest };
-        self.problem(Problem { kind, span: name });
+        Problem { kind: ProblemKind::UnknownWord { what: "operand", found: clip(found), nearest }, span: name }
     }
 
     pub(crate) fn check_signature(&mut self, scope: &Scope, signature: Signature, root: usize) {
