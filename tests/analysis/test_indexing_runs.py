@@ -160,7 +160,7 @@ ENTRY e {
     )
     e = module.entry
     found = hm.indexing(e)
-    assert found[e["p"]].is_unknown and "no names" in str(found[e["p"]].reason)
+    assert found[e["p"]].is_unknown and "names no operands" in str(found[e["p"]].reason)
     assert not hm.indexing(e, 1)[e["p"]] and hm.indexing(e, 1)[e["q"]].exact
 
 

@@ -105,7 +105,7 @@ def test_attributes_that_xla_rejects_have_diagnostics() -> None:
         except hm.errors.HloSyntaxError:
             continue
         # Inconsistent sizes are detected when the devices are listed.
-        if module.diagnostics:
+        if module.diagnostics and module["r"].opcode != "unreadable":
             kept = (module if kind == "module" else module["r"]).attributes
             assert isinstance(kept[text.partition("=")[0] if kind == "module" else kind], str), text
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import hlomap as hm
 
+MODULES = Path(__file__).parents[1] / "cases" / "modules"
 TEXT = """HloModule m
 sum { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
 ENTRY e {
@@ -44,7 +46,7 @@ def test_same_as_compares_content() -> None:
 def test_all_errors_are_reported_at_once() -> None:
     text = TEXT.replace("f32[2,3]", "f33[2,3]").replace("to_apply=sum", "to_apply=sun")
     with pytest.raises(hm.errors.HloSyntaxError) as caught:
-        hm.parse(text, name="bad.hlo")
+        hm.parse(text, name="bad.hlo", strict=True)
     assert [(e.line, e.found) for e in caught.value.errors] == [(4, "`f33`"), (6, "`sun`")]
     assert "did you mean `sum`?" in str(caught.value) and caught.value.filename == "bad.hlo"
 
@@ -139,7 +141,7 @@ def test_sources_that_are_not_hlo(source: str | bytes, note: str) -> None:
 )
 def test_hlo_with_a_typo_has_no_note(text: str) -> None:
     with pytest.raises(hm.errors.HloSyntaxError) as caught:
-        hm.parse(text)
+        hm.parse(text, strict=True)
     assert "note:" not in str(caught.value)
 
 
@@ -154,3 +156,52 @@ def test_a_path_is_not_text(tmp_path: Path) -> None:
 def test_a_directory_is_not_a_file(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError, match=r"hlomap.DumpDirectory\(path\) finds the modules in it"):
         hm.load(tmp_path)
+
+
+LOSSES = """HloModule losses
+f {
+  a = f32[5] parameter(0)
+  b = f32[5] parameter(1)
+  n = f32[5] reverse(a), dimensions=
+  ROOT s = f32[5] add(n, b)
+}
+ENTRY e {
+  p = f32[5] parameter(0)
+  q = f32[5] parameter(1)
+  x = f32[5] fusion(p, q), kind=kLoop, calls=f
+  ROOT r = f32[5] abs(p)
+}"""
+
+
+def test_a_line_that_cannot_be_read_may_read_anything() -> None:
+    module = hm.parse(LOSSES)
+    assert [(d.line, d.expected) for d in module.diagnostics] == [(6, "`{`")]
+    # As a text that is printed and read again, too.
+    for lossy in (module, hm.parse(str(module))):
+        for found in (*hm.output_to_input(lossy["x"]), *(hm.input_to_output(lossy["x"], k) for k in range(2))):
+            for maps in found if isinstance(found, tuple) else (found,):
+                assert (maps.reason or "").startswith("n: the text ")
+        assert all(maps.exact for maps in hm.output_to_input(lossy["r"]))
+    module = hm.parse(LOSSES.replace("ROOT r = f32[5] abs(p)", "ROOT r = f32[5] abs("))
+    rows = [row for row in hm.analyze(module).rows() if row["instruction"] == "r"]
+    assert [row["unknown"] for row in rows] == ["the text cannot be read"]
+    with pytest.raises(hm.errors.UnsupportedError, match="no semantics for unreadable"):
+        hm.execute(module, *np.zeros((2, 5), "f4"))
+    with pytest.raises(hm.errors.HloSyntaxError, match=r"6:3: expected `\{`"):
+        hm.parse(LOSSES, strict=True)
+
+
+@pytest.mark.parametrize("path", sorted(MODULES.glob("*.hlo")), ids=lambda path: path.stem)
+def test_a_cut_text_keeps_what_is_whole(path: Path) -> None:
+    text = path.read_text()
+    wholes = {computation.name: computation for computation in hm.parse(text).computations}
+    start = text.index("parameter(0)", text.index("ENTRY"))
+    ends = [k for k in range(start, len(text)) if text[k] == "\n" and "ROOT" not in text[start:k]]
+    assert ends
+    for end in [*ends, *(end - 7 for end in ends[1:])]:
+        module = hm.parse(text[:end])
+        last = module.computations[-1]
+        assert module.diagnostics and last.root.opcode == "unreadable"
+        kept = [i for i in last.instructions if i.opcode != "unreadable"]
+        # The last one may lack attributes.
+        assert [str(i) for i in kept[:-1]] == [str(i) for i in wholes[last.name].instructions[: len(kept) - 1]]

@@ -63,30 +63,33 @@ def concerns_others(diagnostic: _core.Diagnostic) -> bool:
 
 @lru_cache(maxsize=4096)  # The result depends on the text alone.
 def _parsed(head: str, shape: str, tail: str) -> tuple[Shape | None, str]:
-    try:
-        module = _core.parse_text(head + shape + tail)[0]
-    except HloSyntaxError as error:
-        first = error.errors[0]
-        assert isinstance(first, _core.Diagnostic)
-        if (first.expected or "").startswith("a shape"):
-            return _determined(head, tail)
-        return None, _without_operation(first.message)
-    problems = [d for d in module.diagnostics if not concerns_others(d)]
-    if problems:
-        return None, _without_operation(problems[0].message)
-    return module.entry.root.shape.without_layout(), ""
+    root, problem = _read(head + shape + tail)
+    if problem is None:
+        return root.shape.without_layout() if root else None, ""
+    if (problem.expected or "").startswith("a shape"):
+        return _determined(head, tail)
+    return None, _without_operation(problem.message)
 
 
 def _determined(head: str, tail: str) -> tuple[Shape | None, str]:
     """The shape of an operation whose text always states one, where operands and attributes determine it."""
-    try:
-        root = _core.parse_text(f"{head}token[] {tail}")[0].entry.root
-    except HloSyntaxError as error:
-        return None, str(error.errors[0])
-    if root.inferred_shape is not None:
+    root, problem = _read(f"{head}token[] {tail}")
+    if root is not None and root.inferred_shape is not None:
         return _parsed(head, f"{root.inferred_shape.without_layout()} ", tail)
-    reason = root.inconsistency or "operands and attributes do not determine the shape: pass shape"
-    return None, _without_operation(reason)
+    if problem is not None:
+        return None, _without_operation(problem.message)
+    return None, "operands and attributes do not determine the shape: pass shape"
+
+
+def _read(text: str) -> tuple[_core.Instruction | None, _core.Diagnostic | None]:
+    """The last instruction of a module, where any of it can be read, and the first problem."""
+    try:
+        module = _core.parse_text(text)[0]
+    except HloSyntaxError as error:
+        first = error.errors[0]
+        assert isinstance(first, _core.Diagnostic)
+        return None, first
+    return module.entry.root, next((d for d in module.diagnostics if not concerns_others(d)), None)
 
 
 def _without_operation(message: str) -> str:

@@ -34,7 +34,8 @@ def parse(source: _Source, *, name: str | None = None, strict: bool = False) -> 
     ``source`` is HLO text (str or bytes), a bare computation or bare instructions, or a serialized HloProto,
     HloModuleProto or HloSnapshot; bytes may be compressed (gzip, xz, zstd).  StableHLO, as text or bytecode, is read as
     by :func:`parse_stablehlo`, which needs jaxlib.  ``name`` is the file name for messages.
-    Inconsistencies that a module can represent are listed in ``module.diagnostics``; ``strict=True`` makes them errors.
+    Instructions that cannot be read and inconsistencies that a module can represent are listed in
+    ``module.diagnostics``; ``strict=True`` makes them errors.  What an unreadable instruction reads is unknown.
     Raises :class:`~hlomap.errors.HloSyntaxError`, also for several modules, which :func:`parse_all` reads, and
     :class:`~hlomap.errors.UnsupportedError` for StableHLO without jaxlib.
 

@@ -187,7 +187,7 @@ def _no_kernel(instruction: Instruction) -> str | None:
     region = region_of(instruction)
     for one in region.instructions:
         if one.has_unnamed_operands or one.inconsistency:
-            return one.inconsistency or f"the text has no names of the operands of {one.name}"
+            return one.inconsistency or f"{one.name}: the text names no operands"
     roots = region.roots
     if not roots or any(not first_array(root).is_array for root in roots):
         return "an output is not an array"

@@ -62,7 +62,7 @@ pub struct Propagation<'p> {
     states: FxHashMap<u32, Box<State>>,
     waiting: BinaryHeap<Reverse<u32>>,
     start: Option<u32>,
-    /// Why every value may be read: the text does not name the operands of some instruction.
+    /// Why every value may be read: some instruction has [`Module::unnamed_operands`].
     pub unnamed_operands: Option<Text>,
 }
 
@@ -121,8 +121,8 @@ impl<'p> Propagation<'p> {
             propagation.states.insert(position, Box::new(begin));
             propagation.start = Some(position);
         }
-        if let Some(id) = m.instructions_of(m.computation_of(start)).find(|&id| m.has_unnamed_operands(id)) {
-            propagation.unnamed_operands = Some(unnamed_operands(m, id));
+        propagation.unnamed_operands = schedule.order.iter().find_map(|&id| unnamed_operands(m, id));
+        if propagation.unnamed_operands.is_some() {
             return Ok(propagation);
         }
         for position in (0..schedule.order.len() as u32).rev() {
@@ -138,8 +138,9 @@ impl<'p> Propagation<'p> {
 
     /// Why any element of a value may be read, if so.
     pub fn unknown(&self, id: InstructionId) -> Option<&Text> {
-        let position = self.setting.schedule.position(id)?;
-        let unnamed = self.unnamed_operands.as_ref().filter(|_| Some(position) != self.start);
+        // A value that the text gives no users may be read, too.
+        let position = self.setting.schedule.position(id);
+        let unnamed = self.unnamed_operands.as_ref().filter(|_| position.is_none() || position != self.start);
         unnamed.or_else(|| Some(&self.state(id)?.unknown.first()?.1))
     }
 
@@ -147,7 +148,7 @@ impl<'p> Propagation<'p> {
     pub fn to_parameters(&self, sizes: &[i64], parameters: &[InstructionId]) -> InstructionIndexing {
         let mut parts = Vec::new();
         for (k, &parameter) in parameters.iter().enumerate() {
-            if let (Some(reason), Some(_)) = (&self.unnamed_operands, self.setting.schedule.position(parameter)) {
+            if let Some(reason) = &self.unnamed_operands {
                 parts.push((k as u32, OperandIndexing::Unknown(reason.clone())));
             } else if let Some(state) = self.state(parameter) {
                 parts.push((k as u32, state.part()));
@@ -183,9 +184,9 @@ impl<'p> Propagation<'p> {
         let Some(mut state) = self.states.remove(&position) else { return Ok(()) };
         state.keep_budget(m.shape(id), m.instruction_name(id), devices);
         let is_reached = !state.entries.is_empty() || !state.unknown.is_empty();
-        if is_reached && !matches!(step, Step::Enter(_)) && m.has_unnamed_operands(id) {
+        if is_reached && !matches!(step, Step::Enter(_)) && self.unnamed_operands.is_none() {
             // Any value may be one of its operands.
-            self.unnamed_operands.get_or_insert_with(|| unnamed_operands(m, id));
+            self.unnamed_operands = unnamed_operands(m, id);
         }
         match step {
             Step::Stop => {}
@@ -285,8 +286,8 @@ impl Drop for Propagation<'_> {
     }
 }
 
-fn unnamed_operands(m: &Module, id: InstructionId) -> Text {
-    format!("the operands of {} have no names", m.instruction_name(id)).into()
+fn unnamed_operands(m: &Module, id: InstructionId) -> Option<Text> {
+    m.unnamed_operands(id).map(|reason| format!("{}: {reason}", m.instruction_name(id)).into())
 }
 
 /// An array of a value and the maps to it.

@@ -97,8 +97,8 @@ pub fn analyze<P: RuleProvider>(
                         range
                     }
                 }
-            } else if m.has_unnamed_operands(id) {
-                builder.unnamed(id);
+            } else if let Some(reason) = m.unnamed_operands(id) {
+                builder.unnamed(id, reason);
                 (builder.cells.len() as u32 - 1, builder.cells.len() as u32)
             } else {
                 continue;
@@ -201,15 +201,10 @@ impl<P: RuleProvider> CellBuilder<'_, P> {
         }
     }
 
-    fn unnamed(&mut self, id: InstructionId) {
+    fn unnamed(&mut self, id: InstructionId, reason: &str) {
         let nothing = Union::new(&[]).of(&Shape::Token, false);
-        let reads = Reads {
-            touched: (0, None),
-            distinct: (0, None),
-            bytes: None,
-            unknown: Some("the text names no operands".into()),
-            ..nothing
-        };
+        let reads =
+            Reads { touched: (0, None), distinct: (0, None), bytes: None, unknown: Some(reason.into()), ..nothing };
         self.push(id, ShapeIndex::new(), None, None, Ok(reads), None);
     }
 

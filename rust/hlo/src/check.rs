@@ -15,7 +15,8 @@ use crate::cursor::{brief, clip, Cursor};
 use crate::error::{Problem, ProblemKind, Span};
 use crate::infer::{self, Inferred, RestatedShape};
 use crate::model::module::{
-    Attribute, ComputationId, Instruction, InstructionId, Module, CALLS, INCONSISTENT, SHAPE_OMITTED, UNNAMED_OPERANDS,
+    Attribute, ComputationId, Instruction, InstructionId, Module, CALLS, INCONSISTENT, LOST, SHAPE_OMITTED,
+    UNNAMED_OPERANDS,
 };
 use crate::parse::instruction::UNRESOLVED;
 use crate::parse::MAX_DIAGNOSTICS;
@@ -168,12 +169,14 @@ fn is_alike(m: &Module, a: InstructionId, b: InstructionId) -> bool {
         && inference_inputs(m, a).eq(inference_inputs(m, b))
 }
 
-/// Checks a module whose names are resolved. Errors go to `problems`, everything else to the module's diagnostics.
+/// Checks a module whose names are resolved. Errors go to `problems`, those that cost only an instruction to `losses`,
+/// everything else to the module's diagnostics.
 pub(crate) fn module(
     m: &mut Module,
     findings: &mut Findings,
     restated_shapes: &[RestatedShape],
     problems: &mut Vec<Problem>,
+    losses: &mut Vec<Problem>,
 ) {
     // XLA prints callees before their callers, which rules out a cycle.
     if let Some(c) = findings.has_later_calls.then(|| call_cycle(m, &findings.calls)).flatten() {
@@ -185,7 +188,7 @@ pub(crate) fn module(
     if findings.is_provisional {
         mark_unnamed_operands(m);
         let n_problems = problems.len();
-        infer::fill_omitted(m, restated_shapes, problems);
+        infer::fill_omitted(m, restated_shapes, problems, losses);
         if problems.len() > n_problems {
             return;
         }
@@ -208,14 +211,16 @@ pub(crate) fn module(
         let span = shape_span(m, i);
         m.diagnostics.push(Problem { kind, span });
     }
-    verify_module(m, findings);
+    verify_module(m, findings, losses.is_empty());
 }
 
 /// Adds the violations of rules to the diagnostics.
-fn verify_module(m: &mut Module, findings: &mut Findings) {
+fn verify_module(m: &mut Module, findings: &mut Findings, is_whole: bool) {
     let mut found = std::mem::take(&mut findings.violations);
-    // Users are unknown where operands have no names.
-    if !findings.is_provisional || m.instructions.iter().all(|row| row.flags & UNNAMED_OPERANDS == 0) {
+    // Users are unknown where operands have no names, or instructions cannot be read.
+    if is_whole && !findings.is_provisional
+        || m.instructions.iter().all(|row| row.flags & (UNNAMED_OPERANDS | LOST) == 0)
+    {
         found.extend(verify::relations::check(m, &findings.related, &findings.users));
     }
     let of_instructions = found.into_iter().map(|(i, violation)| (violation_span(m, i, &violation), violation));
@@ -351,7 +356,8 @@ pub(crate) fn inconsistency(m: &Module, i: u32) -> Option<ProblemKind> {
         return Some(kind);
     }
     let own = m.shape(i);
-    match infer::shape(m, i) {
+    let inferred = lost_operand(m, i).map_or_else(|| infer::shape(m, i), Err);
+    match inferred {
         Ok(Inferred::Unknown) => None,
         Ok(Inferred::Shape(shape)) if shape.same_dims(own) => None,
         Ok(Inferred::Shape(shape)) => {
@@ -360,6 +366,12 @@ pub(crate) fn inconsistency(m: &Module, i: u32) -> Option<ProblemKind> {
         }
         Err(reason) => Some(ProblemKind::Inconsistent { opcode: m.opcode_name(i).into(), reason: brief(&reason) }),
     }
+}
+
+/// The reason that an operand whose shape cannot be read gives against any use of it.
+pub(crate) fn lost_operand(m: &Module, i: u32) -> Option<String> {
+    let lost = m.operands(i).find(|&k| m.is_lost(k) && *m.shape(k) == Shape::Opaque)?;
+    Some(format!("operand `{}` cannot be read", clip(m.instruction_name(lost))))
 }
 
 /// The span of a violation by an instruction: that of the attribute, or of the shape.

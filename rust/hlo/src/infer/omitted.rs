@@ -7,6 +7,7 @@ use layout::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{infer_omitted, Inferred};
+use crate::check;
 use crate::cursor::brief;
 use crate::error::{Problem, ProblemKind, Span};
 use crate::model::module::{InstructionId, Module, SHAPE_OMITTED};
@@ -19,9 +20,14 @@ pub(crate) struct RestatedShape {
     pub span: Span,
 }
 
-/// Infers every omitted shape, or reports the first that cannot be inferred; then compares the results with restated
-/// shapes.
-pub(crate) fn fill_omitted(m: &mut Module, restated_shapes: &[RestatedShape], problems: &mut Vec<Problem>) {
+/// Infers every omitted shape, then compares the results with restated shapes. An instruction whose shape cannot be
+/// inferred is lost.
+pub(crate) fn fill_omitted(
+    m: &mut Module,
+    restated_shapes: &[RestatedShape],
+    problems: &mut Vec<Problem>,
+    losses: &mut Vec<Problem>,
+) {
     if m.instructions.iter().all(|row| row.flags & SHAPE_OMITTED == 0) {
         return;
     }
@@ -38,10 +44,13 @@ pub(crate) fn fill_omitted(m: &mut Module, restated_shapes: &[RestatedShape], pr
         if !spend(&mut budget, m.operands(i).map(|k| m.shape(k))) {
             return problems.push(too_large(m, i, ProblemKind::TooMany { what: "parts of inferred shapes", limit }));
         }
-        let shape = match infer_omitted(m, i) {
+        let shape = match check::lost_operand(m, i).map_or_else(|| infer_omitted(m, i), Err) {
             Ok(Inferred::Shape(shape)) => shape,
-            Ok(Inferred::Unknown) => return problems.push(no_shape(m, i, None)),
-            Err(reason) => return problems.push(no_shape(m, i, Some(reason))),
+            unknown => {
+                losses.push(no_shape(m, i, unknown.err()));
+                m.instructions[i as usize].lose();
+                continue;
+            }
         };
         if !spend(&mut budget, [&shape].into_iter()) {
             return problems.push(too_large(m, i, ProblemKind::TooMany { what: "parts of inferred shapes", limit }));
@@ -59,7 +68,7 @@ pub(crate) fn fill_omitted(m: &mut Module, restated_shapes: &[RestatedShape], pr
     }
     for e in restated_shapes {
         let (found, expected) = (&m.shapes[e.shape as usize], m.shape(e.instruction));
-        if !found.same_dims(expected) {
+        if !found.same_dims(expected) && !m.is_lost(e.instruction) {
             let (found, expected) = (brief(found), brief(expected));
             m.diagnostics
                 .push(Problem { kind: ProblemKind::Disagrees { what: e.what, found, expected }, span: e.span });

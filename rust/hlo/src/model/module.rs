@@ -111,6 +111,8 @@ pub(crate) const SHAPE_OMITTED: u8 = 8;
 pub(crate) const CALLS: u8 = 16;
 /// The text gives no name; the span of the name is that of the opcode, and the name is in `made_up_names`.
 pub(crate) const UNNAMED: u8 = 32;
+/// The text of the instruction cannot be read, so its operation and operands are unknown.
+pub(crate) const LOST: u8 = 64;
 
 /// An attribute: a name and the span of its value.
 #[derive(Clone, Copy, Debug)]
@@ -164,6 +166,18 @@ impl Inverse {
 
     fn of(&self, to: u32) -> &[u32] {
         &self.items[self.starts[to as usize] as usize..self.starts[to as usize + 1] as usize]
+    }
+}
+
+impl Instruction {
+    /// Makes it one whose text cannot be read.
+    pub(crate) fn lose(&mut self) {
+        self.opcode = Opcode::Unknown;
+        self.flags = self.flags & UNNAMED | LOST;
+        // Printed as `(, )`, which reads back as operands without names.
+        self.body = Span { start: 2, end: 2 };
+        self.n_operands = 0;
+        self.n_attributes = 0;
     }
 }
 
@@ -286,7 +300,7 @@ impl Module {
     /// The opcode as written.
     pub fn opcode_name(&self, id: InstructionId) -> &str {
         match self.instructions[id as usize].opcode {
-            Opcode::Unknown => self.unknown_opcodes.get(&id).map_or("", |&span| self.text(span)),
+            Opcode::Unknown => self.unknown_opcodes.get(&id).map_or("unreadable", |&span| self.text(span)),
             opcode => opcode.name(),
         }
     }
@@ -309,14 +323,31 @@ impl Module {
         self.operands[range].iter().map(move |k| k + start)
     }
 
-    /// Whether the text gives the number of operands but not their names.
+    /// Whether the text does not name the operands: it gives their number only, or [`Module::is_lost`].
     pub fn has_unnamed_operands(&self, id: InstructionId) -> bool {
-        self.instructions[id as usize].flags & UNNAMED_OPERANDS != 0
+        self.instructions[id as usize].flags & (UNNAMED_OPERANDS | LOST) != 0
+    }
+
+    /// Why any value may be an operand, if [`Module::has_unnamed_operands`].
+    pub fn unnamed_operands(&self, id: InstructionId) -> Option<&'static str> {
+        match self.instructions[id as usize].flags {
+            flags if flags & LOST != 0 => Some("the text cannot be read"),
+            flags if flags & UNNAMED_OPERANDS != 0 => Some("the text names no operands"),
+            _ => None,
+        }
+    }
+
+    /// Whether the text of the instruction cannot be read. A diagnostic says why.
+    pub fn is_lost(&self, id: InstructionId) -> bool {
+        self.instructions[id as usize].flags & LOST != 0
     }
 
     /// The reason that the shape, the operands and the attributes of an instruction are inconsistent, if they are. Such
     /// an instruction has no well-defined semantics.
     pub fn inconsistency(&self, id: InstructionId) -> Option<String> {
+        if self.is_lost(id) {
+            return self.unnamed_operands(id).map(str::to_string);
+        }
         if self.instructions[id as usize].flags & INCONSISTENT == 0 {
             return None;
         }
@@ -337,7 +368,7 @@ impl Module {
 
     /// Whether the instruction has an [`Module::inconsistency`].
     pub fn is_inconsistent(&self, id: InstructionId) -> bool {
-        self.instructions[id as usize].flags & INCONSISTENT != 0
+        self.instructions[id as usize].flags & (INCONSISTENT | LOST) != 0
     }
 
     /// The instructions that have this one as an operand, in text order.

@@ -70,7 +70,10 @@ impl<'a> Parser<'a> {
                 let kind = ProblemKind::MisplacedAttribute { name, owner: owner_name(owner) };
                 self.diagnostic(kind, name_span);
                 let before = self.c;
-                if self.value(form, scope, depth, &mut link).is_err() {
+                // Only instructions refer to instructions and computations.
+                let is_link = matches!(form, Form::Computation | Form::Computations | Form::Instructions);
+                let is_kept = matches!(owner, Owner::Instruction(_)) || !is_link;
+                if !is_kept || self.value(form, scope, depth, &mut link).is_err() {
                     self.c = before;
                     form = Form::Raw;
                     attribute::raw(&mut self.c)?;

@@ -17,7 +17,7 @@ use crate::cursor::{clip, find, Cursor, Read, SHORT};
 use crate::error::{Problem, ProblemKind, Span};
 use crate::infer;
 use crate::model::literal;
-use crate::model::module::{Attribute, Instruction, CALLS, ELIDED, SHAPE_OMITTED, UNNAMED, UNNAMED_OPERANDS};
+use crate::model::module::{Attribute, Instruction, CALLS, ELIDED, LOST, SHAPE_OMITTED, UNNAMED, UNNAMED_OPERANDS};
 use crate::model::opcode::async_form;
 use crate::parse::span_map::SpanMap;
 use crate::parse::Parser;
@@ -27,7 +27,7 @@ use crate::{Arity, Opcode};
 #[derive(Default)]
 pub(crate) struct Scope {
     pub rows: Vec<Instruction>,
-    /// Index into `rows` by name; `BROKEN` for an instruction with a syntax error.
+    /// Index into `rows` by name; `BROKEN` for an instruction that is being read.
     pub names: SpanMap,
     /// Operands whose names are not yet defined: index into `operands`, name.
     pub pending: Vec<(usize, Span)>,
@@ -48,9 +48,8 @@ pub(crate) struct Scope {
     pub root: Option<u32>,
     /// A computation of bare instructions: operands that are a shape, or an undefined name with one, become parameters.
     pub is_bare: bool,
+    /// Some of its instructions are lost.
     pub is_broken: bool,
-    /// The last instruction has a syntax error.
-    pub ends_broken: bool,
 }
 
 /// What the name of an instruction without one is made from, as XLA does.
@@ -62,6 +61,8 @@ pub(crate) enum Stem {
     Number,
     /// A single instruction: `_`.
     Root,
+    /// An instruction that cannot be read: `unreadable`.
+    Lost,
     /// A part of a tuple, in the same computation, in place of an operand: `t_0`.
     Part { tuple: u32, index: i64 },
 }
@@ -69,29 +70,103 @@ pub(crate) enum Stem {
 /// A shape before an operand, and its span.
 pub(crate) type Written = (u32, Span);
 
+/// As many lines of a text may hold a brace or a quote that is not closed; past them the rest is lost, so that the time
+/// stays linear.
+const MAX_UNCLOSED: u32 = 16;
+
 pub(crate) const BROKEN: u32 = u32::MAX;
 pub(crate) const UNRESOLVED: u32 = u32::MAX;
 
 impl<'a> Parser<'a> {
-    pub(crate) fn instruction_or_recover(&mut self, scope: &mut Scope, depth: usize) {
+    /// Parses an instruction or skips what cannot be read; false where another computation begins, so that the brace
+    /// of this one is missing.
+    pub(crate) fn instruction_or_recover(&mut self, scope: &mut Scope, depth: usize) -> bool {
         poll();
-        let start = self.c.pos;
+        let start = self.c;
         if let Err(e) = self.instruction(scope, depth) {
-            scope.is_broken = true;
-            let at_end = e.span.start as usize >= self.c.text.trim_end().len();
-            self.problem(e);
-            self.stop |= at_end;
+            let mut end = self.c.pos;
+            // Whatever is not closed would end with the text. A few such lines are read again to its end.
+            if self.c.at_end() && self.n_unclosed < MAX_UNCLOSED {
+                self.n_unclosed += 1;
+                end = e.span.start as usize;
+            }
+            self.stop |= e.span.start as usize >= self.c.text.trim_end().len();
+            self.lose(e);
+            self.c = start;
+            if !scope.is_bare && self.starts_computation() {
+                scope.is_broken = true;
+                return false;
+            }
+            self.lost_instruction(scope);
             // The text skipped before the unexpected token may end on the next line.
-            let read = self.c.text[..self.c.pos].trim_ascii_end().len();
-            self.c.pos = read.max(start + 1);
+            let read = self.c.text[..end].trim_ascii_end().len();
+            self.c.pos = read.max(start.pos + 1);
             while !self.c.text.is_char_boundary(self.c.pos) {
                 self.c.pos += 1;
             }
             self.skip_to_instruction();
-            scope.ends_broken = true;
-        } else {
-            scope.ends_broken = false;
         }
+        true
+    }
+
+    /// Whether a line like `[ENTRY] name (…) -> … {` is next.
+    fn starts_computation(&self) -> bool {
+        let mut c = self.c;
+        c.accept_word("ENTRY");
+        let has_name = c.name("a name").is_ok();
+        c.space();
+        let line = c.rest().split(|&b| b == b'\n').next().unwrap_or_default();
+        has_name && matches!(line.first(), Some(b'(' | b'{')) && line.trim_ascii_end().ends_with(b"{")
+    }
+
+    /// Adds an instruction that cannot be read, with the name and the shape that it has in the text. A parameter whose
+    /// number could be read stays one.
+    fn lost_instruction(&mut self, scope: &mut Scope) {
+        let is_root = self.c.accept_word("ROOT");
+        let start = self.c.pos;
+        let name = self.c.name("a name").ok();
+        let has_shape = name.is_some() && self.c.accept_after_space(b'=');
+        self.c.space();
+        let shape = (has_shape && self.at_shape()).then(|| self.shape().ok()).flatten();
+        let local = scope.rows.len() as u32;
+        self.c.space();
+        let is_parameter = self.c.accept_word(Opcode::Parameter.name());
+        let mut row = self.lost(name.unwrap_or(Span::new(start, start)), shape);
+        match scope.parameters.pop_if(|last| last.1 == local) {
+            Some(parameter) if is_parameter => {
+                row.opcode = Opcode::Parameter;
+                row.body = Span { start: parameter.0, end: parameter.0 };
+                row.flags &= !LOST;
+                scope.parameters.push(parameter);
+            }
+            _ => scope.is_broken = true,
+        }
+        match name {
+            Some(name) => drop(scope.names.insert(self.c.bytes(), name, local)),
+            None => scope.unnamed.push((local, Stem::Lost)),
+        }
+        if is_root {
+            scope.root.get_or_insert(local);
+        }
+        scope.rows.push(row);
+    }
+
+    /// An instruction that cannot be read; without a name, if its span is empty.
+    pub(crate) fn lost(&mut self, name: Span, shape: Option<u32>) -> Instruction {
+        let mut row = Instruction {
+            name,
+            body: Span::default(),
+            shape: shape.unwrap_or_else(|| self.intern(Shape::Opaque, name)),
+            computation: 0,
+            operands: self.m.operands.len() as u32,
+            n_operands: 0,
+            attributes: self.m.attributes.len() as u32,
+            n_attributes: 0,
+            opcode: Opcode::Unknown,
+            flags: if name.is_empty() { UNNAMED } else { 0 },
+        };
+        row.lose();
+        row
     }
 
     /// Whether `[ROOT] name =` is next.
@@ -132,24 +207,18 @@ impl<'a> Parser<'a> {
         let name = self.c.name("an instruction or `}`")?;
         let local = scope.rows.len() as u32;
         let is_second = scope.names.insert(self.c.bytes(), name, local).is_some();
-        let row = self.definition(scope, name, depth).and_then(|row| {
-            (!is_second).then_some(row).ok_or_else(|| {
-                let kind = ProblemKind::Duplicate { what: "instruction named", name: clip(self.c.str(name)) };
-                Problem { kind, span: name }
-            })
-        });
-        let row = match row {
-            Ok(row) => row,
-            Err(e) => {
-                scope.names.insert(self.c.bytes(), name, BROKEN);
-                return Err(e);
-            }
-        };
-        // Instructions in place of its operands come before it.
-        let number = scope.rows.len() as u32;
-        if is_root && scope.root.replace(number).is_some() {
+        let row = self.definition(scope, name, depth)?;
+        if is_second {
+            let kind = ProblemKind::Duplicate { what: "instruction named", name: clip(self.c.str(name)) };
+            return Err(Problem { kind, span: name });
+        }
+        if is_root && scope.root.is_some() {
             let kind = ProblemKind::Duplicate { what: "instruction marked", name: "ROOT".into() };
-            self.problem(Problem { kind, span: Span::new(start, start + 4) });
+            return Err(Problem { kind, span: Span::new(start, start + 4) });
+        }
+        if is_root {
+            // Instructions in place of its operands come before it.
+            scope.root = Some(scope.rows.len() as u32);
         }
         scope.rows.push(row);
         Ok(())
@@ -498,14 +567,15 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Skips to the next line that starts like an instruction or closes a brace.
+    /// Skips to the next line that starts like an instruction or a computation, or closes a brace.
     pub(crate) fn skip_to_instruction(&mut self) {
         while !self.c.at_end() {
             self.skip_line();
             self.c.space();
             let mut c = self.c;
             c.accept_word("ROOT");
-            if matches!(c.peek(), Some(b'}')) || (c.name("").is_ok() && c.accept_after_space(b'=')) {
+            let is_instruction = c.name("").is_ok() && c.accept_after_space(b'=');
+            if self.c.peek() == Some(b'}') || is_instruction || self.starts_computation() {
                 return;
             }
         }

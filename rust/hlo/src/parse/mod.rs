@@ -2,7 +2,8 @@
 //!
 //! Read [`parse`]. The parser makes one pass over the text. A name may be used before it is defined, so operands are
 //! resolved at the end of their computation, and calls at the end of the module. After an error it resumes at the next
-//! line that looks like an instruction. Invariant: every step advances.
+//! line that looks like an instruction; the one before becomes a lost one, which may read and give anything. So a cut or
+//! damaged text gives a module with diagnostics, unless the reading is strict. Invariant: every step advances.
 
 pub(crate) mod attribute;
 pub(crate) mod instruction;
@@ -114,6 +115,10 @@ pub(crate) struct Parser<'a> {
     pub is_strict: bool,
     /// What XLA's grammar does not have and a reading that is not strict takes without a word.
     refusals: Vec<Problem>,
+    /// Errors that cost an instruction or a computation of this module and not the module.
+    losses: Vec<Problem>,
+    /// Lost lines of the text that end with it.
+    n_unclosed: u32,
     /// The place of the last table of stack frames in the order of the tables, from 1; 0 if there are none.
     n_tables: usize,
     pub shape_texts: SpanMap,
@@ -145,6 +150,8 @@ impl<'a> Parser<'a> {
             problems: Vec::new(),
             is_strict: false,
             refusals: Vec::new(),
+            losses: Vec::new(),
+            n_unclosed: 0,
             n_tables: 0,
             shape_texts: SpanMap::default(),
             shape_values: FxHashMap::with_capacity_and_hasher(28, FxBuildHasher),
@@ -179,15 +186,10 @@ impl<'a> Parser<'a> {
             self.m.span.end = self.c.pos as u32;
             let mut done = std::mem::replace(&mut self.m, empty(self.source));
             Parser::return_room(&mut done);
-            if strict {
-                let is_sound = self.is_sound();
-                self.problems.extend(done.diagnostics.iter().cloned());
-                self.problems.append(&mut self.refusals);
-                self.problems.extend(verify::values::check(&done, MAX_PROBLEMS));
-                if is_sound {
-                    self.problems.extend(verify::strict::check(&done, MAX_PROBLEMS));
-                }
-            }
+            let mut found = self.problems.split_off(self.first_problem);
+            verify::admit(&done, strict, &mut found);
+            self.problems.append(&mut found);
+            self.problems.append(&mut self.refusals);
             modules.push(done);
             self.c.space();
             if self.stop || self.c.at_end() {
@@ -247,6 +249,21 @@ impl<'a> Parser<'a> {
     pub(crate) fn problem(&mut self, problem: Problem) {
         self.stop |= self.problems.len() >= MAX_PROBLEMS;
         self.problems.push(problem);
+    }
+
+    /// Reports an error that the rest of the module survives, unless the reading is strict.
+    pub(crate) fn lose(&mut self, problem: Problem) {
+        let is_fatal = matches!(problem.kind, ProblemKind::TooDeep { .. } | ProblemKind::TooMany { .. });
+        if self.is_strict || is_fatal {
+            self.problem(problem);
+        } else if self.losses.len() < MAX_DIAGNOSTICS {
+            self.losses.push(problem);
+        }
+    }
+
+    /// Whether so many errors were found that similar names, which are slow to find, help no more.
+    pub(crate) fn has_enough_problems(&self) -> bool {
+        self.problems.len() + self.losses.len() >= MAX_PROBLEMS
     }
 
     /// Refuses what is next if the reading is strict.

@@ -10,7 +10,7 @@ use crate::attribute::schema::Owner;
 use crate::check;
 use crate::cursor::Read;
 use crate::error::{Problem, ProblemKind, Span};
-use crate::model::module::{Attribute, SHAPE_OMITTED};
+use crate::model::module::{Attribute, LOST, SHAPE_OMITTED};
 
 /// The maximum nesting of inline computations.
 const MAX_INLINE: usize = 64;
@@ -34,7 +34,7 @@ impl<'a> Parser<'a> {
         self.c.space();
         if self.c.accept_word("HloModule") {
             if let Err(e) = self.module_header() {
-                self.problem(e);
+                self.lose(e);
                 self.skip_line();
             }
         } else if self.starts_instruction() || self.starts_unnamed_instruction() {
@@ -60,29 +60,38 @@ impl<'a> Parser<'a> {
                         self.stop = true;
                         return;
                     }
-                    self.problem(e);
+                    self.lose(e);
                     self.skip_computation();
                 }
             }
             debug_assert!(self.c.pos > start, "the parser moves forward");
         }
-        let is_sound = self.is_sound();
         match entry.or(last) {
             Some(entry) => self.m.entry = entry,
             None => {
-                if is_sound {
+                self.problems.append(&mut self.losses);
+                if self.is_sound() {
                     let e = self.c.expected("`HloModule`, a computation or an instruction");
                     self.problem(e);
                 }
                 return;
             }
         }
+        self.end_of_module();
+    }
+
+    /// Resolves names across computations and checks the module.
+    fn end_of_module(&mut self) {
         self.make_up_names();
         self.resolve_calls();
         self.m.span.end = self.c.pos as u32;
         if self.is_sound() {
-            check::module(&mut self.m, &mut self.findings, &self.restated_shapes, &mut self.problems);
+            let (problems, losses) = (&mut self.problems, &mut self.losses);
+            check::module(&mut self.m, &mut self.findings, &self.restated_shapes, problems, losses);
         }
+        let is_read = self.is_sound() && self.m.instructions.iter().any(|row| row.flags & LOST == 0);
+        let reported = if is_read && !self.is_strict { &mut self.m.diagnostics } else { &mut self.problems };
+        reported.append(&mut self.losses);
         self.m.diagnostics.sort_by_key(|d| d.span.start);
     }
 
@@ -233,13 +242,17 @@ impl<'a> Parser<'a> {
             }
             if self.c.at_end() {
                 self.stop = true;
-                // The skipped text of an instruction with a syntax error may contain the brace.
-                if scope.ends_broken {
-                    break;
+                let problem = self.c.expected("an instruction or `}`");
+                // The skipped text of a lost instruction may contain the brace.
+                if scope.rows.last().is_none_or(|row| row.flags & LOST == 0) {
+                    self.lose(problem);
                 }
-                return Err(self.c.expected("an instruction or `}`"));
+                scope.is_broken = true;
+                break;
             }
-            self.instruction_or_recover(&mut scope, depth);
+            if !self.instruction_or_recover(&mut scope, depth) {
+                break;
+            }
         }
         let mut attributes: SmallVec<[Attribute; 8]> = SmallVec::new();
         if !is_inline {
@@ -268,7 +281,7 @@ impl<'a> Parser<'a> {
                 let mut c = self.c;
                 c.pos -= 1;
                 let e = c.expected("an instruction");
-                self.problem(e);
+                self.lose(e);
                 continue;
             }
             if !scope.rows.is_empty() && self.is_sound() && !has_several {
@@ -279,13 +292,7 @@ impl<'a> Parser<'a> {
         }
         let header = Header { name: Span::new(at, at), signature: None };
         self.m.entry = self.finish(scope, header, Vec::new(), Span::new(at, at + 1), false);
-        self.make_up_names();
-        self.resolve_calls();
-        self.m.span.end = self.c.pos as u32;
-        if self.is_sound() {
-            check::module(&mut self.m, &mut self.findings, &self.restated_shapes, &mut self.problems);
-        }
-        self.m.diagnostics.sort_by_key(|d| d.span.start);
+        self.end_of_module();
     }
 
     /// A text that starts with a shape or an opcode is a single instruction without a name.

@@ -250,6 +250,7 @@ impl<'a> Parser<'a> {
                 Some((_, Stem::Opcode)) => format!("{}.anon", m.text(row.name)),
                 Some((_, Stem::Number)) => format!("_{}", row.body.start),
                 Some((_, Stem::Root)) => "_".into(),
+                Some((_, Stem::Lost)) => "unreadable".into(),
                 Some((_, Stem::Part { tuple, index })) => {
                     let tuple = m.computations[row.computation as usize].start + tuple;
                     let of = stems.get(&tuple).map_or_else(|| m.text(m.instructions[tuple as usize].name), |stem| stem);

@@ -2,12 +2,13 @@
 //!
 //! Read `Parser::finish`. An undefined name is an error that suggests the nearest defined one.
 
+use crate::attribute::schema::Form;
 use crate::check;
 use crate::cursor::{brief, clip};
 use crate::error::{Problem, ProblemKind, Span};
 use crate::infer::RestatedShape;
-use crate::model::module::{Attribute, Computation, SHAPE_OMITTED};
-use crate::parse::instruction::{Scope, BROKEN};
+use crate::model::module::{Attribute, Computation, LOST, SHAPE_OMITTED};
+use crate::parse::instruction::{Scope, Stem, UNRESOLVED};
 use crate::parse::module::{Header, Signature};
 use crate::parse::Parser;
 use quasiaffine::interrupt::poll;
@@ -26,29 +27,41 @@ impl<'a> Parser<'a> {
         is_inline: bool,
     ) -> u32 {
         self.resolve_operands(&mut scope);
+        let result = header.signature.as_ref().map(|signature| signature.result.0);
+        if scope.rows.is_empty() && !scope.is_broken {
+            let kind =
+                ProblemKind::Expected { expected: "an instruction".into(), found: "an empty computation".into() };
+            self.lose(Problem { kind, span: open });
+            scope.is_broken = true;
+        }
+        // The root may be what was lost.
+        if scope.is_broken && scope.root.is_none() {
+            let local = scope.rows.len() as u32;
+            let row = self.lost(Span::new(open.start as usize, open.start as usize), result);
+            scope.unnamed.push((local, Stem::Lost));
+            scope.root = Some(local);
+            scope.rows.push(row);
+        }
         let id = self.m.computations.len() as u32;
         let start = self.m.instructions.len() as u32;
         let n = scope.rows.len() as u32;
-        if n == 0 && !scope.is_broken {
-            let kind =
-                ProblemKind::Expected { expected: "an instruction".into(), found: "an empty computation".into() };
-            self.problem(Problem { kind, span: open });
-        }
         scope.parameters.sort_unstable_by_key(|p| (p.0, p.1));
         let first = self.m.links.len() as u32;
-        for (expected, &(number, local, span)) in (0u32..).zip(&scope.parameters) {
-            if number != expected && !scope.is_broken {
-                let kind = ProblemKind::Disagrees {
-                    what: "parameter numbers",
-                    found: number.to_string(),
-                    expected: expected.to_string(),
-                };
-                self.problems.push(Problem { kind, span });
-                break;
+        let mut expected = 0;
+        for &(number, local, span) in &scope.parameters {
+            if number == expected {
+                self.m.links.push(start + local);
+                expected += 1;
+                continue;
             }
-            self.m.links.push(start + local);
+            if !scope.is_broken {
+                let what = "parameter numbers";
+                let kind = ProblemKind::Disagrees { what, found: number.to_string(), expected: expected.to_string() };
+                self.lose(Problem { kind, span });
+            }
+            scope.is_broken = true;
+            scope.rows[local as usize].lose();
         }
-        let n_parameters = self.m.links.len() as u32 - first;
         for (local, word) in scope.unknown_opcodes.drain(..) {
             self.m.unknown_opcodes.insert(start + local, word);
         }
@@ -61,7 +74,7 @@ impl<'a> Parser<'a> {
             row.computation = id;
         }
         self.m.instructions.append(&mut scope.rows);
-        let parameters = (first, n_parameters);
+        let parameters = (first, expected);
         self.m.computations.push(Computation {
             name: header.name,
             start,
@@ -86,47 +99,50 @@ impl<'a> Parser<'a> {
         scope.parameters.clear();
         scope.parts.clear();
         (scope.root, scope.n_parameters) = (None, 0);
-        (scope.is_broken, scope.is_bare, scope.ends_broken) = (false, false, false);
+        (scope.is_broken, scope.is_bare) = (false, false);
         self.spare.push(scope);
         id
     }
 
     pub(crate) fn resolve_operands(&mut self, scope: &mut Scope) {
-        let mut is_ordered = true;
+        let (mut is_ordered, mut has_unknown) = (true, false);
         for (at, name) in std::mem::take(&mut scope.pending) {
             poll();
             match scope.names.find(self.c.bytes(), name) {
-                Some(BROKEN) => {}
                 Some(k) => {
                     self.m.operands[at] = k;
                     is_ordered = false;
-                    if !scope.is_broken {
-                        let text = clip(self.c.str(name));
-                        self.diagnostic(ProblemKind::UsedBeforeDefinition { name: text }, name);
-                    }
+                    let text = clip(self.c.str(name));
+                    self.diagnostic(ProblemKind::UsedBeforeDefinition { name: text }, name);
                 }
-                None => self.unknown_operand(scope, name),
+                None => {
+                    has_unknown = true;
+                    self.unknown_operand(scope, name);
+                }
             }
         }
         for (at, name, is_later) in std::mem::take(&mut scope.pending_links) {
             match scope.names.find(self.c.bytes(), name) {
-                Some(BROKEN) => {}
                 Some(k) => {
                     self.m.links[at] = k;
-                    if is_later && !scope.is_broken {
+                    if is_later {
                         let text = clip(self.c.str(name));
                         self.diagnostic(ProblemKind::UsedBeforeDefinition { name: text }, name);
                     }
                 }
-                None => self.unknown_operand(scope, name),
+                None => {
+                    has_unknown = true;
+                    self.unknown_operand(scope, name);
+                }
             }
         }
-        let written = std::mem::take(&mut scope.written);
-        if scope.is_broken {
-            return;
+        if has_unknown {
+            self.lose_unresolved(scope);
         }
-        for (at, shape, span) in written {
-            let Some(row) = scope.rows.get(self.m.operands[at] as usize) else { continue };
+        for (at, shape, span) in std::mem::take(&mut scope.written) {
+            let Some(row) = scope.rows.get(self.m.operands[at] as usize).filter(|row| row.flags & LOST == 0) else {
+                continue;
+            };
             if row.flags & SHAPE_OMITTED != 0 {
                 let instruction = self.m.instructions.len() as u32 + self.m.operands[at];
                 self.restated_shapes.push(RestatedShape { what: "shape of an operand", instruction, shape, span });
@@ -147,17 +163,30 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reports an operand without an instruction, unless enough errors were found: looking for a similar name is slow.
     fn unknown_operand(&mut self, scope: &Scope, name: Span) {
-        if !self.stop {
+        if !self.stop || !self.is_strict {
             let problem = self.undefined_operand(scope, name);
-            self.problem(problem);
+            self.lose(problem);
+        }
+    }
+
+    /// Loses the instructions with an operand or a control predecessor that is not defined.
+    fn lose_unresolved(&mut self, scope: &mut Scope) {
+        let m = &self.m;
+        for row in &mut scope.rows {
+            let operands = &m.operands[row.operands as usize..(row.operands + row.n_operands) as usize];
+            let attributes = &m.attributes[row.attributes as usize..][..row.n_attributes as usize];
+            let mut links = attributes.iter().filter(|a| a.form == Form::Instructions).flat_map(|a| m.list(a.link));
+            if operands.contains(&UNRESOLVED) || links.any(|&k| k == UNRESOLVED) {
+                row.lose();
+            }
         }
     }
 
     pub(crate) fn undefined_operand(&self, scope: &Scope, name: Span) -> Problem {
         let found = self.c.str(name);
-        let rows = scope.rows.iter().take(CANDIDATES).map(|row| self.c.str(row.name));
+        let candidates = if self.has_enough_problems() { 0 } else { CANDIDATES };
+        let rows = scope.rows.iter().take(candidates).map(|row| self.c.str(row.name));
         let nearest = layout::nearest(found, rows).map(str::to_string);
         Problem { kind: ProblemKind::UnknownWord { what: "operand", found: clip(found), nearest }, span: name }
     }
@@ -190,22 +219,33 @@ impl<'a> Parser<'a> {
     }
 
     pub(crate) fn resolve_calls(&mut self) {
+        let mut is_missing = false;
         for (at, name) in std::mem::take(&mut self.pending_calls) {
             poll();
             match self.computation_names.find(self.c.bytes(), name) {
                 Some(id) => self.m.links[at] = id,
-                None if self.has_broken_computation || self.stop => {}
+                None if self.has_broken_computation => is_missing = true,
                 None => {
+                    is_missing = true;
                     let found = self.c.str(name);
-                    let names = self.m.computations.iter().take(CANDIDATES).map(|c| self.c.str(c.name));
+                    let candidates = if self.has_enough_problems() { 0 } else { CANDIDATES };
+                    let names = self.m.computations.iter().take(candidates).map(|c| self.c.str(c.name));
                     let nearest = layout::nearest(found, names);
                     let kind = ProblemKind::UnknownWord {
                         what: "computation",
                         found: clip(found),
                         nearest: nearest.map(str::to_string),
                     };
-                    self.problem(Problem { kind, span: name });
+                    self.lose(Problem { kind, span: name });
                 }
+            }
+        }
+        if !is_missing {
+            return;
+        }
+        for i in 0..self.m.instructions.len() {
+            if self.m.called_computations(i as u32).any(|c| c == UNRESOLVED) {
+                self.m.instructions[i].lose();
             }
         }
     }

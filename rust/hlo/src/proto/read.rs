@@ -20,6 +20,7 @@ use crate::cursor::clip;
 use crate::error::{Problem, ProblemKind, Source, Span, SyntaxErrors};
 use crate::model::module::{Attribute, Computation, Ids, Module, UNKNOWN_KEY};
 use crate::parse::{self, Parser, MAX_DIAGNOSTICS, MAX_PROBLEMS};
+use crate::verify;
 
 /// The module in a message, whose text has at most `limit` bytes. `name` names the source in messages; `strict` turns
 /// every diagnostic into an error.
@@ -410,12 +411,10 @@ impl<'a> Reader<'a> {
         if problems.is_empty() {
             let mut findings = check::Findings::default();
             (0..self.m.computations.len() as u32).for_each(|c| findings.computation(&mut self.m, c));
-            check::module(&mut self.m, &mut findings, &[], &mut problems);
+            check::module(&mut self.m, &mut findings, &[], &mut problems, &mut Vec::new());
         }
         self.m.diagnostics.sort_by_key(|d| d.span.start);
-        if strict {
-            problems.extend(self.m.diagnostics.iter().cloned());
-        }
+        verify::admit(&self.m, strict, &mut problems);
         Parser::return_room(&mut self.m);
         problems.truncate(MAX_PROBLEMS);
         match problems.is_empty() {

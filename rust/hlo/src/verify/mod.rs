@@ -1,6 +1,6 @@
 //! XLA's verifier: what a module must satisfy beyond shape inference.
 //!
-//! Read [`instruction`], the rules of an instruction with its operands and called computations, [`relations`], the rules
+//! Read [`admit`], with which both readers end, [`instruction`], the rules of an instruction with its operands and called computations, [`relations`], the rules
 //! among several instructions, [`header`] and [`names`]. All rules are listed in [`rule`]. A violation is a diagnostic and does
 //! not make an instruction inconsistent: its maps are as sound as its shape. Instructions whose shape is inconsistent
 //! are not checked. Cost: linear in the size of the text.
@@ -14,9 +14,9 @@ pub(crate) mod names;
 pub(crate) mod relations;
 pub(crate) mod rule;
 mod sharding;
-pub(crate) mod strict;
+mod strict;
 mod types;
-pub(crate) mod values;
+mod values;
 
 use std::borrow::Cow;
 
@@ -29,8 +29,23 @@ use crate::error::{Problem, ProblemKind, Span};
 use crate::infer::Operation;
 use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::model::opcode::{async_form, AsyncPhase};
+use crate::parse::MAX_PROBLEMS;
 use crate::Opcode;
 use rule::{Law, Violation};
+
+/// Whether a module that was read, with these problems, is accepted: a strict reading adds what it refuses. Both readers
+/// end with this, so that a text and the proto of the same module have the same verdict.
+pub(crate) fn admit(m: &Module, strict: bool, problems: &mut Vec<Problem>) {
+    if !strict {
+        return;
+    }
+    let is_sound = problems.is_empty();
+    problems.extend(m.diagnostics().iter().cloned());
+    problems.extend(values::check(m, MAX_PROBLEMS));
+    if is_sound {
+        problems.extend(strict::check(m, MAX_PROBLEMS));
+    }
+}
 
 /// The first rule that an instruction breaks, whose shape is consistent.
 pub(crate) fn instruction(m: &Module, i: InstructionId) -> Law {
