@@ -1383,6 +1383,12 @@ class Instruction:
         together.
         """
     @property
+    def async_steps(self) -> tuple[Instruction, ...]:
+        """The steps of an asynchronous operation up to this one, its start first; ``()`` for any other instruction.
+
+        The start is missing where the operation comes from elsewhere, as in a loop that carries it on.
+        """
+    @property
     def users(self) -> tuple[Instruction, ...]:
         """The instructions that have this one as an operand, in text order."""
     @property

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from support.xla import IS_NEWEST
 from support.xla_verifier import verdicts
 
 import hlomap as hm
@@ -170,6 +171,7 @@ def test_page() -> None:
 
 
 @pytest.mark.jax
+@pytest.mark.skipif(not IS_NEWEST, reason="the verdicts are those of the newest jaxlib")
 def test_xla_verdicts() -> None:
     found = verdicts([case.text for case in CASE_LIST])
     if BLESS:

@@ -100,13 +100,15 @@ def _class_name(address: int) -> bytes:
 class _Compiler:
     def __init__(self, slot: int) -> None:
         import jax
+        import jaxlib
         from jaxlib import _hlo, _jax
 
         self.hlo, self.jax = _hlo, _jax
         client = jax.devices("cpu")[0].client
         # Client -> shared pointer to the IFRT client -> shared pointer to the PjRt client.
-        self.client = _word(_word(_object(client) + _WORD) + _WORD)
-        if _class_name(self.client) != b"N3xla13PjRtCpuClientE":
+        position = 1 if jaxlib.version.__version_info__ < (0, 11) else 2
+        self.client = _word(_word(_object(client) + _WORD) + position * _WORD)
+        if _class_name(self.client) not in (b"N3xla13PjRtCpuClientE", b"N3xla20CommonPjRtClientImplE"):
             raise ImportError(f"the CPU client of jaxlib {_jax.__name__} is not where it was")
         self.slot = slot
 

@@ -148,8 +148,8 @@ def _pass_to_callers(
         if op.parameter_to_operands is not None:
             _pass_to_operands(pending, caller, op.parameter_to_operands, maps, rules)
             continue
-        operand_of_parameter = op.operand_of_parameter
-        if operand_of_parameter is None:
+        value_of_parameter = op.value_of_parameter
+        if value_of_parameter is None:
             for operand in caller.operands:
                 for index in array_leaves(operand.shape):
                     _enqueue(pending, operand, index, _all_elements(maps, shape_at(operand.shape, index).dimensions))
@@ -158,7 +158,15 @@ def _pass_to_callers(
         exact = maps.exact and len(callers) == len(positions) == 1
         reason = maps.reason if exact or not maps.exact else "one of several calls"
         for position in positions:
-            value = caller.operands[operand_of_parameter(caller, position, number)]
+            value = value_of_parameter(caller, position, number)
+            if value is None:
+                unknown = MapSet.unknown(
+                    f"{caller.name}: the value of parameter {number} of {computation.name} is not known"
+                )
+                for parameter in caller.computation.parameters:
+                    for index in array_leaves(parameter.shape):
+                        _enqueue(pending, parameter, index, unknown)
+                continue
             for index, own in _by_index(maps, value):
                 _enqueue(pending, value, index, own if own.is_unknown else MapSet(own, exact=exact, reason=reason))
 

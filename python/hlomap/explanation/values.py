@@ -52,7 +52,7 @@ def is_container(instruction: Instruction) -> bool:
 def runs_calls(instruction: Instruction) -> bool:
     """Whether the instruction runs the computations that it calls as they are: a call, a loop or a branch."""
     op = lookup(instruction.opcode)
-    return op.inlines or op.operand_of_parameter is not None or op.parameter_to_operands is not None
+    return op.inlines or op.value_of_parameter is not None or op.parameter_to_operands is not None
 
 
 class Numbering:

@@ -170,11 +170,10 @@ class OpRule:
     parameter_to_operands: OutputToInput | None = None
     """``parameter_to_operands(instruction, leaf, context)``: the elements of each operand on which an element of a
     called computation's parameter depends, in any of the calls.  For an operation that calls a computation repeatedly,
-    each time with another value; in place of ``operand_of_parameter``."""
-    operand_of_parameter: Callable[[Instruction, int, int], int] | None = None
-    """``operand_of_parameter(instruction, called, parameter)``: the operand whose value the parameter of that number of
-    the called computation has.  Without this function a parameter may
-    depend on all operands."""
+    each time with another value; in place of ``value_of_parameter``."""
+    value_of_parameter: Callable[[Instruction, int, int], Instruction | None] | None = None
+    """``value_of_parameter(instruction, called, parameter)``: the value that the parameter of that number of the called
+    computation has, None if that is not known.  Without this function a parameter may depend on all operands."""
     builder_methods: tuple[str | ElementwiseMethod, ...] = ()
     """The methods of :class:`hlomap.Builder` that write the operation: names of methods in :mod:`hlomap.builder`, or
     :class:`ElementwiseMethod`.  If empty, the method is named like the opcode, and is derived from the

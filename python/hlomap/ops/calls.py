@@ -45,6 +45,6 @@ for _name, _methods in (("fusion", ("fusion",)), ("call", ("call", "composite_ca
             depends_on_called_values=True,
             pointwise=True,
             builder_methods=_methods,
-            operand_of_parameter=lambda instruction, called, parameter: parameter,
+            value_of_parameter=lambda instruction, called, parameter: instruction.operands[parameter],
         )
     )

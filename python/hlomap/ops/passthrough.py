@@ -24,8 +24,6 @@ FORWARDED: dict[str, tuple[ShapeIndex, ShapeIndex]] = {
     "all-gather-done": ((1,), ()),
     "collective-permute-done": ((1,), ()),
     "copy-done": ((0,), ()),
-    "async-update": ((), ()),
-    "async-done": ((1,), ()),
     "recv-done": ((0,), (0,)),
 }
 """By opcode the shape index of the forwarded value in operand 0, and its shape index in the output."""

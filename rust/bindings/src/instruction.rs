@@ -94,6 +94,14 @@ impl PyInstruction {
         self.module.inferred_shape(self.id).map(PyShape)
     }
 
+    /// The steps of an asynchronous operation up to this one, its start first; ``()`` for any other instruction.
+    ///
+    /// The start is missing where the operation comes from elsewhere, as in a loop that carries it on.
+    #[getter]
+    fn async_steps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        instructions(py, &self.module, self.module.async_steps(self.id).into_iter())
+    }
+
     /// The instructions that have this one as an operand, in text order.
     #[getter]
     fn users<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {

@@ -301,12 +301,13 @@ fn find_cycle(n: usize, next: impl Fn(u32, usize) -> Option<u32>) -> Option<u32>
     None
 }
 
-/// Whether the text of a shape has a layout without the order of dimensions: `{}`, or one of an array with dimensions.
-/// The layout is read as that of row-major order.
+/// Whether the text of a shape has a layout without the order of dimensions: `{}`, or one of an array with dimensions
+/// and more than a memory space. The layout is read as that of row-major order.
 pub(crate) fn lacks_order(text: &[u8]) -> bool {
-    memchr::memchr_iter(b'{', text).any(|open| match text[open + 1..].trim_ascii_start().first() {
-        Some(b'}') => true,
-        Some(b':') => !text[..open].trim_ascii_end().ends_with(b"[]"),
+    memchr::memchr_iter(b'{', text).any(|open| match text[open + 1..].trim_ascii_start() {
+        [b'}', ..] => true,
+        [b':', b'S', ..] => false,
+        [b':', ..] => !text[..open].trim_ascii_end().ends_with(b"[]"),
         _ => false,
     })
 }

@@ -19,6 +19,6 @@ register(
         evaluate,
         depends_on_called_values=True,
         pointwise=True,
-        operand_of_parameter=lambda instruction, called, parameter: called + 1,
+        value_of_parameter=lambda instruction, called, parameter: instruction.operands[called + 1],
     )
 )

@@ -5,6 +5,7 @@
 //! [`Inferred::Unknown`]. Invariant: sizes are computed in 128 bits, which valid shapes do not overflow.
 
 mod algebra;
+mod asynchronous;
 mod collective;
 mod elementwise;
 mod movement;
@@ -225,8 +226,8 @@ impl<'m> Operation<'m> {
             AddDependency => self.as_operand(0),
             AfterAll => Ok(Inferred::Shape(Shape::Token)),
             AsyncStart => self.async_start(),
-            AsyncUpdate => self.as_operand(0),
-            AsyncDone => self.part(1),
+            AsyncUpdate => self.async_update(),
+            AsyncDone => self.async_done(),
             CopyStart => self.copy_start(),
             CopyDone => self.part(0),
             Infeed => self.infeed(),

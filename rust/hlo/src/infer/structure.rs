@@ -1,4 +1,4 @@
-//! Shape rules of tuples, calls, asynchronous pairs, channels and queues.
+//! Shape rules of tuples, calls, channels and queues.
 //!
 //! Read `Operation::call`.
 
@@ -7,7 +7,6 @@ use layout::Shape;
 use super::{Check, Inference, Inferred, Operation};
 use crate::attribute::Value;
 use crate::model::module::ComputationId;
-use crate::model::opcode::{async_form, AsyncPhase};
 
 impl<'m> Operation<'m> {
     pub(super) fn get_tuple_element(&self) -> Inference {
@@ -116,38 +115,6 @@ impl<'m> Operation<'m> {
     pub(super) fn with_context(&self, parts: Vec<Shape>) -> Inference {
         let rest = self.written.and_then(Shape::as_tuple).and_then(|written| written.get(parts.len()..)).unwrap_or(&[]);
         Ok(Inferred::Shape(Shape::Tuple(parts.into_iter().chain(rest.iter().cloned()).collect())))
-    }
-
-    /// `((operands…), value, context…)`
-    pub(super) fn async_start(&self) -> Inference {
-        let Some(computation) = self.m.called_computations(self.id).next() else { return Ok(Inferred::Unknown) };
-        self.arguments(computation, 0)?;
-        let operands = Shape::Tuple(self.operands.iter().map(|&s| s.clone()).collect());
-        self.with_context(vec![operands, self.root(computation).clone()])
-    }
-
-    /// The short form of an asynchronous pair, whose opcode names the wrapped operation.
-    pub(super) fn short_async_form(&self) -> Inference {
-        let (inner, half) = match async_form(self.m.opcode_name(self.id)) {
-            None => return Ok(Inferred::Unknown),
-            Some(form) => form,
-        };
-        match half {
-            AsyncPhase::Start => {
-                let written = self.written.and_then(Shape::as_tuple).and_then(|parts| parts.get(1));
-                let within = Operation { written, operands: self.operands.clone(), ..*self };
-                let value = match (within.shape(inner)?, written) {
-                    (Inferred::Shape(value), Some(written)) if value.same_dims(written) => written.clone(),
-                    (Inferred::Shape(value), _) => value,
-                    (Inferred::Unknown, Some(written)) => written.clone(),
-                    (Inferred::Unknown, None) => return Ok(Inferred::Unknown),
-                };
-                let operands = Shape::Tuple(self.operands.iter().map(|&s| s.clone()).collect());
-                self.with_context(vec![operands, value])
-            }
-            AsyncPhase::Update => self.as_operand(0),
-            AsyncPhase::Done => self.part(1),
-        }
     }
 
     /// `(copy, original, context)`

@@ -2,6 +2,7 @@
 //!
 //! Read [`module::Module`]. Not here: text, protos, and the values of attributes.
 
+pub(crate) mod asynchronous;
 pub(crate) mod equal;
 pub(crate) mod float;
 pub(crate) mod literal;

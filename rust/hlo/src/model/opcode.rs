@@ -50,7 +50,7 @@ opcodes! {
     Asinh "asinh" Fixed(1),
     AsyncDone "async-done" Fixed(1),
     AsyncStart "async-start" Any,
-    AsyncUpdate "async-update" Fixed(1),
+    AsyncUpdate "async-update" Any,
     Atan2 "atan2" Fixed(2),
     Atanh "atanh" Fixed(1),
     BatchNormGrad "batch-norm-grad" Fixed(5),

@@ -1,8 +1,8 @@
 //! Signatures: keys that are equal only for instructions whose rules must give equal results.
 //!
 //! Read [`Module::signature`]. A signature covers the opcode, the shapes of the result and of the operands with their
-//! layouts, every semantic attribute, the fingerprints of called computations, and the values of the operands that a
-//! rule evaluates as constants. It excludes names, metadata, sharding, and backend hints. Equal signatures of different
+//! layouts, every semantic attribute, the fingerprints of called computations, the values of the operands that a rule
+//! evaluates as constants, and the steps before an asynchronous one that binds more. It excludes names, metadata, sharding, and backend hints. Equal signatures of different
 //! instructions require a collision of two independent 64-bit hashes.
 
 use quasiaffine::interrupt::{once, poll};
@@ -24,6 +24,13 @@ impl Module {
         self.hash_operation(&mut h, id, &|c| self.fingerprint(c));
         for operand in self.operands(id) {
             self.hash_shape(&mut h, operand);
+        }
+        if self.binds_late(id) {
+            // The operation is that of the start, its operands those of all steps.
+            for step in self.async_steps(id) {
+                self.hash_operation(&mut h, step, &|c| self.fingerprint(c));
+                self.operands(step).for_each(|operand| self.hash_shape(&mut h, operand));
+            }
         }
         for &k in constant_operands {
             h.word(k as u64);

@@ -11,6 +11,7 @@ use super::irregular::ReadContext;
 use super::quote::is_word;
 use super::read::{bad, bytes_of, in_order, path, push_extra, word, Reader};
 use super::wire::{bit, decode, each_field, Field, Index, Message, Payload, Wire};
+use super::write_calls::is_of_pair;
 use super::{literal, push_int, regular, EXTRA, EXTRA_ASYNC, EXTRA_SHAPE, EXTRA_VALUE};
 use crate::attribute;
 use crate::attribute::schema::{self, Codec, Form, OperationField, Owner};
@@ -210,7 +211,7 @@ impl<'a> Reader<'a> {
         };
         let mut i = self.head(scope, local, m, &text)?;
         self.value_or_operands(scope, local, m, &mut i)?;
-        let is_of_pair = |name: &str| PAIR_ATTRIBUTES.contains(&name);
+        let is_of_pair = |name: &str| is_of_pair(name, inner);
         if phase == AsyncPhase::Start {
             let id = m.ints(38)?.first().copied().unwrap_or(-1);
             // A wrapper belongs to one operation.

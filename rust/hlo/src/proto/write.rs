@@ -13,9 +13,8 @@ use layout::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::irregular::{self, WriteContext};
-use super::row::PAIR_ATTRIBUTES;
 use super::wire::{Encoder, Message};
-use super::write_calls::TakenNames;
+use super::write_calls::{is_of_pair, TakenNames};
 use super::{
     literal, operation, regular, shape, tables, EXTRA, EXTRA_ASYNC, EXTRA_HEADER, EXTRA_ORDER, EXTRA_SHAPE,
     EXTRA_TABLES, EXTRA_VALUE,
@@ -24,6 +23,7 @@ use crate::attribute::alias::{Alias, Donor};
 use crate::attribute::entry_layout::EntryLayout;
 use crate::attribute::schema::{self, Codec, Form};
 use crate::attribute::Value;
+use crate::model::asynchronous::AsyncBindings;
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
 use crate::model::opcode::{async_form, AsyncPhase};
 use crate::Opcode;
@@ -48,6 +48,7 @@ impl Module {
                 .as_ref()
                 .map_or(self.computations().len() as i64, |ids| ids.computations.iter().max().map_or(0, |id| id + 1)),
             taken: TakenNames::default(),
+            bindings: None,
         };
         Ok(w.module(&order).0)
     }
@@ -165,6 +166,8 @@ pub(super) struct Writer<'m> {
     /// Larger than the ids of all computations.
     pub first_free: i64,
     pub taken: TakenNames,
+    /// Of asynchronous operations, see [`Module::async_bindings`]; computed on first use.
+    pub bindings: Option<AsyncBindings<'m>>,
 }
 
 impl<'m> Writer<'m> {
@@ -350,8 +353,8 @@ impl<'m> Writer<'m> {
         }
         // Attributes of the wrapped operation are in its wrapper.
         let is_start = half == AsyncPhase::Start;
-        let is_of_pair = |name: &str| PAIR_ATTRIBUTES.contains(&name);
-        for a in self.attributes(i, long, &|name| is_of_pair(name), d) {
+        let is_of_pair = |name: &str| is_of_pair(name, inner);
+        for a in self.attributes(i, long, &is_of_pair, d) {
             self.extra(a, EXTRA, d);
         }
         let is_rest = |a: &&Attribute| !is_start && !a.calls() && !is_of_pair(m.attribute_name(a));

@@ -2,6 +2,7 @@
 //!
 //! Read `Writer::callees`, whose counterpart is `calls`, and `Writer::wrapper`.
 
+use layout::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::row::PAIR_ATTRIBUTES;
@@ -11,6 +12,7 @@ use super::{operation, shape, EXTRA, EXTRA_ASYNC, EXTRA_CALLS};
 use crate::attribute::schema::Form;
 use crate::attribute::Value;
 use crate::model::module::{Attribute, InstructionId};
+use crate::{Arity, Opcode};
 
 /// The names in use.
 #[derive(Default)]
@@ -93,23 +95,20 @@ impl Writer<'_> {
         let id = self.first_free + self.wrappers.len() as i64;
         self.wrappers.insert(i, id);
         let opcode = m.short_async_form(i).map_or("", |s| s.0);
-        let value = match m.shape(i).as_tuple() {
-            Some([_, value, ..]) => value,
-            _ => m.shape(i),
-        };
+        let (operands, value) = self.wrapped_shapes(i, opcode);
         let mut program = Encoder::default();
         d.data(1, self.taken.computations.fresh("async_wrapped").as_bytes());
         let mut parameters = Vec::new();
-        for (position, operand) in (0i64..).zip(m.operands(i)) {
+        for (position, operand) in (0i64..).zip(&operands) {
             let name = self.taken.instructions.fresh("async_param");
             d.nested(2, |p| {
                 p.data(1, name.as_bytes());
                 p.data(2, b"parameter");
-                p.message(3, &shape::write(m.shape(operand)));
+                p.message(3, &shape::write(operand));
                 p.int_unless_zero(9, position);
                 p.int_unless_zero(35, id << 32 | position);
             });
-            program.message(1, &shape::write(m.shape(operand)));
+            program.message(1, &shape::write(operand));
             parameters.push(name);
         }
         let n = parameters.len() as i64;
@@ -117,19 +116,18 @@ impl Writer<'_> {
         d.nested(2, |d| {
             d.data(1, root.as_bytes());
             d.data(2, opcode.as_bytes());
-            d.message(3, &shape::write(value));
+            d.message(3, &shape::write(&value));
             d.int(35, id << 32 | n);
             d.each_int(36, (0..n).map(|position| id << 32 | position));
             self.callees(i, opcode, d);
-            // The sharding belongs to the asynchronous pair.
-            let is_own = |name: &str| !matches!(name, "sharding" | "async_execution_thread");
+            let is_own = |name: &str| !matches!(name, "sharding" | "origin" | "async_execution_thread");
             for a in self.attributes(i, opcode, &is_own, d) {
-                if !PAIR_ATTRIBUTES.contains(&m.attribute_name(a)) {
+                if !is_of_pair(m.attribute_name(a), opcode) {
                     self.extra(a, EXTRA, d);
                 }
             }
         });
-        program.message(2, &shape::write(value));
+        program.message(2, &shape::write(&value));
         parameters.iter().for_each(|name| program.data(3, name.as_bytes()));
         d.message(4, &program);
         d.int(5, id);
@@ -139,6 +137,36 @@ impl Writer<'_> {
         }
         d.int(EXTRA_ASYNC, 1);
         (id, n + 1)
+    }
+}
+
+impl Writer<'_> {
+    /// The shapes of all operands and of the result of the operation that a short start wraps, of which later steps may
+    /// bind some. XLA gives those that no step binds a placeholder.
+    fn wrapped_shapes(&mut self, i: InstructionId, opcode: &str) -> (Vec<Shape>, Shape) {
+        let m = self.m;
+        let bindings = self.bindings.get_or_insert_with(|| m.async_bindings());
+        let (bound, result) = bindings.get(&i).map_or((&[][..], None), |(bound, result)| (&bound[..], *result));
+        let mut operands: Vec<Shape> = bound.iter().map(|&k| m.shape(k).clone()).collect();
+        let callee = m.async_computation(i);
+        match (callee, Opcode::from_bytes(opcode.as_bytes()).arity()) {
+            (Some(c), _) => operands.extend(m.parameters(c).iter().skip(operands.len()).map(|&p| m.shape(p).clone())),
+            (None, Arity::Fixed(n)) => {
+                operands.resize(operands.len().max(usize::from(n)), Shape::Token);
+            }
+            (None, Arity::Any) => {}
+        }
+        let own = m.shape(i).as_tuple().and_then(|parts| parts.get(1));
+        let value = callee.map(|c| m.shape(m.root(c))).or(result).or(own).unwrap_or(m.shape(i));
+        (operands, value.clone())
+    }
+}
+
+/// Whether an attribute of a short form belongs to the asynchronous pair; all others are those of the operation.
+pub(super) fn is_of_pair(name: &str, opcode: &str) -> bool {
+    match name {
+        "output_to_operand_aliasing" => !matches!(opcode, "custom-call" | "fusion"),
+        name => PAIR_ATTRIBUTES.contains(&name),
     }
 }
 

@@ -6,6 +6,7 @@
 //! are not checked. Cost: linear in the size of the text.
 
 mod aliasing;
+mod asynchronous;
 mod called;
 mod collectives;
 mod dimensions;

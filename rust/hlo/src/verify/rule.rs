@@ -76,21 +76,21 @@ rules! {
     DevicePairs "device-pairs"
     /// An exchange splits one dimension of an array, or has an array of the same shape for each device of a group.
     Exchange "exchange"
-    /// An operation in progress has one user, which completes it.
+    /// An operation in progress is completed once, and nothing else uses it but what carries it on.
     OneConsumer "one-consumer"
     /// An operation completes one of its own kind.
     MatchingStart "matching-start"
     /// Both halves of a transfer agree on their channel and on whether it goes to the host.
     TransferHalves "transfer-halves"
-    /// The steps of an asynchronous operation run the same computation or operation.
+    /// The steps of an asynchronous operation run the same computation or operation, and bind its operands and result.
     AsyncWrapped "async-wrapped"
     /// A short asynchronous form has the attributes of its operation at the start and none of them later.
     AsyncAttributes "async-attributes"
     /// The steps of an asynchronous operation run on the same thread.
     AsyncThread "async-thread"
-    /// One asynchronous operation calls a computation.
+    /// Only asynchronous operations call the computation of one.
     AsyncCaller "async-caller"
-    /// An asynchronous computation is a single operation on its parameters.
+    /// An asynchronous computation of the main thread is a single operation on its parameters.
     AsyncBody "async-body"
     /// A called computation runs on the thread of its caller.
     CalledThread "called-thread"

@@ -1,0 +1,85 @@
+//! Shape rules of asynchronous operations.
+//!
+//! Read `Operation::async_start`. The steps before an instruction are not looked at: its first operand has their result.
+
+use layout::Shape;
+
+use super::{Inference, Inferred, Operation};
+use crate::model::asynchronous::is_prefix;
+use crate::model::opcode::{async_form, AsyncPhase};
+use crate::{Arity, Opcode};
+
+impl<'m> Operation<'m> {
+    /// `((operands…), result, context…)`, of which later steps may bind the last operands and parts of the result.
+    pub(super) fn async_start(&self) -> Inference {
+        let Some(computation) = self.m.called_computations(self.id).next() else { return Ok(Inferred::Unknown) };
+        let parameters = self.m.parameters(computation);
+        if self.operands.len() > parameters.len() {
+            return Err(format!("{} operands for {} parameters", self.operands.len(), parameters.len()));
+        }
+        for (k, (operand, &p)) in self.operands.iter().zip(parameters).enumerate() {
+            if !operand.same_dims(self.m.shape(p)) {
+                return Err(format!("operand {k} of shape {operand} for a parameter of shape {}", self.m.shape(p)));
+            }
+        }
+        let root = self.m.shape(self.m.root(computation));
+        let result = self.written_result().filter(|part| is_prefix(part, root)).unwrap_or(root);
+        self.with_context(vec![self.bound(), result.clone()])
+    }
+
+    /// The operands of the step before and its own new ones; a result that goes on from that of the step before.
+    pub(super) fn async_update(&self) -> Inference {
+        let Some([Shape::Tuple(bound), before, ..]) = self.operand(0)?.as_tuple() else {
+            return Err(format!("operand 0 is {}, expected the value of an asynchronous operation", self.operands[0]));
+        };
+        let bound = bound.iter().chain(self.operands[1..].iter().copied());
+        let result = self.written_result().filter(|part| is_prefix(before, part)).unwrap_or(before);
+        let parts = vec![Shape::Tuple(bound.cloned().collect()), result.clone()];
+        self.with_context(parts)
+    }
+
+    /// The result, which goes on from that of the step before.
+    pub(super) fn async_done(&self) -> Inference {
+        let before = match self.operand(0)?.as_tuple() {
+            Some([_, before, ..]) => before,
+            _ => return self.part(1),
+        };
+        let result = self.written.filter(|whole| is_prefix(before, whole)).unwrap_or(before);
+        Ok(Inferred::Shape(result.clone()))
+    }
+
+    /// The short form of a step, whose opcode names the wrapped operation.
+    pub(super) fn short_async_form(&self) -> Inference {
+        let (inner, phase) = match async_form(self.m.opcode_name(self.id)) {
+            None => return Ok(Inferred::Unknown),
+            Some(form) => form,
+        };
+        match (phase, inner) {
+            (AsyncPhase::Update, _) => self.async_update(),
+            (AsyncPhase::Done, _) => self.async_done(),
+            (AsyncPhase::Start, Opcode::Call | Opcode::Fusion) => self.async_start(),
+            (AsyncPhase::Start, _) => {
+                let written = self.written_result();
+                let is_late = matches!(written, Some(Shape::Tuple(parts)) if parts.is_empty())
+                    || matches!(inner.arity(), Arity::Fixed(n) if self.operands.len() < usize::from(n));
+                let within = Operation { written, operands: self.operands.clone(), ..*self };
+                let inferred = if is_late { Ok(Inferred::Unknown) } else { within.shape(inner) };
+                let result = match (inferred?, written) {
+                    (Inferred::Shape(value), Some(written)) if value.same_dims(written) => written.clone(),
+                    (Inferred::Shape(value), _) => value,
+                    (Inferred::Unknown, Some(written)) => written.clone(),
+                    (Inferred::Unknown, None) => return Ok(Inferred::Unknown),
+                };
+                self.with_context(vec![self.bound(), result])
+            }
+        }
+    }
+
+    fn bound(&self) -> Shape {
+        Shape::Tuple(self.operands.iter().map(|&s| s.clone()).collect())
+    }
+
+    fn written_result(&self) -> Option<&'m Shape> {
+        self.written.and_then(Shape::as_tuple).and_then(|parts| parts.get(1))
+    }
+}

@@ -1,0 +1,170 @@
+//! Asynchronous operations: a start, any number of updates, and a done, linked by their first operands.
+//!
+//! Read [`Module::async_steps`]. The value of a step is `((bound operands…), result, context…)`. The start binds the first
+//! parameters of the wrapped computation or operation, updates bind the next ones; the result, or the first parts of
+//! it, is there from some step on, at the latest in the done.
+
+use layout::Shape;
+use rustc_hash::FxHashMap;
+
+use crate::model::module::{ComputationId, InstructionId, Module};
+use crate::model::opcode::{async_form, AsyncPhase};
+use crate::{Opcode, Value};
+
+/// As many tuples, barriers and copies are followed from a step to the one before it.
+const MAX_CARRIERS: usize = 64;
+
+/// Custom calls that hand on their operand.
+const CARRIERS: &[&str] = &[
+    "Sharding",
+    "LocalToGlobalShape",
+    "GlobalToLocalShape",
+    "xla.sdy.LocalToGlobalShape",
+    "xla.sdy.GlobalToLocalShape",
+    "xla.sdy.FuncResultSharding",
+];
+
+/// By start: the operands that its steps bind, and the shape of the result where a done has it.
+pub(crate) type AsyncBindings<'m> = FxHashMap<InstructionId, (Vec<InstructionId>, Option<&'m Shape>)>;
+
+/// What the operand of an update or a done comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A start or an update.
+    Step(InstructionId),
+    /// A loop, a parameter or more carriers than are followed.
+    Elsewhere,
+    /// An instruction that is not part of an asynchronous operation.
+    Other(InstructionId),
+}
+
+impl Module {
+    /// The phase of a step, and the wrapped operation where its opcode names it, as in `dot-start`.
+    pub(crate) fn async_step(&self, i: InstructionId) -> Option<(Option<Opcode>, AsyncPhase)> {
+        match self.instructions()[i as usize].opcode {
+            Opcode::AsyncStart => Some((None, AsyncPhase::Start)),
+            Opcode::AsyncUpdate => Some((None, AsyncPhase::Update)),
+            Opcode::AsyncDone => Some((None, AsyncPhase::Done)),
+            Opcode::Unknown => async_form(self.opcode_name(i)).map(|(inner, phase)| (Some(inner), phase)),
+            _ => None,
+        }
+    }
+
+    /// Whether an instruction hands on its operands, one of them or parts of one as they are.
+    pub(crate) fn is_carrier(&self, i: InstructionId) -> bool {
+        match self.instructions()[i as usize].opcode {
+            Opcode::Tuple | Opcode::GetTupleElement | Opcode::OptBarrier | Opcode::Copy => true,
+            Opcode::CustomCall => match self.attribute(i, "custom_call_target").map(|a| self.value(a, None)) {
+                Some(Ok(Value::Text(target))) => CARRIERS.contains(&target.as_ref()),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// What the operand of an update or a done comes from.
+    pub(crate) fn async_source(&self, i: InstructionId) -> Source {
+        let Some(mut at) = self.operands(i).next() else { return Source::Other(i) };
+        let mut path: Vec<usize> = Vec::new();
+        for _ in 0..MAX_CARRIERS {
+            let opcode = self.instructions()[at as usize].opcode;
+            let next = match opcode {
+                Opcode::Parameter | Opcode::While => return Source::Elsewhere,
+                Opcode::GetTupleElement => {
+                    let index = match self.attribute(at, "index").map(|a| self.value(a, None)) {
+                        Some(Ok(Value::Int(n))) => usize::try_from(n).unwrap_or(usize::MAX),
+                        _ => return Source::Other(at),
+                    };
+                    path.push(index);
+                    self.operands(at).next()
+                }
+                Opcode::Tuple => path.pop().and_then(|k| self.operands(at).nth(k)),
+                _ if self.is_carrier(at) => self.operands(at).next(),
+                _ => match self.async_step(at) {
+                    Some((_, AsyncPhase::Start | AsyncPhase::Update)) if path.is_empty() => return Source::Step(at),
+                    _ => return Source::Other(at),
+                },
+            };
+            match next {
+                Some(next) => at = next,
+                None => return Source::Other(at),
+            }
+        }
+        Source::Elsewhere
+    }
+
+    /// The steps of an asynchronous operation up to this one, the start first; none for other instructions. If its
+    /// operand comes from elsewhere, as in a loop that carries the operation on, the start is missing.
+    pub fn async_steps(&self, i: InstructionId) -> Vec<InstructionId> {
+        if self.async_step(i).is_none() {
+            return Vec::new();
+        }
+        let mut steps = vec![i];
+        let mut at = i;
+        while let Some((_, AsyncPhase::Update | AsyncPhase::Done)) = self.async_step(at) {
+            match self.async_source(at) {
+                Source::Step(previous) if previous < at => at = previous,
+                _ => break,
+            }
+            steps.push(at);
+        }
+        steps.reverse();
+        steps
+    }
+
+    /// Whether a step binds operands or parts of the result that were not there before.
+    pub(crate) fn binds_late(&self, i: InstructionId) -> bool {
+        let is_done = match self.async_step(i) {
+            Some((_, AsyncPhase::Update)) => false,
+            Some((_, AsyncPhase::Done)) => true,
+            _ => return false,
+        };
+        let result = |k: InstructionId| self.shape(k).as_tuple().and_then(|parts| parts.get(1));
+        let before = self.operands(i).next().and_then(result);
+        let own = if is_done { Some(self.shape(i)) } else { result(i) };
+        self.operands(i).len() > 1 || !matches!((own, before), (Some(own), Some(before)) if own.same_dims(before))
+    }
+
+    /// The computation that a step runs, if its start is known and calls one.
+    pub(crate) fn async_computation(&self, start: InstructionId) -> Option<ComputationId> {
+        match self.async_step(start)?.0 {
+            None | Some(Opcode::Call | Opcode::Fusion) => self.called_computations(start).next(),
+            Some(_) => None,
+        }
+    }
+
+    /// What the steps of each asynchronous operation bind.
+    pub(crate) fn async_bindings(&self) -> AsyncBindings<'_> {
+        let mut found = AsyncBindings::default();
+        let mut starts: FxHashMap<InstructionId, InstructionId> = FxHashMap::default();
+        for i in 0..self.instructions().len() as u32 {
+            let Some((_, phase)) = self.async_step(i) else { continue };
+            if phase == AsyncPhase::Start {
+                starts.insert(i, i);
+                found.insert(i, (self.operands(i).collect(), None));
+                continue;
+            }
+            let Source::Step(previous) = self.async_source(i) else { continue };
+            let Some(&start) = starts.get(&previous) else { continue };
+            starts.insert(i, start);
+            if let Some((operands, result)) = found.get_mut(&start) {
+                operands.extend(self.operands(i).skip(1));
+                if phase == AsyncPhase::Done {
+                    *result = Some(self.shape(i));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Whether a value is a prefix of another: fewer parts, each of them a prefix; `()` is one of anything.
+pub(crate) fn is_prefix(shape: &Shape, of: &Shape) -> bool {
+    match (shape, of) {
+        (Shape::Tuple(parts), _) if parts.is_empty() => true,
+        (Shape::Tuple(parts), Shape::Tuple(whole)) => {
+            parts.len() <= whole.len() && parts.iter().zip(whole.iter()).all(|(part, whole)| is_prefix(part, whole))
+        }
+        _ => shape.same_dims(of),
+    }
+}
