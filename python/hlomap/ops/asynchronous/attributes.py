@@ -61,9 +61,23 @@ def n_bound_before(instruction: Instruction) -> int:
 
 
 def new_results(instruction: Instruction) -> frozenset[ShapeIndex]:
-    """The leaves of the result that the step before does not have."""
+    """The leaves of the result that are not those of the step before: all of them where the step binds operands."""
     own = frozenset(array_leaves(result_shape(instruction)))
-    return own if is_start(instruction) else own.difference(array_leaves(shape_at(instruction.operands[0].shape, (1,))))
+    if is_start(instruction) or len(instruction.operands) > 1:
+        return own
+    return own.difference(array_leaves(shape_at(instruction.operands[0].shape, (1,))))
+
+
+def is_whole(instruction: Instruction) -> bool:
+    """Whether all operands are bound, as far as the next steps tell."""
+    while not is_done(instruction):
+        following = [user for user in instruction.users if user.async_steps]
+        if not following:
+            return True
+        if len(following[0].operands) > 1:
+            return False
+        instruction = following[0]
+    return True
 
 
 def bound_value(instruction: Instruction, called: int, parameter: int) -> Instruction | None:

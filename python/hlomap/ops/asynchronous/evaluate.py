@@ -1,4 +1,4 @@
-"""Semantics of asynchronous operations: the first step that has a part of the result runs the operation."""
+"""Semantics of asynchronous operations: the first step with all operands that has a part of the result runs them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from ..._core import Instruction, Shape
-from ...errors import UnsupportedError
 from .._evaluation import EvalContext, Evaluate, Value
 from .._rule import OpRule
 from .._shapes import n_outputs
-from .attributes import is_done, is_start, new_results, result_shape, wrapped_operation
+from .attributes import is_done, is_start, is_whole, new_results, result_shape, wrapped_operation
 
 
 def evaluate_step(wrapped: Callable[[], OpRule]) -> Evaluate:
@@ -19,11 +18,8 @@ def evaluate_step(wrapped: Callable[[], OpRule]) -> Evaluate:
     def evaluate_step(instruction: Instruction, operands: list[Value], context: EvalContext) -> Any:
         before, new = (((), ()), operands) if is_start(instruction) else (operands[0], operands[1:])
         bound, value = (*before[0], *new), before[1]
-        if new_results(instruction):
+        if new_results(instruction) and is_whole(instruction):
             operation = wrapped_operation(instruction)
-            for computation in operation.called_computations if wrapped().inlines else ():
-                if len(computation.parameters) != len(bound):
-                    raise UnsupportedError(f"{instruction.name} has a result before all of its operands")
             whole = wrapped().evaluate(operation, list(bound), context)
             if isinstance(whole, Generator):
                 whole = yield from whole

@@ -47,15 +47,15 @@ def step_rules(opcode: str, wrapped: Callable[[], OpRule]) -> tuple[OutputToInpu
 
     def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         number, rest = _operand_of_wrapped(instruction, operand, leaf)
+        new = context.fact(instruction, new_results)
         targets: list[ShapeIndex] = []
         if number is not None:
             targets = [] if is_done(instruction) else [(0, number, *rest)]
-        elif leaf[0] == 1:
+        elif leaf[0] == 1 and leaf[1:] not in new:
             targets = [leaf[1:] if is_done(instruction) else leaf]
-        elif not is_done(instruction) and _keeps(instruction, leaf):
+        elif leaf[0] > 1 and not is_done(instruction) and _keeps(instruction, leaf):
             targets = [leaf]
         parts: list[OperandIndexing] = list(forward_to_outputs(instruction, operand, leaf, *targets))
-        new = context.fact(instruction, new_results)
         if number is None or not new:
             return parts
         try:
@@ -103,12 +103,12 @@ def _items(result: RuleResult) -> Mapping[int, OperandIndexing]:
 
 def _at_operands(instruction: Instruction, result: RuleResult, has_relative_sources: bool) -> RuleResult:
     """The result of the wrapped operation's rule at the operands of the step."""
-    if is_start(instruction):
-        return result
     parts: dict[int, OperandIndexing] = {}
     for number, part in _items(result).items():
         operand, source = _place(instruction, number)
-        if has_relative_sources:
+        if operand >= len(instruction.operands):
+            continue  # a later step binds it
+        if has_relative_sources and not is_start(instruction):
             part = _named_sources(instruction, part)
         parts[operand] = _sum(parts.get(operand, NOTHING), part if isinstance(part, Unknown) else part.at(source))
     return parts
