@@ -1705,6 +1705,12 @@ class Sharding:
     def unreduced_axes(self) -> tuple[str, ...]:
         """The axes of a ``"named"`` sharding along which each device has a summand."""
     @property
+    def reduction(self) -> str:
+        """How the partial results of devices are combined: ``"sum"``, ``"max"`` or ``"min"``.
+
+        It means something where the sharding has such results.
+        """
+    @property
     def manual_axes(self) -> tuple[str, ...]:
         """The axes of a ``"named"`` sharding that the program partitions itself."""
     def _axis_numbers(

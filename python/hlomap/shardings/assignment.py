@@ -59,7 +59,7 @@ class Assignment:
         """Why a device does not hold the elements of its tile themselves; None where it does."""
         kinds = {kind for n, kind in self.subgroups if n > 1}
         if "unreduced" in kinds:
-            return "each device holds a summand of every element (unreduced)"
+            return "each device holds a partial result of every element (unreduced)"
         return "devices have arrays of their own (manual)" if "manual" in kinds else None
 
     def devices(self) -> Ints:

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use hlo::{DeviceGroups, DeviceOrder, Iota, Mesh, MeshAxis, Sharding, ShardingKind, Whole};
+use hlo::{DeviceGroups, DeviceOrder, Iota, Mesh, MeshAxis, Reduction, Sharding, ShardingKind, Whole};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyTuple};
@@ -231,6 +231,18 @@ impl PySharding {
         match &self.0 {
             Sharding::Named(named) => self.axes(py, &named.unreduced),
             _ => Ok(PyTuple::empty(py)),
+        }
+    }
+
+    /// How the partial results of devices are combined: ``"sum"``, ``"max"`` or ``"min"``.
+    ///
+    /// It means something where the sharding has such results.
+    #[getter]
+    fn reduction(&self) -> &'static str {
+        match &self.0 {
+            Sharding::Whole(whole) => whole.reduction.name(),
+            Sharding::Named(named) => named.reduction.name(),
+            Sharding::Tuple(_) => Reduction::Sum.name(),
         }
     }
 

@@ -86,11 +86,12 @@ pub fn print_instruction(module: &Module, id: InstructionId, options: PrintOptio
 }
 
 impl Module {
-    pub(crate) fn printed_module_name(&self) -> &str {
-        if self.name().is_empty() {
-            "module"
-        } else {
-            self.name()
+    /// The name, which a text without a header has from the entry computation, as in XLA.
+    pub(crate) fn printed_module_name(&self) -> Cow<'_, str> {
+        match (self.name(), self.computation_name(self.entry())) {
+            ("", "") => "module".into(),
+            ("", entry) => format!("module_{entry}").into(),
+            (name, _) => name.into(),
         }
     }
 

@@ -7,12 +7,11 @@ from typing import Any
 
 from ..._core import Instruction, Shape
 from .._evaluation import EvalContext, Evaluate, Value
-from .._rule import OpRule
 from .._shapes import n_outputs
 from .attributes import is_done, is_start, is_whole, new_results, result_shape, wrapped_operation
 
 
-def evaluate_step(wrapped: Callable[[], OpRule]) -> Evaluate:
+def evaluate_step(wrapped: Callable[[], Evaluate]) -> Evaluate:
     """The bound operands, the result and the context of the step before; the done has the result alone."""
 
     def evaluate_step(instruction: Instruction, operands: list[Value], context: EvalContext) -> Any:
@@ -20,7 +19,7 @@ def evaluate_step(wrapped: Callable[[], OpRule]) -> Evaluate:
         bound, value = (*before[0], *new), before[1]
         if new_results(instruction) and is_whole(instruction):
             operation = wrapped_operation(instruction)
-            whole = wrapped().evaluate(operation, list(bound), context)
+            whole = wrapped()(operation, list(bound), context)
             if isinstance(whole, Generator):
                 whole = yield from whole
             value = _extended(value, whole, result_shape(instruction))

@@ -131,6 +131,14 @@ pub enum DeviceOrder {
 }
 
 impl DeviceOrder {
+    /// The number of devices; `None` for an iota with sizes that are not positive.
+    pub fn count(&self) -> Option<usize> {
+        match self {
+            DeviceOrder::List(list) => Some(list.len()),
+            DeviceOrder::Iota(iota) => product(&iota.reshape),
+        }
+    }
+
     /// The devices in order; `None` for an inconsistent iota, and for more than `limit`.
     pub fn expand(&self, limit: usize) -> Option<Vec<i64>> {
         match self {
@@ -223,6 +231,11 @@ impl Mesh {
 
 impl fmt::Display for Mesh {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let ([], Some(DeviceOrder::List(list))) = (&self.axes[..], &self.devices) {
+            if let [device] = list[..] {
+                return write!(f, "single_device[device_id={device}]");
+            }
+        }
         let axes: Vec<String> = self.axes.iter().map(|(name, size)| format!("{}={size}", quoted(name))).collect();
         write!(f, "mesh[{}]", axes.join(","))?;
         match &self.devices {
@@ -241,6 +254,13 @@ pub fn parse_mesh(text: &str) -> Option<Mesh> {
 /// Parses `mesh['x'=2], device_ids=(1,0)`.
 pub(crate) fn read_mesh(c: &mut Cursor<'_>) -> Read<Mesh> {
     c.space();
+    if c.accept_word("single_device") {
+        c.expect(b'[', "`[`")?;
+        let is_device = is_word(c, "device_id") && c.accept(b'=');
+        let device = if is_device { c.int()? } else { return Err(c.expected("`device_id=`")) };
+        c.expect(b']', "`]`")?;
+        return Ok(Mesh { axes: Vec::new(), devices: Some(DeviceOrder::List(vec![device])) });
+    }
     if !c.accept_word("mesh") {
         return Err(c.expected("`mesh`"));
     }
@@ -303,7 +323,9 @@ pub(crate) fn read_axes(
         if !extra(c) {
             let at = *c;
             let name = read_quoted(c)?;
-            let Some(axis) = mesh.axes.iter().position(|a| a.0 == name) else {
+            // A name that no axis has may be the number of one.
+            let by_number = || name.parse().ok().filter(|&k| k < mesh.axes.len());
+            let Some(axis) = mesh.axes.iter().position(|a| a.0 == name).or_else(by_number) else {
                 return Err(at.expected("an axis of the mesh"));
             };
             let mut part = None;
@@ -342,19 +364,7 @@ pub(crate) fn bracketed(c: &mut Cursor<'_>, open: u8, close: u8) -> Read<Vec<i64
 }
 
 fn read_quoted(c: &mut Cursor<'_>) -> Read<String> {
-    c.expect(b'\'', "a name in single quotes")?;
-    let start = c.pos;
-    loop {
-        match c.peek() {
-            None => return Err(c.expected("a closing `'`")),
-            Some(b'\\') if c.pos + 1 < c.text.len() => c.pos += 2,
-            Some(b'\'') => break,
-            Some(_) => c.pos += 1,
-        }
-    }
-    let name = crate::unescape(&c.text[start..c.pos]).into_owned();
-    c.pos += 1;
-    Ok(name)
+    c.string().map(|span| crate::unescape(c.str(span)).into_owned())
 }
 
 fn quoted(name: &str) -> String {

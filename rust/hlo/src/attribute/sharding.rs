@@ -3,12 +3,15 @@
 //!
 //! Read [`Sharding`]. Invariant: a sharding prints to text that parses to an equal sharding.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::attribute::devices::read_iota;
 use crate::attribute::mesh::{axes_text, bracketed, joined, read_axes, read_mesh, DeviceOrder, Mesh, MeshAxis};
 use crate::attribute::window::whole;
 use crate::cursor::{Cursor, Read};
+use crate::model::metadata::fields;
+use crate::Span;
 
 /// The distribution of a value over devices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -28,8 +31,22 @@ pub struct Whole {
     pub kind: ShardingKind,
     /// `shard_as 1`, `shard_like 1`: whether it is `shard_like`, and the id of the group.
     pub group: Option<(bool, i64)>,
+    /// How partial results are combined, where devices have such.
+    pub reduction: Reduction,
     /// Metadata, each item as text in braces; `None` if it is absent.
     pub metadata: Option<Vec<String>>,
+}
+
+/// How the partial results of devices are combined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Reduction {
+    /// Their sum.
+    #[default]
+    Sum,
+    /// Their maximum.
+    Max,
+    /// Their minimum.
+    Min,
 }
 
 /// The kinds of distributions.
@@ -43,7 +60,7 @@ pub enum ShardingKind {
     Manual,
     /// Not yet decided.
     Unknown,
-    /// Each device has a partial result; the value is their sum.
+    /// Each device has a partial result.
     Unreduced,
     /// The value is split into tiles.
     Tiled(Tiles),
@@ -86,10 +103,84 @@ pub struct Named {
     pub replicated: Vec<MeshAxis>,
     /// Axes along which devices have partial results.
     pub unreduced: Vec<MeshAxis>,
+    /// How these are combined.
+    pub reduction: Reduction,
     /// Axes that the program partitions by hand.
     pub manual: Vec<MeshAxis>,
     /// Metadata, each item as text in braces; `None` if it is absent.
     pub metadata: Option<Vec<String>>,
+}
+
+impl Reduction {
+    /// The numbers of the proto are the indices.
+    pub(crate) const ALL: [(Reduction, &'static str); 3] =
+        [(Reduction::Sum, "sum"), (Reduction::Max, "max"), (Reduction::Min, "min")];
+
+    /// The word in text.
+    pub fn name(self) -> &'static str {
+        Reduction::ALL.iter().find(|row| row.0 == self).map_or("", |row| row.1)
+    }
+
+    /// `=max`, if it is next.
+    fn read(c: &mut Cursor<'_>) -> Read<Reduction> {
+        if !c.accept(b'=') {
+            return Ok(Reduction::Sum);
+        }
+        c.space();
+        let at = *c;
+        let word = c.word();
+        match Reduction::ALL.iter().find(|row| row.1 == word) {
+            Some(row) => Ok(row.0),
+            None => Err(at.expected("sum, max or min")),
+        }
+    }
+}
+
+impl Whole {
+    /// A distribution with its metadata. Without names of axes the reduction travels as an item of the metadata.
+    pub(crate) fn new(kind: ShardingKind, group: Option<(bool, i64)>, metadata: Option<Vec<String>>) -> Whole {
+        let mut whole = Whole { kind, group, reduction: Reduction::Sum, metadata };
+        let items = whole.metadata.as_deref().unwrap_or_default();
+        if let Some(reduction) = items.last().and_then(|item| reduction_of(item)).filter(|_| whole.is_unreduced()) {
+            // XLA adds one each time that it reads text.
+            let n = items.iter().rposition(|item| reduction_of(item).is_none()).map_or(0, |k| k + 1);
+            whole.reduction = reduction;
+            whole.metadata = whole.metadata.map(|mut all| {
+                all.truncate(n);
+                all
+            });
+        }
+        whole.metadata = whole.metadata.filter(|all| !all.is_empty());
+        whole
+    }
+
+    /// Whether devices have partial results.
+    fn is_unreduced(&self) -> bool {
+        match &self.kind {
+            ShardingKind::Unreduced => true,
+            ShardingKind::Tiled(tiles) => tiles.last_dims.contains(&SubgroupKind::Unreduced),
+            _ => false,
+        }
+    }
+
+    /// The metadata with the item for the reduction.
+    pub(crate) fn written_metadata(&self) -> Vec<Cow<'_, str>> {
+        let own = self.metadata.iter().flatten().map(|item| Cow::Borrowed(item.as_str()));
+        let name = self.reduction.name().to_ascii_uppercase();
+        let item = Cow::Owned(format!("{{op_type=\"{REDUCTION_OP}\" op_name=\"{name}\"}}"));
+        own.chain(self.is_unreduced().then_some(item)).collect()
+    }
+}
+
+/// The type of the item of metadata that holds a reduction.
+const REDUCTION_OP: &str = "sdy::reduction_op";
+
+/// The reduction in an item of metadata.
+fn reduction_of(item: &str) -> Option<Reduction> {
+    let all = fields(item, Span::new(0, item.len()));
+    let value = |name: &str| all.iter().find(|field| field.0 == name).map(|field| field.1.as_ref());
+    let name = value("op_name").filter(|_| value("op_type") == Some(REDUCTION_OP))?;
+    Reduction::ALL.iter().find(|row| row.1.eq_ignore_ascii_case(name)).map(|row| row.0)
 }
 
 impl SubgroupKind {
@@ -155,7 +246,7 @@ fn one(c: &mut Cursor<'_>) -> Read<Sharding> {
     let mut ahead = *c;
     match ahead.word() {
         "mesh" => return named(c).map(Sharding::Named),
-        "maximal_mesh" => {
+        "maximal_mesh" | "single_device" => {
             *c = ahead;
             c.expect(b'[', "`[`")?;
             c.space();
@@ -170,7 +261,7 @@ fn one(c: &mut Cursor<'_>) -> Read<Sharding> {
         }
         _ => {}
     }
-    let (mut kind, mut device, mut tiles) = (None, None, None);
+    let (mut kind, mut device, mut tiles, mut reduction) = (None, None, None, Reduction::Sum);
     let (mut replicate_last, mut last_dims, mut group, mut metadata) = (false, Vec::new(), None, None);
     loop {
         c.space();
@@ -182,7 +273,10 @@ fn one(c: &mut Cursor<'_>) -> Read<Sharding> {
             "replicated" => kind = kind.or(Some(ShardingKind::Replicated)),
             "manual" => kind = kind.or(Some(ShardingKind::Manual)),
             "unknown" => kind = kind.or(Some(ShardingKind::Unknown)),
-            "unreduced" => kind = kind.or(Some(ShardingKind::Unreduced)),
+            "unreduced" => {
+                kind = kind.or(Some(ShardingKind::Unreduced));
+                reduction = Reduction::read(c)?;
+            }
             "maximal" => kind = kind.or(Some(ShardingKind::Maximal(0))),
             "device" => {
                 c.expect(b'=', "`=`")?;
@@ -227,7 +321,11 @@ fn one(c: &mut Cursor<'_>) -> Read<Sharding> {
         (None, Some((dims, devices))) => ShardingKind::Tiled(Tiles { dims, devices, replicate_last, last_dims }),
         (None, None) => return Err(c.expected("the kind of the sharding")),
     };
-    Ok(Sharding::Whole(Whole { kind, group, metadata }))
+    let mut whole = Whole::new(kind, group, metadata);
+    if reduction != Reduction::Sum {
+        whole.reduction = reduction;
+    }
+    Ok(Sharding::Whole(whole))
 }
 
 fn subgroups(c: &mut Cursor<'_>) -> Read<Vec<SubgroupKind>> {
@@ -271,7 +369,8 @@ fn read_metadata(c: &mut Cursor<'_>) -> Read<Vec<String>> {
 }
 
 pub(crate) fn empty_named(mesh: Mesh) -> Named {
-    Named { mesh, dims: Vec::new(), replicated: Vec::new(), unreduced: Vec::new(), manual: Vec::new(), metadata: None }
+    let (dims, replicated, unreduced, manual) = Default::default();
+    Named { mesh, dims, replicated, unreduced, reduction: Reduction::Sum, manual, metadata: None }
 }
 
 fn named(c: &mut Cursor<'_>) -> Read<Named> {
@@ -303,19 +402,29 @@ fn named(c: &mut Cursor<'_>) -> Read<Named> {
         }
         let at = *c;
         let word = c.word();
-        if word == "replicated" && !matches!(c.peek(), Some(b'=')) {
-            continue;
+        match word {
+            "metadata" => {
+                n.metadata = Some(read_metadata(c)?);
+                continue;
+            }
+            "replicated" if c.peek() != Some(b'=') => continue,
+            "replicated" | "manual" => {}
+            // `=max{…}`, `=max`, `={…}` or nothing.
+            "unreduced" => {
+                let mut ahead = *c;
+                if !(ahead.accept(b'=') && ahead.accept_after_space(b'{')) {
+                    n.reduction = Reduction::read(c)?;
+                }
+            }
+            _ => return Err(at.expected("`[`, replicated, unreduced, manual, metadata or `}`")),
         }
-        if word == "metadata" {
-            n.metadata = Some(read_metadata(c)?);
-            continue;
-        }
-        let known = matches!(word, "replicated" | "unreduced" | "manual");
-        if !known {
-            return Err(at.expected("`[`, replicated, unreduced, manual, metadata or `}`"));
-        }
-        c.expect(b'=', "`=`")?;
-        let axes = read_axes(c, &n.mesh, |_| false)?;
+        c.accept(b'=');
+        c.space();
+        // Without axes all of them are meant.
+        let axes = match c.peek() {
+            Some(b'{') => read_axes(c, &n.mesh, |_| false)?,
+            _ => (0..n.mesh.axes.len()).map(|axis| MeshAxis { axis, part: None }).collect(),
+        };
         match word {
             "replicated" => n.replicated = axes,
             "unreduced" => n.unreduced = axes,
@@ -347,10 +456,10 @@ impl fmt::Display for Whole {
         if let Some((is_alike, id)) = self.group {
             write!(f, " {} {id}", if is_alike { "shard_like" } else { "shard_as" })?;
         }
-        match self.metadata.as_deref() {
-            None => Ok(()),
-            Some([one]) => write!(f, " metadata={one}"),
-            Some(all) => write!(f, " metadata={{{}}}", all.join(", ")),
+        match &self.written_metadata()[..] {
+            [] => Ok(()),
+            [one] => write!(f, " metadata={one}"),
+            all => write!(f, " metadata={{{}}}", all.join(", ")),
         }
     }
 }
@@ -381,9 +490,18 @@ impl fmt::Display for Named {
             }
         }
         write!(f, "{}, ", self.mesh)?;
-        let lists = [("replicated", &self.replicated), ("unreduced", &self.unreduced), ("manual", &self.manual)];
+        let unreduced = match self.reduction {
+            Reduction::Sum => "unreduced".to_string(),
+            other => format!("unreduced={}", other.name()),
+        };
+        let lists = [("replicated", &self.replicated), (unreduced.as_str(), &self.unreduced), ("manual", &self.manual)];
+        let is_empty = |list: &[MeshAxis]| list.is_empty();
+        let others = |k: usize| (0..3).all(|other| other == k || is_empty(lists[other].1));
         if self.dims.is_empty() && lists.iter().all(|l| l.1.is_empty()) {
             f.write_str("replicated")?;
+        } else if let Some(k) = (0..3).find(|&k| self.dims.is_empty() && others(k) && self.is_whole(lists[k].1)) {
+            f.write_str(lists[k].0)?;
+            return self.write_metadata(f);
         } else {
             let dims = self.dims.iter().map(|(axes, is_open)| {
                 let open = if *is_open { Some("?".to_string()) } else { None };
@@ -393,8 +511,21 @@ impl fmt::Display for Named {
             write!(f, "[{}]", dims.collect::<Vec<_>>().join(", "))?;
         }
         for (word, axes) in lists.iter().filter(|l| !l.1.is_empty()) {
-            write!(f, ", {word}={{{}}}", axes_text(&self.mesh, axes))?;
+            let equals = if word.contains('=') { "" } else { "=" };
+            write!(f, ", {word}{equals}{{{}}}", axes_text(&self.mesh, axes))?;
         }
+        self.write_metadata(f)
+    }
+}
+
+impl Named {
+    /// Whether a list has all axes of the mesh but those of size 1.
+    fn is_whole(&self, list: &[MeshAxis]) -> bool {
+        let has = |k: usize| list.iter().any(|a| a.axis == k && a.part.is_none());
+        !list.is_empty() && self.mesh.axes.iter().enumerate().all(|(k, axis)| axis.1 == 1 || has(k))
+    }
+
+    fn write_metadata(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.metadata {
             Some(all) => write!(f, ", metadata={{{}}}", all.join(", ")),
             None => Ok(()),

@@ -64,6 +64,8 @@ pub struct Ids {
     pub computations: Vec<i64>,
     /// The id of each instruction.
     pub instructions: Vec<i64>,
+    /// The kind of device that the proto is for, such as `cuda`; empty if it does not say.
+    pub device_type: String,
 }
 
 /// A sequence of instructions with a root.

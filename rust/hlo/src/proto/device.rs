@@ -9,7 +9,7 @@ use super::metadata::metadata_text;
 use super::wire::{Encoder, Message, Wire, WireError};
 use crate::attribute::devices::DeviceGroups;
 use crate::attribute::mesh::{DeviceOrder, Iota, Mesh, MeshAxis};
-use crate::attribute::sharding::{empty_named, Named, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};
+use crate::attribute::sharding::{empty_named, Named, Reduction, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};
 use crate::attribute::Value;
 use crate::model::metadata::fields;
 use crate::Span;
@@ -47,7 +47,7 @@ pub(crate) fn sharding(m: Message<'_>, depth: usize) -> Wire<Sharding> {
         n => return bad(m, format!("sharding type {n}")),
     };
     let group = (m.int(11) != 0).then(|| (m.int(13) == 1, m.int(12)));
-    Ok(Sharding::Whole(Whole { kind, group, metadata: all_metadata(m, 7)? }))
+    Ok(Sharding::Whole(Whole::new(kind, group, all_metadata(m, 7)?)))
 }
 
 fn all_metadata(m: Message<'_>, number: u32) -> Wire<Option<Vec<String>>> {
@@ -100,6 +100,10 @@ fn named(m: Message<'_>) -> Wire<Named> {
     n.replicated = axes(m, 4, &n.mesh)?;
     n.unreduced = axes(m, 5, &n.mesh)?;
     n.manual = axes(m, 7, &n.mesh)?;
+    n.reduction = match usize::try_from(m.int(8)).ok().and_then(|k| Reduction::ALL.get(k)) {
+        Some(row) => row.0,
+        None => return bad(m, format!("reduction {} of a named sharding", m.int(8))),
+    };
     n.metadata = all_metadata(m, 6)?;
     Ok(n)
 }
@@ -132,7 +136,7 @@ pub(crate) fn write_sharding(s: &Sharding) -> Option<Encoder> {
                 d.int_unless_zero(12, id);
                 d.int_unless_zero(13, i64::from(is_alike));
             }
-            write_metadata(&mut d, 7, whole.metadata.as_deref())?;
+            write_metadata(&mut d, 7, &whole.written_metadata())?;
         }
     }
     Some(d)
@@ -200,12 +204,14 @@ fn write_named(n: &Named) -> Option<Encoder> {
     write_axes(&mut d, 4, &n.replicated);
     write_axes(&mut d, 5, &n.unreduced);
     write_axes(&mut d, 7, &n.manual);
-    write_metadata(&mut d, 6, n.metadata.as_deref())?;
+    d.int_unless_zero(8, Reduction::ALL.iter().position(|row| row.0 == n.reduction)? as i64);
+    write_metadata(&mut d, 6, n.metadata.as_deref().unwrap_or_default())?;
     Some(d)
 }
 
-fn write_metadata(d: &mut Encoder, number: u32, all: Option<&[String]>) -> Option<()> {
-    for text in all.unwrap_or_default() {
+fn write_metadata<T: AsRef<str>>(d: &mut Encoder, number: u32, all: &[T]) -> Option<()> {
+    for text in all {
+        let text = text.as_ref();
         d.message(number, &super::metadata::write_metadata(&fields(text, Span::new(0, text.len())))?);
     }
     Some(())

@@ -4,9 +4,11 @@
 //! false if it is the default; writing returns `None` if the fields cannot represent the value.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::fmt::{Display, Write};
 
 use layout::Shape;
+use rustc_hash::FxHashMap;
 
 use super::device;
 use super::push_int;
@@ -31,6 +33,8 @@ pub(crate) struct ReadContext<'a, 'r> {
     pub operand_shape: Option<&'r Shape>,
     /// The maximum length of the text.
     pub limit: usize,
+    /// The payloads of the module.
+    pub payloads: &'r [&'a [u8]],
 }
 
 /// The attribute that is written.
@@ -39,6 +43,26 @@ pub(crate) struct WriteContext<'m> {
     pub id: InstructionId,
     pub attribute: &'m Attribute,
     pub path: &'static [u32],
+    pub payloads: &'m RefCell<Payloads>,
+}
+
+/// Texts that metadata name by number, in the order of their first use.
+#[derive(Default)]
+pub(crate) struct Payloads {
+    pub all: Vec<String>,
+    numbers: FxHashMap<String, i64>,
+}
+
+impl Payloads {
+    pub fn number(&mut self, text: &str) -> i64 {
+        if let Some(&number) = self.numbers.get(text) {
+            return number;
+        }
+        let number = self.all.len() as i64;
+        self.all.push(text.into());
+        self.numbers.insert(text.into(), number);
+        number
+    }
 }
 
 /// The functions of one attribute.
@@ -541,12 +565,11 @@ pub(crate) const STATISTICS: Irregular = Irregular {
 
 pub(crate) const CONFIG: Irregular = Irregular {
     read: |r, out| {
-        let bytes = r.m.data(43);
-        match std::str::from_utf8(bytes) {
-            Ok(text) if is_dictionary(text) => out.push_str(text),
-            Ok(text) => push_quoted(out, text),
-            Err(_) => out.push_str(&escaped(bytes)),
-        }
+        let bytes = match r.m.sub(99)? {
+            Some(m) => payload(m, r.payloads)?,
+            None => r.m.data(43),
+        };
+        push_config(bytes, out);
         Ok(!bytes.is_empty())
     },
     write: |w, d| {
@@ -559,5 +582,25 @@ pub(crate) const CONFIG: Irregular = Irregular {
         d.data(43, text.as_bytes());
         Some(())
     },
-    numbers: &[],
+    numbers: &[43, 99],
 };
+
+/// Appends a backend config.
+pub(super) fn push_config(bytes: &[u8], out: &mut String) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if is_dictionary(text) => out.push_str(text),
+        Ok(text) => push_quoted(out, text),
+        Err(_) => out.push_str(&escaped(bytes)),
+    }
+}
+
+/// The value of a `Payload`: its own, or one of the module's by number.
+pub(super) fn payload<'a>(m: Message<'a>, all: &[&'a [u8]]) -> Wire<&'a [u8]> {
+    if !m.has(2) {
+        return Ok(m.data(1));
+    }
+    match usize::try_from(m.int(2)).ok().and_then(|k| all.get(k)) {
+        Some(bytes) => Ok(bytes),
+        None => Err(WireError { at: m.at, found: format!("payload {} of {}", m.int(2), all.len()) }),
+    }
+}

@@ -4,9 +4,9 @@
 
 use std::borrow::Cow;
 
-use super::irregular::Irregular;
+use super::irregular::{payload, Irregular};
 use super::push_int;
-use super::quote::push_quoted;
+use super::quote::{escaped, push_quoted};
 use super::wire::{each_field, Encoder, Field, Message, Payload, Wire};
 use crate::model::metadata::fields;
 
@@ -26,16 +26,21 @@ const METADATA_FIELDS: &[(&str, u32, bool)] = &[
     ("scheduling_name", 16, true),
 ];
 
+/// The field that may be a number of a payload of the module.
+const PAYLOAD: &str = "metadata_payload";
+
 /// Whether the field of this name is a number.
 pub(crate) fn is_number(name: &str) -> bool {
     METADATA_FIELDS.iter().any(|&(known, _, is_text)| known == name && !is_text)
 }
 
 pub(crate) const METADATA: Irregular = Irregular {
-    read: |r, out| metadata(r.m.data(7), r.m.at, out),
+    read: |r, out| metadata(r.m.data(7), r.m.at, r.payloads, out),
     write: |w, d| {
         let span = w.attribute.value;
-        d.nested(7, |d| write_fields(&fields(&w.module.source().text, span), d))
+        let mut payloads = w.payloads.borrow_mut();
+        let mut number = |text: &str| Some(payloads.number(text));
+        d.nested(7, |d| write_fields(&fields(&w.module.source().text, span), &mut number, d))
     },
     numbers: &[],
 };
@@ -43,16 +48,30 @@ pub(crate) const METADATA: Irregular = Irregular {
 /// `OpMetadata` from its fields; `None` if one of them is unknown.
 pub(crate) fn write_metadata(fields: &[(&str, Cow<'_, str>)]) -> Option<Encoder> {
     let mut m = Encoder::default();
-    write_fields(fields, &mut m)?;
+    write_fields(fields, &mut |_| None, &mut m)?;
     Some(m)
 }
 
-fn write_fields(fields: &[(&str, Cow<'_, str>)], m: &mut Encoder) -> Option<()> {
+/// Writes `OpMetadata`; `number` gives the number of a payload, if it is to have one.
+fn write_fields(
+    fields: &[(&str, Cow<'_, str>)],
+    number: &mut dyn FnMut(&str) -> Option<i64>,
+    m: &mut Encoder,
+) -> Option<()> {
     let mut is_seen = [false; METADATA_FIELDS.len()];
     for (name, value) in fields {
         if *name == "profile_type" {
             let types = value.strip_prefix('{')?.strip_suffix('}')?;
             m.ints(5, &types.split(',').map(|t| t.trim().parse().ok()).collect::<Option<Vec<_>>>()?);
+            continue;
+        }
+        if *name == PAYLOAD {
+            let mut payload = Encoder::default();
+            match number(value) {
+                Some(number) => payload.int(2, number),
+                None => payload.data(1, value.as_bytes()),
+            }
+            m.message(20, &payload);
             continue;
         }
         let row = METADATA_FIELDS.iter().position(|f| f.0 == *name)?;
@@ -70,13 +89,13 @@ fn write_fields(fields: &[(&str, Cow<'_, str>)], m: &mut Encoder) -> Option<()> 
 /// The text of `OpMetadata`, with its braces.
 pub(crate) fn metadata_text(m: Message<'_>) -> Wire<String> {
     let mut text = String::new();
-    metadata(m.bytes(), m.at, &mut text)?;
+    metadata(m.bytes(), m.at, &[], &mut text)?;
     Ok(text)
 }
 
 /// Appends the text of `OpMetadata`, with its braces; false if it is empty.
-fn metadata(bytes: &[u8], at: usize, out: &mut String) -> Wire<bool> {
-    let mut values: [Option<Field<'_>>; 20] = [None; 20];
+fn metadata<'a>(bytes: &'a [u8], at: usize, payloads: &[&'a [u8]], out: &mut String) -> Wire<bool> {
+    let mut values: [Option<Field<'_>>; 21] = [None; 21];
     let mut types = String::new();
     each_field(bytes, at, |f| {
         match f.number {
@@ -84,7 +103,7 @@ fn metadata(bytes: &[u8], at: usize, out: &mut String) -> Wire<bool> {
                 types.push(if types.is_empty() { '{' } else { ',' });
                 push_int(&mut types, n);
             })?,
-            n if n < 20 => values[n as usize] = Some(f),
+            n if n < 21 => values[n as usize] = Some(f),
             _ => {}
         }
         Ok(())
@@ -108,6 +127,14 @@ fn metadata(bytes: &[u8], at: usize, out: &mut String) -> Wire<bool> {
         begin(out, start, "profile_type");
         out.push_str(&types);
         out.push('}');
+    }
+    if let Some(f) = values[20] {
+        let bytes = payload(f.message()?, payloads)?;
+        begin(out, start, PAYLOAD);
+        match std::str::from_utf8(bytes) {
+            Ok(text) => push_quoted(out, text),
+            Err(_) => out.push_str(&escaped(bytes)),
+        }
     }
     out.push('}');
     Ok(out.len() > start + 2)

@@ -13,6 +13,7 @@ pub(crate) mod literal;
 pub(crate) mod metadata;
 mod operation;
 pub(crate) mod origin;
+mod original;
 mod quote;
 mod read;
 mod regular;

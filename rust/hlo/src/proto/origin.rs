@@ -3,9 +3,9 @@
 //! Read [`ORIGIN`]. The text is a tree of leaves, the proto a list of leaves with shape indices.
 
 use super::irregular::{Irregular, ReadContext, WriteContext};
-use super::quote::quoted;
+use super::original::{push_array, read_array};
+use super::quote::push_quoted;
 use super::wire::{Encoder, Message, Wire};
-use crate::attribute::mesh::joined;
 use crate::cursor::Cursor;
 
 /// Origins nest at most this deep, as shapes do.
@@ -21,7 +21,8 @@ struct Leaf {
 
 fn read(r: &ReadContext<'_, '_>, text: &mut String) -> Wire<bool> {
     let Some(m) = r.m.sub(88)? else { return Ok(false) };
-    if m.int(2) != 0 {
+    let calls = m.text(3)?;
+    if m.int(2) != 0 && calls.is_empty() {
         text.push_str("{[synthetic_call]}");
         return Ok(true);
     }
@@ -29,24 +30,25 @@ fn read(r: &ReadContext<'_, '_>, text: &mut String) -> Wire<bool> {
     text.push('{');
     // Indices with gaps do not form a tree, so the attribute is dropped.
     let is_tree = tree(&leaves, 0, text).is_some();
+    if m.has(3) {
+        text.push_str(",[");
+        push_quoted(text, calls);
+        text.push(']');
+    }
     text.push('}');
     Ok(is_tree)
 }
 
 fn leaf(m: Message<'_>) -> Wire<Leaf> {
-    let mut text = String::from("{");
-    if let Some(array) = m.sub(2)? {
-        text.push_str(&quoted(array.text(1)?));
-        let index = array.ints(2)?;
-        if !index.is_empty() {
-            text.push_str(&format!(" {{{}}}", joined(&index)));
-        }
-    }
-    text.push('}');
+    let mut text = String::new();
+    push_array(m.sub(2)?, &mut text)?;
     Ok(Leaf { index: m.ints(1)?, text })
 }
 
 fn tree(leaves: &[Leaf], depth: usize, out: &mut String) -> Option<()> {
+    if leaves.iter().any(|leaf| leaf.index.iter().any(|&k| k < 0)) {
+        return None;
+    }
     if let [leaf] = leaves {
         if leaf.index.len() == depth {
             out.push_str(&leaf.text);
@@ -77,8 +79,18 @@ fn write(w: &WriteContext<'_>, d: &mut Encoder) -> Option<()> {
     if c.rest().starts_with(b"[synthetic_call]") {
         c.pos += b"[synthetic_call]".len();
         m.int(2, 1);
+        m.data(3, b"");
     } else {
         node(&mut c, &mut Vec::new(), &mut m)?;
+    }
+    if c.accept_after_space(b',') {
+        c.accept_after_space(b'[').then_some(())?;
+        let calls = c.string().ok()?;
+        c.accept_after_space(b']').then_some(())?;
+        if m.0.is_empty() && calls.is_empty() {
+            m.int(2, 1);
+        }
+        m.data(3, crate::unescape(c.str(calls)).as_bytes());
     }
     (c.accept_after_space(b'}') && c.at_end()).then_some(())?;
     d.message(88, &m);
@@ -105,21 +117,8 @@ fn node(c: &mut Cursor<'_>, index: &mut Vec<i64>, m: &mut Encoder) -> Option<()>
     }
     let mut leaf = Encoder::default();
     leaf.ints(1, index);
-    c.accept_after_space(b'{').then_some(())?;
-    if !c.accept_after_space(b'}') {
-        let mut array = Encoder::default();
-        let name = c.string().ok()?;
-        array.data(1, crate::unescape(c.str(name)).as_bytes());
-        if c.accept_after_space(b'{') {
-            let mut at = Vec::new();
-            while !c.accept_after_space(b'}') {
-                at.push(c.int().ok()?);
-                c.accept_after_space(b',');
-            }
-            array.ints(2, &at);
-        }
+    if let Some(array) = read_array(c)? {
         leaf.message(2, &array);
-        c.accept_after_space(b'}').then_some(())?;
     }
     m.message(1, &leaf);
     Some(())

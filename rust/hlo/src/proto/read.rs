@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use super::row::{Scope, REPEATED};
 use super::shape::Shapes;
 use super::wire::{decode, each_field, Field, Index, Message, Payload, Wire, WireError};
-use super::{header, tables, EXTRA, EXTRA_ASYNC, EXTRA_ORDER, EXTRA_TABLES};
+use super::{header, irregular, tables, EXTRA, EXTRA_ASYNC, EXTRA_ORDER, EXTRA_TABLES};
 use crate::attribute::schema::Owner;
 use crate::check;
 use crate::cursor::clip;
@@ -38,7 +38,20 @@ pub(crate) fn module(
     Ok(r.finish(name, strict))
 }
 
+/// The module that recovers an array, within a module, whose text has at most `limit` bytes. It has no such modules
+/// itself, which bounds the depth.
+pub(super) fn inner_module(m: Message<'_>, limit: usize) -> Wire<Result<Module, SyntaxErrors>> {
+    let mut r = Reader::new(limit.min(u32::MAX as usize - 2));
+    r.is_inner = true;
+    r.module(m)?;
+    Ok(r.finish(None, false))
+}
+
 pub(super) struct Reader<'a> {
+    /// Whether the module is part of another one.
+    pub is_inner: bool,
+    /// Texts that instructions name by number.
+    pub payloads: Vec<&'a [u8]>,
     /// Its source is set at the end.
     pub m: Module,
     pub out: String,
@@ -68,6 +81,10 @@ pub(super) struct Reader<'a> {
     pub spare: Scope<'a>,
 }
 
+/// The last fields of the messages in XLA of autumn 2026.
+const LAST_OF_MODULE: u32 = 25;
+const LAST_OF_COMPUTATION: u32 = 9;
+
 /// A computation whose fields are not yet decoded.
 #[derive(Clone, Copy)]
 struct Row<'a> {
@@ -92,6 +109,8 @@ pub(super) fn bad<T>(at: usize, found: impl Into<String>) -> Wire<T> {
 impl<'a> Reader<'a> {
     fn new(limit: usize) -> Reader<'a> {
         Reader {
+            is_inner: false,
+            payloads: Vec::new(),
             m: parse::empty(&Arc::new(Source::new("", None))),
             out: String::new(),
             limit,
@@ -112,6 +131,8 @@ impl<'a> Reader<'a> {
     }
 
     fn module(&mut self, m: Message<'a>) -> Wire<()> {
+        self.payloads = m.fields().filter(|f| f.number == 22).map(bytes_of).collect::<Wire<_>>()?;
+        self.ids.device_type = m.text(21)?.to_string();
         let mut rows: Vec<Row<'a>> = Vec::new();
         for f in m.fields().filter(|f| f.number == 3) {
             poll();
@@ -147,6 +168,7 @@ impl<'a> Reader<'a> {
         let (entry, is_missing) = self.entry(m, &rows)?;
         self.m.entry = entry;
         header::read(self, m)?;
+        self.report_unknown(m, LAST_OF_MODULE, "HloModuleProto", "module".into(), self.m.name);
         let tables = self.out.len() + 1;
         match m.sub(17)? {
             Some(index) => tables::read(index, &mut self.out, &mut self.m.frames)?,
@@ -207,6 +229,7 @@ impl<'a> Reader<'a> {
         let (c, text) = (index.message(row.at), row.name);
         self.out.push_str(if number == self.m.entry { "ENTRY %" } else { "%" });
         let name = self.push(text);
+        self.report_unknown(c, LAST_OF_COMPUTATION, "HloComputationProto", path(text, None), name);
         self.out.push_str(" {\n");
         let mut scope = self.scope(c, &fields, text, order)?;
         let root = c.int(6);
@@ -253,6 +276,15 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// Reports a field that no version of XLA had when this was written: it may carry meaning and is lost.
+    fn report_unknown(&mut self, m: Message<'_>, last: u32, message: &str, path: String, span: Span) {
+        let is_lost = |f: &Field<'_>| (last + 1..EXTRA).contains(&f.number) && !f.is_default();
+        if let Some(f) = m.fields().find(is_lost) {
+            let found = format!("field {} of {message}, which is lost", f.number);
+            self.misfit(path, "known fields", found, span);
+        }
+    }
+
     /// Links the parameters in the order of their numbers, which must be consecutive; returns how many they are.
     fn parameters(&mut self, scope: &mut Scope<'a>, c: Message<'_>, start: u32) -> Wire<u32> {
         scope.parameters.sort_unstable();
@@ -272,6 +304,10 @@ impl<'a> Reader<'a> {
         if !thread.is_empty() && thread != "main" {
             self.out.push_str(", execution_thread=");
             super::quote::push_quoted(&mut self.out, thread);
+        }
+        if c.has(9) {
+            self.out.push_str(", backend_config=");
+            irregular::push_config(c.data(9), &mut self.out);
         }
         push_extra(&mut self.out, c, EXTRA);
         match self.out.len() == start {

@@ -10,7 +10,7 @@ use layout::{ElementType, Shape};
 use super::irregular::ReadContext;
 use super::quote::is_word;
 use super::read::{bad, bytes_of, in_order, path, push_extra, word, Reader};
-use super::wire::{bit, decode, each_field, Field, Index, Message, Payload, Wire};
+use super::wire::{bit, decode, each_field, Field, Index, Message, Payload, Wire, OTHERS};
 use super::write_calls::is_of_pair;
 use super::{literal, push_int, regular, EXTRA, EXTRA_ASYNC, EXTRA_SHAPE, EXTRA_VALUE};
 use crate::attribute;
@@ -80,6 +80,18 @@ impl Scope<'_> {
     pub fn find(&self, id: i64) -> Option<u32> {
         self.numbers.get(&id).copied()
     }
+}
+
+/// The last field of `HloInstructionProto` in XLA of autumn 2026.
+const LAST_FIELD: u32 = 103;
+
+const fn bits(numbers: &[u32]) -> u128 {
+    let (mut all, mut k) = (0, 0);
+    while k < numbers.len() {
+        all |= bit(numbers[k]);
+        k += 1;
+    }
+    all
 }
 
 impl<'a> Reader<'a> {
@@ -175,6 +187,7 @@ impl<'a> Reader<'a> {
             }
         };
         let m = index.message(row.at);
+        self.report_unknown_of_row(&index, m, scope, row.name);
         let opcode_word = match Opcode::from_bytes(m.data(2)) {
             Opcode::Unknown => m.text(2)?,
             known => known.name(),
@@ -194,6 +207,24 @@ impl<'a> Reader<'a> {
         }
         self.fields = fields;
         Ok(())
+    }
+
+    /// Reports fields that no version of XLA had when this was written, and for an operation that is not known all but
+    /// those of every operation: they may carry meaning and are lost.
+    fn report_unknown_of_row(&mut self, index: &Index<'_>, m: Message<'_>, scope: &Scope<'_>, name: &str) {
+        const COMMON: u128 = bits(&[1, 2, 3, 7, 8, 9, 35, 36, 37, 38, 40, 43, 51, 68, 82, 88, 91, 99]) | PRIVATE;
+        const PRIVATE: u128 = !(u128::MAX >> 10) & !OTHERS;
+        let is_known = Opcode::from_bytes(m.data(2)) != Opcode::Unknown;
+        let known = if is_known { bit(LAST_FIELD + 1) - 1 | PRIVATE } else { COMMON };
+        if !index.has_any(!known) {
+            return;
+        }
+        let is_lost = |f: &Field<'_>| bit(f.number) & known == 0 && !f.is_default();
+        if let Some(f) = m.fields().find(is_lost) {
+            let found = format!("field {} of HloInstructionProto, which is lost", f.number);
+            let span = Span::new(self.out.len(), self.out.len());
+            self.misfit(path(scope.name, Some(name)), "known fields", found, span);
+        }
     }
 
     /// An operation in short asynchronous form, such as `transpose-start`. The proto has it in the long form: an
@@ -457,7 +488,8 @@ impl<'a> Reader<'a> {
         let is_there = match f.field.codec {
             Codec::Irregular(functions) => {
                 let operand_shape = operand.map(|k| &self.m.shapes[k as usize]);
-                let context = ReadContext { m, path: f.field.path, operand_shape, limit: self.limit };
+                let (path, limit, payloads) = (f.field.path, self.limit, &self.payloads[..]);
+                let context = ReadContext { m, path, operand_shape, limit, payloads };
                 (functions.read)(&context, &mut self.out)?
             }
             codec => regular::read(f, codec, is_required, m, &mut self.out)?,

@@ -32,15 +32,18 @@ pub(crate) struct Index<'a> {
     there: u128,
 }
 
-/// A bit for each field number that is looked up; 0 for others.
+/// A bit for each field number that is looked up; [`OTHERS`] for all others.
 #[inline]
 pub(crate) const fn bit(number: u32) -> u128 {
     match number {
         0..FIRST_EXTRA_BIT => 1 << number,
-        EXTRA.. if number - EXTRA < 128 - FIRST_EXTRA_BIT => 1 << (number - EXTRA + FIRST_EXTRA_BIT),
-        _ => 0,
+        EXTRA.. if number - EXTRA < 127 - FIRST_EXTRA_BIT => 1 << (number - EXTRA + FIRST_EXTRA_BIT),
+        _ => OTHERS,
     }
 }
+
+/// The bit of the fields that are not looked up.
+pub(crate) const OTHERS: u128 = 1 << 127;
 
 /// XLA's field numbers are smaller; the bits from here on are those of private fields.
 const FIRST_EXTRA_BIT: u32 = 118;
@@ -59,7 +62,7 @@ impl<'a> Index<'a> {
     /// Whether field `number` is absent for sure.
     #[inline]
     pub fn lacks(&self, number: u32) -> bool {
-        bit(number) != 0 && self.there & bit(number) == 0
+        self.there & bit(number) == 0
     }
 
     /// Whether any field of a set of bits is present.
@@ -97,6 +100,17 @@ pub(crate) struct Field<'a> {
     /// The offset of its value in the whole input.
     pub at: usize,
     pub payload: Payload<'a>,
+}
+
+impl Field<'_> {
+    /// Whether the value is what an absent field stands for.
+    pub fn is_default(&self) -> bool {
+        match self.payload {
+            Payload::Varint(v) | Payload::Fixed64(v) => v == 0,
+            Payload::Fixed32(v) => v == 0,
+            Payload::Bytes(bytes) => bytes.is_empty(),
+        }
+    }
 }
 
 impl<'a> Message<'a> {

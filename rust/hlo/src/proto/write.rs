@@ -7,12 +7,14 @@
 
 use quasiaffine::interrupt::poll;
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use layout::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::irregular::{self, WriteContext};
+use super::irregular::{self, Payloads, WriteContext};
+use super::original;
 use super::wire::{Encoder, Message};
 use super::write_calls::{is_of_pair, TakenNames};
 use super::{
@@ -49,6 +51,7 @@ impl Module {
                 .map_or(self.computations().len() as i64, |ids| ids.computations.iter().max().map_or(0, |id| id + 1)),
             taken: TakenNames::default(),
             bindings: None,
+            payloads: RefCell::default(),
         };
         Ok(w.module(&order).0)
     }
@@ -168,6 +171,7 @@ pub(super) struct Writer<'m> {
     pub taken: TakenNames,
     /// Of asynchronous operations, see [`Module::async_bindings`]; computed on first use.
     pub bindings: Option<AsyncBindings<'m>>,
+    payloads: RefCell<Payloads>,
 }
 
 impl<'m> Writer<'m> {
@@ -225,6 +229,12 @@ impl<'m> Writer<'m> {
             Some(index) => d.message(17, &index),
             None => d.data(EXTRA_TABLES, format!("\n{text}\n").as_bytes()),
         }
+        for text in &self.payloads.borrow().all {
+            d.data(22, text.as_bytes());
+        }
+        if let Some(ids) = &m.ids {
+            d.text_unless_empty(21, &ids.device_type);
+        }
         if !all.is_sorted() {
             let mut positions = vec![0; all.len()];
             for (position, &c) in (0i64..).zip(all) {
@@ -255,6 +265,16 @@ impl<'m> Writer<'m> {
             }
             (_, Value::Aliases(all)) => d.message(8, &aliases(&all)),
             (_, Value::Donors(all)) => d.message(18, &donors(&all)),
+            ("backend_config", Value::Text(text)) => d.data(25, text.as_bytes()),
+            ("backend_config", Value::Raw(text)) => d.data(25, text.as_bytes()),
+            ("debug_attributes", Value::Raw(text)) => {
+                original::debug_entries(text)?.iter().for_each(|entry| d.message(24, entry));
+            }
+            ("origin_recovery_table", Value::Raw(text)) => {
+                let mut table = Encoder::default();
+                original::recovery_entries(text)?.iter().for_each(|entry| table.message(1, entry));
+                d.message(20, &table);
+            }
             ("frontend_attributes", Value::Dictionary(pairs)) => d.message(19, &irregular::write_frontend(&pairs)),
             _ => return None,
         }
@@ -322,6 +342,8 @@ impl<'m> Writer<'m> {
                 ("execution_thread", Ok(Value::Text(thread))) if !thread.is_empty() && thread != "main" => {
                     d.data(8, thread.as_bytes());
                 }
+                ("backend_config", Ok(Value::Text(text))) => d.data(9, text.as_bytes()),
+                ("backend_config", Ok(Value::Raw(text))) => d.data(9, text.as_bytes()),
                 _ => self.extra(a, EXTRA, d),
             }
         }
@@ -465,7 +487,7 @@ impl<'m> Writer<'m> {
         let f = schema::field_of(opcode, a.key)?;
         match (f.field.codec, f.field.path) {
             (Codec::Irregular(functions), path) => {
-                (functions.write)(&WriteContext { module: m, id: i, attribute: a, path }, d)
+                (functions.write)(&WriteContext { module: m, id: i, attribute: a, path, payloads: &self.payloads }, d)
             }
             (codec, [_] | []) => regular::write(f, codec, m.value(a, None).ok()?, d),
             (codec, [outer @ .., _]) => {

@@ -54,14 +54,6 @@ fn groups(op: &Operation, are_uniform: bool) -> Law {
             let expected = format!("groups of the {:?} devices", iota.reshape);
             return broken_by("replica_groups", Rule::DeviceGroups, expected, format!("{groups:?}"));
         }
-        Some(Value::DeviceGroups(groups @ DeviceGroups::Mesh { .. })) if groups.group_size() == Some(1) => {
-            return broken_by(
-                "replica_groups",
-                Rule::DeviceGroups,
-                "axes of a mesh with several devices",
-                "one device",
-            );
-        }
         // An iota or a mesh has each device once.
         Some(_) => return Ok(()),
         None => Vec::new(),

@@ -6,7 +6,7 @@ use layout::Shape;
 
 use super::aliasing::n_leaves;
 use super::rule::{broken_by, Law, Rule};
-use crate::attribute::mesh::DeviceOrder;
+use crate::attribute::mesh::{product, DeviceOrder, Mesh};
 use crate::attribute::sharding::{Sharding, ShardingKind, Tiles};
 use crate::attribute::Value;
 use crate::infer::Operation;
@@ -61,9 +61,15 @@ fn one(sharding: &Sharding, shape: &Shape) -> Law {
             }
             _ => Ok(()),
         },
-        // A mesh without dimensions stands for whole values.
-        Sharding::Named(named) if named.dims.is_empty() => Ok(()),
-        Sharding::Named(named) => rank(named.dims.len(), shape),
+        Sharding::Named(named) => {
+            mesh(&named.mesh)?;
+            // A mesh without dimensions stands for whole values.
+            if named.dims.is_empty() {
+                Ok(())
+            } else {
+                rank(named.dims.len(), shape)
+            }
+        }
         Sharding::Tuple(_) => Ok(()),
     }
 }
@@ -77,7 +83,26 @@ fn rank(n: usize, shape: &Shape) -> Law {
     }
 }
 
+/// The devices of a mesh are as many as its axes have.
+pub(super) fn mesh(mesh: &Mesh) -> Law {
+    let sizes: Vec<i64> = mesh.axes.iter().map(|axis| axis.1).collect();
+    match &mesh.devices {
+        Some(order) if product(&sizes) != order.count() => {
+            let found = order.count().map_or_else(|| "sizes that are not positive".into(), |n| n.to_string());
+            fault(format!("devices for the axes {sizes:?} of the mesh"), found)
+        }
+        _ => Ok(()),
+    }
+}
+
 fn devices(tiles: &Tiles) -> Law {
+    if let Some(size) = tiles.dims.iter().find(|&&n| n < 1) {
+        return fault("positive numbers of tiles", size.to_string());
+    }
+    if product(&tiles.dims) != tiles.devices.count() {
+        let found = tiles.devices.count().map_or_else(|| "sizes that are not positive".into(), |n| n.to_string());
+        return fault(format!("devices for tiles {:?}", tiles.dims), found);
+    }
     let DeviceOrder::List(list) = &tiles.devices else { return Ok(()) };
     if let Some(device) = list.iter().find(|&&d| d < 0) {
         return fault("devices from 0 on", device.to_string());

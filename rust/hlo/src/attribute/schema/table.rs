@@ -216,9 +216,11 @@ pub(crate) const TABLE: &[Row] = &[
     row("buffer_donor", Donors, "module"),
     row("entry_computation_layout", EntryLayout, "module"),
     row("execution_thread", Text, "computation"),
+    row("debug_attributes", Braced, "module"),
     row("input_output_alias", Aliases, "module"),
     row("is_scheduled", Bool, "module"),
     row("num_partitions", Int, "module"),
+    row("origin_recovery_table", Braced, "module"),
     row("replica_count", Int, "module"),
 
     // Called computations share field 38, in the order of `proto::operation::callees`.
@@ -371,7 +373,7 @@ pub(crate) const TABLE: &[Row] = &[
     row("statistics", Braced, "*").annotation().irregular(&[82], irregular::STATISTICS),
     row("origin", Braced, "*").annotation().irregular(&[88], origin::ORIGIN),
     row("metadata", Metadata, "*").annotation().irregular(&[7], metadata::METADATA),
-    row("backend_config", Config, "*").hint().irregular(&[43], irregular::CONFIG),
+    row("backend_config", Config, "* module computation").hint().irregular(&[], irregular::CONFIG),
     // Field 37: ids, which `proto::read::Reader::instruction` and `proto::write::Writer::head` map to names.
     row("control-predecessors", Instructions, "*").annotation(),
 ];
