@@ -3,7 +3,8 @@
 A case file has several modules.  The comments above a module are the expected maps of its root: ``// o2i 0: MAP`` from
 the output to operand 0, one line for each map of the set, ``nothing`` for an empty set, ``unknown: REASON``;
 ``o2i[1,0]`` and ``i2o[2]`` are shape indices.  ``// weak``: values may hide a change, so running the case cannot show
-every dependence.  ``// devices 4``: the case needs 4 devices or special values, so another test runs it.
+every dependence.  ``// devices 4``: the case needs 4 devices or special values, so another test runs it.  ``// not
+executed``: XLA does not define its values.  ``// xla 2026-08``: XLA before August 2026 cannot read it.
 With HLOMAP_BLESS=1 the expected lines are rewritten; read the diff.
 """
 
@@ -60,6 +61,11 @@ class Case:
     @property
     def weak(self) -> bool:
         return "// weak" in self.comments
+
+    @property
+    def is_recent(self) -> bool:
+        """Whether XLA before August 2026 cannot read it."""
+        return "// xla 2026-08" in self.comments
 
     @property
     def expected(self) -> list[str]:

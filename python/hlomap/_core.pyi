@@ -1472,11 +1472,11 @@ class Attributes(Mapping[str, Any]):
     are :class:`~hlomap.Computation`.  ``slice`` is a tuple of ``(start, limit, stride)``, ``padding`` a tuple of
     ``(low, high, interior)``, ``window`` a :class:`Window`, ``dim_labels`` a
     :class:`ConvolutionDimensionNumbers`, ``sharding`` a :class:`Sharding`, ``replica_groups``
-    :class:`ReplicaGroups`, ``frontend_attributes`` a dict, ``result_accuracy`` a :class:`ResultAccuracy`;
-    ``input_output_alias``, ``buffer_donor`` and ``output_to_operand_aliasing`` are tuples of
-    :class:`InputOutputAlias`, :class:`BufferDonor` and :class:`OperandAlias`.  An unknown attribute, or one whose
-    value cannot be decoded, is its text.  A missing name raises :class:`~hlomap.errors.NotFoundError`, a
-    ``KeyError``.
+    :class:`ReplicaGroups`, ``frontend_attributes`` a dict, ``sparsity_config`` and ``block_scaling_config`` a
+    dict of the items of each side, ``result_accuracy`` a :class:`ResultAccuracy`; ``input_output_alias``,
+    ``buffer_donor`` and ``output_to_operand_aliasing`` are tuples of :class:`InputOutputAlias`,
+    :class:`BufferDonor` and :class:`OperandAlias`.  An unknown attribute, or one whose value cannot be decoded,
+    is its text.  A missing name raises :class:`~hlomap.errors.NotFoundError`, a ``KeyError``.
 
     >>> import hlomap as hm
     >>> text = "s = f32[2] slice(f32[5] p), slice={[1:5:2]}"

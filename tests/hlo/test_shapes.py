@@ -1,7 +1,8 @@
 """Shape inference: shapes that the text omits, and checks of those that it states.
 
 The cases are in `cases/shapes.txt`: `=> shape` is the shape that XLA's parser infers (`refused` if it requires one),
-`~> shape` the same for operands that do not fit, `: shape` a stated shape that fits.
+`~> shape` the same for operands that do not fit, `: shape` a stated shape that fits. Behind a case that XLA before
+August 2026 cannot read, there is `// xla 2026-08`.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from typing import Any
 
 import pytest
 from conftest import CASES
-from support.xla import reprint
+from support.xla import reads_recent, reprint
 
 import hlomap as hm
 
 FILE = CASES / "shapes.txt"
+RECENT = "  // xla 2026-08"
 
 CALLED = """HloModule m
 add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
@@ -52,8 +54,13 @@ FREE = {"parameter", "constant", "custom-call", "bitcast", "iota", "recv", "rng"
 
 
 def cases(separator: str) -> list[tuple[str, str]]:
-    lines = FILE.read_text().splitlines()
+    lines = [line.removesuffix(RECENT) for line in FILE.read_text().splitlines()]
     return [tuple(line.split(separator)) for line in lines if separator in line]  # type: ignore[misc]
+
+
+def is_readable(case: tuple[str, str], separator: str) -> bool:
+    """Whether this XLA reads a case."""
+    return reads_recent() or f"{separator.join(case)}{RECENT}" not in FILE.read_text().splitlines()
 
 
 def operands(call: str) -> tuple[str, list[str], str]:
@@ -100,7 +107,7 @@ def opcode_of(call: str) -> str:
 
 @pytest.mark.jax
 def test_inferred_shapes_agree_with_xla() -> None:
-    all_cases = cases(" => ") + cases(" ~> ")
+    all_cases = [case for sign in (" => ", " ~> ") for case in cases(sign) if is_readable(case, sign)]
     assert len(all_cases) > 250
     printed, failures = [], []
     for call, shape in all_cases:

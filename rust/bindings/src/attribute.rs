@@ -30,7 +30,8 @@ pub enum Owner {
 /// :class:`~hlomap.Computation`.  ``slice`` is a tuple of ``(start, limit, stride)``, ``padding`` a tuple of
 /// ``(low, high, interior)``, ``window`` a :class:`Window`, ``dim_labels`` a
 /// :class:`ConvolutionDimensionNumbers`, ``sharding`` a :class:`Sharding`, ``replica_groups``
-/// :class:`ReplicaGroups`, ``frontend_attributes`` a dict, ``result_accuracy`` a :class:`ResultAccuracy`;
+/// :class:`ReplicaGroups`, ``frontend_attributes`` a dict, ``sparsity_config`` and ``block_scaling_config`` a dict of
+/// the items of each side, ``result_accuracy`` a :class:`ResultAccuracy`;
 /// ``input_output_alias``, ``buffer_donor`` and ``output_to_operand_aliasing`` are tuples of
 /// :class:`InputOutputAlias`, :class:`BufferDonor` and :class:`OperandAlias`.  An unknown attribute, or one whose
 /// value cannot be decoded, is its text.  A missing name raises :class:`~hlomap.errors.NotFoundError`, a
@@ -102,6 +103,20 @@ impl Attributes {
             Value::OperandAliases(all) => tuple(each::<_, PyOperandAlias>(py, all)?),
             Value::Donors(all) => tuple(each::<_, PyBufferDonor>(py, all)?),
             Value::Accuracy(accuracy) => PyResultAccuracy::from(accuracy).into_bound_py_any(py),
+            Value::Sides(sides) => {
+                let dict = PyDict::new(py);
+                for (side, items) in sides.0 {
+                    let one = PyDict::new(py);
+                    for item in items {
+                        match item.numbers[..] {
+                            [n] if !item.is_list => one.set_item(item.name, n)?,
+                            _ => one.set_item(item.name, PyTuple::new(py, item.numbers)?)?,
+                        }
+                    }
+                    dict.set_item(side, one)?;
+                }
+                Ok(dict.into_any())
+            }
             Value::EntryLayout(layout) => PyEntryLayout::from(layout).into_bound_py_any(py),
             Value::Bools(list) => tuple(PyTuple::new(py, list)?),
             Value::Dictionary(pairs) => {

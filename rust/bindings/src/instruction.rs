@@ -131,7 +131,14 @@ impl PyInstruction {
     fn literal<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match unlocked(py, || self.module.literal(self.id))? {
             None => Ok(None),
-            Some(Ok(value)) => array(py, &value, self.module.shape(self.id)).map(Some),
+            Some(Ok(value)) => {
+                let shape = self.module.shape(self.id);
+                // Dynamic dimensions may be smaller than their bounds.
+                let is_smaller = matches!((&value, shape), (LiteralValue::Array(bytes), ::layout::Shape::Array(a))
+                    if Some((bytes.len() / a.element().n_bytes()) as i64) != a.n_elements());
+                let sizes = if is_smaller { self.module.literal_sizes(self.id) } else { None };
+                array(py, &value, shape, sizes.as_deref()).map(Some)
+            }
             Some(Err(LiteralError::Elided)) => {
                 let message = format!("the text leaves the value of constant `{}` out: {{...}}", self.name());
                 Err(raise(py, "UnsupportedError", message))
@@ -350,18 +357,24 @@ impl PyMetadata {
     }
 }
 
-/// A literal as a NumPy array of the right type, or a tuple of such.
-fn array<'py>(py: Python<'py>, value: &LiteralValue, shape: &::layout::Shape) -> PyResult<Bound<'py, PyAny>> {
+/// A literal as a NumPy array of the right type, or a tuple of such; an array has the dimensions of its shape unless
+/// `sizes` are given.
+fn array<'py>(
+    py: Python<'py>,
+    value: &LiteralValue,
+    shape: &::layout::Shape,
+    sizes: Option<&[i64]>,
+) -> PyResult<Bound<'py, PyAny>> {
     match (value, shape) {
         (LiteralValue::Tuple(values), ::layout::Shape::Tuple(shapes)) => {
-            let parts = values.iter().zip(shapes).map(|(v, s)| array(py, v, s));
+            let parts = values.iter().zip(shapes).map(|(v, s)| array(py, v, s, None));
             Ok(PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)?.into_any())
         }
         (LiteralValue::Array(bytes), ::layout::Shape::Array(a)) => {
             let make = py.import("hlomap.dtypes")?.getattr("array")?;
-            make.call1((PyBytes::new(py, bytes), a.element().name(), PyTuple::new(py, a.dims())?))
+            make.call1((PyBytes::new(py, bytes), a.element().name(), PyTuple::new(py, sizes.unwrap_or(a.dims()))?))
         }
-        (value, ::layout::Shape::Buffer(inner)) => array(py, value, inner),
+        (value, ::layout::Shape::Buffer(inner)) => array(py, value, inner, sizes),
         _ => Err(raise(py, "ShapeError", format!("constant of shape {shape}: the value does not fit the shape"))),
     }
 }

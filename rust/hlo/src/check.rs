@@ -331,7 +331,7 @@ fn n_parameters(opcode: Opcode, n_operands: usize) -> Option<usize> {
         Conditional => Some(1),
         Sort => Some(2 * n_operands),
         Scatter => Some(n_operands.saturating_sub(1)),
-        SelectAndScatter | AllReduce | AllReduceStart | ReduceScatter => Some(2),
+        SelectAndScatter | AllReduce | AllReduceStart | CollectiveReduce | ReduceScatter => Some(2),
         _ => None,
     }
 }

@@ -180,8 +180,8 @@ pub enum ProblemKind {
     OperandCount {
         /// The operation.
         opcode: &'static str,
-        /// The number of operands that the operation takes.
-        expected: usize,
+        /// The number of operands that the operation takes, in words.
+        expected: String,
         /// The number of operands in the text.
         found: usize,
     },
@@ -304,7 +304,7 @@ impl fmt::Display for ProblemKind {
             MissingAttribute { opcode, name } => write!(f, "expected attribute `{name}` on {opcode}, found none"),
             MisplacedAttribute { name, owner } => write!(f, "attribute `{name}` does not belong to {owner}"),
             OperandCount { opcode, expected, found } => {
-                let s = if *expected == 1 { "" } else { "s" };
+                let s = if expected == "1" { "" } else { "s" };
                 write!(f, "expected {expected} operand{s} of {opcode}, found {found}")
             }
             UnnamedOperands { opcode } => write!(f, "the operands of {opcode} have no names and cannot be resolved"),
@@ -369,7 +369,7 @@ impl ProblemKind {
             }
             Duplicate { what, name } => Some(format!("one {what} `{name}`")),
             MissingAttribute { name, .. } => Some(format!("`{name}`")),
-            OperandCount { expected, .. } => Some(expected.to_string()),
+            OperandCount { expected, .. } => Some(expected.clone()),
             OutOfRange { of, .. } => Some(format!("a number in the range of {of}")),
             NotText { .. } => Some("HLO text".into()),
             Compressed { format, .. } => Some(format!("{format} data")),

@@ -223,7 +223,7 @@ impl<'m> Printer<'m> {
         } else if m.has_unnamed_operands(i) {
             let n = match row.opcode.arity() {
                 Arity::Fixed(n) => usize::from(n),
-                Arity::Any => row.body.start as usize,
+                Arity::AtLeast(_) | Arity::Any => row.body.start as usize,
             };
             f.write_str(&", ".repeat(n.saturating_sub(1)))?;
         } else {
@@ -237,7 +237,10 @@ impl<'m> Printer<'m> {
         }
         f.write_str(")")?;
         for attribute in m.attributes(i) {
-            self.attribute(f, attribute, Some(m.computation_of(i)), depth)?;
+            match m.comparison_type(i, attribute).filter(|_| m.attribute(i, "type").is_none()) {
+                Some(word) => write!(f, ", type={word}")?,
+                None => self.attribute(f, attribute, Some(m.computation_of(i)), depth)?,
+            }
         }
         Ok(())
     }

@@ -60,6 +60,10 @@ pub enum Form {
     Donors,
     /// `{mode=highest}`
     Accuracy,
+    /// `{rhs={sparsity=1x4 dimension=0 stride=1 idx=2}}`
+    Sparsity,
+    /// `{lhs={scale_idx=2 zero_idx=3 strides=1x32 steps=1x1}}`
+    BlockScaling,
     /// `{(f32[4]{0})->f32[]}`
     EntryLayout,
     /// Any text in balanced braces

@@ -6,13 +6,16 @@
 
 pub(crate) mod accuracy;
 pub(crate) mod alias;
+pub(crate) mod comparison;
 pub(crate) mod devices;
 pub(crate) mod entry_layout;
 pub(crate) mod fields;
 pub(crate) mod form;
+pub(crate) mod in_place;
 pub(crate) mod mesh;
 pub(crate) mod schema;
 pub(crate) mod sharding;
+pub(crate) mod sides;
 pub(crate) mod window;
 
 use std::borrow::Cow;
@@ -27,6 +30,7 @@ use entry_layout::{entry_layout, EntryLayout};
 use fields::{escape, Escaped};
 use form::Form;
 use sharding::Sharding;
+use sides::{sides, Config, Sides};
 use window::{dim_labels, window, DimLabels, Window};
 
 use crate::cursor::{clip, Cursor, Read, SHORT};
@@ -83,6 +87,8 @@ pub enum Value<'m> {
     Donors(Vec<Donor>),
     /// The required accuracy of a result.
     Accuracy(Accuracy),
+    /// Configurations of the sides of a product.
+    Sides(Sides),
     /// The shapes and layouts of the entry computation as its caller sees them.
     EntryLayout(EntryLayout),
     /// Keys with their values.
@@ -116,7 +122,7 @@ pub(crate) fn check(c: &mut Cursor<'_>, form: Form) -> Read<()> {
         Form::Shapes => shapes(c).map(drop),
         Form::Metadata | Form::FrontendAttributes | Form::Braced => c.braced(),
         Form::Sharding | Form::Aliases | Form::OperandAliases | Form::Donors => c.braced(),
-        Form::Accuracy | Form::EntryLayout => c.braced(),
+        Form::Accuracy | Form::EntryLayout | Form::Sparsity | Form::BlockScaling => c.braced(),
         Form::Config => match c.peek() {
             Some(b'{') => c.braced(),
             _ => c.string().map(drop),
@@ -164,7 +170,10 @@ pub(crate) fn decode<'m>(text: &'m str, span: Span, form: Form) -> Read<Value<'m
 #[inline]
 fn is_structured(form: Form) -> bool {
     use Form::*;
-    matches!(form, DeviceGroups | Sharding | Aliases | OperandAliases | Donors | Accuracy | EntryLayout)
+    matches!(
+        form,
+        DeviceGroups | Sharding | Aliases | OperandAliases | Donors | Accuracy | EntryLayout | Sparsity | BlockScaling
+    )
 }
 
 /// The value of a form for which [`is_structured`] holds; `None` for other forms.
@@ -176,6 +185,8 @@ fn structured<'m>(c: &mut Cursor<'_>, form: Form) -> Read<Option<Value<'m>>> {
         Form::OperandAliases => Value::OperandAliases(alias::aliases(c, Kinds::None)?),
         Form::Donors => Value::Donors(alias::donors(c)?),
         Form::Accuracy => Value::Accuracy(accuracy(c)?),
+        Form::Sparsity => Value::Sides(sides(c, Config::Sparsity)?),
+        Form::BlockScaling => Value::Sides(sides(c, Config::Scaling)?),
         Form::EntryLayout => Value::EntryLayout(entry_layout(c)?),
         _ => return Ok(None),
     };
@@ -236,6 +247,17 @@ pub(crate) fn list<'a, T>(c: &mut Cursor<'a>, mut one: impl FnMut(&mut Cursor<'a
     }
     c.expect(b'}', "`,` or `}`")?;
     Ok(all)
+}
+
+/// The form of a value whose attribute has this form: integers may be rows of integers, as the `slice_sizes` of a
+/// collective-permute are.
+#[inline]
+pub(crate) fn form_of(form: Form, value: &[u8]) -> Form {
+    let mut braces = value.iter().filter(|c| !c.is_ascii_whitespace());
+    if form == Form::Ints && braces.next() == Some(&b'{') && braces.next() == Some(&b'{') {
+        return Form::IntLists;
+    }
+    form
 }
 
 fn ints(c: &mut Cursor<'_>, each: &mut impl FnMut(i64)) -> Read<()> {

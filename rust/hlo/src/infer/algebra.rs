@@ -2,10 +2,13 @@
 //!
 //! Read `Operation::dot`.
 
+use std::borrow::Cow;
+
 use layout::{ArrayShape, ElementType, Shape};
 
 use super::elementwise::higher;
 use super::{dim, sizes, Check, Dim, Inference, Inferred, Operation};
+use crate::attribute::sides::{Sides, SIDES};
 use crate::attribute::window;
 use crate::attribute::Value;
 
@@ -32,16 +35,62 @@ impl Operation<'_> {
         }
     }
 
-    /// The dimension numbers of both sides of a product, whose sizes must agree.
-    fn sides(&self) -> Check<(Side, Side)> {
+    /// The dimension numbers of both sides of a product, whose sizes must agree; contracting dimensions have the `dense`
+    /// sizes.
+    fn sides(&self, dense: [Cow<'_, [i64]>; 2]) -> Check<(Side, Side)> {
         let (lhs, rhs) = (self.dims(0)?, self.dims(1)?);
         let (l, r) = (self.side("lhs", lhs.len())?, self.side("rhs", rhs.len())?);
-        for (what, a, b) in [("batch", &l.batch, &r.batch), ("contracting", &l.contracting, &r.contracting)] {
+        let [dense_l, dense_r] = dense;
+        let all = [
+            ("batch", &l.batch, &r.batch, lhs, rhs),
+            ("contracting", &l.contracting, &r.contracting, &dense_l[..], &dense_r[..]),
+        ];
+        for (what, a, b, lhs, rhs) in all {
             if a.len() != b.len() || a.iter().zip(b).any(|(&a, &b)| lhs[a] != rhs[b]) {
                 return Err(format!("{what} dimensions of {} and {} differ", self.operands[0], self.operands[1]));
             }
         }
         Ok((l, r))
+    }
+
+    /// The sizes of both sides of a product.
+    fn whole_sizes(&self) -> Check<[Cow<'_, [i64]>; 2]> {
+        Ok([Cow::Borrowed(self.dims(0)?), Cow::Borrowed(self.dims(1)?)])
+    }
+
+    /// The sizes of both sides of a product, where a sparse side counts the elements that it leaves out. The operands
+    /// behind the first two must be those that the configurations name.
+    fn dense_sizes(&self) -> Check<[Cow<'_, [i64]>; 2]> {
+        let mut sizes = self.whole_sizes()?;
+        let n = self.operands.len();
+        if n == 2 && self.m.attribute(self.id, "sparsity_config").is_none() {
+            return Ok(sizes);
+        }
+        let config = |name: &str| match self.value(name) {
+            Some(Value::Sides(sides)) => sides,
+            _ => Sides(Vec::new()),
+        };
+        let (sparsity, scaling) = (config("sparsity_config"), config("block_scaling_config"));
+        let mut named: Vec<i64> = Vec::new();
+        for (sizes, side) in sizes.iter_mut().zip(SIDES) {
+            let Some(&[of, block]) = sparsity.numbers(side, "sparsity") else { continue };
+            let (idx, d) = (sparsity.int(side, "idx").unwrap_or(0), sparsity.int(side, "dimension").unwrap_or(0));
+            if of < 1 || block < 1 {
+                return Err(format!("sparsity={of}x{block} of {side}, expected positive numbers"));
+            }
+            if !(2..n as i64).contains(&idx) || self.array(idx as usize).is_err() || named.contains(&idx) {
+                return Err(format!("idx={idx} of {side} for {n} operands, expected an array behind the first two"));
+            }
+            named.push(idx);
+            let size = usize::try_from(d).ok().and_then(|d| sizes.to_mut().get_mut(d));
+            let Some(size) = size else { return Err(format!("a sparse dimension {d} of {side}")) };
+            *size = size.checked_mul(block).ok_or("a size that does not fit in 63 bits")? / of;
+        }
+        named.extend(scaling.operands());
+        match (2..n).find(|&k| !named.contains(&(k as i64))) {
+            Some(k) => Err(format!("operand {k}, which no configuration names")),
+            None => Ok(sizes),
+        }
     }
 
     /// The element type of a product; the text may choose any type for the accumulation.
@@ -50,8 +99,13 @@ impl Operation<'_> {
     }
 
     pub(super) fn dot(&self) -> Inference {
+        self.product(self.dense_sizes()?)
+    }
+
+    /// A product of operands 0 and 1.
+    fn product(&self, dense: [Cow<'_, [i64]>; 2]) -> Inference {
         let (lhs, rhs) = (self.array(0)?, self.array(1)?);
-        let (l, r) = self.sides()?;
+        let (l, r) = self.sides(dense)?;
         let batch = l.batch.iter().map(|&d| dim(lhs, d));
         let rest = l.rest(lhs.rank()).map(|d| dim(lhs, d)).chain(r.rest(rhs.rank()).map(|d| dim(rhs, d)));
         self.result(self.product_element()?, batch.chain(rest))
@@ -66,14 +120,14 @@ impl Operation<'_> {
                 return Err(format!("scales of shape {} for {}", self.operands[scale], self.operands[k]));
             }
         }
-        self.dot()
+        self.product(self.whole_sizes()?)
     }
 
     /// A dot whose left side is partitioned into groups, with the group sizes in operand 2. The role of the ragged
     /// dimension decides what a group selects: a slice of the right side, an output of its own, or nothing.
     pub(super) fn ragged_dot(&self) -> Inference {
         let (lhs, rhs, groups) = (self.array(0)?, self.array(1)?, self.array(2)?);
-        let (l, r) = self.sides()?;
+        let (l, r) = self.sides(self.whole_sizes()?)?;
         let [ragged] = self.dim_numbers("lhs_ragged_dims", lhs.rank())?[..] else {
             return Err("expected one dimension in lhs_ragged_dims".into());
         };
@@ -126,7 +180,17 @@ impl Operation<'_> {
             _ => Vec::new(),
         };
         let groups = [self.int("feature_group_count"), self.int("batch_group_count")].map(|n| n.unwrap_or(1));
-        let dims = window::convolution_dims(&labels, &window, input.dims(), kernel.dims(), groups)?;
+        // Only features count the elements that a sparse side leaves out.
+        let [dense_input, dense_kernel] = self.dense_sizes()?;
+        let features = |sizes: &[i64], dense: &[i64], d: i64| {
+            let mut sizes = sizes.to_vec();
+            let d = usize::try_from(d).ok().filter(|&d| d < sizes.len());
+            d.inspect(|&d| sizes[d] = dense[d]);
+            sizes
+        };
+        let input = features(input.dims(), &dense_input, labels.input_feature);
+        let kernel = features(kernel.dims(), &dense_kernel, labels.kernel_input_feature);
+        let dims = window::convolution_dims(&labels, &window, &input, &kernel, groups)?;
         self.result(self.product_element()?, dims)
     }
 

@@ -61,7 +61,7 @@ impl<'m> Operation<'m> {
             (AsyncPhase::Start, _) => {
                 let written = self.written_result();
                 let is_late = matches!(written, Some(Shape::Tuple(parts)) if parts.is_empty())
-                    || matches!(inner.arity(), Arity::Fixed(n) if self.operands.len() < usize::from(n));
+                    || matches!(inner.arity(), Arity::Fixed(n) | Arity::AtLeast(n) if self.operands.len() < usize::from(n));
                 let within = Operation { written, operands: self.operands.clone(), ..*self };
                 let inferred = if is_late { Ok(Inferred::Unknown) } else { within.shape(inner) };
                 let result = match (inferred?, written) {

@@ -2,9 +2,10 @@
 //!
 //! Read `Operation::factor`.
 
-use layout::Shape;
+use layout::{ArrayShape, ElementType, Shape};
 
-use super::{sizes, Check, Dim, Inference, Inferred, Operation};
+use super::{sizes, Check, Dim, Inference, Operation};
+use crate::attribute::in_place::slices;
 use crate::attribute::Value;
 
 impl Operation<'_> {
@@ -103,23 +104,56 @@ impl Operation<'_> {
         self.as_operands()
     }
 
+    /// The operands but for the roots, which are the last operand if there is one: a position for each of the others.
+    pub(super) fn data_operands(&self) -> Inference {
+        if !self.flag("has_dynamic_root") {
+            return self.as_operands();
+        }
+        let Some((&roots, data)) = self.operands.split_last().filter(|(_, data)| !data.is_empty()) else {
+            return Err("no operands before the roots".into());
+        };
+        let n = data.len() as i64;
+        match roots.as_array() {
+            Some(a) if a.element() == ElementType::S32 && a.dims() == [n] => {}
+            _ => return Err(format!("roots of shape {roots}, expected s32[{n}], one for each operand before them")),
+        }
+        self.one_or_tuple(data.iter().map(|&s| s.clone()).collect())
+    }
+
     /// The operands of other devices or, with `slice_sizes`, slices of them in the given buffers.
     pub(super) fn collective_permute(&self) -> Inference {
-        match self.in_place() {
-            Some(buffer) => Ok(Inferred::Shape(buffer)),
-            None => self.as_operands(),
+        match self.in_place()? {
+            true => self.as_operand(1),
+            false => self.as_operands(),
         }
     }
 
     pub(super) fn collective_permute_start(&self) -> Inference {
-        match self.in_place() {
-            Some(buffer) => self.with_context(vec![self.operand(0)?.clone(), buffer]),
-            None => self.pair(self.operands.iter().map(|&s| s.clone()).collect()),
+        match self.in_place()? {
+            true => self.with_context(vec![self.operand(0)?.clone(), self.operand(1)?.clone()]),
+            false => self.pair(self.operands.iter().map(|&s| s.clone()).collect()),
         }
     }
 
-    fn in_place(&self) -> Option<Shape> {
-        self.m.attribute(self.id, "slice_sizes")?;
-        self.operands.get(1).map(|&s| s.clone())
+    /// Whether slices of an input replace slices of an output, which is the case if there are sizes of slices. Each
+    /// slice has a row of sizes, and an offset in both.
+    fn in_place(&self) -> Check<bool> {
+        let Some(Value::IntLists(rows)) = self.value("slice_sizes") else { return Ok(false) };
+        if rows.is_empty() {
+            return Ok(false);
+        }
+        let [input, output, from, to] = self.operands[..] else {
+            return Err(format!("{} operands, expected input, output and their offsets", self.operands.len()));
+        };
+        for (buffers, offsets) in [(input, from), (output, to)] {
+            let fits = |(row, buffer): (&Vec<i64>, &&ArrayShape)| {
+                row.len() == buffer.rank() && row.iter().zip(buffer.dims()).all(|(n, size)| n <= size)
+            };
+            match slices(buffers, offsets, rows.len()) {
+                Some(slices) if slices.len() == rows.len() && rows.iter().zip(&slices).all(fits) => {}
+                _ => return Err(format!("{} slices at offsets {offsets} of {buffers}", rows.len())),
+            }
+        }
+        Ok(true)
     }
 }

@@ -24,11 +24,13 @@ pub(crate) fn is_elementwise(opcode: Opcode) -> bool {
             | Cosh
             | CountLeadingZeros
             | Erf
+            | Exp2
             | Exponential
             | ExponentialMinusOne
             | Floor
             | Log
             | LogPlusOne
+            | Log2
             | Logistic
             | Negate
             | Not

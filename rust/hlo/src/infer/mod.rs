@@ -93,6 +93,7 @@ pub(crate) fn needs_shape(opcode: Opcode) -> bool {
         | CollectiveBroadcast
         | CollectivePermute
         | CollectivePermuteStart
+        | CollectiveReduce
         | RaggedAllToAll
         | ReduceScatter => true,
         // The backend chooses the context values.
@@ -185,6 +186,7 @@ impl<'m> Operation<'m> {
             Broadcast => self.broadcast(),
             Transpose => self.transpose(),
             Reverse => self.reverse(),
+            Shuffle => self.shuffle(),
             Reshape => self.reshape(),
             DynamicReshape => self.dynamic_reshape(),
             Slice => self.slice(),
@@ -237,7 +239,8 @@ impl<'m> Operation<'m> {
             RecvDone => self.recv_done(),
             PartitionId | ReplicaId => self.fixed(ElementType::U32, &[]),
 
-            AllReduce | AllReduceStart | CollectiveBroadcast => self.as_operands(),
+            AllReduce | AllReduceStart => self.as_operands(),
+            CollectiveBroadcast | CollectiveReduce => self.data_operands(),
             AllReduceDone => self.as_operand(0),
             AllGather => self.all_gather(),
             AllGatherStart => self.all_gather_start(),

@@ -45,6 +45,15 @@ impl Operation<'_> {
         self.like(operand.element(), 0)
     }
 
+    pub(super) fn shuffle(&self) -> Inference {
+        let operand = self.array(0)?;
+        let (dims, shifts) = (self.dim_numbers("dimensions", operand.rank())?, self.ints("shifts"));
+        if dims.is_empty() || dims.len() != shifts.len() {
+            return Err(format!("{} dimensions and {} shifts, expected one or more of both", dims.len(), shifts.len()));
+        }
+        self.like(operand.element(), 0)
+    }
+
     /// The written sizes, whose product must be that of the operand.
     pub(super) fn reshape(&self) -> Inference {
         let operand = self.array(0)?;
@@ -152,11 +161,19 @@ impl Operation<'_> {
     }
 
     pub(super) fn dynamic_update_slice(&self) -> Inference {
-        let (operand, update) = (self.array(0)?, self.array(1)?);
+        // A buffer is updated in place, and the result is the buffer.
+        let buffer = match self.operand(0)? {
+            Shape::Buffer(inner) => inner.as_array(),
+            _ => None,
+        };
+        let (operand, update) = (buffer.map_or_else(|| self.array(0), Ok)?, self.array(1)?);
         self.offsets(2, operand.rank())?;
         let fits = update.rank() == operand.rank() && update.dims().iter().zip(operand.dims()).all(|(u, n)| u <= n);
         if !fits {
             return Err(format!("an update of shape {} in {}", self.operands[1], self.operands[0]));
+        }
+        if buffer.is_some() {
+            return self.as_operand(0);
         }
         self.like(operand.element(), 0)
     }

@@ -13,7 +13,7 @@ use crate::attribute::schema::{self, Form};
 use crate::attribute::Value;
 use crate::cursor::Cursor;
 use crate::model::literal::with_shape;
-use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
+use crate::model::module::{Attribute, InstructionId, Module};
 use crate::proto::literal::in_order;
 use crate::proto::metadata::is_number;
 use crate::Opcode;
@@ -66,7 +66,6 @@ impl Module {
 
     fn row_difference(&self, other: &Module, i: InstructionId, names: bool) -> Option<String> {
         poll();
-        let within = |m: &Module| Some((m.instructions()[i as usize].opcode, m.computation_of(i)));
         let what = if names && self.instruction_name(i) != other.instruction_name(i) {
             "the name"
         } else if self.shape(i) != other.shape(i) {
@@ -80,9 +79,7 @@ impl Module {
             "the operands"
         } else if self.literal(i).map(Result::ok) != other.literal(i).map(Result::ok) {
             "the value"
-        } else if canonical(self, self.attributes(i), within(self))
-            != canonical(other, other.attributes(i), within(other))
-        {
+        } else if canonical(self, self.attributes(i), Some(i)) != canonical(other, other.attributes(i), Some(i)) {
             "the attributes"
         } else {
             return None;
@@ -92,24 +89,26 @@ impl Module {
 }
 
 /// Attributes by name in a canonical spelling, without those that are equal to their default.
-fn canonical(
-    m: &Module,
-    attributes: &[Attribute],
-    within: Option<(Opcode, ComputationId)>,
-) -> BTreeMap<String, String> {
-    let opcode = within.map(|w| w.0);
+fn canonical(m: &Module, attributes: &[Attribute], of: Option<InstructionId>) -> BTreeMap<String, String> {
+    let opcode = of.map(|i| m.instructions()[i as usize].opcode);
     let mut all = BTreeMap::new();
     for a in attributes {
         let name = match (m.attribute_name(a), opcode) {
             ("to_apply", Some(Opcode::CustomCall)) => "called_computations",
+            ("conv_kind", _) => "convolution_kind",
             (name, _) => name,
         };
-        let text = match (a.form, m.value(a, within.map(|w| w.1))) {
+        let value = m.value(a, of.map(|i| m.computation_of(i)));
+        let (name, value) = match (of.and_then(|i| m.comparison_type(i, a)), value) {
+            (Some(word), Ok(_)) => ("type", Ok(Value::Word(word))),
+            (_, value) => (name, value),
+        };
+        let text = match (a.form, value) {
             (Form::Computation | Form::Computations, _) => format!("{:?}", m.list(a.link)),
             (Form::Metadata, _) => metadata(m.attribute_text(a)),
             (Form::Literal, _) => literal(m.attribute_text(a)),
             (_, Ok(Value::EntryLayout(layout))) if layout == entry_layout(m) => continue,
-            (_, Ok(value)) => match plain(name, schema::key(name.as_bytes()), value) {
+            (_, Ok(value)) => match plain(name, opcode, value) {
                 Some(text) => text,
                 None => continue,
             },
@@ -123,8 +122,10 @@ fn canonical(
 }
 
 /// The canonical spelling of a value; `None` for a default.
-fn plain(name: &str, key: Option<u16>, value: Value<'_>) -> Option<String> {
-    let default = key.map_or(Some(0), |key| schema::TABLE[key as usize].default);
+fn plain(name: &str, opcode: Option<Opcode>, value: Value<'_>) -> Option<String> {
+    let key = schema::key(name.as_bytes());
+    let opcode = opcode.map_or("", Opcode::name);
+    let default = key.map_or(Some(0), |key| schema::TABLE[key as usize].default_on(opcode));
     match &value {
         Value::Bool(b) if default == Some(i64::from(*b)) => return None,
         // A group count of 0 stands for the default as well.
@@ -134,6 +135,8 @@ fn plain(name: &str, key: Option<u16>, value: Value<'_>) -> Option<String> {
         Value::Window(w) if w.dims.is_empty() => return None,
         Value::Word("FLOAT" | "SIGNED" | "UNSIGNED") if name == "type" => return None,
         Value::Word("API_VERSION_ORIGINAL") => return None,
+        Value::Word("unset") if name == "convolution_kind" || name == "algorithm" => return None,
+        Value::Sides(sides) if sides.0.is_empty() => return None,
         Value::Aliases(list) | Value::OperandAliases(list) if list.is_empty() => return None,
         Value::Donors(list) if list.is_empty() => return None,
         Value::Text(text) if text.is_empty() && key.is_some() => return None,

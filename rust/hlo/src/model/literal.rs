@@ -13,7 +13,7 @@ use crate::error::{Problem, ProblemKind, Span};
 use crate::model::float::{self, Format};
 
 /// The most bytes of the arrays of a text that are written as one number: they take more memory than the text.
-const MAX_ZEROS: u64 = 1 << 28;
+pub(crate) const MAX_ZEROS: u64 = 1 << 28;
 
 /// The value of a constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,8 @@ trait Sink {
     fn end_array(&mut self) {}
     fn end_tuple(&mut self, _n: usize) {}
     fn zeros(&mut self, _n: i64, _t: ElementType) {}
+    /// A brace closes: a row along a dimension has `n` entries.
+    fn end_row(&mut self, _dim: usize, _n: i64) {}
 }
 
 /// A checked literal.
@@ -122,6 +124,33 @@ pub(crate) fn decode(text: &str, span: Span, shape: &Shape) -> Result<LiteralVal
     sink.done.pop().ok_or(LiteralError::Elided)
 }
 
+/// The sizes of an array in a checked literal, which may be smaller than the bounds of its dynamic dimensions; `None` if
+/// it is elided or has rows of different lengths.
+pub(crate) fn sizes(text: &str, shape: &Shape) -> Option<Vec<i64>> {
+    let array = shape.as_array()?;
+    let mut sink = Sizes { sizes: vec![None; array.rank()], is_ragged: false };
+    let mut elided = false;
+    traverse(&mut Cursor::new(text), shape, &mut sink, &mut elided).ok()?;
+    let sizes = sink.sizes.iter().zip(array.dims()).map(|(size, &bound)| size.unwrap_or(bound)).collect();
+    (!elided && !sink.is_ragged).then_some(sizes)
+}
+
+/// Notes the lengths of rows.
+struct Sizes {
+    sizes: Vec<Option<i64>>,
+    is_ragged: bool,
+}
+
+impl Sink for Sizes {
+    fn element(&mut self, c: &mut Cursor<'_>, t: ElementType) -> Read<()> {
+        Check::default().element(c, t)
+    }
+
+    fn end_row(&mut self, dim: usize, n: i64) {
+        self.is_ragged |= *self.sizes[dim].get_or_insert(n) != n;
+    }
+}
+
 /// Recursion is bounded by the nesting of shapes, `layout::MAX_DEPTH`.
 fn traverse(c: &mut Cursor<'_>, shape: &Shape, sink: &mut impl Sink, elided: &mut bool) -> Read<()> {
     c.space();
@@ -184,6 +213,7 @@ fn array(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<b
             }
             c.pos += 1;
             depth -= 1;
+            sink.end_row(depth, n);
             if depth == 0 {
                 return Ok(false);
             }

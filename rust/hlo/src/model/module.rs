@@ -434,6 +434,12 @@ impl Module {
         Some(literal::decode(&self.source.text, i.body, self.shape(id)))
     }
 
+    /// The sizes of a constant array, whose dynamic dimensions may be smaller than their bounds; `None` if it has rows of
+    /// different lengths, and for other operations and shapes.
+    pub fn literal_sizes(&self, id: InstructionId) -> Option<Vec<i64>> {
+        literal::sizes(self.literal_text(id)?, self.shape(id))
+    }
+
     pub(crate) fn list(&self, link: u32) -> &[u32] {
         let n = self.links[link as usize];
         &self.links[link as usize + 1..(link + 1 + n) as usize]

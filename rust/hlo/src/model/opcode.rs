@@ -10,11 +10,13 @@ use crate::cursor::bytes_equal;
 pub enum Arity {
     /// Exactly this many.
     Fixed(u8),
+    /// This many or more.
+    AtLeast(u8),
     /// Any number.
     Any,
 }
 
-use Arity::{Any, Fixed};
+use Arity::{Any, AtLeast, Fixed};
 
 macro_rules! opcodes {
     ($($variant:ident $name:literal $arity:expr,)*) => {
@@ -68,13 +70,14 @@ opcodes! {
     CollectivePermute "collective-permute" Any,
     CollectivePermuteDone "collective-permute-done" Fixed(1),
     CollectivePermuteStart "collective-permute-start" Any,
+    CollectiveReduce "collective-reduce" Any,
     Compare "compare" Fixed(2),
     Complex "complex" Fixed(2),
     Concatenate "concatenate" Any,
     Conditional "conditional" Any,
     Constant "constant" Fixed(0),
     Convert "convert" Fixed(1),
-    Convolution "convolution" Fixed(2),
+    Convolution "convolution" AtLeast(2),
     Copy "copy" Fixed(1),
     CopyDone "copy-done" Fixed(1),
     CopyStart "copy-start" Fixed(1),
@@ -84,11 +87,12 @@ opcodes! {
     CustomCall "custom-call" Any,
     Divide "divide" Fixed(2),
     Domain "domain" Fixed(1),
-    Dot "dot" Fixed(2),
+    Dot "dot" AtLeast(2),
     DynamicReshape "dynamic-reshape" Any,
     DynamicSlice "dynamic-slice" Any,
     DynamicUpdateSlice "dynamic-update-slice" Any,
     Erf "erf" Fixed(1),
+    Exp2 "exp2" Fixed(1),
     Exponential "exponential" Fixed(1),
     ExponentialMinusOne "exponential-minus-one" Fixed(1),
     Fft "fft" Fixed(1),
@@ -103,6 +107,7 @@ opcodes! {
     IsFinite "is-finite" Fixed(1),
     Log "log" Fixed(1),
     LogPlusOne "log-plus-one" Fixed(1),
+    Log2 "log2" Fixed(1),
     Logistic "logistic" Fixed(1),
     Map "map" Any,
     Maximum "maximum" Fixed(2),
@@ -149,6 +154,7 @@ opcodes! {
     ShiftLeft "shift-left" Fixed(2),
     ShiftRightArithmetic "shift-right-arithmetic" Fixed(2),
     ShiftRightLogical "shift-right-logical" Fixed(2),
+    Shuffle "shuffle" Fixed(1),
     Sign "sign" Fixed(1),
     Sine "sine" Fixed(1),
     Sinh "sinh" Fixed(1),
@@ -179,6 +185,15 @@ impl Opcode {
     /// The number of operands that it takes.
     pub fn arity(self) -> Arity {
         TABLE[self as usize].2
+    }
+
+    /// How many operands it may have in words, unless it may have `n`.
+    pub(crate) fn expected_operands(self, n: usize) -> Option<String> {
+        match self.arity() {
+            Fixed(expected) if usize::from(expected) != n => Some(expected.to_string()),
+            AtLeast(expected) if usize::from(expected) > n => Some(format!("{expected} or more")),
+            _ => None,
+        }
     }
 
     /// The opcode with this name, if it is known.

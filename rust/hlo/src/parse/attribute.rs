@@ -50,9 +50,7 @@ impl<'a> Parser<'a> {
         let mut link = 0;
         match known {
             Some(key) if schema::is_allowed(key, owner) => {
-                if form == Form::Ints && self.c.str(name_span) == "slice_sizes" && is_nested(self.c.rest()) {
-                    form = Form::IntLists;
-                }
+                form = attribute::form_of(form, self.c.rest());
                 self.value(form, scope, depth, &mut link)?;
                 if form == Form::Word || form == Form::Words {
                     self.known_words(key, owner, Span::new(start, self.c.pos));
@@ -241,12 +239,6 @@ impl<'a> Parser<'a> {
         let name = self.c.name("a computation")?;
         Ok(self.call_of(name, at))
     }
-}
-
-/// `{{`, with optional space between.
-fn is_nested(rest: &[u8]) -> bool {
-    let mut braces = rest.iter().filter(|c| !c.is_ascii_whitespace());
-    braces.next() == Some(&b'{') && braces.next() == Some(&b'{')
 }
 
 fn owner_name(owner: Owner) -> String {

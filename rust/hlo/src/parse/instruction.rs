@@ -444,12 +444,9 @@ impl<'a> Parser<'a> {
             row.body.end = n as u32;
             self.diagnostic(ProblemKind::UnnamedOperands { opcode: opcode.name() }, opcode_span);
         }
-        if let Arity::Fixed(expected) = opcode.arity() {
-            let expected = expected as usize;
-            if expected != n {
-                let kind = ProblemKind::OperandCount { opcode: opcode.name(), expected, found: n };
-                return Err(Problem { kind, span: opcode_span });
-            }
+        if let Some(expected) = opcode.expected_operands(n) {
+            let kind = ProblemKind::OperandCount { opcode: opcode.name(), expected, found: n };
+            return Err(Problem { kind, span: opcode_span });
         }
         row.n_operands = self.m.operands.len() as u32 - row.operands;
         Ok(())

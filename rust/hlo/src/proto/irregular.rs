@@ -13,24 +13,29 @@ use rustc_hash::FxHashMap;
 use super::device;
 use super::push_int;
 use super::quote::{escaped, is_dictionary, is_word, push_quoted};
-use super::row::plain_comparison;
+use super::regular;
 use super::shape;
 use super::wire::{Encoder, Message, Wire, WireError};
 use crate::attribute::accuracy::Accuracy;
+use crate::attribute::comparison::{default_type, order_of, type_word};
+use crate::attribute::in_place::slices;
 use crate::attribute::mesh::joined;
+use crate::attribute::schema::{self, ROTATE};
 use crate::attribute::sharding;
+use crate::attribute::sides::{self, Config};
 use crate::attribute::window::{DimLabels, Window, WindowDim};
 use crate::attribute::Value;
 use crate::cursor::Cursor;
 use crate::model::literal;
 use crate::model::module::{Attribute, InstructionId, Module};
+use crate::Opcode;
 
 /// The message from which an attribute is read.
 pub(crate) struct ReadContext<'a, 'r> {
     pub m: Message<'a>,
     pub path: &'static [u32],
-    /// The shape of the first operand.
-    pub operand_shape: Option<&'r Shape>,
+    /// The shape of an operand.
+    pub operand: &'r dyn Fn(usize) -> Option<&'r Shape>,
     /// The maximum length of the text.
     pub limit: usize,
     /// The payloads of the module.
@@ -106,6 +111,11 @@ impl<'m> WriteContext<'m> {
 
     fn value(&self) -> Option<Value<'m>> {
         self.module.value(self.attribute, Some(self.module.computation_of(self.id))).ok()
+    }
+
+    /// The shape of an operand.
+    fn operand(&self, k: usize) -> Option<&'m Shape> {
+        self.module.operands(self.id).nth(k).map(|k| self.module.shape(k))
     }
 
     fn field(&self) -> u32 {
@@ -270,6 +280,38 @@ pub(crate) const PAIRS: Irregular = Irregular {
     numbers: &[],
 };
 
+/// One row of sizes for each slice that a collective permute moves in place. The field has all rows in one list, which
+/// is cut by the rank of each buffer and the number of its offsets.
+pub(crate) const SLICE_ROWS: Irregular = Irregular {
+    read: |r, out| {
+        let sizes = r.m.ints(20)?;
+        let slices =
+            (r.operand)(0).zip((r.operand)(2)).and_then(|(b, o)| slices(b, o, sizes.len())).unwrap_or_default();
+        let mut rest = &sizes[..];
+        let mut rows = Vec::new();
+        for rank in slices.iter().map(|buffer| buffer.rank()) {
+            let Some((row, after)) = rest.split_at_checked(rank) else { break };
+            rows.push(joined(row));
+            rest = after;
+        }
+        // Sizes that fit no slice are a row of their own, so that nothing is lost.
+        if !rest.is_empty() {
+            rows.push(joined(rest));
+        }
+        push(out, &format_args!("{{{{{}}}}}", rows.join("},{")))?;
+        Ok(!sizes.is_empty())
+    },
+    write: |w, d| {
+        match w.value()? {
+            Value::IntLists(rows) => d.ints(20, &rows.concat()),
+            Value::Ints(sizes) => d.ints(20, &sizes),
+            _ => return None,
+        }
+        Some(())
+    },
+    numbers: &[],
+};
+
 pub(crate) const SLICE: Irregular = Irregular {
     read: |r, out| {
         push_all(out, ", ", r.m.subs(17), |s, out| {
@@ -330,27 +372,95 @@ pub(crate) const PADDING: Irregular = Irregular {
 
 pub(crate) const COMPARISON_TYPE: Irregular = Irregular {
     read: |r, out| {
-        let word = r.m.text(72)?;
+        let operand = (r.operand)(0);
+        let word = match r.m.text(102)? {
+            "" => r.m.text(72)?,
+            order => type_word(order, operand).unwrap_or(""),
+        };
         if !word.is_empty() && !is_word(word) {
             return Err(WireError { at: r.m.at, found: format!("comparison type {word:?}") });
         }
         out.push_str(word);
-        Ok(!word.is_empty() && word != plain_comparison(r.operand_shape))
+        Ok(!word.is_empty() && word != default_type(operand))
     },
     write: |w, d| {
         d.text_unless_empty(72, w.text());
+        d.text_unless_empty(102, order_of(w.text(), w.operand(0)).unwrap_or(""));
+        Some(())
+    },
+    numbers: &[102],
+};
+
+pub(crate) const COMPARISON_ORDER: Irregular = Irregular {
+    read: |r, out| {
+        let word = r.m.text(102)?;
+        if !word.is_empty() && !is_word(word) {
+            return Err(WireError { at: r.m.at, found: format!("comparison order {word:?}") });
+        }
+        out.push_str(word);
+        Ok(!word.is_empty() && type_word(word, (r.operand)(0)).is_none())
+    },
+    write: |w, d| {
+        d.text_unless_empty(72, type_word(w.text(), w.operand(0)).unwrap_or(""));
+        d.text_unless_empty(102, w.text());
         Some(())
     },
     numbers: &[],
 };
 
-pub(crate) const LARGEST: Irregular = Irregular {
-    read: |r, out| push(out, &(r.m.int(85) != 0)),
+/// A flag that is true if the text lacks it, and false if the proto does.
+pub(crate) const TRUE_IN_TEXT: Irregular = Irregular {
+    read: |r, out| push(out, &(r.m.int(r.path[0]) != 0)),
     write: |w, d| {
-        let Value::Bool(largest) = w.value()? else { return None };
-        d.int(85, i64::from(largest));
+        let Value::Bool(flag) = w.value()? else { return None };
+        d.int(w.field(), i64::from(flag));
         Some(())
     },
+    numbers: &[],
+};
+
+pub(crate) const OLD_CONVOLUTION_KIND: Irregular = Irregular {
+    read: |_, _| Ok(false),
+    write: |w, d| {
+        let kind = schema::key(b"convolution_kind").and_then(|key| schema::field_of(Opcode::Convolution, key))?;
+        regular::write(kind, kind.field.codec, w.value()?, d)
+    },
+    numbers: &[],
+};
+
+pub(crate) const SPARSITY: Irregular = Irregular {
+    read: |r, out| read_sides(r, Config::Sparsity, out),
+    write: |w, d| write_sides(w, Config::Sparsity, d),
+    numbers: &[],
+};
+
+pub(crate) const BLOCK_SCALING: Irregular = Irregular {
+    read: |r, out| read_sides(r, Config::Scaling, out),
+    write: |w, d| write_sides(w, Config::Scaling, d),
+    numbers: &[],
+};
+
+fn read_sides(r: &ReadContext<'_, '_>, config: Config, out: &mut String) -> Wire<bool> {
+    let Some(m) = r.m.sub(r.path[0])? else { return Ok(false) };
+    let found = sides::read(m, config)?;
+    push(out, &found)?;
+    // XLA writes an empty message on every product.
+    Ok(!found.0.is_empty())
+}
+
+fn write_sides(w: &WriteContext<'_>, config: Config, d: &mut Encoder) -> Option<()> {
+    let Value::Sides(found) = w.value()? else { return None };
+    d.message(w.field(), &sides::write(&found, config));
+    Some(())
+}
+
+/// Rotation is the only mode; the field of `shifts` is in its message.
+pub(crate) const SHUFFLE_MODE: Irregular = Irregular {
+    read: |r, out| {
+        out.push_str(ROTATE);
+        Ok(r.m.sub(103)?.is_some_and(|mode| mode.has(1)))
+    },
+    write: |w, _| (w.text() == ROTATE).then_some(()),
     numbers: &[],
 };
 

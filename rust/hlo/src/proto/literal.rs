@@ -119,11 +119,12 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
     }
     // An array without elements prints as empty braces, or as one number if there are too many braces.
     const MAX_EMPTY: i64 = 4096;
-    let full = a.dims().iter().position(|&d| d == 0).unwrap_or(a.rank());
-    let dims = &a.dims()[..full];
-    let source = if n == 0 { None } else { memory_order(order) };
-    let is_empty = n == 0;
-    let n = if is_empty { dims.iter().product() } else { n };
+    let sizes = sizes_in_use(a, &m.ints(DYNAMIC_SIZES)?);
+    let full = sizes.iter().position(|&d| d == 0).unwrap_or(a.rank());
+    let dims = &sizes[..full];
+    let is_empty = full < a.rank();
+    let source = if is_empty { None } else { in_use(a, &sizes, memory_order(order)) };
+    let n = dims.iter().product();
     if is_empty && n > MAX_EMPTY {
         out.push('0');
         return Ok(false);
@@ -161,6 +162,34 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
         }
     }
     Ok(false)
+}
+
+/// The field with the sizes of a literal that has dynamic dimensions.
+const DYNAMIC_SIZES: u32 = 34;
+
+/// The sizes of a literal: its dynamic dimensions may be smaller than their bounds.
+fn sizes_in_use(a: &ArrayShape, dynamic: &[i64]) -> Vec<i64> {
+    let size = |(d, &bound): (usize, &i64)| match dynamic.get(d) {
+        Some(&n) if a.is_dynamic(d) && (0..bound).contains(&n) => n,
+        _ => bound,
+    };
+    a.dims().iter().enumerate().map(size).collect()
+}
+
+/// The memory index of each element that is in use, in row-major order, where `order` gives those of all elements;
+/// `None` if each is its own.
+fn in_use(a: &ArrayShape, sizes: &[i64], order: Option<Vec<i64>>) -> Option<Vec<i64>> {
+    if sizes == a.dims() {
+        return order;
+    }
+    let mut all = vec![0i64];
+    for (&size, &bound) in sizes.iter().zip(a.dims()) {
+        all = all.iter().flat_map(|&k| (0..size).map(move |d| k * bound + d)).collect();
+    }
+    Some(match order {
+        Some(order) => all.into_iter().map(|k| order[k as usize]).collect(),
+        None => all,
+    })
 }
 
 /// The numbers of a literal as bits, in the order of the proto.
@@ -246,7 +275,7 @@ fn element(bits: &[u64], t: ElementType, out: &mut String) {
 }
 
 /// Whether a `LiteralProto` of this shape can hold a value: not that of a buffer, of an array without a size or with
-/// fewer elements than its dynamic dimensions allow, or of a type without a field.
+/// fewer elements than its dynamic dimensions allow, or of a type without a field. For such an array see [`padded`].
 pub(crate) fn fits(value: &LiteralValue, shape: &Shape) -> bool {
     match (value, shape) {
         (LiteralValue::Tuple(values), Shape::Tuple(parts)) => {
@@ -271,7 +300,7 @@ pub(crate) fn write(value: Option<&LiteralValue>, shape: &Shape) -> Encoder {
         }
         // The elements of an unbounded array have no defined order.
         (Some(LiteralValue::Array(bytes)), Shape::Array(a)) if a.n_elements().is_some() => {
-            write_array(&mut d, bytes, a);
+            write_array(&mut d, bytes, a, a.dims());
         }
         _ => {}
     }
@@ -301,7 +330,29 @@ pub(crate) fn in_order(shape: &Shape) -> Shape {
     }
 }
 
-fn write_array(d: &mut Encoder, bytes: &[u8], a: &ArrayShape) {
+/// The `LiteralProto` of an array whose dynamic dimensions have these sizes: zeros fill it up to the bounds. `None` if
+/// the value has another number of elements, or for more bytes than there is `room`.
+pub(crate) fn padded(value: &LiteralValue, shape: &Shape, sizes: &[i64], room: &mut u64) -> Option<Encoder> {
+    let (LiteralValue::Array(bytes), Shape::Array(a)) = (value, shape) else { return None };
+    let (width, n) = (a.element().n_bytes(), a.n_elements()?);
+    field(a.element()).filter(|_| sizes_in_use(a, sizes) == sizes)?;
+    let places = in_use(a, sizes, None).filter(|places| places.len() * width == bytes.len())?;
+    let n_bytes = u64::try_from(n).ok()?.checked_mul(width as u64)?;
+    *room = room.checked_sub(n_bytes)?;
+    let mut all = vec![0; usize::try_from(n_bytes).ok()?];
+    for (chunk, place) in bytes.chunks_exact(width).zip(places) {
+        all[place as usize * width..][..width].copy_from_slice(chunk);
+    }
+    let mut d = Encoder::default();
+    d.message(1, &shape::write(&in_order(shape)));
+    write_array(&mut d, &all, a, sizes);
+    Some(d)
+}
+
+fn write_array(d: &mut Encoder, bytes: &[u8], a: &ArrayShape, sizes: &[i64]) {
+    if (0..a.rank()).any(|k| a.is_dynamic(k)) {
+        d.ints(DYNAMIC_SIZES, sizes);
+    }
     let t = a.element();
     let width = t.n_bytes();
     let mut ordered = Vec::new();

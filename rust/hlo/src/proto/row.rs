@@ -200,9 +200,8 @@ impl<'a> Reader<'a> {
         } else {
             let mut i = self.head(scope, local, m, opcode_word)?;
             self.value_or_operands(scope, local, m, &mut i)?;
-            let operand = self.first_operand(scope, &i);
-            self.callees(scope, &row, m, opcode_word, operand.is_some_and(|k| self.is_predicate(k)), &i)?;
-            self.attributes(&row, m, i.opcode, &|_| true, operand, &i)?;
+            self.callees(scope, &row, m, opcode_word, self.has_predicate(scope, &i), &i)?;
+            self.attributes(scope, &row, m, i.opcode, &|_| true, &i)?;
             self.close(scope, local, m, i)?;
         }
         self.fields = fields;
@@ -253,9 +252,8 @@ impl<'a> Reader<'a> {
             let there = decode(bytes_of(root)?, root.at, &mut fields)?;
             let index = Index::new(&fields, there);
             let inner_m = index.message(root.at);
-            let operand = self.first_operand(scope, &i);
-            self.callees(scope, &row, inner_m, inner, operand.is_some_and(|k| self.is_predicate(k)), &i)?;
-            self.attributes(&row, inner_m, inner_opcode, &|name| !is_of_pair(name), operand, &i)?;
+            self.callees(scope, &row, inner_m, inner, self.has_predicate(scope, &i), &i)?;
+            self.attributes(scope, &row, inner_m, inner_opcode, &|name| !is_of_pair(name), &i)?;
             let start = self.out.len();
             push_extra(&mut self.out, inner_m, EXTRA);
             self.extra(start, i.opcode, root.at)?;
@@ -264,7 +262,7 @@ impl<'a> Reader<'a> {
             self.callees(scope, &row, m, long, false, &i)?;
         }
         let long = Opcode::from_name(long).unwrap_or(Opcode::Unknown);
-        self.attributes(&row, m, long, &is_of_pair, None, &i)?;
+        self.attributes(scope, &row, m, long, &is_of_pair, &i)?;
         self.close(scope, local, m, i)
     }
 
@@ -396,11 +394,9 @@ impl<'a> Reader<'a> {
         let row = scope.rows[local as usize];
         self.check_length(row.at)?;
         i.n_operands = self.m.operands.len() as u32 - i.operands;
-        if let Arity::Fixed(expected) = i.opcode.arity() {
-            if usize::from(expected) != n {
-                let path = path(scope.name, Some(row.name));
-                return bad(row.at, format!("{n} operands of {}, {path}, expected {expected}", i.opcode.name()));
-            }
+        if let Some(expected) = i.opcode.expected_operands(n) {
+            let path = path(scope.name, Some(row.name));
+            return bad(row.at, format!("{n} operands of {}, {path}, expected {expected}", i.opcode.name()));
         }
         if let Some(id) = unknown {
             if n == 1 && i.opcode.arity() == Arity::Any {
@@ -428,14 +424,15 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The shape of the first operand.
-    fn first_operand(&self, scope: &Scope<'_>, i: &Instruction) -> Option<u32> {
-        let local = self.m.operands[i.operands as usize..].first()?;
-        Some(scope.rows[*local as usize].shape)
+    /// The shape of operand k of the instruction whose operands are the last.
+    fn operand_shape(&self, scope: &Scope<'_>, i: &Instruction, k: usize) -> Option<&Shape> {
+        let local = self.m.operands[i.operands as usize..].get(k)?;
+        Some(&self.m.shapes[scope.rows[*local as usize].shape as usize])
     }
 
-    fn is_predicate(&self, shape: u32) -> bool {
-        self.m.shapes[shape as usize].as_array().is_some_and(|a| a.element() == ElementType::Pred)
+    fn has_predicate(&self, scope: &Scope<'_>, i: &Instruction) -> bool {
+        let first = self.operand_shape(scope, i, 0).and_then(Shape::as_array);
+        first.is_some_and(|a| a.element() == ElementType::Pred)
     }
 
     /// Appends the name of an attribute; returns its span.
@@ -449,11 +446,11 @@ impl<'a> Reader<'a> {
     /// The attributes in the fields of an operation.
     fn attributes(
         &mut self,
+        scope: &Scope<'a>,
         row: &Row<'a>,
         m: Message<'_>,
         opcode: Opcode,
         keeps: &dyn Fn(&str) -> bool,
-        operand: Option<u32>,
         i: &Instruction,
     ) -> Wire<()> {
         let has_extra = m.has(EXTRA);
@@ -461,13 +458,13 @@ impl<'a> Reader<'a> {
         for f in schema::fields_of(opcode) {
             let is_required = f.is_required && !is_short_form;
             // Most fields are absent, which stands for 0 and so, with few exceptions, for the default.
-            let is_default = !m.has_any(f.bits) && (is_short_form || f.has_zero_default);
+            let is_default = !m.has_any(f.bits) && (is_short_form || f.default.is_none_or(|default| default == 0));
             if is_default && !is_required {
                 continue;
             }
             let is_text = has_extra && is_required && is_extra(m, f.row.name);
             if !is_text && keeps(f.row.name) {
-                self.attribute(row, m, f, is_required, operand, i.opcode)?;
+                self.attribute(scope, row, m, f, is_required, i)?;
             }
         }
         Ok(())
@@ -475,22 +472,25 @@ impl<'a> Reader<'a> {
 
     fn attribute(
         &mut self,
+        scope: &Scope<'a>,
         row: &Row<'a>,
         m: Message<'_>,
         f: &OperationField,
         is_required: bool,
-        operand: Option<u32>,
-        opcode: Opcode,
+        i: &Instruction,
     ) -> Wire<()> {
+        let opcode = i.opcode;
         let before = self.out.len();
         let name = self.begin_attribute(f.key);
         let start = self.out.len();
         let is_there = match f.field.codec {
             Codec::Irregular(functions) => {
-                let operand_shape = operand.map(|k| &self.m.shapes[k as usize]);
+                let mut out = std::mem::take(&mut self.out);
+                let operand = &|k| self.operand_shape(scope, i, k);
                 let (path, limit, payloads) = (f.field.path, self.limit, &self.payloads[..]);
-                let context = ReadContext { m, path, operand_shape, limit, payloads };
-                (functions.read)(&context, &mut self.out)?
+                let is_there = (functions.read)(&ReadContext { m, path, operand, limit, payloads }, &mut out);
+                self.out = out;
+                is_there?
             }
             codec => regular::read(f, codec, is_required, m, &mut self.out)?,
         };
@@ -502,15 +502,15 @@ impl<'a> Reader<'a> {
         if !schema::is_allowed(f.key, Owner::Instruction(opcode)) {
             self.misplaced(f.key, opcode, name);
         }
-        let (form, value) = (f.row.form, Span::new(start, self.out.len()));
-        self.check_value(row, f, opcode, value)?;
+        let value = Span::new(start, self.out.len());
+        let form = attribute::form_of(f.row.form, &self.out.as_bytes()[start..]);
+        self.check_value(row, f, form, opcode, value)?;
         self.m.attributes.push(Attribute { key: f.key, form, value, link: 0 });
         Ok(())
     }
 
     /// Checks a value as the parser does, unless it is valid by construction.
-    fn check_value(&mut self, row: &Row<'a>, f: &OperationField, opcode: Opcode, value: Span) -> Wire<()> {
-        let form = f.row.form;
+    fn check_value(&mut self, row: &Row<'a>, f: &OperationField, form: Form, opcode: Opcode, value: Span) -> Wire<()> {
         match form {
             Form::Word | Form::Words => {
                 if let Some(problem) = schema::unknown_word(f.key, Owner::Instruction(opcode), &self.out, value) {
@@ -654,14 +654,4 @@ fn is_extra(m: Message<'_>, name: &str) -> bool {
         Payload::Bytes(text) => text.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"=")),
         _ => false,
     })
-}
-
-/// The word that XLA leaves out of a comparison of this shape.
-pub(super) fn plain_comparison(shape: Option<&Shape>) -> &'static str {
-    use layout::ElementKind;
-    match shape.and_then(Shape::as_array).map(|a| a.element().kind()) {
-        Some(ElementKind::Signed) => "SIGNED",
-        Some(ElementKind::Unsigned | ElementKind::Boolean) => "UNSIGNED",
-        _ => "FLOAT",
-    }
 }

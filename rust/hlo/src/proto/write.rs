@@ -26,6 +26,7 @@ use crate::attribute::entry_layout::EntryLayout;
 use crate::attribute::schema::{self, Codec, Form};
 use crate::attribute::Value;
 use crate::model::asynchronous::AsyncBindings;
+use crate::model::literal as literals;
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
 use crate::model::opcode::{async_form, AsyncPhase};
 use crate::Opcode;
@@ -52,6 +53,7 @@ impl Module {
             taken: TakenNames::default(),
             bindings: None,
             payloads: RefCell::default(),
+            room: literals::MAX_ZEROS,
         };
         Ok(w.module(&order).0)
     }
@@ -172,6 +174,8 @@ pub(super) struct Writer<'m> {
     /// Of asynchronous operations, see [`Module::async_bindings`]; computed on first use.
     pub bindings: Option<AsyncBindings<'m>>,
     payloads: RefCell<Payloads>,
+    /// The bytes that may still fill arrays up to the bounds of their dynamic dimensions.
+    room: u64,
 }
 
 impl<'m> Writer<'m> {
@@ -406,9 +410,16 @@ impl<'m> Writer<'m> {
         d.each_int(37, m.control_predecessors(i).map(|k| self.id(k)));
         // XLA accepts a constant without a value, but not a value without its elements.
         if row.opcode == Opcode::Constant && !m.is_elided(i) {
-            match m.literal(i).and_then(Result::ok).filter(|value| literal::fits(value, m.shape(i))) {
-                Some(value) => d.message(8, &literal::write(Some(&value), m.shape(i))),
-                None => d.text_unless_empty(EXTRA_VALUE, m.literal_text(i).unwrap_or_default()),
+            let shape = m.shape(i);
+            let text = m.literal_text(i).unwrap_or_default();
+            let value = m.literal(i).and_then(Result::ok);
+            let encoded = value.and_then(|value| match literal::fits(&value, shape) {
+                true => Some(literal::write(Some(&value), shape)),
+                false => literal::padded(&value, shape, &m.literal_sizes(i)?, &mut self.room),
+            });
+            match encoded {
+                Some(encoded) => d.message(8, &encoded),
+                None => d.text_unless_empty(EXTRA_VALUE, text),
             }
         }
     }

@@ -151,7 +151,7 @@ impl Writer<'_> {
         let callee = m.async_computation(i);
         match (callee, Opcode::from_bytes(opcode.as_bytes()).arity()) {
             (Some(c), _) => operands.extend(m.parameters(c).iter().skip(operands.len()).map(|&p| m.shape(p).clone())),
-            (None, Arity::Fixed(n)) => {
+            (None, Arity::Fixed(n) | Arity::AtLeast(n)) => {
                 operands.resize(operands.len().max(usize::from(n)), Shape::Token);
             }
             (None, Arity::Any) => {}

@@ -140,7 +140,7 @@ impl Chains {
             (Some(c), _) => Some(m.parameters(c).len()),
             (None, Some((Some(inner), AsyncPhase::Start))) => match inner.arity() {
                 Arity::Fixed(n) => Some(usize::from(n)),
-                Arity::Any => None,
+                Arity::Any | Arity::AtLeast(_) => None,
             },
             _ => None,
         };

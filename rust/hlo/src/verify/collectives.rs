@@ -16,7 +16,8 @@ const MAX_DEVICES: usize = 1 << 20;
 pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
     use Opcode::*;
     match opcode {
-        AllReduce | AllReduceStart | AllGather | AllGatherStart | ReduceScatter | AllToAll | RaggedAllToAll => {
+        AllReduce | AllReduceStart | AllGather | AllGatherStart | CollectiveReduce | ReduceScatter | AllToAll
+        | RaggedAllToAll => {
             arrays(op)?;
             groups(op, matches!(opcode, AllGather | AllGatherStart | ReduceScatter | AllToAll))?;
             match opcode {
@@ -26,7 +27,9 @@ pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
             }
         }
         CollectivePermute | CollectivePermuteStart => {
-            arrays(op)?;
+            if op.value("slice_sizes").is_none() {
+                arrays(op)?;
+            }
             pairs(op)
         }
         _ => Ok(()),

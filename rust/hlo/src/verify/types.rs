@@ -49,8 +49,8 @@ fn operands(opcode: Opcode) -> Option<Types> {
     Some(match opcode {
         Ceil | Floor | RoundNearestAfz | RoundNearestEven | Cbrt | Erf | IsFinite | ReducePrecision
         | StochasticConvert | BatchNormTraining | BatchNormInference | BatchNormGrad => FLOATS,
-        Acos | Acosh | Asin | Asinh | Atan2 | Atanh | Cosine | Cosh | Exponential | ExponentialMinusOne | Log
-        | LogPlusOne | Logistic | Rsqrt | Sine | Sinh | Sqrt | Tan | Tanh | Real | Imag | Cholesky
+        Acos | Acosh | Asin | Asinh | Atan2 | Atanh | Cosine | Cosh | Exp2 | Exponential | ExponentialMinusOne
+        | Log | LogPlusOne | Log2 | Logistic | Rsqrt | Sine | Sinh | Sqrt | Tan | Tanh | Real | Imag | Cholesky
         | TriangularSolve => FLOATS_OR_COMPLEX,
         CountLeadingZeros | Popcnt => INTEGERS,
         And | Or | Xor | Not => BITS,
@@ -111,6 +111,9 @@ fn element(op: &Operation, types: Types, found: ElementType) -> Law {
 }
 
 fn comparison(op: &Operation) -> Law {
+    if let (Some(_), Some(Value::Word(order))) = (op.value("type"), op.value("order")) {
+        return broken_by("order", Rule::ComparisonType, "type or order, not both", format!("order={order}"));
+    }
     let (Some(Value::Word(found)), Some(array)) = (op.value("type"), op.operands.first().and_then(|s| s.as_array()))
     else {
         return Ok(());

@@ -7,7 +7,7 @@ mod table;
 use std::sync::LazyLock;
 
 pub use super::form::Form;
-pub(crate) use table::{Codec, TABLE};
+pub(crate) use table::{Codec, ROTATE, TABLE};
 use table::{Effect, Field, Row};
 
 use crate::cursor::bytes_equal;
@@ -78,8 +78,8 @@ pub(crate) struct OperationField {
     pub is_required: bool,
     /// The bits of the outermost fields that hold it.
     pub bits: u128,
-    /// Absent fields stand for the default.
-    pub has_zero_default: bool,
+    /// The value of an absent attribute, as in [`Row`].
+    pub default: Option<i64>,
 }
 
 struct Index {
@@ -120,7 +120,7 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
     }
     let fields: Vec<Vec<OperationField>> =
         Opcode::names().chain([""]).zip(&required).map(|(opcode, required)| fields(opcode, required)).collect();
-    let default = |f: &OperationField| match (f.row.default, f.field.path) {
+    let default = |f: &OperationField| match (f.default, f.field.path) {
         (Some(value @ 1..), &[number]) => Some((f.key, number, value)),
         _ => None,
     };
@@ -136,8 +136,8 @@ fn fields(opcode: &str, required: &[u16]) -> Vec<OperationField> {
     let complete = |(key, row, field): (u16, &'static Row, &'static Field)| {
         let numbers = field.path.first().into_iter().chain(field.numbers());
         let bits = numbers.fold(0, |bits, &number| bits | wire::bit(number));
-        let has_zero_default = row.default.is_none_or(|default| default == 0);
-        OperationField { key, row, field, is_required: required.contains(&key), bits, has_zero_default }
+        let default = row.default_on(opcode);
+        OperationField { key, row, field, is_required: required.contains(&key), bits, default }
     };
     own.map(complete).collect()
 }
@@ -193,7 +193,8 @@ pub(crate) fn is_allowed(key: u16, owner: Owner) -> bool {
 /// any case.
 pub(crate) fn unknown_word(key: u16, owner: Owner, text: &str, span: Span) -> Option<Problem> {
     let value = &text[span.range()];
-    if TABLE[key as usize].words.contains(&value) {
+    let operation = if let Owner::Instruction(opcode) = owner { opcode.name() } else { "" };
+    if TABLE[key as usize].words_of(operation).contains(&value) {
         return None;
     }
     let words = words(key, owner);
@@ -216,7 +217,7 @@ pub(crate) fn words(key: u16, owner: Owner) -> Vec<&'static str> {
         Some(Codec::Word(words)) if row.name == "algorithm" => {
             words.iter().map(|&word| if word.is_empty() { "unset" } else { word }).collect()
         }
-        _ => row.words.to_vec(),
+        _ => row.words_of(opcode.name()).to_vec(),
     }
 }
 
@@ -233,10 +234,12 @@ pub(crate) fn has_accuracy(opcode: Opcode) -> bool {
             | Cosh
             | Cosine
             | Erf
+            | Exp2
             | Exponential
             | ExponentialMinusOne
             | Log
             | LogPlusOne
+            | Log2
             | Logistic
             | Rsqrt
             | Sine
@@ -298,7 +301,9 @@ pub fn attributes_of(owner: Owner) -> impl Iterator<Item = AttributeSpec> {
     let required = if let Owner::Instruction(opcode) = owner { required(opcode) } else { &[] };
     INDEX.sorted.iter().filter(move |&&key| is_allowed(key, owner)).map(move |&key| {
         let row = &TABLE[key as usize];
-        AttributeSpec { name: row.name, form: row.form, is_required: required.contains(&key), words: row.words }
+        let operation = if let Owner::Instruction(opcode) = owner { opcode.name() } else { "" };
+        let words = row.words_of(operation);
+        AttributeSpec { name: row.name, form: row.form, is_required: required.contains(&key), words }
     })
 }
 

@@ -6,6 +6,7 @@
 //! which attributes are printed when a proto becomes text; the number of a row is the attribute's key. Not here: the
 //! syntax of values, which depends on their [`Form`] alone.
 
+use crate::attribute::comparison::ORDERS;
 use crate::attribute::form::Form;
 use crate::proto::irregular::{self, Irregular};
 use crate::proto::{metadata, origin};
@@ -90,12 +91,26 @@ pub(crate) struct Row {
     pub words: &'static [&'static str],
     /// The value of an absent attribute, `false` as 0; `None` where an absent attribute differs from every value.
     pub default: Option<i64>,
+    /// The operation that has another default, 1.
+    true_on: &'static str,
+    /// An operation with other words.
+    other_words: (&'static str, &'static [&'static str]),
     pub(super) effect: Effect,
     pub(super) fields: [Option<Field>; 2],
 }
 
 const fn row(name: &'static str, form: Form, operations: &'static str) -> Row {
-    Row { name, form, operations, words: &[], default: Some(0), effect: Effect::Semantic, fields: [None, None] }
+    Row {
+        name,
+        form,
+        operations,
+        words: &[],
+        default: Some(0),
+        true_on: "",
+        other_words: ("", &[]),
+        effect: Effect::Semantic,
+        fields: [None, None],
+    }
 }
 
 impl Row {
@@ -105,6 +120,33 @@ impl Row {
 
     const fn default(self, default: i64) -> Row {
         Row { default: Some(default), ..self }
+    }
+
+    /// Other words on one operation.
+    const fn words_on(self, operation: &'static str, words: &'static [&'static str]) -> Row {
+        Row { other_words: (operation, words), ..self }
+    }
+
+    /// The words of an operation.
+    pub fn words_of(&self, operation: &str) -> &'static [&'static str] {
+        if !self.other_words.0.is_empty() && self.other_words.0 == operation {
+            self.other_words.1
+        } else {
+            self.words
+        }
+    }
+
+    const fn true_on(self, operation: &'static str) -> Row {
+        Row { true_on: operation, ..self }
+    }
+
+    /// The default on an operation.
+    pub fn default_on(&self, operation: &str) -> Option<i64> {
+        if !self.true_on.is_empty() && self.true_on == operation {
+            Some(1)
+        } else {
+            self.default
+        }
     }
 
     const fn no_default(self) -> Row {
@@ -146,9 +188,9 @@ impl Row {
 }
 
 use Form::{
-    Accuracy, Aliases, Bool, Bools, Braced, Computation, Computations, Config, DeviceGroups, DimLabels, Donors,
-    EntryLayout, Float, FrontendAttributes, Instructions, Int, IntLists, Ints, Literal, Metadata, OperandAliases,
-    Padding, Shape, Shapes, Sharding, Slices, Text, Window, Word, Words,
+    Accuracy, Aliases, BlockScaling, Bool, Bools, Braced, Computation, Computations, Config, DeviceGroups, DimLabels,
+    Donors, EntryLayout, Float, FrontendAttributes, Instructions, Int, IntLists, Ints, Literal, Metadata,
+    OperandAliases, Padding, Shape, Shapes, Sharding, Slices, Sparsity, Text, Window, Word, Words,
 };
 
 /// Words by number of `PrecisionConfig.Precision`.
@@ -169,6 +211,8 @@ const DOT_ALGORITHMS: &[&str] = &[
     "dot_f32_f32_f32",
     "dot_f64_f64_f64",
     "dot_bf16_bf16_f32_x9",
+    "dot_bf16_bf16_fp8x3",
+    "dot_bf16_bf16_fp8x4",
 ];
 /// Words by number of `RandomAlgorithm`.
 const RANDOM_ALGORITHMS: &[&str] = &["rng_default", "rng_three_fry", "rng_philox"];
@@ -185,8 +229,10 @@ const SCHEDULES: &[&str] = &["", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST"];
 /// Words by number of `CustomCallApiVersion`; number 1 is the default.
 const API_VERSIONS: &[&str] =
     &["", "", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"];
+/// The only mode of a shuffle.
+pub(crate) const ROTATE: &str = "rotate";
 /// Words by number of `ConvolutionKind`.
-const CONVOLUTION_KINDS: &[&str] = &["", "fprop", "dgrad", "wgrad"];
+const CONVOLUTION_KINDS: &[&str] = &["unset", "fprop", "dgrad", "wgrad"];
 /// Words by number of `TriState`.
 const TRI_STATES: &[&str] = &["", "true", "false"];
 
@@ -236,13 +282,17 @@ pub(crate) const TABLE: &[Row] = &[
     row(
         "to_apply",
         Computation,
-        "all-reduce! all-reduce-start! call! custom-call map! reduce! reduce-scatter! reduce-window! scan! scatter! \
-         sort!",
+        "all-reduce! all-reduce-start! call! collective-reduce! custom-call map! reduce! reduce-scatter! \
+         reduce-window! scan! scatter! sort!",
     ),
 
     // Without a field of their own.
     row("async_group_id", Int, "async-start async-update async-done"),
-    row("mode", Word, "all-reduce all-reduce-start reduce-scatter").words(COLLECTIVE_MODES),
+    row("mode", Word, "all-reduce all-reduce-start reduce-scatter shuffle!")
+        .words(COLLECTIVE_MODES)
+        .words_on("shuffle", &[ROTATE])
+        .field_of("shuffle", &[103], Codec::Irregular(irregular::SHUFFLE_MODE)),
+    row("shifts", Ints, "shuffle!").field(&[103, 1, 1]),
 
     row("window", Window, "convolution custom-call reduce-window select-and-scatter")
         .irregular(&[15], irregular::WINDOW),
@@ -250,19 +300,21 @@ pub(crate) const TABLE: &[Row] = &[
     row("feature_group_count", Int, "convolution custom-call").default(1).field(&[50]),
     row("batch_group_count", Int, "convolution custom-call").default(1).field(&[58]),
     row("padding_type", Word, "custom-call").words(PADDING_WORDS).field_as(&[75], Codec::Word(PADDING_TYPES)),
-    row("conv_kind", Word, "convolution").field_as(&[97], Codec::Word(CONVOLUTION_KINDS)),
+    row("convolution_kind", Word, "convolution").field_as(&[97], Codec::Word(CONVOLUTION_KINDS)),
+    // Its name before August 2026.
+    row("conv_kind", Word, "convolution").irregular(&[], irregular::OLD_CONVOLUTION_KIND),
     row(
         "channel_id",
         Int,
         "all-gather all-gather-start all-reduce all-reduce-start all-to-all collective-broadcast collective-permute \
-         collective-permute-start ragged-all-to-all recv recv-done reduce-scatter send send-done",
+         collective-permute-start collective-reduce ragged-all-to-all recv recv-done reduce-scatter send send-done",
     )
     .field_of("*", &[26], Codec::Int),
     row(
         "replica_groups",
         DeviceGroups,
-        "all-gather all-gather-start all-reduce all-reduce-start all-to-all collective-broadcast ragged-all-to-all \
-         reduce-scatter",
+        "all-gather all-gather-start all-reduce all-reduce-start all-to-all collective-broadcast collective-reduce \
+         ragged-all-to-all reduce-scatter",
     )
     .field_of("*", &[], Codec::Irregular(irregular::REPLICA_GROUPS)),
     row("source_target_pairs", IntLists, "collective-permute! collective-permute-start!")
@@ -271,7 +323,7 @@ pub(crate) const TABLE: &[Row] = &[
         "dimensions",
         Ints,
         "all-gather! all-gather-start! all-to-all broadcast! concatenate! get-dimension-size! map ragged-all-to-all \
-         reduce! reduce-scatter! reverse! scan! set-dimension-size! sort! transpose!",
+         reduce! reduce-scatter! reverse! scan! set-dimension-size! shuffle! sort! transpose!",
     )
     .field(&[14]),
     row("iota_dimension", Int, "iota!").field_as(&[14], Codec::FirstInt),
@@ -279,13 +331,21 @@ pub(crate) const TABLE: &[Row] = &[
     row(
         "constrain_layout",
         Bool,
-        "all-gather all-gather-start all-reduce all-reduce-start all-to-all reduce-scatter",
+        "all-gather all-gather-start all-reduce all-reduce-start all-to-all collective-reduce reduce-scatter",
     )
     .field(&[56]),
-    row("use_global_device_ids", Bool, "all-gather all-gather-start all-reduce all-reduce-start reduce-scatter")
-        .field_of("*", &[71], Codec::Bool),
+    row(
+        "use_global_device_ids",
+        Bool,
+        "all-gather all-gather-start all-reduce all-reduce-start collective-reduce reduce-scatter",
+    )
+    .field_of("*", &[71], Codec::Bool),
+    row("has_dynamic_root", Bool, "collective-broadcast collective-reduce").field(&[100]),
     row("is_host_transfer", Bool, "recv recv-done send send-done").field_of("*", &[47], Codec::Bool),
-    row("is_stable", Bool, "sort").field(&[60]),
+    row("is_stable", Bool, "sort topk")
+        .true_on("topk")
+        .field_of("sort", &[60], Codec::Bool)
+        .field_of("topk", &[60], Codec::Irregular(irregular::TRUE_IN_TEXT)),
     row("is_reverse", Bool, "scan").field(&[94]),
     row("num_carries", Int, "scan!").field(&[95]),
     row("is_associative", Bool, "scan").field_as(&[96], Codec::Word(TRI_STATES)),
@@ -296,6 +356,7 @@ pub(crate) const TABLE: &[Row] = &[
     row("kind", Word, "fusion!").words(FUSION_KINDS).field(&[11]),
     row("direction", Word, "compare!").words(DIRECTIONS).field(&[63]),
     row("type", Word, "compare").words(COMPARISON_TYPES).irregular(&[72], irregular::COMPARISON_TYPE),
+    row("order", Word, "compare").words(ORDERS).no_default().irregular(&[102], irregular::COMPARISON_ORDER),
     row("exponent_bits", Int, "reduce-precision!").field(&[18]),
     row("mantissa_bits", Int, "reduce-precision!").field(&[19]),
     row("distribution", Word, "rng!").words(DISTRIBUTIONS.split_at(1).1).field_as(&[23], Codec::Word(DISTRIBUTIONS)),
@@ -330,16 +391,19 @@ pub(crate) const TABLE: &[Row] = &[
     row("index_vector_dim", Int, "gather! scatter!")
         .field_of("gather", &[33, 4], Codec::Int)
         .field_of("scatter", &[48, 4], Codec::Int),
-    // Lists of lists on a collective permute, which only text has.
+    // Rows of integers on a collective permute.
     row("slice_sizes", Ints, "collective-permute collective-permute-start gather!")
-        .field_of("gather", &[34], Codec::Ints),
+        .field_of("gather", &[34], Codec::Ints)
+        .field_of("collective-permute collective-permute-start", &[20], Codec::Irregular(irregular::SLICE_ROWS)),
     row("indices_are_sorted", Bool, "gather scatter").field(&[67]),
     row("unique_indices", Bool, "scatter").field(&[69]),
     row("operand_precision", Words, "convolution custom-call dot ragged-dot scaled-dot")
         .field_as(&[51, 1], Codec::Words(PRECISIONS)),
-    row("algorithm", Word, "dot rng-bit-generator! scaled-dot")
-        .field_of("dot scaled-dot", &[51, 2], Codec::Word(DOT_ALGORITHMS))
+    row("algorithm", Word, "convolution dot rng-bit-generator! scaled-dot")
+        .field_of("convolution dot scaled-dot", &[51, 2], Codec::Word(DOT_ALGORITHMS))
         .field_of("rng-bit-generator", &[70], Codec::Word(RANDOM_ALGORITHMS)),
+    row("sparsity_config", Sparsity, "convolution dot").irregular(&[98], irregular::SPARSITY),
+    row("block_scaling_config", BlockScaling, "convolution dot").irregular(&[101], irregular::BLOCK_SCALING),
     row("delta", Int, "rng-get-and-update-state!").field(&[66]),
     row("left_side", Bool, "triangular-solve").field(&[59, 1]),
     row("lower", Bool, "cholesky triangular-solve")
@@ -350,7 +414,7 @@ pub(crate) const TABLE: &[Row] = &[
         .words(TRANSPOSES.split_at(1).1)
         .field_as(&[59, 4], Codec::Word(TRANSPOSES)),
     row("k", Int, "topk!").field(&[81]),
-    row("largest", Bool, "topk").default(1).irregular(&[85], irregular::LARGEST),
+    row("largest", Bool, "topk").default(1).irregular(&[85], irregular::TRUE_IN_TEXT),
     row("cross_program_prefetch_index", Int, "copy-start").no_default().field(&[80]),
     row("infeed_config", Text, "infeed").field(&[27]),
     row("outfeed_shape", Shape, "outfeed").irregular(&[29], irregular::SHAPE),

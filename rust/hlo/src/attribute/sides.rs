@@ -1,0 +1,213 @@
+//! The configurations of the sides of a product: `{lhs={dimension=0 idx=2} rhs={…}}`.
+//!
+//! Read [`Sides`]. Items are separated by space, in any order; sizes by dimension are written `1x32`.
+
+use std::fmt;
+
+use super::by_dim;
+use crate::cursor::{Cursor, Read};
+use crate::proto::wire::{Encoder, Message, Wire};
+
+/// What an item holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A number, 0 if it is absent.
+    Number,
+    /// A number that may be absent.
+    Optional,
+    /// Two numbers, in fields of their own: `1x4`.
+    Pair,
+    /// One number per dimension; none if it is absent.
+    Sizes,
+}
+
+/// An item of a configuration: its name, what it holds, and its first field in the proto.
+struct Item(&'static str, Kind, u32);
+
+/// The items of `sparsity_config`.
+const SPARSITY: &[Item] = &[
+    Item("sparsity", Kind::Pair, 1),
+    Item("dimension", Kind::Number, 3),
+    Item("stride", Kind::Number, 4),
+    Item("idx", Kind::Number, 5),
+];
+
+/// The items of `block_scaling_config`.
+const SCALING: &[Item] = &[
+    Item("scale_idx", Kind::Number, 1),
+    Item("zero_idx", Kind::Optional, 2),
+    Item("strides", Kind::Sizes, 3),
+    Item("steps", Kind::Sizes, 4),
+];
+
+/// Which attribute a configuration belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Config {
+    /// `sparsity_config`: which elements an operand holds.
+    Sparsity,
+    /// `block_scaling_config`: the scales of the blocks of an operand.
+    Scaling,
+}
+
+impl Config {
+    fn items(self) -> &'static [Item] {
+        match self {
+            Config::Sparsity => SPARSITY,
+            Config::Scaling => SCALING,
+        }
+    }
+}
+
+/// An item with its numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SideItem {
+    /// The name in the text.
+    pub name: &'static str,
+    /// A single number, or one number per dimension.
+    pub numbers: Vec<i64>,
+    /// Whether it may have several numbers.
+    pub is_list: bool,
+}
+
+/// The configurations of the sides that have one, in the order of the operands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sides(pub Vec<(&'static str, Vec<SideItem>)>);
+
+/// The sides in the order of the operands.
+pub(crate) const SIDES: [&str; 2] = ["lhs", "rhs"];
+
+impl Sides {
+    /// The numbers of an item of one side.
+    pub(crate) fn numbers(&self, side: &str, name: &str) -> Option<&[i64]> {
+        let (_, items) = self.0.iter().find(|(found, _)| *found == side)?;
+        Some(&items.iter().find(|item| item.name == name)?.numbers)
+    }
+
+    /// The only number of an item of one side.
+    pub(crate) fn int(&self, side: &str, name: &str) -> Option<i64> {
+        self.numbers(side, name)?.first().copied()
+    }
+
+    /// The numbers of all items that name operands.
+    pub(crate) fn operands(&self) -> impl Iterator<Item = i64> + '_ {
+        let items = self.0.iter().flat_map(|(_, items)| items);
+        items.filter(|item| item.name.ends_with("idx")).flat_map(|item| item.numbers.iter().copied())
+    }
+}
+
+/// The items of one side, in the order of the table and with the defaults of those that are absent.
+fn completed<E>(config: Config, found: impl Fn(&Item) -> Result<Vec<i64>, E>) -> Result<Vec<SideItem>, E> {
+    let mut all = Vec::new();
+    for item in config.items() {
+        let &Item(name, kind, _) = item;
+        let mut numbers = found(item)?;
+        match kind {
+            Kind::Number if numbers.is_empty() => numbers.push(0),
+            Kind::Pair if numbers.is_empty() => numbers.extend([0, 0]),
+            _ => {}
+        }
+        if !numbers.is_empty() {
+            all.push(SideItem { name, numbers, is_list: matches!(kind, Kind::Pair | Kind::Sizes) });
+        }
+    }
+    Ok(all)
+}
+
+/// `{lhs={…} rhs={…}}`
+pub(crate) fn sides(c: &mut Cursor<'_>, config: Config) -> Read<Sides> {
+    let mut all: [Option<Vec<SideItem>>; 2] = [None, None];
+    each_item(c, |c, at, word| {
+        let Some(side) = SIDES.iter().position(|&side| side == word).filter(|&side| all[side].is_none()) else {
+            return Err(at.expected("lhs or rhs, each once"));
+        };
+        let mut found: Vec<(&str, Vec<i64>)> = Vec::new();
+        each_item(c, |c, at, word| {
+            let item = config.items().iter().find(|item| item.0 == word);
+            let Some(&Item(name, kind, _)) = item.filter(|item| found.iter().all(|(name, _)| *name != item.0)) else {
+                let names: Vec<_> = config.items().iter().map(|item| item.0).collect();
+                return Err(at.expected(format!("{}, each once", names.join(", "))));
+            };
+            c.space();
+            let at = *c;
+            let numbers = by_dim(c, |c| c.int())?;
+            match kind {
+                Kind::Pair if numbers.len() != 2 => return Err(at.expected("two numbers, as in 1x4")),
+                Kind::Number | Kind::Optional if numbers.len() != 1 => return Err(at.expected("one number")),
+                _ => found.push((name, numbers)),
+            }
+            Ok(())
+        })?;
+        let take = |item: &Item| Ok(found.iter().find(|(name, _)| *name == item.0).map_or(vec![], |f| f.1.clone()));
+        all[side] = Some(completed(config, take)?);
+        Ok(())
+    })?;
+    let all = SIDES.into_iter().zip(all);
+    Ok(Sides(all.filter_map(|(side, items)| Some((side, items?))).collect()))
+}
+
+/// `{name=… name=…}`, where `value` reads behind the `=`.
+fn each_item<'a>(
+    c: &mut Cursor<'a>,
+    mut value: impl FnMut(&mut Cursor<'a>, Cursor<'a>, &'a str) -> Read<()>,
+) -> Read<()> {
+    c.expect(b'{', "`{`")?;
+    while !c.accept_after_space(b'}') {
+        let at = *c;
+        let word = c.word();
+        if word.is_empty() {
+            return Err(at.expected("an item or `}`"));
+        }
+        c.expect(b'=', "`=`")?;
+        value(c, at, word)?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for Sides {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("{")?;
+        for (k, (side, items)) in self.0.iter().enumerate() {
+            write!(f, "{}{side}={{", if k > 0 { " " } else { "" })?;
+            for (k, item) in items.iter().enumerate() {
+                let numbers: Vec<String> = item.numbers.iter().map(i64::to_string).collect();
+                write!(f, "{}{}={}", if k > 0 { " " } else { "" }, item.name, numbers.join("x"))?;
+            }
+            f.write_str("}")?;
+        }
+        f.write_str("}")
+    }
+}
+
+/// The configurations in a proto, whose sides are the fields 1 and 2.
+pub(crate) fn read(m: Message<'_>, config: Config) -> Wire<Sides> {
+    let mut all = Vec::new();
+    for (number, side) in (1..).zip(SIDES) {
+        let Some(m) = m.sub(number)? else { continue };
+        let found = |&Item(_, kind, field): &Item| match kind {
+            Kind::Optional if !m.has(field) => Ok(Vec::new()),
+            Kind::Number | Kind::Optional => Ok(vec![m.int(field)]),
+            Kind::Pair => Ok(vec![m.int(field), m.int(field + 1)]),
+            Kind::Sizes => m.ints(field),
+        };
+        all.push((side, completed(config, found)?));
+    }
+    Ok(Sides(all))
+}
+
+/// The message of [`read`].
+pub(crate) fn write(sides: &Sides, config: Config) -> Encoder {
+    let mut d = Encoder::default();
+    for (side, items) in &sides.0 {
+        let mut m = Encoder::default();
+        for &Item(name, kind, field) in config.items() {
+            let Some(item) = items.iter().find(|item| item.name == name) else { continue };
+            match (kind, &item.numbers[..]) {
+                (Kind::Sizes, sizes) => m.ints(field, sizes),
+                (Kind::Optional, &[n]) => m.int(field, n),
+                (_, numbers) => (field..).zip(numbers).for_each(|(field, &n)| m.int_unless_zero(field, n)),
+            }
+        }
+        d.message(if *side == SIDES[0] { 1 } else { 2 }, &m);
+    }
+    d
+}
