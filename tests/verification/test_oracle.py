@@ -30,7 +30,7 @@ def _instruction_values(case: Case, module: hm.Module, rng: np.random.Generator)
     """The value of each instruction; empty for cases that cannot be run, or not on one device."""
     if _is_unknown(module.entry.root) or module.entry.root.opcode in ("infeed", "recv"):
         return {}
-    if any(note.startswith("// devices") for note in case.notes):
+    if any(note.startswith(("// devices", "// not executed")) for note in case.notes):
         return {}
     arguments = [random_value(p.shape, rng) for p in module.entry.parameters]
     return run_values(module.entry, arguments)

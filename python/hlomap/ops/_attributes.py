@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from .._core import Instruction
-from ._shapes import require, require_sizes
+from ..types import ShapeIndex, Unknown
+from ._shapes import require, require_sizes, same_arrays, shape_at
 
 # ----------------------------------------------------------------------------------------------------- device groups
 
@@ -19,7 +20,7 @@ GroupMode: TypeAlias = Literal["cross_replica", "cross_partition", "cross_replic
 """The devices that an id in a group of a collective names, as in XLA's ``CollectiveOpGroupMode``: a replica (on the
 same partition), a partition (of the same replica), a replica with all its partitions, or a device number."""
 
-_REDUCING = {"all-reduce", "all-gather", "reduce-scatter"}
+_REDUCING = {"all-reduce", "all-gather", "collective-reduce", "reduce-scatter"}
 """Operations whose groups name replicas even with a channel, and then include all their partitions."""
 
 
@@ -42,6 +43,48 @@ def listed_groups(instruction: Instruction) -> list[tuple[int, ...]]:
 def source_target_pairs(instruction: Instruction) -> list[tuple[int, int]]:
     """The pairs of a collective-permute."""
     return [(int(a), int(b)) for a, b in instruction.attributes["source_target_pairs"]]
+
+
+def root_operand(instruction: Instruction) -> int | None:
+    """The operand with the position of the root of each operand before it; None where all are at position 0."""
+    return len(instruction.operands) - 1 if instruction.attributes.get("has_dynamic_root") else None
+
+
+@dataclass(frozen=True)
+class PermutedSlice:
+    """A slice that a collective-permute moves in place.
+
+    ``buffer``: the shape index of the array it belongs to, in the input and in the output.  ``offsets``: the shape
+    index of the tuple of its offsets, in operand 2 those in the input and in operand 3 those in the output.
+    """
+
+    buffer: ShapeIndex
+    extents: tuple[int, ...]
+    offsets: ShapeIndex
+
+
+def permuted_slices(instruction: Instruction) -> list[PermutedSlice]:
+    """The slices that a collective-permute moves in place, in order; none for one that moves whole arrays."""
+    rows = instruction.attributes.get("slice_sizes") or ()
+    if not rows:
+        return []
+    require(len(instruction.operands) == 4, "a permutation in place has an input, an output and their offsets")
+    source, target, starts, ends = (operand.shape for operand in instruction.operands)
+    require(same_arrays(starts, ends), "the offsets of input and output differ in number")
+    buffers: list[ShapeIndex] = [(b,) for b in range(len(source.tuple_shapes))] if source.is_tuple else [()]
+    found: list[tuple[ShapeIndex, ShapeIndex]] = []
+    for buffer in buffers:
+        inner = shape_at(starts, buffer).tuple_shapes
+        several = bool(inner) and inner[0].is_tuple
+        found += [(buffer, (*buffer, s)) for s in range(len(inner))] if several else [(buffer, buffer)]
+    require(len(found) == len(rows), f"{len(rows)} rows of slice sizes for {len(found)} slices")
+    slices = [PermutedSlice(b, tuple(row), offsets) for (b, offsets), row in zip(found, rows, strict=True)]
+    for s in slices:
+        for shape in (source, target):
+            sizes = shape_at(shape, s.buffer).dimensions
+            fits = len(sizes) == len(s.extents) and all(n <= m for n, m in zip(s.extents, sizes, strict=True))
+            require(fits, f"a slice of sizes {list(s.extents)} in an array of sizes {list(sizes)}")
+    return slices
 
 
 def split_dimension(instruction: Instruction, rank: int) -> int:
@@ -94,6 +137,50 @@ def windowed_dims(window: Any, operand_sizes: Sequence[int], output_sizes: Seque
         last_start = dilated + dim.pad_low + dim.pad_high - (dim.size - 1) * dim.window_dilation - 1
         require_sizes([dim.output_size], [max(0, last_start // dim.stride + 1)], "the output")
     return dims
+
+
+# ---------------------------------------------------------------------------------------------- sparse products
+
+
+@dataclass(frozen=True)
+class SparseSide:
+    """An operand of a product that holds one of every ``block`` elements along ``dimension``.
+
+    Element b along the dimension is element ``block * b + index`` of the whole operand, where ``index`` is the element
+    with the same indices in operand ``index_operand``.
+    """
+
+    block: int
+    dimension: int
+    index_operand: int
+
+
+def sparse_sides(instruction: Instruction) -> tuple[SparseSide | None, SparseSide | None] | Unknown:
+    """The sparse operands of a product, None for a dense one; Unknown for a sparsity that XLA does not define."""
+    config = instruction.attributes.get("sparsity_config")
+    if not config:
+        return None, None
+    sides: list[SparseSide | None] = []
+    for operand, side in zip(instruction.operands, ("lhs", "rhs"), strict=False):
+        of = config.get(side)
+        if of is None:
+            sides.append(None)
+            continue
+        (held, block), sizes = of["sparsity"], operand.shape.dimensions
+        if held != 1 or block < 1 or of["stride"] != 1:
+            return Unknown(f"sparsity of {held} in {block} elements with stride {of['stride']}, only 1 in n is defined")
+        require(2 <= of["idx"] < len(instruction.operands), f"there is no operand {of['idx']}")
+        require(0 <= of["dimension"] < len(sizes), f"dimension {of['dimension']} is out of range")
+        require_sizes(instruction.operands[of["idx"]].shape.dimensions, sizes, "the indices")
+        sides.append(SparseSide(block, of["dimension"], of["idx"]))
+    return sides[0], sides[1]
+
+
+def scale_operands(instruction: Instruction) -> set[int]:
+    """The operands of a product with scales and zeros of blocks of the others."""
+    sides = (instruction.attributes.get("block_scaling_config") or {}).values()
+    named = {side[name] for side in sides for name in ("scale_idx", "zero_idx") if name in side}
+    return {k for k in named if 2 <= k < len(instruction.operands)}
 
 
 # ------------------------------------------------------------------------------------------------ gather and scatter

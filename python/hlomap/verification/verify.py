@@ -28,7 +28,7 @@ from ..interpreter.machine import Budget, Machine
 from ..interpreter.plan import plan_instruction, plan_module
 from ..maps.enumerate_pairs import EnumerationLimitError, Ints, enumerate_pairs
 from ..maps.map_set import DeviceIndexing, MapSet
-from ..ops import lookup
+from ..ops import lookup, op_of
 from ..ops._evaluation import DeviceGrid
 from ..ops._shapes import array_leaves, shape_at
 from ..sequences import bounded
@@ -342,7 +342,8 @@ class _Experiment:
         if known is not None and operand.number in known:
             return known[operand.number]
         if _is_fixed(operand):
-            return _machine(operand.module, 0, self._functions).run(plan_instruction(operand), [[]])[0]
+            inner = [self._operand_value(x, known) for x in operand.operands]
+            return _machine(operand.module, 0, self._functions).run(plan_instruction(operand), [inner])[0]
         value = _random_value(operand.shape, self._rng)
         for leaf, number in self._fixed_leaves.items():
             shape = shape_at(operand.shape, leaf)
@@ -431,8 +432,12 @@ def _check_value_shape(value: Value, shape: Shape) -> None:
 
 
 def _is_fixed(operand: Instruction) -> bool:
-    """Whether the operand's values may be part of a map, as those of a constant or an iota."""
-    return not operand.operands and operand.parameter_number is None and not operand.called_computations
+    """Whether the operand's values may be part of a map, as those of a constant, an iota or a tuple of them."""
+    if not operand.operands:
+        return operand.parameter_number is None and not operand.called_computations
+    parts = [x.shape for x in operand.operands]
+    is_tuple = op_of(operand).structural and operand.shape.is_tuple and list(operand.shape.tuple_shapes) == parts
+    return is_tuple and all(_is_fixed(x) for x in operand.operands)
 
 
 def _other_values(element: Any, operand: Instruction, leaf: ShapeIndex, rng: np.random.Generator) -> list[Any]:

@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 from ..._core import Expr, IndexingMap, Instruction, Shape, Variable
 from ...maps.device_groups import GroupTable
 from ...types import ShapeIndex, Unknown
-from .._attributes import split_dimension
+from .._attributes import root_operand, split_dimension
 from .._rule import Bounds, CollectiveRule, ExprLike, Footprint, InputToOutput, OperandIndexing, OutputToInput
 from .._shapes import n_elements, require, require_sizes, shape_at
 from .device_groups import group_sizes, group_table, pair_table
@@ -32,15 +32,26 @@ class Peer(NamedTuple):
     """``ALL_POSITIONS``: the element with these indices on each device of the group."""
     positions: Bounds | None = None
     """The positions of elements that correspond to any; None for all."""
+    runtime: Sequence[Variable] = ()
+    """Runtime variables; the index of each ends with the group and position of the device that holds its value."""
+    constraints: Sequence[tuple[Expr, int, int]] = ()
+    """Which positions correspond to any, by the runtime variables."""
 
 
 class ElementOnDevice(NamedTuple):
-    """An element d at a position of a group: the rank of its array, the split dimension, the size of a part there."""
+    """An element d at a position of a group of n devices: the rank of its array, the split dimension, the size of a
+    part there."""
 
     rank: int
     along: int
     position: Expr
     part_size: int
+    n_devices: int
+
+    @property
+    def other_position(self) -> ExprLike:
+        """The position of a peer on every device of the group."""
+        return Expr.range(0) if self.n_devices > 1 else 0
 
     @property
     def split_index(self) -> Expr:
@@ -76,9 +87,9 @@ class Transfer:
         return lambda peer: Transfer(peer, split)
 
 
-TransferOf = Callable[[Shape, int, int], Transfer | None]
-"""The transfer between a result and an operand, by the shape of the output and their numbers; None if they have no
-elements in common."""
+TransferOf = Callable[[Instruction, int, int], Transfer | None]
+"""The transfer between a result and an operand of an instruction, by their numbers; None if they have no elements in
+common."""
 
 _STARTS = ("all-gather-start", "collective-permute-start")
 
@@ -108,20 +119,26 @@ def collective_rules(
             operand = leaf[1] if leaf[0] == 0 and len(leaf) > 1 else 0
             return {operand: identity_map(sizes)} if leaf[0] == 0 else {}
         maps = _TransferMaps(instruction, sizes, table)
-        transfers = ((k, back(shape, result, k)) for k in range(len(operands)))
-        return {k: maps.of(transfer, operands[k].shape.dimensions) for k, transfer in transfers if transfer is not None}
+        n, roots = n_data_operands(instruction), root_operand(instruction)
+        transfers = ((k, back(instruction, result, k)) for k in range(n))
+        parts = {k: maps.of(t, operands[k].shape.dimensions) for k, t in transfers if t is not None}
+        if roots is not None:
+            parts[roots] = single_map(full_bounds(sizes), [result])
+        return parts
 
     def forward(
         instruction: Instruction, operand: int, leaf: ShapeIndex, table: GroupTable | None
     ) -> dict[int, OperandIndexing]:
-        shape, n = instruction.shape, len(instruction.operands)
+        shape, n = instruction.shape, n_data_operands(instruction)
         sizes = instruction.operands[operand].shape.dimensions
+        if operand == root_operand(instruction):
+            return {k: _root_reaches(shape, k) for k in range(n)}
         parts: dict[int, OperandIndexing] = {}
         if opcode in _STARTS:
             parts[0] = identity_map(sizes).at((0, operand) if n > 1 else (0,))
         maps = _TransferMaps(instruction, sizes, table)
         for result in range(n):
-            transfer = forth(shape, result, operand)
+            transfer = forth(instruction, result, operand)
             if transfer is not None:
                 output = _leaf_of(opcode, n, shape, result)
                 part = maps.of(transfer, shape_at(shape, output).dimensions)
@@ -129,7 +146,7 @@ def collective_rules(
         return parts
 
     def groups(instruction: Instruction) -> GroupTable | Unknown:
-        return matching_groups(instruction, _group_size_of_shapes(instruction, back(instruction.shape, 0, 0)))
+        return matching_groups(instruction, _group_size_of_shapes(instruction, back(instruction, 0, 0)))
 
     return CollectiveIndexing(
         lambda instruction, leaf, context: backward(instruction, leaf, None),
@@ -142,10 +159,24 @@ def collective_rules(
     )
 
 
+def n_data_operands(instruction: Instruction) -> int:
+    """The number of operands that have a result: all but the positions of roots."""
+    roots = root_operand(instruction)
+    return len(instruction.operands) if roots is None else roots
+
+
+def _root_reaches(shape: Shape, result: int) -> Footprint:
+    """The position of the root of a result affects all of it."""
+    output: ShapeIndex = (result,) if shape.is_tuple else ()
+    sizes = shape_at(shape, output).dimensions
+    whole = [Expr.range(i) for i in range(len(sizes))]
+    return single_map([(result, result)], whole, ranges=full_bounds(sizes)).at(output)
+
+
 def _by_number(transfer: Transfer | TransferOf) -> TransferOf:
     if isinstance(transfer, Transfer):
         single = transfer
-        return lambda shape, result, operand: single if result == operand else None
+        return lambda instruction, result, operand: single if result == operand else None
     return transfer
 
 
@@ -231,7 +262,7 @@ def _transfer_maps(
         return Footprint(maps, False, "the number of devices is not known", crosses_devices=True)
     if by_size is None:
         by_size = GroupTable("", [(0, 1)])
-    return without_devices(_device_maps(transfer, source, target, along, by_size), by_size)
+    return without_devices(_device_maps(transfer, source, target, along, by_size, at_runtime=False), by_size)
 
 
 def _split(
@@ -260,9 +291,18 @@ def _groups_by_size(instruction: Instruction, n: int | None) -> GroupTable | Non
 
 
 def _device_maps(
-    transfer: Transfer, source: Sequence[int], target: Sequence[int], along: int, table: GroupTable
+    transfer: Transfer,
+    source: Sequence[int],
+    target: Sequence[int],
+    along: int,
+    table: GroupTable,
+    *,
+    at_runtime: bool = True,
 ) -> Footprint:
-    """Maps with group and position, one for each run of groups of one size."""
+    """Maps with group and position, one for each run of groups of one size.
+
+    Positions that depend on values are any position unless ``at_runtime``.
+    """
     maps: list[tuple[ShapeIndex, IndexingMap]] = []
     rank = len(source)
     for groups, n in table.runs():
@@ -270,12 +310,22 @@ def _device_maps(
             require(source[along] % n == 0, f"{source[along]} elements cannot be split into {n} parts")
         size = 0 if transfer.split is None else target[along] if transfer.split == "target" else source[along]
         peer = transfer.peer(
-            ElementOnDevice(rank, along, Expr.dim(rank + 1), size // n if transfer.split == "both" else size)
+            ElementOnDevice(rank, along, Expr.dim(rank + 1), size // n if transfer.split == "both" else size, n)
         )
+        if peer.runtime and not at_runtime:
+            peer = peer._replace(position=ALL_POSITIONS, runtime=(), constraints=())
         on_all = peer.position is ALL_POSITIONS and n > 1
         position = peer.position if peer.position is not ALL_POSITIONS else Expr.range(0) if on_all else 0
         ends = [*peer.indices, Expr.dim(rank), position]
-        m = device_map(source, groups, peer.positions or (0, n - 1), ends, ranges=[(0, n - 1)] if on_all else [])
+        m = device_map(
+            source,
+            groups,
+            peer.positions or (0, n - 1),
+            ends,
+            ranges=[(0, n - 1)] if on_all else [],
+            runtime=peer.runtime,
+            constraints=peer.constraints,
+        )
         maps.append(((), m.simplify(keep_point_dims=True)))
     return Footprint(tuple(maps), crosses_devices=True)
 

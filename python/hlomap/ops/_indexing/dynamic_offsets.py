@@ -42,7 +42,7 @@ def clamped_offsets(instruction: Instruction, first: int, sizes: Sequence[int], 
     found: list[Offset] = []
     for i, (size, window_size) in enumerate(zip(sizes, window, strict=True)):
         limit = size - window_size
-        known = None if as_vector else _literal_integer(operands[i])
+        known = None if as_vector else literal_integer(operands[i])
         if known is not None:
             found.append(min(max(known, 0), limit))
         else:
@@ -50,7 +50,7 @@ def clamped_offsets(instruction: Instruction, first: int, sizes: Sequence[int], 
     return found
 
 
-def _literal_integer(instruction: Instruction) -> int | None:
+def literal_integer(instruction: Instruction) -> int | None:
     """The integer that a scalar constant holds; None where it is something else or not printed in full."""
     if instruction.opcode != "constant" or not instruction.shape.is_array or instruction.shape.n_elements != 1:
         return None

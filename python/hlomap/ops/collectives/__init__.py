@@ -2,7 +2,7 @@
 
 A transfer maps element d at position p of a group to its peer, the element and the position it corresponds to in the
 same group.  Sections AllReduce, AllGather, ReduceScatter, AllToAll and CollectivePermute of XLA's operation
-semantics.
+semantics, and collective_broadcast and collective_reduce of StableHLO's.
 """
 
 from __future__ import annotations
@@ -10,14 +10,26 @@ from __future__ import annotations
 from .._evaluation import Evaluate
 from .._indexing.collectives import Transfer, TransferOf, collective_rules
 from .._registry import register
-from .._rule import OpRule
-from .evaluate import all_gather, all_reduce, all_to_all, collective_broadcast, collective_permute, reduce_scatter
+from .._rule import CollectiveRule, OpRule
+from . import in_place
+from .evaluate import (
+    all_gather,
+    all_reduce,
+    all_to_all,
+    collective_broadcast,
+    collective_permute,
+    collective_reduce,
+    reduce_scatter,
+)
 from .indexing import (
     between_positions,
-    first_position,
+    broadcast_to_input,
+    broadcast_to_output,
     part_to_whole,
     parts_to_input,
     parts_to_output,
+    reduce_to_input,
+    reduce_to_output,
     same_everywhere,
     whole_to_part,
 )
@@ -50,7 +62,45 @@ _register("all-gather", whole_to_part, part_to_whole, all_gather)
 _register("all-gather-start", whole_to_part, part_to_whole, all_gather)
 _register("reduce-scatter", part_to_whole, whole_to_part, reduce_scatter)
 _register("all-to-all", parts_to_input, parts_to_output, all_to_all)
-# The groups of a permutation are its pairs of a source and a target.
-_register("collective-permute", between_positions(1, 0), between_positions(0, 1), collective_permute)
-_register("collective-permute-start", between_positions(1, 0), between_positions(0, 1), collective_permute)
-_register("collective-broadcast", first_position, between_positions(0, None), collective_broadcast)
+_register("collective-broadcast", broadcast_to_input, broadcast_to_output, collective_broadcast)
+_register("collective-reduce", reduce_to_input, reduce_to_output, collective_reduce)
+
+
+def _register_permute(opcode: str) -> None:
+    """A permutation of whole arrays, whose groups are its pairs of a source and a target, or of slices in place."""
+    whole = collective_rules(opcode, between_positions(1, 0), between_positions(0, 1))
+    register(
+        OpRule(
+            opcode,
+            lambda i, leaf, context: (
+                in_place.output_to_input(i, leaf, on_devices=False)
+                if in_place.is_in_place(i)
+                else whole.output_to_input(i, leaf, context)
+            ),
+            lambda i, operand, leaf, context: (
+                in_place.input_to_output(i, operand, leaf, on_devices=False)
+                if in_place.is_in_place(i)
+                else whole.input_to_output(i, operand, leaf, context)
+            ),
+            collective_permute,
+            has_side_effect=True,
+            surroundings=in_place.surroundings,
+            collective=CollectiveRule(
+                lambda i: in_place.groups(i) if in_place.is_in_place(i) else whole.collective.groups(i),
+                lambda i, leaf: (
+                    in_place.output_to_input(i, leaf, on_devices=True)
+                    if in_place.is_in_place(i)
+                    else whole.collective.output_to_input(i, leaf)
+                ),
+                lambda i, operand, leaf: (
+                    in_place.input_to_output(i, operand, leaf, on_devices=True)
+                    if in_place.is_in_place(i)
+                    else whole.collective.input_to_output(i, operand, leaf)
+                ),
+            ),
+        )
+    )
+
+
+_register_permute("collective-permute")
+_register_permute("collective-permute-start")

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..._core import Instruction, Shape
-from ...errors import UnsupportedError
-from .._attributes import source_target_pairs, split_dimension
+from .._attributes import PermutedSlice, permuted_slices, root_operand, source_target_pairs, split_dimension
 from .._evaluation import Array, EvalContext, Steps, Value
 from .._numpy.device_groups import (
     group_of,
@@ -97,22 +96,71 @@ def collective_permute(instruction: Instruction, operands: list[Value], context:
     require_ids(instruction, [i for pair in pairs for i in pair], context)
     for side in zip(*pairs, strict=True):
         require(len(set(side)) == len(side), f"a device occurs twice in {pairs}")
-    if len(operands) == 4 and not instruction.shape.is_tuple:
-        raise UnsupportedError("collective-permute of slices in place is not supported")
+    slices = permuted_slices(instruction)
     devices = permuted_devices(instruction, context)
     values = yield context.rendezvous(rendezvous_key(instruction), devices, operands)
     own = own_id(instruction, context)
     source = next((a for a, b in pairs if b == own), None)
+    if slices:
+        updated = _with_slices(slices, values[source] if source is not None else None, operands)
+        if instruction.opcode == "collective-permute-start":
+            return (operands[0], updated, *(_empty_state(part) for part in instruction.shape.tuple_shapes[2:]))
+        return updated
     results = [np.zeros_like(x) for x in operands] if source is None else list(values[source])
     if instruction.opcode == "collective-permute-start":
         return _start_value(operands, results, instruction.shape)
     return _as_value(instruction, results)
 
 
+def _with_slices(slices: Sequence[PermutedSlice], source: Sequence[Value] | None, operands: Sequence[Value]) -> Value:
+    """A copy of the output in which slices of the source's input replace those at the offsets of the output."""
+    output = operands[1]
+    several = isinstance(output, tuple)
+    buffers = [np.array(x) for x in (output if several else (output,))]
+    for s in slices:
+        if source is None:
+            break
+        which = s.buffer[0] if s.buffer else 0
+        taken = source[0][which] if several else source[0]
+        offsets = source[2], operands[3]
+        for i in s.offsets:
+            offsets = offsets[0][i], offsets[1][i]
+        where = []
+        for array, starts in zip((taken, buffers[which]), offsets, strict=True):
+            firsts = [int(x) for x in starts]
+            inside = all(a >= 0 and a + n <= m for a, n, m in zip(firsts, s.extents, array.shape, strict=True))
+            require(inside, f"a slice at {firsts} of sizes {list(s.extents)} in an array of sizes {list(array.shape)}")
+            where.append(tuple(slice(a, a + n) for a, n in zip(firsts, s.extents, strict=True)))
+        buffers[which][where[1]] = taken[where[0]]
+    return tuple(buffers) if several else buffers[0]
+
+
 def collective_broadcast(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
-    """The arrays of the first device of the group; zeros on devices in no group."""
+    """Each array of its root in the group; zeros on devices in no group."""
     group = group_of(instruction, context)
     if group is None:
-        return _as_value(instruction, [np.zeros_like(x) for x in operands])
+        return _as_value(instruction, [np.zeros_like(x) for x in operands[: root_operand(instruction)]])
+    roots = _roots(instruction, operands, len(group))
     values = yield context.rendezvous(rendezvous_key(instruction), group, operands)
-    return _as_value(instruction, values[0])
+    return _as_value(instruction, [values[root][k] for k, root in enumerate(roots)])
+
+
+def collective_reduce(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
+    """The combined arrays of the group at their roots; zeros elsewhere, where XLA defines no value."""
+    group = own_group(instruction, context)
+    roots = _roots(instruction, operands, len(group))
+    values = yield context.rendezvous(rendezvous_key(instruction), group, operands)
+    combined = _combined(instruction, [value[: len(roots)] for value in values], context)
+    own = group.index(context.device.number)
+    results = [x if root == own else np.zeros_like(x) for x, root in zip(combined, roots, strict=True)]
+    return _as_value(instruction, results)
+
+
+def _roots(instruction: Instruction, operands: Sequence[Value], n: int) -> list[int]:
+    """The position of each array's root in a group of n devices."""
+    operand = root_operand(instruction)
+    if operand is None:
+        return [0] * len(operands)
+    roots = [int(root) for root in operands[operand]]
+    require(all(0 <= root < n for root in roots), f"roots {roots} in a group of {n} devices")
+    return roots

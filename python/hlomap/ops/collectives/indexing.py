@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from ..._core import Expr, Shape
+from collections.abc import Callable
+
+from ..._core import Expr, Instruction, Variable
+from .._attributes import root_operand
 from .._indexing.collectives import ALL_POSITIONS, ElementOnDevice, Peer, Transfer
 from .._indexing.maps import dim_exprs
+from .._rule import ExprLike
 
 
 @Transfer
@@ -45,15 +49,52 @@ def between_positions(position: int, other: int | None) -> Transfer:
 
 @Transfer
 def first_position(element: ElementOnDevice) -> Peer:
-    """collective-broadcast: the same element on the first device of the group."""
+    """The same element on the first device of the group."""
     return Peer(dim_exprs(element.rank), Expr.constant(0))
 
 
-def parts_to_input(shape: Shape, result: int, operand: int) -> Transfer | None:
+def parts_to_input(instruction: Instruction, result: int, operand: int) -> Transfer | None:
     """all-to-all of a tuple: result j at position k is operand k at position j."""
-    return between_positions(operand, result) if shape.is_tuple else part_to_part
+    return between_positions(operand, result) if instruction.shape.is_tuple else part_to_part
 
 
-def parts_to_output(shape: Shape, result: int, operand: int) -> Transfer | None:
+def parts_to_output(instruction: Instruction, result: int, operand: int) -> Transfer | None:
     """all-to-all of a tuple, the other way."""
-    return between_positions(result, operand) if shape.is_tuple else part_to_part
+    return between_positions(result, operand) if instruction.shape.is_tuple else part_to_part
+
+
+def by_root(
+    static: Transfer, peer: Callable[[ElementOnDevice, Callable[[ExprLike], Variable]], Peer]
+) -> Callable[[Instruction, int, int], Transfer | None]:
+    """The same element, of the first position or the root of an operand: ``peer`` receives a function from a position
+    to a variable, the root on the device there."""
+
+    def transfer(instruction: Instruction, result: int, operand: int) -> Transfer | None:
+        roots = root_operand(instruction)
+        if result != operand or roots is None:
+            return static if result == operand else None
+
+        def dynamic(e: ElementOnDevice) -> Peer:
+            return peer(
+                e,
+                lambda position: Variable(
+                    None, 0, e.n_devices - 1, source=roots, index=[operand, Expr.dim(e.rank), position]
+                ),
+            )
+
+        return Transfer(dynamic)
+
+    return transfer
+
+
+def _if(element: ElementOnDevice, root: Variable, is_at: ExprLike) -> Peer:
+    """The same element on all devices, if a root is at a position."""
+    return Peer(dim_exprs(element.rank), ALL_POSITIONS, runtime=[root], constraints=[(Expr.runtime(0) - is_at, 0, 0)])
+
+
+broadcast_to_input = by_root(
+    first_position, lambda e, root: Peer(dim_exprs(e.rank), Expr.runtime(0), runtime=[root(e.position)])
+)
+broadcast_to_output = by_root(between_positions(0, None), lambda e, root: _if(e, root(e.other_position), e.position))
+reduce_to_input = by_root(between_positions(0, None), lambda e, root: _if(e, root(e.position), e.position))
+reduce_to_output = by_root(first_position, lambda e, root: _if(e, root(e.other_position), e.other_position))

@@ -1,0 +1,252 @@
+"""Indexing rules of a collective-permute in place: on each target, slices of the source's input replace slices of the
+output; everything else, and the output on other devices, stays.
+
+The groups are the pairs of a source and a target, then one group for each device that is no target.  Offsets that are
+constants in tuples are followed; others are not, as a runtime variable cannot be in a tuple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..._core import Expr, IndexingMap, Instruction
+from ...errors import ShapeError
+from ...maps.device_groups import MAX_LISTED_DEVICES, GroupTable
+from ...types import ShapeIndex, Unknown
+from .._attributes import PermutedSlice, permuted_slices, source_target_pairs
+from .._indexing.device_groups import n_devices, pair_table
+from .._indexing.dynamic_offsets import literal_integer
+from .._indexing.maps import dim_exprs, full_bounds, identity_map
+from .._rule import NOTHING, Bounds, ExprLike, Footprint, OperandIndexing, RuleContext
+from .._shapes import require, shape_at
+
+_UNKNOWN_OFFSETS = "the offsets of a permutation in place are not constants in tuples"
+_OVERLAP = "slices of a permutation in place overlap"
+
+
+def is_in_place(instruction: Instruction) -> bool:
+    """Whether a collective-permute moves slices."""
+    return bool(instruction.attributes.get("slice_sizes"))
+
+
+def surroundings(instruction: Instruction, context: RuleContext) -> tuple[tuple[int, ...], ...] | None:
+    """The offsets, which the rules use."""
+    try:
+        return _known_offsets(instruction)
+    except ShapeError:
+        return None
+
+
+def _known_offsets(instruction: Instruction) -> tuple[tuple[int, ...], ...] | None:
+    """The offsets of all slices in input and output, in turn; None if one is not a constant in a tuple."""
+    found: list[tuple[int, ...]] = []
+    for s in permuted_slices(instruction):
+        for operand in instruction.operands[2:]:
+            at = operand
+            for i in s.offsets:
+                if at.opcode != "tuple":
+                    return None
+                at = at.operands[i]
+            starts = [literal_integer(x) for x in at.operands] if at.opcode == "tuple" else [None]
+            if None in starts:
+                return None
+            found.append(tuple(start for start in starts if start is not None))
+    return tuple(found)
+
+
+class _Move(NamedTuple):
+    """A slice with its offsets in input and output."""
+
+    extents: tuple[int, ...]
+    start: tuple[int, ...]
+    target: tuple[int, ...]
+
+
+def _moves(instruction: Instruction, buffer: ShapeIndex) -> list[_Move] | None:
+    """The slices of one array; None if their offsets are not known."""
+    offsets = _known_offsets(instruction)
+    if offsets is None:
+        return None
+    moves = []
+    for s, start, target in zip(permuted_slices(instruction), offsets[::2], offsets[1::2], strict=True):
+        if s.buffer != buffer:
+            continue
+        for operand, first in ((0, start), (1, target)):
+            sizes = shape_at(instruction.operands[operand].shape, buffer).dimensions
+            inside = all(a >= 0 and a + n <= m for a, n, m in zip(first, s.extents, sizes, strict=True))
+            require(inside, f"a slice at {list(first)} of sizes {list(s.extents)} in sizes {list(sizes)}")
+        moves.append(_Move(s.extents, start, target))
+    return moves
+
+
+def groups(instruction: Instruction) -> GroupTable | Unknown:
+    """The pairs, then the devices that are no targets, each alone."""
+    if _known_offsets(instruction) is None:
+        return Unknown(_UNKNOWN_OFFSETS)
+    pairs = pair_table(instruction)
+    n = _n_devices(instruction)
+    if n > MAX_LISTED_DEVICES:
+        return Unknown(f"a permutation in place on more than {MAX_LISTED_DEVICES} devices")
+    targets = {target for _, target in source_target_pairs(instruction)}
+    return GroupTable(pairs.ids, [*pairs.groups, *((i,) for i in range(n) if i not in targets)])
+
+
+def _n_devices(instruction: Instruction) -> int:
+    """The number of devices in the header, or as many as the pairs name."""
+    named = 1 + max((i for pair in source_target_pairs(instruction) for i in pair), default=0)
+    return max(named, n_devices(instruction) or 0)
+
+
+class _Maps:
+    """Makes maps between arrays: for a target and its source, or on a device that is no target."""
+
+    def __init__(self, instruction: Instruction, *, on_devices: bool) -> None:
+        targets = len(source_target_pairs(instruction))
+        self.on_devices, self._targets = on_devices, targets
+        self._n_others = _n_devices(instruction) - targets
+
+    def moved(
+        self,
+        dims: Sequence[Bounds],
+        results: Sequence[ExprLike],
+        positions: tuple[int, int],
+        ranges: Sequence[Bounds] = (),
+    ) -> Footprint:
+        """From one position of a pair to one position, 0 for its source and 1 for its target."""
+        crosses = self.on_devices or positions[0] != positions[1]
+        return self._map(dims, results, (0, self._targets - 1), positions, ranges, crosses=crosses)
+
+    def kept(self, sizes: Sequence[int]) -> Footprint:
+        """The same element on devices that are no targets."""
+        groups = (self._targets, self._targets + self._n_others - 1)
+        return self._map(full_bounds(sizes), dim_exprs(len(sizes)), groups, (0, 0), (), crosses=self.on_devices)
+
+    def _map(
+        self,
+        dims: Sequence[Bounds],
+        results: Sequence[ExprLike],
+        groups: Bounds,
+        positions: tuple[int, int],
+        ranges: Sequence[Bounds],
+        *,
+        crosses: bool,
+    ) -> Footprint:
+        if any(lower > upper for lower, upper in (*dims, *ranges, groups)):
+            return NOTHING
+        n = len(dims)
+        if self.on_devices:
+            dims = [*dims, groups, (positions[0], positions[0])]
+            results = [*results, Expr.dim(n), positions[1]]
+        return Footprint((((), IndexingMap(dims, results, ranges=ranges)),), crosses_devices=crosses)
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, *, on_devices: bool) -> dict[int, OperandIndexing]:
+    """The slices of the input, the output outside them, and all offsets."""
+    if instruction.opcode == "collective-permute-start":
+        if leaf[0] != 1:
+            sizes = shape_at(instruction.shape, leaf).dimensions
+            return {0: identity_map(sizes).at(leaf[1:])} if leaf[0] == 0 else {}
+        leaf = leaf[1:]
+    sizes = shape_at(instruction.operands[1].shape, leaf).dimensions
+    maps = _Maps(instruction, on_devices=on_devices)
+    moves = _moves(instruction, leaf)
+    if moves is None:
+        source = shape_at(instruction.operands[0].shape, leaf).dimensions
+        whole = maps.moved(full_bounds(sizes), [Expr.range(i) for i in range(len(source))], (1, 0), full_bounds(source))
+        parts = [Footprint(f.maps, False, _UNKNOWN_OFFSETS, f.crosses_devices) for f in (whole, identity_map(sizes))]
+    else:
+        read = NOTHING
+        for extents, start, target in moves:
+            results = [Expr.dim(i) + (a - b) for i, (a, b) in enumerate(zip(start, target, strict=True))]
+            read = read + maps.moved(_box(target, extents), results, (1, 0))
+        read = Footprint(read.maps, *_exactness(moves), read.crosses_devices)
+        parts = [read, _stays(maps, sizes, moves)]
+    offsets = [NOTHING, NOTHING]
+    for s in _slices_of(instruction, leaf):
+        for d in range(len(s.extents)):
+            for k, position in enumerate((0, 1)):
+                scalar = maps.moved(full_bounds(sizes), [], (1, position))
+                offsets[k] = offsets[k] + scalar.at((*s.offsets, d))
+    return {0: parts[0].at(leaf), 1: parts[1].at(leaf), 2: offsets[0], 3: offsets[1]}
+
+
+def input_to_output(
+    instruction: Instruction, operand: int, leaf: ShapeIndex, *, on_devices: bool
+) -> dict[int, OperandIndexing]:
+    """As :func:`output_to_input`, in the other direction."""
+    maps = _Maps(instruction, on_devices=on_devices)
+    buffer = leaf
+    if operand > 1:
+        (buffer,) = (s.buffer for s in permuted_slices(instruction) if leaf[: len(s.offsets)] == s.offsets)
+    sizes = shape_at(instruction.operands[1].shape, buffer).dimensions
+    moves = _moves(instruction, buffer)
+    everywhere = [Expr.range(i) for i in range(len(sizes))]
+    own = shape_at(instruction.operands[operand].shape, leaf).dimensions
+    if operand > 1:
+        found = maps.moved([], everywhere, (operand - 2, 1), full_bounds(sizes))
+    elif moves is None:
+        whole = maps.moved(full_bounds(own), everywhere, (0, 1), full_bounds(sizes))
+        found = identity_map(own) if operand == 1 else whole
+        found = Footprint(found.maps, False, _UNKNOWN_OFFSETS, found.crosses_devices)
+    elif operand == 1:
+        found = _stays(maps, sizes, moves)
+    else:
+        found = NOTHING
+        for extents, start, target in moves:
+            results = [Expr.dim(i) + (b - a) for i, (a, b) in enumerate(zip(start, target, strict=True))]
+            found = found + maps.moved(_box(start, extents), results, (0, 1))
+        found = Footprint(found.maps, *_exactness(moves), found.crosses_devices)
+    parts: dict[int, OperandIndexing] = {}
+    is_start = instruction.opcode == "collective-permute-start"
+    if is_start and operand == 0:
+        parts[0] = identity_map(own).at((0, *leaf))
+    output = (1, *buffer) if is_start else buffer
+    parts[output[0] if output else 0] = found.at(output)
+    return parts
+
+
+def _slices_of(instruction: Instruction, buffer: ShapeIndex) -> list[PermutedSlice]:
+    return [s for s in permuted_slices(instruction) if s.buffer == buffer]
+
+
+def _box(first: Sequence[int], extents: Sequence[int]) -> list[Bounds]:
+    return [(a, a + n - 1) for a, n in zip(first, extents, strict=True)]
+
+
+def _stays(maps: _Maps, sizes: Sequence[int], moves: Sequence[_Move]) -> Footprint:
+    """The elements of the output that no slice replaces: boxes around each slice in turn on a target, else all."""
+    kept = maps.kept(sizes)
+    if kept.maps and not maps.on_devices:
+        return kept
+    boxes = [full_bounds(sizes)]
+    for move in moves:
+        boxes = [rest for box in boxes for rest in _outside(box, _box(move.target, move.extents))]
+    for box in boxes:
+        kept = kept + maps.moved(box, dim_exprs(len(sizes)), (1, 1))
+    return kept
+
+
+def _outside(box: list[Bounds], hole: list[Bounds]) -> list[list[Bounds]]:
+    """Disjoint boxes of the elements of a box that are not in the hole."""
+    found = []
+    inner = list(box)
+    for d, (lower, upper) in enumerate(hole):
+        low, high = inner[d]
+        for part in ((low, min(high, lower - 1)), (max(low, upper + 1), high)):
+            if part[0] <= part[1]:
+                found.append([*inner[:d], part, *inner[d + 1 :]])
+        inner[d] = max(low, lower), min(high, upper)
+        if inner[d][0] > inner[d][1]:
+            break
+    return found
+
+
+def _exactness(moves: Sequence[_Move]) -> tuple[bool, str | None]:
+    """Whether each element of the output is in one slice at most."""
+    boxes = [_box(move.target, move.extents) for move in moves]
+    for k, a in enumerate(boxes):
+        for b in boxes[:k]:
+            if all(max(x[0], y[0]) <= min(x[1], y[1]) for x, y in zip(a, b, strict=True)):
+                return False, _OVERLAP
+    return True, None
