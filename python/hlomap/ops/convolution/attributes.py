@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..._core import Instruction
 from ...types import Unknown
-from .._attributes import WindowedDim, windowed_dims
+from .._attributes import SparseSide, WindowedDim, sparse_sides, windowed_dims
 from .._shapes import require, require_sizes
 
 
 @dataclass(frozen=True)
 class Convolution:
-    """Attributes and sizes of a convolution; ``features`` is the number of input features in one group."""
+    """Attributes and sizes of a convolution; ``features`` is the number of input features in one group.
+
+    A ``sparse`` kernel holds some of its input features; ``kernel_sizes`` are those of the values it holds.
+    """
 
     labels: Any
     dims: list[WindowedDim]
@@ -22,9 +25,15 @@ class Convolution:
     output_sizes: tuple[int, ...]
     feature_groups: int
     batch_groups: int
+    sparse: SparseSide | None
 
     @property
     def features(self) -> int:
+        return self.kernel_features * (self.sparse.block if self.sparse else 1)
+
+    @property
+    def kernel_features(self) -> int:
+        """The input features in one group that the kernel holds."""
         return self.kernel_sizes[int(self.labels.kernel_input_feature)]
 
     @property
@@ -38,9 +47,12 @@ class Convolution:
 
 
 def convolution_attributes(instruction: Instruction) -> Convolution | Unknown:
-    """The checked attributes; Unknown for a combination that XLA does not have."""
+    """The checked attributes; Unknown for a combination that XLA does not have.
+
+    A kernel of kind ``dgrad`` is stored without the reversal that the convolution applies to it.
+    """
     labels = instruction.attributes["dim_labels"]
-    sizes = [tuple(shape.dimensions) for shape in (*(o.shape for o in instruction.operands), instruction.shape)]
+    sizes = [tuple(shape.dimensions) for shape in (*(o.shape for o in instruction.operands[:2]), instruction.shape)]
     window = instruction.attributes.get("window")
     lengths = [sizes[0][i] for i in labels.input_spatial]
     outputs = [sizes[2][i] for i in labels.output_spatial]
@@ -50,7 +62,14 @@ def convolution_attributes(instruction: Instruction) -> Convolution | Unknown:
     )
     if min(groups) < 1 or max(groups) != groups[0] * groups[1]:
         return Unknown("convolution with both feature groups and batch groups")
+    sides = sparse_sides(instruction)
+    if isinstance(sides, Unknown):
+        return sides
+    image, sparse = sides
+    if image is not None or (sparse is not None and sparse.dimension != labels.kernel_input_feature):
+        return Unknown("convolution that is sparse along another dimension than the input features of the kernel")
     features, outputs_of = sizes[1][labels.kernel_input_feature], sizes[1][labels.kernel_output_feature]
+    features *= sparse.block if sparse else 1
     require(outputs_of % max(groups) == 0, f"{outputs_of} output features cannot be split into {max(groups)} groups")
     require_sizes(
         [sizes[0][labels.input_feature], sizes[2][labels.output_feature]],
@@ -63,4 +82,7 @@ def convolution_attributes(instruction: Instruction) -> Convolution | Unknown:
         (sizes[1][i] for i in labels.kernel_spatial),
         "a window",
     )
-    return Convolution(labels, windowed_dims(window, lengths, outputs), sizes[0], sizes[1], sizes[2], *groups)
+    dims = windowed_dims(window, lengths, outputs)
+    if instruction.attributes.get("convolution_kind", instruction.attributes.get("conv_kind")) == "dgrad":
+        dims = [replace(dim, reversal=not dim.reversal) for dim in dims]
+    return Convolution(labels, dims, sizes[0], sizes[1], sizes[2], *groups, sparse)

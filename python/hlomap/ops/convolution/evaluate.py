@@ -9,10 +9,13 @@ import numpy as np
 
 from ..._core import Instruction
 from ...dtypes import numpy_dtype
+from ...errors import UnsupportedError
+from ...types import Unknown
 from .._evaluation import Array, EvalContext, Value
 from .._numpy.contraction import sum_of_products
+from .._numpy.sparsity import dense_operands
 from .._numpy.window import dilate_and_pad, sliding_windows
-from .attributes import Convolution, convolution_attributes
+from .attributes import convolution_attributes
 
 MAX_WINDOW_ELEMENTS = 2**21
 """The number of window elements that are materialized at once."""
@@ -21,7 +24,9 @@ MAX_WINDOW_ELEMENTS = 2**21
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Bring both operands into a fixed dimension order, take all windows, and sum the products."""
     c = convolution_attributes(instruction)
-    assert isinstance(c, Convolution), "a convolution has feature groups or batch groups, not both"
+    if isinstance(c, Unknown):
+        raise UnsupportedError(c.reason)
+    operands = dense_operands(instruction, operands)
     n = len(c.dims)
     axes = range(2, 2 + n)
     image = np.transpose(operands[0], (c.labels.input_batch, c.labels.input_feature, *c.labels.input_spatial))

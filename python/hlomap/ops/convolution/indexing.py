@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..._core import Expr, Instruction
+from ..._core import Expr, Instruction, Variable
 from ...types import ShapeIndex, Unknown
-from .._indexing.maps import full_bounds, single_map
+from .._indexing.maps import full_bounds, simplify_maps, single_map
+from .._indexing.sparsity import extra_operand, whole_index
 from .._indexing.window import WindowIndex, operand_index, output_index, window_variables
-from .._rule import Bounds, ExprLike, Footprint, RuleContext, RuleResult
+from .._rule import Bounds, ExprLike, Footprint, OperandIndexing, RuleContext, RuleResult
 from .attributes import Convolution, convolution_attributes
 
 
@@ -52,21 +53,28 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
         return [c] * len(instruction.operands)
     elements, ranges = window_variables(c.dims)
     feature, batch, out = (Expr.range(len(ranges)), Expr.dim(c.labels.output_batch), Expr.dim(c.labels.output_feature))
-    ranges = [*ranges, (0, c.features - 1)]
+    ranges = [*ranges, (0, c.kernel_features - 1)]
     spatial = c.labels.output_spatial
     windows = [
         operand_index(dim, Expr.dim(o), element) for dim, o, element in zip(c.dims, spatial, elements, strict=True)
     ]
     group = out // max(1, c.group_outputs)
+    kernel = _kernel_index(c, feature, out, [0 if element is None else element for element in elements])
+    runtime: list[Variable] = []
+    of_image = feature if c.sparse is None else whole_index(c.sparse, kernel, runtime)
     image = _image_index(
         c,
         batch + group * c.batches if c.batch_groups > 1 else batch,
-        group * c.features + feature if c.feature_groups > 1 else feature,
+        group * c.features + of_image if c.feature_groups > 1 else of_image,
         [window.index for window in windows],
     )
-    kernel = _kernel_index(c, feature, out, [0 if element is None else element for element in elements])
     dims, constraints = _dims(c.output_sizes, spatial, windows), _constraints(windows)
-    return [single_map(dims, results, ranges=ranges, constraints=constraints) for results in (image, kernel)]
+    parts: list[OperandIndexing] = [single_map(dims, image, ranges=ranges, runtime=runtime, constraints=constraints)]
+    for k in range(1, len(instruction.operands)):
+        extra = extra_operand(instruction, (None, c.sparse), k, to_output=False) if k > 1 else 1
+        read = single_map(dims, kernel, ranges=ranges, constraints=constraints)
+        parts.append(read if isinstance(extra, int) else extra)
+    return parts
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -74,6 +82,9 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     c = convolution_attributes(instruction)
     if isinstance(c, Unknown):
         return [c]
+    if operand > 1:
+        extra = extra_operand(instruction, (None, c.sparse), operand, to_output=True)
+        return [_from_kernel(c) if isinstance(extra, int) else extra]
     return [_from_image(c)] if operand == 0 else [_from_kernel(c)]
 
 
@@ -92,7 +103,16 @@ def _from_image(c: Convolution) -> Footprint:
     ]
     results = _output_index(c, batch, out, [window.index for window in windows])
     ranges = [*ranges, (0, c.group_outputs - 1)]
-    return single_map(_dims(c.input_sizes, spatial, windows), results, ranges=ranges, constraints=_constraints(windows))
+    dims, constraints = _dims(c.input_sizes, spatial, windows), _constraints(windows)
+    if c.sparse is None:
+        return single_map(dims, results, ranges=ranges, constraints=constraints)
+    # The held element of the kernel whose index is that of the image's feature in its group.
+    block = Expr.range(len(ranges))
+    kernel = _kernel_index(c, block, out, [0 if element is None else element for element in elements])
+    runtime: list[Variable] = []
+    constraints.append((whole_index(c.sparse, kernel, runtime) - feature % c.features, 0, 0))
+    ranges = [*ranges, (0, c.kernel_features - 1)]
+    return simplify_maps(single_map(dims, results, ranges=ranges, runtime=runtime, constraints=constraints))
 
 
 def _from_kernel(c: Convolution) -> Footprint:

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 from ..._core import Instruction
 from ...dtypes import numpy_dtype
+from ...errors import UnsupportedError
+from ...types import Unknown
 from .._evaluation import EvalContext, Value
 from .._numpy.contraction import sum_of_products
+from .._numpy.sparsity import dense_operands
 from .attributes import dot_dimensions
 
 
@@ -22,7 +25,11 @@ def _cut(operands: Sequence[Value], a_axes: Sequence[int], b_axes: Sequence[int]
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """One einsum in which paired batch and contracted dimensions share an axis."""
-    left, right = dot_dimensions(instruction)
+    dimensions = dot_dimensions(instruction)
+    if isinstance(dimensions, Unknown):
+        raise UnsupportedError(f"dot cannot be executed: {dimensions.reason}")
+    left, right = dimensions
+    operands = dense_operands(instruction, operands)
     a_axes = list(range(len(left.sizes)))
     b_axes = [len(left.sizes) + i for i in range(len(right.sizes))]
     for i, j in zip(left.batch + left.contracted, right.batch + right.contracted, strict=True):

@@ -2,44 +2,111 @@
 
 from __future__ import annotations
 
-from ..._core import Expr, Instruction
+from collections.abc import Sequence
+
+from ..._core import Expr, Instruction, Variable
 from ...types import ShapeIndex, Unknown
-from .._indexing.maps import full_bounds, single_map
-from .._rule import ExprLike, OperandIndexing, RuleContext, RuleResult
-from .attributes import dot_dimensions
+from .._indexing.maps import full_bounds, simplify_maps, single_map
+from .._indexing.sparsity import extra_operand, whole_index
+from .._rule import Bounds, ExprLike, OperandIndexing, RuleContext, RuleResult
+from .attributes import DotOperand, dot_dimensions
+
+
+class _Terms:
+    """The products that are summed: the index of each operand, and when both elements belong to one product.
+
+    An index along a contracted dimension that is None is that of the other operand; where the operand is sparse, or
+    neither index is known, it is a range.
+    """
+
+    def __init__(
+        self, sides: Sequence[DotOperand], indices: Sequence[list[ExprLike | None]], ranges: list[Bounds]
+    ) -> None:
+        self.ranges, self.runtime = ranges, list[Variable]()
+        self.constraints: list[tuple[ExprLike, int, int]] = []
+        left, right = sides
+        pairs = list(zip(left.contracted, right.contracted, strict=True))
+        for i, j in pairs:
+            known = [index[d] is not None for index, d in zip(indices, (i, j), strict=True)]
+            if not known[0] and (left.holds_some(i) or not (known[1] or right.holds_some(j))):
+                indices[0][i] = self._new_range(left.sizes[i])
+            if not known[1] and right.holds_some(j):
+                indices[1][j] = self._new_range(right.sizes[j])
+        at: list[ExprLike | None] = [None, None]
+        for k, (side, index) in enumerate(zip(sides, indices, strict=True)):
+            if side.sparse is not None:
+                at[k] = whole_index(side.sparse, [e for e in index if e is not None], self.runtime)
+        for i, j in pairs:
+            a, b = at[0] if left.holds_some(i) else indices[0][i], at[1] if right.holds_some(j) else indices[1][j]
+            if a is None or b is None:
+                indices[0][i], indices[1][j] = (indices[0][i], a) if b is None else (b, indices[1][j])
+            else:
+                self.constraints.append((a - b, 0, 0))
+        self.indices = [[e if e is not None else 0 for e in index] for index in indices]
+
+    def _new_range(self, size: int) -> Expr:
+        self.ranges.append((0, size - 1))
+        return Expr.range(len(self.ranges) - 1)
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """A range for each contracted dimension, shared by both operands."""
-    if len(instruction.operands) != 2:
-        return [Unknown("dot with sparsity metadata")] * len(instruction.operands)
-    left, right = dot_dimensions(instruction)
-    parts: list[OperandIndexing] = []
+    sides = dot_dimensions(instruction)
+    if isinstance(sides, Unknown):
+        return [sides] * len(instruction.operands)
+    left, right = sides
+    indices: list[list[ExprLike | None]] = []
     for side, first_free in ((left, len(left.batch)), (right, len(left.batch) + len(left.free))):
-        results: list[ExprLike] = [0] * len(side.sizes)
+        index: list[ExprLike | None] = [None] * len(side.sizes)
         for i, dim in enumerate(side.batch):
-            results[dim] = Expr.dim(i)
+            index[dim] = Expr.dim(i)
         for i, dim in enumerate(side.free):
-            results[dim] = Expr.dim(first_free + i)
-        for i, dim in enumerate(side.contracted):
-            results[dim] = Expr.range(i)
-        parts.append(
-            single_map(
-                full_bounds(instruction.shape.dimensions),
-                results,
-                ranges=full_bounds(side.sizes[i] for i in side.contracted),
+            index[dim] = Expr.dim(first_free + i)
+        indices.append(index)
+    terms, sparse = _Terms(sides, indices, []), (left.sparse, right.sparse)
+    bounds = full_bounds(instruction.shape.dimensions)
+    parts: list[OperandIndexing] = []
+    for k in range(len(instruction.operands)):
+        extra = extra_operand(instruction, sparse, k, to_output=False) if k > 1 else k
+        if not isinstance(extra, int):
+            parts.append(extra)
+        elif not terms.runtime:
+            parts.append(single_map(bounds, terms.indices[extra], ranges=terms.ranges))
+        else:
+            # An index is read whether the other operand has an element there or not.
+            runtime, constraints = (terms.runtime, terms.constraints) if k < 2 else ([], [])
+            found = single_map(
+                bounds, terms.indices[extra], ranges=terms.ranges, runtime=runtime, constraints=constraints
             )
-        )
+            parts.append(simplify_maps(found))
     return parts
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """A range for each free dimension of the other operand."""
-    if len(instruction.operands) != 2:
-        return [Unknown("dot with sparsity metadata")]
-    left, right = dot_dimensions(instruction)
-    side, other = (left, right) if operand == 0 else (right, left)
+    sides = dot_dimensions(instruction)
+    if isinstance(sides, Unknown):
+        return [sides]
+    left, right = sides
+    extra = operand
+    if operand > 1:
+        found = extra_operand(instruction, (left.sparse, right.sparse), operand, to_output=True)
+        if not isinstance(found, int):
+            return [found]
+        extra = found
+    side, other = (left, right) if extra == 0 else (right, left)
     own: list[ExprLike] = [Expr.dim(i) for i in side.free]
     others: list[ExprLike] = [Expr.range(i) for i in range(len(other.free))]
-    results = [*(Expr.dim(i) for i in side.batch), *(own + others if operand == 0 else others + own)]
-    return [single_map(full_bounds(side.sizes), results, ranges=full_bounds(other.sizes[i] for i in other.free))]
+    results = [*(Expr.dim(i) for i in side.batch), *(own + others if extra == 0 else others + own)]
+    bounds, ranges = full_bounds(side.sizes), full_bounds(other.sizes[i] for i in other.free)
+    if operand > 1 or (left.sparse is None and right.sparse is None):
+        return [single_map(bounds, results, ranges=ranges)]
+    index: list[ExprLike | None] = [Expr.dim(i) for i in range(len(side.sizes))]
+    of_other: list[ExprLike | None] = [None] * len(other.sizes)
+    for i, dim in enumerate(other.batch):
+        of_other[dim] = Expr.dim(side.batch[i])
+    for i, dim in enumerate(other.free):
+        of_other[dim] = Expr.range(i)
+    terms = _Terms(sides, (index, of_other) if extra == 0 else (of_other, index), ranges)
+    reached = single_map(bounds, results, ranges=terms.ranges, runtime=terms.runtime, constraints=terms.constraints)
+    return [simplify_maps(reached)]
