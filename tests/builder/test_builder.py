@@ -69,10 +69,11 @@ def test_printed() -> None:
 @pytest.mark.jax
 def test_xla_reads_all() -> None:
     """XLA's parser reads every module with the same shapes, apart from layouts."""
-    texts = [str(module) for module in MODULES.values()]
+    names = [case.name for case in EXAMPLES if xla.reads_recent() or case.method not in RECENT]
+    texts = [str(MODULES[name]) for name in names]
     layouts = re.compile(r"\{[0-9,]*\}")
     short = re.compile(r".+(?=-(start|update|done)$)")  # XLA abbreviates the opcodes of asynchronous instructions.
-    for name, text in zip(MODULES, xla.reprint(list(texts)), strict=True):
+    for name, text in zip(names, xla.reprint(list(texts)), strict=True):
         assert text is not None, f"XLA does not parse {name}:\n{MODULES[name]}"
         theirs, ours = (
             {i.name: (short.sub("async", i.opcode), layouts.sub("", str(i.shape))) for i in module.entry.instructions}
@@ -107,11 +108,14 @@ def test_result(example: Example) -> None:
 
 # These use random numbers, the host or other devices, or XLA's CPU backend or StableHLO does not support them.
 ALONE = {"replicas", "fed"}
+# XLA before August 2026 does not know them.
+RECENT = {"collective_reduce", "exp2", "log2", "shuffle"}
 NOT_RUN = {
     "after_all", "async_done", "async_start", "async_update", "bitcast", "collective_broadcast", "copy_done",
     "copy_start", "custom_call", "dynamic_reshape", "fusion_1", "infeed", "infeed_with_token", "mulhi", "outfeed",
     "outfeed_with_token", "partition_id", "ragged_dot", "recv", "recv_with_token", "rng_bit_generator",
     "rng_get_and_update_state", "rng_normal", "rng_uniform", "scaled_dot", "scan", "send", "stochastic_convert",
+    *RECENT,
 }  # fmt: skip
 
 
@@ -267,7 +271,8 @@ def test_element_types_as_xla() -> None:
     """
     kinds = {"pred": "pred", "int": "s32", "uint": "u32", "float": "f32", "complex": "c64"}
     texts, ours = [], []
-    for case in {c.method: c for c in EXAMPLES if c.method in ELEMENTWISE}.values():
+    elementwise = [c for c in EXAMPLES if c.method in ELEMENTWISE and (xla.reads_recent() or c.method not in RECENT)]
+    for case in {c.method: c for c in elementwise}.values():
         opcode = opcode_of(case.method)
         for dtype in kinds.values():
             b = hm.Builder("m")

@@ -224,6 +224,21 @@ def _accuracy(value: ResultAccuracy | str) -> str:
     return f"{{tolerance={{atol={made.atol!r},rtol={made.rtol!r},ulps={made.ulps}}}}}"
 
 
+def _sides(value: Mapping[str, Mapping[str, int | Ints]]) -> str:
+    def item(name: str, numbers: int | Ints) -> str:
+        each = [operator.index(n) for n in (bounded(numbers) if isinstance(numbers, Iterable) else [numbers])]
+        return f"{_word(name)}={'x'.join(map(str, each))}"
+
+    sides = (
+        f"{_word(side)}={{{' '.join(item(name, numbers) for name, numbers in items.items())}}}"
+        for side, items in value.items()
+    )
+    return "{" + " ".join(sides) + "}"
+
+
+_SIDES = Form("Mapping[str, Mapping[str, int | Ints]]", "a dictionary for lhs, rhs or both, of numbers by name", _sides)
+
+
 def _aliases(values: Iterable[_core.InputOutputAlias]) -> str:
     texts = (
         f"{ints(a.output_index)}: ({a.parameter_number}, {ints(a.parameter_index)}, {a.kind})" for a in bounded(values)
@@ -284,6 +299,8 @@ FORMS: dict[str, Form] = {
     "Aliases": Form("Sequence[InputOutputAlias]", "a sequence of InputOutputAlias", _aliases),
     "OperandAliases": Form("Sequence[OperandAlias]", "a sequence of OperandAlias", _operand_aliases),
     "Donors": Form("Sequence[BufferDonor]", "a sequence of BufferDonor", _donors),
+    "Sparsity": _SIDES,
+    "BlockScaling": _SIDES,
     "Accuracy": Form("ResultAccuracy | str", "a ResultAccuracy or a mode", _accuracy),
     "EntryLayout": Form(
         "EntryLayout | tuple[Sequence[ShapeLike], ShapeLike]",

@@ -320,6 +320,18 @@ class ElementwiseFunctions(Core):
         """
         return unary(self, "exp", "exponential", operand, "float complex")
 
+    def exp2(self, operand: Operand) -> Value:
+        """``2 ** x``.
+
+        Takes floats and complex numbers; raises :class:`~hlomap.errors.ShapeError` for other element types.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> print(b.exp2(b.constant([0.0, 3.0, -1.0])))
+        exp2 = f32[3] exp2(constant)
+        """
+        return unary(self, "exp2", "exp2", operand, "float complex")
+
     def expm1(self, operand: Operand) -> Value:
         """``e ** x - 1``, accurate near zero.
 
@@ -517,6 +529,18 @@ class ElementwiseFunctions(Core):
         log-plus-one = f32[1] log-plus-one(constant)
         """
         return unary(self, "log1p", "log-plus-one", operand, "float complex")
+
+    def log2(self, operand: Operand) -> Value:
+        """The logarithm to base 2.
+
+        Takes floats and complex numbers; raises :class:`~hlomap.errors.ShapeError` for other element types.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> print(b.log2(b.constant([1.0, 8.0, 0.5])))
+        log2 = f32[3] log2(constant)
+        """
+        return unary(self, "log2", "log2", operand, "float complex")
 
     def logistic(self, operand: Operand) -> Value:
         """``1 / (1 + e ** -x)``.
@@ -1187,6 +1211,34 @@ class AttributeMethods(Core):
         """
         ...
 
+    @from_attributes("collective-reduce")
+    def collective_reduce(
+        self,
+        *operands: Operand,
+        shape: ShapeLike | None = None,
+        to_apply: Callee,
+        channel_id: int | None = None,
+        constrain_layout: bool | None = None,
+        has_dynamic_root: bool | None = None,
+        replica_groups: ReplicaGroups | Sequence[Ints] | str | None = None,
+        use_global_device_ids: bool | None = None,
+    ) -> Value:
+        """Writes the HLO operation ``collective-reduce``.
+
+        Operands are positional, and attributes keep their names in HLO text.  Pass ``shape`` where operands and
+        attributes do not determine it.  Raises :class:`~hlomap.errors.ShapeError` if the reader of HLO text rejects the
+        instruction.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> add = b.computation("add", ["f32[]", "f32[]"])
+        >>> position = b.constant([1], "s32")
+        >>> numbers = dict(to_apply=add, replica_groups=[[0, 1]], has_dynamic_root=True, shape="f32[2]")
+        >>> print(b.collective_reduce(b.parameter(0, "f32[2]", "x"), position, **numbers))
+        collective-reduce = f32[2] collective-reduce(x, constant), to_apply=%add_f32, replica_groups={{0,1}}, has_dynamic_root=true
+        """
+        ...
+
     @from_attributes("copy-done")
     def copy_done(self, *operands: Operand, shape: ShapeLike | None = None) -> Value:
         """Writes the HLO operation ``copy-done``.
@@ -1295,5 +1347,27 @@ class AttributeMethods(Core):
         >>> x, y, scale = b.parameter(0, "f32[2,4]", "x"), b.parameter(1, "f32[3,4]", "y"), b.parameter(2, "f32[2,2]", "scale")
         >>> print(b.scaled_dot(x, y, scale, b.constant([[1.0, 1.0]]), lhs_contracting_dims=[1], rhs_contracting_dims=[1]))
         scaled-dot = f32[2,3] scaled-dot(x, y, scale, constant), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+        """
+        ...
+
+    @from_attributes("shuffle")
+    def shuffle(
+        self,
+        *operands: Operand,
+        shape: ShapeLike | None = None,
+        dimensions: Ints,
+        mode: Literal["rotate"],
+        shifts: Ints,
+    ) -> Value:
+        """Writes the HLO operation ``shuffle``.
+
+        Operands are positional, and attributes keep their names in HLO text.  Pass ``shape`` where operands and
+        attributes do not determine it.  Raises :class:`~hlomap.errors.ShapeError` if the reader of HLO text rejects the
+        instruction.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> print(b.shuffle(b.parameter(0, "f32[5,4]", "x"), dimensions=[1], mode="rotate", shifts=[1]))
+        shuffle = f32[5,4] shuffle(x), dimensions={1}, mode=rotate, shifts={1}
         """
         ...

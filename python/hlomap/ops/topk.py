@@ -1,6 +1,7 @@
 """topk: the k largest or smallest elements of each row along the last dimension, and their indices.
 
-Of equal elements the first come first; floats are compared in total order.  Section TopK of XLA's operation semantics.
+Of equal elements the first come first, also without ``is_stable``, which permits any order of them; floats are
+compared in total order.  Section TopK of XLA's operation semantics.
 """
 
 from __future__ import annotations

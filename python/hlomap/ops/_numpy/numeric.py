@@ -355,6 +355,11 @@ def exponential(z: Array) -> Array:
     return make_complex(half * np.cos(z.imag) * half, imaginary)
 
 
+def power_of_two(z: Array) -> Array:
+    """2^z; that of a complex number is e^(z ln 2)."""
+    return exponential(z * z.dtype.type(np.log(2))) if z.dtype.kind == "c" else np.exp2(z)
+
+
 def square_root(z: Array) -> Array:
     """The square root; that of a negative real number has a positive imaginary part, even for an operand with -0."""
     return np.sqrt(z + z.dtype.type(0)) if z.dtype.kind == "c" else np.sqrt(z)

@@ -52,6 +52,7 @@ UNARY: dict[str, Callable[[Array], Array]] = {
     "cosine": numeric.cosine,
     "cosh": np.cosh,
     "erf": numeric.erf,
+    "exp2": numeric.power_of_two,
     "exponential": numeric.exponential,
     "exponential-minus-one": numeric.exponential_minus_one,
     "floor": np.floor,
@@ -59,6 +60,7 @@ UNARY: dict[str, Callable[[Array], Array]] = {
     "is-finite": np.isfinite,
     "log": np.log,
     "log-plus-one": np.log1p,
+    "log2": lambda x: np.log(x) / x.dtype.type(np.log(2)) if x.dtype.kind == "c" else np.log2(x),
     "logistic": _logistic,
     "negate": np.negative,
     "not": np.invert,
@@ -115,7 +117,8 @@ def _copy(instruction: Instruction, operands: Sequence[Value], context: EvalCont
 
 def _compare(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     a, b = operands
-    if instruction.attributes.get("type") == "TOTALORDER":
+    attributes = instruction.attributes
+    if attributes.get("order", attributes.get("type")) in ("TOTAL", "TOTALORDER"):
         a, b = numeric.total_order_key(a), numeric.total_order_key(b)
     return np.asarray(COMPARISONS[str(instruction.attributes["direction"])](a, b))
 

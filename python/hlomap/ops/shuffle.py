@@ -1,0 +1,57 @@
+"""shuffle: rotates the elements along some dimensions.
+
+Output index d along a dimension of size n with shift s has operand index (d + s) mod n or (d - s) mod n, in the same
+way along all dimensions.  XLA documents neither, and its CPU backend does not run the operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .._core import Instruction
+from ..errors import UnsupportedError
+from ..types import ShapeIndex
+from ._evaluation import EvalContext, Value
+from ._indexing.maps import dim_exprs, full_bounds, identity_map, single_map
+from ._registry import register
+from ._rule import ExprLike, Footprint, OpRule, RuleContext, RuleResult
+from ._shapes import require, require_sizes
+
+_DIRECTION = "XLA does not document which way a shuffle rotates"
+
+
+def _rotations(instruction: Instruction) -> Footprint:
+    """Both rotations; the exact one where they are the same."""
+    sizes = instruction.shape.dimensions
+    require_sizes(instruction.operands[0].shape.dimensions, sizes, "the operand")
+    shifts = dict(zip(instruction.attributes["dimensions"], instruction.attributes["shifts"], strict=True))
+    require(all(0 <= d < len(sizes) for d in shifts), "a dimension is out of range")
+    # Rotations by less than the size; those by 0 move nothing.
+    ways = [{d: sign * s % sizes[d] for d, s in shifts.items() if sizes[d] and s % sizes[d]} for sign in (1, -1)]
+    if not ways[0]:
+        return identity_map(sizes)
+    found = [single_map(full_bounds(sizes), _rotated(sizes, way)) for way in ways]
+    return found[0] if ways[0] == ways[1] else Footprint(found[0].maps + found[1].maps, False, _DIRECTION)
+
+
+def _rotated(sizes: Sequence[int], shifts: dict[int, int]) -> list[ExprLike]:
+    dims = dim_exprs(len(sizes))
+    return [(d + shifts[i]) % sizes[i] if i in shifts else d for i, d in enumerate(dims)]
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """The element that either rotation moves here."""
+    return [_rotations(instruction)]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """Where either rotation moves the element."""
+    return [_rotations(instruction)]
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    """Not defined."""
+    raise UnsupportedError(f"shuffle cannot be executed: {_DIRECTION}")
+
+
+register(OpRule("shuffle", output_to_input, input_to_output, evaluate))
