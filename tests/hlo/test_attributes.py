@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import pytest
 from conftest import CASES
-from support.xla import reprint, serialized
+from support.xla import reads_recent, reprint, serialized
 
 import hlomap as hm
 
@@ -66,7 +66,9 @@ LAX = ["<=[5]", "[1,1]<=[1]", "replicated manual", "last_tile_dims", "1,0,3,2", 
 
 @pytest.mark.jax
 def test_xla_prints_the_parsed_attributes() -> None:
-    accepted = [(k, v) for k, v in cases("accepted") if not any(lax in v for lax in LAX)]
+    # Older versions of XLA do not write how partial results are combined.
+    lax = LAX if reads_recent() else [*LAX, "unreduced"]
+    accepted = [(k, v) for k, v in cases("accepted") if not any(form in v for form in lax)]
     as_read = reprint([program(*case) for case in accepted])
     written = reprint([hm.parse(program(*case)).to_proto() for case in accepted])
     for (kind, text), a, b in zip(accepted, as_read, written, strict=True):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
-from support.xla import IS_NEWEST, reprint
+from support.xla import reads_recent, reprint
 
 import hlomap as hm
 
@@ -35,12 +36,14 @@ def test_nothing_is_lost(file: Path) -> None:
 
 
 @pytest.mark.jax
-@pytest.mark.skipif(not IS_NEWEST, reason="older versions of XLA do not read these")
 def test_xla_prints_them_alike() -> None:
+    if not reads_recent():
+        pytest.skip("this XLA is older")
     modules = [hm.parse(source(file)) for file in FILES]
     wanted = reprint([source(file) for file in FILES])
     assert all(wanted)
     for file, want, text in zip(FILES, wanted, reprint([str(m) for m in modules]), strict=True):
         assert text == want or file.name in GROWS_AS_TEXT | ONLY_PROTO, file.name
     for file, want, text in zip(FILES, wanted, reprint([m.to_proto() for m in modules]), strict=True):
-        assert text == want or file.name.startswith("permute_") and "num_partitions" in (want or ""), file.name
+        # A proto has no number of partitions.
+        assert text == re.sub(", num_partitions=4", "", want or ""), file.name

@@ -200,7 +200,10 @@ def test_kinds_without_plain_replicas() -> None:
     assert parse("{unknown}").device_map(shape).reason == "the sharding is not decided yet"
     for text, reason in [
         ("{manual}", "devices have arrays of their own (manual)"),
-        ("{devices=[2,2]<=[4] last_tile_dims={unreduced}}", "each device holds a partial result of every element (unreduced)"),
+        (
+            "{devices=[2,2]<=[4] last_tile_dims={unreduced}}",
+            "each device holds a partial result of every element (unreduced)",
+        ),
         ("{mesh['x'=2,'y'=2], [{'y'}], manual={'x'}}", "devices have arrays of their own (manual)"),
     ]:
         found = parse(text).device_map(shape, 4)

@@ -11,20 +11,7 @@ import os
 import pickle
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
-
-
-def _version() -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in version("jaxlib").split(".")[:2])
-    except PackageNotFoundError:
-        return (0,)
-
-
-#: The version of jaxlib whose XLA the cases follow; `.ci/run` runs the tests marked ``jax`` with it, too.
-NEWEST = (0, 12)
-IS_NEWEST = _version() >= NEWEST
 
 
 def reprint(sources: list[str | bytes]) -> list[str | None]:

@@ -57,7 +57,7 @@ def _slot() -> int:
 
 def _run_child(slot: int, texts: list[str]) -> list[Verdict]:
     """The verdicts on the first texts, up to and including one that ends the child."""
-    command = [sys.executable, __file__, str(slot)]
+    command = [os.environ.get("HLOMAP_XLA_PYTHON", sys.executable), __file__, str(slot)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         try:
             out, err = child.communicate(pickle.dumps(texts), timeout=120)
