@@ -103,11 +103,15 @@ class CollectiveIndexing(NamedTuple):
 
 
 def collective_rules(
-    opcode: str, to_input: Transfer | TransferOf, to_output: Transfer | TransferOf
+    opcode: str,
+    to_input: Transfer | TransferOf,
+    to_output: Transfer | TransferOf,
+    of_scalars: Transfer | None = None,
 ) -> CollectiveIndexing:
     """The rules of an operation whose results correspond to operands by transfers.
 
-    A single :class:`Transfer` relates result k and operand k.
+    A single :class:`Transfer` relates result k and operand k.  ``of_scalars`` replaces one that splits arrays, in both
+    directions, for scalars, which have no parts.
     """
     back, forth = _by_number(to_input), _by_number(to_output)
 
@@ -118,7 +122,7 @@ def collective_rules(
         if result is None:
             operand = leaf[1] if leaf[0] == 0 and len(leaf) > 1 else 0
             return {operand: identity_map(sizes)} if leaf[0] == 0 else {}
-        maps = _TransferMaps(instruction, sizes, table)
+        maps = _TransferMaps(instruction, sizes, table, of_scalars)
         n, roots = n_data_operands(instruction), root_operand(instruction)
         transfers = ((k, back(instruction, result, k)) for k in range(n))
         parts = {k: maps.of(t, operands[k].shape.dimensions) for k, t in transfers if t is not None}
@@ -136,7 +140,7 @@ def collective_rules(
         parts: dict[int, OperandIndexing] = {}
         if opcode in _STARTS:
             parts[0] = identity_map(sizes).at((0, operand) if n > 1 else (0,))
-        maps = _TransferMaps(instruction, sizes, table)
+        maps = _TransferMaps(instruction, sizes, table, of_scalars)
         for result in range(n):
             transfer = forth(instruction, result, operand)
             if transfer is not None:
@@ -146,7 +150,9 @@ def collective_rules(
         return parts
 
     def groups(instruction: Instruction) -> GroupTable | Unknown:
-        return matching_groups(instruction, _group_size_of_shapes(instruction, back(instruction, 0, 0)))
+        data = instruction.operands[: n_data_operands(instruction)]
+        k = next((k for k, operand in enumerate(data) if operand.shape.dimensions), 0)
+        return matching_groups(instruction, _group_size_of_shapes(instruction, back(instruction, k, k), k))
 
     return CollectiveIndexing(
         lambda instruction, leaf, context: backward(instruction, leaf, None),
@@ -195,8 +201,8 @@ def matching_groups(instruction: Instruction, n: int | None) -> GroupTable | Unk
     return table
 
 
-def _group_size_of_shapes(instruction: Instruction, transfer: Transfer | None) -> int | None:
-    """The number of devices in a group, where the shapes determine it: as many as there are parts."""
+def _group_size_of_shapes(instruction: Instruction, transfer: Transfer | None, operand: int) -> int | None:
+    """The number of devices in a group, where an operand and its result determine it: as many as there are parts."""
     if (
         instruction.shape.is_tuple
         and (transfer is None or transfer.split is None)
@@ -205,8 +211,8 @@ def _group_size_of_shapes(instruction: Instruction, transfer: Transfer | None) -
         return len(instruction.operands)
     if transfer is None or transfer.split not in ("source", "target"):
         return None
-    a = n_elements(instruction.operands[0].shape.dimensions)
-    output = _leaf_of(instruction.opcode, len(instruction.operands), instruction.shape, 0)
+    a = n_elements(instruction.operands[operand].shape.dimensions)
+    output = _leaf_of(instruction.opcode, n_data_operands(instruction), instruction.shape, operand)
     b = n_elements(shape_at(instruction.shape, output).dimensions)
     return max(a, b) // min(a, b) if a and b else None
 
@@ -233,11 +239,15 @@ def _leaf_of(opcode: str, n_operands: int, shape: Shape, result: int) -> ShapeIn
 class _TransferMaps:
     """The maps of all transfers of one array: those that are the same are made once, as there may be very many."""
 
-    def __init__(self, instruction: Instruction, source: Sequence[int], table: GroupTable | None) -> None:
+    def __init__(
+        self, instruction: Instruction, source: Sequence[int], table: GroupTable | None, of_scalars: Transfer | None
+    ) -> None:
         self._instruction, self._source, self._table = instruction, source, table
+        self._of_scalars = of_scalars if not source else None
         self._known: dict[tuple[str, tuple[int, ...]], OperandIndexing] = {}
 
     def of(self, transfer: Transfer, target: Sequence[int]) -> OperandIndexing:
+        transfer = self._of_scalars or transfer
         if transfer.kind is None or self._table is not None:
             return _transfer_maps(self._instruction, transfer, self._source, target, self._table)
         key = transfer.kind, tuple(target)

@@ -31,6 +31,7 @@ from .indexing import (
     reduce_to_input,
     reduce_to_output,
     same_everywhere,
+    same_position,
     whole_to_part,
 )
 
@@ -41,8 +42,9 @@ def _register(
     to_output: Transfer | TransferOf,
     evaluate: Evaluate,
     methods: tuple[str, ...] = (),
+    of_scalars: Transfer | None = None,
 ) -> None:
-    rules = collective_rules(opcode, to_input, to_output)
+    rules = collective_rules(opcode, to_input, to_output, of_scalars)
     register(
         OpRule(
             opcode,
@@ -58,9 +60,9 @@ def _register(
 
 _register("all-reduce", same_everywhere, same_everywhere, all_reduce, ("all_reduce", "cross_replica_sum"))
 _register("all-reduce-start", same_everywhere, same_everywhere, all_reduce)
-_register("all-gather", whole_to_part, part_to_whole, all_gather)
-_register("all-gather-start", whole_to_part, part_to_whole, all_gather)
-_register("reduce-scatter", part_to_whole, whole_to_part, reduce_scatter)
+_register("all-gather", whole_to_part, part_to_whole, all_gather, of_scalars=same_position)
+_register("all-gather-start", whole_to_part, part_to_whole, all_gather, of_scalars=same_position)
+_register("reduce-scatter", part_to_whole, whole_to_part, reduce_scatter, of_scalars=same_everywhere)
 _register("all-to-all", parts_to_input, parts_to_output, all_to_all)
 _register("collective-broadcast", broadcast_to_input, broadcast_to_output, collective_broadcast)
 _register("collective-reduce", reduce_to_input, reduce_to_output, collective_reduce)

@@ -49,10 +49,11 @@ def _combined(instruction: Instruction, values: Sequence[Sequence[Array]], conte
 
 
 def all_gather(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
-    """The arrays of the group, concatenated."""
+    """The arrays of the group, concatenated; scalars stay as they are."""
     values = yield context.rendezvous(rendezvous_key(instruction), own_group(instruction, context), operands)
     results = [
-        np.concatenate(arrays, split_dimension(instruction, arrays[0].ndim)) for arrays in zip(*values, strict=True)
+        np.concatenate(arrays, split_dimension(instruction, own.ndim)) if own.ndim else own
+        for own, *arrays in zip(operands, *values, strict=True)
     ]
     if instruction.opcode == "all-gather-start":
         return _start_value(operands, results, instruction.shape)
@@ -60,11 +61,14 @@ def all_gather(instruction: Instruction, operands: list[Value], context: EvalCon
 
 
 def reduce_scatter(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
-    """One part of the combined array, which has as many parts as the group has devices."""
+    """One part of the combined array, which has as many parts as the group has devices; scalars have no parts."""
     group = own_group(instruction, context)
     values = yield context.rendezvous(rendezvous_key(instruction), group, operands)
     results = []
     for array in _combined(instruction, values, context):
+        if not array.ndim:
+            results.append(array)
+            continue
         along = split_dimension(instruction, array.ndim)
         require(
             array.shape[along] % len(group) == 0,

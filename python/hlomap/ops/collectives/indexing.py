@@ -40,6 +40,12 @@ def part_to_part(element: ElementOnDevice) -> Peer:
     )
 
 
+@Transfer
+def same_position(element: ElementOnDevice) -> Peer:
+    """A scalar beside arrays that are gathered: that of the device itself."""
+    return Peer(dim_exprs(element.rank), element.position)
+
+
 def between_positions(position: int, other: int | None) -> Transfer:
     """The same element; from one position alone to another one, or to all positions for None."""
     peer_position = ALL_POSITIONS if other is None else Expr.constant(other)

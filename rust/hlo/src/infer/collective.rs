@@ -36,11 +36,17 @@ impl Operation<'_> {
     }
 
     /// The operands with one size replaced by that of the written result, which must be a multiple of it or divide it.
+    /// A scalar beside arrays, which orders collectives in PyTorch/XLA, passes unchanged.
     fn resized(&self, values: &dyn Fn(usize) -> Option<Shape>, is_larger: bool) -> Check<Vec<Shape>> {
         let mut known = None;
+        let is_scalar = |k| self.dims(k).is_ok_and(<[i64]>::is_empty);
+        let has_arrays = !(0..self.operands.len()).all(is_scalar);
         (0..self.operands.len())
             .map(|k| {
                 let operand = self.array(k)?;
+                if has_arrays && is_scalar(k) {
+                    return Ok(self.operands[k].clone());
+                }
                 let d = self.one_dim("dimensions", operand.rank())?;
                 let written = values(k).and_then(|s| s.as_array().and_then(|a| a.dims().get(d).copied()));
                 let Some(written) = written else { return Err(format!("no result for operand {k}")) };

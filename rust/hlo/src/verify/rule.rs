@@ -117,6 +117,8 @@ rules! {
     Donation "donation"
     /// Operands, parameters of reductions and maps, and results have one floating-point type.
     MixedPrecision "mixed-precision"
+    /// Every operand that a collective gathers or scatters has the dimension along which it does.
+    SplitDimension "split-dimension"
     /// Every size is known or has a bound.
     UnboundedSize "unbounded-size"
     /// Only elements smaller than a byte have a size of their own in a layout.

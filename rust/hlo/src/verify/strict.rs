@@ -1,7 +1,8 @@
 //! Rules that only a strict reading checks.
 //!
 //! Read [`check`]. The verifiers of XLA's CPU and GPU backends have these rules, and those of other backends relax them
-//! (floating-point types of different precision, unbounded sizes, element sizes), or they concern no map (origins).
+//! (floating-point types of different precision, scalars beside the arrays of a collective, unbounded sizes, element
+//! sizes), or they concern no map (origins).
 
 use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
 use smallvec::SmallVec;
@@ -28,6 +29,7 @@ pub(crate) fn check(m: &Module, limit: usize) -> Vec<Problem> {
         }
         if !m.has_unnamed_operands(i) {
             precision(m, i)?;
+            split(m, i)?;
         }
         origin(m, i)
     };
@@ -132,6 +134,21 @@ fn precision(m: &Module, i: InstructionId) -> Law {
         }
     }
     Ok(())
+}
+
+/// A collective gathers and scatters arrays alone.
+fn split(m: &Module, i: InstructionId) -> Law {
+    use Opcode::*;
+    if !matches!(m.instructions()[i as usize].opcode, AllGather | AllGatherStart | ReduceScatter) {
+        return Ok(());
+    }
+    let mut arrays = m.operands(i).filter_map(|o| m.shape(o).as_array());
+    match arrays.find(|a| a.rank() == 0) {
+        Some(scalar) => {
+            broken(Rule::SplitDimension, "arrays with the dimension", format!("{}[]", scalar.element().name()))
+        }
+        None => Ok(()),
+    }
 }
 
 /// An origin has the tuples of the shape.
