@@ -395,6 +395,32 @@ def test_dynamic_sizes() -> None:
     assert total.tolist() == [6, 21] and size == 3 and held.shape == (2, 3)
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("bf16[2] slice(p), slice={[0:2]}", [[4.0, 1.0]]),
+        ("bf16[2] dynamic-slice(p, i), dynamic_slice_sizes={2}", [[1.0, 3.0]]),
+        ("f64[2,3] broadcast(p), dimensions={1}", [[[4.0, 1.00390625, 3.0]] * 2]),
+        ("(bf16[3], s32[3]) sort(p, k), dimensions={0}, to_apply=less", [[1.0, 3.0, 4.0], [1, 2, 0]]),
+        ("(bf16[2], s32[2]) topk(p), k=2, largest=true", [[4.0, 3.0], [0, 2]]),
+    ],
+)
+def test_results_are_rounded_to_the_written_type(line: str, expected: list[Any]) -> None:
+    less = """less {
+      a = f32[] parameter(0)  b = f32[] parameter(1)  c = s32[] parameter(2)  d = s32[] parameter(3)
+      ROOT r = pred[] compare(a, b), direction=LT
+    }
+    """
+    head = "  p = f32[3] parameter(0)\n  i = s32[] constant(1)\n  k = s32[3] iota(), iota_dimension=0\n"
+    module = entry(f"{head}  ROOT r = {line}", less)
+    got = hm.execute(module, float32(4, 1 + 2**-8, 3))
+    parts = got if isinstance(got, list) else [got]
+    shape = module["r"].shape
+    types = [numpy_dtype(part.dtype) for part in (shape.tuple_shapes if shape.is_tuple else [shape])]
+    assert [part.dtype for part in parts] == types
+    assert [part.tolist() for part in parts] == expected
+
+
 # ------------------------------------------------------------------------------------------------------------ devices
 
 
@@ -466,6 +492,23 @@ REPLICAS, BOTH = (4, 1), (2, 2)
 def test_collectives(line: str, devices: tuple[int, int], expected: list[Any]) -> None:
     got = hm.execute(collective(line), list(FOUR), num_replicas=devices[0], num_partitions=devices[1])
     assert [x.tolist() for x in got] == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "arrays", "scalars"),
+    [
+        ("(f32[4], f32[]) all-gather(p, t), replica_groups={{1,0}}, dimensions={0}", [[5, 6, 1, 2]] * 2, [8, 9]),
+        (
+            "(f32[1], f32[]) reduce-scatter(p, t), replica_groups={{0,1}}, dimensions={0}, to_apply=add",
+            [[6], [8]],
+            [17, 17],
+        ),
+    ],
+)
+def test_scalars_beside_the_arrays_of_collectives(line: str, arrays: list[Any], scalars: list[float]) -> None:
+    module = entry(f"  p = f32[2] parameter(0)\n  t = f32[] parameter(1)\n  ROOT r = {line}", ADD)
+    got = hm.execute(module, [float32(1, 2), float32(5, 6)], [np.float32(8), np.float32(9)], num_replicas=2)
+    assert [(array.tolist(), scalar.tolist()) for array, scalar in got] == list(zip(arrays, scalars, strict=True))
 
 
 def test_devices_know_their_numbers() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 from pathlib import Path
 from pkgutil import iter_modules
 
@@ -51,6 +52,29 @@ def test_maps_are_as_expected(case: Case) -> None:
         bless(case.file)
     else:
         assert found_lines(case.module.entry.root) == case.expected
+
+
+#: Their results are values that something else computes, with its type, or bits.
+KEEP_TYPES = {
+    "async-done", "async-start", "async-update", "bitcast", "bitcast-convert", "call", "conditional", "constant",
+    "copy-done", "copy-start", "custom-call", "domain", "fusion", "get-tuple-element", "infeed", "opt-barrier",
+    "parameter", "recv", "recv-done", "send", "tuple", "while",
+}  # fmt: skip
+
+
+def test_a_result_of_another_float_type_has_the_same_maps() -> None:
+    """XLA's backends let most operations round their results."""
+    checked = set()
+    for case in all_cases():
+        opcode = case.module.entry.root.opcode
+        line = re.search(r"ROOT \S+ = ([^=]*?) [a-z-]+\(", case.text.split("ENTRY")[-1])
+        if line is None or "f32[" not in line[1] or opcode in KEEP_TYPES or opcode.endswith(("-done", "-update")):
+            continue
+        at = case.text.rindex(line[0]) + line[0].index(line[1])
+        rounded = case.text[:at] + line[1].replace("f32[", "bf16[") + case.text[at + len(line[1]) :]
+        assert found_lines(hm.parse(rounded).entry.root) == case.expected, case.id
+        checked.add(opcode)
+    assert len(checked) > 70, sorted(checked)
 
 
 def test_expected_maps_parse_and_print_back(case: Case) -> None:

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from itertools import product
+from itertools import product, zip_longest
 from types import GeneratorType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._core import Computation, Instruction
+from ..dtypes import is_float
 from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..ops._evaluation import Device, DeviceGrid, Request, Steps
 from ..ops._numpy.input_checks import UserFunctionError, call_user_function
 from ..ops._numpy.numeric import cast
 from .denormals import flush_denormals
-from .plan import Plan, Plans, dtype_of
+from .plan import Dtypes, Plan, Plans, dtype_of
 
 __all__ = ["Budget", "Machine", "Processor"]
 
@@ -297,7 +298,9 @@ class Processor:
 
     def _store(self, frame: _Frame, step: Any, value: Value) -> None:
         dtype = step.dtype
-        if dtype is not None:
+        if type(dtype) is tuple:
+            value = _rounded(value, dtype)
+        elif dtype is not None:
             if type(value) is not np.ndarray:
                 value = np.asarray(value)
             if value.shape != step.sizes and not self.pointwise:
@@ -393,6 +396,15 @@ def _check_sizes(step: Any, value: Any) -> None:
         for found, size, dynamic in zip(value.shape, step.sizes, step.instruction.shape.dynamic, strict=True)
     ):
         raise ShapeError(f"its shape is {step.instruction.shape}, its computed value has sizes {list(value.shape)}")
+
+
+def _rounded(value: Value, dtype: Dtypes) -> Value:
+    """The floats of a tuple in the declared types; context values may be missing."""
+    if isinstance(value, tuple) and isinstance(dtype, tuple):
+        return tuple(_rounded(*pair) for pair in zip_longest(value, dtype[: len(value)]))
+    if isinstance(value, np.ndarray) and isinstance(dtype, np.dtype) and value.dtype != dtype:
+        return cast(value, dtype) if is_float(value.dtype) and is_float(dtype) else value
+    return value
 
 
 def _broadcast(value: Value, sizes: tuple[int, ...]) -> Value:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -27,15 +27,21 @@ ELEMENTS_OF_WORK = 2**18
 """Arrays with more elements than this are more work than one instruction."""
 
 
+Dtypes: TypeAlias = "np.dtype[Any] | tuple[Dtypes, ...] | None"
+
+
 class Step(NamedTuple):
-    """One instruction: the slots that it reads, those that it reads last, and the declared type and sizes."""
+    """One instruction: the slots that it reads, those that it reads last, and the declared type and sizes.
+
+    ``dtype``: of an array; for a tuple that the instruction computes, the types of its parts; else None.
+    """
 
     instruction: Instruction
     evaluate: Evaluate
     operands: tuple[int, ...]
     dying: tuple[int, ...]
     slot: int
-    dtype: np.dtype[Any] | None
+    dtype: Dtypes
     sizes: tuple[int, ...]
     dynamic: bool
 
@@ -157,7 +163,8 @@ def _step(instruction: Instruction, reads: tuple[int, ...], dying: tuple[int, ..
     shape = instruction.shape
     evaluate = lookup(instruction.opcode).evaluate
     if not shape.is_array:
-        return Step(instruction, evaluate, reads, dying, slot, None, (), False)
+        passes = lookup(instruction.opcode).structural or not instruction.operands
+        return Step(instruction, evaluate, reads, dying, slot, None if passes else _dtypes(shape), (), False)
     try:
         dynamic = any(shape.dynamic)
         if dynamic and lookup(instruction.opcode).pointwise:
@@ -198,6 +205,14 @@ def _trim_operands(evaluate: Evaluate) -> Evaluate:
         return evaluate(instruction, cut, context)
 
     return trimmed
+
+
+def _dtypes(shape: Shape) -> Dtypes:
+    from ..dtypes import numpy_dtype
+
+    if shape.is_tuple:
+        return tuple(map(_dtypes, shape.tuple_shapes))
+    return numpy_dtype(shape.dtype) if shape.is_array else None
 
 
 def dtype_of(shape: Shape) -> np.dtype[Any]:

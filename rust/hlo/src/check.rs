@@ -360,7 +360,7 @@ pub(crate) fn inconsistency(m: &Module, i: u32) -> Option<ProblemKind> {
     let inferred = lost_operand(m, i).map_or_else(|| infer::shape(m, i), Err);
     match inferred {
         Ok(Inferred::Unknown) => None,
-        Ok(Inferred::Shape(shape)) if shape.same_dims(own) => None,
+        Ok(Inferred::Shape(shape)) if infer::fits(m.instructions[i as usize].opcode, own, &shape) => None,
         Ok(Inferred::Shape(shape)) => {
             let expected = brief(&shape.without_layout());
             Some(ProblemKind::Disagrees { what: "shape", found: brief(own), expected })

@@ -305,11 +305,7 @@ impl Operation<'_> {
     }
 
     fn with_statistics(&self, first: Shape, features: Dim) -> Inference {
-        let one = |k: usize| {
-            let written = self.written_part(k, 3).and_then(Shape::as_array).map(ArrayShape::element);
-            let given = self.array(k)?.element();
-            self.array_shape(written.filter(|&written| super::are_mixable(written, given)).unwrap_or(given), [features])
-        };
+        let one = |k: usize| self.array_shape(self.array(k)?.element(), [features]);
         Ok(Inferred::Shape(Shape::Tuple(vec![first, one(1)?, one(2)?])))
     }
 

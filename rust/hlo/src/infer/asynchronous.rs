@@ -65,7 +65,7 @@ impl<'m> Operation<'m> {
                 let within = Operation { written, operands: self.operands.clone(), ..*self };
                 let inferred = if is_late { Ok(Inferred::Unknown) } else { within.shape(inner) };
                 let result = match (inferred?, written) {
-                    (Inferred::Shape(value), Some(written)) if value.same_dims(written) => written.clone(),
+                    (Inferred::Shape(value), Some(written)) if super::fits(inner, written, &value) => written.clone(),
                     (Inferred::Shape(value), _) => value,
                     (Inferred::Unknown, Some(written)) => written.clone(),
                     (Inferred::Unknown, None) => return Ok(Inferred::Unknown),

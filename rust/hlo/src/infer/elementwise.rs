@@ -79,7 +79,7 @@ impl Operation<'_> {
                 element = higher(element, other.element());
             }
         }
-        let element = to.unwrap_or_else(|| self.element_or_written(element));
+        let element = to.unwrap_or(element);
         if !is_omitted {
             return self.like(element, 0);
         }
@@ -164,7 +164,7 @@ impl Operation<'_> {
         if on_false.dims() != on_true.dims() || !are_mixable(on_true.element(), on_false.element()) {
             return Err(format!("operands of shapes {} and {}", self.operands[1], self.operands[2]));
         }
-        let element = self.element_or_written(higher(on_true.element(), on_false.element()));
+        let element = higher(on_true.element(), on_false.element());
         self.like(element, usize::from(predicate.rank() == 0))
     }
 
@@ -176,7 +176,7 @@ impl Operation<'_> {
                 return Err(format!("a bound of shape {} for {}", self.operands[k], self.operands[1]));
             }
         }
-        self.like(self.element_or_written(value.element()), 1)
+        self.like(value.element(), 1)
     }
 
     /// The bits of an element are split into a new last dimension, or the last dimension is merged into the elements.
@@ -216,7 +216,7 @@ impl Operation<'_> {
             return Err(format!("dimensions {dims:?}, expected all {rank} in order"));
         }
         match self.m.shape(self.m.root(callee)).as_array() {
-            Some(one) if one.rank() == 0 => self.result(self.element_or_written(one.element()), sizes(self.array(0)?)),
+            Some(one) if one.rank() == 0 => self.result(one.element(), sizes(self.array(0)?)),
             _ => Err(format!("a mapped value of {}, expected a scalar", self.m.shape(self.m.root(callee)))),
         }
     }

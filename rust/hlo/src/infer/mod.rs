@@ -285,11 +285,6 @@ impl<'m> Operation<'m> {
         self.written_array().map(ArrayShape::element)
     }
 
-    /// The written element type, if the operation may produce it in place of `element`.
-    fn element_or_written(&self, element: ElementType) -> ElementType {
-        self.written_element().filter(|&written| are_mixable(written, element)).unwrap_or(element)
-    }
-
     pub fn value(&self, name: &str) -> Option<Value<'m>> {
         let attribute = self.m.attribute(self.id, name)?;
         self.m.value(attribute, Some(self.m.computation_of(self.id))).ok()
@@ -424,6 +419,47 @@ fn sizes(array: &ArrayShape) -> impl Iterator<Item = Dim> + '_ {
 
 fn dim(array: &ArrayShape, d: usize) -> Dim {
     Dim { size: i128::from(array.dims()[d]), is_dynamic: array.is_dynamic(d) }
+}
+
+/// Whether a written shape fits the inferred one.
+pub(crate) fn fits(opcode: Opcode, written: &Shape, inferred: &Shape) -> bool {
+    written.same_dims(inferred) || may_round(opcode) && fits_rounded(written, inferred)
+}
+
+/// Whether the result of an operation may have another float type than the inferred one, as the verifiers of some
+/// backends allow. The others name or transfer a value, or call computations.
+pub(crate) fn may_round(opcode: Opcode) -> bool {
+    use Opcode::*;
+    match opcode {
+        AllGatherDone
+        | AllReduceDone
+        | AsyncDone
+        | AsyncStart
+        | AsyncUpdate
+        | Call
+        | CollectivePermuteDone
+        | Conditional
+        | CopyDone
+        | CopyStart
+        | Domain
+        | Fusion
+        | GetTupleElement
+        | OptBarrier
+        | RecvDone
+        | Send
+        | Tuple
+        | Unknown
+        | While => false,
+        _ => true,
+    }
+}
+
+fn fits_rounded(written: &Shape, inferred: &Shape) -> bool {
+    match (written, inferred) {
+        (Shape::Array(a), Shape::Array(b)) => are_mixable(a.element(), b.element()) && a.dims() == b.dims(),
+        (Shape::Tuple(a), Shape::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| fits_rounded(a, b)),
+        (a, b) => a.same_dims(b),
+    }
 }
 
 /// Whether an operation may mix these element types: equal ones, or floats of different precision.

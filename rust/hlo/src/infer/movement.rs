@@ -113,7 +113,7 @@ impl Operation<'_> {
             dims[d].size += i128::from(other.dims()[d]);
             element = super::elementwise::higher(element, other.element());
         }
-        self.result(self.element_or_written(element), dims)
+        self.result(element, dims)
     }
 
     pub(super) fn pad(&self) -> Inference {
@@ -134,7 +134,7 @@ impl Operation<'_> {
             }
             dims.push(Dim { size, is_dynamic: n.is_dynamic });
         }
-        self.result(self.element_or_written(operand.element()), dims)
+        self.result(operand.element(), dims)
     }
 
     /// Checks scalar offsets, one per dimension, from operand `first` on, or a single vector of them, the form before
@@ -293,13 +293,9 @@ impl Operation<'_> {
                 }
             }
         }
-        let all = (0..n).map(|k| {
-            let element = self.written_part(k, n).and_then(Shape::as_array).map(ArrayShape::element);
-            let of_operand = self.array(k)?.element();
-            match self.like(element.filter(|&e| are_mixable(e, of_operand)).unwrap_or(of_operand), k)? {
-                Inferred::Shape(shape) => Ok(shape),
-                Inferred::Unknown => Ok(self.operands[k].clone()),
-            }
+        let all = (0..n).map(|k| match self.like(self.array(k)?.element(), k)? {
+            Inferred::Shape(shape) => Ok(shape),
+            Inferred::Unknown => Ok(self.operands[k].clone()),
         });
         self.one_or_tuple(all.collect::<Check<_>>()?)
     }

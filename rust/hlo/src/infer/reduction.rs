@@ -4,7 +4,7 @@
 
 use layout::{ArrayShape, ElementType, Shape};
 
-use super::{are_mixable, dim, sizes, Check, Dim, Inference, Inferred, Operation};
+use super::{dim, sizes, Check, Dim, Inference, Inferred, Operation};
 use crate::attribute::window;
 use crate::attribute::window::Window;
 use crate::attribute::Value;
@@ -38,7 +38,7 @@ impl Operation<'_> {
     }
 
     /// Arrays of these sizes, one per input. Their element types are those of the computation's results, since a
-    /// reduction may widen them; the text may choose another float type.
+    /// reduction may widen them.
     fn reductions(&self, n: usize, dims: &[Dim]) -> Inference {
         let callee = self.callee("to_apply");
         let parts = (0..n).map(|k| {
@@ -47,8 +47,7 @@ impl Operation<'_> {
                 Some(element) => element,
                 None => self.array(k)?.element(),
             };
-            let written = self.written_part(k, n).and_then(element).filter(|&written| are_mixable(written, given));
-            self.array_shape(written.unwrap_or(given), dims.iter().copied())
+            self.array_shape(given, dims.iter().copied())
         });
         self.one_or_tuple(parts.collect::<Check<_>>()?)
     }
@@ -91,7 +90,7 @@ impl Operation<'_> {
         if !windows.iter().copied().eq(source.iter().map(|&n| i128::from(n))) {
             return Err(format!("a source of shape {} for windows {windows:?}", self.operands[1]));
         }
-        self.like(self.element_or_written(operand.element()), 0)
+        self.like(operand.element(), 0)
     }
 
     pub(super) fn sort(&self) -> Inference {

@@ -12,8 +12,9 @@ use crate::attribute::Value;
 use crate::check;
 use crate::cursor::Cursor;
 use crate::error::Problem;
-use crate::infer::is_elementwise;
+use crate::infer::{self, is_elementwise, Inferred};
 use crate::model::module::{InstructionId, Module};
+use crate::print::WithoutLayout;
 use crate::Opcode;
 
 /// Origins nest at most this deep, as shapes do.
@@ -29,6 +30,7 @@ pub(crate) fn check(m: &Module, limit: usize) -> Vec<Problem> {
         }
         if !m.has_unnamed_operands(i) {
             precision(m, i)?;
+            result(m, i)?;
             split(m, i)?;
         }
         origin(m, i)
@@ -65,8 +67,8 @@ fn float(shape: &Shape) -> Option<ElementType> {
     shape.as_array().map(ArrayShape::element).filter(|t| t.kind() == ElementKind::Float)
 }
 
-/// Whether operands and result have the same floating-point type. Others carry values of several types, or accumulate in
-/// a type of their own.
+/// Whether operands have the same floating-point type. Others carry values of several types, or accumulate in a type of
+/// their own.
 fn has_one_precision(opcode: Opcode) -> bool {
     use Opcode::*;
     match opcode {
@@ -77,7 +79,7 @@ fn has_one_precision(opcode: Opcode) -> bool {
     }
 }
 
-/// The operands, the parameters of the called computation, and the results have the same floating-point types.
+/// The operands and the parameters of the called computation have one floating-point type.
 fn precision(m: &Module, i: InstructionId) -> Law {
     use Opcode::*;
     let opcode = m.instructions()[i as usize].opcode;
@@ -85,7 +87,6 @@ fn precision(m: &Module, i: InstructionId) -> Law {
         return Ok(());
     }
     let operands: SmallVec<[Option<ElementType>; 8]> = m.operands(i).map(|o| float(m.shape(o))).collect();
-    let operand = |k: usize| operands.get(k).copied().flatten();
     let fault = |expected: String, found: ElementType| broken(Rule::MixedPrecision, expected, found.name());
     if has_one_precision(opcode) {
         let mut types = operands.iter().flatten().copied();
@@ -108,32 +109,22 @@ fn precision(m: &Module, i: InstructionId) -> Law {
             }
         }
     }
-    let n = operands.len() / 2;
-    let of_root = |k: usize| {
-        let root = m.shape(m.root(callee?));
-        root.as_tuple().map_or((k == 0).then_some(root), |parts| parts.get(k)).and_then(float)
-    };
-    let expected = |k: usize| match opcode {
-        Map | Reduce => of_root(k),
-        ReduceWindow => operand(n + k),
-        Select | Clamp => operand(1),
-        Scatter => operand(k),
-        BatchNormTraining | BatchNormGrad if k > 0 => operand(1),
-        Compare | RaggedAllToAll | ReduceScatter | CollectiveBroadcast => None,
-        _ => operand(0),
-    };
-    let results = match m.shape(i) {
-        Shape::Tuple(parts) => &parts[..],
-        one => std::slice::from_ref(one),
-    };
-    for (k, result) in results.iter().enumerate() {
-        if let (Some(expected), Some(found)) = (expected(k), float(result)) {
-            if expected != found {
-                return fault(format!("a result of type {}", expected.name()), found);
-            }
-        }
-    }
     Ok(())
+}
+
+/// The result has the type that follows from the operands.
+fn result(m: &Module, i: InstructionId) -> Law {
+    if m.is_inconsistent(i) || !infer::may_round(m.instructions()[i as usize].opcode) {
+        return Ok(());
+    }
+    let own = m.shape(i);
+    match infer::shape(m, i) {
+        Ok(Inferred::Shape(shape)) if !shape.same_dims(own) => {
+            let expected = shape.without_layout().to_string();
+            broken(Rule::MixedPrecision, expected, own.without_layout().to_string())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A collective gathers and scatters arrays alone.
