@@ -421,6 +421,38 @@ def test_results_are_rounded_to_the_written_type(line: str, expected: list[Any])
     assert [part.tolist() for part in parts] == expected
 
 
+ALGEBRA = {
+    "triangular-solve": "T[3,3] triangular-solve(a, b), left_side=true, lower=false, unit_diagonal=false, "
+    "transpose_a=NO_TRANSPOSE",
+    "cholesky": "T[3,3] cholesky(a), lower=true",
+    "dot": "T[3,3] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+    "convolution": "T[3,3] convolution(a, b), dim_labels=bf_io->bf",
+}
+
+
+@pytest.mark.parametrize("opcode", ALGEBRA)
+@pytest.mark.parametrize("type", ["bf16", "f16", "f8e5m2", "f8e4m3fn"])
+def test_linear_algebra_of_small_floats_is_rounded_once(opcode: str, type: str) -> None:
+    def run(name: str) -> Any:
+        parameters = "  a = T[3,3] parameter(0)\n  b = T[3,3] parameter(1)\n"
+        module = entry(f"{parameters}  ROOT r = {ALGEBRA[opcode]}".replace("T[", f"{name}["))
+        return hm.execute(module, a.astype(numpy_dtype(name)), b.astype(numpy_dtype(name)))
+
+    small = numpy_dtype(type)
+    rng = np.random.default_rng(3)
+    b = rng.uniform(1, 2, (3, 3)).astype(small).astype(np.float32)
+    a = (b @ b.T + np.eye(3, dtype=np.float32)).astype(small).astype(np.float32)
+    got = run(type)
+    assert got.dtype == small
+    assert got.tobytes() == run("f32").astype(small).tobytes()
+
+
+def test_a_triangular_system_in_bf16() -> None:
+    lines = "  a = bf16[2,2] constant({{2,1},{0,4}})\n  b = bf16[2,1] constant({{1},{2}})\n"
+    module = entry(f"{lines}  ROOT r = {ALGEBRA['triangular-solve'].replace('T[3,3]', 'bf16[2,1]')}")
+    assert hm.execute(module).tolist() == [[0.25], [0.5]]
+
+
 # ------------------------------------------------------------------------------------------------------------ devices
 
 

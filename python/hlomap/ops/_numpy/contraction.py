@@ -10,7 +10,7 @@ import numpy as np
 from ...dtypes import is_integer
 from .._evaluation import Array
 from .._shapes import n_elements
-from .numeric import cast, widened, width_of
+from .numeric import accumulated, cast, widened, width_of
 
 
 def sum_of_products(
@@ -37,8 +37,7 @@ def _accumulation_type(
         n = n_elements(size for size, axis in zip(a.shape, a_axes, strict=True) if axis not in out)
         exact = n * 2 ** (width_of(a.dtype) + width_of(b.dtype)) < 2**53
         return np.dtype(np.float64) if exact else widened(to)
-    work = np.result_type(widened(to), widened(a.dtype), widened(b.dtype))
-    return np.dtype(np.float32) if work == np.float16 else work
+    return np.result_type(accumulated(to), accumulated(a.dtype), accumulated(b.dtype))
 
 
 def _product(a: Array, a_axes: Sequence[int], b: Array, b_axes: Sequence[int], out: Sequence[int]) -> Array:

@@ -28,6 +28,12 @@ def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.uint32 if is_unsigned(dtype) else np.int32)
 
 
+def accumulated(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type to add up sums in: at least 32 bits."""
+    work = widened(dtype)
+    return np.dtype(np.float32) if work == np.float16 else work
+
+
 def cast(x: Array, to: np.dtype[Any]) -> Array:
     """``astype``, also between types that ml_dtypes does not convert to each other."""
     if x.dtype.name == "float8_e8m0fnu" and to in (np.float64, np.complex128):

@@ -8,11 +8,13 @@ import numpy as np
 
 from ..._core import Instruction
 from .._evaluation import EvalContext, Value
+from .._numpy.numeric import accumulated
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """The Cholesky-Banachiewicz algorithm by columns, for all matrices at once."""
-    operand = np.asarray(operands[0])
+    # Small floats are rounded once, at the end.
+    operand = np.asarray(operands[0]).astype(accumulated(operands[0].dtype), copy=False)
     lower = bool(instruction.attributes.get("lower", False))
     a = operand if lower else np.conj(np.swapaxes(operand, -1, -2))
     factor = np.zeros_like(a)

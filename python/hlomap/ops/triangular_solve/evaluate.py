@@ -8,12 +8,14 @@ import numpy as np
 
 from ..._core import Instruction
 from .._evaluation import EvalContext, Value
+from .._numpy.numeric import accumulated
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Substitution, after transposing a system with a on the right."""
     attributes = instruction.attributes
-    a, b = np.asarray(operands[0]), np.asarray(operands[1])
+    # Small floats are rounded once, at the end.
+    a, b = (np.asarray(x).astype(accumulated(x.dtype), copy=False) for x in operands)
     a = np.tril(a) if attributes.get("lower", False) else np.triu(a)
     kind = attributes.get("transpose_a", "NO_TRANSPOSE")
     if kind != "NO_TRANSPOSE":
