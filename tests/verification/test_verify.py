@@ -57,6 +57,43 @@ def test_the_state_of_an_asynchronous_copy_has_no_value() -> None:
     assert [v.status for v in hm.verify(root)] == ["exact"] * 6
 
 
+def test_a_sample_of_a_large_operand_is_changed() -> None:
+    root = hm.parse("""ENTRY e {
+      big = f32[30522,16] parameter(0)
+      ROOT s = f32[1,16] slice(big), slice={[30521:30522], [0:16]}
+    }""").entry.root
+    results = hm.verify(root)
+    assert [(r.status, r.n_changes) for r in results] == [("exact", 32)] * 2
+
+
+def test_a_wrong_map_of_a_large_operand_is_found() -> None:
+    root = hm.parse("ENTRY e { p = f32[30522,16] parameter(0) ROOT r = f32[30522,16] reverse(p), dimensions={1} }")["r"]
+    hm.register_rule("reverse", lambda r, index: [hm.IndexingMap.identity(r.shape.dimensions)])
+    try:
+        assert hm.verify(root)[0].status == "unsound"
+    finally:
+        hm.unregister_rule("reverse")
+
+
+def test_what_is_too_large_has_its_size_and_the_limit_as_reason() -> None:
+    def reasons(line: str) -> set[str | None]:
+        pairs = " ".join(f"a{k} = f32[] parameter({k})" for k in range(10))
+        less = f"less {{ {pairs} ROOT r = pred[] compare(a0, a1), direction=LT }}"
+        text = f"{less} ENTRY e {{ p = f32[2048,2049] parameter(0) q = f32[2048,2048] parameter(1) ROOT r = {line} }}"
+        return {result.reason for result in hm.verify(hm.parse(text).entry.root)}
+
+    assert reasons("f32[1,1] slice(p), slice={[0:1],[0:1]}") == {
+        "p is too large to run: 4,196,352 elements, at most 4,194,304 are run"
+    }
+    assert reasons("f32[10240,2048] concatenate(q, q, q, q, q), dimensions={0}") == {
+        "r is too large to run: 20,971,520 elements, at most 4,194,304 are run"
+    }
+    assert reasons(
+        "(f32[2048,2048], f32[2048,2048], f32[2048,2048], f32[2048,2048], f32[2048,2048]) "
+        "sort(q, q, q, q, q), dimensions={0}, to_apply=less"
+    ) == {"the operands are too large to run: 20,971,520 elements together, at most 16,777,216 are run"}
+
+
 def test_dynamic_reshape_depends_on_sizes_in_use() -> None:
     module = hm.parse("""ENTRY e {
       p = f32[6] parameter(0)

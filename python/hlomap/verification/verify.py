@@ -44,8 +44,12 @@ Direction = Literal["output_to_input", "input_to_output"]
 MAX_CHANGES = 32
 """Elements of each operand array that are changed, one at a time."""
 
-_MAX_ELEMENTS = 1 << 18
+_MAX_ARGUMENT = 1 << 18
+"""Elements of an array of the entry's arguments, beyond which the entry is not run."""
 _MAX_VALUE = 1 << 22
+"""Elements of an array in a run."""
+_MAX_TOTAL = 1 << 24
+"""Elements of all operands of an instruction, and of all arrays that its changed runs compute or copy."""
 _MAX_POINTS = 1 << 19
 _MAX_ROWS = 256
 _BUDGET = Budget(max_steps=300, max_work=2_000)
@@ -136,7 +140,8 @@ def verify(
 
     Operands get random values; in a module's entry they get the values that the module computes from random arguments.
     Then one element of an operand array is changed at a time, every element of arrays with at most ``max_changes`` and
-    a sample of larger ones, and the output elements that change are compared with those that the map set mentions.
+    a sample of larger ones, a smaller one where arrays have hundreds of thousands of elements, and the output elements
+    that change are compared with those that the map set mentions.
     Constants and iotas keep their values, since maps may depend on them.  In a module, instructions with equal
     signatures are checked once.  ``custom_calls`` maps custom call targets to functions, as in
     :func:`hlomap.execute`.  ``progress`` is called with the number of instructions of a module that are done and the
@@ -189,7 +194,9 @@ def _entry_values(module: Module, seed: int, functions: Functions) -> dict[int, 
         values[instruction.number] = value
 
     try:
-        _check_total_size(module.entry.instructions)
+        _check_sizes(module.entry.instructions)
+        for p in module.entry.parameters:
+            _check_size(p, _MAX_ARGUMENT)
         arguments = [_random_value(p.shape, rng) for p in module.entry.parameters]
         _machine(module, seed, functions, record).run(module.entry, [arguments])
     except (HlomapError, MemoryError):
@@ -204,9 +211,6 @@ def _machine(
 
 
 def _random_value(shape: Shape, rng: np.random.Generator) -> Value:
-    for leaf in array_leaves(shape):
-        if _is_too_large(shape_at(shape, leaf), _MAX_ELEMENTS):
-            raise TooLargeError(f"{shape}")
     if shape.is_tuple:
         return tuple(_random_value(inner, rng) for inner in shape.tuple_shapes)
     return _random_array(shape.dtype, shape.dimensions, rng) if shape.is_array else None
@@ -223,23 +227,32 @@ def _random_array(dtype: str, sizes: Sequence[int], rng: np.random.Generator) ->
     return (real + 1j * rng.uniform(0.1, 0.9, sizes) if to.kind == "c" else real).astype(to)
 
 
-def _check_total_size(instructions: Sequence[Instruction]) -> None:
+def _check_sizes(instructions: Sequence[Instruction]) -> None:
     """Raises where some value, in called computations as well, has more elements than are worth computing."""
     visited: set[int] = set()
     pending = [instructions]
     while pending:
         for instruction in pending.pop():
-            for leaf in array_leaves(instruction.shape):
-                if _is_too_large(shape_at(instruction.shape, leaf), _MAX_VALUE):
-                    raise TooLargeError(f"{instruction.name} is {instruction.shape}")
+            _check_size(instruction, _MAX_VALUE)
             for computation in instruction.called_computations:
                 if computation.number not in visited:
                     visited.add(computation.number)
                     pending.append(computation.instructions)
 
 
-def _is_too_large(shape: Shape, max_elements: int) -> bool:
-    return shape.n_elements > max_elements or len(shape.dimensions) > MAX_RANK
+def _check_size(instruction: Instruction, most: int) -> None:
+    for leaf in array_leaves(instruction.shape):
+        array = shape_at(instruction.shape, leaf)
+        if array.n_elements > most:
+            raise TooLargeError(
+                f"{instruction.name} is too large to run: {array.n_elements:,} elements, at most {most:,} are run"
+            )
+        if len(array.dimensions) > MAX_RANK:
+            raise TooLargeError(f"{instruction.name} has {array.rank} dimensions: NumPy has up to {MAX_RANK}")
+
+
+def _n_elements(shape: Shape) -> int:
+    return sum(shape_at(shape, leaf).n_elements for leaf in array_leaves(shape))
 
 
 class TooLargeError(HlomapError):
@@ -260,7 +273,8 @@ def _check(
     except (HlomapError, MemoryError) as error:
         experiment = str(error)
     backward = {out: output_to_input(instruction, out) for out in outputs}
-    n_changes = max(1, min(max_changes, _MAX_ALL_CHANGES // max(1, len(arrays))))
+    n_touched = sum(_n_elements(each.shape) for each in (instruction, *instruction.operands))
+    n_changes = max(1, min(max_changes, min(_MAX_ALL_CHANGES, _MAX_TOTAL // max(1, n_touched)) // max(1, len(arrays))))
     for k, leaf in arrays:
         forward = input_to_output(instruction, (k, *leaf))
         observed = {} if isinstance(experiment, str) else experiment.perturb(k, leaf, n_changes)
@@ -295,7 +309,14 @@ class _Experiment:
         functions: Functions,
     ) -> None:
         self._functions = functions
-        _check_total_size([instruction])
+        _check_sizes([instruction])
+        for operand in instruction.operands:
+            _check_size(operand, _MAX_VALUE)
+        n_elements = sum(_n_elements(operand.shape) for operand in instruction.operands)
+        if n_elements > _MAX_TOTAL:
+            raise TooLargeError(
+                f"the operands are too large to run: {n_elements:,} elements together, at most {_MAX_TOTAL:,} are run"
+            )
         self._instruction = instruction
         self._fixed_leaves = fixed_leaves(instruction)
         """The numbers in the operand on which the maps rest, as they do on constants."""
@@ -368,7 +389,7 @@ class _Experiment:
         """
         operand = self._instruction.operands[k]
         original = np.asarray(at_leaf(self._operands[k], leaf))
-        if _is_fixed(operand) or leaf in self._fixed_leaves or not original.size or original.size > _MAX_ELEMENTS:
+        if _is_fixed(operand) or leaf in self._fixed_leaves or not original.size:
             return {}
         chosen = list(range(original.size))
         if original.size > max_changes:
@@ -464,7 +485,8 @@ def _compare(
             rows = _sample_outputs(changed, int(np.prod(output_sizes, dtype=np.int64)))
             pairs = _mentioned_pairs(maps, leaf, output_sizes, operand_sizes, experiment, rows)
             mentioned = {(i, o) for o, i in pairs if i in observed}
-            changed = {(i, o) for i, o in changed if o in set(rows.tolist())}
+            sampled = set(rows.tolist())
+            changed = {(i, o) for i, o in changed if o in sampled}
         else:
             columns = np.array(sorted(observed), np.int64)
             mentioned = _mentioned_pairs(maps, out, operand_sizes, output_sizes, experiment, columns)
