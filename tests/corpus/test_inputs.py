@@ -22,6 +22,7 @@ from support.datasets import BROKEN, GOOD, module_text, tables
 from hlomap.corpus import archives
 from hlomap.corpus.run import analyze_files
 from hlomap.errors import UnsupportedError
+from hlomap.io.discover import RIEGELI
 
 
 def files_of(tmp_path: Path, *paths: Any, **options: Any) -> dict[str, tuple[str, str | None]]:
@@ -59,6 +60,29 @@ def test_statuses(tmp_path: Path, tree: Path) -> None:
     assert found["d.txt"] == ("skipped", "other text")
     (row,) = [row for row in tables(tmp_path / "dataset")["files"] if row["path"].endswith("c.txt")]
     assert (row["error_line"], row["error_column"]) == (4, 15)
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["folder", "archive"])
+def test_inputs_of_a_compilation_are_not_modules(tmp_path: Path, packed: bool) -> None:
+    """A folder beside the modules has the program once more; it is read where it is named."""
+    folder = tmp_path / "dump" / "module_0001.jit_f"
+    folder.mkdir(parents=True)
+    program = "module @f { func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { %0 = stablehlo.negate %a } }"
+    inputs = {"module.mlir": program, "compile_options.pb": "\x12\x02\x08\x01", "topology.pb": GOOD}
+    for name, content in inputs.items():
+        (folder / name).write_text(content)
+    (tmp_path / "dump" / "module_0001.jit_f.before_optimizations.txt").write_text(GOOD)
+    (tmp_path / "dump" / "module_0001.jit_f.cpu_after_optimizations.riegeli").write_bytes(RIEGELI + bytes(56))
+    source = tmp_path / "dump"
+    if packed:
+        source = Path(shutil.make_archive(str(tmp_path / "packed"), "zip", source))
+    assert files_of(tmp_path, source) == {
+        "module_0001.jit_f.before_optimizations.txt": DONE,
+        "module_0001.jit_f.cpu_after_optimizations.riegeli": ("skipped", "Riegeli"),
+        **dict.fromkeys(inputs, ("skipped", "input of a compilation")),
+    }
+    for named in (folder / "topology.pb", tmp_path / "dump" / "*" / "topology.pb"):
+        assert files_of(tmp_path, named) == {"topology.pb": DONE}
 
 
 def test_special_files(tmp_path: Path, tree: Path) -> None:

@@ -19,7 +19,8 @@ def test_sample() -> None:
     assert {(m.name, m.id) for m in dump} == {("jit_attn", 0), ("jit_step", 2)}
     assert len(dump) == 9
     assert {file.name: kind for file, kind in dump.skipped.items() if kind != "other text"} == {
-        "module.mlir": "StableHLO"
+        "compile_options.textproto": "input of a compilation",
+        "module.mlir": "input of a compilation",
     }
     step = [m for m in dump if m.name == "jit_step"]
     assert [m.stage for m in step] == ["before_optimizations", "cpu_after_optimizations"]
@@ -99,3 +100,27 @@ def test_runs_do_not_mix(tmp_path: Path) -> None:
     assert [(a.run, b.run) for a, b in dump.pairs] == [("1", "1"), ("2", "2")]
     with pytest.raises(FileNotFoundError):
         hm.DumpDirectory(tmp_path / "nowhere")
+
+
+def test_a_folder_for_each_module(tmp_path: Path) -> None:
+    """Several processes write to one directory; names in the order of the alphabet are not those of compilation."""
+    stages = ("before_optimizations", "0003.fusion.after_a.before_b", "cpu_after_optimizations")
+    for process in ("my_host_12", "my_host_34"):
+        for number, name in ((4, "jit_b"), (7, "jit_a")):
+            folder = tmp_path / name / process
+            folder.mkdir(parents=True)
+            for stage in stages:
+                (folder / f"module_000{number}.{name}.{stage}.txt").write_text(TEXT)
+    for number, name in ((4, "jit_b"), (7, "jit_a")):
+        folder = tmp_path / f"module_000{number}.{name}"
+        folder.mkdir()
+        (folder / "module.mlir").write_text("module @jit_f { func.func @main() { stablehlo.return } }")
+        (folder / "compile_options.pb").write_bytes(b"\x12\x02\x08\x01")
+        (folder / "topology.pb").write_bytes(hm.parse(TEXT).to_proto())
+    dump = hm.DumpDirectory(tmp_path)
+    assert [(m.id, m.stage, m.files[0].parent.name) for m in dump] == [
+        (number, stage, process) for process in ("my_host_12", "my_host_34") for number in (4, 7) for stage in stages
+    ]
+    assert [(a.id, a.stage, b.stage) for a, b in dump.pairs] == [(n, stages[0], stages[2]) for n in (4, 7)] * 2
+    assert len(dump.passes) == 8
+    assert set(dump.skipped.values()) == {"input of a compilation"} and len(dump.skipped) == 6

@@ -136,6 +136,11 @@ def test_sources_that_are_not_hlo(source: str | bytes, note: str) -> None:
     assert str(caught.value).endswith(f"\nnote: {note}{DUMP}")
 
 
+def test_a_riegeli_file() -> None:
+    with pytest.raises(hm.errors.HloSyntaxError, match="this is a Riegeli file; dump with --xla_dump_hlo_as_text or "):
+        hm.parse(b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f" + bytes(56))
+
+
 @pytest.mark.parametrize(
     "text", ["HloModul m", TEXT.replace("reduce(p", "reduce(q"), "ENTRY", "ENTRY e { p = f33[2] }"]
 )

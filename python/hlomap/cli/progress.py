@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["progress_line", "show_progress", "summary_rows"]
 
 _LINE_SECONDS = 60.0
-_HINTS = {"StableHLO": "StableHLO (pip install jax jaxlib to convert it)"}
+_HINTS = {
+    "Riegeli": "Riegeli (dump with --xla_dump_hlo_as_text or --xla_dump_hlo_as_proto)",
+    "StableHLO": "StableHLO (pip install jax jaxlib to convert it)",
+}
 _MOST_COMMON = 8  # reasons that a summary lists; the others are summed up
 
 

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager
 from typing import IO
 
 from ..errors import UnsupportedError
-from ..io.discover import kind_of, label_of, list_files
+from ..io.discover import kind_of, kind_of_name, label_of, list_files
 from .archives import archive_kind, copy_unpacked, list_members, unpack
 from .folder import is_url
 from .sources import HEAD_BYTES, Source, open_bytes
@@ -96,7 +96,7 @@ def _list_path(path: str, counter: _Counter) -> Iterator[Source]:
         from . import remote
 
         for url, size in remote.list_inputs(path):
-            yield from _file(url, url, size, counter)
+            yield from _file(url, url, size, counter, None if url == path else kind_of_name(url))
         return
     if os.path.isdir(path):
         roots = [path]
@@ -108,15 +108,18 @@ def _list_path(path: str, counter: _Counter) -> Iterator[Source]:
         if not roots:  # of a list: reading it gives the error
             yield Source(counter.next(), label_of(path), os.path.abspath(path), 0)
             return
+    named = set(roots)
     for file in list_files(roots):
-        yield from _file(file.path, file.label, file.size, counter)
+        kind = None if file.path in named else kind_of_name(file.label)
+        yield from _file(file.path, file.label, file.size, counter, kind)
 
 
-def _file(path: str, label: str, size: int, counter: _Counter) -> Iterator[Source]:
+def _file(path: str, label: str, size: int, counter: _Counter, kind: str | None = None) -> Iterator[Source]:
+    """A file, or the members of an archive; ``kind`` says why the file is not analyzed, unless the caller named it."""
     path = _absolute(path)
     packed = archive_kind(label)
     if packed is None or not (is_url(path) or os.path.isfile(path)):  # a pipe would wait, a device never end
-        yield Source(counter.next(), label, path, size)
+        yield Source(counter.next(), label, path, size, kind=kind)
         return
     try:
         with open_bytes(path) as stream:
@@ -133,8 +136,8 @@ def _file(path: str, label: str, size: int, counter: _Counter) -> Iterator[Sourc
             for member in list_members(packed.form, stream):
                 name = f"{label}!/{member.name}".encode("utf-8", "backslashreplace").decode()
                 zip_name = member.name if packed.form == "zip" else None
-                number = counter.next()
-                yield Source(number, name, path, member.size, zip_name, member.offset, kind=member.kind)
+                kind = member.kind or kind_of_name(name)
+                yield Source(counter.next(), name, path, member.size, zip_name, member.offset, kind=kind)
     except OSError as error:
         message = f"{type(error).__name__}: {error.strerror or error}"
         yield Source(counter.next(), label, path, size, error=message)

@@ -16,9 +16,13 @@ from dataclasses import dataclass
 from .._core import is_module_head, unpack_head
 from .mlir import mlir_kind
 
-__all__ = ["SourceFile", "detect_kind", "kind_of", "label_of", "list_files"]
+__all__ = ["RIEGELI", "SourceFile", "detect_kind", "kind_of", "kind_of_name", "label_of", "list_files"]
+
+RIEGELI = b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f"
+"""The first bytes of a Riegeli file."""
 
 _HEAD_BYTES = 1 << 16
+_COMPILE_INPUT = re.compile(r"(?:^|/)module_\d+\.[^/]+/(?:module\.mlir|compile_options\.|topology\.)[\w.]*$")
 
 _BLANK = re.compile(r"(?:\s+|//[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*", re.DOTALL)
 _HEADER = re.compile(r"HloModule\b")
@@ -86,6 +90,17 @@ def detect_kind(file: SourceFile) -> str:
         return kind_of(stream.read(_HEAD_BYTES))
 
 
+def kind_of_name(name: str) -> str | None:
+    """The kind of a file that XLA writes beside the modules of a dump, in a folder for each compilation; else ``None``.
+
+    The program in it is that of the module before optimizations, which the dump has as a file of its own.
+
+    >>> kind_of_name("dump/module_0001.jit_f/module.mlir"), kind_of_name("dump/module_0001.jit_f.something.txt")
+    ('input of a compilation', None)
+    """
+    return "input of a compilation" if _COMPILE_INPUT.search(name) else None
+
+
 def kind_of(head: bytes) -> str:
     """``"HLO"``, or the kind of a file that is not HLO, by its first 64 KiB.
 
@@ -97,6 +112,8 @@ def kind_of(head: bytes) -> str:
     compression, head = unpack_head(head, _HEAD_BYTES)
     if compression is not None and not head:
         return f"compressed ({compression})"
+    if head.startswith(RIEGELI):
+        return "Riegeli"
     text = head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
     start = _BLANK.match(text)
     begin = start.end() if start else 0

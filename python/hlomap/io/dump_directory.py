@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, SupportsIndex, overload
 
 from .._core import Module
 from ..types import expect, one_line
-from .discover import detect_kind, list_files
+from .discover import detect_kind, kind_of_name, list_files
 from .load import load
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ __all__ = ["DumpDirectory", "DumpedModule", "stage_and_pass"]
 
 _COMPRESSION = re.compile(r"\.(?:gz|xz|zst)$")
 _FORMAT = re.compile(r"\.(?:txt|hlo\.pb|hlo|pb)$")
+_PROCESS = re.compile(r".+_\d+")
 _NAME = re.compile(r"(?:(?P<prefix>.+)\.)?module_(?P<id>\d+)\.(?P<rest>.+)$")
 _PASS = r"(?P<step>\d{4})\.(?P<pipeline>.+?)\.after_(?P<after>.+?)(?:\.before_(?P<before>.+))?"
 _STAGE = re.compile(
@@ -71,10 +72,14 @@ class DumpedModule:
         return f"<DumpedModule {one_line(self.name, 80)}, id {self.id}, {one_line(self.stage, 60)}, {files}>"
 
     @property
-    def _order(self) -> tuple[str, str, int, str, int, str]:
+    def _order(self) -> tuple[str, str, str, int, str, int, str]:
         stage_order = -1 if self.stage == "before_optimizations" else 1 << 30 if self.step is None else self.step
+        folder, process = self.files[0].parent, ""
+        if folder.parent.name == self.name and _PROCESS.fullmatch(folder.name):
+            folder, process = folder.parent.parent, folder.name
         return (
-            str(self.files[0].parent),
+            str(folder),
+            process,
             self.run,
             -1 if self.id is None else self.id,
             self.name,
@@ -84,14 +89,15 @@ class DumpedModule:
 
     def is_same_compilation(self, other: DumpedModule) -> bool:
         """Whether both are stages of one module in one run."""
-        return self._order[:4] == other._order[:4]
+        return self._order[:5] == other._order[:5]
 
 
 class DumpDirectory(Sequence[DumpedModule]):
     """The modules in an XLA dump directory, one item for each stage, in the order of compilation.
 
-    ``modules`` has the items of the sequence; ``skipped`` has the kind of every file that is not HLO.  Raises
-    ``FileNotFoundError`` where the directory does not exist.
+    ``modules`` has the items of the sequence; ``skipped`` has the kind of every file that is not HLO.  In a dump with
+    ``--xla_dump_hlo_to_subfolder``, ``DIR/<module>/<host>_<pid>/``, the compilations of one process follow each other.
+    Raises ``FileNotFoundError`` where the directory does not exist.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -116,7 +122,7 @@ class DumpDirectory(Sequence[DumpedModule]):
         for source in list_files([path]):
             file = Path(source.path)
             try:
-                kind = detect_kind(source)
+                kind = kind_of_name(source.label) or detect_kind(source)
             except OSError as error:
                 kind = f"{type(error).__name__}: {error.strerror or error}"
             if kind == "HLO":

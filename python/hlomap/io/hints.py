@@ -10,6 +10,7 @@ import re
 
 from .._core import unpack_head
 from ..errors import HloSyntaxError
+from .discover import RIEGELI
 
 __all__ = ["explain_source"]
 
@@ -51,6 +52,8 @@ def _hint(source: str | bytes, *, is_first_word: bool) -> str | None:
     else:
         head = unpack_head(source, _HEAD)[1]
     head = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if head.startswith(RIEGELI):
+        return "this is a Riegeli file; dump with --xla_dump_hlo_as_text or --xla_dump_hlo_as_proto"
     kind = next((kind for pattern, kind in _KINDS_BY_HEAD if pattern.match(head)), None)
     if kind is not None:
         return f"this is {kind}, not HLO; {_DUMP}"
