@@ -136,6 +136,157 @@ def test_sparse_solve() -> None:
         call("cusolver_csrlsvqr_ffi", [("f64", (3,))], values, columns + 2, offsets, b, config=config)
 
 
+@pytest.mark.parametrize("library", ["cu", "hip", "oneapi"])
+def test_pivots_are_permutations(library: str) -> None:
+    pivots = np.array([[2, 1, 4, 3], [0, 1, 2, 3]], np.int32)
+    (found,) = call(f"{library}_lu_pivots_to_permutation", [("s32", (2, 5))], pivots)
+    expected = pytest.importorskip("jax.lax").linalg.lu_pivots_to_permutation(pivots, 5)
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(hm.errors.UnsupportedError, match=r"a pivot is outside \[0, 2\]"):
+        call(f"{library}_lu_pivots_to_permutation", [("s32", (2, 3))], pivots)
+
+
+def test_factorizations_on_tpus() -> None:
+    a = matrices("d", 2, 4, 3)
+    both, pivots, order = call("LuDecomposition", [("f64", (2, 4, 3)), ("s32", (2, 3)), ("s32", (2, 4))], a)
+    assert pivots.min() >= 0 and pivots.max() <= 3
+    lower = np.tril(both, -1) + np.eye(4, 3)
+    np.testing.assert_allclose(lower @ np.triu(both)[:, :3], np.take_along_axis(a, order[..., None], 1), atol=1e-12)
+    made, factors = call("Qr", [("f64", (2, 4, 3)), ("f64", (2, 3))], a)
+    (q,) = call("ProductOfElementaryHouseholderReflectors", [("f64", (2, 4, 3))], made, factors)
+    np.testing.assert_allclose(q @ np.triu(made)[:, :3], a, atol=1e-12)
+    h = matrices("d", 2, 3, 3)
+    for config, triangle in (("1,1,100,1e-6", np.tril), ("0,1,100,1e-6", np.triu)):
+        text = """ENTRY e {
+          p = f64[2,3,3] parameter(0)
+          ROOT r = (f64[2,3,3], f64[2,3]) custom-call(p), custom_call_target="Eigh", backend_config="CONFIG"
+        }"""
+        vectors, found = hm.execute(hm.parse(text.replace("CONFIG", config)), h)
+        part = triangle(h)
+        whole = part + np.swapaxes(part, -1, -2) - part * np.eye(3)
+        np.testing.assert_allclose(vectors * found[:, None] @ np.swapaxes(vectors, -1, -2), whole, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("transpose", [True, False])
+def test_reflectors_times_a_matrix(kind: str, left: bool, transpose: bool) -> None:
+    a, name = matrices(kind, 2, 4, 3), TYPES[kind][0]
+    c = matrices(kind, 2, 4, 5) if left else matrices(kind, 2, 5, 4)
+    made, factors = call(f"lapack_{kind}geqrf_ffi", [(name, a.shape), (name, (2, 3))], a)
+    config = f"left = {str(left).lower()}, transpose = {str(transpose).lower()}"
+    for target in (f"lapack_{kind}{'or' if kind in 'sd' else 'un'}mqr_ffi", "hipsolver_ormqr_ffi"):
+        (found,) = call(target, [(name, c.shape)], made, factors, c, config=config)
+        whole = np.linalg.qr(a, mode="complete").Q
+        q = np.swapaxes(whole.conj(), -1, -2) if transpose else whole
+        np.testing.assert_allclose(found, q @ c if left else c @ q, atol=1e-4)
+
+
+@pytest.mark.parametrize("library", ["cu", "hip"])
+def test_solves_and_products_of_gpus(library: str) -> None:
+    d, b = [matrices("d", 4) for _ in range(3)], matrices("d", 4, 2)
+    (x,) = call(f"{library}sparse_gtsv2_ffi", [("f64", (4, 2))], *d, b)
+    full = np.diag(d[1]) + np.diag(d[0][1:], -1) + np.diag(d[2][:-1], 1)
+    np.testing.assert_allclose(full @ x, b, atol=1e-10)
+    a, c, alpha, beta = matrices("d", 2, 3, 4), matrices("d", 2, 3, 3), np.float64(2), np.float64(-1)
+    target = f"{library}solver_syrk_ffi"
+    (y,) = call(target, [("f64", c.shape)], a, c, alpha, beta, config="transpose = false")
+    np.testing.assert_allclose(np.tril(y), np.tril(2 * a @ np.swapaxes(a, 1, 2) - c), atol=1e-12)
+    (y,) = call(target, [("f64", (3, 3))], a[0].T, c[0], alpha, beta, config="transpose = true")
+    np.testing.assert_allclose(np.tril(y), np.tril(2 * a[0] @ a[0].T - c[0]), atol=1e-12)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_running_sum(reverse: bool) -> None:
+    x = np.arange(2 * 5 * 3, dtype=np.float32).reshape(2, 5, 3)
+    options = {"vector_length": "3 : i64", "row_length": "5 : i64", "column_length": "2 : i64", "kind": "1 : i32"}
+    config = ", ".join(f"{name} = {value}" for name, value in options.items())
+    config += f", is_reverse = {str(reverse).lower()}"
+    found, scratch = call("xla.gpu.ext.cub_scan", [("f32", x.shape), ("u8", (7,))], x, config=config)
+    expected = np.cumsum(x[:, ::-1], axis=1)[:, ::-1] if reverse else np.cumsum(x, axis=1)
+    np.testing.assert_array_equal(found, expected)
+    assert not scratch.any()
+
+
+def test_running_sum_in_the_order_of_memory() -> None:
+    text = """ENTRY e {
+      p = f32[4,2]{0,1} parameter(0)
+      ROOT r = (f32[4,2]{1,0}, u8[1]{0}) custom-call(p), custom_call_target="xla.gpu.ext.cub_scan",
+        backend_config={"vector_length":"1","row_length":"4","column_length":"2","kind":"SUM","is_reverse":false}
+    }"""
+    x = np.arange(8, dtype=np.float32).reshape(4, 2) + 1
+    # The result has another layout: its elements in memory are the sums, a matrix of two rows.
+    sums = np.cumsum(x.T, axis=1)
+    np.testing.assert_array_equal(hm.execute(hm.parse(text), x)[0].reshape(-1), sums.reshape(-1))
+
+
+def test_products_of_cublas() -> None:
+    def product(a: str, b: str, batch: str = "") -> str:
+        names = {"lhs_contracting": a, "rhs_contracting": b, "lhs_batch": batch, "rhs_batch": batch}
+        return ",".join(f'"{name}_dimensions":[{dims}]' for name, dims in names.items())
+
+    x, w, bias = matrices("s", 3, 4), matrices("s", 4, 5), matrices("s", 5)
+    config = f'"gemm_backend_config":{{"epilogue":"BIAS_SILU","dot_dimension_numbers":{{{product("1", "0")}}}}}'
+    (y,) = call("__cublas$lt$matmul", [("f32", (3, 5))], x, w, bias, config=config)
+    z = x @ w + bias
+    np.testing.assert_allclose(y, z / (1 + np.exp(-z)), rtol=1e-5)
+
+    rows, groups, sizes = matrices("s", 6, 4), matrices("s", 3, 4, 5), np.array([2, 0, 3], np.int32)
+    ragged = (
+        f'"dot_dimension_numbers":{{{product("1", "1")}}},"lhs_ragged_dimensions":["0"],"rhs_group_dimensions":["0"]'
+    )
+    config = f'"grouped_gemm_backend_config":{{"gemm_backend_config":{{}},"ragged_dot_dimension_numbers":{{{ragged}}}}}'
+    results = [("f32", (6, 5)), ("s8", (9,))]
+    (y, _) = call("__cublas$lt$groupedMatmul", results, rows, groups, sizes, config=config)
+    expected = np.concatenate([rows[:2] @ groups[0], rows[2:5] @ groups[2], np.zeros((1, 5))])
+    np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_block_scales_and_a_scale_of_the_product() -> None:
+    text = """ENTRY e {
+      a = f32[3,64] parameter(0)
+      b = f32[5,64] parameter(1)
+      s = f32[3,2] parameter(2)
+      t = f32[5,2] parameter(3)
+      all = f32[] parameter(4)
+      ROOT r = f32[3,5] custom-call(a, b, s, t, all), custom_call_target="__op$block_scaled_dot"
+    }"""
+    a, b, s, t = (matrices("s", *sizes) for sizes in ((3, 64), (5, 64), (3, 2), (5, 2)))
+    expected = 3 * (a * np.repeat(s, 32, 1)) @ (b * np.repeat(t, 32, 1)).T
+    np.testing.assert_allclose(hm.execute(hm.parse(text), a, b, s, t, np.float32(3)), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_activations_of_neuron() -> None:
+    nn = pytest.importorskip("jax.nn")
+    x, scale = matrices("s", 2, 3, 4), matrices("s", 3)
+
+    def run(target: str, *operands: np.ndarray, config: str = "") -> Any:
+        shapes = [f"f32[{','.join(map(str, one.shape))}]" for one in operands]
+        lines = "".join(f"p{k} = {shape} parameter({k})\n" for k, shape in enumerate(shapes))
+        given = ", ".join(f"p{k}" for k in range(len(operands)))
+        text = f"ENTRY e {{ {lines} ROOT r = {shapes[0]} custom-call({given}), "
+        return hm.execute(hm.parse(text + f'custom_call_target="{target}", backend_config="{config}" }}'), *operands)
+
+    np.testing.assert_allclose(run("AwsNeuronGelu", x), nn.gelu(x, approximate=False), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(run("AwsNeuronSilu", x), nn.silu(x), rtol=1e-5)
+    for axis in (1, -1):
+        np.testing.assert_allclose(run("AwsNeuronSoftmax", x, config=str(axis)), nn.softmax(x, axis), rtol=1e-5)
+    found = run("AwsNeuronRmsNorm", x, scale, np.float32(0.5), config="1")
+    expected = x / np.sqrt((x * x).mean(1, keepdims=True) + 0.5) * scale[:, None]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_array_equal(run("AwsNeuronTransferWithStaticRing", x), x)
+
+
+def test_calls_without_a_result() -> None:
+    text = """ENTRY e {
+      p = f32[3] parameter(0)
+      s = ((f32[3]), f32[3], s32[]) negate-start(p)
+      c = () custom-call(s, p), custom_call_target="control_dep", custom_call_has_side_effect=true
+      ROOT d = f32[3] negate-done(s)
+    }"""
+    assert hm.execute(hm.parse(text), np.arange(3, dtype=np.float32)).tolist() == [0, -1, -2]
+
+
 def test_top_k() -> None:
     x = np.array([[1, 3, 3, -1], [0, np.nan, -0.0, 5]], np.float32)
     values, indices = call("TopK", [("f32", (2, 3)), ("s32", (2, 3))], x)
@@ -143,20 +294,24 @@ def test_top_k() -> None:
     assert indices.tolist() == [[1, 2, 0], [1, 3, 0]]
 
 
+@pytest.mark.parametrize("target", ["__cub$DeviceRadixSort", "xla.gpu.ext.cub_sort_pairs"])
 @pytest.mark.parametrize("descending", [False, True])
-def test_radix_sort(descending: bool) -> None:
+def test_radix_sort(target: str, descending: bool) -> None:
     keys = np.array([[2, -0.0, 0.0, np.nan, -np.inf], [1, 1, -np.nan, 3, 1]], np.float32)
     values = np.arange(10, dtype=np.int32).reshape(2, 5)
     results = [("f32", (2, 5)), ("s32", (2, 5)), ("u8", (3,))]
     config = f'"descending":{str(descending).lower()}'
-    _, order, _ = call("__cub$DeviceRadixSort", results, keys, values, config=config)
+    if target.startswith("xla"):
+        config = f"descending = {str(descending).lower()}, batch_size = 2 : i64"
+    _, order, _ = call(target, results, keys, values, config=config)
     expected = [[4, 1, 2, 0, 3], [7, 5, 6, 9, 8]] if not descending else [[3, 0, 2, 1, 4], [8, 5, 6, 9, 7]]
     assert order.tolist() == expected
 
 
-def test_random_bits() -> None:
+@pytest.mark.parametrize("target", ["cu_threefry2x32", "hip_threefry2x32_ffi"])
+def test_random_bits(target: str) -> None:
     operands = [RNG.integers(0, 2**32, 50, dtype=np.uint32) for _ in range(4)]
-    found = call("cu_threefry2x32", [("u32", (50,))] * 2, *operands)
+    found = call(target, [("u32", (50,))] * 2, *operands)
     expected = pytest.importorskip("jax.extend.random").threefry2x32_p.bind(*operands)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, np.asarray(other))

@@ -102,6 +102,30 @@ def lu(a: Array, *, instruction: Instruction) -> Value:
     return _cast_floats(_batched(one, a), a)
 
 
+def lu_on_tpu(a: Array, *, instruction: Instruction) -> Value:
+    """Both factors in one matrix, the swapped rows, counted from 0, and the permutation that they are."""
+    factors, swaps, _ = lu(a, instruction=instruction)
+    return factors, swaps - 1, _permutation(swaps - 1, a.shape[-2])
+
+
+def pivots_to_permutation(pivots: Array, *, instruction: Instruction) -> Value:
+    """The order of rows after each is swapped with the row that its pivot names, counted from 0."""
+    return _permutation(pivots, instruction.shape.dimensions[-1])
+
+
+def _permutation(pivots: Array, n: int) -> Array:
+    outside = (pivots < 0) | (pivots >= n)
+    if outside.any():
+        raise UnsupportedError(f"a pivot is outside [0, {n - 1}]")
+    order = np.broadcast_to(np.arange(n, dtype=np.int32), (*pivots.shape[:-1], n)).copy()
+    for k in range(pivots.shape[-1]):
+        other = pivots[..., k : k + 1].astype(np.intp)
+        taken = np.take_along_axis(order, other, -1)
+        np.put_along_axis(order, other, order[..., k : k + 1].copy(), -1)
+        order[..., k : k + 1] = taken
+    return order
+
+
 def qr(a: Array, *, instruction: Instruction) -> Value:
     """R with the reflectors below its diagonal, and their factors."""
 
@@ -129,6 +153,16 @@ def householder_product(a: Array, factors: Array, *, instruction: Instruction) -
     return np.reshape(results, (*outer, *a.shape[-2:])).astype(a.dtype)
 
 
+def householder_apply(a: Array, factors: Array, c: Array, *, instruction: Instruction) -> Value:
+    """The product of the reflectors below the diagonal of a, times c from the left or the right."""
+    config, n = _config(instruction), a.shape[-2]
+    square = np.concatenate([a, np.zeros((*a.shape[:-1], max(n - a.shape[-1], 0)), a.dtype)], -1)[..., :n]
+    q = householder_product(square, factors, instruction=instruction)
+    if "transpose = true" in config:
+        q = np.swapaxes(q.conj(), -1, -2)
+    return (q @ c if "left = true" in config else c @ q).astype(c.dtype)
+
+
 def svd(a: Array, *, instruction: Instruction) -> Value:
     """Singular values and vectors; the operand, which LAPACK overwrites, is returned unchanged."""
     mode = _option(instruction, "mode", "S")
@@ -148,6 +182,13 @@ def eigen_symmetric(a: Array, *, instruction: Instruction) -> Value:
     values, vectors = np.linalg.eigh(a, UPLO=uplo)
     info = np.zeros(a.shape[:-2], np.int32)
     return (vectors.astype(a.dtype), values.astype(a.real.dtype), info)
+
+
+def eigen_symmetric_on_tpu(a: Array, *, instruction: Instruction) -> Value:
+    """Eigenvectors and eigenvalues; the configuration begins with whether the lower triangle counts."""
+    uplo: Any = "U" if str(instruction.attributes.get("backend_config", "")).startswith("0") else "L"
+    values, vectors = np.linalg.eigh(a, UPLO=uplo)
+    return (vectors.astype(a.dtype), values.astype(a.real.dtype))
 
 
 def eigen(a: Array, *, instruction: Instruction) -> Value:
@@ -208,6 +249,11 @@ def tridiagonal_solve(lower: Array, middle: Array, upper: Array, b: Array, *, in
     return (lower, middle, upper, x, np.zeros(middle.shape[:-1], np.int32))
 
 
+def tridiagonal_solution(lower: Array, middle: Array, upper: Array, b: Array, *, instruction: Instruction) -> Value:
+    """The x of :func:`tridiagonal_solve` alone."""
+    return tridiagonal_solve(lower, middle, upper, b, instruction=instruction)[3]
+
+
 def sparse_solve(values: Array, columns: Array, offsets: Array, b: Array, *, instruction: Instruction) -> Value:
     """x for a square matrix in compressed rows, by a dense factorization."""
     n = len(b)
@@ -237,6 +283,8 @@ _LAPACK: tuple[tuple[str, str, Callable[..., Value]], ...] = (
     ("sdcz", "geqrf", qr),
     ("sd", "orgqr", householder_product),
     ("cz", "ungqr", householder_product),
+    ("sd", "ormqr", householder_apply),
+    ("cz", "unmqr", householder_apply),
     ("sdcz", "gesdd", svd),
     ("sd", "syevd", eigen_symmetric),
     ("cz", "heevd", eigen_symmetric),
@@ -252,6 +300,7 @@ _GPU: dict[str, Callable[..., Value]] = {
     "getrf": lu,
     "geqrf": qr,
     "orgqr": householder_product,
+    "ormqr": householder_apply,
     "gesdd": svd_of_gpu,
     "gesvd": svd_of_gpu,
     "gesvdj": svd_of_gpu,
@@ -260,9 +309,15 @@ _GPU: dict[str, Callable[..., Value]] = {
     "sytrd": to_tridiagonal,
 }
 
-CALLS: dict[str, Callable[..., Value]] = (
-    {f"lapack_{kind}{name}_ffi": function for kinds, name, function in _LAPACK for kind in kinds}
-    | {f"{library}_{name}_ffi": function for library in ("cusolver", "hipsolver") for name, function in _GPU.items()}
-    | {"cusolver_csrlsvqr_ffi": sparse_solve}
-)
+CALLS: dict[str, Callable[..., Value]] = {
+    **{f"lapack_{kind}{name}_ffi": function for kinds, name, function in _LAPACK for kind in kinds},
+    **{f"{gpu}solver_{name}_ffi": function for gpu in ("cu", "hip", "oneapi") for name, function in _GPU.items()},
+    **{f"{gpu}_lu_pivots_to_permutation": pivots_to_permutation for gpu in ("cu", "hip", "oneapi")},
+    **{f"{gpu}sparse_gtsv2_ffi": tridiagonal_solution for gpu in ("cu", "hip")},
+    "Eigh": eigen_symmetric_on_tpu,
+    "LuDecomposition": lu_on_tpu,
+    "ProductOfElementaryHouseholderReflectors": householder_product,
+    "Qr": qr,
+    "cusolver_csrlsvqr_ffi": sparse_solve,
+}
 """Functions by custom call target."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..._core import Instruction, Shape
 
-__all__ = ["Body", "Config", "FfiConfig", "NotUnderstood", "array_text", "numbers", "require"]
+__all__ = ["Body", "Config", "NotUnderstood", "array_text", "numbers", "require"]
 
 
 _LARGEST = {"f8e4m3fn": 448, "f8e5m2": 57344, "f8e4m3fnuz": 240, "f8e5m2fnuz": 57344}
@@ -121,15 +121,28 @@ class Body:
     def reduced(self, name: str, operation: str, dimensions: Collection[int]) -> str:
         """The sum (``add``) or the largest element (``maximum``) along dimensions."""
         dtype, sizes = self._types[name]
+        start = self.filled(dtype, (), 0 if operation == "add" else "-inf")
+        left = [n for d, n in enumerate(sizes) if d not in dimensions]
+        attributes = f"dimensions={{{numbers(sorted(dimensions))}}}, to_apply={self._reducer(operation, dtype)}"
+        return self.add(dtype, left, f"reduce({name}, {start}), {attributes}")
+
+    def window_sum(self, name: str, window: Sequence[int], padding: Sequence[tuple[int, int]]) -> str:
+        """The sums over a window at each element, as many as there are elements."""
+        dtype, sizes = self._types[name]
+        start = self.filled(dtype, (), 0)
+        pads = "x".join(f"{low}_{high}" for low, high in padding)
+        shape = f"window={{size={'x'.join(map(str, window))} pad={pads}}}"
+        return self.add(
+            dtype, sizes, f"reduce-window({name}, {start}), {shape}, to_apply={self._reducer('add', dtype)}"
+        )
+
+    def _reducer(self, operation: str, dtype: str) -> str:
         reducer = f"{operation}_{dtype}"
         if reducer not in self._reducers:
             self._reducers.add(reducer)
             sides = [f"{side} = {dtype}[] parameter({k})" for k, side in enumerate("ab")]
             self.computation(reducer, [*sides, f"ROOT c = {dtype}[] {operation}(a, b)"])
-        start = self.filled(dtype, (), 0 if operation == "add" else "-inf")
-        left = [n for d, n in enumerate(sizes) if d not in dimensions]
-        attributes = f"dimensions={{{numbers(sorted(dimensions))}}}, to_apply={reducer}"
-        return self.add(dtype, left, f"reduce({name}, {start}), {attributes}")
+        return reducer
 
     def product(self, a: str, b: str, n_batch: int, summed: tuple[int, int]) -> str:
         """A dot whose first dimensions are batches: batches, rows of a, columns of b."""
@@ -211,8 +224,11 @@ def _computation(name: str, lines: Sequence[str]) -> str:
     return f"{name} {{\n  {text}\n}}"
 
 
+_FFI_VALUE = r'(?:"[^"\\]*"|[\w.+-]+)'
+
+
 class Config(Mapping[str, Any]):
-    """A part of the JSON configuration of a call."""
+    """A part of the configuration of a call: JSON, or the attributes of typed calls, ``{name = value : type, …}``."""
 
     def __init__(self, values: Mapping[str, Any], what: str) -> None:
         self._values, self._what = values, what
@@ -220,13 +236,17 @@ class Config(Mapping[str, Any]):
     @classmethod
     def whole(cls, instruction: Instruction) -> Config:
         """An instruction's ``backend_config``; empty where it has none."""
-        text = instruction.attributes.get("backend_config") or "{}"
+        text = str(instruction.attributes.get("backend_config") or "{}")
+        entries = re.findall(rf"(\w+) = ({_FFI_VALUE})(?: : \w+)?", text)
+        rest = re.sub(rf"\w+ = {_FFI_VALUE}(?: : \w+)?", "", text)
         try:
-            found = json.loads(text) if isinstance(text, str) else None
+            if entries and re.fullmatch(r"\s*\{[,\s]*\}\s*", rest):
+                return cls({name: json.loads(value) for name, value in entries}, "backend_config")
+            found = json.loads(text)
         except ValueError:
             found = None
         if not isinstance(found, dict):
-            raise NotUnderstood("its backend_config is not a JSON object")
+            raise NotUnderstood("its backend_config is neither a JSON object nor a list of attributes")
         return cls(found, "backend_config")
 
     @classmethod
@@ -247,6 +267,12 @@ class Config(Mapping[str, Any]):
         value = self._values.get(field, default)
         require(isinstance(value, (int, float)) and abs(value) < float("inf"), f"{self._what}.{field} is not a number")
         return float(value)
+
+    def integer(self, field: str, default: int | None = None) -> int:
+        """An integer, which must be there if it has no default; JSON writes those of 64 bits as strings."""
+        text = str(self._values.get(field, default))
+        require(re.fullmatch(r"-?[0-9]{1,18}", text) is not None, f"{self._what}.{field} is {text[:80]}")
+        return int(text)
 
     def flag(self, field: str, default: bool) -> bool:
         """True or false."""
@@ -292,32 +318,6 @@ class Config(Mapping[str, Any]):
 
     def __getitem__(self, field: str) -> Any:
         return self._values[field]
-
-    def __iter__(self) -> Any:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-
-class FfiConfig(Mapping[str, str]):
-    """The attributes of a call with typed arguments: ``{name = value : type, …}``, as text by name."""
-
-    def __init__(self, instruction: Instruction) -> None:
-        text = str(instruction.attributes.get("backend_config") or "{}").strip()
-        entries = re.findall(r'(\w+) = ("[^"\\]*"|[\w.+-]+)(?: : \w+)?', text)
-        rest = re.sub(r'\w+ = (?:"[^"\\]*"|[\w.+-]+)(?: : \w+)?', "", text)
-        require(re.fullmatch(r"\{[,\s]*\}", rest) is not None, f"its backend_config is {text[:80]!r}")
-        self._values: dict[str, str] = dict(entries)
-
-    def integer(self, name: str) -> int:
-        """An integer, which must be there."""
-        value = self._values.get(name, "")
-        require(re.fullmatch(r"-?\d{1,18}", value) is not None, f"{name} is {value!r}")
-        return int(value)
-
-    def __getitem__(self, name: str) -> str:
-        return self._values[name]
 
     def __iter__(self) -> Any:
         return iter(self._values)

@@ -1,13 +1,11 @@
-"""Triangular solves of cuBLAS and LAPACK: ``x`` with ``op(a) x = b`` or ``x op(a) = b``."""
+"""Triangular solves of cuBLAS and LAPACK: ``x`` with ``op(a) x = b`` or ``x op(a) = b``; symmetric products."""
 
 from __future__ import annotations
-
-import re
 
 from ..._core import Instruction
 from .body import Body, Config, NotUnderstood, array_text, require
 
-__all__ = ["lapack_triangular_solve", "triangular_solve"]
+__all__ = ["lapack_triangular_solve", "symmetric_product", "triangular_solve"]
 
 _TRANSPOSES = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
 
@@ -27,13 +25,12 @@ def triangular_solve(instruction: Instruction) -> str:
 
 def lapack_triangular_solve(instruction: Instruction) -> str:
     """``lapack_*trsm_ffi``: the options are characters, written as numbers."""
-    text = str(instruction.attributes.get("backend_config", ""))
-    entries = re.findall(r"(\w+) = (\d+) : ui8", text)
-    options = {name: chr(int(code)) for name, code in entries}
-    plain = re.sub(r"[\s{},]", "", text) == "".join(f"{name}={code}:ui8" for name, code in entries)
-    values = {"side": "LR", "uplo": "LU", "diag": "NU", "trans_x": "NTC"}
-    fits = plain and set(options) == set(values) and all(options[name] in values[name] for name in values)
-    require(fits, f"its backend_config is {text[:80]!r}")
+    config = Config.whole(instruction)
+    letters = {"side": "LR", "uplo": "LU", "diag": "NU", "trans_x": "NTC"}
+    codes = {name: config.integer(name, 0) for name in letters}
+    fits = set(config) == set(letters) and all(codes[name] in map(ord, letters[name]) for name in letters)
+    require(fits, f"its backend_config is {str(instruction.attributes.get('backend_config', ''))[:80]!r}")
+    options = {name: chr(code) for name, code in codes.items()}
     return _solve(
         instruction,
         options["side"] == "L",
@@ -41,6 +38,20 @@ def lapack_triangular_solve(instruction: Instruction) -> str:
         options["diag"] == "U",
         _TRANSPOSES[options["trans_x"]],
     )
+
+
+def symmetric_product(instruction: Instruction) -> str:
+    """``cusolver_syrk_ffi``: a, c, alpha, beta -> alpha a aᵀ + beta c, whose upper triangle the library leaves open."""
+    body = Body(instruction)
+    require([one.rank for one in body.operands[2:]] == [0, 0], "its operands are not two matrices and two scalars")
+    (a, c), rank = body.operands[:2], body.operands[0].rank
+    summed = rank - 2 if Config.whole(instruction).flag("transpose", False) else rank - 1
+    require(rank >= 2 and len({one.dtype for one in body.operands}) == 1, f"operands {a} and {c}")
+    product = body.product("p0", "p0", rank - 2, (summed, summed))
+    require(body.type_of(product)[1] == list(c.dimensions), f"a product {body.type_of(product)[1]} beside {c}")
+    alpha, beta = (body.broadcast(scalar, c.dimensions, ()) for scalar in ("p2", "p3"))
+    value = body.two("add", body.two("multiply", alpha, product), body.two("multiply", beta, "p1"))
+    return body.finish(instruction.shape, [value])
 
 
 def _solve(instruction: Instruction, left: bool, lower: bool, unit: bool, transpose: str) -> str:

@@ -1,11 +1,13 @@
-"""Sorts of CUB, and ``TopK`` of XLA's CPU and GPU backends: along the last dimension."""
+"""Sorts of CUB, and ``TopK`` of XLA's CPU and GPU backends: along the last dimension.  Running sums of CUB."""
 
 from __future__ import annotations
 
-from ..._core import Instruction
+import math
+
+from ..._core import Instruction, Shape
 from .body import Body, Config, array_text, require
 
-__all__ = ["radix_sort", "topk"]
+__all__ = ["radix_sort", "running_sum", "topk"]
 
 
 def topk(instruction: Instruction) -> str:
@@ -25,12 +27,14 @@ def radix_sort(instruction: Instruction) -> str:
     """keys [, values] -> (keys, [values,] workspace): values are moved with their keys; floats are in total order."""
     body = Body(instruction)
     config = Config.whole(instruction)
-    config.expect_only({"descending"})
+    config.expect_only({"descending", "batch_size"})
     direction = "GT" if config.flag("descending", False) else "LT"
     n = len(body.operands)
     require(n in (1, 2) and body.operands[0].rank > 0, f"{n} operands, where a radix sort has keys, and maybe values")
     sizes = body.operands[0].dimensions
     require(all(one.dimensions == sizes for one in body.operands), "values of other sizes than the keys")
+    rows = math.prod(sizes[:-1])
+    require(config.integer("batch_size", rows) in (0, rows), "a batch_size that is not the number of rows")
 
     types = [one.dtype for one in body.operands]
     pairs = [f"{side}{k} = {dtype}[] parameter({{}})" for k, dtype in enumerate(types) for side in "ab"]
@@ -43,3 +47,31 @@ def radix_sort(instruction: Instruction) -> str:
     both = body.add_tuple([(dtype, sizes) for dtype in types], f"sort(p0, p1), {attributes}")
     parts = [body.add(dtype, sizes, f"get-tuple-element({both}), index={k}") for k, dtype in enumerate(types)]
     return body.finish(instruction.shape, parts)
+
+
+def running_sum(instruction: Instruction) -> str:
+    """A sum along the middle of three dimensions, ``column_length`` x ``row_length`` x ``vector_length`` in memory."""
+    body = Body(instruction)
+    config = Config.whole(instruction)
+    config.expect_only({"vector_length", "row_length", "column_length", "kind", "is_reverse"})
+    require(config.get("kind") in (1, "SUM"), f"kind={config.get('kind')}")
+    require(len(body.operands) == 1, f"{len(body.operands)} operands, where a running sum has 1")
+    source = body.operands[0]
+    output = instruction.shape.tuple_shapes[0] if instruction.shape.is_tuple else instruction.shape
+    require(output.is_array and output.dimensions == source.dimensions, f"a result {output} for {source}")
+    sizes = [config.integer(f"{name}_length") for name in ("column", "row", "vector")]
+    fits = min(sizes) > 0 and math.prod(sizes) == source.n_elements == source.buffer_elements
+    require(fits, f"{sizes} elements, where the operand is {source}")
+
+    order, back = _memory_order(source), _memory_order(output)
+    rows = body.reshaped(body.transposed(body.converted("p0", output.dtype), order), sizes)
+    pad = (0, sizes[1] - 1) if config.flag("is_reverse", False) else (sizes[1] - 1, 0)
+    sums = body.window_sum(rows, (1, sizes[1], 1), [(0, 0), pad, (0, 0)])
+    value = body.reshaped(sums, [output.dimensions[d] for d in back])
+    value = body.transposed(value, [back.index(d) for d in range(output.rank)])
+    return body.finish(instruction.shape, [value])
+
+
+def _memory_order(shape: Shape) -> list[int]:
+    """The dimensions, major to minor."""
+    return list(range(shape.rank)) if shape.layout is None else list(reversed(shape.layout.minor_to_major))

@@ -9,17 +9,32 @@ from .._library.definitions import definition_of
 from .._library.mixing import Mixing, mixing_of
 from .._shapes import same_arrays
 
-__all__ = ["ANNOTATIONS", "OPAQUE", "Mixing", "band_of", "definition_of", "is_annotation", "mixing_of", "target_of"]
+__all__ = [
+    "ANNOTATIONS",
+    "OPAQUE",
+    "SINKS",
+    "Mixing",
+    "band_of",
+    "definition_of",
+    "is_annotation",
+    "mixing_of",
+    "target_of",
+]
 
 ANNOTATIONS = {
-    "AssumeGatherIndicesInBound", "LayoutConstraint", "MoveToDevice", "MoveToHost", "Pin", "ShapeBarrier",
-    "ShardBarrierFrom", "ShardBarrierTo", "Sharding", "Unpin", "annotate_device_placement",
-    "xla.sdy.FuncResultSharding",
+    "AssumeGatherIndicesInBound", "AwsNeuronTransferWithStaticRing", "LayoutConstraint", "MoveToDevice", "MoveToHost",
+    "Pin", "ShapeBarrier", "ShardBarrierFrom", "ShardBarrierTo", "Sharding", "Unpin",
+    "__xla_internal_call_marker_after", "__xla_internal_call_marker_before", "annotate_device_placement",
+    "xla.sdy.FuncResultSharding", "xla.sdy.PropagationBarrier",
 }  # fmt: skip
 """Targets that return their operand."""
 
+SINKS = {"control_dep", "dce_sink", "xla.sdy.ShardingGroup"}
+"""Targets that only order or keep what they read: their result is an empty tuple."""
+
 OPAQUE = {
-    "__gpu$xla.gpu.triton", "mosaic_gpu", "mosaic_gpu_v2", "tpu_custom_call", "triton_kernel_call",
+    "AwsNeuronCustomNativeKernel", "__gpu$xla.gpu.triton", "mosaic_gpu", "mosaic_gpu_v2", "tpu_custom_call",
+    "triton_kernel_call", "triton_kernel_call_ffi",
     "xla_ffi_partitioned_python_cpu_callback", "xla_ffi_partitioned_python_gpu_callback",
     "xla_ffi_python_cpu_callback", "xla_ffi_python_gpu_callback", "xla_python_cpu_callback", "xla_python_gpu_callback",
 }  # fmt: skip

@@ -10,7 +10,7 @@ from ...errors import UnsupportedError
 from ...types import Unknown
 from .._evaluation import EvalContext, Steps, Value
 from .._numpy.input_checks import call_user_function, check_value
-from .attributes import definition_of, is_annotation, target_of
+from .attributes import SINKS, definition_of, is_annotation, target_of
 
 
 def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
@@ -31,6 +31,8 @@ def _value(instruction: Instruction, operands: Sequence[Value], context: EvalCon
     if function is None:
         if is_annotation(instruction):
             return operands[0]
+        if target in SINKS and instruction.shape.is_tuple and not instruction.shape.tuple_shapes:
+            return ()
         raise UnsupportedError(f"no function for custom call target {target!r}: pass custom_calls={{{target!r}: …}}")
     keywords = {"instruction": instruction} if "instruction" in _parameters(function) else {}
     value = call_user_function(function, *operands, **keywords)

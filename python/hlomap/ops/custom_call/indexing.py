@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from ..._core import Computation, Expr, Instruction, Shape
 from ...types import ShapeIndex, Unknown
-from .._indexing.maps import dim_exprs, forward_from_operand, forward_to_outputs, full_bounds, single_map
+from .._indexing.maps import forward_from_operand, forward_to_outputs, full_bounds, single_map
 from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import n_outputs, shape_at
 from . import shards
@@ -24,8 +24,10 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     mixing = mixing_of(instruction)
     if isinstance(mixing, Mixing):
         output, number = shape_at(instruction.shape, leaf), leaf[0] if leaf else 0
+        if number in mixing.unread:
+            return [NOTHING] * len(instruction.operands)
         return [
-            _mixed(output, operand.shape, mixing, mixing.n_batch_between(k, number))
+            _mixed(output, operand.shape, mixing, dict(mixing.between(k, number)))
             for k, operand in enumerate(instruction.operands)
         ]
     definition = definition_of(instruction)
@@ -52,9 +54,11 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     if isinstance(mixing, Mixing):
         shape, source = instruction.shape, instruction.operands[operand].shape
         if not shape.is_tuple:
-            return [_mixed(source, shape, mixing, mixing.n_batch_between(operand, 0))]
+            return [_mixed(source, shape, mixing, {to: d for d, to in mixing.between(operand, 0)})]
         return [
-            _mixed(source, part, mixing, mixing.n_batch_between(operand, k)).at((k,))
+            NOTHING
+            if k in mixing.unread
+            else _mixed(source, part, mixing, {to: d for d, to in mixing.between(operand, k)}).at((k,))
             for k, part in enumerate(shape.tuple_shapes)
         ]
     definition = definition_of(instruction)
@@ -97,9 +101,14 @@ def _why_unknown(instruction: Instruction) -> Unknown:
     return Unknown(why)
 
 
-def _mixed(source: Shape, target: Shape, mixing: Mixing, n_batch: int) -> Footprint:
-    """Every element of the same batch; which ones matter is in the numbers."""
-    n_free = target.rank - n_batch
-    results = [*dim_exprs(n_batch), *(Expr.range(k) for k in range(n_free))]
-    whole = single_map(full_bounds(source.dimensions), results, ranges=full_bounds(target.dimensions[n_batch:]))
-    return replace(whole, exact=False, reason=mixing.reason)
+def _mixed(source: Shape, target: Shape, mixing: Mixing, kept: Mapping[int, int]) -> Footprint:
+    """Dimensions of the target that are kept are one of the source, and the others take any value.
+
+    Which elements matter is in the numbers.
+    """
+    free = [d for d in range(target.rank) if d not in kept]
+    results = [Expr.dim(kept[d]) if d in kept else Expr.range(free.index(d)) for d in range(target.rank)]
+    bounds = full_bounds([target.dimensions[d] for d in free])
+    return replace(
+        single_map(full_bounds(source.dimensions), results, ranges=bounds), exact=False, reason=mixing.reason
+    )
