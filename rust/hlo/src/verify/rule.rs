@@ -38,7 +38,7 @@ rules! {
     ElementType "element-type"
     /// Operands are arrays or tokens, as the operation takes them.
     OperandKind "operand-kind"
-    /// The type of a comparison is that of its operands.
+    /// A comparison has an order or, as of old, a type.
     ComparisonType "comparison-type"
     /// A conversion between complex and real numbers is not a bitcast.
     BitcastConvert "bitcast-convert"

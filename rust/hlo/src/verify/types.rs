@@ -114,19 +114,7 @@ fn comparison(op: &Operation) -> Law {
     if let (Some(_), Some(Value::Word(order))) = (op.value("type"), op.value("order")) {
         return broken_by("order", Rule::ComparisonType, "type or order, not both", format!("order={order}"));
     }
-    let (Some(Value::Word(found)), Some(array)) = (op.value("type"), op.operands.first().and_then(|s| s.as_array()))
-    else {
-        return Ok(());
-    };
-    let words: &[&str] = match array.element().kind() {
-        ElementKind::Float | ElementKind::Complex => &["FLOAT", "TOTALORDER"],
-        ElementKind::Signed => &["SIGNED"],
-        ElementKind::Unsigned | ElementKind::Boolean => &["UNSIGNED"],
-    };
-    if words.contains(&found) {
-        return Ok(());
-    }
-    broken_by("type", Rule::ComparisonType, format!("{} for {}", words.join(" or "), array.element().name()), found)
+    Ok(())
 }
 
 fn bitcast_convert(op: &Operation) -> Law {
