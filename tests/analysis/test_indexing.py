@@ -553,3 +553,22 @@ def test_physical_dims_of_an_invalid_layout_are_unknown(layout: str) -> None:
     module = hm.parse(text)
     for (maps,) in (hm.output_to_input(module["n"], physical="dims"), hm.input_to_output(module["n"], physical="dims")):
         assert maps.is_unknown and maps.reason is not None and maps.reason.startswith("layout: ")
+
+
+def test_elements_in_buffers_are_unknown() -> None:
+    """Not unread: a buffer has no array, but what comes out of it depends on what went in."""
+    module = hm.parse(
+        """HloModule m
+    ENTRY e {
+      p = f32[8] parameter(0)
+      u = f32[2] parameter(1)
+      z = s32[] constant(3)
+      b = b(f32[8]) custom-call(p), custom_call_target="Pin"
+      d = b(f32[8]) dynamic-update-slice(b, u, z)
+      ROOT r = f32[8] custom-call(d), custom_call_target="Unpin"
+    }""",
+        strict=True,
+    )
+    assert [found.is_unknown for found in hm.output_to_input(module.entry)] == [True, True]
+    assert [found.is_unknown for found in hm.output_to_input(module["d"])] == [True, True, True]
+    assert hm.input_to_output(module["d"], 1)[0].is_unknown

@@ -708,3 +708,18 @@ def test_only_values_of_the_program_are_reported() -> None:
     arguments = np.eye(2, dtype=np.float32), np.ones((2, 1), np.float32)
     hm.execute(module, *arguments, on_value=lambda instruction, value: seen.append(instruction.name))
     assert seen == ["a", "b", "r"]
+
+
+def test_total_order_is_that_of_the_attribute_or_the_field() -> None:
+    text = (
+        "ENTRY e { p = f32[4] parameter(0) q = f32[4] parameter(1) ROOT r = pred[4] compare(p, q), direction=LT, %s }"
+    )
+    p, q = np.array([np.nan, -0.0, 1, -np.nan], np.float32), np.array([1, 0, np.nan, 0], np.float32)
+    for attribute, expected in (
+        ("order=TOTAL", [0, 1, 1, 1]),
+        ("type=TOTALORDER", [0, 1, 1, 1]),
+        ("order=PARTIAL", [0] * 4),
+    ):
+        module = hm.parse(text % attribute)
+        for one in (module, hm.parse(module.to_proto())):
+            assert hm.execute(one, p, q).tolist() == expected, attribute

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from .._core import Instruction, InstructionIndexing
 from ..errors import HlomapError
 from ..ops._rule import RuleResult
+from ..ops._shapes import shape_at
 from ..types import ShapeIndex, error_text
 
 __all__ = ["RuleCache", "checked_rule", "clear", "fingerprint_cache", "signature_cache"]
@@ -81,9 +82,13 @@ def checked_rule(
 ) -> InstructionIndexing:
     """The result of a rule for an array of the output (direction -1), or of operand ``direction``.
 
-    All parts are unknown where the attributes and shapes do not fit, or a number does not fit in 64 bits.
+    All parts are unknown in a buffer, whose dimensions no rule sees, and where the attributes and shapes do not fit, or
+    a number does not fit in 64 bits.
     """
+    value = instruction if direction < 0 else instruction.operands[direction]
     reason = instruction.inconsistency
+    if reason is None and "buffer" in (instruction.shape.dtype, shape_at(value.shape, index).dtype):
+        reason = "elements in a buffer are not followed"
     if reason is None:
         try:
             return InstructionIndexing(instruction, index, direction, rule(), on_devices=on_devices)

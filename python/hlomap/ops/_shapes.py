@@ -39,14 +39,14 @@ def array_leaves(shape: Shape, below: tuple[int, ...] = ()) -> Iterator[tuple[in
 
 
 def arrays(shape: Shape, below: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Shape]]:
-    """The shape indices of all arrays in a value with their shapes, in order."""
+    """The shape indices of all arrays and buffers in a value with their shapes, in order."""
     pending = [(below, shape)]
     while pending:
         leaf, here = pending.pop()
         if here.is_tuple:
             inner = elements_of(here)
             pending.extend(((*leaf, i), inner[i]) for i in reversed(range(len(inner))))
-        elif here.is_array:
+        elif here.is_array or here.dtype == "buffer":
             yield leaf, here
 
 

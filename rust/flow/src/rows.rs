@@ -141,7 +141,7 @@ impl<P: RuleProvider> CellBuilder<'_, P> {
                 self.push(id, output, None, None, Err(error.into()), None);
                 return Ok(is_shared);
             }
-            let indexing = match shape.as_array() {
+            let indexing = match shapes::array_of(shape) {
                 None => Ok(Default::default()),
                 Some(_) => {
                     let (subject, direction) = (Subject::Instruction(id), Direction::Backward);

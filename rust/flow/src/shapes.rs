@@ -1,4 +1,4 @@
-//! The arrays in a value. Tokens and opaque values contain none.
+//! The arrays in a value. Tokens and opaque values contain none; a buffer is its array.
 
 use layout::{ArrayShape, Shape, UNBOUNDED};
 
@@ -31,15 +31,23 @@ pub fn leaves(shape: &Shape) -> Vec<(ShapeIndex, &Shape)> {
     found
 }
 
+/// An array, or that of a buffer.
+pub fn array_of(shape: &Shape) -> Option<&ArrayShape> {
+    match shape {
+        Shape::Buffer(inner) => inner.as_array(),
+        other => other.as_array(),
+    }
+}
+
 /// The shape indices of all arrays in a value, in order.
 pub fn array_indices(shape: &Shape) -> impl Iterator<Item = (ShapeIndex, &ArrayShape)> {
-    leaves(shape).into_iter().filter_map(|(index, here)| Some((index, here.as_array()?)))
+    leaves(shape).into_iter().filter_map(|(index, here)| Some((index, array_of(here)?)))
 }
 
 /// Whether a value contains an array. The parser bounds how deeply shapes nest.
 pub fn has_elements(shape: &Shape) -> bool {
     match shape {
-        Shape::Array(_) => true,
+        Shape::Array(_) | Shape::Buffer(_) => true,
         Shape::Tuple(parts) => parts.iter().any(has_elements),
         _ => false,
     }
@@ -47,12 +55,12 @@ pub fn has_elements(shape: &Shape) -> bool {
 
 /// Whether a shape is an array without elements.
 pub fn is_empty(shape: &Shape) -> bool {
-    shape.as_array().is_some_and(|a| a.dims().contains(&0))
+    array_of(shape).is_some_and(|a| a.dims().contains(&0))
 }
 
 /// The sizes of an array, -1 where a size is unbounded; empty for anything else.
 pub fn sizes(shape: &Shape) -> impl Iterator<Item = i64> + '_ {
-    let dims = shape.as_array().map_or(&[][..], ArrayShape::dims);
+    let dims = array_of(shape).map_or(&[][..], ArrayShape::dims);
     dims.iter().map(|&n| if n == UNBOUNDED { -1 } else { n })
 }
 
