@@ -21,11 +21,16 @@ def fusion(lines: list[tuple[str, str]]) -> hm.Instruction:
     operands = "\n".join(f"p{i} = {p.shape} parameter({i})" for i, p in enumerate(fused.parameters))
     names = ", ".join(f"p{i}" for i in range(len(fused.parameters)))
     kind = "kind=kLoop, calls=fused"
+    given = dict(lines)
     for key, value in lines:
+        if key == "native":
+            emitter, unroll = value.split()
+            native = {"type": f"NATIVE_EMITTER_TYPE_{emitter}", "unroll_factor": int(unroll)}
+            kind += f", backend_config={json.dumps({'native_emitter_backend_config': native})}"
         if key == "config":
             name, tiles = value.split(" ", 1)
             sizes = [{"sizes": [str(n) for n in tile]} for tile in json.loads(tiles)]
-            block = {"num_warps": "2", "output_tiles": sizes}
+            block = {"num_warps": "2", "output_tiles": sizes, **json.loads(given.get("block", "{}"))}
             config = json.dumps({"fusion_backend_config": {"kind": name, "block_level_fusion_config": block}})
             kind = f"kind=kCustom, calls=fused, backend_config={config}"
     return hm.parse(

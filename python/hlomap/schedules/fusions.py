@@ -28,6 +28,7 @@ __all__ = [
     "hero_of",
     "is_bitcast_of",
     "is_plain_copy",
+    "native_config",
     "prevents_vectors",
     "reduction_form",
     "region_of",
@@ -299,9 +300,19 @@ class TritonConfig:
 
 def fusion_config(instruction: Instruction) -> dict[str, Any]:
     """The part of the backend config that is about the fusion; empty where there is none."""
+    return _config(instruction, "fusion_backend_config")
+
+
+def native_config(instruction: Instruction) -> tuple[str, int | None]:
+    """The emitter that the backend config names, such as ``LOOP``, or an empty text; and the unroll factor in it."""
+    config = _config(instruction, "native_emitter_backend_config")
+    emitter, unroll = str(config.get("type", "")).removeprefix("NATIVE_EMITTER_TYPE_"), config.get("unroll_factor")
+    return "" if emitter == "INVALID" else emitter, unroll if type(unroll) is int and unroll > 0 else None
+
+
+def _config(instruction: Instruction, part: str) -> dict[str, Any]:
     try:
-        read = json.loads(instruction.attributes.text("backend_config") or "{}")
-        found = read.get("fusion_backend_config", {})
+        found = json.loads(instruction.attributes.text("backend_config") or "{}").get(part, {})
     except (ValueError, AttributeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -313,8 +324,12 @@ def triton_config(config: dict[str, Any]) -> TritonConfig | str:
     try:
         tiles = tuple(tuple(int(size) for size in tile["sizes"]) for tile in block["output_tiles"])  # type: ignore[index]
         n_warps = int(block["num_warps"])  # type: ignore[index]
+        n_tiles, group = (int(block.get(name, 0)) for name in ("num_tiles_per_pid", "group_size"))  # type: ignore[union-attr]
     except (KeyError, TypeError, ValueError):
         return "the config has no tile sizes: block_level_fusion_config with output_tiles and num_warps"
     if not 1 <= n_warps <= 32:
         return f"the config has {n_warps} warps, expected 1 to 32"
+    if n_tiles > 1 or group > 1:
+        numbers = f"num_tiles_per_pid={n_tiles} and group_size={group}"
+        return f"the config has {numbers}: which tiles a block has is Triton's choice"
     return TritonConfig(tiles, n_warps)

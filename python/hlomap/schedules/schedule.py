@@ -37,6 +37,7 @@ from .fusions import (
     hero_of,
     is_bitcast_of,
     is_plain_copy,
+    native_config,
     prevents_vectors,
     reduction_form,
     region_of,
@@ -201,22 +202,44 @@ class _Kernel:
     region: Region
     heroes: tuple[Hero, ...]
     device: Device
+    named: str = ""
+    unroll: int | None = None
 
 
 def _kernel(instruction: Instruction, device: Device) -> _Kernel:
     region = region_of(instruction)
-    return _Kernel(region, tuple(hero_of(root, region) for root in region.roots), device)
+    heroes = tuple(hero_of(root, region) for root in region.roots)
+    return _Kernel(region, heroes, device, *native_config(instruction))
 
 
 def _scheduled(instruction: Instruction, device: Device) -> Schedule:
     kernel = _kernel(instruction, device)
     if instruction.opcode == "fusion" and instruction.attributes.get("kind") == "kCustom":
         return _custom(instruction, kernel.region)
-    for emitter in (_reduction, _transpose, _scatter, _sort, _concatenate, _copies, _updates):
-        found = emitter(kernel)
-        if found is not None:
-            return found
-    return _loop(kernel)
+    named = kernel.named
+    emitters = (_reduction, _transpose, _scatter, _sort, _concatenate, _copies, _updates)
+    tried = () if named == "LOOP" else (emitter(kernel) for emitter in emitters)
+    found = next((one for one in tried if one is not None), None) or _loop(kernel)
+    if named and found.emitter not in _NAMED.get(named, ()):
+        reason = f"by the rules of XLA it is {found.emitter}"
+        return Schedule(named.lower(), f"the config has the emitter {named}", kernel.region.roots[0], reason=reason)
+    return found
+
+
+_NAMED = {
+    "CONCATENATE": ("concatenate",),
+    "IN_PLACE_DYNAMIC_UPDATE_SLICE": ("dus",),
+    "LOOP": ("loop",),
+    "PACKED_TRANSPOSE": ("packed_transpose",),
+    "REDUCTION_COLUMN": ("column_reduction",),
+    "REDUCTION_MULTICOLUMN": ("small_column_reduction",),
+    "REDUCTION_MULTIROW": ("multi_row_reduction",),
+    "REDUCTION_ROW": ("row_reduction",),
+    "SCATTER_DISTRIBUTED_UPDATES": ("scatter",),
+    "SCATTER_SORTED_INDICES": ("scatter",),
+    "TRANSPOSE": ("tiled_transpose",),
+}
+"""The emitters here for those that the backend config of a fusion may name."""
 
 
 def _custom(instruction: Instruction, region: Region) -> Schedule:
@@ -468,7 +491,7 @@ def _loop(kernel: _Kernel) -> Schedule:
     shapes = [first_array(root) for root in kernel.region.roots]
     unroll = _unroll(kernel, shapes[0])
     root = kernel.region.roots[0]
-    test = _why_no_other(kernel)
+    test = "the config has the emitter LOOP" if kernel.named == "LOOP" else _why_no_other(kernel)
     if any(shape.n_elements != shapes[0].n_elements for shape in shapes):
         return Schedule("loop", test, root, reason="the outputs have other numbers of elements")
     parts = []
@@ -498,6 +521,8 @@ def _why_no_other(kernel: _Kernel) -> str:
 
 
 def _unroll(kernel: _Kernel, shape: Shape) -> int:
+    if kernel.unroll is not None:
+        return kernel.unroll
     bits = smallest_bits(kernel.region.roots)
     vectorizes = prevents_vectors(kernel.region) is None
     return flat.unroll_factor(shape.n_elements, bits, kernel.device, vectorizes=vectorizes, wide=widens(kernel.region))
