@@ -43,8 +43,6 @@ class _Forward:
     @classmethod
     def of(cls, instruction: Instruction, x: Shape, kernel: Shape, y: Shape) -> _Forward:
         config = _config(instruction)
-        n = len(instruction.operands)
-        require(n == 2, f"{n} operands, where a gradient has 2")
         plain = config.word("activation_mode", "kNone") == "kNone" and config.number("conv_result_scale", 1) == 1
         require(plain, "a gradient that is scaled or has an activation")
         labels = instruction.attributes.get("dim_labels")
@@ -91,8 +89,8 @@ def forward(instruction: Instruction) -> str:
     """``__cudnn$convForward``: input, filter."""
     config = _config(instruction)
     require(config.word("activation_mode", "kNone") == "kNone", "a forward convolution with an activation")
-    require(len(instruction.operands) == 2, f"{len(instruction.operands)} operands, where a convolution has 2")
     body = Body(instruction)
+    _pair(body)
     value, output = _forward(instruction, body, config)
     return body.finish(instruction.shape, [body.converted(value, output.dtype)])
 
@@ -123,7 +121,8 @@ def gradient_of_input(instruction: Instruction) -> str:
     """``__cudnn$convBackwardInput``: output gradient, filter."""
     body = Body(instruction)
     dx = _output(instruction)
-    forward = _Forward.of(instruction, x=dx, kernel=body.operands[1], y=body.operands[0])
+    dy, kernel = _pair(body)
+    forward = _Forward.of(instruction, x=dx, kernel=kernel, y=dy)
     reach = [(dim.kernel - 1) * dim.dilation for dim in forward.dims]
     span = [(dim.output - 1) * dim.stride + 1 for dim in forward.dims]
     window = _window(
@@ -147,7 +146,8 @@ def gradient_of_filter(instruction: Instruction) -> str:
     """``__cudnn$convBackwardFilter``: input, output gradient."""
     body = Body(instruction)
     dw = _output(instruction)
-    forward = _Forward.of(instruction, x=body.operands[0], kernel=dw, y=body.operands[1])
+    x, dy = _pair(body)
+    forward = _Forward.of(instruction, x=x, kernel=dw, y=dy)
     reach = [(dim.kernel - 1) * dim.dilation for dim in forward.dims]
     span = [(dim.output - 1) * dim.stride + 1 for dim in forward.dims]
     window = _window(
@@ -169,6 +169,11 @@ def _config(instruction: Instruction) -> Config:
     config = Config.of(instruction, "cudnn_conv_backend_config")
     config.expect_only(_UNDERSTOOD)
     return config
+
+
+def _pair(body: Body) -> tuple[Shape, Shape]:
+    require(len(body.operands) == 2, f"{len(body.operands)} operands, where a convolution has 2")
+    return body.operands[0], body.operands[1]
 
 
 def _output(instruction: Instruction) -> Shape:
