@@ -10,6 +10,9 @@ import pytest
 
 import hlomap as hm
 from hlomap.dtypes import numpy_dtype
+from hlomap.interpreter.machine import Budget, Machine
+from hlomap.interpreter.plan import plan_module
+from hlomap.ops._evaluation import DeviceGrid
 
 ADD = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
 COUNT = """HloModule count
@@ -71,6 +74,79 @@ def test_python_numbers_take_the_type_of_the_parameter() -> None:
     module = entry("  p = bf16[2] parameter(0)\n  ROOT r = bf16[2] add(p, p)")
     got = hm.execute(module, [1, 2])
     assert got.dtype.name == "bfloat16" and got.tolist() == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("type", "numbers"),
+    [
+        *(("s32", [1.5, 2.0]), ("s32", [2**31, 0]), ("s32", ["1", 2]), ("s32", [True, None]), ("s64", [2**63, 0])),
+        *(("s4", [7, 8]), ("s4", [-9, 0]), ("u4", [16, 0]), ("u4", [-1, 0]), ("s2", [2, 0]), ("s1", [1, 0])),
+        *(("u8", [1.9, 2]), ("u8", [256, 0]), ("u64", [-1, 0]), ("u32", [float("nan"), 0]), ("u1", [2, 1])),
+        *(("pred", [0.5, 1]), ("pred", [2, 1]), ("pred", ["no", True]), ("pred", [None, True])),
+        *(("f32", [None, 1]), ("f32", ["1.5", 1]), ("bf16", [1j, 1]), ("f32", [np.complex64(1j), 1])),
+        ("s8", memoryview(b"a\xff")),
+    ],
+)
+def test_numbers_that_the_parameter_does_not_hold(type: str, numbers: Any) -> None:
+    """They are neither truncated nor wrapped nor read from texts."""
+    module = entry(f"  p = {type}[2] parameter(0)\n  ROOT r = {type}[2] copy(p)")
+    with pytest.raises(hm.errors.ShapeError, match=r"parameter 0, p, is .* cannot be converted to it"):
+        hm.execute(module, numbers)
+
+
+@pytest.mark.parametrize(
+    ("type", "numbers"),
+    [
+        *(("s32", [1.0, True]), ("s32", [-(2**31), 2**31 - 1]), ("s64", [2**53 + 1, -(2**63)])),
+        *(("u64", [2**64 - 1, 0.0]), ("s4", [-8, 7]), ("u4", [15, 0]), ("s1", [-1, 0]), ("pred", [0, True])),
+        *(("f32", [1, np.int64(2)]), ("c64", [1, 2j]), ("u8", bytearray(b"a\xff"))),
+    ],
+)
+def test_numbers_that_the_parameter_holds(type: str, numbers: Any) -> None:
+    module = entry(f"  p = {type}[2] parameter(0)\n  ROOT r = {type}[2] copy(p)")
+    assert hm.execute(module, numbers).tolist() == list(numbers)
+
+
+def test_nothing_shares_memory_with_results_and_user_functions() -> None:
+    """Neither side sees what the other overwrites: arguments, constants, results, values and queues."""
+    module = hm.parse(
+        """ENTRY e {
+  p = f32[4] parameter(0)
+  c = f32[4] constant({1, 2, 3, 4})
+  called = f32[4] custom-call(p), custom_call_target="mine"
+  again = f32[4] custom-call(c), custom_call_target="mine"
+  t = token[] after-all()
+  o = token[] outfeed(p, t), outfeed_shape=f32[4]
+  i = (f32[4], token[]) infeed(o)
+  fed = f32[4] get-tuple-element(i), index=0
+  s = f32[2] slice(p), slice={[1:3]}
+  inner = (f32[4]) tuple(p)
+  ROOT r = (f32[4], f32[4], f32[4], f32[4], f32[4], f32[4], f32[2], (f32[4]))
+    tuple(p, p, c, called, again, fed, s, inner)
+}"""
+    )
+    given, queue, kept, out = float32(0, 1, 2, 3), float32(5, 6, 7, 8), float32(9, 9, 9, 9), []
+
+    def mine(x: np.ndarray) -> np.ndarray:
+        kept[...] = x + 10
+        x[...] = 7
+        return kept
+
+    def overwrite(instruction: hm.Instruction, value: Any) -> None:
+        if isinstance(value, np.ndarray):
+            value[...] = -1
+
+    for on_value in (None, overwrite):
+        results = hm.execute(module, given, custom_calls={"mine": mine}, infeed=[queue], outfeed=out, on_value=on_value)
+        arrays = [*results[:-1], *results[-1]]
+        assert [x.tolist() for x in (given, queue)] == [[0, 1, 2, 3], [5, 6, 7, 8]]
+        assert [x.tolist() for x in arrays] == [
+            *([0, 1, 2, 3], [0, 1, 2, 3], [1, 2, 3, 4], [10, 11, 12, 13], [11, 12, 13, 14]),
+            *([5, 6, 7, 8], [1, 2], [0, 1, 2, 3]),
+        ]
+        every = [given, queue, kept, *out, *arrays]
+        assert not [1 for k, a in enumerate(every) for b in every[:k] if np.shares_memory(a, b)]
+        assert all(x.flags.writeable for x in arrays)
 
 
 def test_tuples_are_lists_and_arguments_may_be_returned() -> None:
@@ -257,14 +333,15 @@ def test_a_loop_updates_its_array_in_place() -> None:
     """Arguments and values with other users are unchanged; the loop copies the array once."""
     given = np.zeros((3, 2), np.float32)
     text = FILL.replace("[N,M]", "[3,2]").replace("1,M", "1,2").replace("[M]", "[2]").replace("(N)", "(3)")
-    copies: list[int] = []
     filled, kept = hm.execute(hm.parse(text), given, [1, -1])
     assert filled.tolist() == [[2, -2], [4, -4], [8, -8]]
     assert not kept.any() and not given.any()
-    hm.execute(
-        hm.parse(text), given, [1, -1], on_value=lambda i, v: copies.append(v.ctypes.data) if i.name == "new" else None
-    )
-    assert copies[1] == copies[2] != given.ctypes.data
+    arrays: list[int] = []
+    module = hm.parse(text)
+    watch = lambda i, v: arrays.append(v.ctypes.data) if i.name == "new" else None  # noqa: E731
+    machine = Machine(plan_module(module), DeviceGrid(), Budget(100, 100), 0, watch)
+    machine.run(module.entry, [[given, float32(1, -1)]])
+    assert arrays[1] == arrays[2] != given.ctypes.data
 
 
 def test_on_value_gets_every_value() -> None:
@@ -684,6 +761,56 @@ ENTRY e { p = f32[] parameter(0)  x = f32[3] broadcast(p), dimensions={}
     for rest in (loop, reducer):
         with pytest.raises(hm.errors.UnsupportedError, match="max_work"):
             hm.execute(hm.parse(tree + rest), 1.0, max_work=3000)
+
+
+SUBTRACT = """
+f { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] subtract(a, b) }
+less { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = pred[] compare(a, b), direction=LT }
+slow { a = f32[] parameter(0)  b = f32[] parameter(1)  x = f32[1] reshape(a)  y = f32[1] reverse(x), dimensions={0}
+  ROOT r = f32[] reshape(y) }
+step { x = f32[] parameter(0)  c = f32[] parameter(1)  n = f32[] add(x, c)  ROOT r = (f32[], f32[]) tuple(n, n) }
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ROOT r = f32[] reduce(p, z), dimensions={0}, to_apply=f",
+        "ROOT r = f32[64] reduce-window(p, z), window={size=64 pad=63_0}, to_apply=f",
+        "ROOT r = f32[1] scatter(s, i, p), update_window_dims={}, inserted_window_dims={0}, "
+        "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f",
+        "ROOT r = f32[64] select-and-scatter(p, p, z), window={size=64 pad=63_0}, select=less, scatter=f",
+        "ROOT r = f32[64] sort(p), dimensions={0}, to_apply=less",
+        "ROOT r = f32[64] map(p, p), dimensions={0}, to_apply=slow",
+        "w = (f32[64], f32[]) scan(p, z), dimensions={0}, num_carries=1, to_apply=step\n"
+        "  ROOT r = f32[] get-tuple-element(w), index=1",
+        "m = f32[8,8] reshape(p)\n  ROOT r = f32[8,8] cholesky(m), lower=true",
+    ],
+)
+def test_steps_over_elements_count(line: str) -> None:
+    """Loops over elements are loops: max_steps ends them, and the default is enough for them."""
+    module = entry(
+        "  p = f32[64] parameter(0)\n  z = f32[] constant(0)\n  s = f32[1] constant({0})\n"
+        f"  k = s32[] constant(0)\n  i = s32[64,1] broadcast(k), dimensions={{}}\n  {line}",
+        SUBTRACT,
+    )
+    values = np.arange(64, dtype=np.float32)
+    hm.execute(module, values)
+    with pytest.raises(hm.errors.UnsupportedError, match="pass a larger max_steps"):
+        hm.execute(module, values, max_steps=5)
+
+
+def test_the_elements_of_windows_count_as_work() -> None:
+    """They are many more than those of the arrays of the program."""
+    module = entry(
+        "  p = f32[4096] parameter(0)\n  z = f32[] constant(0)\n"
+        "  ROOT r = f32[4096] reduce-window(p, z), window={size=4096 pad=4095_0}, to_apply=add",
+        "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }\n",
+    )
+    ones = np.ones(4096, np.float32)
+    assert hm.execute(module, ones)[-1] == 4096
+    with pytest.raises(hm.errors.UnsupportedError, match="pass a larger max_work"):
+        hm.execute(module, ones, max_work=10)
 
 
 def test_the_budget_of_calls_grows_with_the_iterations() -> None:

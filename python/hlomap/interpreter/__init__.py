@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from .._core import Computation, Instruction, Module
 from ..ops._evaluation import DeviceGrid
+from ..ops._numpy.input_checks import owned
 from ..types import expect
-from .arguments import distribute_arguments, parse_rng_state, tuples_to_lists
+from .arguments import distribute_arguments, own_results, parse_rng_state
 from .library import CALLS
 from .machine import Budget, Machine
 from .plan import plan_instruction, plan_module
@@ -47,18 +48,24 @@ def execute(
 ) -> Value:
     """Run a module's entry, or a computation, on one array for each parameter and return its value.
 
-    The value is an array, or a list where the root is a tuple.  With ``num_replicas * num_partitions`` devices, device
-    ``replica * num_partitions + partition``, it is a list with one value for each device, and an argument is one array
-    for all devices, a list with an array for each device, or one array with the devices along a new first dimension.
+    The value is an array, or a list where the root is a tuple; arrays share no memory with each other, with arguments
+    or constants.  Python numbers and lists take the type of the parameter: floats are rounded, and an integer or bool
+    must hold every number exactly.  With ``num_replicas * num_partitions`` devices, device
+    ``replica * num_partitions + partition``, the value is a list with one value for each device, and an argument is
+    one array for all devices, a list with an array for each device, or one array with the devices along a new first
+    dimension.
 
     - ``infeed``: the values that infeed instructions read, tuples or lists for tuples; with several devices, an
       iterable of them for each.
     - ``outfeed``: a list to which the values of outfeed instructions are appended.
     - ``received``, ``sent``: the values that the host sends to the program and gets from it, by channel.
     - ``rng_state``: 128 bits, as an int or as two 64-bit words with the low one first.
-    - ``custom_calls``: functions by custom call target.  A function takes the operands, and the instruction as
-      ``instruction=`` if it has a parameter of that name.  Library calls are built in (docs, "Library calls").
-    - ``max_steps``: the most iterations of all loops together on one device.
+    - ``custom_calls``: functions by custom call target.  A function takes copies of the operands, which it may
+      overwrite, and the instruction as ``instruction=`` if it has a parameter of that name.  Library calls are built
+      in (docs, "Library calls").
+    - ``max_steps``: the most iterations of all loops together on one device, loops over elements included: a
+      computation that is not one operation, as ``to_apply`` of a reduction, takes one for each reduced element of an
+      output, for all outputs at once.
     - ``max_work``: the most instructions that calls run on one device beyond those of the text, which counts once for
       each iteration of a loop and each element that a computation is applied to; an array counts as one more
       instruction for each 2**18 elements.  Only computations that call each other several times, level by level, need
@@ -98,11 +105,14 @@ def execute(
         custom_calls={**CALLS, **(custom_calls or {})},
     )
     del arrays, feeds
+    report = None if on_value is None else lambda at, value, *device: on_value(at, owned(value), *device)
     machine = Machine(
-        plan_module(computation.module), grid, Budget(max_steps, max_work), parse_rng_state(rng_state), on_value
+        plan_module(computation.module), grid, Budget(max_steps, max_work), parse_rng_state(rng_state), report
     )
     results = machine.run(computation, arguments)
-    return tuples_to_lists(results[0]) if n_devices == 1 else [tuples_to_lists(result) for result in results]
+    given: set[int] = set()
+    own = [own_results(result, given) for result in results]
+    return own[0] if n_devices == 1 else own
 
 
 def values(computation: Computation, arguments: Sequence[Value]) -> dict[Instruction, Value]:

@@ -16,7 +16,7 @@ from .._core import Computation, Shape
 from ..errors import ShapeError
 from ..ops._numpy.input_checks import check_value
 
-__all__ = ["distribute_arguments", "parse_rng_state", "tuples_to_lists"]
+__all__ = ["distribute_arguments", "own_results", "parse_rng_state"]
 
 Value = Any
 
@@ -41,8 +41,18 @@ def distribute_arguments(
         where = f"parameter {number}, {parameter.name},"
         for device, argument in enumerate(_split_by_device(value, parameter.shape, n, where)):
             label = where if n == 1 else f"{where} on device {device}"
-            arguments[device].append(check_value(argument, parameter.shape, label))
+            arguments[device].append(_read_only(check_value(argument, parameter.shape, label)))
     return arguments
+
+
+def _read_only(value: Value) -> Value:
+    """Views of the arrays of the caller, which nothing overwrites."""
+    if isinstance(value, tuple):
+        return tuple(map(_read_only, value))
+    if value is not None:
+        value = value.view()
+        value.flags.writeable = False
+    return value
 
 
 def _split_by_device(value: Any, shape: Shape, n: int, where: str) -> Sequence[Any]:
@@ -59,9 +69,16 @@ def _split_by_device(value: Any, shape: Shape, n: int, where: str) -> Sequence[A
     return [value] * n
 
 
-def tuples_to_lists(value: Value) -> Value:
-    """The value with every tuple replaced by a list."""
-    return [tuples_to_lists(x) for x in value] if isinstance(value, tuple) else value
+def own_results(value: Value, given: set[int]) -> Value:
+    """The value with lists in place of tuples and arrays of its own: no memory is that of an argument, a constant or
+    another result.  ``given`` has the arrays that the caller has already."""
+    if isinstance(value, tuple):
+        return [own_results(x, given) for x in value]
+    if value is None:
+        return None
+    array = value if value.flags.owndata and value.flags.writeable and id(value) not in given else np.array(value)
+    given.add(id(array))
+    return array
 
 
 def parse_rng_state(state: int | npt.ArrayLike) -> int:
@@ -71,6 +88,6 @@ def parse_rng_state(state: int | npt.ArrayLike) -> int:
             raise ShapeError(f"rng_state: expected an int of at most 128 bits, found {state}")
         return state
     words = np.asarray(state).reshape(-1)
-    if words.dtype.kind not in "iu" or words.size > 2 or words.dtype.itemsize > 8:
+    if words.dtype.kind not in "iu" or words.size > 2 or words.dtype.itemsize > 8 or (words < 0).any():
         raise ShapeError("rng_state: expected an int of 128 bits, or two words of 64 bits with the low one first")
-    return sum((int(word) % 2**64) << (64 * i) for i, word in enumerate(words))
+    return sum(int(word) << (64 * i) for i, word in enumerate(words))

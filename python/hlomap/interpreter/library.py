@@ -25,6 +25,7 @@ MOST_SPARSE_ROWS = 4096
 
 Array = npt.NDArray[Any]
 Value = Any
+CountSteps = Callable[[int], None]
 
 
 def _option(instruction: Instruction, name: str, default: str) -> str:
@@ -33,10 +34,11 @@ def _option(instruction: Instruction, name: str, default: str) -> str:
     return chr(int(found[1])) if found else default
 
 
-def _batched(function: Callable[..., tuple[Any, ...]], *batched: Array) -> tuple[Array, ...]:
+def _batched(count_steps: CountSteps, function: Callable[..., tuple[Any, ...]], *batched: Array) -> tuple[Array, ...]:
     """Applies a function to each matrix of a batch."""
     outer = batched[0].shape[:-2]
     flat = [x.reshape(-1, *x.shape[len(outer) :]) for x in batched]
+    count_steps(len(flat[0]) * flat[0].shape[-1])
     results = [function(*matrices) for matrices in zip(*flat, strict=True)]
     return tuple(np.reshape(part, (*outer, *np.shape(part)[1:])) for part in zip(*results, strict=True))
 
@@ -52,7 +54,7 @@ def _is_lower(instruction: Instruction) -> bool:
     return _option(instruction, "uplo", "L") == "L"
 
 
-def cholesky(a: Array, *, instruction: Instruction) -> Value:
+def cholesky(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
     """The factor in its triangle, the other triangle unchanged; info is the order of the first minor that fails."""
     lower = _is_lower(instruction)
 
@@ -68,7 +70,7 @@ def cholesky(a: Array, *, instruction: Instruction) -> Value:
         result = np.where(keep, factor, full)
         return (result if lower else result.conj().T), np.int32(info)
 
-    return _cast_floats(_batched(one, a), a)
+    return _cast_floats(_batched(count_steps, one, a), a)
 
 
 def _is_positive(matrix: Array) -> bool:
@@ -79,7 +81,7 @@ def _is_positive(matrix: Array) -> bool:
         return False
 
 
-def lu(a: Array, *, instruction: Instruction) -> Value:
+def lu(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
     """Both factors in one matrix, the swapped rows and the first zero pivot, counted from 1."""
 
     def one(matrix: Array) -> tuple[Array, Array, np.int32]:
@@ -99,12 +101,12 @@ def lu(a: Array, *, instruction: Instruction) -> Value:
             m[k + 1 :, k + 1 :] -= np.outer(m[k + 1 :, k], m[k, k + 1 :])
         return m, swaps, np.int32(info)
 
-    return _cast_floats(_batched(one, a), a)
+    return _cast_floats(_batched(count_steps, one, a), a)
 
 
-def lu_on_tpu(a: Array, *, instruction: Instruction) -> Value:
+def lu_on_tpu(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
     """Both factors in one matrix, the swapped rows, counted from 0, and the permutation that they are."""
-    factors, swaps, _ = lu(a, instruction=instruction)
+    factors, swaps, _ = lu(a, instruction=instruction, count_steps=count_steps)
     return factors, swaps - 1, _permutation(swaps - 1, a.shape[-2])
 
 
@@ -126,17 +128,17 @@ def _permutation(pivots: Array, n: int) -> Array:
     return order
 
 
-def qr(a: Array, *, instruction: Instruction) -> Value:
+def qr(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
     """R with the reflectors below its diagonal, and their factors."""
 
     def one(matrix: Array) -> tuple[Array, Array]:
         reflectors, factors = np.linalg.qr(matrix, mode="raw")
         return reflectors.T, factors
 
-    return _cast_floats(_batched(one, a), a)
+    return _cast_floats(_batched(count_steps, one, a), a)
 
 
-def householder_product(a: Array, factors: Array, *, instruction: Instruction) -> Value:
+def householder_product(a: Array, factors: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
     """The first columns of the product of the reflectors below the diagonal of a."""
     outer = a.shape[:-2]
 
@@ -149,6 +151,7 @@ def householder_product(a: Array, factors: Array, *, instruction: Instruction) -
         return q
 
     flat = zip(a.reshape(-1, *a.shape[-2:]), factors.reshape(-1, factors.shape[-1]), strict=True)
+    count_steps(factors.size)
     results = [one(matrix, taus) for matrix, taus in flat]
     return np.reshape(results, (*outer, *a.shape[-2:])).astype(a.dtype)
 
@@ -191,9 +194,11 @@ def eigen_symmetric_on_tpu(a: Array, *, instruction: Instruction) -> Value:
     return (vectors.astype(a.dtype), values.astype(a.real.dtype))
 
 
-def eigen(a: Array, *, instruction: Instruction) -> Value:
+def eigen(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
     """Eigenvalues, the real and the imaginary part apart for real matrices; left and right eigenvectors."""
     outer, n = a.shape[:-2], a.shape[-1]
+    info = np.zeros(outer, np.int32)
+    count_steps(info.size * n)
     found = [eigen_general(matrix) for matrix in a.reshape(-1, n, n)]
     wide = np.result_type(a.dtype, np.complex64)
     values = np.reshape([w for w, _, _ in found], (*outer, n)).astype(wide)
@@ -202,21 +207,21 @@ def eigen(a: Array, *, instruction: Instruction) -> Value:
         vectors = np.reshape([one[k] for one in found], a.shape).astype(wide)
         sides.append(vectors if _option(instruction, name, "V") == "V" else np.zeros_like(vectors))
     parts = (values,) if np.iscomplexobj(a) else (values.real, values.imag)
-    return (*parts, *sides, np.zeros(outer, np.int32))
+    return (*parts, *sides, info)
 
 
-def to_hessenberg(a: Array, *, instruction: Instruction) -> Value:
+def to_hessenberg(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
     """The Hessenberg form with its reflectors, and their factors."""
     low, high = (re.search(rf"\b{name} = (\d+)", _config(instruction)) for name in ("low", "high"))
     if (low and int(low[1]) != 1) or (high and int(high[1]) != a.shape[-1]):
         raise UnsupportedError("a reduction of a part of a matrix to Hessenberg form")
-    reduced, taus = _batched(hessenberg, a)
+    reduced, taus = _batched(count_steps, hessenberg, a)
     return (reduced, taus, np.zeros(a.shape[:-2], np.int32))
 
 
-def to_tridiagonal(a: Array, *, instruction: Instruction) -> Value:
+def to_tridiagonal(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
     """The tridiagonal form with its reflectors, the diagonal, the off-diagonal, and the factors."""
-    parts = _batched(partial(tridiagonal, lower=_is_lower(instruction)), a)
+    parts = _batched(count_steps, partial(tridiagonal, lower=_is_lower(instruction)), a)
     return (*parts, np.zeros(a.shape[:-2], np.int32))
 
 

@@ -22,7 +22,7 @@ from ..ops._evaluation import Device, DeviceGrid, Request, Steps
 from ..ops._numpy.input_checks import UserFunctionError, call_user_function
 from ..ops._numpy.numeric import cast
 from .denormals import flush_denormals
-from .plan import Dtypes, Plan, Plans, dtype_of
+from .plan import ELEMENTS_OF_WORK, Dtypes, Plan, Plans, dtype_of
 
 __all__ = ["Budget", "Machine", "Processor"]
 
@@ -78,7 +78,10 @@ class _Frame:
 
 
 class Budget(NamedTuple):
-    """What a program may do on one device: iterations of loops, and work of calls beyond what its text shows.
+    """What a program may do on one device: steps, and work of calls beyond what its text shows.
+
+    A step is an iteration of a loop of the program or of the interpreter, such as one that combines the next elements
+    of all outputs of a reduction.
 
     A program does at most the work of its text (:attr:`Plans.work`) once, and once more for every iteration of a loop
     and every element that a computation is applied to: unless computations that call each other share computations, so
@@ -167,12 +170,12 @@ def _describe_deadlock(processor: Processor, rendezvous: dict[Hashable, dict[int
 class _DeviceState:
     """The mutable state of one device, which applied computations share."""
 
-    __slots__ = ("n_applied", "n_iterations", "state", "work")
+    __slots__ = ("elements", "n_steps", "state", "work")
 
     def __init__(self, state: int) -> None:
         self.state: int = state
-        self.n_iterations: int = 0
-        self.n_applied: int = 0
+        self.n_steps: int = 0
+        self.elements: int = 0
         self.work: int = 0
 
 
@@ -341,9 +344,9 @@ class Processor:
         return self._one_by_one(computation, plan, arguments, sizes)
 
     def _run_applied(self, plan: Plan, arguments: list[Value], *, pointwise: bool) -> Value:
+        self.count_steps()
         inner = Processor(self._plans, self.grid, self.device, self._budget, self._state, depth=self._depth + 1)
         inner.pointwise = pointwise
-        self._state.n_applied += 1
         inner.enter(plan, arguments)
         if inner.advance() is not None:
             raise UnsupportedError("collectives are not supported in a computation that is applied to every element")
@@ -368,17 +371,25 @@ class Processor:
         state = self._state
         state.work += work
         if state.work > self._budget.max_work:
-            n_runs = 1 + state.n_iterations + state.n_applied
+            n_runs = 1 + state.n_steps
             if state.work > self._budget.max_work + self._plans.work * n_runs:
                 raise UnsupportedError(
                     f"calls of computations that call each other run more than {self._budget.max_work} instructions "
                     "beyond those of the text; pass a larger max_work"
                 )
 
-    def count_iteration(self, instruction: Instruction) -> None:
-        self._state.n_iterations += 1
-        if self._state.n_iterations > self._budget.max_steps:
-            raise UnsupportedError(f"loops exceed {self._budget.max_steps} iterations; pass a larger max_steps")
+    def count_steps(self, n: int = 1) -> None:
+        self._state.n_steps += n
+        if self._state.n_steps > self._budget.max_steps:
+            raise UnsupportedError(
+                f"loops exceed {self._budget.max_steps} iterations, those over elements included; "
+                "pass a larger max_steps"
+            )
+
+    def count_elements(self, n: int) -> None:
+        self._state.elements += n
+        self._count_work(self._state.elements // ELEMENTS_OF_WORK)
+        self._state.elements %= ELEMENTS_OF_WORK
 
     def random_state(self, delta: int) -> int:
         state = self._state.state

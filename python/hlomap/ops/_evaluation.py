@@ -64,8 +64,12 @@ class EvalContext(Protocol):
     def parameter(self, number: int) -> Value:
         """An argument of the running computation."""
 
-    def count_iteration(self, instruction: Instruction) -> None:
-        """Counts one iteration of a loop; :class:`~hlomap.errors.UnsupportedError` after ``max_steps``."""
+    def count_steps(self, n: int = 1) -> None:
+        """Counts iterations of a loop, of the program or of its semantics in Python over elements, which
+        :meth:`apply` counts itself; :class:`~hlomap.errors.UnsupportedError` after ``max_steps``."""
+
+    def count_elements(self, n: int) -> None:
+        """Counts elements of an array that has no instruction of its own, such as all windows, for ``max_work``."""
 
     def random_state(self, delta: int) -> int:
         """The 128 bits of the device's random state, which then advances by ``delta``."""

@@ -52,7 +52,7 @@ _MAX_TOTAL = 1 << 24
 """Elements of all operands of an instruction, and of all arrays that its changed runs compute or copy."""
 _MAX_POINTS = 1 << 19
 _MAX_ROWS = 256
-_BUDGET = Budget(max_steps=300, max_work=2_000)
+_BUDGET = Budget(max_steps=2_000, max_work=2_000)
 _MAX_ALL_CHANGES = 128  # of one instruction
 _GRIDS = ((1, 1), (2, 1), (1, 2), (4, 1), (1, 4), (2, 2), (8, 1), (1, 8), (2, 4), (4, 2))
 """Numbers of replicas and partitions to try, in this order, until the instruction runs."""

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..._core import Shape
-from ...dtypes import numpy_dtype
+from ...dtypes import bit_width, is_float, is_unsigned, numpy_dtype
 from ...errors import ShapeError
+from ...types import one_line
 from .._evaluation import Array, Value
+
+_NOT_NUMBERS = (str, bytes, type(None), np.datetime64, np.timedelta64)  # which NumPy converts to numbers
 
 
 class UserFunctionError(Exception):
@@ -29,6 +32,13 @@ def call_user_function(function: Callable[..., Any], *arguments: Any, **keywords
         raise UserFunctionError(error) from error
 
 
+def owned(value: Value) -> Value:
+    """A copy that shares no memory with the value: what one side keeps, the other may overwrite."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(owned(part) for part in value)
+    return None if value is None else np.array(value)
+
+
 def check_value(value: Any, shape: Shape, where: str) -> Value:
     """The value as the interpreter represents it; :class:`ShapeError` if it does not have the shape."""
     if shape.is_tuple:
@@ -42,7 +52,7 @@ def check_value(value: Any, shape: Shape, where: str) -> Value:
     if not shape.is_array:
         return None
     dtype = numpy_dtype(shape.dtype)
-    array = value if isinstance(value, np.ndarray) else _from_python(value, dtype, shape, where)
+    array = np.asarray(value) if isinstance(value, np.ndarray) else _from_python(value, dtype, shape, where)
     if array.dtype != dtype:
         raise ShapeError(
             f"{where} is {shape}; an array {array.dtype}{list(array.shape)} was given: convert it to {dtype}"
@@ -54,10 +64,20 @@ def check_value(value: Any, shape: Shape, where: str) -> Value:
 
 
 def _from_python(value: Any, dtype: np.dtype[Any], shape: Shape, where: str) -> Array:
-    """NumPy scalars and array-likes keep their dtype; Python numbers and lists take that of the shape."""
+    """NumPy scalars and array-likes keep their dtype; Python numbers and lists take that of the shape.
+
+    Floats are rounded; integers and bools are exact, where NumPy truncates and wraps.
+    """
+    is_inexact = is_float(dtype) or dtype.kind == "c"
+    no_numbers = _NOT_NUMBERS if dtype.kind == "c" else (*_NOT_NUMBERS, complex, np.complexfloating)
+    n_bits = bit_width(shape.dtype) - (not is_unsigned(dtype))
+    low, high = -(2**n_bits) if not is_unsigned(dtype) else 0, 2**n_bits - 1
     try:
         if isinstance(value, np.generic) or hasattr(value, "__array__"):
             return np.asarray(value)
+        for x in np.asarray(value, object).flat:
+            if isinstance(x, no_numbers) or not (is_inexact or (low <= x <= high and x == int(x))):
+                raise ValueError(f"expected numbers that {shape.dtype} holds, found {one_line(repr(x), 60)}")
         return np.asarray(value, dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise ShapeError(f"{where} is {shape}; {type(value).__name__} cannot be converted to it ({error})") from None

@@ -59,6 +59,7 @@ def reduce_axes(
 
     Floats of up to ``rounded_bytes`` bytes are rounded after every step, so the order matters even in a sum.
     """
+    context.count_elements(sum(x.size for x in arrays))
     name = monoid(computation) if len(arrays) == 1 else None
     dtype = arrays[0].dtype
     rounds = is_float(dtype) and dtype.itemsize <= rounded_bytes and name in ("add", "multiply")

@@ -18,6 +18,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     lower = bool(instruction.attributes.get("lower", False))
     a = operand if lower else np.conj(np.swapaxes(operand, -1, -2))
     factor = np.zeros_like(a)
+    context.count_steps(a.shape[-1])
     for j in range(a.shape[-1]):
         column = a[..., j:, j] - (factor[..., j:, :j] * np.conj(factor[..., j : j + 1, :j])).sum(-1)
         pivot = np.sqrt(column[..., 0].real)

@@ -9,7 +9,7 @@ from ..._core import Instruction
 from ...errors import UnsupportedError
 from ...types import Unknown
 from .._evaluation import EvalContext, Steps, Value
-from .._numpy.input_checks import call_user_function, check_value
+from .._numpy.input_checks import call_user_function, check_value, owned
 from .attributes import SINKS, definition_of, is_annotation, target_of
 
 
@@ -34,9 +34,10 @@ def _value(instruction: Instruction, operands: Sequence[Value], context: EvalCon
         if target in SINKS and instruction.shape.is_tuple and not instruction.shape.tuple_shapes:
             return ()
         raise UnsupportedError(f"no function for custom call target {target!r}: pass custom_calls={{{target!r}: …}}")
-    keywords = {"instruction": instruction} if "instruction" in _parameters(function) else {}
-    value = call_user_function(function, *operands, **keywords)
-    return check_value(_as_tuples(value), instruction.shape, f"the value of custom call target {target!r}")
+    offered = {"instruction": instruction, "count_steps": context.count_steps}
+    keywords = {name: value for name, value in offered.items() if name in _parameters(function)}
+    value = call_user_function(function, *map(owned, operands), **keywords)
+    return owned(check_value(_as_tuples(value), instruction.shape, f"the value of custom call target {target!r}"))
 
 
 def _parameters(function: Callable[..., Value]) -> Container[str]:

@@ -12,7 +12,7 @@ from ..._core import Instruction, Shape
 from ...dtypes import numpy_dtype
 from ...errors import ShapeError, UnsupportedError
 from .._evaluation import EvalContext, Steps, Value
-from .._numpy.input_checks import check_value
+from .._numpy.input_checks import check_value, owned
 
 _PAIRS = "_xla_send_recv_source_target_pairs"
 
@@ -25,14 +25,15 @@ def infeed(instruction: Instruction, operands: Sequence[Value], context: EvalCon
         value = next(feeds[number])
     except (IndexError, StopIteration):
         raise UnsupportedError(f"the infeed of device {number} is empty: give it another {shape}") from None
-    return (check_value(value, shape, "the infeed value"), None)
+    return (owned(check_value(value, shape, "the infeed value")), None)
 
 
 def outfeed(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Append the operand to the list of the host, with the device's number if there are several."""
     if context.grid.outfeed is not None:
         several = context.grid.n_replicas * context.grid.n_partitions > 1
-        context.grid.outfeed.append((context.device.number, operands[0]) if several else operands[0])
+        value = owned(operands[0])
+        context.grid.outfeed.append((context.device.number, value) if several else value)
     return None
 
 
@@ -86,7 +87,7 @@ def _channel(instruction: Instruction, context: EvalContext, source: int, target
 def send(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Append the operand to the queue of the channel."""
     if _is_for_host(instruction):
-        context.grid.sent.setdefault(int(instruction.attributes.get("channel_id") or 0), []).append(operands[0])
+        context.grid.sent.setdefault(int(instruction.attributes.get("channel_id") or 0), []).append(owned(operands[0]))
     else:
         target = _peer(instruction, context, 1)
         if target is not None:
@@ -103,7 +104,7 @@ def recv(instruction: Instruction, operands: Sequence[Value], context: EvalConte
             value = next(context.grid.received[channel])
         except (KeyError, StopIteration):
             raise UnsupportedError(f"nothing to receive on channel {channel}: give it another {shape}") from None
-        return (check_value(value, shape, "the received value"), np.zeros((), np.uint32), None)
+        return (owned(check_value(value, shape, "the received value")), np.zeros((), np.uint32), None)
     source = _peer(instruction, context, 0)
     if source is None:
         return (_zeros(shape), np.zeros((), np.uint32), None)

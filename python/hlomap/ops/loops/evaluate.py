@@ -19,7 +19,7 @@ def evaluate(instruction: Instruction, operands: list[Value], context: EvalConte
         continues = yield context.call(condition, list(carried))
         if not np.any(continues):
             return carried.pop()
-        context.count_iteration(instruction)
+        context.count_steps()
         if np.all(continues):
             carried.append((yield context.call(body, carried)))
         else:

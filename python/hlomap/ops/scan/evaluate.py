@@ -20,6 +20,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     steps = range(inputs[0].shape[along])
     outputs: list[list[Value]] = [[] for _ in range(n_outputs)]
     for i in reversed(steps) if instruction.attributes.get("is_reverse", False) else steps:
+        context.count_steps()
         inputs_of_step = [np.take(x, i, axis=along) for x in inputs]
         values = yield context.call(instruction.called_computations[0], [*inputs_of_step, *carries])
         for kept, value in zip(outputs, values, strict=False):

@@ -18,6 +18,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     select, scatter = (instruction.attributes[name] for name in ("select", "scatter"))
     dims, axes = window_dims(instruction), range(data.ndim)
     count = int(np.prod([dim.size for dim in dims], dtype=np.int64))
+    context.count_elements(source.size * count)
 
     def in_windows(array: Array, fill: object) -> Array:
         return sliding_windows(dilate_and_pad(array, axes, dims, fill), axes, dims).reshape(source.size, count)

@@ -28,6 +28,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     n = a.shape[-1]
     is_lower = bool(attributes.get("lower", False)) ^ (kind != "NO_TRANSPOSE") ^ (not left)
     x = np.zeros_like(b)
+    context.count_steps(n)
     for i in range(n) if is_lower else reversed(range(n)):
         known = slice(0, i) if is_lower else slice(i + 1, n)
         rest = b[..., i, :] - np.einsum("...k,...kc->...c", a[..., i, known], x[..., known, :])
