@@ -5,6 +5,7 @@ The numbers in names are those of a table of cases, most of which other tile ana
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import hlomap as hm
@@ -88,6 +89,11 @@ def test_07_reverse() -> None:
     read = t.reads[0]
     assert str(read.offsets[0]) == "-(tid_t0 * ts_t0) - ts_t0 + 179" and read.reversed == (True,)
     assert box(t, 0, [32], [5]) == ([-13], [32], [1], [0], [179])
+    for candidate, tile in (([2.5], [0]), ([32], [0.5]), (["32"], [0]), ([-1], [0]), ([32], [2**63])):
+        with pytest.raises((TypeError, ValueError)):
+            box(t, 0, candidate, tile)
+    with pytest.raises(ValueError, match="below 2"):
+        t.evaluate(np.array([[2**64 - 1]], np.uint64))
     assert t.evaluate([[32]])["legal"][0]
 
 

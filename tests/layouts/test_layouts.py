@@ -241,6 +241,9 @@ def test_errors_of_buffers() -> None:
         hm.pack(np.zeros((3, 5), np.int8), shape)
     with pytest.raises(hm.errors.ShapeError, match="fill: expected one element, found 2"):
         hm.pack(np.zeros((3, 5), np.float32), "{1,0}", fill=[1, 2])
+    for dtype, fill in ((np.uint8, -1), (np.int32, 1.5), (np.int8, 128), (np.bool_, 2)):
+        with pytest.raises(hm.errors.ShapeError, match="fill: expected an element of"):
+            hm.pack(np.zeros((3, 5), dtype), "{1,0:T(2,2)}", fill=fill)
     with pytest.raises(hm.errors.ShapeError, match="element_size_in_bits: 4 bits cannot hold"):
         hm.pack(np.zeros(3, np.float32), "{0:E(4)}")
     with pytest.raises(hm.errors.UnsupportedError, match="no element type for arrays of"):

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -348,6 +349,8 @@ class Tiling:
             raise ShapeError(f"expected candidates [n, {n}], one size for each parameter, found shape {rows.shape}")
         if rows.size and rows.min() < 1:
             raise ValueError(f"expected sizes of at least 1, found {rows.min()}")
+        if rows.size and rows.max() >= 2**63:
+            raise ValueError(f"expected sizes below 2**63, found {rows.max()}")
         return np.ascontiguousarray(rows, np.int64)
 
     def box(
@@ -371,29 +374,37 @@ class Tiling:
         >>> t.box(0, [32], [1])
         TileBox(offset=(115,), size=(32,), stride=(1,), lower=(0,), upper=(179,))
         """
+        expect((TileRead, int), read, "box", "a read or its number as `read`")
         chosen = self.reads[read] if isinstance(read, int) else read
         all_arrays = [*self.reads, *self.writes]
-        at = next(k for k, other in enumerate(all_arrays) if other is chosen)
+        at = next((k for k, other in enumerate(all_arrays) if other is chosen), None)
+        if at is None:
+            raise ShapeError("read: expected one of the reads or writes of this tiling")
         if chosen.map is None:
             raise ShapeError(f"nothing is known of what is read of {chosen.instruction.name}: {chosen.unknown}")
         if len(candidate) != len(self.params) or len(tile_id) != len(self.params):
             raise ShapeError(f"expected {len(self.params)} sizes and tile numbers, one for each parameter")
-        sizes = [min(int(n), p.size) for n, p in zip(candidate, self.params, strict=True)]
+        sizes = [min(n, p.size) for n, p in zip(self._rows([bounded(candidate)])[0].tolist(), self.params, strict=True)]
         given = {} if runtime is None else dict(runtime)
-        values = [int(given.get(v.name, given.get(k, v.lower))) for k, v in enumerate(chosen.map.runtime)]
-        runs = self._plan.tile(at, sizes, [int(t) for t in tile_id], values)
+        values = [index(given.get(v.name, given.get(k, v.lower))) for k, v in enumerate(chosen.map.runtime)]
+        tile = [index(t) for t in tile_id]
+        if any(not -(2**63) <= number < 2**63 for number in (*tile, *values)):
+            raise ShapeError("expected tile numbers and runtime values of 64 bits")
+        runs = self._plan.tile(at, sizes, tile, values)
         if runs is None:
             zeros = (0,) * len(self._shape(chosen).dimensions)
             return TileBox(zeros, zeros, tuple(1 for _ in zeros), zeros, zeros)
         box = TileBox(*(tuple(column) for column in zip(*runs, strict=True))) if runs else TileBox((), (), (), (), ())
-        return self._with_bounds(chosen, box, sizes, tile_id, values)
+        return self._with_bounds(chosen, box, sizes, tile, values)
 
     @staticmethod
-    def _with_bounds(read: TileRead, box: TileBox, sizes: Sequence[int], tile_id: Sizes, runtime: list[int]) -> TileBox:
+    def _with_bounds(
+        read: TileRead, box: TileBox, sizes: Sequence[int], tile: list[int], runtime: list[int]
+    ) -> TileBox:
         """With the bounds of the expressions where those of the tile say no more."""
         if not read.exact:
             return box
-        at: list[Expr | int] = [*(int(t) for t in tile_id), *sizes]
+        at: list[Expr | int] = [*tile, *sizes]
         values: list[Expr | int] = [*runtime]
 
         def number(e: Expr) -> int | None:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core import Layout, Shape, linear_index, logical_index, pack_into, spread_bits, squeeze_bits, unpack_into
-from ..dtypes import is_integer, is_unsigned, numpy_dtype
+from ..dtypes import is_float, is_integer, is_unsigned, numpy_dtype
 from ..errors import DomainError, ShapeError, UnsupportedError
 from ..sequences import as_array
 from ..types import expect, wrong_type
@@ -64,9 +64,12 @@ def pack(
         raise ShapeError(f"the buffer of {shape} has {n_bytes:,} bytes for {values.nbytes:,} bytes of elements")
     flat = np.ascontiguousarray(values).reshape(-1)
     buffer = np.empty(n, dtype)
-    padding = as_array(fill).astype(dtype).reshape(-1)
+    given = as_array(fill).reshape(-1)
+    padding = given.astype(dtype)
     if padding.size != 1:
         raise ShapeError(f"fill: expected one element, found {padding.size}")
+    if not (is_float(dtype) or dtype.kind == "c") and padding.astype(given.dtype) != given:
+        raise ShapeError(f"fill: expected an element of {dtype}, found {given[0]}")
     pack_into(shape, _words(flat), _words(buffer), _words(padding), _n_threads(threads, buffer.nbytes))
     bits = shape.element_bits
     if bits == dtype.itemsize * 8:
