@@ -156,11 +156,13 @@ def householder_product(a: Array, factors: Array, *, instruction: Instruction, c
     return np.reshape(results, (*outer, *a.shape[-2:])).astype(a.dtype)
 
 
-def householder_apply(a: Array, factors: Array, c: Array, *, instruction: Instruction) -> Value:
+def householder_apply(
+    a: Array, factors: Array, c: Array, *, instruction: Instruction, count_steps: CountSteps
+) -> Value:
     """The product of the reflectors below the diagonal of a, times c from the left or the right."""
     config, n = _config(instruction), a.shape[-2]
     square = np.concatenate([a, np.zeros((*a.shape[:-1], max(n - a.shape[-1], 0)), a.dtype)], -1)[..., :n]
-    q = householder_product(square, factors, instruction=instruction)
+    q = householder_product(square, factors, instruction=instruction, count_steps=count_steps)
     if "transpose = true" in config:
         q = np.swapaxes(q.conj(), -1, -2)
     return (q @ c if "left = true" in config else c @ q).astype(c.dtype)

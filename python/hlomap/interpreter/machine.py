@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core import Computation, Instruction
+from .._core import Computation
 from ..dtypes import is_float
 from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..ops._evaluation import Device, DeviceGrid, Request, Steps
