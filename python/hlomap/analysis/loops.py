@@ -82,6 +82,9 @@ class Loop:
         self._instruction = instruction
         self._facts: CountedLoop = loop_facts(instruction, self._rules)
 
+    def __reduce__(self) -> tuple[type[Loop], tuple[Instruction]]:
+        return Loop, (self._instruction,)
+
     @property
     def instruction(self) -> Instruction:
         """The ``while``."""

@@ -82,11 +82,14 @@ class Table:
         return tuple(COLUMNS)
 
     def __len__(self) -> int:
-        return len(self["module"]) if self._rows is None else len(self._rows)
+        return len(self._column("module")) if self._rows is None else len(self._rows)
 
     def __getitem__(self, column: str) -> Sequence[Any]:
-        """The values of one column.  Raises :class:`KeyError` for an unknown name."""
+        """The values of one column, as a list of the caller's own.  Raises :class:`KeyError` for an unknown name."""
         expect(str, column, "Table.__getitem__", "the name of a column (str)", "rows() iterates over the rows")
+        return list(self._column(column))
+
+    def _column(self, column: str) -> Sequence[Any]:
         found = self._columns.get(column)
         if found is None:
             if self._rows is None:
@@ -122,7 +125,7 @@ class Table:
         [('p', ('(d0) -> (-d0 + 4), domain: d0 in [0, 4]',))]
         """
         names = self.columns
-        for values in zip(*(self[name] for name in names), strict=True):
+        for values in zip(*(self._column(name) for name in names), strict=True):
             yield dict(zip(names, values, strict=True))
 
     def to_arrow(self) -> pyarrow.Table:
@@ -160,7 +163,7 @@ class Table:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):
             return NotImplemented
-        return len(self) == len(other) and all(self[name] == other[name] for name in self.columns)
+        return len(self) == len(other) and all(self._column(name) == other._column(name) for name in self.columns)
 
     __hash__: ClassVar[None]  # type: ignore[assignment]  # set to None by __eq__: columns are lists
 

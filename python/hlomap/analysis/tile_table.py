@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -78,9 +79,15 @@ class TileTable(Mapping[str, npt.NDArray[Any]]):
 
     def __init__(self, columns: Mapping[str, npt.NDArray[Any]], n: int, reasons: Mapping[int, str]) -> None:
         self._columns = dict(columns)
+        for column in self._columns.values():
+            column.flags.writeable = False
         self._n = n
-        self.reasons = reasons
+        self._reasons = dict(reasons)
+
+    @property
+    def reasons(self) -> Mapping[int, str]:
         """The texts of the numbers in ``reason``."""
+        return MappingProxyType(self._reasons)
 
     @classmethod
     def of(

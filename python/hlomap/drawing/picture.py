@@ -50,6 +50,9 @@ class Picture:
         """Writes the image to a file as SVG; raises ``OSError`` where that is not possible."""
         Path(path).write_text(self.svg, encoding="utf-8", newline="\n")
 
+    def __reduce__(self) -> tuple[Callable[[str, str, str], Picture], tuple[str, str, str]]:
+        return _of_texts, (self.title, self.svg, str(self))
+
     def __str__(self) -> str:
         return self._text()
 
@@ -58,3 +61,7 @@ class Picture:
 
     def _repr_svg_(self) -> str:
         return self.svg
+
+
+def _of_texts(title: str, svg: str, text: str) -> Picture:
+    return Picture(title, lambda: svg, lambda: text)

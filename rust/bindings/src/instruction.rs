@@ -41,6 +41,8 @@ pub fn instructions<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let object = |(i, id): (usize, InstructionId)| {
         if i % OBJECTS_BETWEEN_SIGNALS == OBJECTS_BETWEEN_SIGNALS - 1 {
+            // A thread that sends a signal may wait for the lock.
+            py.detach(|| ());
             py.check_signals()?;
         }
         instruction(py, module, id)

@@ -2,14 +2,14 @@
 
 use std::ops::{Deref, Range};
 
-use hlo::{ComputationId, Ids, Module};
+use hlo::{ComputationId, Ids, InstructionId, Module};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyString, PyTuple};
 
 use crate::argument::{Arg, Named};
 use crate::attribute::{Attributes, Owner};
-use crate::detach::unlocked;
+use crate::detach::{unlocked, unlocked_if};
 use crate::diagnostic::{syntax_error, PyDiagnostic};
 use crate::error::{raise, wrong_type};
 use crate::instruction::{instruction, instructions, PyInstruction};
@@ -124,6 +124,11 @@ fn bare(name: &str) -> &str {
     name.strip_prefix('%').unwrap_or(name)
 }
 
+/// The instruction of a name. The first question sorts all names, without the lock where they are many.
+fn found(py: Python<'_>, m: &Module, name: &str, within: Option<ComputationId>) -> PyResult<Option<InstructionId>> {
+    unlocked_if(py, m.instructions().len() > NEAR_NAMES, || m.find_instruction(bare(name), within))
+}
+
 /// The number of names that are compared with one that does not exist.
 const NEAR_NAMES: usize = 5000;
 
@@ -188,7 +193,7 @@ impl PyModule_ {
         let (py, m) = (slf.py(), &slf.get().0);
         let name = text(name, "Module.__getitem__", "module.computations is indexed by position")?;
         let name = name.to_str()?;
-        if let Some(id) = m.find_instruction(bare(name), None) {
+        if let Some(id) = found(py, m, name, None)? {
             return instruction(py, &slf.into(), id);
         }
         if m.find_computation(bare(name)).is_some() {
@@ -221,7 +226,7 @@ impl PyModule_ {
         if let Some(id) = m.find_computation(bare(name)) {
             return computation(py, &slf.into(), id);
         }
-        if m.find_instruction(bare(name), None).is_some() {
+        if found(py, m, name, None)?.is_some() {
             let message = format!("`{name}` is an instruction, not a computation: use module[{name:?}]");
             return Err(raise(py, "NotFoundError", message));
         }
@@ -417,7 +422,7 @@ impl PyComputation {
     fn __getitem__(&self, py: Python<'_>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyInstruction>> {
         let name = text(name, "Computation.__getitem__", "computation.instructions is indexed by position")?;
         let name = name.to_str()?;
-        if let Some(id) = self.module.find_instruction(bare(name), Some(self.id)) {
+        if let Some(id) = found(py, &self.module, name, Some(self.id))? {
             return instruction(py, &self.module, id);
         }
         Err(no_instruction(py, &self.module, name, self.module.instructions_of(self.id)))

@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use layout::Shape;
+use quasiaffine::interrupt::{once, poll};
 use rustc_hash::FxHashMap;
 
 use crate::attribute::schema::{self, Form};
@@ -51,8 +52,8 @@ pub struct Module {
     pub(crate) diagnostics: Vec<Problem>,
     pub(crate) users: OnceLock<Inverse>,
     pub(crate) callers: OnceLock<Inverse>,
-    pub(crate) names: OnceLock<FxHashMap<u64, Vec<u32>>>,
-    pub(crate) computation_names: OnceLock<FxHashMap<u64, Vec<u32>>>,
+    pub(crate) names: OnceLock<Vec<(u64, u32)>>,
+    pub(crate) computation_names: OnceLock<Vec<(u64, u32)>>,
     pub(crate) fingerprints: OnceLock<Vec<[u8; 16]>>,
     pub(crate) shape_hashes: OnceLock<Vec<[u64; 2]>>,
 }
@@ -506,36 +507,45 @@ impl Module {
     /// The computation with this name, without `%`.
     pub fn find_computation(&self, name: &str) -> Option<ComputationId> {
         let name_of = |c| self.computation_name(c);
-        let names = self.computation_names.get_or_init(|| by_hash(self.computations.len(), name_of));
-        names.get(&hash(name))?.iter().copied().find(|&c| self.computation_name(c) == name)
+        let names = once(&self.computation_names, || by_hash(self.computations.len(), name_of));
+        with_hash(names, hash(name)).iter().map(|entry| entry.1).find(|&c| self.computation_name(c) == name)
     }
 
     /// The first instruction with this name, without `%`: in a computation, or in the whole module, where the entry
     /// computation comes first.
     pub fn find_instruction(&self, name: &str, within: Option<ComputationId>) -> Option<InstructionId> {
-        let names = self.names.get_or_init(|| by_hash(self.instructions.len(), |i| self.instruction_name(i)));
-        let same = names.get(&hash(name))?;
+        let names = once(&self.names, || by_hash(self.instructions.len(), |i| self.instruction_name(i)));
+        let same = with_hash(names, hash(name));
         let is_named = |i: &InstructionId| self.instruction_name(*i) == name;
         // The numbers are sorted, and those of a computation form a range.
         let of = |c: ComputationId| {
             let range = self.instructions_of(c);
-            let start = same.partition_point(|&i| i < range.start);
-            same[start..].iter().copied().take_while(|&i| i < range.end).find(is_named)
+            let start = same.partition_point(|entry| entry.1 < range.start);
+            same[start..].iter().map(|entry| entry.1).take_while(|&i| i < range.end).find(is_named)
         };
         match within {
             Some(c) => of(c),
-            None => of(self.entry).or_else(|| same.iter().copied().find(is_named)),
+            None => of(self.entry).or_else(|| same.iter().map(|entry| entry.1).find(is_named)),
         }
     }
 }
 
-/// The numbers below `n`, by the hashes of their names.
-fn by_hash<'m>(n: usize, name: impl Fn(u32) -> &'m str) -> FxHashMap<u64, Vec<u32>> {
-    let mut names: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
+/// The numbers below `n` with the hashes of their names, sorted by hash and number.
+fn by_hash<'m>(n: usize, name: impl Fn(u32) -> &'m str) -> Vec<(u64, u32)> {
+    let mut names = Vec::with_capacity(n);
     for i in 0..n as u32 {
-        names.entry(hash(name(i))).or_default().push(i);
+        poll();
+        names.push((hash(name(i)), i));
     }
+    names.sort_unstable();
     names
+}
+
+/// The entries with this hash.
+fn with_hash(names: &[(u64, u32)], hash: u64) -> &[(u64, u32)] {
+    let start = names.partition_point(|entry| entry.0 < hash);
+    let n = names[start..].partition_point(|entry| entry.0 == hash);
+    &names[start..start + n]
 }
 
 impl Computation {
