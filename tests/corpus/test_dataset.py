@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
@@ -23,6 +24,7 @@ from pyarrow import parquet
 from support.datasets import BROKEN, GOOD, left_over, module_text, tables, write_many
 
 from hlomap.corpus import run as corpus_run
+from hlomap.corpus import supervisor
 from hlomap.corpus.engines import Engine, EngineError
 from hlomap.corpus.folder import LocalFolder, OutputError
 from hlomap.corpus.locks import LockedError, lock
@@ -90,7 +92,7 @@ def test_a_complete_dataset_is_left_alone(many: Path, tmp_path: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in output.rglob("*") if path.is_file()}
     again = analyze_files([many], output, jobs=1)
     assert again.report.status == first.report.status
-    for name in ("_work/shards/000000.json.zz", "rows/.part-000000.parquet.5f.tmp", "_lock-0-of-3"):
+    for name in ("_work/shards/000000.json.zz", "rows/.part-000000.parquet.5f5f5f5f5f5f.tmp", "_lock-0-of-3"):
         (output / name).parent.mkdir(exist_ok=True, parents=True)
         (output / name).touch()
     analyze_files([many], output, jobs=1)
@@ -365,15 +367,17 @@ def test_the_stages_of_a_shard(tmp_path: Path) -> None:
     ]
 
 
-def test_a_worker_that_hangs_before_its_first_file(tmp_path: Path) -> None:
+def test_a_worker_that_hangs_before_its_first_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stopped(supervisor.Child):
+        def __init__(self) -> None:
+            super().__init__()
+            os.kill(self.pid, signal.SIGSTOP)
+
+    monkeypatch.setattr(supervisor, "Child", Stopped)
     (tmp_path / "a.txt").write_text(GOOD)
-    task = planned([tmp_path / "a.txt"], tmp_path / "dataset")
-    (names,) = (tmp_path / "dataset" / "_work" / "shards").iterdir()
-    names.unlink()
-    os.mkfifo(names)  # a list of names that never ends, such as on a disk that does not answer
-    children = Children(stall=2.0)
-    with pytest.raises(OutputError, match="a worker hangs: no progress for 2 seconds"):
-        children.run_task(task)
+    children = Children(stall=0.5)
+    with pytest.raises(OutputError, match=r"a worker hangs: no progress for 0\.5 seconds"):
+        children.run_task(planned([tmp_path / "a.txt"], tmp_path / "dataset"))
     children.close()
 
 
@@ -413,7 +417,7 @@ def test_a_killed_run_at_a_url(
         psutil.wait_procs(children, timeout=30)
         for held in output.glob("_lock*"):
             held.unlink()  # its heartbeat is stale a minute later
-        (output / "rows" / f".{n_parts}.tmp").touch()  # a part that was being written
+        (output / "rows" / f".{n_parts:012}.tmp").touch()  # a part that was being written
     analyze_files([many], f"file://{output}", jobs=1)
     assert tables(output) == undisturbed and not left_over(output)
     assert sys.platform != "linux" or not any(temporary.iterdir())
@@ -477,3 +481,134 @@ def test_an_unwritable_output(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError):
         analyze_files([tmp_path / "a.txt"], tmp_path / "file" / "dataset", jobs=1)
+
+
+@pytest.mark.parametrize("output", ["in", "in/..", "link", "file:///in", "."])
+def test_an_output_that_is_or_contains_an_input(tmp_path: Path, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is written, whatever names the input: a folder, a file, a glob, a list."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.hlo").write_text(GOOD)
+    (tmp_path / "link").symlink_to("in")
+    (tmp_path / "in" / "list.txt").write_text(str(tmp_path / "in" / "a.hlo"))
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    target = output.replace("file:///in", f"file://{tmp_path}/in")
+    for given in ("in", "link", "in/a.hlo", "in/*.hlo", "@in/list.txt", f"file://{tmp_path}/in"):
+        with pytest.raises(DatasetError, match=r"the output .* (is|contains) the input .*: choose another output"):
+            analyze_files([given], target, jobs=1)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_module_in_the_output_is_no_loss(tmp_path: Path) -> None:
+    """A list leads there: an error, and nothing of the dataset remains; without modules the output is left out."""
+    output = tmp_path / "in" / "dataset"
+    output.mkdir(parents=True)
+    (tmp_path / "in" / "a.hlo").write_text(GOOD)
+    (output / "note.txt").write_text("no HLO")
+    assert analyze_files([tmp_path / "in"], output, jobs=1).report.status == {"done": 1}
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "b.hlo").write_text(GOOD)
+    (tmp_path / "list.txt").write_text(str(tmp_path / "other" / "b.hlo"))
+    with pytest.raises(DatasetError, match=r"other/b\.hlo lies in the output"):
+        analyze_files([f"@{tmp_path}/list.txt"], tmp_path / "other", jobs=1)
+    assert [path.name for path in (tmp_path / "other").iterdir()] == ["b.hlo"]
+
+
+@pytest.mark.parametrize("link", ["same", "symbolic", "hard", "listed"])
+def test_a_single_file_that_is_an_input(tmp_path: Path, link: str) -> None:
+    (tmp_path / "a.csv").write_text(GOOD)
+    target = tmp_path / "b.csv"
+    if link == "symbolic":
+        target.symlink_to("a.csv")
+    elif link == "hard":
+        target.hardlink_to(tmp_path / "a.csv")
+    else:
+        target = tmp_path / "a.csv"
+    with pytest.raises(DatasetError, match="choose another output"):
+        analyze_files([tmp_path if link == "listed" else tmp_path / "a.csv"], target, jobs=1)
+    assert (tmp_path / "a.csv").read_text() == GOOD and not list(tmp_path.glob(".*"))
+
+
+DEEP = b"[" * 100_000
+FORGED = {
+    "_hlomap.json": [b"null", b"[]", DEEP, b'{"dataset": 1, "options": 1}', b"\xff", "link"],
+    "_work/plan.json": [
+        b"null",
+        b"{",
+        b"[[0, 79]]",
+        b"[[0, -1, 1]]",
+        b"[[0, 9, 1], [0, 9, 1]]",
+        b'["x"]',
+        DEEP,
+        "link",
+    ],
+    "_work/shards/000000.json.zz": [
+        *(b"", b"no zlib", zlib.compress(b"null\n"), zlib.compress(DEEP + b"\n"), zlib.compress(b"[]\n")),
+        *(
+            zlib.compress(b'[0,"a","b",-1]\n'),
+            zlib.compress(b'[0,"a","b",7]\n' * 2),
+            zlib.compress(b'["0","a","b",7]\n'),
+        ),
+        *(zlib.compress(b'[0,"a","b",7]'), zlib.compress(b" " * (3 << 20)), zlib.compress(b"\n" * (1 << 20)), "link"),
+    ],
+    "files/part-000000.parquet": [b"", b"PAR1 nonsense PAR1", DEEP, "link"],
+}
+
+
+@pytest.mark.parametrize(("name", "content"), [(name, content) for name, all in FORGED.items() for content in all])
+def test_a_damaged_file_of_a_run(tmp_path: Path, name: str, content: bytes | str) -> None:
+    """The run ends with an error that names the file; nothing aborts, waits or fills the memory."""
+    output = tmp_path / "dataset"
+    (tmp_path / "a.txt").write_text(GOOD)
+    analyze_files([tmp_path / "a.txt"], output, jobs=1)
+    manifest = json.loads((output / "_hlomap.json").read_text()) | {"complete": False, "summary": None}
+    (output / "_hlomap.json").write_text(json.dumps(manifest))
+    if not name.startswith("files"):
+        (output / "files" / "part-000000.parquet").unlink()
+    (output / "_work" / "shards").mkdir(parents=True)
+    (output / "_work" / "plan.json").write_text("[[0, 79, 1]]")
+    line = zlib.compress(Source(0, "a.txt", str(tmp_path / "a.txt"), len(GOOD)).to_line())
+    (output / "_work" / "shards" / "000000.json.zz").write_bytes(line)
+    (output / name).unlink(missing_ok=True)
+    if isinstance(content, bytes):
+        (output / name).write_bytes(content)
+    else:
+        (output / name).symlink_to("/dev/zero")
+    with pytest.raises((DatasetError, OutputError)) as error:
+        analyze_files([tmp_path / "a.txt"], output, jobs=1)
+    assert str(output / name) in str(error.value)
+    assert any(advice in str(error.value) for advice in ("remove", "expected a regular file"))
+
+
+@pytest.mark.parametrize("summary", [[], {"status": {"done": "x"}}, "done", 1, DEEP.decode()])
+def test_a_damaged_summary(tmp_path: Path, summary: object) -> None:
+    (tmp_path / "a.txt").write_text(GOOD)
+    analyze_files([tmp_path / "a.txt"], tmp_path / "dataset", jobs=1)
+    manifest = json.loads((tmp_path / "dataset" / "_hlomap.json").read_text())
+    (tmp_path / "dataset" / "_hlomap.json").write_text(json.dumps(manifest | {"summary": summary}))
+    with pytest.raises(DatasetError, match=r"_hlomap\.json is damaged .*choose another folder"):
+        analyze_files([tmp_path / "a.txt"], tmp_path / "dataset", jobs=1)
+
+
+@pytest.mark.parametrize("kind", ["symbolic", "hard", "dangling"])
+def test_a_lock_that_is_a_link(tmp_path: Path, kind: str) -> None:
+    """What it leads to is neither emptied nor made."""
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "a.txt").write_text(GOOD)
+    (tmp_path / "dataset").mkdir()
+    path = tmp_path / "dataset" / "_lock"
+    if kind == "hard":
+        path.hardlink_to(tmp_path / "mine")
+    else:
+        path.symlink_to(tmp_path / ("mine" if kind == "symbolic" else "absent"))
+    with pytest.raises(OutputError):
+        analyze_files([tmp_path / "a.txt"], tmp_path / "dataset", jobs=1)
+    assert (tmp_path / "mine").read_text() == "mine" and not (tmp_path / "absent").exists()
+
+
+def test_temporary_files_of_others_stay(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(GOOD)
+    (tmp_path / "dataset").mkdir()
+    (tmp_path / "dataset" / ".mine.tmp").write_text("mine")
+    analyze_files([tmp_path / "a.txt"], tmp_path / "dataset", jobs=1)
+    assert (tmp_path / "dataset" / ".mine.tmp").read_text() == "mine"

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,55 @@ def test_zip(tmp_path: Path) -> None:
         for number in range(3):
             archive.writestr(f"dump/{number}.txt", module_text(number))
     assert files_of(tmp_path, tmp_path / "x.zip") == {f"{number}.txt": DONE for number in range(3)}
+
+
+NAMES = [
+    "",
+    "/",
+    "//",
+    "..",
+    "../../up.txt",
+    "/etc/passwd",
+    "C:\\x",
+    "a/",
+    "same",
+    "same",
+    "\x1b[2J",
+    "\u202e",
+    "x" * 65535,
+]
+
+
+@pytest.mark.parametrize("form", ["zip", "tar"])
+def test_members_of_any_name(tmp_path: Path, form: str) -> None:
+    """Every member is read by its place; a folder has none; nothing is written under a name."""
+    texts = [module_text(k) for k in range(len(NAMES))]
+    if form == "zip":
+        with zipfile.ZipFile(tmp_path / "x.zip", "w") as packed, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a name that comes twice
+            for name, text in zip(NAMES, texts, strict=True):
+                packed.writestr(zipfile.ZipInfo(name), text)
+    else:
+        with tarfile.open(tmp_path / "x.tar", "w") as tar:
+            for name, text in zip(NAMES, texts, strict=True):
+                entry = tarfile.TarInfo(name)
+                entry.size = len(text)
+                tar.addfile(entry, io.BytesIO(text.encode()))
+    summary = analyze_files([tmp_path / f"x.{form}"], tmp_path / "dataset", jobs=1)
+    n_folders = 3 if form == "zip" else 0
+    assert summary.report.status == {"done": len(NAMES) - n_folders}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dataset", f"x.{form}"]
+
+
+@pytest.mark.parametrize("size", [2**63, 2**64 - 1])
+def test_a_member_of_a_size_beyond_all_files(tmp_path: Path, size: int) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as packed:
+        packed.writestr("a.txt", GOOD)
+        packed.filelist[0].file_size = size
+    (tmp_path / "x.zip").write_bytes(stream.getvalue())
+    status, error = files_of(tmp_path, tmp_path / "x.zip")["x.zip"]
+    assert status == "error" and "damaged archive" in str(error)
 
 
 @pytest.mark.parametrize("name", [*ARCHIVES, "x.zip"])

@@ -13,7 +13,6 @@ import lzma
 import re
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
 
@@ -35,11 +34,14 @@ class Packed(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A file in an archive; ``offset`` is None in a zip archive.  ``kind`` says what it is if not a file."""
+    """A file in an archive: ``offset`` is where its data begin, in a zip archive its header.
+
+    Names need not differ nor be names at all: nothing is written under them.  ``kind`` says what it is if not a file.
+    """
 
     name: str
     size: int
-    offset: int | None
+    offset: int
     kind: str | None = None
 
 
@@ -64,19 +66,27 @@ def list_members(form: str, stream: IO[bytes]) -> Iterator[Member]:
         if form == "zip":
             with zipfile.ZipFile(stream) as archive:
                 for info in archive.infolist():
-                    if not info.is_dir():
-                        yield Member(info.filename, info.file_size, None)
+                    if not info.filename.endswith("/"):  # is_dir() raises for an empty name
+                        yield _checked(Member(info.filename, info.file_size, info.header_offset))
             return
         with tarfile.open(fileobj=_Headers(stream), mode="r:") as tar:  # type: ignore[call-overload]
             for entry in tar:
                 if entry.isreg() and not entry.sparse:
-                    yield Member(entry.name, entry.size, entry.offset_data)
+                    yield _checked(Member(entry.name, entry.size, entry.offset_data))
                 elif not entry.isdir():
                     kind = "link in an archive" if entry.islnk() or entry.issym() else "special file in an archive"
-                    yield Member(entry.name, 0, None, kind)
+                    yield Member(entry.name, 0, entry.offset_data, kind)
                 tar.members = []  # the list grows with the archive otherwise
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, OverflowError) as error:
-        raise OSError(f"damaged archive: {error}") from error
+    except OSError:
+        raise
+    except Exception as error:  # the libraries raise any kind for what they do not expect
+        raise OSError(f"damaged archive: {error or type(error).__name__}") from error
+
+
+def _checked(member: Member) -> Member:
+    if not 0 <= member.size < 2**63:
+        raise OSError(f"damaged archive: a member of {member.size:,} bytes")
+    return member
 
 
 class _Headers:
@@ -105,15 +115,17 @@ def copy_unpacked(content: IO[bytes], copy: IO[bytes], packed_size: int) -> None
 @contextlib.contextmanager
 def unpack(compression: str, stream: IO[bytes]) -> Iterator[Any]:
     """A stream of the content; errors in the compressed data are ``OSError``."""
-    if compression == "zst":
-        import pyarrow as pa
-
-        with pa.CompressedInputStream(pa.PythonFile(stream, "r"), "zstd") as content:
-            yield content
-        return
-    opener: Any = {"gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}[compression]
     try:
+        if compression == "zst":
+            import pyarrow as pa
+
+            with pa.CompressedInputStream(pa.PythonFile(stream, "r"), "zstd") as content:
+                yield content
+            return
+        opener: Any = {"gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}[compression]
         with opener(stream, "rb") as content:
             yield content
-    except (EOFError, lzma.LZMAError, zlib.error) as error:
+    except OSError:
+        raise
+    except Exception as error:
         raise OSError(f"damaged {compression} data: {error}") from error

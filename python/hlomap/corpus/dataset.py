@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from .folder import Folder
+from .manifest import work_file
 from .reports import Report
 from .tasks import FILES_FOLDER, part_name
 
@@ -33,5 +34,7 @@ def read_report(folder: Folder, shard: int) -> Report:
     import pyarrow as pa
     from pyarrow import parquet
 
-    facts = parquet.read_metadata(pa.BufferReader(folder.read(part_name(FILES_FOLDER, shard)))).metadata
-    return Report.from_dict(json.loads(facts[b"hlomap.report"]))
+    name = part_name(FILES_FOLDER, shard)
+    content = pa.BufferReader(folder.read(name))
+    with work_file(folder, name, "remove it, and the same command makes it again, or remove the dataset"):
+        return Report.from_dict(json.loads(parquet.read_metadata(content).metadata[b"hlomap.report"]))

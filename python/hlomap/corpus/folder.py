@@ -11,6 +11,7 @@ import errno
 import os
 import re
 import shutil
+import stat
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,10 +23,12 @@ __all__ = [
     "Folder",
     "LocalFolder",
     "OutputError",
+    "contains",
     "is_temporary",
     "is_url",
     "open_folder",
     "output_errors",
+    "place_of",
     "remove_temporaries",
 ]
 
@@ -80,9 +83,24 @@ def is_url(name: str) -> bool:
     return re.match(r"[A-Za-z][A-Za-z0-9+.\-]+(?:::|://)", name) is not None
 
 
+def place_of(name: str) -> str:
+    """Where a path or URL leads, links resolved: equal for two names of one place on a disk."""
+    local = re.sub(r"^(?:file|local)://", "", name)
+    return name.rstrip("/") if is_url(local) else os.path.realpath(local)
+
+
+def contains(folder: str, place: str) -> bool:
+    """Whether a place is a folder itself or in it, both as :func:`place_of` gives them.
+
+    >>> contains("/a/b", "/a/b/c"), contains("/a/b", "/a/bc")
+    (True, False)
+    """
+    return place == folder or place.startswith(folder.rstrip("/" + os.sep) + ("/" if is_url(folder) else os.sep))
+
+
 def is_temporary(name: str) -> bool:
     """Whether a file has the name of one that is being written."""
-    return name.startswith(".") and name.endswith(".tmp")
+    return re.fullmatch(r"\.(.+\.)?[0-9a-f]{12}\.tmp", name) is not None
 
 
 def open_folder(url: str) -> Folder:
@@ -102,7 +120,11 @@ class LocalFolder:
         self._path = Path(self.url)
 
     def read(self, name: str) -> bytes:
-        return (self._path / name).read_bytes()
+        fd = os.open(self._path / name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with open(fd, "rb") as stream:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):  # a pipe would wait, a device never end
+                raise OutputError(errno.EINVAL, "expected a regular file", str(self._path / name))
+            return stream.read()
 
     def write(self, name: str, content: bytes) -> None:
         with self.write_part(name) as path, output_errors(), open(path, "wb") as stream:

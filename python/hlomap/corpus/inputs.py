@@ -41,10 +41,18 @@ class Inputs:
         self._stdin: IO[bytes] | None = None
         self.names: list[str] = []
         """The inputs with absolute paths, each list with a digest of its content."""
+        self.roots: list[str] = []
+        """Each input by the place of its files: a list itself, the folder in which a glob begins."""
         self.is_private: bool = False
         """Whether an input is visible in this process only (``memory://``)."""
         for path in self._paths:
             self.is_private |= path.startswith("memory://")
+            if path != "-":
+                root = path.removeprefix("@")
+                if not is_url(path) and glob.has_magic(root) and not os.path.lexists(root):
+                    while glob.has_magic(root):
+                        root = os.path.dirname(root)
+                self.roots.append(root)
             if path == "-":
                 self._stdin = tempfile.TemporaryFile()
                 shutil.copyfileobj(sys.stdin.buffer, self._stdin)

@@ -8,9 +8,11 @@ last heartbeat, and is stale a minute later.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import socket
+import stat
 import threading
 import time
 import uuid
@@ -54,9 +56,13 @@ def _file_lock(folder: LocalFolder, name: str, wait: bool) -> Iterator[Callable[
     path = Path(folder.url) / name
     while True:
         try:
-            fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         except OSError as error:
             raise OutputError(error.errno, error.strerror, error.filename) from error
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:  # of somebody else, who would lose what it holds
+            os.close(fd)
+            raise OutputError(errno.EEXIST, "expected a lock, found a link: remove it", str(path))
         try:
             _lock_descriptor(fd, wait)
         except OSError:

@@ -6,17 +6,20 @@ option that differs.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import Any
 
 from ..errors import HlomapError
+from ..types import error_text
 from .folder import Folder
+from .reports import Report
 
-__all__ = ["MANIFEST", "SCHEMA_VERSION", "DatasetError", "Manifest", "open_dataset", "read_manifest"]
+__all__ = ["MANIFEST", "SCHEMA_VERSION", "DatasetError", "Manifest", "open_dataset", "read_manifest", "work_file"]
 
 MANIFEST = "_hlomap.json"
 SCHEMA_VERSION = 1
@@ -24,6 +27,17 @@ SCHEMA_VERSION = 1
 
 class DatasetError(HlomapError, ValueError):
     """The folder holds something else than a dataset of these options."""
+
+
+@contextlib.contextmanager
+def work_file(folder: Folder, name: str, advice: str) -> Iterator[None]:
+    """Raises :class:`DatasetError`, which names the file, where the block cannot make sense of what it holds."""
+    try:
+        yield
+    except (HlomapError, OSError):
+        raise
+    except Exception as error:  # of JSON, zlib and Parquet, for content of any kind
+        raise DatasetError(f"{folder.url}/{name} is damaged ({error_text(error, 200)}): {advice}") from error
 
 
 @dataclass(frozen=True)
@@ -56,14 +70,19 @@ class Manifest:
 def read_manifest(folder: Folder) -> Manifest | None:
     """The manifest in a folder, None without one.  Raises :class:`DatasetError` where it cannot be read."""
     try:
-        cells = json.loads(folder.read(MANIFEST))
-        return Manifest(
-            cells["dataset"], cells["options"], cells["schema_version"], cells["hlomap_version"], cells["summary"]
-        )
+        content = folder.read(MANIFEST)
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError) as error:
-        raise DatasetError(f"{folder.url}/{MANIFEST} is not the manifest of a dataset: {error}") from error
+    with work_file(folder, MANIFEST, "it is not the manifest of a dataset; choose another folder, or remove this one"):
+        cells = json.loads(content)
+        found = Manifest(
+            cells["dataset"], cells["options"], cells["schema_version"], cells["hlomap_version"], cells["summary"]
+        )
+        if not isinstance(found.dataset, str) or not isinstance(found.options, dict):
+            raise ValueError("expected a text as dataset, an object as options")
+        if found.summary is not None:
+            Report.from_dict(found.summary)
+        return found
 
 
 def open_dataset(folder: Folder, options: Mapping[str, Any]) -> Manifest:

@@ -16,11 +16,13 @@ import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import groupby
+from operator import index
 from typing import IO
 
 from .folder import Folder
+from .manifest import work_file
 from .sources import Reader, Source, head_digest
 
 __all__ = ["WORK", "Plan", "Shard", "make_plan", "read_plan", "read_shard"]
@@ -28,6 +30,8 @@ __all__ = ["WORK", "Plan", "Shard", "make_plan", "read_plan", "read_shard"]
 WORK = "_work"
 """The folder of what is needed only until the dataset is complete."""
 
+_ADVICE = "remove the dataset, or choose another folder"
+_MAX_LINE = 1 << 20  # a path has less than 64 KiB
 _N_BUCKETS = 64
 _BUCKET_FILES = 50_000  # larger buckets are split by the files' beginnings
 _FILE_WEIGHT = 1 << 12  # opening a file costs as much as this many bytes
@@ -62,17 +66,48 @@ class Plan:
 
 def read_plan(folder: Folder) -> Plan | None:
     """The plan of a dataset, None before it is whole."""
+    name = f"{WORK}/plan.json"
     try:
-        cells = json.loads(folder.read(f"{WORK}/plan.json"))
+        content = folder.read(name)
     except FileNotFoundError:
         return None
-    return Plan(tuple(Shard(*cell) for cell in cells))
+    with work_file(folder, name, _ADVICE):
+        shards = tuple(Shard(*map(index, cell)) for cell in json.loads(content))
+        if len({shard.number for shard in shards}) < len(shards) or any(min(astuple(s)) < 0 for s in shards):
+            raise ValueError("expected numbers of shards that differ, and counts")
+        return Plan(shards)
 
 
-def read_shard(folder: Folder, number: int) -> Iterator[Source]:
-    """The files of a shard, in the order of the listing."""
-    for line in zlib.decompress(folder.read(_shard_name(number))).splitlines():
-        yield Source.from_line(line)
+def read_shard(folder: Folder, number: int, n_files: int | None = None) -> Iterator[Source]:
+    """The files of a shard, in the order of the listing.
+
+    Raises :class:`~hlomap.corpus.manifest.DatasetError` for anything else, also another number of files.
+    """
+    name = _shard_name(number)
+    content = folder.read(name)
+    n = 0
+    with work_file(folder, name, _ADVICE):
+        for line in _lines(content):
+            n += 1
+            yield Source.from_line(line)
+        if n_files is not None and n != n_files:
+            raise ValueError(f"expected {n_files:,} files, as in the plan, found {n:,}")
+
+
+def _lines(packed: bytes) -> Iterator[bytes]:
+    """The lines of compressed text; never all of them in memory, of which a few packed bytes may fill any amount."""
+    unpacker, rest = zlib.decompressobj(), b""
+    while not unpacker.eof:
+        block = unpacker.decompress(packed, _MAX_LINE)
+        packed = unpacker.unconsumed_tail
+        if not block and not packed:
+            raise ValueError("the text ends early")
+        *lines, rest = (rest + block).split(b"\n")
+        yield from lines
+        if len(rest) > _MAX_LINE:
+            raise ValueError(f"a line of more than {_MAX_LINE:,} bytes")
+    if rest:
+        raise ValueError("the last line has no end")
 
 
 def make_plan(sources: Iterable[Source], folder: Folder) -> Plan:

@@ -84,20 +84,30 @@ class Report:
 
     @staticmethod
     def from_dict(cells: Mapping[str, Any]) -> Report:
-        """The report that :meth:`to_dict` wrote."""
+        """The report that :meth:`to_dict` wrote; ``ValueError``, ``KeyError`` and the like for anything else."""
         return Report(
-            Counter(cells["status"]),
-            Counter(cells["skipped"]),
-            Counter(cells["converted"]),
-            cells["bytes"],
-            cells["modules"],
-            cells["instructions"],
-            cells["rows"],
-            cells["error_rows"],
-            Counter({(opcode, reason): n for opcode, reason, n in cells["unknown"]}),
-            [(label, message) for label, message in cells["errors"]],
-            defaultdict(float, cells["seconds"]),
+            _counts(cells["status"]),
+            _counts(cells["skipped"]),
+            _counts(cells["converted"]),
+            _count(cells["bytes"]),
+            _count(cells["modules"]),
+            _count(cells["instructions"]),
+            _count(cells["rows"]),
+            _count(cells["error_rows"]),
+            Counter({(str(opcode), str(reason)): _count(n) for opcode, reason, n in cells["unknown"]}),
+            [(str(label), str(message)) for label, message in cells["errors"]],
+            defaultdict(float, {stage: float(seconds) for stage, seconds in cells["seconds"].items()}),
         )
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), separators=(",", ":"))
+
+
+def _count(found: Any) -> int:
+    if type(found) is not int or found < 0:
+        raise ValueError(f"expected a count, found {found!r}")
+    return found
+
+
+def _counts(found: Mapping[str, Any]) -> Counter[str]:
+    return Counter({name: _count(n) for name, n in found.items()})

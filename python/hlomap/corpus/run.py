@@ -13,19 +13,22 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import UnsupportedError
+from ..io.discover import kind_of
 from ..io.load import MAX_BYTES
 from .dataset import done_shards, read_reports
 from .engines import Engine, EngineError, open_engine
-from .folder import Folder, LocalFolder, OutputError, is_url, open_folder, output_errors
+from .folder import Folder, LocalFolder, OutputError, contains, is_url, open_folder, output_errors, place_of
 from .inputs import Inputs
 from .locks import lock, remove_stale_locks
 from .manifest import MANIFEST, DatasetError, Manifest, open_dataset, read_manifest
 from .plan import WORK, Plan, Shard, make_plan, read_plan
 from .reports import Report
+from .sources import NotRegular, Reader, Source
 from .tasks import FILES_FOLDER, LEAST_MEMORY, MODULES_FOLDER, ROWS_FOLDER, Form, Task
 
 __all__ = ["Progress", "Summary", "analyze_files"]
@@ -121,7 +124,7 @@ def analyze_files(
         FileNotFoundError: an input does not exist.
         UnsupportedError: the output has another extension, the engine is not known, or an extra is not installed.
         DatasetError: the output is a dataset of other options; the message names the option.  Or, without ``resume``,
-            any dataset.
+            any dataset.  Or a file of it is damaged, or it is or holds an input; the message names the file.
         LockedError: another run is at work on the output.
         OutputError: the output cannot be written, such as on a full disk; the same call continues.
         EngineError: the engine was lost; the same call continues.
@@ -136,8 +139,10 @@ def analyze_files(
     options: dict[str, Any] = {"modules": modules, "timeout": timeout, "memory": memory}
     if max_bytes != MAX_BYTES:
         options["max_bytes"] = max_bytes
+    target = os.fspath(output)
     run = _Run(
         Inputs(paths),
+        target,
         jobs or _n_cores(),
         engine,
         shard,
@@ -145,7 +150,7 @@ def analyze_files(
         options,
         progress or (lambda progress: None),
     )
-    target = os.fspath(output)
+    _refuse_inputs(target, run.inputs)
     form = _single_file_form(target)
     if form is None:
         summary = run.dataset(target)
@@ -155,6 +160,16 @@ def analyze_files(
         summary = run.single_file(Path(target))
     summary.seconds = time.perf_counter() - began
     return summary
+
+
+def _refuse_inputs(output: str, inputs: Inputs) -> None:
+    """Raises :class:`DatasetError` where the output would replace an input or lie among the files of one."""
+    place, is_file = place_of(output), os.path.isfile(output)
+    for root in inputs.roots:
+        is_same = is_file and os.path.isfile(root) and os.path.samefile(output, root)
+        if is_same or contains(place, place_of(root)):
+            what = "is" if is_file or place == place_of(root) else "contains"
+            raise DatasetError(f"the output {output} {what} the input {root}: choose another output")
 
 
 def _single_file_form(output: str) -> str | None:
@@ -177,6 +192,7 @@ def _n_cores() -> int:
 @dataclass
 class _Run:
     inputs: Inputs
+    output: str
     jobs: int
     engine: str
     shard: tuple[int, int]
@@ -242,7 +258,7 @@ class _Run:
             if plan is None:
                 return self._run(folder, form, check)
             report = self._analyze(folder, manifest, plan, form, engine, check)
-        if len(done_shards(folder)) == len(plan.shards) and form == "parquet":
+        if {shard.number for shard in plan.shards} <= done_shards(folder) and form == "parquet":
             manifest = self._complete(folder, manifest, plan)
         return manifest, report
 
@@ -281,6 +297,10 @@ class _Run:
                 return make_plan(self._listed(folder), folder)
             except (FileNotFoundError, OutputError):
                 raise
+            except DatasetError:  # nothing of it remains
+                folder.remove(WORK)
+                folder.remove(MANIFEST)
+                raise
             except OSError as error:  # temporary files are output, too
                 raise OutputError(error.errno, error.strerror, error.filename) from error
 
@@ -294,10 +314,11 @@ class _Run:
             with folder.write_part(name) as path:
                 yield path, f"{folder.url}/{name}"
 
-        inside, unpacked = os.path.join(folder.url, ""), f"{folder.url}/{WORK}/archives/"
+        unpacked = f"{folder.url}/{WORK}/archives/"
+        is_replaced = self._replaces(folder)
         for source in self.inputs.list(unpack_to):
-            if source.path.startswith(inside) and not source.path.startswith(unpacked):
-                continue  # the output lies in an input
+            if not source.path.startswith(unpacked) and is_replaced(source):
+                continue
             yield source
             progress.files += 1
             progress.n_bytes += source.size
@@ -305,6 +326,25 @@ class _Run:
                 last = time.perf_counter()
                 progress.seconds = self._seconds()
                 self.report_progress(progress)
+
+    def _replaces(self, folder: Folder) -> Callable[[Source], bool]:
+        """Whether a file is one of the output, which may lie in an input; raises :class:`DatasetError` for a module."""
+        output = place_of(folder.url)
+        parent_place = lru_cache(maxsize=1 << 10)(place_of)
+        target = os.stat(self.output) if os.path.isfile(self.output) else None
+
+        def is_replaced(source: Source) -> bool:
+            is_target = False
+            if target is not None:
+                with contextlib.suppress(OSError):
+                    is_target = os.path.samestat(os.stat(source.path), target)
+            if not is_target and not contains(output, parent_place(os.path.dirname(source.path))):
+                return False
+            if source.path.startswith(os.path.join(folder.url, WORK, "")) or not _is_module(source):
+                return True
+            raise DatasetError(f"{source.label} lies in the output {self.output}: choose another output")
+
+        return is_replaced
 
     def _analyze(
         self, folder: Folder, manifest: Manifest, plan: Plan, form: Form, engine: Engine, check: Callable[[], None]
@@ -325,7 +365,7 @@ class _Run:
             room = len(ours) if engine.n_slots is None else 2 * engine.n_slots()
             while waiting and len(running) < room:
                 shard = waiting.popleft()
-                task = Task(folder.url, manifest.dataset, shard.number, form=form, **self.options)
+                task = Task(folder.url, manifest.dataset, shard.number, shard.n_files, form, **self.options)
                 running[engine.executor.submit(engine.run, task)] = shard
             if not running:
                 return progress.report
@@ -347,6 +387,16 @@ class _Run:
 
     def _seconds(self) -> float:
         return time.perf_counter() - self.began
+
+
+def _is_module(source: Source) -> bool:
+    if source.offset is not None:
+        return True
+    try:
+        with Reader() as reader, reader.open(source) as opened:
+            return kind_of(opened.head) in ("HLO", "StableHLO")
+    except (OSError, NotRegular):
+        return False
 
 
 @contextlib.contextmanager

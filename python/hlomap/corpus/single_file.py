@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from .folder import LocalFolder, output_errors
+from .manifest import work_file
 from .plan import Plan, read_shard
 from .tables import PartWriter, rows_schema
 from .tasks import FILES_FOLDER, ROWS_FOLDER, part_name
@@ -77,6 +78,7 @@ def merge(folder: LocalFolder, plan: Plan, target: Path) -> None:
     names = _schema()
     # The file is opened by name inside the folder of the run, so that the process's umask applies.
     temporary = os.path.join(folder.url, f"merged{target.suffix}")
+    folder.remove(f"merged{target.suffix}")  # it may be a link
     with output_errors(), contextlib.ExitStack() as stack:
         writer = FORMATS[target.suffix](temporary, names)
         stack.callback(writer.close)
@@ -107,7 +109,8 @@ def _files(folder: LocalFolder, shard: int) -> Iterator[_File]:
 
 def _shard_rows(folder: LocalFolder, shard: int, names: pa.Schema) -> Iterator[tuple[int, pa.Table]]:
     """The rows of each file of a shard, with its number in the listing."""
-    with pa.memory_map(os.path.join(folder.url, part_name(ROWS_FOLDER, shard, "arrow"))) as memory:
+    name = part_name(ROWS_FOLDER, shard, "arrow")
+    with work_file(folder, name, f"remove {folder.url}"), pa.memory_map(os.path.join(folder.url, name)) as memory:
         rows = _Cursor(pa.ipc.open_stream(memory))
         for source, file in zip(read_shard(folder, shard), _files(folder, shard), strict=True):
             if file.error is not None:
@@ -132,6 +135,7 @@ class _Cursor:
         while n:
             if self._batch is None or self._at == self._batch.num_rows:
                 self._batch, self._at = self._stream.read_next_batch(), 0
+                self._batch.validate(full=True)
             part = self._batch.slice(self._at, n)
             taken.append(part)
             self._at += part.num_rows

@@ -9,14 +9,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import lzma
 import os
 import stat
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, TypeAlias
 
 from .folder import is_url
 
@@ -24,27 +22,14 @@ __all__ = ["NotRegular", "Opened", "Reader", "Source", "head_digest", "open_byte
 
 HEAD_BYTES = 1 << 16
 
-# Of zipfile and of the libraries that it reads compressed members with.
-_ARCHIVE_ERRORS = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    EOFError,
-    RuntimeError,
-    NotImplementedError,
-    KeyError,
-    ValueError,
-    OverflowError,
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """A file as it was listed.
 
     ``number`` is its position in the listing, ``label`` its name in tables, ``path`` a local path or a URL.  ``member``
-    names a member of a zip archive; ``offset`` is where a member of a tar archive begins.  If the listing
-    shows it, ``error`` is why the file cannot be read, and ``kind`` why it is not analyzed as a file of its own.
+    names a member of a zip archive; ``offset`` is where a member of an archive begins.  If the listing shows it,
+    ``error`` is why the file cannot be read, and ``kind`` why it is not analyzed as a file of its own.
     """
 
     number: int
@@ -70,7 +55,13 @@ class Source:
 
     @staticmethod
     def from_line(line: bytes) -> Source:
-        return Source(*json.loads(line))
+        """Raises ``ValueError`` or ``TypeError`` for another line."""
+        source = Source(*json.loads(line))
+        texts = (source.label, source.path, source.member or "", source.error or "", source.kind or "")
+        numbers = (source.number, source.size, source.offset or 0)
+        if not all(type(text) is str for text in texts) or not all(type(n) is int and 0 <= n < 2**63 for n in numbers):
+            raise ValueError("a line is not a file of the listing")
+        return source
 
 
 class Opened:
@@ -92,6 +83,9 @@ class Opened:
         return blocks[0] if len(blocks) == 1 else b"".join(blocks)
 
 
+_Members: TypeAlias = dict[int | None, zipfile.ZipInfo]
+
+
 class NotRegular(Exception):
     """The path leads to a pipe, a socket, a device or a folder."""
 
@@ -100,7 +94,7 @@ class Reader:
     """Opens sources one after another and keeps the last archive open."""
 
     def __init__(self) -> None:
-        self._zip: tuple[str, zipfile.ZipFile, contextlib.ExitStack] | None = None
+        self._zip: tuple[str, zipfile.ZipFile, _Members, contextlib.ExitStack] | None = None
 
     def __enter__(self) -> Reader:
         return self
@@ -112,8 +106,10 @@ class Reader:
     def open(self, source: Source) -> Iterator[Opened]:
         """Raises ``OSError`` where the file cannot be read, :class:`NotRegular` for what is not a file."""
         if source.member is not None:
-            with _archive_errors(source), self._archive(source.path).open(source.member) as stream:
-                yield Opened(stream.read)
+            with _archive_errors(source):
+                archive, members = self._archive(source.path)
+                with archive.open(members[source.offset]) as stream:
+                    yield Opened(stream.read)
         elif is_url(source.path):
             from . import remote
 
@@ -136,17 +132,18 @@ class Reader:
             finally:
                 os.close(fd)
 
-    def _archive(self, path: str) -> zipfile.ZipFile:
+    def _archive(self, path: str) -> tuple[zipfile.ZipFile, _Members]:
         if self._zip is None or self._zip[0] != path:
             self._close_zip()
             stack = contextlib.ExitStack()
-            stream = stack.enter_context(open_bytes(path))
-            self._zip = (path, stack.enter_context(zipfile.ZipFile(stream)), stack)
-        return self._zip[1]
+            archive = stack.enter_context(zipfile.ZipFile(stack.enter_context(open_bytes(path))))
+            # Not by name: several members may have the same one.
+            self._zip = (path, archive, {info.header_offset: info for info in archive.infolist()}, stack)
+        return self._zip[1:3]
 
     def _close_zip(self) -> None:
         if self._zip is not None:
-            self._zip[2].close()
+            self._zip[-1].close()
             self._zip = None
 
 
@@ -186,5 +183,7 @@ def open_bytes(path: str) -> IO[bytes]:
 def _archive_errors(source: Source) -> Iterator[None]:
     try:
         yield
-    except _ARCHIVE_ERRORS as error:
-        raise OSError(f"cannot read {source.member} in the archive: {error}") from error
+    except OSError:
+        raise
+    except Exception as error:  # of zipfile and the libraries that it reads compressed members with: any kind
+        raise OSError(f"cannot read {source.member} in the archive: {error or type(error).__name__}") from error

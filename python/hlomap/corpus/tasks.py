@@ -37,14 +37,16 @@ LEAST_MEMORY: Final = 200_000_000
 
 @dataclass(frozen=True)
 class Task:
-    """One shard: ``output`` is the folder of the dataset with the identity ``dataset``; limits are for one file.
+    """One shard of ``n_files``: ``output`` is the folder of the dataset with the identity ``dataset``.
 
-    ``timeout`` is in seconds, ``memory`` in bytes; ``max_bytes`` is the largest file that is read.
+    Limits are for one file: ``timeout`` is in seconds, ``memory`` in bytes; ``max_bytes`` is the largest file that is
+    read.
     """
 
     output: str
     dataset: str
     shard: int
+    n_files: int | None = None
     form: Form = "parquet"
     modules: bool = False
     timeout: float | None = None

@@ -75,8 +75,6 @@ def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> 
         manifest = read_manifest(folder)
     if manifest is None or manifest.dataset != task.dataset:
         raise DatasetError(f"{task.output} was removed or replaced")
-    with output_errors():
-        sources = list(read_shard(folder, task.shard))
     report = Report()
     with contextlib.ExitStack() as stack, output_errors():
         # The order of the parts is that of their renames, from last to first.
@@ -90,7 +88,7 @@ def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> 
         modules = PartWriter(modules_path, MODULES) if modules_path is not None else None
         shard = _Shard(task, _Writers(files, rows, modules), report, begin)
         with shard.reader:
-            for position, source in enumerate(sources):
+            for position, source in enumerate(read_shard(folder, task.shard, task.n_files)):
                 shard.add(position, source, verdicts.get(position))
         begin(-1, "write", report.n_bytes)
         with shard.timed("write"):
