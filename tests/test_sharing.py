@@ -312,3 +312,32 @@ def test_dump_directories_are_equal_by_content(dump: hm.DumpDirectory) -> None:
     (dump.path / "other").mkdir()
     (dump.path / "other" / "module_0002.jit_g.before_optimizations.txt").write_text(TEXT)
     assert hm.DumpDirectory(Path(dump.path)) != dump != hm.DumpDirectory(dump.path / "other")
+
+
+COUNTED = """c { s = (s32[]) parameter(0)  i = s32[] get-tuple-element(s), index=0  n = s32[] constant(5)
+  ROOT r = pred[] compare(i, n), direction=LT }
+b { s = (s32[]) parameter(0)  i = s32[] get-tuple-element(s), index=0  o = s32[] constant(1)
+  j = s32[] add(i, o)  ROOT r = (s32[]) tuple(j) }
+ENTRY e { z = s32[] constant(0)  t = (s32[]) tuple(z)  ROOT w = (s32[]) while(t), condition=c, body=b }"""
+
+
+def test_loops_and_pictures_are_copied() -> None:
+    loop = hm.loop(hm.parse(COUNTED).entry.root)
+    picture = hm.draw(hm.Shape("f32", [2, 2]))
+    for duplicate in (copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))):
+        assert duplicate(loop).trip_count == 5 and duplicate(loop).instruction.name == "w"
+        assert (duplicate(picture).svg, str(duplicate(picture))) == (picture.svg, str(picture))
+
+
+def test_what_results_hand_out_does_not_change_them() -> None:
+    table = hm.analyze(MODULE)
+    table["bytes"][0] = -1
+    assert table["bytes"][0] != -1 and next(iter(table.rows()))["bytes"] != -1
+    tiles = hm.tile(
+        hm.parse("ENTRY e { p = f32[8,6] parameter(0) ROOT t = f32[6,8] transpose(p), dimensions={1,0} }").entry
+    )
+    found = tiles.evaluate([[2, 2]])
+    with pytest.raises(ValueError, match="read-only"):
+        found["grid"][...] = 0
+    with pytest.raises(TypeError):
+        found.reasons[0] = "changed"  # type: ignore[index]
