@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NoReturn, SupportsIndex, TypeAlias, TypeVar
@@ -9,9 +10,22 @@ from typing import NoReturn, SupportsIndex, TypeAlias, TypeVar
 from .errors import UndecidedError
 from .sequences import bounded
 
-__all__ = ["ShapeIndex", "Unknown", "error_text", "expect", "expect_index", "expect_items", "one_line", "wrong_type"]
+__all__ = [
+    "UNSAFE",
+    "ShapeIndex",
+    "Unknown",
+    "error_text",
+    "expect",
+    "expect_index",
+    "expect_items",
+    "one_line",
+    "wrong_type",
+]
 
 _T = TypeVar("_T")
+
+UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+"""Controls, marks that change the direction of text, lone surrogates, and what XML does not allow."""
 
 ShapeIndex: TypeAlias = tuple[int, ...]
 """The path from a value to one of the arrays in it: tuple elements from the outside in, ``()`` for an array itself."""

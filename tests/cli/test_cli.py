@@ -13,6 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pyarrow.parquet
 import pytest
 from click.testing import CliRunner, Result
 from conftest import CASES
@@ -342,3 +344,92 @@ def test_the_summary_tells_files_from_rows(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["analyze", str(tmp_path / "broken.hlo"), "-o", str(tmp_path / "out.jsonl")])
     labels = [line[:14].strip() for line in result.stdout.splitlines()]
     assert result.exit_code == 1 and labels.count("failed") == 1 and labels.count("with errors") == 1
+
+
+STEERING = "\x1b]0;title\x07 \x9b2J \x7f \u202e \u2066 \u061c \u2028"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(
+            ["{}"],
+            ["--{}"],
+            ["show", "--{}"],
+            ["show", "FILE", "--instruction", "{}"],
+            ["show", "FILE", "--opcode={}", "--top={}"],
+        ),
+        *(
+            ["show", "FILE{}"],
+            ["show", "FILE", "--source", "{}:x"],
+            ["show", "FILE", "--computation", "{}"],
+            ["show", "BAD"],
+        ),
+        *(
+            ["layout", "{}"],
+            ["layout", "f32[2]", "--index", "{}"],
+            ["tile", "FILE", "--instruction", "{}"],
+            ["diff", "BAD", "FILE"],
+        ),
+        *(
+            ["run", "FILE", "--print", "{}"],
+            ["run", "FILE", "--inputs", "NPZ{}"],
+            ["explore", "FILE", "-o", "DIR/{}/x"],
+        ),
+        *(["analyze", "{}", "-o", "DIR/x"], ["analyze", "BAD", "-o", "DIR/{}"], ["analyze", "FILE", "-o", "DIR/x.{}"]),
+        *(["analyze", "FILE", "-o", "DIR/x", "--engine", "{}"], ["analyze", "FILE", "-o", "DIR/x", "--shard", "{}"]),
+        *(["analyze", "FILE", "-o", "DIR/x", "--memory", "{}"], ["query", "{}", "{}"], ["query", "DIR", "{}"]),
+    ],
+)
+def test_no_message_steers_the_terminal(arguments: list[str], tmp_path: Path) -> None:
+    """Whatever is named and whatever a file holds: no escapes, no marks of direction."""
+    (tmp_path / "good.hlo").write_text("ENTRY e { ROOT p = f32[4] parameter(0) }")
+    bad = tmp_path / f"bad{STEERING}.hlo"
+    bad.write_text(f"ENTRY e {{ ROOT p = f32[4] par{STEERING}ameter(0) }}", encoding="utf-8")
+    names = {"FILE": str(tmp_path / "good.hlo"), "BAD": str(bad), "DIR": str(tmp_path), "NPZ": str(tmp_path / "x.npz")}
+    given = [re.sub("|".join(names), lambda match: names[match[0]], argument) for argument in arguments]
+    result = run(*(argument.replace("{}", STEERING) for argument in given))
+    assert result.exit_code in (0, 1, 2) and (result.exception is None or isinstance(result.exception, SystemExit))
+    assert not set(result.output) & set(STEERING) - set("]0;titleJ2 ")
+
+
+@pytest.mark.parametrize("link", ["same", "symbolic", "hard"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(["explore", "a.hlo", "-o", "OUT"], ["explore", "b.hlo", "a.hlo", "-o", "OUT"], ["explore", ".", "-o", "OUT"]),
+        ["run", "b.hlo", "--inputs", "in.npz", "-o", "OUT"],
+        *(["run", "b.hlo", "--compare", "out.npz", "-o", "OUT"], ["run", "b.hlo", "--compare", "out.npz", "-o", "out"]),
+        *(["tile", "a.csv", "--instruction", "n", "-o", "OUT"], ["query", "rows.parquet", "from rows", "-o", "OUT"]),
+        *(["show", "a.hlo", "--instruction", "n", "--svg", "OUT"], ["query", "data", "from rows", "-o", "OUT"]),
+        *(["analyze", "a.csv", "-o", "OUT"], ["analyze", "@list.csv", "-o", "OUT"]),
+    ],
+)
+def test_no_command_replaces_its_input(
+    arguments: list[str], link: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "ENTRY e { p = f32[4] parameter(0)\n ROOT n = f32[4] negate(p) }\n"
+    for name in ("a.hlo", "b.hlo", "a.csv"):
+        Path(name).write_text(text)
+    Path("list.csv").write_text("b.hlo\n")
+    np.savez("in.npz", in0=np.ones(4, np.float32))
+    np.savez("out.npz", out0=np.ones(4, np.float32))
+    pyarrow.parquet.write_table(hm.analyze(hm.parse(text)).to_arrow(), "rows.parquet")
+    Path("data/rows").mkdir(parents=True)
+    pyarrow.parquet.write_table(hm.analyze(hm.parse(text)).to_arrow(), "data/rows/part-000000.parquet")
+    inputs = [name for name in re.findall(r"[\w./]+\.\w+", " ".join(arguments)) if name not in ("b.hlo", ".")]
+    target = {"explore .": "a.hlo", "query data": "data/rows/part-000000.parquet"}.get(
+        " ".join(arguments[:2]), inputs[-1:]
+    )
+    target = target if isinstance(target, str) else target[0]
+    output = target
+    if link != "same":
+        output = f"link{Path(target).suffix}"
+        Path(output).symlink_to(target) if link == "symbolic" else Path(output).hardlink_to(target)
+    if arguments[-1] == "out" and link != "same":
+        arguments = [*arguments[:-1], "link"]
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    result = run(*(output if argument == "OUT" else argument for argument in arguments))
+    assert result.exit_code == 2 and "choose another" in result.output, result.output
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from ..errors import UnsupportedError
-from .console import fail, max_bytes, prefix_with_file
+from .console import fail, max_bytes, prefix_with_file, say
 
 if TYPE_CHECKING:
     from ..corpus.run import Summary
@@ -143,13 +143,13 @@ def analyze(
         fail(Path(error.filename or output), error.strerror or str(error))
     except KeyboardInterrupt:
         state = "was not written" if is_file else "is unfinished; the same command continues"
-        click.echo(f"interrupted: {output} {state}", err=True)
+        say(f"interrupted: {output} {state}", err=True)
         sys.exit(130)
 
     for file, message in summary.report.errors:
-        click.echo(prefix_with_file(file, message), err=True)
+        say(prefix_with_file(file, message), err=True)
     if as_json:
-        click.echo(json.dumps(_to_dict(summary, output)))
+        say(json.dumps(_to_dict(summary, output)))
     elif not quiet:
         _print_summary(summary, output)
     if summary.has_errors:
@@ -159,7 +159,7 @@ def analyze(
 def _stop(output: str, error: Exception) -> NoReturn:
     strerror, filename = getattr(error, "strerror", None), getattr(error, "filename", None)
     message = f"{strerror}: {filename}" if strerror and filename else strerror or str(error)
-    click.echo(f"{output}: {message}; the same command continues", err=True)
+    say(f"{output}: {message}; the same command continues", err=True)
     sys.exit(_UNFINISHED)
 
 
@@ -179,7 +179,7 @@ def _print_summary(summary: Summary, output: str) -> None:
     state = "" if summary.is_complete else " (other shards are missing)"
     rows = [*summary_rows(summary), ("written to", output + state)]
     if not sys.stdout.isatty():
-        click.echo("".join(f"{label:<14}  {value}\n" for label, value in rows), nl=False)
+        say("".join(f"{label:<14}  {value}\n" for label, value in rows), nl=False)
         return
     from rich.console import Console
     from rich.table import Table

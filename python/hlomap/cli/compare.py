@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .console import FILE, print_json, read_module
+from .console import FILE, print_json, read_module, say
 
 __all__ = ["diff"]
 
@@ -32,4 +32,4 @@ def diff(before: Path, after: Path, as_json: bool) -> None:
     if as_json:
         print_json(found.to_dict())
     else:
-        click.echo(str(found))
+        say(str(found))

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,9 +18,9 @@ import click
 
 from .._core import Module
 from ..errors import HlomapError
+from ..types import UNSAFE
 
 __all__ = [
-    "CONTROL",
     "FILE",
     "fail",
     "max_bytes",
@@ -29,12 +28,14 @@ __all__ = [
     "prefix_with_file",
     "print_json",
     "print_lines",
+    "printable_lines",
     "progress_bar",
     "read_module",
     "read_modules",
+    "refuse_overwriting",
+    "say",
 ]
 
-CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 _STYLES = {
     "head": "bold",
     "name": "bold",
@@ -65,6 +66,63 @@ class _File(click.Path):
 
 FILE = _File(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 """The type of arguments that :func:`read_modules` reads; ``-`` is standard input."""
+
+
+class Commands(click.Group):
+    """Commands whose errors show what was typed, and never steer the terminal with it."""
+
+    def make_context(self, *arguments: Any, **more: Any) -> click.Context:
+        with _printable_errors():
+            return super().make_context(*arguments, **more)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _printable_errors():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _printable_errors() -> Iterator[None]:
+    try:
+        yield
+    except click.ClickException as error:
+        found = error.format_message()
+        message = printable_lines(found)
+        if message == found:
+            raise
+        if isinstance(error, click.UsageError):
+            raise click.UsageError(message, error.ctx) from error
+        raise click.ClickException(message) from error
+
+
+def printable_lines(text: str) -> str:
+    """The text without what steers a terminal; its lines stay."""
+    return "\n".join(UNSAFE.sub("\ufffd", line) for line in text.split("\n"))
+
+
+def say(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Prints a text that may have parts of files or arguments."""
+    click.echo(printable_lines(text), err=err, nl=nl)
+
+
+def refuse_overwriting(
+    output: str | os.PathLike[str] | None, *inputs: str | os.PathLike[str] | None, option: str = "--output"
+) -> None:
+    """A usage error if the output is one of the inputs, whatever links lead there, or a module in a folder of them."""
+    if output is None or not os.path.isfile(output):
+        return
+    for given in (os.fspath(one) for one in inputs if one is not None):
+        with suppress(OSError):
+            source = os.fstat(0) if given == "-" else os.stat(given)
+            if os.path.samestat(source, os.stat(output)) or (os.path.isdir(given) and _is_module_in(output, given)):
+                raise click.BadParameter(f"{os.fspath(output)} is an input; choose another name", param_hint=option)
+
+
+def _is_module_in(file: str | os.PathLike[str], folder: str) -> bool:
+    from ..io.discover import SourceFile, detect_kind
+
+    place, name = os.path.realpath(folder), os.path.realpath(file)
+    is_inside = os.path.commonpath([place, name]) == place
+    return is_inside and detect_kind(SourceFile(name, name, 0)) in ("HLO", "StableHLO")
 
 
 def parse_indices(text: str) -> tuple[int, ...]:
@@ -106,7 +164,7 @@ def max_bytes() -> int:
 def print_lines(lines: Sequence[Sequence[tuple[str, str]]]) -> None:
     """Prints whole lines, never wrapped; styles only on a terminal."""
     if not sys.stdout.isatty():
-        click.echo("".join(CONTROL.sub("\ufffd", "".join(text for text, _ in line)) + "\n" for line in lines), nl=False)
+        say("".join("".join(text for text, _ in line) + "\n" for line in lines), nl=False)
         return
     from rich.console import Console
     from rich.text import Text
@@ -115,7 +173,7 @@ def print_lines(lines: Sequence[Sequence[tuple[str, str]]]) -> None:
     for line in lines:
         text = Text()
         for span, style in line:
-            piece = Text(CONTROL.sub("\ufffd", span), style=_STYLES.get(style, ""))
+            piece = Text(printable_lines(span), style=_STYLES.get(style, ""))
             if style in ("formula", "domain"):
                 for variable, colour in _VARIABLES.items():
                     piece.highlight_regex(variable, colour)
@@ -145,11 +203,10 @@ def print_json(value: Any) -> None:
 
 def fail(file: Path, error: HlomapError | str) -> NoReturn:
     """Prints the error after the name of the file, and exits with 1."""
-    click.echo(prefix_with_file(str(file), str(error)), err=True)
+    say(prefix_with_file(str(file), str(error)), err=True)
     sys.exit(1)
 
 
 def prefix_with_file(file: str, error: str) -> str:
-    """The message after the name of its file, without control characters: a broken file must not steer the terminal."""
-    message = error if error.startswith(file) else f"{file}: {error}"
-    return CONTROL.sub("\ufffd", message.replace("\t", " "))
+    """The message after the name of its file; tabs become spaces, so that the mark of an error is below its place."""
+    return (error if error.startswith(file) else f"{file}: {error}").replace("\t", " ")

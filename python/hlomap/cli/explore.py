@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..errors import HlomapError
-from .console import fail, read_module
+from .console import fail, read_module, refuse_overwriting
 
 __all__ = ["explore"]
 
@@ -39,6 +39,7 @@ def explore(path: Path, after: Path | None, output: Path, module: str | None) ->
     from ..explorer.page import explore as make_page
     from ..io.dump_directory import DumpDirectory
 
+    refuse_overwriting(output, path, after)
     if path.is_dir() and after is not None:
         raise click.BadParameter("a dump directory has its own stages; give two files", param_hint="AFTER")
     if not path.is_dir() and module is not None:

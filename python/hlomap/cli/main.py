@@ -15,7 +15,7 @@ import click
 from ..errors import HlomapError, UnsupportedError
 from .analyze import analyze
 from .compare import diff
-from .console import CONTROL, FILE, fail, parse_indices, print_json, print_lines, read_modules
+from .console import FILE, Commands, fail, parse_indices, print_json, print_lines, read_modules, refuse_overwriting, say
 from .explore import explore
 from .query import query
 from .run import run
@@ -26,6 +26,7 @@ __all__ = ["main"]
 
 
 @click.group(
+    cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog='Completion in bash: eval "$(_HLOMAP_COMPLETE=bash_source hlomap)"; also zsh_source and fish_source.',
 )
@@ -102,7 +103,7 @@ def layout(
         if svg is not None:
             svg.write_text(picture.svg, encoding="utf-8")
     except HlomapError as error:
-        click.echo(CONTROL.sub("\ufffd", str(error)), err=True)
+        say(str(error), err=True)
         sys.exit(1)
     except OSError as error:
         fail(Path(error.filename or str(svg)), error.strerror or str(error))
@@ -176,13 +177,14 @@ def tile(
     from ..analysis.tiles import tile as make_tiling
     from . import tile_report
 
+    refuse_overwriting(output, file)
     modules = [m for m in read_modules(file) if any(i.name == instruction for c in m.computations for i in c)]
     if not modules:
         raise click.BadParameter(f"{file} has no instruction {instruction}", param_hint="--instruction")
     try:
         tiling = make_tiling(modules[0][instruction], index if index is not None else 0)
         if explain is not None:
-            click.echo(CONTROL.sub("\ufffd", tiling.explain(explain, limits=limits_name)))
+            say(tiling.explain(explain, limits=limits_name))
             return
         table = tile_report.evaluated(tiling, kind, at_most, limits_name, device_name)
         if output is not None:
@@ -198,7 +200,7 @@ def tile(
     if as_json:
         print_json(tile_report.as_dict(tiling, table, top))
     else:
-        click.echo(CONTROL.sub("\ufffd", tile_report.text(tiling, table, top)))
+        say(tile_report.text(tiling, table, top))
 
 
 @main.command(epilog="Exit codes: 0 everything works, 1 something is broken or missing.")
@@ -219,7 +221,7 @@ def doctor(as_json: bool) -> None:
 
     found = examine()
     if as_json:
-        click.echo(json.dumps({line.subject: {"value": line.value, "good": line.is_good} for line in found}, indent=2))
+        say(json.dumps({line.subject: {"value": line.value, "good": line.is_good} for line in found}, indent=2))
     else:
         width = max(len(line.subject) for line in found)
         print_lines(

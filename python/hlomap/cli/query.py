@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import decimal
+import io
 import json
 import math
 import os
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import HlomapError
-from .console import CONTROL, fail
+from .console import fail, printable_lines, refuse_overwriting, say
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,6 +57,7 @@ def query(dataset: str, sql: str, as_json: bool, as_csv: bool, output: Path | No
         raise click.UsageError("give at most one of --json, --csv and --output")
     if output is not None and output.suffix not in _SUFFIXES:
         raise click.BadParameter(f"expected a name that ends with {', '.join(_SUFFIXES)}", param_hint="--output")
+    refuse_overwriting(output, dataset, *Path(dataset).glob("*/part-*.parquet"))
     from ..corpus.scan import tables
     from ..interop.duckdb import SqlError
     from ..interop.duckdb import query as run
@@ -71,11 +73,11 @@ def query(dataset: str, sql: str, as_json: bool, as_csv: bool, output: Path | No
         elif len(schema):
             _print_table(schema, batches)
     except SqlError as error:
-        click.echo(CONTROL.sub("\ufffd", str(error)), err=True)
+        say(str(error), err=True)
         sys.exit(1)
     except HlomapError as error:
         message = error.args[0] if error.args else str(error)  # without the quotes of a KeyError
-        click.echo(CONTROL.sub("\ufffd", str(message)), err=True)
+        say(str(message), err=True)
         sys.exit(1)
     except BrokenPipeError:
         raise
@@ -87,11 +89,16 @@ def query(dataset: str, sql: str, as_json: bool, as_csv: bool, output: Path | No
 
 def _print_json(batches: Iterable[pa.RecordBatch]) -> None:
     for row in _rows(batches):
-        click.echo(json.dumps(row, allow_nan=False))
+        say(json.dumps(row, allow_nan=False))
 
 
 def _print_csv(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-    _write_csv(sys.stdout, schema, batches)
+    if not sys.stdout.isatty():
+        _write_csv(sys.stdout, schema, batches)
+        return
+    text = io.StringIO()
+    _write_csv(text, schema, batches)
+    say(text.getvalue(), nl=False)
 
 
 def _write_csv(stream: Any, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
@@ -111,7 +118,7 @@ def _print_table(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
         widths = [max(map(len, cells)) for cells in zip(names, *rows, strict=True)]
         for row in [names, *rows]:
             cells = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, is_number, strict=True))
-            click.echo("  ".join(cells).rstrip())
+            say("  ".join(cells).rstrip())
         return
     from rich import box
     from rich.console import Console
@@ -124,7 +131,7 @@ def _print_table(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
     for row in rows:
         table.add_row(*map(Text, row))
     Console(highlight=False, markup=False, emoji=False).print(table)
-    click.echo(f"{len(rows)} row{'' if len(rows) == 1 else 's'}")
+    say(f"{len(rows)} row{'' if len(rows) == 1 else 's'}")
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -138,7 +145,7 @@ def _cell(value: Any) -> str:
         return "NULL"
     if isinstance(value, (list, dict)):
         value = json.dumps(value, ensure_ascii=False)
-    return CONTROL.sub("\ufffd", str(value).replace("\n", " ")) if not isinstance(value, float) else f"{value:.6g}"
+    return printable_lines(str(value).replace("\n", " ")) if not isinstance(value, float) else f"{value:.6g}"
 
 
 def _write(output: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:

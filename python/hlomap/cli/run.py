@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import HlomapError, NotFoundError
-from .console import FILE, fail, max_bytes, print_json
+from .console import FILE, fail, max_bytes, print_json, refuse_overwriting, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,6 +89,9 @@ def run(
 
     if inputs is not None and seed is not None:
         raise click.BadParameter("give either --inputs or --seed, not both", param_hint="--seed")
+    if output is not None and not output.endswith(".npz"):
+        output += ".npz"  # as NumPy does
+    refuse_overwriting(output, file, inputs, compare)
     try:
         module = load(file, max_bytes=max_bytes())
         replicas = replicas or int(module.attributes.get("replica_count", 1))
@@ -146,14 +149,14 @@ class _Printer:
         else:
             text = re.sub(r"\n\s*", " ", str(first)).strip("[] ")
             more = " …" if array.size > _N_SHOWN else ""
-            click.echo(f"{name} {array.dtype}{list(array.shape)} {text}{more}")
+            say(f"{name} {array.dtype}{list(array.shape)} {text}{more}")
 
     def finish(self, comparisons: Sequence[Comparison]) -> None:
         if self._as_json:
             print_json({**self._arrays, "comparisons": [dataclasses.asdict(c) for c in comparisons]})
         else:
             for comparison in comparisons:
-                click.echo(f"{comparison.name}: {comparison.text}")
+                say(f"{comparison.name}: {comparison.text}")
 
 
 def _as_json_number(x: Any) -> Any:

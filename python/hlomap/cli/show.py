@@ -16,7 +16,7 @@ import click
 from .._core import Instruction, Module
 from ..errors import HlomapError
 from . import listing, report
-from .console import FILE, fail, parse_indices, print_json, print_lines, read_modules
+from .console import FILE, fail, parse_indices, print_json, print_lines, read_modules, refuse_overwriting, say
 from .listing import Direction, Listing, Part
 from .selection import Selection, find_instruction, parse_place
 
@@ -93,6 +93,7 @@ def show(
         raise click.BadParameter("excludes --index and --output", param_hint="--input-to-output")
     if instruction is not None and (top or any(v for name, v in filters.items() if name != "computation")):
         raise click.BadParameter("excludes --all, --opcode, --fusion, --source and --top", param_hint="--instruction")
+    refuse_overwriting(svg, file, option="--svg")
     direction: Direction = "input_to_output" if input_to_output else "output_to_input"
     selection = Selection(**filters)
     values: list[Any] = []
@@ -104,7 +105,7 @@ def show(
                 _write(svg, drawn.svg)
             if index is not None:
                 explanation = _explanation(found, index, output)
-                values.append(explanation.to_dict()) if as_json else click.echo(str(explanation))
+                values.append(explanation.to_dict()) if as_json else say(str(explanation))
                 _print_picture(drawn if picture else None)
                 continue
             listed = Listing(module.name, [_instruction_part(found, direction, output)])

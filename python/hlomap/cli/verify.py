@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import CONTROL, FILE, print_json, progress_bar, read_modules
+from .console import FILE, print_json, printable_lines, progress_bar, read_modules, say
 
 if TYPE_CHECKING:
     from ..verification.verify import CheckResult
@@ -50,16 +50,16 @@ def verify(file: Path, show_all: bool, max_changes: int, as_json: bool) -> None:
 
     results: list[tuple[str, CheckResult]] = []
     for module in read_modules(file):
-        with progress_bar(f"verify {CONTROL.sub('?', module.name[:40])}".replace("[", "(")) as progress:
+        with progress_bar(f"verify {printable_lines(module.name[:40])}".replace("[", "(")) as progress:
             results += [(module.name, r) for r in check(module, max_changes=max_changes, progress=progress)]
     if as_json:
         print_json([_as_dict(name, result) for name, result in results])
     else:
         for name, result in results:
             if show_all or result.status == CheckStatus.UNSOUND:
-                click.echo(CONTROL.sub("?", f"{name}: {result}"))
+                say(f"{name}: {result}")
         for line in _summary([result for _, result in results]):
-            click.echo(CONTROL.sub("?", line))
+            say(line)
     sys.exit(1 if any(result.status == CheckStatus.UNSOUND for _, result in results) else 0)
 
 

@@ -8,12 +8,13 @@ picture, so that one inside a page does not restyle it, and dark follows ``prefe
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterable, Mapping
 from html import escape
 
-__all__ = ["CHARACTER", "TILE_COLOURS", "UNSAFE", "cut", "document", "magnitude", "printable", "text", "wrap"]
+from ..types import UNSAFE
+
+__all__ = ["CHARACTER", "TILE_COLOURS", "cut", "document", "magnitude", "printable", "text", "wrap"]
 
 CHARACTER = 7.3
 """The width of a character at 12 px; all text is monospaced, so its width is known without a browser."""
@@ -44,8 +45,6 @@ _DARK = {
     "tiles": ("#23476b", "#6b4a14", "#2c5a2c", "#6b2f38", "#4a3a70", "#5c5618", "#1f5a5a", "#5a4531"),
 }
 _FONT = "DejaVu Sans Mono,Menlo,Consolas,monospace"
-# Controls, marks that change the direction of text, lone surrogates, and what XML does not allow.
-UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
 
 def printable(value: object, limit: int = 400) -> str:

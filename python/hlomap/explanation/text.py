@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from ..drawing.style import UNSAFE
+from ..types import UNSAFE
 
 __all__ = ["bytes_text", "count_text", "html", "joined", "leaf_text", "plural", "printable"]
 
