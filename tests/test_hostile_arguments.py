@@ -43,3 +43,8 @@ def test_tuples_of_shared_shapes_are_limited() -> None:
     with pytest.raises(hm.errors.ShapeError, match="1048576 shapes in all"):
         for _ in range(40):
             shape = hm.Shape.tuple([shape, shape])
+
+
+def test_lists_are_as_long_as_they_are() -> None:
+    identity = hm.IndexingMap.identity([3])
+    assert hm.simplify_many([identity] * (2**20 + 1)) == [identity] * (2**20 + 1)

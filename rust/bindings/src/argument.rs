@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
-use crate::error::{raise, too_many, wrong_type, MAX_ITEMS};
+use crate::error::{max_items, raise, too_many, wrong_type};
 use crate::expr::ExprLike;
 use crate::layout::{PyLayout, PyShape};
 use crate::map::PyMap;
@@ -67,9 +67,9 @@ impl<'py, T: for<'b> Read<'b, 'py>> Read<'_, 'py> for Vec<T> {
         if !is_sequence(&object) {
             return Err(PyTypeError::new_err("expected a sequence"));
         }
-        let mut items = Vec::new();
+        let (mut items, limit) = (Vec::new(), max_items(&object));
         for item in object.try_iter()? {
-            if items.len() == MAX_ITEMS {
+            if items.len() == limit {
                 return Err(too_many());
             }
             items.push(T::read(item?.as_borrowed())?);
@@ -169,7 +169,7 @@ where
         if got.is_instance_of::<PyBytes>() || !is_sequence(got) {
             return None;
         }
-        let mut items = got.try_iter().ok()?.take(MAX_ITEMS).map_while(Result::ok);
+        let mut items = got.try_iter().ok()?.take(max_items(got)).map_while(Result::ok);
         let item = items.find(|item| T::read(item.as_borrowed()).is_err())?;
         Some(T::wrong_item(&item).unwrap_or(item))
     }
