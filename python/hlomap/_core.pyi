@@ -1382,6 +1382,7 @@ class Instruction:
         """The shape that operands and attributes determine; ``None`` if they do not determine it or do not fit
         together.
         """
+    def _involves_buffer(self, index: Sequence[int], direction: int) -> bool: ...
     @property
     def async_steps(self) -> tuple[Instruction, ...]:
         """The steps of an asynchronous operation up to this one, its start first; ``()`` for any other instruction.

@@ -12,7 +12,6 @@ from typing import TypeAlias
 from .._core import Instruction, InstructionIndexing
 from ..errors import HlomapError
 from ..ops._rule import RuleResult
-from ..ops._shapes import shape_at
 from ..types import ShapeIndex, error_text
 
 __all__ = ["RuleCache", "checked_rule", "clear", "fingerprint_cache", "signature_cache"]
@@ -85,9 +84,8 @@ def checked_rule(
     All parts are unknown in a buffer, whose dimensions no rule sees, and where the attributes and shapes do not fit, or
     a number does not fit in 64 bits.
     """
-    value = instruction if direction < 0 else instruction.operands[direction]
     reason = instruction.inconsistency
-    if reason is None and "buffer" in (instruction.shape.dtype, shape_at(value.shape, index).dtype):
+    if reason is None and instruction._involves_buffer(index, direction):
         reason = "elements in a buffer are not followed"
     if reason is None:
         try:

@@ -104,6 +104,20 @@ impl PyInstruction {
         instructions(py, &self.module, self.module.async_steps(self.id).into_iter())
     }
 
+    /// Whether the output is a buffer, or an array of it (direction -1) or of operand ``direction`` is one.
+    fn _involves_buffer(&self, index: Vec<usize>, direction: i64) -> bool {
+        let operand = usize::try_from(direction).ok().and_then(|k| self.module.operands(self.id).nth(k));
+        let mut shape = self.module.shape(operand.unwrap_or(self.id));
+        for k in index {
+            match shape.as_tuple().and_then(|parts| parts.get(k)) {
+                Some(part) => shape = part,
+                None => break,
+            }
+        }
+        let is_buffer = |shape: &::layout::Shape| matches!(shape, ::layout::Shape::Buffer(_));
+        is_buffer(shape) || is_buffer(self.module.shape(self.id))
+    }
+
     /// The instructions that have this one as an operand, in text order.
     #[getter]
     fn users<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
