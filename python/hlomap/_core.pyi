@@ -2338,6 +2338,10 @@ def _variable(
 def _row_columns() -> list[tuple[str, str, str]]:
     """The name, the kind and the description of every column of a table, in order."""
 
+def _count_windows(maps: Sequence[IndexingMap], /) -> tuple[Count, Count] | None:
+    """Bounds on the points and on the distinct images of maps together, attained for some runtime values; None unless
+    domains and images are boxes whose edges runtime values move."""
+
 def _count(lower: int, upper: int, /) -> Count:
     """A count from its fields; unpickling calls it."""
 

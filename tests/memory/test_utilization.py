@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from math import prod
 
@@ -71,6 +72,16 @@ EXAMPLES = [
           index_vector_dim=1, slice_sizes={1,4}""",
         [(12, 12, 0.3, False), (12, 3, 1.0, True)],
     ),
+    (
+        """x = f32[4,80] parameter(0)  u = f32[1,80] parameter(1)  i = s32[] parameter(2)  z = s32[] constant(0)
+        ROOT d = f32[4,80] dynamic-update-slice(x, u, i, z)""",
+        [(240, 240, 0.75, True), (80, 80, 1.0, True), (320, 1, 1.0, True)],
+    ),
+    (
+        """x = f32[4,8] parameter(0)  u = f32[2,3] parameter(1)  i = s32[] parameter(2)  j = s32[] parameter(3)
+        ROOT d = f32[4,8] dynamic-update-slice(x, u, i, j)""",
+        [(26, 26, 26 / 32, True), (6, 6, 1.0, True), (32, 1, 1.0, True), (32, 1, 1.0, True)],
+    ),
     ("p = f32[0] parameter(0)  ROOT n = f32[0] negate(p)", [(0, 0, 0.0, True)]),
     (
         """p = f32[1099511627776,4194304] parameter(0)
@@ -105,6 +116,33 @@ def test_bounds_hold_where_nothing_is_enumerated(seed: int, monkeypatch: pytest.
     (record,) = hm.utilization(module.entry)
     assert record.distinct.lower <= exact.distinct.lower <= record.distinct.upper
     assert record.touched.lower <= exact.touched.lower <= record.touched.upper
+
+
+WINDOWS = (
+    "ROOT d = f32[6,4] dynamic-update-slice(x, u, i, j)",
+    "d = f32[6,4] dynamic-update-slice(x, u, i, j)  ROOT s = f32[3,4] slice(d), slice={[3:6],[0:4]}",
+    "d = f32[6,4] dynamic-update-slice(x, u, i, o)  ROOT s = f32[5,4] dynamic-slice(d, j, o), "
+    "dynamic_slice_sizes={5,4}",
+    "d = f32[2,3] dynamic-slice(x, i, j), dynamic_slice_sizes={2,3}  "
+    "e = f32[2,3] dynamic-slice(x, o, j), dynamic_slice_sizes={2,3}  ROOT s = f32[2,3] add(d, e)",
+    "d = f32[5,3] dynamic-slice(x, j, o), dynamic_slice_sizes={5,3}  "
+    "e = f32[5,3] dynamic-slice(x, o, j), dynamic_slice_sizes={5,3}  ROOT s = f32[5,3] add(d, e)",
+)
+
+
+@pytest.mark.parametrize("body", WINDOWS)
+def test_bounds_hold_wherever_windows_are(body: str) -> None:
+    head = "x = f32[6,4] parameter(0)  u = f32[2,3] parameter(1)  o = s32[] constant(1)  "
+
+    def records(*offsets: str) -> list[hm.Utilization]:
+        text = "".join(f"{name} = s32[] {offset}  " for name, offset in zip("ij", offsets, strict=True))
+        return list(hm.utilization(hm.parse(f"ENTRY e {{ {head}{text}{body} }}").entry)[:2])
+
+    bounds = records("parameter(2)", "parameter(3)")
+    for i, j in itertools.product(range(-1, 7), repeat=2):
+        for record, one in zip(bounds, records(f"constant({i})", f"constant({j})"), strict=True):
+            assert one.exact and record.distinct.lower <= one.distinct.lower <= record.distinct.upper, (i, j)
+            assert one.touched.lower <= record.touched.upper, (i, j)
 
 
 def test_wrong_kind() -> None:

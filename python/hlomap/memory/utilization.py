@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._core import Computation, Count, Instruction, Shape, _count
+from .._core import Computation, Count, Instruction, Shape, _count, _count_windows
 from ..analysis.queries import output_to_input
 from ..errors import HlomapError
 from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
@@ -134,6 +134,8 @@ def _count_reads(reads: Sequence[_Read], shape: Shape) -> tuple[Count, Count]:
     images = list(dict.fromkeys(m for maps, _ in reads for m in maps))
     touched = _sum(m.count() for maps, _ in reads for m in maps)
     distinct = count_union(images)
+    if not (touched.exact and distinct.exact):
+        touched, distinct = _count_windows([m for maps, _ in reads for m in maps]) or (touched, distinct)
     if not distinct.exact:
         distinct = _enumerated(reads, shape) or distinct
     least = 1 if all(maps.exact for maps, _ in reads) else 0

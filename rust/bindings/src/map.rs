@@ -814,6 +814,17 @@ fn count_many(
     Ok(counts.into_iter().map(|c| PyCount { lower: c.lower, upper: c.upper }).collect())
 }
 
+/// Bounds on the points and on the distinct images of maps together, attained for some runtime values; None unless
+/// domains and images are boxes whose edges runtime values move.
+#[pyfunction]
+#[pyo3(signature = (maps, /))]
+fn _count_windows(py: Python<'_>, maps: &Bound<'_, PyAny>) -> PyResult<Option<(PyCount, PyCount)>> {
+    let maps = maps_of(maps, "_count_windows")?;
+    let counts = unlocked(py, || quasiaffine::count_windows(&maps.iter().collect::<Vec<_>>()))?;
+    let count = |c: quasiaffine::Count| PyCount { lower: c.lower, upper: c.upper };
+    Ok(counts.map(|(points, elements)| (count(points), count(elements))))
+}
+
 /// :meth:`IndexingMap.bounds` of every result of many maps: for each map a tuple of ``(lower, upper)`` by result.
 ///
 /// One call without the interpreter lock, on ``threads`` threads.  Errors as in the method; ``TypeError`` for
@@ -845,5 +856,6 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(simplify_many, m)?)?;
     m.add_function(wrap_pyfunction!(compose_many, m)?)?;
     m.add_function(wrap_pyfunction!(count_many, m)?)?;
+    m.add_function(wrap_pyfunction!(_count_windows, m)?)?;
     m.add_function(wrap_pyfunction!(bounds_many, m)?)
 }

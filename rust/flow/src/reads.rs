@@ -1,12 +1,13 @@
 //! The number of elements, and of bytes, that a union of maps reads of an operand.
 //!
 //! Read [`Reads`]. Law: `lower <= true number <= upper`. The maps of a union may overlap, so without a proof that they
-//! are disjoint the sum of their counts is an upper bound, and the largest of them a lower one. The lower bound is 0
-//! where the union is not exact; where it is unknown, the number lies between 0 and the size of the operand.
+//! are disjoint, and unless they are windows, the sum of their counts is an upper bound, and the largest of them a lower
+//! one. The lower bound is 0 where the union is not exact; where it is unknown, the number lies between 0 and the size
+//! of the operand.
 
 use layout::Shape;
 use quasiaffine::text::Style;
-use quasiaffine::{distinct, touched, Expr, Interval, Map};
+use quasiaffine::{count_windows, distinct, touched, Expr, Interval, Map};
 
 use crate::indexing::Text;
 use crate::shapes;
@@ -69,19 +70,23 @@ impl Union {
                 counts.max().unwrap_or(0)
             }
         };
-        Union {
-            texts,
-            divmod: maps.iter().map(|m| m.cost().divmods).fold(0, u64::saturating_add),
-            // Reads by different output elements, or of different operand elements, are different reads.
-            touched: (
-                lower(&mut parts.iter().map(|p| p.0.lower), outputs_apart || elements_apart),
-                total(&mut parts.iter().map(|p| p.0.upper)),
-            ),
-            distinct: (
-                lower(&mut parts.iter().map(|p| p.1.lower), elements_apart),
-                total(&mut parts.iter().map(|p| p.1.upper)),
-            ),
+        // Reads by different output elements, or of different operand elements, are different reads.
+        let mut touched = (
+            lower(&mut parts.iter().map(|p| p.0.lower), outputs_apart || elements_apart),
+            total(&mut parts.iter().map(|p| p.0.upper)),
+        );
+        let mut distinct =
+            (lower(&mut parts.iter().map(|p| p.1.lower), elements_apart), total(&mut parts.iter().map(|p| p.1.upper)));
+        if few && (touched.0 < touched.1 || distinct.0 < distinct.1) {
+            if let Some((points, elements)) = count_windows(maps) {
+                // As many points as elements: no two maps share a read.
+                let apart = points.is_exact() && points == elements;
+                touched = (if apart { points.lower } else { touched.0 }, points.upper);
+                distinct = (elements.lower, elements.upper);
+            }
         }
+        let divmod = maps.iter().map(|m| m.cost().divmods).fold(0, u64::saturating_add);
+        Union { texts, divmod, touched, distinct }
     }
 
     /// The record of this union for an array of the given shape; `exact` tells whether the union is.

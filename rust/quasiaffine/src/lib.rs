@@ -55,6 +55,7 @@ pub use decide::inverse::inverse;
 pub use decide::may_contain::may_contain;
 pub use decide::overlap::{overlap, Meeting, Overlap};
 pub use decide::ranges::{compact_ranges, compact_ranges_of_points};
+pub use decide::windows::count_windows;
 pub use error::{Error, Result, TextError};
 pub use eval::program::{Points, Program};
 pub use expr::{Expr, Kind, Op, Sum, Term, Var};

@@ -287,7 +287,8 @@ impl Group {
             if let Some(chain) = chain(cx, domain, form) {
                 match &self.constraints[..] {
                     [] => return Some(Count::exact(chain.n)),
-                    [c] => {
+                    // The place of the chain, which runtime variables move, does not matter without a constraint.
+                    [c] if !self.has_runtime(domain) => {
                         if let Some(n) = chain.within(cx, form, c) {
                             return Some(Count::exact(n));
                         }
@@ -496,6 +497,13 @@ mod tests {
         assert_eq!(counts(fixed).1, Count::exact(10));
         let moving = "(d0){rt0} -> (d0 + rt0), domain: d0 in [0, 9], rt0 in [0, 90], runtime: rt0 = #1(d0)";
         assert_eq!(counts(moving).1, Count { lower: 1, upper: 10 });
+    }
+
+    #[test]
+    fn a_fixed_offset_moves_the_image_out_of_a_constraint() {
+        let moved =
+            "(d0){rt0} -> (d0 + rt0), domain: d0 in [0, 1], rt0 in [0, 2], d0 + rt0 in [2, 3], runtime: rt0 = #1()";
+        assert_eq!(counts(moved).1, Count { lower: 0, upper: 2 });
     }
 
     #[test]

@@ -14,3 +14,4 @@ pub(crate) mod integer_system;
 pub mod may_contain;
 pub mod overlap;
 pub mod ranges;
+pub mod windows;
