@@ -252,7 +252,8 @@ def _check_size(instruction: Instruction, most: int) -> None:
 
 
 def _n_elements(shape: Shape) -> int:
-    return sum(shape_at(shape, leaf).n_elements for leaf in array_leaves(shape))
+    parts = (shape_at(shape, leaf) for leaf in array_leaves(shape))
+    return sum(part.n_elements for part in parts if part.is_array)
 
 
 class TooLargeError(HlomapError):

@@ -458,6 +458,7 @@ fn fits_rounded(written: &Shape, inferred: &Shape) -> bool {
     match (written, inferred) {
         (Shape::Array(a), Shape::Array(b)) => are_mixable(a.element(), b.element()) && a.dims() == b.dims(),
         (Shape::Tuple(a), Shape::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| fits_rounded(a, b)),
+        (Shape::Buffer(a), Shape::Buffer(b)) => fits_rounded(a, b),
         (a, b) => a.same_dims(b),
     }
 }
