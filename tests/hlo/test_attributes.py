@@ -75,6 +75,9 @@ def test_xla_prints_the_parsed_attributes() -> None:
         assert a is not None
         ours, theirs = hm.parse(program(kind, text)), hm.parse(a)
         name = text.partition("=")[0] if kind in ("module", "any") else kind
+        if "[synthetic_call]" in text and reads_recent():
+            assert theirs["r"].attributes["origin"] == '{(),[""]}'
+            continue
         mine = (ours if kind == "module" else ours["r"]).attributes.get(name)
         other = (theirs if kind == "module" else theirs["r"]).attributes.get(name)
         if other is not None and name != "control-predecessors":
@@ -86,7 +89,9 @@ def test_xla_prints_the_parsed_attributes() -> None:
 
 @pytest.mark.jax
 def test_protos_of_xla_have_the_same_values() -> None:
-    accepted = cases("accepted")
+    # XLA of 2026 refuses lists of devices that do not fit the tiles.
+    lax = ["<=[5]", "0,1,2}"] if reads_recent() else []
+    accepted = [(k, v) for k, v in cases("accepted") if not any(form in v for form in lax)]
     protos = serialized([program(*case) for case in accepted])
     prints = reprint([program(*case) for case in accepted])
     for (_, text), proto, printed in zip(accepted, protos, prints, strict=True):

@@ -194,7 +194,9 @@ ENTRY e {{
     assert hm.parse(module.to_proto()).same_as(module)
     [data], as_read = serialized([text]), reprint([text, module.to_proto()])
     assert data is not None and hm.parse(data)["p"].attributes["origin"] == origin
-    assert as_read[0] is not None and as_read[0] == as_read[1] and f"origin={origin}" in as_read[0]
+    # XLA of 2026 writes an empty hierarchy of calls.
+    written = '{(),[""]}' if "synthetic" in origin and reads_recent() else origin
+    assert as_read[0] is not None and as_read[0] == as_read[1] and f"origin={written}" in as_read[0]
 
 
 @pytest.mark.jax
