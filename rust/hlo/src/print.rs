@@ -118,7 +118,7 @@ struct Printer<'m> {
 impl<'m> Printer<'m> {
     fn module(&self, f: &mut dyn Write) -> fmt::Result {
         let m = self.m;
-        write!(f, "HloModule {}", legal(m.printed_module_name().into(), Named::Module, |_| false))?;
+        write!(f, "HloModule {}", legal(m.printed_module_name(), Named::Module, |_| false))?;
         for attribute in m.header() {
             self.attribute(f, attribute, None, 0)?;
         }

@@ -430,28 +430,28 @@ pub(crate) fn fits(opcode: Opcode, written: &Shape, inferred: &Shape) -> bool {
 /// backends allow. The others name or transfer a value, or call computations.
 pub(crate) fn may_round(opcode: Opcode) -> bool {
     use Opcode::*;
-    match opcode {
+    !matches!(
+        opcode,
         AllGatherDone
-        | AllReduceDone
-        | AsyncDone
-        | AsyncStart
-        | AsyncUpdate
-        | Call
-        | CollectivePermuteDone
-        | Conditional
-        | CopyDone
-        | CopyStart
-        | Domain
-        | Fusion
-        | GetTupleElement
-        | OptBarrier
-        | RecvDone
-        | Send
-        | Tuple
-        | Unknown
-        | While => false,
-        _ => true,
-    }
+            | AllReduceDone
+            | AsyncDone
+            | AsyncStart
+            | AsyncUpdate
+            | Call
+            | CollectivePermuteDone
+            | Conditional
+            | CopyDone
+            | CopyStart
+            | Domain
+            | Fusion
+            | GetTupleElement
+            | OptBarrier
+            | RecvDone
+            | Send
+            | Tuple
+            | Unknown
+            | While
+    )
 }
 
 fn fits_rounded(written: &Shape, inferred: &Shape) -> bool {

@@ -253,7 +253,7 @@ impl<'a> Parser<'a> {
                 Some((_, Stem::Lost)) => "unreadable".into(),
                 Some((_, Stem::Part { tuple, index })) => {
                     let tuple = m.computations[row.computation as usize].start + tuple;
-                    let of = stems.get(&tuple).map_or_else(|| m.text(m.instructions[tuple as usize].name), |stem| stem);
+                    let of = stems.get(&tuple).map_or(m.text(m.instructions[tuple as usize].name), String::as_str);
                     let stem = format!("{of}_{index}");
                     stems.insert(id, stem.clone());
                     stem

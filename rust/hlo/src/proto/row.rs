@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
         const COMMON: u128 = bits(&[1, 2, 3, 7, 8, 9, 35, 36, 37, 38, 40, 43, 51, 68, 82, 88, 91, 99]) | PRIVATE;
         const PRIVATE: u128 = !(u128::MAX >> 10) & !OTHERS;
         let is_known = Opcode::from_bytes(m.data(2)) != Opcode::Unknown;
-        let known = if is_known { bit(LAST_FIELD + 1) - 1 | PRIVATE } else { COMMON };
+        let known = if is_known { (bit(LAST_FIELD + 1) - 1) | PRIVATE } else { COMMON };
         if !index.has_any(!known) {
             return;
         }
