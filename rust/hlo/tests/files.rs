@@ -62,7 +62,7 @@ fn err() {
         assert!(hlo::parse(&text, None, true).is_err(), "a strict reading accepts {}", file.display());
         let found = match hlo::parse(&text, Some(name(&file)), false) {
             Ok(modules) => modules.iter().fold("read with diagnostics\n".to_string(), |mut found, m| {
-                assert!(m.instructions().len() > 0 && !m.diagnostics().is_empty(), "{}", file.display());
+                assert!(!m.instructions().is_empty() && !m.diagnostics().is_empty(), "{}", file.display());
                 m.diagnostics().iter().for_each(|d| found += &format!("{}\n", describe(m.source(), d)));
                 found
             }),
