@@ -252,3 +252,62 @@ def test_bytes_of_a_fusion_with_several_outputs() -> None:
         f { a = f32[4] parameter(0)  b = f32[4] negate(a)  ROOT t = (f32[4], f32[4]) tuple(a, b) }
         ENTRY e { p = f32[4] parameter(0)  ROOT z = (f32[4], f32[4]) fusion(p), kind=kLoop, calls=f }""")
     assert hm.diff(module, module).bytes_before.written == 32
+
+
+FOLDS = {
+    "before": """i = s32[9] dynamic-slice(x, a), dynamic_slice_sizes={9}
+      ROOT o = s32[4] dynamic-slice(i, b), dynamic_slice_sizes={4}""",
+    "wrong": """h = s32[] constant(14)  c = s32[] clamp(z, a, h)  s = s32[] add(c, b)
+      ROOT o = s32[4] dynamic-slice(x, s), dynamic_slice_sizes={4}""",
+    "good": """h = s32[] constant(9)  k = s32[] constant(5)  c = s32[] clamp(z, a, h)  e = s32[] clamp(z, b, k)
+      s = s32[] add(c, e)  ROOT o = s32[4] dynamic-slice(x, s), dynamic_slice_sizes={4}""",
+    "device": """q = s32[18] all-reduce(x), replica_groups={{0,1}}, to_apply=add
+      ROOT o = s32[4] dynamic-slice(q, a), dynamic_slice_sizes={4}""",
+}
+
+
+def fold(name: str) -> hm.Module:
+    return hm.parse(f"""HloModule m
+    add {{ a = s32[] parameter(0)  b = s32[] parameter(1)  ROOT c = s32[] add(a, b) }}
+    ENTRY e {{
+      x = s32[18] parameter(0)  a = s32[] parameter(1)  b = s32[] parameter(2)  z = s32[] constant(0)
+      {FOLDS[name]}
+    }}""")
+
+
+def test_runs_tell_a_wrong_fold_from_a_right_one() -> None:
+    before, wrong, good = map(fold, ("before", "wrong", "good"))
+    (found,) = hm.diff(before, wrong).values
+    assert found.status == "different" and found.element is not None
+    # The arguments are a witness.
+    values = [hm.execute(module, *found.arguments)[found.element] for module in (before, wrong)]
+    assert values == [found.before, found.after] and values[0] != values[1]
+    assert str(found).startswith(
+        f"values of output: different for a = {found.arguments[1]}, b = {found.arguments[2]}: "
+    )
+    assert "  " + str(found) in str(hm.diff(before, wrong)).splitlines()
+    assert "  values of output: equal in 8 runs" in str(hm.diff(before, good)).splitlines()
+    json.dumps(hm.diff(before, wrong).to_dict())
+
+
+def test_what_is_not_run_has_a_reason() -> None:
+    found = hm.diff(fold("before"), fold("device"))
+    assert [values.status for values in found.values] == ["not run"]
+    assert "values not compared: q (all-reduce in e): replica 1 is in its groups" in str(found)
+
+
+def test_rounding_in_another_order_is_not_a_difference() -> None:
+    def sums(order: str) -> hm.Module:
+        return hm.parse(f"""ENTRY e {{
+          x = f32[9] parameter(0)  i = s32[] parameter(1)
+          a = f32[3] dynamic-slice(x, i), dynamic_slice_sizes={{3}}  b = f32[3] slice(x), slice={{[1:4]}}
+          c = f32[3] slice(x), slice={{[5:8]}}  {order}
+        }}""")
+
+    first = sums("d = f32[3] add(a, b)  ROOT s = f32[3] add(d, c)")
+    other = sums(
+        "k = s32[] add(i, i)  j = s32[] subtract(k, i)  h = f32[3] dynamic-slice(x, j), dynamic_slice_sizes={3}  "
+        "d = f32[3] add(b, c)  ROOT s = f32[3] add(h, d)"
+    )
+    (found,) = hm.diff(first, other).values
+    assert (found.status, found.n_runs) == ("equal", 8)

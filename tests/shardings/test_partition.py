@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from math import prod
 
 import numpy as np
@@ -217,6 +218,62 @@ def test_what_is_not_known() -> None:
     assert [read.bytes for read in found.reads] == [4 * 4 * 4 * 4, 0]  # the constant is everywhere
     with pytest.raises(hm.errors.ShapeError, match="divides 1 dimensions"):
         hm.partitioned(parse_dot(", sharding={devices=[4]<=[4]}")["d"])
+
+
+def test_shardings_before_propagation() -> None:
+    module = hm.parse("""HloModule m, num_partitions=8
+    ENTRY e {
+      x = f32[16,32] parameter(0), sharding={devices=[2,1,4]<=[8] last_tile_dim_replicate}
+      w = f32[32,64] parameter(1), sharding={replicated}
+      c = f32[16,64] constant(0)
+      d = f32[16,64] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+      n = f32[16,64] negate(d)
+      k = f32[16,64] custom-call(n), custom_call_target="Sharding", sharding={devices=[2,4]<=[8]}
+      m = f32[16,64] negate(c)
+      ROOT a = f32[16,64] add(k, m), sharding={devices=[2,4]<=[8]}
+    }""")
+    found = hm.partitioned(module["k"])
+    assert isinstance(found, hm.Unknown)
+    assert found.reason == "the shardings are not propagated yet: n has none and comes from x, which is split"
+    # What comes from replicated values and constants is replicated.
+    assert str(hm.partitioned(module["a"])).startswith("a: no communication")
+    text = str(module).replace("{devices=[2,1,4]<=[8] last_tile_dim_replicate}", "{replicated}")
+    assert str(hm.partitioned(hm.parse(text)["k"])).startswith("k: no communication")
+
+
+def test_a_parameter_of_a_called_computation_may_be_split() -> None:
+    module = hm.parse("""HloModule m, num_partitions=2
+    f { p = f32[4] parameter(0)  ROOT n = f32[4] negate(p), sharding={devices=[2]<=[2]} }
+    ENTRY e { x = f32[4] parameter(0), sharding={devices=[2]<=[2]}  ROOT c = f32[4] call(x), to_apply=f }""")
+    found = hm.partitioned(module["n"])
+    assert isinstance(found, hm.Unknown)
+    assert found.reason and "p has none and comes from an argument of f, which is split" in found.reason
+
+
+def test_work_grows_with_the_leaves_of_a_tuple() -> None:
+    def n_calls(n: int) -> int:
+        part = "{devices=[2]<=[2]}"
+        shape, shardings = f"({', '.join(['f32[4]'] * n)})", f"{{{', '.join([part] * n)}}}"
+        module = hm.parse(f"""HloModule m, num_partitions=2
+        ENTRY e {{
+          p = {shape} parameter(0), sharding={shardings}
+          ROOT o = {shape} opt-barrier(p), sharding={shardings}
+        }}""")
+        count = 0
+
+        def profile(_frame: object, event: str, _argument: object) -> None:
+            nonlocal count
+            count += event in {"call", "c_call"}
+
+        hm.partitioned(module["o"])
+        sys.setprofile(profile)
+        try:
+            hm.partitioned(module["o"])
+        finally:
+            sys.setprofile(None)
+        return count
+
+    assert n_calls(160) < 5 * n_calls(40)
 
 
 def test_values_without_arrays() -> None:

@@ -252,5 +252,11 @@ def _query_devices(
     return assemble_devices(records, between.table)
 
 
+_NOTHING = MapSet()
+"""The set of every operand or output that no record mentions."""
+
+
 def _union(sets: Sequence[MapSet]) -> MapSet:
-    return sets[0] if len(sets) == 1 else MapSet().union(*sets)
+    if not sets:
+        return _NOTHING
+    return sets[0] if len(sets) == 1 else sets[0].union(*sets[1:])

@@ -19,6 +19,7 @@ from ..types import wrong_type
 from .dependence import OutputDependence, compare_outputs
 from .matching import Match, computed, find_duplicates, match_instructions
 from .overview import BytesMoved, Overview, overview
+from .runs import OutputValues, compare_values
 from .text import html, plural, printable
 from .values import MOVERS, Numbering, Value
 
@@ -77,6 +78,8 @@ class ModuleDiff:
     unchanged_fusions: tuple[Instruction, ...]
     #: How every output of the entry depends on every parameter; empty where the entries take or give other values.
     outputs: tuple[OutputDependence, ...]
+    #: What the outputs are in a few runs whose dependence on some parameter is not known.
+    values: tuple[OutputValues, ...]
     #: How many further outputs were not compared, in programs with very many.
     n_outputs_left_out: int
 
@@ -112,6 +115,7 @@ class ModuleDiff:
             "fusions": [fusion.to_dict() for fusion in self.fusions],
             "unchanged_fusions": [fusion.name for fusion in self.unchanged_fusions],
             "outputs": [output.to_dict() for output in self.outputs],
+            "values": [values.to_dict() for values in self.values],
             "n_outputs_left_out": self.n_outputs_left_out,
             "bytes_before": vars(self.bytes_before),
             "bytes_after": vars(self.bytes_after),
@@ -140,6 +144,11 @@ class ModuleDiff:
         for output in self.outputs:
             if output.status != "equal":
                 yield str(output)
+        for values in self.values:
+            if values.status != "not run":
+                yield str(values)
+        not_run = dict.fromkeys(values.reason for values in self.values if values.status == "not run")
+        yield from (f"values not compared: {reason}" for reason in not_run)
         if self.n_outputs_left_out:
             yield f"{plural(self.n_outputs_left_out, 'further output')} not compared"
 
@@ -181,6 +190,8 @@ def diff(before: Module | DumpedModule, after: Module | DumpedModule) -> ModuleD
     Returns:
         A :class:`ModuleDiff`: which instructions match and how, what was fused into what, which instructions came and
         went, the bytes that are moved, and for each output of the entry whether it depends on the same elements.
+        Where maps do not decide that, both modules run a few times, and ``.values`` has arguments for which the output
+        differs, or the number of runs in which it was equal.
 
     Raises:
         TypeError: an argument is no module.
@@ -224,6 +235,7 @@ def diff(before: Module | DumpedModule, after: Module | DumpedModule) -> ModuleD
     duplicates = find_duplicates(matches, b)
     gone, kept = {match.before for match in matches}, {match.after for match in (*matches, *duplicates)}
     outputs, n_left_out = compare_outputs(old, new, a, b)
+    undecided = list(dict.fromkeys(output.output for output in outputs if output.status == "unknown"))
     fusions, unchanged = _fusion_changes([*matches, *duplicates], a, b)
     return ModuleDiff(
         before=old,
@@ -236,6 +248,7 @@ def diff(before: Module | DumpedModule, after: Module | DumpedModule) -> ModuleD
         fusions=tuple(fusions),
         unchanged_fusions=tuple(unchanged),
         outputs=tuple(outputs),
+        values=tuple(compare_values(old, new, undecided) if undecided else ()),
         n_outputs_left_out=n_left_out,
     )
 

@@ -7,7 +7,7 @@ on it must.  The least bytes are a weighted matching between the two: see :func:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, prod
@@ -24,7 +24,7 @@ from ..types import ShapeIndex, Unknown, expect
 from .assignment import Assignment, assign
 from .device_maps import maps_of, tile_positions
 from .orders import Ints
-from .program import sharding_of
+from .program import leaf_shardings, sharding_of
 from .tiles import Tiles
 
 __all__ = ["Partitioned", "RemoteReads", "partitioned"]
@@ -104,7 +104,8 @@ def partitioned(instruction: Instruction) -> Partitioned | Unknown:
     """What each device needs of other devices to compute its part of an instruction, as the module's shardings say.
 
     An operand without a sharding is on every device, as XLA's partitioner takes it.  The answer is ``Unknown``, with
-    the reason, where the instruction has no sharding, or a value has one that does not tell where elements are.
+    the reason, where the instruction has no sharding, where a value has one that does not tell where elements are, and
+    where an operand has none but comes from split values: the module's shardings are not propagated yet.
 
     ``.reads`` has the elements of each operand that a device needs and does not hold, as maps and bytes.  ``.bytes`` is
     what must move in any case: instead of operands, other devices may send elements of the result, or summands of them.
@@ -190,13 +191,19 @@ class _Array:
 def _read_arrays(instruction: Instruction) -> tuple[list[_Array], list[_Array]] | Unknown:
     if sharding_of(instruction, ()) is None:
         return Unknown(f"{instruction.name} has no sharding")
+    for operand in (one for one in dict.fromkeys(instruction.operands) if not leaf_shardings(one)):
+        source = _split_source(operand)
+        if source is not None:
+            what = f"{operand.name} has none and comes from {source}, which is split"
+            return Unknown(f"the shardings are not propagated yet: {what}")
     numbers: dict[Instruction, tuple[int, ...]] = {}
     for k, operand in enumerate(instruction.operands):
         numbers[operand] = (*numbers.get(operand, ()), k)
     said: list[tuple[Instruction, tuple[int, ...], ShapeIndex, Sharding]] = []
     for value, operands in [(instruction, ()), *numbers.items()]:
+        shardings = leaf_shardings(value)
         for index in array_leaves(value.shape):
-            said.append((value, operands, index, sharding_of(value, index) or _EVERYWHERE))
+            said.append((value, operands, index, shardings.get(index, _EVERYWHERE)))
     n = _n_devices(instruction, [(sharding, shape_at(value.shape, index)) for value, _, index, sharding in said])
     found = []
     for value, operands, index, sharding in said:
@@ -206,6 +213,29 @@ def _read_arrays(instruction: Instruction) -> tuple[list[_Array], list[_Array]] 
             return Unknown(f"{value.name}: {reason}")
         found.append(_Array(value, operands, index, sharding, Tiles.of(assigned)))
     return [one for one in found if not one.operands], [one for one in found if one.operands]
+
+
+def _split_source(value: Instruction) -> str | None:
+    """What a value without a sharding comes from through others without one, and is split; None where nothing is.
+
+    XLA's propagation would give the value a sharding.  A parameter without one that is not the module's has the
+    sharding of an argument, which may be split.
+    """
+    visited, pending = {value}, [value]
+    while pending:
+        here = pending.pop()
+        said = leaf_shardings(here).values()
+        if any(sharding.kind not in ("replicated", "maximal") for sharding in said):
+            return here.name
+        if said:
+            continue
+        if here.parameter_number is not None and here.computation != here.module.entry:
+            return f"an argument of {here.computation.name}"
+        for operand in here.operands:
+            if operand not in visited:
+                visited.add(operand)
+                pending.append(operand)
+    return None
 
 
 def _n_devices(instruction: Instruction, said: Sequence[tuple[Sharding, Shape]]) -> int:
@@ -252,13 +282,22 @@ class _Work:
     """The maps of an instruction, and what follows from them for a device."""
 
     def __init__(self, instruction: Instruction, outputs: Sequence[_Array], operands: Sequence[_Array]) -> None:
-        self.outputs, self.operands = outputs, operands
-        sets = [output_to_input(instruction, one.index) for one in outputs]
-        # reads[output][array of an operand]
-        self.reads = [[_at([own[k] for k in one.operands], one.index) for one in operands] for own in sets]
-        self.users = [
-            [maps for k in one.operands for maps in input_to_output(instruction, (k, *one.index))] for one in operands
-        ]
+        self._instruction, self.outputs, self.operands = instruction, outputs, operands
+        self.reads: list[dict[int, MapSet]] = [{} for _ in operands]
+        """For each array of an operand, the maps of the outputs that read it, by number."""
+        numbers: dict[Instruction, tuple[tuple[int, ...], dict[ShapeIndex, int]]] = {}
+        for k, one in enumerate(operands):
+            numbers.setdefault(one.value, (one.operands, {}))[1][one.index] = k
+        for o, output in enumerate(outputs):
+            sets = output_to_input(instruction, output.index)
+            some = {
+                instruction.operands[n] for n, maps in enumerate(sets) if len(maps) or not maps.exact
+            } & numbers.keys()
+            for operand in sorted(some, key=lambda one: numbers[one][0][0]):
+                of_operand, arrays = numbers[operand]
+                for k, maps in _by_array([sets[n] for n in of_operand], arrays):
+                    self.reads[k][o] = maps
+        self._users: dict[int, dict[ShapeIndex, list[IndexingMap]] | None] = {}
 
     def count(self, device: int) -> _Counted:
         found = _Counted()
@@ -268,16 +307,16 @@ class _Work:
             held = operand.side(device)
             needed: list[IndexingMap] = []
             reason: str | None = None
-            for o, box in enumerate(boxes):
+            for o, maps in self.reads[k].items():
+                box = boxes[o]
                 if box is None:
                     continue
-                maps = self.reads[o][k]
                 reason = reason or (None if maps.exact else maps.reason or "the maps may have more")
                 pieces = [_remote(m, box, held, operand.shape) for m in maps]
                 needed += [piece for group in pieces for piece in group]
                 if maps.exact:
                     relations[o].append(list(self._relations(o, k, box, pieces)))
-            count = self._distinct(needed, operand, held)
+            count = self._distinct(needed, k, held)
             if reason is None and not count.exact:
                 has_runtime = any(m.runtime for m in needed)
                 reason = "reads depend on runtime values" if has_runtime else "the elements are not counted exactly"
@@ -287,11 +326,11 @@ class _Work:
         found.least = max(least, default=0)
         return found
 
-    def _distinct(self, needed: Sequence[IndexingMap], operand: _Array, held: Side | None) -> Count:
+    def _distinct(self, needed: Sequence[IndexingMap], k: int, held: Side | None) -> Count:
         """The elements of these maps; for an unknown set those that are not held."""
         n_held = 0 if held is None else prod(b - a for a, b in held)
-        most = operand.shape.n_elements - n_held
-        if any(self.reads[o][self.operands.index(operand)].is_unknown for o in range(len(self.outputs))):
+        most = self.operands[k].shape.n_elements - n_held
+        if any(maps.is_unknown for maps in self.reads[k].values()):
             return _count(0, most)
         has_runtime = any(m.runtime for m in needed)
         # Whatever the values are: the elements for all of them together.
@@ -300,19 +339,44 @@ class _Work:
 
     def _relations(self, o: int, k: int, box: Side, pieces: Sequence[Sequence[IndexingMap]]) -> Iterator[_Relation]:
         operand = self.operands[k]
-        readers = _most_readers(self.users[k], self.outputs[o].index, box)
-        for m, group in zip(self.reads[o][k], pieces, strict=True):
+        if not any(pieces):
+            return
+        readers = self._most_readers(k, self.outputs[o].index, box)
+        for m, group in zip(self.reads[k][o], pieces, strict=True):
             if group and not m.runtime:
                 pairs = [_with_dims(piece).count(distinct=True).lower for piece in group]
                 reads = min(sum(_most_values(piece) for piece in group), _most_values(m))
                 yield _Relation(sum(pairs), reads, operand.weight / max(1, readers))
 
+    def _most_readers(self, k: int, index: ShapeIndex, box: Side) -> int:
+        """The elements of an output's box that read one element, at most."""
+        n = prod(b - a for a, b in box)
+        if k not in self._users:
+            self._users[k] = self._users_of(self.operands[k])
+        users = self._users[k]
+        if users is None:
+            return n
+        own = [m for at in {index, ()} for m in users.get(at, ())]
+        total = sum(min(prod(v.upper - v.lower + 1 for v in m.ranges), _extents(m, box)) for m in own if not m.runtime)
+        return n if any(m.runtime for m in own) else min(n, total)
+
+    def _users_of(self, operand: _Array) -> dict[ShapeIndex, list[IndexingMap]] | None:
+        """The maps to the outputs, by index; None where some are unknown."""
+        found: dict[ShapeIndex, list[IndexingMap]] = {}
+        for number in operand.operands:
+            for maps in input_to_output(self._instruction, (number, *operand.index)):
+                if maps.is_unknown:
+                    return None
+                for m in maps:
+                    found.setdefault(m.index, []).append(m)
+        return found
+
     def remote_maps(self, k: int) -> MapSet:
         """From a device to the elements of an array that it needs and does not hold."""
         operand = self.operands[k]
         found: list[IndexingMap] = []
-        for o, output in enumerate(self.outputs):
-            reads = self.reads[o][k]
+        for o, reads in self.reads[k].items():
+            output = self.outputs[o]
             if reads.is_unknown:
                 return reads
             whole = maps_of(output.tiles.assignment).then(reads)
@@ -324,9 +388,8 @@ class _Work:
                     found += _not_held(m, positions, held)
             else:
                 found += self._remote_one_by_one(o, k)
-        exact = all(reads[k].exact for reads in self.reads)
-        reason = next((reads[k].reason for reads in self.reads if not reads[k].exact), None)
-        return MapSet(found, exact=exact, reason=reason)
+        loose = [reads for reads in self.reads[k].values() if not reads.exact]
+        return MapSet(found, exact=not loose, reason=loose[0].reason if loose else None)
 
     def _remote_one_by_one(self, o: int, k: int) -> Iterator[IndexingMap]:
         """A map for each device."""
@@ -334,15 +397,21 @@ class _Work:
         for device in output.tiles.devices.tolist():
             box = output.side(device)
             if box is not None:
-                for m in self.reads[o][k]:
+                for m in self.reads[k][o]:
                     for piece in _remote(m, box, operand.side(device), operand.shape):
                         yield _from_device(piece, 0, ("device", device, device))
 
 
-def _at(sets: Sequence[MapSet], index: ShapeIndex) -> MapSet:
-    """The maps of all sets to the array at an index."""
+def _by_array(sets: Sequence[MapSet], arrays: Mapping[ShapeIndex, int]) -> Iterator[tuple[int, MapSet]]:
+    """The maps of all sets to each array at an index, by number; arrays that certainly nothing reads are left out."""
     maps = MapSet().union(*sets)
-    return maps if maps.is_unknown else maps._select([m for m in maps if m.index == index])
+    if maps.is_unknown:
+        yield from ((k, maps) for k in arrays.values())
+        return
+    found: dict[ShapeIndex, list[IndexingMap]] = {} if maps.exact else {index: [] for index in arrays}
+    for m in maps:
+        found.setdefault(m.index, []).append(m)
+    yield from ((arrays[index], maps._select(own)) for index, own in found.items())
 
 
 _Piece: TypeAlias = "list[tuple[Expr, int, int]]"
@@ -467,13 +536,3 @@ def _extents(m: IndexingMap, box: Side | None) -> int:
             lower, upper = m.bounds(k)
             n *= upper - lower + 1 if box is None else box[k][1] - box[k][0]
     return n
-
-
-def _most_readers(users: Sequence[MapSet], index: ShapeIndex, box: Side) -> int:
-    """The elements of an output's box that read one element, at most."""
-    n = prod(b - a for a, b in box)
-    if any(not maps.exact and maps.is_unknown for maps in users):
-        return n
-    own = [m for maps in users for m in maps if m.index == index or not m.index]
-    total = sum(min(prod(v.upper - v.lower + 1 for v in m.ranges), _extents(m, box)) for m in own if not m.runtime)
-    return n if any(m.runtime for m in own) else min(n, total)

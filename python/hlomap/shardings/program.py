@@ -37,14 +37,21 @@ def sharding_of(instruction: Instruction, output: int | ShapeIndex = 0) -> Shard
     expect_index(output, "sharding_of", "output")
     wanted = shape_indices(instruction.shape, output, "output")
     said = instruction.attributes.get("sharding")
-    if not isinstance(said, Sharding):
-        return None
-    if said.kind != "tuple":
-        return said
-    arrays = [index for index, _ in leaf_shapes(instruction.shape)]
-    if len(said.parts) != len(arrays):
-        raise ShapeError(f"{instruction.name} has {len(said.parts)} shardings for {len(arrays)} values")
-    parts = dict(zip(arrays, said.parts, strict=True))
+    if not isinstance(said, Sharding) or said.kind != "tuple":
+        return said if isinstance(said, Sharding) else None
+    parts = leaf_shardings(instruction)
     if len(wanted) == 1:
         return parts[wanted[0]]
     return Sharding.parse("{" + ", ".join(str(parts[index]) for index in wanted) + "}")
+
+
+def leaf_shardings(instruction: Instruction) -> dict[ShapeIndex, Sharding]:
+    """The sharding of each array and token of a value; none where the module says nothing.  Errors as above."""
+    said = instruction.attributes.get("sharding")
+    if not isinstance(said, Sharding):
+        return {}
+    leaves = [index for index, _ in leaf_shapes(instruction.shape)]
+    parts = said.parts if said.kind == "tuple" else (said,) * len(leaves)
+    if len(parts) != len(leaves):
+        raise ShapeError(f"{instruction.name} has {len(parts)} shardings for {len(leaves)} values")
+    return dict(zip(leaves, parts, strict=True))
