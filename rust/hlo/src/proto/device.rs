@@ -76,7 +76,7 @@ fn mesh(m: Message<'_>) -> Wire<Mesh> {
         Some(iota) => Some(DeviceOrder::Iota(Iota::new(iota.ints(1)?, iota.ints(2)?))),
         None => (!list.is_empty()).then_some(DeviceOrder::List(list)),
     };
-    Ok(Mesh { axes, devices })
+    Ok(Mesh::new(axes, devices))
 }
 
 fn axes(m: Message<'_>, number: u32, mesh: &Mesh) -> Wire<Vec<MeshAxis>> {
@@ -100,11 +100,12 @@ fn named(m: Message<'_>) -> Wire<Named> {
     n.replicated = axes(m, 4, &n.mesh)?;
     n.unreduced = axes(m, 5, &n.mesh)?;
     n.manual = axes(m, 7, &n.mesh)?;
-    n.reduction = match usize::try_from(m.int(8)).ok().and_then(|k| Reduction::ALL.get(k)) {
-        Some(row) => row.0,
-        None => return bad(m, format!("reduction {} of a named sharding", m.int(8))),
-    };
     n.metadata = all_metadata(m, 6)?;
+    match usize::try_from(m.int(8)).ok().and_then(|number| Reduction::ALL.get(number)) {
+        Some(&reduction) if !n.unreduced.is_empty() => n.reduction = reduction,
+        Some(_) => {}
+        None => return bad(m, format!("reduction {} of a sharding", m.int(8))),
+    }
     Ok(n)
 }
 
@@ -136,7 +137,10 @@ pub(crate) fn write_sharding(s: &Sharding) -> Option<Encoder> {
                 d.int_unless_zero(12, id);
                 d.int_unless_zero(13, i64::from(is_alike));
             }
-            write_metadata(&mut d, 7, &whole.written_metadata())?;
+            write_metadata(&mut d, 7, whole.metadata.as_deref())?;
+            if whole.kind.is_unreduced() {
+                write_metadata(&mut d, 7, Some(&[whole.reduction.item()]))?;
+            }
         }
     }
     Some(d)
@@ -204,14 +208,13 @@ fn write_named(n: &Named) -> Option<Encoder> {
     write_axes(&mut d, 4, &n.replicated);
     write_axes(&mut d, 5, &n.unreduced);
     write_axes(&mut d, 7, &n.manual);
-    d.int_unless_zero(8, Reduction::ALL.iter().position(|row| row.0 == n.reduction)? as i64);
-    write_metadata(&mut d, 6, n.metadata.as_deref().unwrap_or_default())?;
+    write_metadata(&mut d, 6, n.metadata.as_deref())?;
+    d.int_unless_zero(8, n.reduction as i64);
     Some(d)
 }
 
-fn write_metadata<T: AsRef<str>>(d: &mut Encoder, number: u32, all: &[T]) -> Option<()> {
-    for text in all {
-        let text = text.as_ref();
+fn write_metadata(d: &mut Encoder, number: u32, all: Option<&[String]>) -> Option<()> {
+    for text in all.unwrap_or_default() {
         d.message(number, &super::metadata::write_metadata(&fields(text, Span::new(0, text.len())))?);
     }
     Some(())
