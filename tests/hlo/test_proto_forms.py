@@ -54,6 +54,15 @@ def test_parts_that_do_not_fit_are_reported() -> None:
         assert hm.analyze(module) is not None
 
 
+def test_bytes_that_are_not_utf8_survive() -> None:
+    line = r'p = f32[] parameter(0), metadata={metadata_payload="a\377\"b"}, backend_config="\001c\377"'
+    head, end = r'HloModule m, backend_config="d\376"', r'}, backend_config="e\375"'
+    data = hm.parse(f"{head}\nENTRY e {{\n  ROOT {line}\n{end}\n").to_proto()
+    assert b'a\xff"b' in data and b"\x01c\xff" in data and b"d\xfe" in data and b"e\xfd" in data
+    printed = str(hm.parse(data)).replace("%", "")
+    assert line.replace(r"\"", r"\042") in printed and r'backend_config="d\376"' in printed and end in printed
+
+
 def odd_texts() -> dict[str, str]:
     parts = re.split(r"(?m)^---- (.*)\n", (CASES / "proto" / "odd_texts.txt").read_text())
     return dict(zip(parts[1::2], parts[2::2], strict=True))

@@ -446,10 +446,18 @@ pub(crate) fn raw(c: &mut Cursor<'_>) -> Read<()> {
 /// Replaces C escapes by the characters they stand for, and invalid ones by the character behind the backslash; invalid
 /// UTF-8 becomes U+FFFD.
 pub fn unescape(text: &str) -> Cow<'_, str> {
-    if memchr::memchr(b'\\', text.as_bytes()).is_none() {
-        return Cow::Borrowed(text);
+    match unescape_bytes(text) {
+        Cow::Borrowed(_) => Cow::Borrowed(text),
+        Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
     }
+}
+
+/// As [`unescape`], for a string of bytes.
+pub(crate) fn unescape_bytes(text: &str) -> Cow<'_, [u8]> {
     let bytes = text.as_bytes();
+    if memchr::memchr(b'\\', bytes).is_none() {
+        return Cow::Borrowed(bytes);
+    }
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while at < bytes.len() {
@@ -473,7 +481,7 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
         };
         at += n;
     }
-    Cow::Owned(String::from_utf8_lossy(&out).into_owned())
+    Cow::Owned(out)
 }
 
 /// The problem of a word outside a closed set, with the nearest known word.

@@ -191,6 +191,18 @@ pub(crate) fn fields(text: &str, span: Span) -> Vec<(&str, Cow<'_, str>)> {
 }
 
 fn each_field<'m>(text: &'m str, span: Span, mut found: impl FnMut(&'m str, Cow<'m, str>)) {
+    each_raw_field(text, span, |name, value| {
+        found(name, quoted(value).map_or(Cow::Borrowed(value), attribute::unescape));
+    });
+}
+
+/// What is inside the quotes of a value.
+pub(crate) fn quoted(value: &str) -> Option<&str> {
+    value.starts_with(['"', '\'']).then(|| &value[1..value.len() - 1])
+}
+
+/// As [`fields`], with the quotes and escapes of strings.
+pub(crate) fn each_raw_field<'m>(text: &'m str, span: Span, mut found: impl FnMut(&'m str, &'m str)) {
     let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
     c.accept_after_space(b'{');
     loop {
@@ -202,16 +214,14 @@ fn each_field<'m>(text: &'m str, span: Span, mut found: impl FnMut(&'m str, Cow<
             return;
         }
         c.space();
+        let start = c.pos;
         let value = match c.peek() {
-            Some(b'"' | b'\'') => c.string().map(|s| attribute::unescape(&text[s.range()])),
-            Some(_) => {
-                let start = c.pos;
-                attribute::raw(&mut c).map(|()| Cow::Borrowed(&text[start..c.pos]))
-            }
+            Some(b'"' | b'\'') => c.string().map(drop),
+            Some(_) => attribute::raw(&mut c),
             None => return,
         };
         match value {
-            Ok(value) => found(name, value),
+            Ok(()) => found(name, &text[start..c.pos]),
             Err(_) => return,
         }
     }

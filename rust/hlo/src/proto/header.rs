@@ -39,7 +39,7 @@ pub(super) fn read<'a>(r: &mut Reader<'a>, m: Message<'a>) -> Wire<()> {
     }
     if m.has(25) {
         r.out.push_str(", backend_config=");
-        irregular::push_config(m.data(25), &mut r.out);
+        irregular::push_config(&mut r.out, m.data(25));
     }
     if m.has(24) {
         r.out.push_str(",\ndebug_attributes=");

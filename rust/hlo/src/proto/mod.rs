@@ -14,6 +14,7 @@ pub(crate) mod metadata;
 mod operation;
 pub(crate) mod origin;
 mod original;
+pub(crate) mod payload;
 mod quote;
 mod read;
 mod regular;

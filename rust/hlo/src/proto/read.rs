@@ -10,6 +10,7 @@ use quasiaffine::interrupt::poll;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::payload::Payloads;
 use super::row::{Scope, REPEATED};
 use super::shape::Shapes;
 use super::wire::{decode, each_field, Field, Index, Message, Payload, Wire, WireError};
@@ -50,8 +51,7 @@ pub(super) fn inner_module(m: Message<'_>, limit: usize) -> Wire<Result<Module, 
 pub(super) struct Reader<'a> {
     /// Whether the module is part of another one.
     pub is_inner: bool,
-    /// Texts that instructions name by number.
-    pub payloads: Vec<&'a [u8]>,
+    pub payloads: Payloads<'a>,
     /// Its source is set at the end.
     pub m: Module,
     pub out: String,
@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
     fn new(limit: usize) -> Reader<'a> {
         Reader {
             is_inner: false,
-            payloads: Vec::new(),
+            payloads: Payloads::default(),
             m: parse::empty(&Arc::new(Source::new("", None))),
             out: String::new(),
             limit,
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
     }
 
     fn module(&mut self, m: Message<'a>) -> Wire<()> {
-        self.payloads = m.fields().filter(|f| f.number == 22).map(bytes_of).collect::<Wire<_>>()?;
+        self.payloads = Payloads::new(m);
         self.ids.device_type = m.text(21)?.to_string();
         let mut rows: Vec<Row<'a>> = Vec::new();
         for f in m.fields().filter(|f| f.number == 3) {
@@ -307,7 +307,7 @@ impl<'a> Reader<'a> {
         }
         if c.has(9) {
             self.out.push_str(", backend_config=");
-            irregular::push_config(c.data(9), &mut self.out);
+            irregular::push_config(&mut self.out, c.data(9));
         }
         push_extra(&mut self.out, c, EXTRA);
         match self.out.len() == start {

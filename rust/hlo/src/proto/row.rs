@@ -487,7 +487,7 @@ impl<'a> Reader<'a> {
             Codec::Irregular(functions) => {
                 let mut out = std::mem::take(&mut self.out);
                 let operand = &|k| self.operand_shape(scope, i, k);
-                let (path, limit, payloads) = (f.field.path, self.limit, &self.payloads[..]);
+                let (path, limit, payloads) = (f.field.path, self.limit, &self.payloads);
                 let is_there = (functions.read)(&ReadContext { m, path, operand, limit, payloads }, &mut out);
                 self.out = out;
                 is_there?
