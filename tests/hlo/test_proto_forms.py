@@ -54,6 +54,18 @@ def test_parts_that_do_not_fit_are_reported() -> None:
         assert hm.analyze(module) is not None
 
 
+def test_unknown_fields_are_reported_once_and_only_with_a_value() -> None:
+    data = hm.parse(misfits()[0]).to_proto()
+    assert not hm.parse(edited(edited(data, "26", 0), "3[3]/2[2]/104", b"")).diagnostics
+    twice = edited(edited(data, "3[3]/2[2]/104", 1), "3[0]/2[0]/104", 2)
+    assert len(hm.parse(twice).diagnostics) == 1
+    # Of an operation that is not known, everything but what every operation has.
+    other = edited(edited(edited(data, "3[3]/2[2]/2", b"plus"), "3[3]/2[2]/14", 3), "3[3]/2[2]/28", b"")
+    assert [d.message for d in hm.parse(other).diagnostics if "known fields" in d.message] == [
+        "computation `e`, instruction `s`: expected known fields, found field 14 of HloInstructionProto, which is lost"
+    ]
+
+
 def test_bytes_that_are_not_utf8_survive() -> None:
     line = r'p = f32[] parameter(0), metadata={metadata_payload="a\377\"b"}, backend_config="\001c\377"'
     head, end = r'HloModule m, backend_config="d\376"', r'}, backend_config="e\375"'

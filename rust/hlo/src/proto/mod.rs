@@ -9,6 +9,7 @@ mod calls;
 mod device;
 mod header;
 pub(crate) mod irregular;
+mod known;
 pub(crate) mod literal;
 pub(crate) mod metadata;
 mod operation;
@@ -53,6 +54,8 @@ const EXTRA_ORDER: u32 = 100_006;
 const EXTRA_CALLS: u32 = 100_007;
 /// In a constant: the text of a value that a literal cannot hold, such as one of an unbounded array.
 const EXTRA_VALUE: u32 = 100_008;
+/// All of them.
+const EXTRA_FIELDS: std::ops::RangeInclusive<u32> = EXTRA..=EXTRA_VALUE;
 
 /// Appends a decimal number.
 fn push_int(out: &mut String, n: i64) {

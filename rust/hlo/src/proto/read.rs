@@ -7,14 +7,14 @@
 use std::sync::Arc;
 
 use quasiaffine::interrupt::poll;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::payload::Payloads;
 use super::row::{Scope, REPEATED};
 use super::shape::Shapes;
 use super::wire::{decode, each_field, Field, Index, Message, Payload, Wire, WireError};
-use super::{header, irregular, tables, EXTRA, EXTRA_ASYNC, EXTRA_ORDER, EXTRA_TABLES};
+use super::{header, irregular, known, tables, EXTRA, EXTRA_ASYNC, EXTRA_ORDER, EXTRA_TABLES};
 use crate::attribute::schema::Owner;
 use crate::check;
 use crate::cursor::clip;
@@ -52,6 +52,8 @@ pub(super) struct Reader<'a> {
     /// Whether the module is part of another one.
     pub is_inner: bool,
     pub payloads: Payloads<'a>,
+    /// Messages and numbers of unknown fields that were reported.
+    unknown_fields: FxHashSet<(&'static str, u32)>,
     /// Its source is set at the end.
     pub m: Module,
     pub out: String,
@@ -81,10 +83,6 @@ pub(super) struct Reader<'a> {
     pub spare: Scope<'a>,
 }
 
-/// The last fields of the messages in XLA of autumn 2026.
-const LAST_OF_MODULE: u32 = 25;
-const LAST_OF_COMPUTATION: u32 = 9;
-
 /// A computation whose fields are not yet decoded.
 #[derive(Clone, Copy)]
 struct Row<'a> {
@@ -111,6 +109,7 @@ impl<'a> Reader<'a> {
         Reader {
             is_inner: false,
             payloads: Payloads::default(),
+            unknown_fields: FxHashSet::default(),
             m: parse::empty(&Arc::new(Source::new("", None))),
             out: String::new(),
             limit,
@@ -168,7 +167,8 @@ impl<'a> Reader<'a> {
         let (entry, is_missing) = self.entry(m, &rows)?;
         self.m.entry = entry;
         header::read(self, m)?;
-        self.report_unknown(m, LAST_OF_MODULE, "HloModuleProto", "module".into(), self.m.name);
+        let span = self.m.name;
+        self.unknown_fields(known::MODULE, m.fields().filter(|f| f.number != 3), || "module".into(), span);
         let tables = self.out.len() + 1;
         match m.sub(17)? {
             Some(index) => tables::read(index, &mut self.out, &mut self.m.frames)?,
@@ -229,7 +229,8 @@ impl<'a> Reader<'a> {
         let (c, text) = (index.message(row.at), row.name);
         self.out.push_str(if number == self.m.entry { "ENTRY %" } else { "%" });
         let name = self.push(text);
-        self.report_unknown(c, LAST_OF_COMPUTATION, "HloComputationProto", path(text, None), name);
+        let own = fields.iter().copied().filter(|f| f.number != 2);
+        self.unknown_fields(known::COMPUTATION, own, || path(text, None), name);
         self.out.push_str(" {\n");
         let mut scope = self.scope(c, &fields, text, order)?;
         let root = c.int(6);
@@ -276,12 +277,21 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reports a field that no version of XLA had when this was written: it may carry meaning and is lost.
-    fn report_unknown(&mut self, m: Message<'_>, last: u32, message: &str, path: String, span: Span) {
-        let is_lost = |f: &Field<'_>| (last + 1..EXTRA).contains(&f.number) && !f.is_default();
-        if let Some(f) = m.fields().find(is_lost) {
-            let found = format!("field {} of {message}, which is lost", f.number);
-            self.misfit(path, "known fields", found, span);
+    /// Reports the unknown fields of a message, and of those inside it, each once a module: they may carry meaning and
+    /// are lost.
+    pub fn unknown_fields<'f>(
+        &mut self,
+        message: usize,
+        fields: impl Iterator<Item = Field<'f>>,
+        path: impl Fn() -> String,
+        span: Span,
+    ) {
+        known::each_unknown(message, fields, &mut |message, number| self.unknown_field(message, number, &path, span));
+    }
+
+    pub fn unknown_field(&mut self, message: &'static str, number: u32, path: impl Fn() -> String, span: Span) {
+        if self.unknown_fields.insert((message, number)) {
+            self.misfit(path(), "known fields", format!("field {number} of {message}, which is lost"), span);
         }
     }
 
