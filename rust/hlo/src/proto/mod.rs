@@ -14,7 +14,7 @@ pub(crate) mod literal;
 pub(crate) mod metadata;
 mod operation;
 pub(crate) mod origin;
-mod original;
+pub(crate) mod original;
 pub(crate) mod payload;
 mod quote;
 mod read;
@@ -135,7 +135,7 @@ impl Ids {
 /// Reads the module in a proto.
 pub fn parse_proto(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
     let read = find_module(bytes, 0, 0).and_then(|found| match found {
-        Some(m) => read::module(m, name, strict, bytes.len().saturating_mul(GROWTH).saturating_add(1 << 16)),
+        Some(m) => read::module(m, name, strict, bytes.len().saturating_mul(GROWTH).saturating_add(1 << 16), 0),
         None => Err(WireError { at: 0, found: "a message without an HLO module".into() }),
     });
     match read {

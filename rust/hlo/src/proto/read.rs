@@ -30,27 +30,43 @@ pub(crate) fn module(
     name: Option<&str>,
     strict: bool,
     limit: usize,
+    depth: usize,
 ) -> Wire<Result<Module, SyntaxErrors>> {
     // Offsets into a text are 32 bits wide.
     let mut r = Reader::new(limit.min(u32::MAX as usize - 2));
+    r.depth = depth;
     // Real modules have a text of about this length; unused capacity costs no memory.
     let _ = r.out.try_reserve(m.bytes().len() + m.bytes().len() / 4);
     r.module(m)?;
     Ok(r.finish(name, strict))
 }
 
-/// The module that recovers an array, within a module, whose text has at most `limit` bytes. It has no such modules
-/// itself, which bounds the depth.
-pub(super) fn inner_module(m: Message<'_>, limit: usize) -> Wire<Result<Module, SyntaxErrors>> {
-    let mut r = Reader::new(limit.min(u32::MAX as usize - 2));
-    r.is_inner = true;
-    r.module(m)?;
-    Ok(r.finish(None, false))
+/// How modules inside a module are read.
+#[derive(Clone, Copy)]
+pub(super) struct Nested {
+    limit: usize,
+    depth: usize,
+}
+
+/// Modules nest at most this deep: each level escapes the text of the next.
+const MAX_DEPTH: usize = 4;
+
+impl Nested {
+    /// A module inside a text of this length.
+    pub fn module(self, m: Message<'_>, length: usize) -> Wire<Module> {
+        if self.depth >= MAX_DEPTH {
+            return bad(m.at, format!("modules nested deeper than {MAX_DEPTH} levels"));
+        }
+        match module(m, None, false, self.limit.saturating_sub(length), self.depth + 1)? {
+            Ok(module) => Ok(module),
+            Err(e) => bad(m.at, format!("a module inside the module: {e}")),
+        }
+    }
 }
 
 pub(super) struct Reader<'a> {
-    /// Whether the module is part of another one.
-    pub is_inner: bool,
+    /// The number of modules around this one.
+    depth: usize,
     pub payloads: Payloads<'a>,
     /// Messages and numbers of unknown fields that were reported.
     unknown_fields: FxHashSet<(&'static str, u32)>,
@@ -105,9 +121,13 @@ pub(super) fn bad<T>(at: usize, found: impl Into<String>) -> Wire<T> {
 }
 
 impl<'a> Reader<'a> {
+    pub fn nested(&self) -> Nested {
+        Nested { limit: self.limit, depth: self.depth }
+    }
+
     fn new(limit: usize) -> Reader<'a> {
         Reader {
-            is_inner: false,
+            depth: 0,
             payloads: Payloads::default(),
             unknown_fields: FxHashSet::default(),
             m: parse::empty(&Arc::new(Source::new("", None))),

@@ -223,7 +223,9 @@ impl<'m> Writer<'m> {
             d.message(7, &schedule);
         }
         for a in m.header() {
+            let before = d.0.len();
             if self.header_attribute(&mut d, a).is_none() {
+                d.0.truncate(before);
                 self.extra(a, EXTRA_HEADER, &mut d);
             }
         }
@@ -268,14 +270,8 @@ impl<'m> Writer<'m> {
             (_, Value::Aliases(all)) => d.message(8, &aliases(&all)),
             (_, Value::Donors(all)) => d.message(18, &donors(&all)),
             ("backend_config", _) => d.data(25, &irregular::config_bytes(self.m.attribute_text(a))),
-            ("debug_attributes", Value::Raw(text)) => {
-                original::debug_entries(text)?.iter().for_each(|entry| d.message(24, entry));
-            }
-            ("origin_recovery_table", Value::Raw(text)) => {
-                let mut table = Encoder::default();
-                original::recovery_entries(text)?.iter().for_each(|entry| table.message(1, entry));
-                d.message(20, &table);
-            }
+            ("origin_recovery_table", Value::Raw(text)) => original::write_recovery_table(text, 20, d)?,
+            ("debug_attributes", Value::Raw(text)) => original::write_debug_attributes(text, 24, d)?,
             ("frontend_attributes", Value::Dictionary(pairs)) => d.message(19, &irregular::write_frontend(&pairs)),
             _ => return None,
         }
