@@ -1704,12 +1704,15 @@ class Sharding:
         """The axes of a ``"named"`` sharding along which all devices have the same data."""
     @property
     def unreduced_axes(self) -> tuple[str, ...]:
-        """The axes of a ``"named"`` sharding along which each device has a summand."""
+        """The axes of a ``"named"`` sharding along which each device has a partial result."""
     @property
-    def reduction(self) -> str:
-        """How the partial results of devices are combined: ``"sum"``, ``"max"`` or ``"min"``.
+    def reduction(self) -> str | None:
+        """How the partial results of devices combine to the whole: ``"sum"``, ``"max"`` or ``"min"``; ``None`` if no
+        device has any.
 
-        It means something where the sharding has such results.
+        >>> import hlomap as hm
+        >>> hm.hlo.Sharding.parse("{mesh['x'=2], [{}], unreduced=max{'x'}}").reduction
+        'max'
         """
     @property
     def manual_axes(self) -> tuple[str, ...]:

@@ -136,6 +136,36 @@ def test_shardings() -> None:
         _ = huge.devices
 
 
+def test_reductions_of_partial_results() -> None:
+    reductions = {
+        "{unreduced}": "sum",
+        '{unreduced metadata={op_type="sdy::reduction_op" op_name="MAX"}}': "max",
+        "{unreduced=min}": "min",
+        '{devices=[1,2]<=[2] last_tile_dims={unreduced} metadata={op_type="sdy::reduction_op" op_name="MIN"}}': "min",
+        "{mesh['x'=2], unreduced=max}": "max",
+        "{mesh['x'=2], [{}], unreduced={'x'}}": "sum",
+        '{replicated metadata={op_type="sdy::reduction_op" op_name="MAX"}}': None,
+        "{{unreduced}}": None,
+        "{mesh['x'=2], manual}": None,
+    }
+    for text, reduction in reductions.items():
+        sharding = hm.hlo.Sharding.parse(text)
+        assert sharding.reduction == reduction and hm.hlo.Sharding.parse(str(sharding)) == sharding, text
+    # The item that carries the reduction is the last of the metadata, and not part of it.
+    item = '{op_type="sdy::reduction_op" op_name="MAX"}'
+    named = hm.hlo.Sharding.parse(f'{{unreduced metadata={{{{op_name="x"}}, {item}, {item}}}}}')
+    assert named.metadata == ('{op_name="x"}',)
+    assert str(named) == f'{{unreduced metadata={{{{op_name="x"}}, {item}}}}}'
+    # Spellings of one value.
+    for one, other in [
+        ("{mesh['x'=2,'y'=2], manual}", "{mesh['x'=2,'y'=2], [], manual={'x','y'}}"),
+        ("{mesh['x'=2,'y'=2], [{'y'}]}", "{mesh['x'=2,'y'=2], device_ids=(0,1,2,3), [{'1'}]}"),
+        ("{single_device[device_id=3]}", "{maximal_mesh[device_id=3]}"),
+        ("{mesh['x'=2], [{'x'}], unreduced=max{}}", "{mesh['x'=2], [{'x'}]}"),
+    ]:
+        assert hm.hlo.Sharding.parse(one) == hm.hlo.Sharding.parse(other)
+
+
 def test_replica_groups() -> None:
     iota = hm.hlo.ReplicaGroups.parse("[2,4]<=[4,2]T(1,0)")
     assert list(iota) == [(0, 2, 4, 6), (1, 3, 5, 7)] and iota == ((0, 2, 4, 6), (1, 3, 5, 7))
@@ -144,6 +174,10 @@ def test_replica_groups() -> None:
     mesh = hm.hlo.ReplicaGroups.parse("mesh['a'=2,'b'=2], device_ids=(3,2,1,0) {'b'}")
     assert (mesh.axes, mesh.group_size, len(mesh), list(mesh)) == (("b",), 2, 2, [(3, 2), (1, 0)])
     assert hm.hlo.ReplicaGroups.parse("{{0,1},{2}}").group_size is None
+    none = hm.hlo.ReplicaGroups.parse("mesh['a'=2,'b'=2] {}")
+    assert (none.axes, none.group_size, len(none), list(none)) == ((), 1, 4, [(0,), (1,), (2,), (3,)])
+    assert list(hm.hlo.ReplicaGroups.parse("single_device[device_id=5] {}")) == [(5,)]
+    assert list(hm.hlo.ReplicaGroups.parse("mesh['1'=2,'b'=2] {'1'}")) == [(0, 2), (1, 3)]
     huge = hm.hlo.ReplicaGroups.parse("[1073741824,1073741824]<=[1152921504606846976]")
     assert len(huge) == huge.group_size == 1 << 30
     with pytest.raises(hm.errors.UnsupportedError):

@@ -178,6 +178,44 @@ ENTRY e {
 }"""
 
 
+def test_frames_that_the_tables_do_not_resolve_are_none() -> None:
+    """As in XLA: an id that is not in the tables, or whose stack has a cycle or a row that is not there."""
+    tables = """HloModule m
+
+FileNames
+1 "a.py"
+
+FunctionNames
+1 "f"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=3 end_line=3 column=2 end_column=3}
+2 {file_name_id=7 function_name_id=1 line=4 end_line=4 column=2 end_column=3}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+2 {file_location_id=1 parent_frame_id=2}
+3 {file_location_id=1 parent_frame_id=5}
+4 {file_location_id=1 parent_frame_id=4}
+5 {file_location_id=1 parent_frame_id=4}
+6 {file_location_id=1 parent_frame_id=31}
+7 {file_location_id=2 parent_frame_id=1}
+8 {file_location_id=9 parent_frame_id=1}
+9 {file_location_id=1 parent_frame_id=0}
+
+"""
+    for frame in range(-1, 12):
+        entry = f'ENTRY e {{ ROOT p = f32[] parameter(0), metadata={{op_name="p" stack_frame_id={frame}}} }}\n'
+        for source in (tables + entry, hm.parse(tables + entry).to_proto()):
+            metadata = hm.parse(source)["p"].metadata
+            assert metadata is not None and metadata.op_name == "p"
+            found = (metadata.stack_frame_id, metadata.source_file, metadata.function)
+            assert found == ((frame, "a.py", "f") if frame in (1, 2) else (None, None, None)), frame
+    # A part of a module may come without the tables.
+    alone = hm.parse("p = f32[] parameter(0), metadata={stack_frame_id=7}")["p"].metadata
+    assert alone is not None and alone.stack_frame_id == 7
+
+
 def test_a_line_that_cannot_be_read_may_read_anything() -> None:
     module = hm.parse(LOSSES)
     assert [(d.line, d.expected) for d in module.diagnostics] == [(6, "`{`")]

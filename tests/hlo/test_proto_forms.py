@@ -54,6 +54,27 @@ def test_parts_that_do_not_fit_are_reported() -> None:
         assert hm.analyze(module) is not None
 
 
+def test_unknown_fields_are_reported_once_and_only_with_a_value() -> None:
+    data = hm.parse(misfits()[0]).to_proto()
+    assert not hm.parse(edited(edited(data, "26", 0), "3[3]/2[2]/104", b"")).diagnostics
+    twice = edited(edited(data, "3[3]/2[2]/104", 1), "3[0]/2[0]/104", 2)
+    assert len(hm.parse(twice).diagnostics) == 1
+    # Of an operation that is not known, everything but what every operation has.
+    other = edited(edited(edited(data, "3[3]/2[2]/2", b"plus"), "3[3]/2[2]/14", 3), "3[3]/2[2]/28", b"")
+    assert [d.message for d in hm.parse(other).diagnostics if "known fields" in d.message] == [
+        "computation `e`, instruction `s`: expected known fields, found field 14 of HloInstructionProto, which is lost"
+    ]
+
+
+def test_bytes_that_are_not_utf8_survive() -> None:
+    line = r'p = f32[] parameter(0), metadata={metadata_payload="a\377\"b"}, backend_config="\001c\377"'
+    head, end = r'HloModule m, backend_config="d\376"', r'}, backend_config="e\375"'
+    data = hm.parse(f"{head}\nENTRY e {{\n  ROOT {line}\n{end}\n").to_proto()
+    assert b'a\xff"b' in data and b"\x01c\xff" in data and b"d\xfe" in data and b"e\xfd" in data
+    printed = str(hm.parse(data)).replace("%", "")
+    assert line.replace(r"\"", r"\042") in printed and r'backend_config="d\376"' in printed and end in printed
+
+
 def odd_texts() -> dict[str, str]:
     parts = re.split(r"(?m)^---- (.*)\n", (CASES / "proto" / "odd_texts.txt").read_text())
     return dict(zip(parts[1::2], parts[2::2], strict=True))

@@ -198,12 +198,12 @@ def test_forms(text: str, sizes: list[int], device_map: str, owner_map: str) -> 
 def test_kinds_without_plain_replicas() -> None:
     shape = hm.Shape("f32", [4])
     assert parse("{unknown}").device_map(shape).reason == "the sharding is not decided yet"
+    partial = "each device holds a partial result of every element (unreduced)"
     for text, reason in [
         ("{manual}", "devices have arrays of their own (manual)"),
-        (
-            "{devices=[2,2]<=[4] last_tile_dims={unreduced}}",
-            "each device holds a partial result of every element (unreduced)",
-        ),
+        ("{devices=[2,2]<=[4] last_tile_dims={unreduced}}", partial),
+        ("{mesh['x'=2,'y'=2], [{'y'}], unreduced=max{'x'}}", partial),
+        ("{mesh['x'=2,'y'=2], manual}", "devices have arrays of their own (manual)"),
         ("{mesh['x'=2,'y'=2], [{'y'}], manual={'x'}}", "devices have arrays of their own (manual)"),
     ]:
         found = parse(text).device_map(shape, 4)

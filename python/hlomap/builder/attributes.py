@@ -307,6 +307,8 @@ FORMS: dict[str, Form] = {
         "an EntryLayout or a pair (shapes of the parameters, shape of the result)",
         _entry_layout,
     ),
+    "DebugAttributes": Form("str", "a string in braces", _in_braces),
+    "RecoveryTable": Form("str", "a string in braces", _in_braces),
     "Braced": Form("str", "a string in braces", _in_braces),
     "Raw": Form("str", "a string", _is(str)),
 }

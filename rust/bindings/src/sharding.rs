@@ -133,10 +133,7 @@ impl PySharding {
     fn device(&self) -> Option<i64> {
         match (&self.0, self.over()) {
             (Sharding::Whole(Whole { kind: ShardingKind::Maximal(device), .. }), _) => Some(*device),
-            (_, Some(Mesh { axes, devices: Some(DeviceOrder::List(list)) })) if axes.is_empty() => {
-                list.first().copied()
-            }
-            _ => None,
+            (_, mesh) => mesh?.single_device(),
         }
     }
 
@@ -225,7 +222,7 @@ impl PySharding {
         }
     }
 
-    /// The axes of a ``"named"`` sharding along which each device has a summand.
+    /// The axes of a ``"named"`` sharding along which each device has a partial result.
     #[getter]
     fn unreduced_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         match &self.0 {
@@ -234,16 +231,15 @@ impl PySharding {
         }
     }
 
-    /// How the partial results of devices are combined: ``"sum"``, ``"max"`` or ``"min"``.
+    /// How the partial results of devices combine to the whole: ``"sum"``, ``"max"`` or ``"min"``; ``None`` if no
+    /// device has any.
     ///
-    /// It means something where the sharding has such results.
+    /// >>> import hlomap as hm
+    /// >>> hm.hlo.Sharding.parse("{mesh['x'=2], [{}], unreduced=max{'x'}}").reduction
+    /// 'max'
     #[getter]
-    fn reduction(&self) -> &'static str {
-        match &self.0 {
-            Sharding::Whole(whole) => whole.reduction.name(),
-            Sharding::Named(named) => named.reduction.name(),
-            Sharding::Tuple(_) => Reduction::Sum.name(),
-        }
+    fn reduction(&self) -> Option<&'static str> {
+        self.0.reduction().map(Reduction::name)
     }
 
     /// The axes of a ``"named"`` sharding that the program partitions itself.
@@ -393,7 +389,7 @@ impl PyMesh {
     /// The devices in row-major order.  Raises :class:`~hlomap.errors.UnsupportedError` for more than 2**24.
     #[getter]
     fn devices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let all: Vec<MeshAxis> = (0..self.0.axes.len()).map(|axis| MeshAxis { axis, part: None }).collect();
+        let all: Vec<MeshAxis> = self.0.whole_axes().collect();
         let listed = match &self.0.devices {
             Some(DeviceOrder::List(list)) => Some(list.clone()),
             _ => self.0.groups(&all, MAX_DEVICES).map(|groups| groups.concat()),

@@ -2,7 +2,6 @@
 //!
 //! Read [`name`]. What is written otherwise is kept as text; these functions tell where XLA's parser stops.
 
-use super::raw;
 use super::sharding::{self, Sharding};
 use crate::cursor::{clip, Cursor, Read};
 use crate::error::{Problem, ProblemKind, Span};
@@ -90,14 +89,12 @@ enum Kind {
     Number,
     /// Numbers of `ProfileType` in braces.
     Profiles,
-    /// Any value.
-    Any,
 }
 
 /// The fields of metadata, sorted.
 const METADATA: &[(&str, Kind)] = &[
     ("deduplicated_name", Kind::Text),
-    ("metadata_payload", Kind::Any),
+    ("metadata_payload", Kind::Text),
     ("op_name", Kind::Text),
     ("op_type", Kind::Text),
     ("profile_type", Kind::Profiles),
@@ -136,7 +133,6 @@ pub(crate) fn metadata(c: &mut Cursor<'_>) -> Read<()> {
         match METADATA[k].1 {
             Kind::Text => drop(string(c)?),
             Kind::Number => drop(int32(c)?),
-            Kind::Any => raw(c)?,
             Kind::Profiles => {
                 let all = super::list(c, |c| {
                     let start = *c;

@@ -66,6 +66,10 @@ pub enum Form {
     BlockScaling,
     /// `{(f32[4]{0})->f32[]}`
     EntryLayout,
+    /// `{ {"array"}:({callback_id=4},{op_id=3}) }`
+    DebugAttributes,
+    /// `{ {"old"} : {"new"}, "module" }`
+    RecoveryTable,
     /// Any text in balanced braces
     Braced,
     /// The value of an unknown attribute

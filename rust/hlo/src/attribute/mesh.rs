@@ -131,14 +131,6 @@ pub enum DeviceOrder {
 }
 
 impl DeviceOrder {
-    /// The number of devices; `None` for an iota with sizes that are not positive.
-    pub fn count(&self) -> Option<usize> {
-        match self {
-            DeviceOrder::List(list) => Some(list.len()),
-            DeviceOrder::Iota(iota) => product(&iota.reshape),
-        }
-    }
-
     /// The devices in order; `None` for an inconsistent iota, and for more than `limit`.
     pub fn expand(&self, limit: usize) -> Option<Vec<i64>> {
         match self {
@@ -148,7 +140,8 @@ impl DeviceOrder {
     }
 }
 
-/// `mesh['x'=2,'y'=4], device_ids=(…)`: devices in an array with named axes.
+/// `mesh['x'=2,'y'=4], device_ids=(…)`: devices in an array with named axes; `maximal_mesh[device_id=3]`, a single
+/// device, has no axes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mesh {
     /// Name and size of each axis, major to minor.
@@ -166,7 +159,35 @@ pub struct MeshAxis {
     pub part: Option<(i64, i64)>,
 }
 
+/// The words that a mesh begins with; XLA renamed the second to the third.
+pub(crate) const MESH_WORDS: [&str; 3] = ["mesh", "maximal_mesh", "single_device"];
+
 impl Mesh {
+    /// A mesh; devices in the order of their numbers are left out, as XLA requires.
+    pub(crate) fn new(axes: Vec<(String, i64)>, devices: Option<DeviceOrder>) -> Mesh {
+        let n = product(&axes.iter().map(|axis| axis.1).collect::<Vec<_>>());
+        let is_plain = match &devices {
+            _ if axes.is_empty() => false,
+            Some(DeviceOrder::List(list)) => n == Some(list.len()) && list.iter().copied().eq(0..list.len() as i64),
+            Some(DeviceOrder::Iota(iota)) => n.is_some() && n == product(&iota.reshape) && iota.transpose.is_empty(),
+            None => true,
+        };
+        Mesh { axes, devices: devices.filter(|_| !is_plain) }
+    }
+
+    /// The device of a mesh of a single one.
+    pub fn single_device(&self) -> Option<i64> {
+        match (&self.axes[..], &self.devices) {
+            ([], Some(DeviceOrder::List(list))) if list.len() == 1 => list.first().copied(),
+            _ => None,
+        }
+    }
+
+    /// All axes.
+    pub fn whole_axes(&self) -> impl Iterator<Item = MeshAxis> {
+        (0..self.axes.len()).map(|axis| MeshAxis { axis, part: None })
+    }
+
     /// The text of an axis, with its name in the mesh.
     pub fn axis_text(&self, a: &MeshAxis) -> String {
         let name = self.axes.get(a.axis).map_or("", |axis| axis.0.as_str());
@@ -231,10 +252,9 @@ impl Mesh {
 
 impl fmt::Display for Mesh {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let ([], Some(DeviceOrder::List(list))) = (&self.axes[..], &self.devices) {
-            if let [device] = list[..] {
-                return write!(f, "single_device[device_id={device}]");
-            }
+        if let Some(device) = self.single_device() {
+            // Of the two words every version of XLA reads this one.
+            return write!(f, "maximal_mesh[device_id={device}]");
         }
         let axes: Vec<String> = self.axes.iter().map(|(name, size)| format!("{}={size}", quoted(name))).collect();
         write!(f, "mesh[{}]", axes.join(","))?;
@@ -251,21 +271,25 @@ pub fn parse_mesh(text: &str) -> Option<Mesh> {
     whole(text, read_mesh)
 }
 
-/// Parses `mesh['x'=2], device_ids=(1,0)`.
+/// Parses `mesh['x'=2], device_ids=(1,0)`, or a single device.
 pub(crate) fn read_mesh(c: &mut Cursor<'_>) -> Read<Mesh> {
     c.space();
-    if c.accept_word("single_device") {
-        c.expect(b'[', "`[`")?;
-        let is_device = is_word(c, "device_id") && c.accept(b'=');
-        let device = if is_device { c.int()? } else { return Err(c.expected("`device_id=`")) };
-        c.expect(b']', "`]`")?;
-        return Ok(Mesh { axes: Vec::new(), devices: Some(DeviceOrder::List(vec![device])) });
-    }
-    if !c.accept_word("mesh") {
-        return Err(c.expected("`mesh`"));
+    let at = *c;
+    let word = c.word();
+    if !MESH_WORDS.contains(&word) {
+        return Err(at.expected("`mesh`, `maximal_mesh` or `single_device`"));
     }
     let mut axes = Vec::new();
     c.expect(b'[', "`[` of a mesh")?;
+    if word != "mesh" {
+        if !is_word(c, "device_id") {
+            return Err(c.expected("`device_id`"));
+        }
+        c.expect(b'=', "`=`")?;
+        let devices = Some(DeviceOrder::List(vec![c.int()?]));
+        c.expect(b']', "`]`")?;
+        return Ok(Mesh { axes, devices });
+    }
     if !c.accept_after_space(b']') {
         loop {
             let name = read_quoted(c)?;
@@ -288,8 +312,6 @@ pub(crate) fn read_mesh(c: &mut Cursor<'_>) -> Read<Mesh> {
             let reshape = bracketed(c, b'[', b']')?;
             let transpose = if c.accept(b'T') { bracketed(c, b'(', b')')? } else { Vec::new() };
             Some(DeviceOrder::Iota(Iota::new(reshape, transpose)))
-                // The identity.
-                .filter(|order| !matches!(order, DeviceOrder::Iota(iota) if iota.transpose.is_empty()))
         } else {
             let mut list = vec![c.int()?];
             while c.accept_after_space(b',') {
@@ -299,7 +321,7 @@ pub(crate) fn read_mesh(c: &mut Cursor<'_>) -> Read<Mesh> {
         };
         c.expect(b')', "`)`")?;
     }
-    Ok(Mesh { axes, devices })
+    Ok(Mesh::new(axes, devices))
 }
 
 fn is_word(c: &mut Cursor<'_>, word: &str) -> bool {
@@ -323,9 +345,9 @@ pub(crate) fn read_axes(
         if !extra(c) {
             let at = *c;
             let name = read_quoted(c)?;
-            // A name that no axis has may be the number of one.
-            let by_number = || name.parse().ok().filter(|&k| k < mesh.axes.len());
-            let Some(axis) = mesh.axes.iter().position(|a| a.0 == name).or_else(by_number) else {
+            // An axis by its number, if none has this name.
+            let number = || name.parse().ok().filter(|&axis| axis < mesh.axes.len());
+            let Some(axis) = mesh.axes.iter().position(|a| a.0 == name).or_else(number) else {
                 return Err(at.expected("an axis of the mesh"));
             };
             let mut part = None;
@@ -364,7 +386,8 @@ pub(crate) fn bracketed(c: &mut Cursor<'_>, open: u8, close: u8) -> Read<Vec<i64
 }
 
 fn read_quoted(c: &mut Cursor<'_>) -> Read<String> {
-    c.string().map(|span| crate::unescape(c.str(span)).into_owned())
+    let name = c.string()?;
+    Ok(crate::unescape(c.str(name)).into_owned())
 }
 
 fn quoted(name: &str) -> String {

@@ -35,6 +35,7 @@ use window::{dim_labels, window, DimLabels, Window};
 
 use crate::cursor::{clip, Cursor, Read, SHORT};
 use crate::error::{Problem, ProblemKind, Span};
+use crate::proto::original;
 
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,6 +124,7 @@ pub(crate) fn check(c: &mut Cursor<'_>, form: Form) -> Read<()> {
         Form::Metadata | Form::FrontendAttributes | Form::Braced => c.braced(),
         Form::Sharding | Form::Aliases | Form::OperandAliases | Form::Donors => c.braced(),
         Form::Accuracy | Form::EntryLayout | Form::Sparsity | Form::BlockScaling => c.braced(),
+        Form::DebugAttributes | Form::RecoveryTable => c.braced(),
         Form::Config => match c.peek() {
             Some(b'{') => c.braced(),
             _ => c.string().map(drop),
@@ -172,27 +174,45 @@ fn is_structured(form: Form) -> bool {
     use Form::*;
     matches!(
         form,
-        DeviceGroups | Sharding | Aliases | OperandAliases | Donors | Accuracy | EntryLayout | Sparsity | BlockScaling
+        DeviceGroups
+            | Sharding
+            | Aliases
+            | OperandAliases
+            | Donors
+            | Accuracy
+            | EntryLayout
+            | Sparsity
+            | BlockScaling
+            | DebugAttributes
+            | RecoveryTable
     )
 }
 
-/// The value of a form for which [`is_structured`] holds; `None` for other forms.
+/// The value of a form for which [`is_structured`] holds; `None` for other forms, and for those that stay text.
 fn structured<'m>(c: &mut Cursor<'_>, form: Form) -> Read<Option<Value<'m>>> {
     let value = match form {
-        Form::DeviceGroups => Value::DeviceGroups(devices::read(c)?),
-        Form::Sharding => Value::Sharding(sharding::read(c)?),
-        Form::Aliases => Value::Aliases(alias::aliases(c, Kinds::Written)?),
-        Form::OperandAliases => Value::OperandAliases(alias::aliases(c, Kinds::None)?),
-        Form::Donors => Value::Donors(alias::donors(c)?),
-        Form::Accuracy => Value::Accuracy(accuracy(c)?),
-        Form::Sparsity => Value::Sides(sides(c, Config::Sparsity)?),
-        Form::BlockScaling => Value::Sides(sides(c, Config::Scaling)?),
-        Form::EntryLayout => Value::EntryLayout(entry_layout(c)?),
+        Form::DeviceGroups => Some(Value::DeviceGroups(devices::read(c)?)),
+        Form::Sharding => Some(Value::Sharding(sharding::read(c)?)),
+        Form::Aliases => Some(Value::Aliases(alias::aliases(c, Kinds::Written)?)),
+        Form::OperandAliases => Some(Value::OperandAliases(alias::aliases(c, Kinds::None)?)),
+        Form::Donors => Some(Value::Donors(alias::donors(c)?)),
+        Form::Accuracy => Some(Value::Accuracy(accuracy(c)?)),
+        Form::EntryLayout => Some(Value::EntryLayout(entry_layout(c)?)),
+        Form::Sparsity => Some(Value::Sides(sides(c, Config::Sparsity)?)),
+        Form::BlockScaling => Some(Value::Sides(sides(c, Config::Scaling)?)),
+        Form::DebugAttributes => {
+            original::check_debug_attributes(c)?;
+            None
+        }
+        Form::RecoveryTable => {
+            original::check_recovery_table(c)?;
+            None
+        }
         _ => return Ok(None),
     };
     c.space();
     if c.at_end() {
-        Ok(Some(value))
+        Ok(value)
     } else {
         Err(c.expected("the end of the value"))
     }
@@ -299,7 +319,7 @@ fn word<'a>(c: &mut Cursor<'a>) -> Read<&'a str> {
     Ok(found)
 }
 
-fn boolean(c: &mut Cursor<'_>) -> Read<bool> {
+pub(crate) fn boolean(c: &mut Cursor<'_>) -> Read<bool> {
     c.space();
     for (word, value) in [("true", true), ("false", false), ("1", true), ("0", false)] {
         if c.accept_word(word) {
@@ -446,10 +466,18 @@ pub(crate) fn raw(c: &mut Cursor<'_>) -> Read<()> {
 /// Replaces C escapes by the characters they stand for, and invalid ones by the character behind the backslash; invalid
 /// UTF-8 becomes U+FFFD.
 pub fn unescape(text: &str) -> Cow<'_, str> {
-    if memchr::memchr(b'\\', text.as_bytes()).is_none() {
-        return Cow::Borrowed(text);
+    match unescape_bytes(text) {
+        Cow::Borrowed(_) => Cow::Borrowed(text),
+        Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
     }
+}
+
+/// As [`unescape`], for a string of bytes.
+pub(crate) fn unescape_bytes(text: &str) -> Cow<'_, [u8]> {
     let bytes = text.as_bytes();
+    if memchr::memchr(b'\\', bytes).is_none() {
+        return Cow::Borrowed(bytes);
+    }
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while at < bytes.len() {
@@ -473,7 +501,7 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
         };
         at += n;
     }
-    Cow::Owned(String::from_utf8_lossy(&out).into_owned())
+    Cow::Owned(out)
 }
 
 /// The problem of a word outside a closed set, with the nearest known word.

@@ -3,15 +3,14 @@
 //!
 //! Read [`Sharding`]. Invariant: a sharding prints to text that parses to an equal sharding.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use crate::attribute::devices::read_iota;
-use crate::attribute::mesh::{axes_text, bracketed, joined, read_axes, read_mesh, DeviceOrder, Mesh, MeshAxis};
+use crate::attribute::mesh::{bracketed, joined, read_axes, read_mesh, DeviceOrder, Mesh, MeshAxis, MESH_WORDS};
 use crate::attribute::window::whole;
 use crate::cursor::{Cursor, Read};
+use crate::error::Span;
 use crate::model::metadata::fields;
-use crate::Span;
 
 /// The distribution of a value over devices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,24 +28,12 @@ pub enum Sharding {
 pub struct Whole {
     /// The distribution.
     pub kind: ShardingKind,
+    /// How partial results are combined; the sum if there are none.
+    pub reduction: Reduction,
     /// `shard_as 1`, `shard_like 1`: whether it is `shard_like`, and the id of the group.
     pub group: Option<(bool, i64)>,
-    /// How partial results are combined, where devices have such.
-    pub reduction: Reduction,
     /// Metadata, each item as text in braces; `None` if it is absent.
     pub metadata: Option<Vec<String>>,
-}
-
-/// How the partial results of devices are combined.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Reduction {
-    /// Their sum.
-    #[default]
-    Sum,
-    /// Their maximum.
-    Max,
-    /// Their minimum.
-    Min,
 }
 
 /// The kinds of distributions.
@@ -103,7 +90,7 @@ pub struct Named {
     pub replicated: Vec<MeshAxis>,
     /// Axes along which devices have partial results.
     pub unreduced: Vec<MeshAxis>,
-    /// How these are combined.
+    /// How partial results are combined; the sum if there are none.
     pub reduction: Reduction,
     /// Axes that the program partitions by hand.
     pub manual: Vec<MeshAxis>,
@@ -111,76 +98,75 @@ pub struct Named {
     pub metadata: Option<Vec<String>>,
 }
 
+/// How the partial results of an unreduced value are combined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Reduction {
+    /// The value is their sum.
+    #[default]
+    Sum,
+    /// The value is the largest of them.
+    Max,
+    /// The value is the smallest of them.
+    Min,
+}
+
 impl Reduction {
-    /// The numbers of the proto are the indices.
-    pub(crate) const ALL: [(Reduction, &'static str); 3] =
-        [(Reduction::Sum, "sum"), (Reduction::Max, "max"), (Reduction::Min, "min")];
+    /// In the order of their numbers in protos.
+    pub(crate) const ALL: [Reduction; 3] = [Reduction::Sum, Reduction::Max, Reduction::Min];
 
     /// The word in text.
     pub fn name(self) -> &'static str {
-        Reduction::ALL.iter().find(|row| row.0 == self).map_or("", |row| row.1)
+        match self {
+            Reduction::Sum => "sum",
+            Reduction::Max => "max",
+            Reduction::Min => "min",
+        }
     }
 
-    /// `=max`, if it is next.
-    fn read(c: &mut Cursor<'_>) -> Read<Reduction> {
-        if !c.accept(b'=') {
-            return Ok(Reduction::Sum);
-        }
-        c.space();
-        let at = *c;
-        let word = c.word();
-        match Reduction::ALL.iter().find(|row| row.1 == word) {
-            Some(row) => Ok(row.0),
-            None => Err(at.expected("sum, max or min")),
+    fn from_name(word: &str) -> Option<Reduction> {
+        Reduction::ALL.into_iter().find(|reduction| reduction.name() == word)
+    }
+
+    /// The item of metadata in which a sharding that is not in terms of a mesh carries it.
+    pub(crate) fn item(self) -> String {
+        format!("{{op_type=\"{REDUCTION_TYPE}\" op_name=\"{}\"}}", self.name().to_ascii_uppercase())
+    }
+
+    fn of_item(item: &str) -> Option<Reduction> {
+        let all = fields(item, Span::new(0, item.len()));
+        let value = |name: &str| all.iter().find(|field| field.0 == name).map(|field| field.1.as_ref());
+        (value("op_type") == Some(REDUCTION_TYPE)).then_some(())?;
+        Reduction::from_name(&value("op_name")?.to_ascii_lowercase())
+    }
+}
+
+const REDUCTION_TYPE: &str = "sdy::reduction_op";
+
+impl Sharding {
+    /// How partial results are combined; `None` if no device has any.
+    pub fn reduction(&self) -> Option<Reduction> {
+        match self {
+            Sharding::Tuple(_) => None,
+            Sharding::Whole(whole) => whole.kind.is_unreduced().then_some(whole.reduction),
+            Sharding::Named(named) => (!named.unreduced.is_empty()).then_some(named.reduction),
         }
     }
 }
 
 impl Whole {
-    /// A distribution with its metadata. Without names of axes the reduction travels as an item of the metadata.
+    /// A sharding with the reduction that its metadata carries.
     pub(crate) fn new(kind: ShardingKind, group: Option<(bool, i64)>, metadata: Option<Vec<String>>) -> Whole {
-        let mut whole = Whole { kind, group, reduction: Reduction::Sum, metadata };
-        let items = whole.metadata.as_deref().unwrap_or_default();
-        if let Some(reduction) = items.last().and_then(|item| reduction_of(item)).filter(|_| whole.is_unreduced()) {
-            // XLA adds one each time that it reads text.
-            let n = items.iter().rposition(|item| reduction_of(item).is_none()).map_or(0, |k| k + 1);
+        let mut whole = Whole { kind, reduction: Reduction::Sum, group, metadata };
+        // XLA repeats the item in text. Elsewhere the item has no meaning.
+        while let Some(reduction) = whole.metadata.as_ref().and_then(|all| Reduction::of_item(all.last()?)) {
+            if !whole.kind.is_unreduced() {
+                break;
+            }
             whole.reduction = reduction;
-            whole.metadata = whole.metadata.map(|mut all| {
-                all.truncate(n);
-                all
-            });
+            whole.metadata = whole.metadata.and_then(|mut all| all.pop().filter(|_| !all.is_empty()).map(|_| all));
         }
-        whole.metadata = whole.metadata.filter(|all| !all.is_empty());
         whole
     }
-
-    /// Whether devices have partial results.
-    fn is_unreduced(&self) -> bool {
-        match &self.kind {
-            ShardingKind::Unreduced => true,
-            ShardingKind::Tiled(tiles) => tiles.last_dims.contains(&SubgroupKind::Unreduced),
-            _ => false,
-        }
-    }
-
-    /// The metadata with the item for the reduction.
-    pub(crate) fn written_metadata(&self) -> Vec<Cow<'_, str>> {
-        let own = self.metadata.iter().flatten().map(|item| Cow::Borrowed(item.as_str()));
-        let name = self.reduction.name().to_ascii_uppercase();
-        let item = Cow::Owned(format!("{{op_type=\"{REDUCTION_OP}\" op_name=\"{name}\"}}"));
-        own.chain(self.is_unreduced().then_some(item)).collect()
-    }
-}
-
-/// The type of the item of metadata that holds a reduction.
-const REDUCTION_OP: &str = "sdy::reduction_op";
-
-/// The reduction in an item of metadata.
-fn reduction_of(item: &str) -> Option<Reduction> {
-    let all = fields(item, Span::new(0, item.len()));
-    let value = |name: &str| all.iter().find(|field| field.0 == name).map(|field| field.1.as_ref());
-    let name = value("op_name").filter(|_| value("op_type") == Some(REDUCTION_OP))?;
-    Reduction::ALL.iter().find(|row| row.1.eq_ignore_ascii_case(name)).map(|row| row.0)
 }
 
 impl SubgroupKind {
@@ -198,6 +184,14 @@ impl SubgroupKind {
 }
 
 impl ShardingKind {
+    pub(crate) fn is_unreduced(&self) -> bool {
+        match self {
+            ShardingKind::Unreduced => true,
+            ShardingKind::Tiled(tiles) => tiles.last_dims.contains(&SubgroupKind::Unreduced),
+            _ => false,
+        }
+    }
+
     /// The word in text; `tiled` for `devices=`.
     pub fn name(&self) -> &'static str {
         match self {
@@ -244,24 +238,11 @@ fn one(c: &mut Cursor<'_>) -> Read<Sharding> {
     c.expect(b'{', "`{` of a sharding")?;
     c.space();
     let mut ahead = *c;
-    match ahead.word() {
-        "mesh" => return named(c).map(Sharding::Named),
-        "maximal_mesh" | "single_device" => {
-            *c = ahead;
-            c.expect(b'[', "`[`")?;
-            c.space();
-            if !c.accept_word("device_id") {
-                return Err(c.expected("`device_id`"));
-            }
-            c.expect(b'=', "`=`")?;
-            let devices = Some(DeviceOrder::List(vec![c.int()?]));
-            c.expect(b']', "`]`")?;
-            c.expect(b'}', "`}` of a sharding")?;
-            return Ok(Sharding::Named(empty_named(Mesh { axes: Vec::new(), devices })));
-        }
-        _ => {}
+    if MESH_WORDS.contains(&ahead.word()) {
+        return named(c).map(Sharding::Named);
     }
-    let (mut kind, mut device, mut tiles, mut reduction) = (None, None, None, Reduction::Sum);
+    let mut reduction = None;
+    let (mut kind, mut device, mut tiles) = (None, None, None);
     let (mut replicate_last, mut last_dims, mut group, mut metadata) = (false, Vec::new(), None, None);
     loop {
         c.space();
@@ -275,7 +256,9 @@ fn one(c: &mut Cursor<'_>) -> Read<Sharding> {
             "unknown" => kind = kind.or(Some(ShardingKind::Unknown)),
             "unreduced" => {
                 kind = kind.or(Some(ShardingKind::Unreduced));
-                reduction = Reduction::read(c)?;
+                if c.accept_after_space(b'=') {
+                    reduction = Some(read_reduction(c)?);
+                }
             }
             "maximal" => kind = kind.or(Some(ShardingKind::Maximal(0))),
             "device" => {
@@ -321,11 +304,14 @@ fn one(c: &mut Cursor<'_>) -> Read<Sharding> {
         (None, Some((dims, devices))) => ShardingKind::Tiled(Tiles { dims, devices, replicate_last, last_dims }),
         (None, None) => return Err(c.expected("the kind of the sharding")),
     };
-    let mut whole = Whole::new(kind, group, metadata);
-    if reduction != Reduction::Sum {
-        whole.reduction = reduction;
-    }
-    Ok(Sharding::Whole(whole))
+    let whole = Whole::new(kind, group, metadata);
+    Ok(Sharding::Whole(Whole { reduction: reduction.unwrap_or(whole.reduction), ..whole }))
+}
+
+fn read_reduction(c: &mut Cursor<'_>) -> Read<Reduction> {
+    c.space();
+    let at = *c;
+    Reduction::from_name(c.word()).ok_or_else(|| at.expected("sum, max or min"))
 }
 
 fn subgroups(c: &mut Cursor<'_>) -> Read<Vec<SubgroupKind>> {
@@ -369,8 +355,8 @@ fn read_metadata(c: &mut Cursor<'_>) -> Read<Vec<String>> {
 }
 
 pub(crate) fn empty_named(mesh: Mesh) -> Named {
-    let (dims, replicated, unreduced, manual) = Default::default();
-    Named { mesh, dims, replicated, unreduced, reduction: Reduction::Sum, manual, metadata: None }
+    let (replicated, unreduced, manual) = (Vec::new(), Vec::new(), Vec::new());
+    Named { mesh, dims: Vec::new(), replicated, unreduced, reduction: Reduction::Sum, manual, metadata: None }
 }
 
 fn named(c: &mut Cursor<'_>) -> Read<Named> {
@@ -402,34 +388,74 @@ fn named(c: &mut Cursor<'_>) -> Read<Named> {
         }
         let at = *c;
         let word = c.word();
-        match word {
-            "metadata" => {
-                n.metadata = Some(read_metadata(c)?);
-                continue;
-            }
-            "replicated" if c.peek() != Some(b'=') => continue,
-            "replicated" | "manual" => {}
-            // `=max{…}`, `=max`, `={…}` or nothing.
-            "unreduced" => {
-                let mut ahead = *c;
-                if !(ahead.accept(b'=') && ahead.accept_after_space(b'{')) {
-                    n.reduction = Reduction::read(c)?;
-                }
-            }
-            _ => return Err(at.expected("`[`, replicated, unreduced, manual, metadata or `}`")),
+        if word == "metadata" {
+            n.metadata = Some(read_metadata(c)?);
+            continue;
         }
-        c.accept(b'=');
+        if !matches!(word, "replicated" | "unreduced" | "manual") {
+            return Err(at.expected("`[`, replicated, unreduced, manual, metadata or `}`"));
+        }
         c.space();
-        // Without axes all of them are meant.
+        let has_value = c.accept_after_space(b'=');
+        if has_value {
+            c.space();
+        }
+        if word == "unreduced" && has_value && c.peek() != Some(b'{') {
+            n.reduction = read_reduction(c)?;
+            c.space();
+        }
+        // Without axes and dimensions: all axes, along which the whole value is replicated anyway.
         let axes = match c.peek() {
-            Some(b'{') => read_axes(c, &n.mesh, |_| false)?,
-            _ => (0..n.mesh.axes.len()).map(|axis| MeshAxis { axis, part: None }).collect(),
+            Some(b'{') if has_value => read_axes(c, &n.mesh, |_| false)?,
+            _ if !n.dims.is_empty() => return Err(c.expected("`=`, `{` and axes")),
+            _ if word == "replicated" => Vec::new(),
+            _ => n.mesh.whole_axes().collect(),
         };
         match word {
             "replicated" => n.replicated = axes,
             "unreduced" => n.unreduced = axes,
             _ => n.manual = axes,
         }
+        if n.unreduced.is_empty() {
+            n.reduction = Reduction::Sum;
+        }
+    }
+}
+
+impl Named {
+    /// What follows the mesh, apart from metadata.
+    fn axes_text(&self) -> String {
+        let lists = [("replicated", &self.replicated), ("unreduced", &self.unreduced), ("manual", &self.manual)];
+        let lists: Vec<_> = lists.into_iter().filter(|list| !list.1.is_empty()).collect();
+        let reduction = match self.reduction {
+            Reduction::Sum => "",
+            other => other.name(),
+        };
+        match lists[..] {
+            _ if self.mesh.single_device().is_some() => return String::new(),
+            [] if self.dims.is_empty() => return ", replicated".into(),
+            [(word @ "manual", axes)] if self.dims.is_empty() && self.are_all(axes) => return format!(", {word}"),
+            [(word @ "unreduced", axes)] if self.dims.is_empty() && self.are_all(axes) => {
+                return format!(", {word}{}{reduction}", if reduction.is_empty() { "" } else { "=" });
+            }
+            _ => {}
+        }
+        let texts = |axes: &[MeshAxis]| axes.iter().map(|a| self.mesh.axis_text(a)).collect::<Vec<_>>();
+        let dims = self.dims.iter().map(|(axes, is_open)| {
+            let all: Vec<String> = texts(axes).into_iter().chain(is_open.then(|| "?".into())).collect();
+            format!("{{{}}}", all.join(", "))
+        });
+        let mut text = format!(", [{}]", dims.collect::<Vec<_>>().join(", "));
+        for (word, axes) in lists {
+            let reduction = if word == "unreduced" { reduction } else { "" };
+            text += &format!(", {word}={reduction}{{{}}}", texts(axes).join(", "));
+        }
+        text
+    }
+
+    /// Whether these axes are all of the mesh.
+    fn are_all(&self, axes: &[MeshAxis]) -> bool {
+        axes.iter().cloned().eq(self.mesh.whole_axes())
     }
 }
 
@@ -456,10 +482,14 @@ impl fmt::Display for Whole {
         if let Some((is_alike, id)) = self.group {
             write!(f, " {} {id}", if is_alike { "shard_like" } else { "shard_as" })?;
         }
-        match &self.written_metadata()[..] {
-            [] => Ok(()),
-            [one] => write!(f, " metadata={one}"),
-            all => write!(f, " metadata={{{}}}", all.join(", ")),
+        // XLA reads an absent item as that of the sum.
+        let item = (self.reduction != Reduction::Sum).then(|| self.reduction.item());
+        let all: Option<Vec<&String>> =
+            (self.metadata.is_some() || item.is_some()).then(|| self.metadata.iter().flatten().chain(&item).collect());
+        match all.as_deref() {
+            None => Ok(()),
+            Some([one]) => write!(f, " metadata={one}"),
+            Some(all) => write!(f, " metadata={{{}}}", all.iter().map(|s| s.as_str()).collect::<Vec<_>>().join(", ")),
         }
     }
 }
@@ -484,48 +514,7 @@ impl fmt::Display for Tiles {
 
 impl fmt::Display for Named {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let (true, Some(DeviceOrder::List(list))) = (self.mesh.axes.is_empty(), &self.mesh.devices) {
-            if let [device] = list[..] {
-                return write!(f, "maximal_mesh[device_id={device}]");
-            }
-        }
-        write!(f, "{}, ", self.mesh)?;
-        let unreduced = match self.reduction {
-            Reduction::Sum => "unreduced".to_string(),
-            other => format!("unreduced={}", other.name()),
-        };
-        let lists = [("replicated", &self.replicated), (unreduced.as_str(), &self.unreduced), ("manual", &self.manual)];
-        let is_empty = |list: &[MeshAxis]| list.is_empty();
-        let others = |k: usize| (0..3).all(|other| other == k || is_empty(lists[other].1));
-        if self.dims.is_empty() && lists.iter().all(|l| l.1.is_empty()) {
-            f.write_str("replicated")?;
-        } else if let Some(k) = (0..3).find(|&k| self.dims.is_empty() && others(k) && self.is_whole(lists[k].1)) {
-            f.write_str(lists[k].0)?;
-            return self.write_metadata(f);
-        } else {
-            let dims = self.dims.iter().map(|(axes, is_open)| {
-                let open = if *is_open { Some("?".to_string()) } else { None };
-                let axes: Vec<String> = axes.iter().map(|a| self.mesh.axis_text(a)).chain(open).collect();
-                format!("{{{}}}", axes.join(", "))
-            });
-            write!(f, "[{}]", dims.collect::<Vec<_>>().join(", "))?;
-        }
-        for (word, axes) in lists.iter().filter(|l| !l.1.is_empty()) {
-            let equals = if word.contains('=') { "" } else { "=" };
-            write!(f, ", {word}{equals}{{{}}}", axes_text(&self.mesh, axes))?;
-        }
-        self.write_metadata(f)
-    }
-}
-
-impl Named {
-    /// Whether a list has all axes of the mesh but those of size 1.
-    fn is_whole(&self, list: &[MeshAxis]) -> bool {
-        let has = |k: usize| list.iter().any(|a| a.axis == k && a.part.is_none());
-        !list.is_empty() && self.mesh.axes.iter().enumerate().all(|(k, axis)| axis.1 == 1 || has(k))
-    }
-
-    fn write_metadata(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.mesh, self.axes_text())?;
         match &self.metadata {
             Some(all) => write!(f, ", metadata={{{}}}", all.join(", ")),
             None => Ok(()),

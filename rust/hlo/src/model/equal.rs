@@ -16,6 +16,7 @@ use crate::model::literal::with_shape;
 use crate::model::module::{Attribute, InstructionId, Module};
 use crate::proto::literal::in_order;
 use crate::proto::metadata::is_number;
+use crate::proto::original::encoded;
 use crate::Opcode;
 
 /// Whether names are compared.
@@ -153,8 +154,11 @@ fn plain(name: &str, opcode: Option<Opcode>, value: Value<'_>) -> Option<String>
             Ok(parts) => format!("{parts:?}"),
             Err(_) => squeezed(text),
         },
-        // Space outside strings is not significant, in HLO nor in JSON.
-        Value::Raw(text) => squeezed(text),
+        Value::Raw(text) => match encoded(name, text) {
+            Some(fields) => format!("{fields:?}"),
+            // Space outside strings is not significant, in HLO nor in JSON.
+            None => squeezed(text),
+        },
         Value::Text(text) => squeezed(&text),
         value => format!("{value:?}"),
     })

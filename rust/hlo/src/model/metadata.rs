@@ -4,8 +4,9 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::OnceLock;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::attribute;
 use crate::cursor::Cursor;
@@ -21,6 +22,44 @@ pub(crate) struct Frames {
     pub frames: FxHashMap<i64, (i64, i64)>,
     /// The texts of the tables, for printing. Tables behind each other have one span.
     pub spans: Vec<Span>,
+    /// The frames that [`Frames::is_sound`] accepts.
+    sound: OnceLock<FxHashSet<i64>>,
+}
+
+impl Frames {
+    /// Whether the frame, its location and all frames around it are in the tables. XLA ignores all other ids.
+    fn is_sound(&self, id: i64) -> bool {
+        self.sound.get_or_init(|| self.sound()).contains(&id)
+    }
+
+    fn sound(&self) -> FxHashSet<i64> {
+        let is_there = |location: &Location| {
+            self.files.contains_key(&location.file) && self.functions.contains_key(&location.function)
+        };
+        let mut sound = FxHashSet::default();
+        let mut seen = FxHashSet::default();
+        for &start in self.frames.keys().filter(|&&id| id != 0) {
+            // The frames up to one that is known, or to the outermost one.
+            let mut chain = Vec::new();
+            let mut id = start;
+            let is_sound = loop {
+                if id == 0 || sound.contains(&id) {
+                    break true;
+                }
+                let Some(&(location, parent)) = self.frames.get(&id) else { break false };
+                if !seen.insert(id) || !self.locations.get(&location).is_some_and(is_there) {
+                    break false;
+                }
+                chain.push(id);
+                // The parent is one larger in the text than in the proto, where 0 stands for none.
+                id = parent.saturating_sub(1);
+            };
+            if is_sound {
+                sound.extend(chain);
+            }
+        }
+        sound
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -92,7 +131,7 @@ impl fmt::Display for Frame<'_> {
     }
 }
 
-/// The frames of one stack that are followed; the parents in the text of a module may form a circle.
+/// The frames of one stack that are followed.
 pub const MAX_FRAMES: usize = 100;
 
 impl Module {
@@ -109,6 +148,7 @@ impl Module {
             "stack_frame_id" => origin.stack_frame_id = value.parse().ok(),
             _ => {}
         });
+        origin.stack_frame_id = origin.stack_frame_id.filter(|&id| self.has_frame(id));
         if let (None, Some(location)) = (&origin.source_file, origin.stack_frame_id.and_then(|id| self.location(id))) {
             origin.source_file = self.table_text(self.frames.files.get(&location.file));
             origin.source_line = Some(location.line).filter(|&n| n > 0);
@@ -116,11 +156,13 @@ impl Module {
         origin
     }
 
-    /// The stack frames from the one with this id outwards, at most [`MAX_FRAMES`]; none for an unknown id.
+    /// The stack frames from the one with this id outwards, at most [`MAX_FRAMES`]; none for an id that the tables do not
+    /// resolve, up to the outermost frame.
     pub fn stack(&self, id: i64) -> impl Iterator<Item = Frame<'_>> {
-        // The parent of a frame is one larger in the text than in the proto, where 0 stands for none.
-        let known =
-            move |id: i64| self.frames.frames.get(&id).map(|&(location, parent)| (location, parent.saturating_sub(1)));
+        let known = move |id: i64| {
+            let frame = self.frames.frames.get(&id).filter(|_| self.frames.is_sound(id));
+            frame.map(|&(location, parent)| (location, parent.saturating_sub(1)))
+        };
         let chain = std::iter::successors(known(id), move |&(_, parent)| known(parent)).take(MAX_FRAMES);
         chain.map(|(location, _)| {
             let at = self.frames.locations.get(&location).copied().unwrap_or_default();
@@ -166,6 +208,7 @@ impl Module {
                 _ => {}
             }
         }
+        m.stack_frame_id = m.stack_frame_id.filter(|&id| self.has_frame(id));
         if let Some(location) = m.stack_frame_id.and_then(|id| self.location(id)) {
             if m.source_file.is_none() {
                 m.source_file = self.table_text(self.frames.files.get(&location.file));
@@ -175,6 +218,11 @@ impl Module {
             m.function = self.table_text(self.frames.functions.get(&location.function));
         }
         m
+    }
+
+    /// Whether the tables have a frame. A text without tables may be a part of one that has them.
+    fn has_frame(&self, id: i64) -> bool {
+        self.frames.frames.is_empty() || self.frames.is_sound(id)
     }
 
     fn location(&self, frame: i64) -> Option<Location> {
@@ -191,6 +239,18 @@ pub(crate) fn fields(text: &str, span: Span) -> Vec<(&str, Cow<'_, str>)> {
 }
 
 fn each_field<'m>(text: &'m str, span: Span, mut found: impl FnMut(&'m str, Cow<'m, str>)) {
+    each_raw_field(text, span, |name, value| {
+        found(name, quoted(value).map_or(Cow::Borrowed(value), attribute::unescape));
+    });
+}
+
+/// What is inside the quotes of a value.
+pub(crate) fn quoted(value: &str) -> Option<&str> {
+    value.starts_with(['"', '\'']).then(|| &value[1..value.len() - 1])
+}
+
+/// As [`fields`], with the quotes and escapes of strings.
+pub(crate) fn each_raw_field<'m>(text: &'m str, span: Span, mut found: impl FnMut(&'m str, &'m str)) {
     let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
     c.accept_after_space(b'{');
     loop {
@@ -202,16 +262,14 @@ fn each_field<'m>(text: &'m str, span: Span, mut found: impl FnMut(&'m str, Cow<
             return;
         }
         c.space();
+        let start = c.pos;
         let value = match c.peek() {
-            Some(b'"' | b'\'') => c.string().map(|s| attribute::unescape(&text[s.range()])),
-            Some(_) => {
-                let start = c.pos;
-                attribute::raw(&mut c).map(|()| Cow::Borrowed(&text[start..c.pos]))
-            }
+            Some(b'"' | b'\'') => c.string().map(drop),
+            Some(_) => attribute::raw(&mut c),
             None => return,
         };
         match value {
-            Ok(value) => found(name, value),
+            Ok(()) => found(name, &text[start..c.pos]),
             Err(_) => return,
         }
     }

@@ -6,13 +6,12 @@ use std::fmt::Write;
 
 use super::irregular::{ReadContext, WriteContext};
 use super::metadata::metadata_text;
+use super::payload::Payloads;
 use super::wire::{Encoder, Message, Wire, WireError};
 use crate::attribute::devices::DeviceGroups;
 use crate::attribute::mesh::{DeviceOrder, Iota, Mesh, MeshAxis};
 use crate::attribute::sharding::{empty_named, Named, Reduction, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};
 use crate::attribute::Value;
-use crate::model::metadata::fields;
-use crate::Span;
 
 /// Tuples of shardings nest at most this deep, as shapes do.
 const MAX_DEPTH: usize = 128;
@@ -29,15 +28,17 @@ fn bad<T>(m: Message<'_>, found: String) -> Wire<T> {
 }
 
 /// An `OpSharding`.
-pub(crate) fn sharding(m: Message<'_>, depth: usize) -> Wire<Sharding> {
+pub(crate) fn sharding<'a>(m: Message<'a>, payloads: &Payloads<'a>, depth: usize) -> Wire<Sharding> {
     if depth > MAX_DEPTH {
         return bad(m, format!("shardings nested deeper than {MAX_DEPTH} levels"));
     }
     if let Some(m) = m.sub(14)? {
-        return named(m).map(Sharding::Named);
+        return named(m, payloads).map(Sharding::Named);
     }
     let kind = match m.int(1) {
-        2 => return m.subs(5).map(|part| sharding(part?, depth + 1)).collect::<Wire<_>>().map(Sharding::Tuple),
+        2 => {
+            return m.subs(5).map(|part| sharding(part?, payloads, depth + 1)).collect::<Wire<_>>().map(Sharding::Tuple)
+        }
         0 => ShardingKind::Replicated,
         1 => ShardingKind::Maximal(m.ints(4)?.first().copied().unwrap_or(0)),
         3 => ShardingKind::Tiled(tiles(m)?),
@@ -47,11 +48,11 @@ pub(crate) fn sharding(m: Message<'_>, depth: usize) -> Wire<Sharding> {
         n => return bad(m, format!("sharding type {n}")),
     };
     let group = (m.int(11) != 0).then(|| (m.int(13) == 1, m.int(12)));
-    Ok(Sharding::Whole(Whole::new(kind, group, all_metadata(m, 7)?)))
+    Ok(Sharding::Whole(Whole::new(kind, group, all_metadata(m, 7, payloads)?)))
 }
 
-fn all_metadata(m: Message<'_>, number: u32) -> Wire<Option<Vec<String>>> {
-    let all = m.subs(number).map(|m| metadata_text(m?)).collect::<Wire<Vec<_>>>()?;
+fn all_metadata<'a>(m: Message<'a>, number: u32, payloads: &Payloads<'a>) -> Wire<Option<Vec<String>>> {
+    let all = m.subs(number).map(|m| metadata_text(m?, payloads)).collect::<Wire<Vec<_>>>()?;
     Ok((!all.is_empty()).then_some(all))
 }
 
@@ -76,7 +77,7 @@ fn mesh(m: Message<'_>) -> Wire<Mesh> {
         Some(iota) => Some(DeviceOrder::Iota(Iota::new(iota.ints(1)?, iota.ints(2)?))),
         None => (!list.is_empty()).then_some(DeviceOrder::List(list)),
     };
-    Ok(Mesh { axes, devices })
+    Ok(Mesh::new(axes, devices))
 }
 
 fn axes(m: Message<'_>, number: u32, mesh: &Mesh) -> Wire<Vec<MeshAxis>> {
@@ -92,7 +93,7 @@ fn axes(m: Message<'_>, number: u32, mesh: &Mesh) -> Wire<Vec<MeshAxis>> {
 }
 
 /// A `NamedShardingProto`.
-fn named(m: Message<'_>) -> Wire<Named> {
+fn named<'a>(m: Message<'a>, payloads: &Payloads<'a>) -> Wire<Named> {
     let Some(inner) = m.sub(2)? else { return bad(m, "a named sharding without a mesh".into()) };
     let mut n = empty_named(mesh(inner)?);
     // A closed dimension must not be sharded further.
@@ -100,11 +101,12 @@ fn named(m: Message<'_>) -> Wire<Named> {
     n.replicated = axes(m, 4, &n.mesh)?;
     n.unreduced = axes(m, 5, &n.mesh)?;
     n.manual = axes(m, 7, &n.mesh)?;
-    n.reduction = match usize::try_from(m.int(8)).ok().and_then(|k| Reduction::ALL.get(k)) {
-        Some(row) => row.0,
-        None => return bad(m, format!("reduction {} of a named sharding", m.int(8))),
-    };
-    n.metadata = all_metadata(m, 6)?;
+    n.metadata = all_metadata(m, 6, payloads)?;
+    match usize::try_from(m.int(8)).ok().and_then(|number| Reduction::ALL.get(number)) {
+        Some(&reduction) if !n.unreduced.is_empty() => n.reduction = reduction,
+        Some(_) => {}
+        None => return bad(m, format!("reduction {} of a sharding", m.int(8))),
+    }
     Ok(n)
 }
 
@@ -136,7 +138,10 @@ pub(crate) fn write_sharding(s: &Sharding) -> Option<Encoder> {
                 d.int_unless_zero(12, id);
                 d.int_unless_zero(13, i64::from(is_alike));
             }
-            write_metadata(&mut d, 7, &whole.written_metadata())?;
+            write_metadata(&mut d, 7, whole.metadata.as_deref())?;
+            if whole.kind.is_unreduced() {
+                write_metadata(&mut d, 7, Some(&[whole.reduction.item()]))?;
+            }
         }
     }
     Some(d)
@@ -204,15 +209,14 @@ fn write_named(n: &Named) -> Option<Encoder> {
     write_axes(&mut d, 4, &n.replicated);
     write_axes(&mut d, 5, &n.unreduced);
     write_axes(&mut d, 7, &n.manual);
-    d.int_unless_zero(8, Reduction::ALL.iter().position(|row| row.0 == n.reduction)? as i64);
-    write_metadata(&mut d, 6, n.metadata.as_deref().unwrap_or_default())?;
+    write_metadata(&mut d, 6, n.metadata.as_deref())?;
+    d.int_unless_zero(8, n.reduction as i64);
     Some(d)
 }
 
-fn write_metadata<T: AsRef<str>>(d: &mut Encoder, number: u32, all: &[T]) -> Option<()> {
-    for text in all {
-        let text = text.as_ref();
-        d.message(number, &super::metadata::write_metadata(&fields(text, Span::new(0, text.len())))?);
+fn write_metadata(d: &mut Encoder, number: u32, all: Option<&[String]>) -> Option<()> {
+    for text in all.unwrap_or_default() {
+        d.message(number, &super::metadata::write_metadata(text)?);
     }
     Some(())
 }

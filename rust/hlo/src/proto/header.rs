@@ -7,7 +7,7 @@ use std::fmt::Write;
 use super::irregular;
 use super::original;
 use super::quote::is_word;
-use super::read::{bad, push_extra, Reader};
+use super::read::{push_extra, Reader};
 use super::wire::{Field, Message, Payload, Wire};
 use super::{shape, EXTRA_HEADER};
 use crate::attribute::mesh::joined;
@@ -30,20 +30,18 @@ pub(super) fn read<'a>(r: &mut Reader<'a>, m: Message<'a>) -> Wire<()> {
         r.m.name = Span::new(start, start);
     }
     attributes(&mut r.out, m)?;
-    if m.has(20) && r.is_inner {
-        return bad(m.at, "a table of recovered arrays in a module that recovers one");
-    }
-    if let Some(table) = m.sub(20)? {
+    let nested = r.nested();
+    if let Some(table) = m.sub(20)?.filter(|table| table.has(1)) {
         r.out.push_str(", origin_recovery_table=");
-        original::push_recovery(table.subs(1), r.limit, &mut r.out)?;
+        original::read_recovery_table(table, nested, &mut r.out)?;
     }
     if m.has(25) {
         r.out.push_str(", backend_config=");
-        irregular::push_config(m.data(25), &mut r.out);
+        irregular::push_config(&mut r.out, m.data(25));
     }
     if m.has(24) {
         r.out.push_str(",\ndebug_attributes=");
-        original::push_debug(m.subs(24), &mut r.out)?;
+        original::read_debug_attributes(m, 24, &mut r.out)?;
     }
     if r.out.len() > start {
         r.m.header = r.text_attributes(Owner::Module, start, None, m.at)?.into_vec();

@@ -4,15 +4,14 @@
 //! false if it is the default; writing returns `None` if the fields cannot represent the value.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::fmt::{Display, Write};
 
 use layout::Shape;
-use rustc_hash::FxHashMap;
 
 use super::device;
+use super::payload::{Payloads, WrittenPayloads};
 use super::push_int;
-use super::quote::{escaped, is_dictionary, is_word, push_quoted};
+use super::quote::{is_dictionary, is_word, push_bytes, push_quoted};
 use super::regular;
 use super::shape;
 use super::wire::{Encoder, Message, Wire, WireError};
@@ -24,9 +23,10 @@ use crate::attribute::schema::{self, ROTATE};
 use crate::attribute::sharding;
 use crate::attribute::sides::{self, Config};
 use crate::attribute::window::{DimLabels, Window, WindowDim};
-use crate::attribute::Value;
+use crate::attribute::{unescape_bytes, Value};
 use crate::cursor::Cursor;
 use crate::model::literal;
+use crate::model::metadata::quoted;
 use crate::model::module::{Attribute, InstructionId, Module};
 use crate::Opcode;
 
@@ -39,7 +39,7 @@ pub(crate) struct ReadContext<'a, 'r> {
     /// The maximum length of the text.
     pub limit: usize,
     /// The payloads of the module.
-    pub payloads: &'r [&'a [u8]],
+    pub payloads: &'r Payloads<'a>,
 }
 
 /// The attribute that is written.
@@ -48,26 +48,7 @@ pub(crate) struct WriteContext<'m> {
     pub id: InstructionId,
     pub attribute: &'m Attribute,
     pub path: &'static [u32],
-    pub payloads: &'m RefCell<Payloads>,
-}
-
-/// Texts that metadata name by number, in the order of their first use.
-#[derive(Default)]
-pub(crate) struct Payloads {
-    pub all: Vec<String>,
-    numbers: FxHashMap<String, i64>,
-}
-
-impl Payloads {
-    pub fn number(&mut self, text: &str) -> i64 {
-        if let Some(&number) = self.numbers.get(text) {
-            return number;
-        }
-        let number = self.all.len() as i64;
-        self.all.push(text.into());
-        self.numbers.insert(text.into(), number);
-        number
-    }
+    pub payloads: &'m WrittenPayloads,
 }
 
 /// The functions of one attribute.
@@ -216,7 +197,7 @@ pub(crate) const REPLICA_GROUPS: Irregular =
 
 pub(crate) const SHARDING: Irregular = Irregular {
     read: |r, out| match r.m.sub(40)? {
-        Some(m) => push(out, &device::sharding(m, 0)?),
+        Some(m) => push(out, &device::sharding(m, r.payloads, 0)?),
         None => Ok(false),
     },
     write: |w, d| {
@@ -232,7 +213,7 @@ pub(crate) const DOMAIN: Irregular = Irregular {
         // Entry and exit are swapped between the text and the proto.
         match (r.m.sub(55)?, r.m.sub(54)?) {
             (Some(entry), Some(exit)) => {
-                let (entry, exit) = (device::sharding(entry, 0)?, device::sharding(exit, 0)?);
+                let (entry, exit) = (device::sharding(entry, r.payloads, 0)?, device::sharding(exit, r.payloads, 0)?);
                 push(out, &format_args!("{{kind=\"sharding\", entry={entry}, exit={exit}}}"))
             }
             _ => push(out, &"{}"),
@@ -676,41 +657,28 @@ pub(crate) const STATISTICS: Irregular = Irregular {
 pub(crate) const CONFIG: Irregular = Irregular {
     read: |r, out| {
         let bytes = match r.m.sub(99)? {
-            Some(m) => payload(m, r.payloads)?,
+            Some(payload) => r.payloads.of(payload)?,
             None => r.m.data(43),
         };
-        push_config(bytes, out);
+        push_config(out, bytes);
         Ok(!bytes.is_empty())
     },
     write: |w, d| {
-        let value = w.value()?;
-        let text = match &value {
-            Value::Text(text) => text.as_ref(),
-            Value::Raw(text) => text,
-            _ => return None,
-        };
-        d.data(43, text.as_bytes());
+        d.data(43, &config_bytes(w.text()));
         Some(())
     },
     numbers: &[43, 99],
 };
 
-/// Appends a backend config.
-pub(super) fn push_config(bytes: &[u8], out: &mut String) {
+/// Appends a configuration: JSON as it is, anything else as a string.
+pub(super) fn push_config(out: &mut String, bytes: &[u8]) {
     match std::str::from_utf8(bytes) {
         Ok(text) if is_dictionary(text) => out.push_str(text),
-        Ok(text) => push_quoted(out, text),
-        Err(_) => out.push_str(&escaped(bytes)),
+        _ => push_bytes(out, bytes),
     }
 }
 
-/// The value of a `Payload`: its own, or one of the module's by number.
-pub(super) fn payload<'a>(m: Message<'a>, all: &[&'a [u8]]) -> Wire<&'a [u8]> {
-    if !m.has(2) {
-        return Ok(m.data(1));
-    }
-    match usize::try_from(m.int(2)).ok().and_then(|k| all.get(k)) {
-        Some(bytes) => Ok(bytes),
-        None => Err(WireError { at: m.at, found: format!("payload {} of {}", m.int(2), all.len()) }),
-    }
+/// The configuration that [`push_config`] writes.
+pub(super) fn config_bytes(text: &str) -> Cow<'_, [u8]> {
+    quoted(text).map_or(Cow::Borrowed(text.as_bytes()), unescape_bytes)
 }

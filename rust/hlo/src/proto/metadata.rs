@@ -2,99 +2,105 @@
 //!
 //! Read [`METADATA`].
 
-use std::borrow::Cow;
-
-use super::irregular::{payload, Irregular};
+use super::irregular::Irregular;
+use super::payload::{Payloads, WrittenPayloads};
 use super::push_int;
-use super::quote::{escaped, push_quoted};
+use super::quote::{push_bytes, push_quoted};
 use super::wire::{each_field, Encoder, Field, Message, Payload, Wire};
-use crate::model::metadata::fields;
+use crate::attribute::{unescape, unescape_bytes};
+use crate::error::Span;
+use crate::model::metadata::{each_raw_field, quoted};
 
-/// Name, field number and whether it is a string, in the order of printed metadata.
-const METADATA_FIELDS: &[(&str, u32, bool)] = &[
-    ("op_type", 1, true),
-    ("op_name", 2, true),
-    ("source_file", 3, true),
-    ("source_line", 4, false),
-    ("source_end_line", 17, false),
-    ("source_column", 18, false),
-    ("source_end_column", 19, false),
-    ("stack_frame_id", 15, false),
-    ("size_of_generated_code_in_bytes", 8, false),
-    ("size_of_memory_working_set_in_bytes", 9, false),
-    ("deduplicated_name", 12, true),
-    ("scheduling_name", 16, true),
+/// The type of a field.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Int,
+    Ints,
+    /// A string of bytes, which many instructions may share.
+    Payload,
+}
+
+/// Name, field number and type, in the order of printed metadata.
+const METADATA_FIELDS: &[(&str, u32, Kind)] = &[
+    ("op_type", 1, Kind::Text),
+    ("op_name", 2, Kind::Text),
+    ("source_file", 3, Kind::Text),
+    ("source_line", 4, Kind::Int),
+    ("source_end_line", 17, Kind::Int),
+    ("source_column", 18, Kind::Int),
+    ("source_end_column", 19, Kind::Int),
+    ("stack_frame_id", 15, Kind::Int),
+    ("size_of_generated_code_in_bytes", 8, Kind::Int),
+    ("size_of_memory_working_set_in_bytes", 9, Kind::Int),
+    ("profile_type", 5, Kind::Ints),
+    ("deduplicated_name", 12, Kind::Text),
+    ("scheduling_name", 16, Kind::Text),
+    ("metadata_payload", 20, Kind::Payload),
 ];
-
-/// The field that may be a number of a payload of the module.
-const PAYLOAD: &str = "metadata_payload";
 
 /// Whether the field of this name is a number.
 pub(crate) fn is_number(name: &str) -> bool {
-    METADATA_FIELDS.iter().any(|&(known, _, is_text)| known == name && !is_text)
+    METADATA_FIELDS.iter().any(|&(known, _, kind)| known == name && kind == Kind::Int)
 }
 
 pub(crate) const METADATA: Irregular = Irregular {
     read: |r, out| metadata(r.m.data(7), r.m.at, r.payloads, out),
     write: |w, d| {
-        let span = w.attribute.value;
-        let mut payloads = w.payloads.borrow_mut();
-        let mut number = |text: &str| Some(payloads.number(text));
-        d.nested(7, |d| write_fields(&fields(&w.module.source().text, span), &mut number, d))
+        let (text, span) = (&w.module.source().text, w.attribute.value);
+        d.nested(7, |d| write_fields(text, span, Some(w.payloads), d))
     },
     numbers: &[],
 };
 
-/// `OpMetadata` from its fields; `None` if one of them is unknown.
-pub(crate) fn write_metadata(fields: &[(&str, Cow<'_, str>)]) -> Option<Encoder> {
+/// `OpMetadata` from its text; `None` if one of its fields is unknown.
+pub(crate) fn write_metadata(text: &str) -> Option<Encoder> {
     let mut m = Encoder::default();
-    write_fields(fields, &mut |_| None, &mut m)?;
+    write_fields(text, Span::new(0, text.len()), None, &mut m)?;
     Some(m)
 }
 
-/// Writes `OpMetadata`; `number` gives the number of a payload, if it is to have one.
-fn write_fields(
-    fields: &[(&str, Cow<'_, str>)],
-    number: &mut dyn FnMut(&str) -> Option<i64>,
-    m: &mut Encoder,
-) -> Option<()> {
+/// Writes the fields; payloads go to `payloads`, or in place.
+fn write_fields(text: &str, span: Span, payloads: Option<&WrittenPayloads>, m: &mut Encoder) -> Option<()> {
     let mut is_seen = [false; METADATA_FIELDS.len()];
-    for (name, value) in fields {
-        if *name == "profile_type" {
-            let types = value.strip_prefix('{')?.strip_suffix('}')?;
-            m.ints(5, &types.split(',').map(|t| t.trim().parse().ok()).collect::<Option<Vec<_>>>()?);
-            continue;
-        }
-        if *name == PAYLOAD {
-            let mut payload = Encoder::default();
-            match number(value) {
-                Some(number) => payload.int(2, number),
-                None => payload.data(1, value.as_bytes()),
+    let mut result = Some(());
+    each_raw_field(text, span, |name, value| {
+        result = result.and_then(|()| {
+            let row = METADATA_FIELDS.iter().position(|f| f.0 == name)?;
+            if std::mem::replace(&mut is_seen[row], true) {
+                return None;
             }
-            m.message(20, &payload);
-            continue;
-        }
-        let row = METADATA_FIELDS.iter().position(|f| f.0 == *name)?;
-        if std::mem::replace(&mut is_seen[row], true) {
-            return None;
-        }
-        match &METADATA_FIELDS[row] {
-            (_, number, true) => m.data(*number, value.as_bytes()),
-            (_, number, false) => m.int(*number, value.parse().ok()?),
-        }
-    }
-    Some(())
+            let (_, number, kind) = METADATA_FIELDS[row];
+            match kind {
+                Kind::Text => m.data(number, quoted(value).map_or(value.into(), unescape).as_bytes()),
+                Kind::Int => m.int(number, quoted(value).unwrap_or(value).parse().ok()?),
+                Kind::Ints => {
+                    let all = value.strip_prefix('{')?.strip_suffix('}')?.split(',');
+                    m.ints(number, &all.map(|n| n.trim().parse().ok()).collect::<Option<Vec<_>>>()?);
+                }
+                Kind::Payload => {
+                    let bytes = unescape_bytes(quoted(value)?);
+                    m.nested(number, |m| match payloads {
+                        Some(payloads) => m.int(2, payloads.id(&bytes)),
+                        None => m.data(1, &bytes),
+                    });
+                }
+            }
+            Some(())
+        });
+    });
+    result
 }
 
 /// The text of `OpMetadata`, with its braces.
-pub(crate) fn metadata_text(m: Message<'_>) -> Wire<String> {
+pub(crate) fn metadata_text(m: Message<'_>, payloads: &Payloads<'_>) -> Wire<String> {
     let mut text = String::new();
-    metadata(m.bytes(), m.at, &[], &mut text)?;
+    metadata(m.bytes(), m.at, payloads, &mut text)?;
     Ok(text)
 }
 
 /// Appends the text of `OpMetadata`, with its braces; false if it is empty.
-fn metadata<'a>(bytes: &'a [u8], at: usize, payloads: &[&'a [u8]], out: &mut String) -> Wire<bool> {
+fn metadata(bytes: &[u8], at: usize, payloads: &Payloads<'_>, out: &mut String) -> Wire<bool> {
     let mut values: [Option<Field<'_>>; 21] = [None; 21];
     let mut types = String::new();
     each_field(bytes, at, |f| {
@@ -110,30 +116,26 @@ fn metadata<'a>(bytes: &'a [u8], at: usize, payloads: &[&'a [u8]], out: &mut Str
     })?;
     let start = out.len();
     out.push('{');
-    for &(name, number, is_text) in METADATA_FIELDS {
-        match values[number as usize].map(|f| (f, f.payload)) {
-            Some((f, Payload::Bytes(bytes))) if is_text && !bytes.is_empty() => {
+    for &(name, number, kind) in METADATA_FIELDS {
+        match (kind, values[number as usize].map(|f| (f, f.payload))) {
+            (Kind::Text, Some((f, Payload::Bytes(bytes)))) if !bytes.is_empty() => {
                 begin(out, start, name);
                 push_quoted(out, f.text()?);
             }
-            Some((_, Payload::Varint(n))) if !is_text && n != 0 => {
+            (Kind::Int, Some((_, Payload::Varint(n)))) if n != 0 => {
                 begin(out, start, name);
                 push_int(out, n as i64);
             }
+            (Kind::Ints, _) if !types.is_empty() => {
+                begin(out, start, name);
+                out.push_str(&types);
+                out.push('}');
+            }
+            (Kind::Payload, Some((f, _))) => {
+                begin(out, start, name);
+                push_bytes(out, payloads.of(f.message()?)?);
+            }
             _ => {}
-        }
-    }
-    if !types.is_empty() {
-        begin(out, start, "profile_type");
-        out.push_str(&types);
-        out.push('}');
-    }
-    if let Some(f) = values[20] {
-        let bytes = payload(f.message()?, payloads)?;
-        begin(out, start, PAYLOAD);
-        match std::str::from_utf8(bytes) {
-            Ok(text) => push_quoted(out, text),
-            Err(_) => out.push_str(&escaped(bytes)),
         }
     }
     out.push('}');

@@ -9,11 +9,13 @@ mod calls;
 mod device;
 mod header;
 pub(crate) mod irregular;
+mod known;
 pub(crate) mod literal;
 pub(crate) mod metadata;
 mod operation;
 pub(crate) mod origin;
-mod original;
+pub(crate) mod original;
+pub(crate) mod payload;
 mod quote;
 mod read;
 mod regular;
@@ -52,6 +54,8 @@ const EXTRA_ORDER: u32 = 100_006;
 const EXTRA_CALLS: u32 = 100_007;
 /// In a constant: the text of a value that a literal cannot hold, such as one of an unbounded array.
 const EXTRA_VALUE: u32 = 100_008;
+/// All of them.
+const EXTRA_FIELDS: std::ops::RangeInclusive<u32> = EXTRA..=EXTRA_VALUE;
 
 /// Appends a decimal number.
 fn push_int(out: &mut String, n: i64) {
@@ -131,7 +135,7 @@ impl Ids {
 /// Reads the module in a proto.
 pub fn parse_proto(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
     let read = find_module(bytes, 0, 0).and_then(|found| match found {
-        Some(m) => read::module(m, name, strict, bytes.len().saturating_mul(GROWTH).saturating_add(1 << 16)),
+        Some(m) => read::module(m, name, strict, bytes.len().saturating_mul(GROWTH).saturating_add(1 << 16), 0),
         None => Err(WireError { at: 0, found: "a message without an HLO module".into() }),
     });
     match read {

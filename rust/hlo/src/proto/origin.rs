@@ -1,78 +1,85 @@
 //! `origin`: the value of the unoptimized program that each leaf of a value stems from.
 //!
-//! Read [`ORIGIN`]. The text is a tree of leaves, the proto a list of leaves with shape indices.
+//! Read [`ORIGIN`]. The text is a tree of leaves, the proto a list of leaves with shape indices; behind the tree may
+//! be the calls around the value, `{{"a"},["call.1/call.2"]}`.
 
-use super::irregular::{Irregular, ReadContext, WriteContext};
-use super::original::{push_array, read_array};
+use super::irregular::{Irregular, ReadContext};
+use super::original::Array;
 use super::quote::push_quoted;
-use super::wire::{Encoder, Message, Wire};
+use super::wire::{Encoder, Message, Wire, WireError};
 use crate::cursor::Cursor;
 
 /// Origins nest at most this deep, as shapes do.
 const MAX_DEPTH: usize = 128;
 
-pub(crate) const ORIGIN: Irregular = Irregular { read, write, numbers: &[] };
+pub(crate) const ORIGIN: Irregular = Irregular { read, write: |w, d| write_text(w.text(), d), numbers: &[] };
 
 struct Leaf {
     index: Vec<i64>,
-    /// With braces.
-    text: String,
+    array: Option<Array>,
 }
 
 fn read(r: &ReadContext<'_, '_>, text: &mut String) -> Wire<bool> {
     let Some(m) = r.m.sub(88)? else { return Ok(false) };
     let calls = m.text(3)?;
-    if m.int(2) != 0 && calls.is_empty() {
-        text.push_str("{[synthetic_call]}");
+    let is_synthetic = m.int(2) != 0;
+    text.push('{');
+    if is_synthetic && calls.is_empty() {
+        // Every version of XLA reads this form.
+        text.push_str("[synthetic_call]}");
         return Ok(true);
     }
-    let leaves = m.subs(1).map(|leaf| self::leaf(leaf?)).collect::<Wire<Vec<_>>>()?;
-    text.push('{');
-    // Indices with gaps do not form a tree, so the attribute is dropped.
-    let is_tree = tree(&leaves, 0, text).is_some();
+    let mut leaves = m.subs(1).map(|leaf| self::leaf(leaf?)).collect::<Wire<Vec<_>>>()?;
+    // As in XLA, which finds nothing at a negative index.
+    if leaves.iter().any(|leaf| leaf.index.iter().any(|&k| k < 0)) {
+        return Ok(false);
+    }
+    leaves.sort_by(|a, b| a.index.cmp(&b.index));
+    let leaves = if is_synthetic { &[] } else { &leaves[..] };
+    tree(leaves, 0, r.limit, text).ok_or_else(|| {
+        let found = format!("an origin that is nested deeper than {MAX_DEPTH} levels, or too large");
+        WireError { at: m.at, found }
+    })?;
     if m.has(3) {
         text.push_str(",[");
         push_quoted(text, calls);
         text.push(']');
     }
     text.push('}');
-    Ok(is_tree)
+    Ok(true)
 }
 
 fn leaf(m: Message<'_>) -> Wire<Leaf> {
-    let mut text = String::new();
-    push_array(m.sub(2)?, &mut text)?;
-    Ok(Leaf { index: m.ints(1)?, text })
+    Ok(Leaf { index: m.ints(1)?, array: m.sub(2)?.map(Array::read).transpose()? })
 }
 
-fn tree(leaves: &[Leaf], depth: usize, out: &mut String) -> Option<()> {
-    if leaves.iter().any(|leaf| leaf.index.iter().any(|&k| k < 0)) {
-        return None;
+/// Appends the tree of these leaves, which are sorted. Parts without a leaf are empty tuples.
+fn tree(leaves: &[Leaf], depth: usize, limit: usize, out: &mut String) -> Option<()> {
+    // Of several leaves with one index the last counts.
+    if let Some(leaf) = leaves.last().filter(|leaf| leaf.index.len() == depth) {
+        Array::push(leaf.array.as_ref(), out);
+        return Some(());
     }
-    if let [leaf] = leaves {
-        if leaf.index.len() == depth {
-            out.push_str(&leaf.text);
-            return Some(());
-        }
-    }
-    if depth > MAX_DEPTH || leaves.iter().any(|l| l.index.len() <= depth) {
-        return None;
-    }
+    (depth <= MAX_DEPTH).then_some(())?;
+    let leaves = &leaves[leaves.iter().take_while(|leaf| leaf.index.len() == depth).count()..];
     out.push('(');
-    let parts = leaves.chunk_by(|a, b| a.index[depth] == b.index[depth]);
-    for (k, part) in parts.enumerate() {
-        if part[0].index[depth] != k as i64 {
-            return None;
+    let mut next = 0;
+    for part in leaves.chunk_by(|a, b| a.index[depth] == b.index[depth]) {
+        while next < part[0].index[depth] {
+            (out.len() <= limit).then_some(())?;
+            out.push_str(if next > 0 { ", ()" } else { "()" });
+            next += 1;
         }
-        out.push_str(if k > 0 { ", " } else { "" });
-        tree(part, depth + 1, out)?;
+        out.push_str(if next > 0 { ", " } else { "" });
+        tree(part, depth + 1, limit, out)?;
+        next += 1;
     }
     out.push(')');
     Some(())
 }
 
-fn write(w: &WriteContext<'_>, d: &mut Encoder) -> Option<()> {
-    let mut c = Cursor::new(w.text());
+pub(super) fn write_text(text: &str, d: &mut Encoder) -> Option<()> {
+    let mut c = Cursor::new(text);
     let mut m = Encoder::default();
     c.accept_after_space(b'{').then_some(())?;
     c.space();
@@ -82,15 +89,17 @@ fn write(w: &WriteContext<'_>, d: &mut Encoder) -> Option<()> {
         m.data(3, b"");
     } else {
         node(&mut c, &mut Vec::new(), &mut m)?;
-    }
-    if c.accept_after_space(b',') {
-        c.accept_after_space(b'[').then_some(())?;
-        let calls = c.string().ok()?;
-        c.accept_after_space(b']').then_some(())?;
-        if m.0.is_empty() && calls.is_empty() {
-            m.int(2, 1);
+        if c.accept_after_space(b',') {
+            c.accept_after_space(b'[').then_some(())?;
+            let calls = c.string().ok()?;
+            let calls = crate::unescape(c.str(calls));
+            // A call of which nothing else is known.
+            if calls.is_empty() && m.0.is_empty() {
+                m.int(2, 1);
+            }
+            m.data(3, calls.as_bytes());
+            c.accept_after_space(b']').then_some(())?;
         }
-        m.data(3, crate::unescape(c.str(calls)).as_bytes());
     }
     (c.accept_after_space(b'}') && c.at_end()).then_some(())?;
     d.message(88, &m);
@@ -117,8 +126,8 @@ fn node(c: &mut Cursor<'_>, index: &mut Vec<i64>, m: &mut Encoder) -> Option<()>
     }
     let mut leaf = Encoder::default();
     leaf.ints(1, index);
-    if let Some(array) = read_array(c)? {
-        leaf.message(2, &array);
+    if let Some(array) = Array::parse(c).ok()? {
+        leaf.message(2, &array.write());
     }
     m.message(1, &leaf);
     Some(())

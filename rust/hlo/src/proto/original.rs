@@ -1,201 +1,292 @@
-//! Header tables about arrays of the unoptimized program, in both directions: `debug_attributes` and
-//! `origin_recovery_table`.
+//! Tables in the header of a module by arrays of the unoptimized program: `debug_attributes`, and how to recover arrays
+//! that no longer exist, `origin_recovery_table`.
 //!
-//! Read [`read_array`]: an array is `{"name" {index}}`, an `OriginalArrayProto`.
+//! Read [`Array`], then the function of each table and direction. Texts have the form in which XLA prints them.
 
 use std::fmt::Write;
 
-use super::push_int;
-use super::quote::quoted;
+use super::quote::push_quoted;
+use super::read::Nested;
 use super::wire::{Encoder, Message, Wire, WireError};
-use crate::attribute::mesh::joined;
-use crate::cursor::Cursor;
+use crate::attribute::unescape;
+use crate::cursor::{Cursor, Read};
+use crate::error::Span;
 
-/// Words by number of `LogMode`. XLA's text has the second and the third.
-const LOG_MODES: &[&str] = &["none", "default", "fusion_debugger", "no_fusion", "guaranteed"];
-/// Name, number and whether it is a flag, of `DebugAttributesProto`.
-const DEBUG_FIELDS: &[(&str, u32, bool)] = &[("callback_id", 2, false), ("op_id", 3, false), ("partitioned", 4, true)];
-
-/// Appends `{"name" {index}}`; `{}` if there is no array.
-pub(super) fn push_array(array: Option<Message<'_>>, out: &mut String) -> Wire<()> {
-    out.push('{');
-    if let Some(array) = array {
-        out.push_str(&quoted(array.text(1)?));
-        let index = array.ints(2)?;
-        if !index.is_empty() {
-            let _ = write!(out, " {{{}}}", joined(&index));
-        }
-    }
-    out.push('}');
-    Ok(())
+/// `{"name" {1,0}}`: the result of an instruction, or a part of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Array {
+    name: String,
+    index: Vec<i64>,
 }
 
-/// Parses `{"name" {index}}`; the inner `None` stands for `{}`, the outer for anything else.
-pub(super) fn read_array(c: &mut Cursor<'_>) -> Option<Option<Encoder>> {
-    c.accept_after_space(b'{').then_some(())?;
-    if c.accept_after_space(b'}') {
-        return Some(None);
-    }
-    let mut array = Encoder::default();
-    let name = c.string().ok()?;
-    array.data(1, crate::unescape(c.str(name)).as_bytes());
-    if c.accept_after_space(b'{') {
-        let mut at = Vec::new();
-        while !c.accept_after_space(b'}') {
-            at.push(c.int().ok()?);
-            c.accept_after_space(b',');
+impl Array {
+    /// The array at the cursor; `None` for `{}`.
+    pub fn parse(c: &mut Cursor<'_>) -> Read<Option<Array>> {
+        c.space();
+        c.expect(b'{', "`{` and the name of an instruction")?;
+        if c.accept_after_space(b'}') {
+            return Ok(None);
         }
-        array.ints(2, &at);
-    }
-    c.accept_after_space(b'}').then_some(Some(array))
-}
-
-/// Appends the value of `debug_attributes` from the entries of the table.
-pub(super) fn push_debug<'a>(entries: impl Iterator<Item = Wire<Message<'a>>>, out: &mut String) -> Wire<()> {
-    out.push('{');
-    for (k, entry) in entries.enumerate() {
-        let entry = entry?;
-        out.push_str(if k > 0 { ",\n  " } else { "\n  " });
-        push_array(entry.sub(1)?, out)?;
-        out.push_str(":(");
-        for (k, attributes) in entry.subs(2).enumerate() {
-            let attributes = attributes?;
-            out.push_str(if k > 0 { ",{" } else { "{" });
-            let mut comma = "";
-            let mode = attributes.int(1);
-            if mode != 0 {
-                let Some(word) = usize::try_from(mode).ok().and_then(|k| LOG_MODES.get(k)) else {
-                    return Err(WireError { at: attributes.at, found: format!("log mode {mode}") });
-                };
-                let _ = write!(out, "log_mode={word}");
-                comma = ",";
+        let name = c.string()?;
+        let name = unescape(c.str(name)).into_owned();
+        let mut index = Vec::new();
+        if c.accept_after_space(b'{') {
+            while !c.accept_after_space(b'}') {
+                c.space();
+                index.push(c.int()?);
+                c.accept_after_space(b',');
             }
-            for &(name, number, is_flag) in DEBUG_FIELDS {
-                let value = attributes.int(number);
-                if value != 0 {
-                    let _ = write!(out, "{comma}{name}=");
-                    if is_flag {
-                        out.push_str("true");
-                    } else {
-                        push_int(out, value);
-                    }
-                    comma = ",";
+        }
+        c.space();
+        c.expect(b'}', "`}` behind the name of an instruction")?;
+        Ok(Some(Array { name, index }))
+    }
+
+    pub fn read(m: Message<'_>) -> Wire<Array> {
+        Ok(Array { name: m.text(1)?.to_string(), index: m.ints(2)? })
+    }
+
+    pub fn push(array: Option<&Array>, out: &mut String) {
+        out.push('{');
+        if let Some(array) = array {
+            push_quoted(out, &array.name);
+            if !array.index.is_empty() {
+                // Writing to a string does not fail.
+                let _ = write!(out, " {{{}}}", crate::attribute::mesh::joined(&array.index));
+            }
+        }
+        out.push('}');
+    }
+
+    pub fn write(&self) -> Encoder {
+        let mut d = Encoder::default();
+        d.data(1, self.name.as_bytes());
+        d.ints(2, &self.index);
+        d
+    }
+}
+
+/// Words of `DebugLogModeProto`, by number.
+const LOG_MODES: [&str; 5] = ["none", "default", "fusion_debugger", "no_fusion", "guaranteed"];
+/// Those that XLA reads in text.
+const READABLE_MODES: [&str; 2] = ["default", "fusion_debugger"];
+
+/// Names and numbers of the strings of `X64ConfigProto`, which text has as fields of their own.
+const X64_FIELDS: [(&str, u32); 3] =
+    [("xprecision_64bit_fragment", 1), ("original_log_instruction_name", 2), ("xprecision_64bit_original_type", 3)];
+
+/// Checks `debug_attributes` as XLA reads it.
+pub(crate) fn check_debug_attributes(c: &mut Cursor<'_>) -> Read<()> {
+    debug_entries(c, true).map(drop)
+}
+
+/// The rows by array, each with its `DebugAttributesProto`s. What XLA does not read in text, but has in protos, is
+/// an error if `is_strict`.
+fn debug_entries(c: &mut Cursor<'_>, is_strict: bool) -> Read<Vec<(Option<Array>, Vec<Encoder>)>> {
+    c.expect(b'{', "`{` of debug attributes")?;
+    let mut all = Vec::new();
+    while !c.accept_after_space(b'}') {
+        let array = Array::parse(c)?;
+        c.space();
+        c.expect(b':', "`:` and debug attributes")?;
+        c.space();
+        c.expect(b'(', "`(` of a list of debug attributes")?;
+        let mut items = Vec::new();
+        loop {
+            items.push(debug_item(c, is_strict)?);
+            if !c.accept_after_space(b',') {
+                break;
+            }
+        }
+        c.space();
+        c.expect(b')', "`,` or `)` of a list of debug attributes")?;
+        all.push((array, items));
+        c.accept_after_space(b',');
+    }
+    Ok(all)
+}
+
+fn debug_item(c: &mut Cursor<'_>, is_strict: bool) -> Read<Encoder> {
+    let (mut d, mut x64) = (Encoder::default(), Encoder::default());
+    c.space();
+    c.expect(b'{', "`{` of debug attributes")?;
+    let mut is_empty = true;
+    while !(c.accept_after_space(b'}') && !(is_strict && is_empty)) {
+        c.space();
+        let start = *c;
+        let name = c.word();
+        c.expect(b'=', "`=` behind the name of a debug attribute")?;
+        c.space();
+        let x64_field = X64_FIELDS.iter().find(|field| field.0 == name);
+        match name {
+            "log_mode" => {
+                let at = *c;
+                let word = c.word();
+                match LOG_MODES.iter().position(|mode| *mode == word) {
+                    Some(n) if !is_strict || READABLE_MODES.contains(&word) => d.int_unless_zero(1, n as i64),
+                    _ => return Err(at.expected("default or fusion_debugger")),
                 }
             }
-            out.push('}');
+            "callback_id" => d.int_unless_zero(2, c.int()?),
+            "op_id" => d.int_unless_zero(3, c.int()?),
+            "partitioned" => d.int_unless_zero(4, i64::from(crate::attribute::boolean(c)?)),
+            "operands_sharding" if !is_strict => d.text_unless_empty(5, &text(c)?),
+            _ if x64_field.is_some() && !is_strict => x64.text_unless_empty(x64_field.map_or(0, |f| f.1), &text(c)?),
+            _ => return Err(start.expected("log_mode, callback_id, op_id or partitioned")),
         }
-        out.push(')');
+        is_empty = false;
+        c.accept_after_space(b',');
+    }
+    if !x64.0.is_empty() {
+        d.message(6, &x64);
+    }
+    Ok(d)
+}
+
+fn text(c: &mut Cursor<'_>) -> Read<String> {
+    let span = c.string()?;
+    Ok(unescape(c.str(span)).into_owned())
+}
+
+/// Appends the text of `DebugAttributeTableEntryProto`s, by array.
+pub(super) fn read_debug_attributes(m: Message<'_>, number: u32, out: &mut String) -> Wire<()> {
+    let row = |entry: Message<'_>| {
+        let mut items = Vec::new();
+        for m in entry.subs(2) {
+            let m = m?;
+            let mode = usize::try_from(m.int(1)).ok().and_then(|n| LOG_MODES.get(n));
+            let Some(mode) = mode else {
+                return Err(WireError { at: m.at, found: format!("log mode {} of debug attributes", m.int(1)) });
+            };
+            let mut fields = Vec::new();
+            if m.int(1) != 0 {
+                fields.push(format!("log_mode={mode}"));
+            }
+            for (name, number) in [("callback_id", 2), ("op_id", 3)] {
+                if m.int(number) != 0 {
+                    fields.push(format!("{name}={}", m.int(number)));
+                }
+            }
+            if m.int(4) != 0 {
+                fields.insert(fields.len() - usize::from(m.int(3) != 0), "partitioned=true".into());
+            }
+            let mut push = |name: &str, value: &str| {
+                if !value.is_empty() {
+                    fields.push(format!("{name}={}", super::quote::quoted(value)));
+                }
+            };
+            push("operands_sharding", m.text(5)?);
+            if let Some(x64) = m.sub(6)? {
+                for (name, number) in X64_FIELDS {
+                    push(name, x64.text(number)?);
+                }
+            }
+            // XLA does not read an empty item.
+            items.push(if fields.is_empty() { "{op_id=0}".into() } else { format!("{{{}}}", fields.join(",")) });
+        }
+        Ok((entry.sub(1)?.map(Array::read).transpose()?, items))
+    };
+    let mut rows = m.subs(number).map(|entry| row(entry?)).collect::<Wire<Vec<_>>>()?;
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    out.push('{');
+    for (k, (array, items)) in rows.iter().enumerate() {
+        out.push_str(if k > 0 { ",\n  " } else { "\n  " });
+        Array::push(array.as_ref(), out);
+        let _ = write!(out, ":({})", items.join(","));
     }
     out.push_str("\n}");
     Ok(())
 }
 
-/// The entries of `debug_attributes`, sorted by array; `None` if the proto cannot represent the text.
-pub(super) fn debug_entries(text: &str) -> Option<Vec<Encoder>> {
+/// Writes the rows of `debug_attributes` as messages; `None` for a text that is not such a table.
+pub(crate) fn write_debug_attributes(text: &str, number: u32, d: &mut Encoder) -> Option<()> {
     let mut c = Cursor::new(text);
-    let mut all: Vec<(Vec<u8>, Encoder)> = Vec::new();
-    c.accept_after_space(b'{').then_some(())?;
-    while !c.accept_after_space(b'}') {
-        let array = read_array(&mut c)??;
-        let mut entry = Encoder::default();
-        entry.message(1, &array);
-        (c.accept_after_space(b':') && c.accept_after_space(b'(')).then_some(())?;
-        while !c.accept_after_space(b')') {
-            entry.message(2, &debug_item(&mut c)?);
-            c.accept_after_space(b',');
-        }
-        all.push((array.0, entry));
-        c.accept_after_space(b',');
+    let mut rows = debug_entries(&mut c, false).ok()?;
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    for (array, items) in rows {
+        d.nested(number, |d| {
+            array.iter().for_each(|array| d.message(1, &array.write()));
+            items.iter().for_each(|item| d.message(2, item));
+        });
     }
-    c.space();
-    c.at_end().then_some(())?;
-    all.sort_by(|a, b| a.0.cmp(&b.0));
-    Some(all.into_iter().map(|(_, entry)| entry).collect())
+    c.at_end().then_some(())
 }
 
-fn debug_item(c: &mut Cursor<'_>) -> Option<Encoder> {
-    let mut item = Encoder::default();
-    c.accept_after_space(b'{').then_some(())?;
-    while !c.accept_after_space(b'}') {
-        c.space();
-        let name = c.word();
-        c.accept_after_space(b'=').then_some(())?;
-        c.space();
-        if name == "log_mode" {
-            let word = c.word();
-            item.int_unless_zero(1, LOG_MODES.iter().position(|known| *known == word)? as i64);
-        } else {
-            let &(_, number, is_flag) = DEBUG_FIELDS.iter().find(|field| field.0 == name)?;
-            let value = match is_flag {
-                true => i64::from(c.word() == "true"),
-                false => c.int().ok()?,
-            };
-            item.int_unless_zero(number, value);
-        }
-        c.accept_after_space(b',');
-    }
-    Some(item)
+/// A row of the recovery table: the old array, the new one, and how to compute the old from it, as the text of a module.
+type Recovery = (Option<Array>, Option<Array>, Option<Span>);
+
+/// Checks `origin_recovery_table`.
+pub(crate) fn check_recovery_table(c: &mut Cursor<'_>) -> Read<()> {
+    recoveries(c).map(drop)
 }
 
-/// Appends the value of `origin_recovery_table`: pairs of arrays, each perhaps with the text of a module that computes
-/// the old one from the new one.
-pub(super) fn push_recovery<'a>(
-    entries: impl Iterator<Item = Wire<Message<'a>>>,
-    limit: usize,
-    out: &mut String,
-) -> Wire<()> {
-    out.push_str("{\n");
-    for entry in entries {
+fn recoveries(c: &mut Cursor<'_>) -> Read<Vec<Recovery>> {
+    c.expect(b'{', "`{` of a recovery table")?;
+    let mut all = Vec::new();
+    while !c.accept_after_space(b'}') {
+        let old = Array::parse(c)?;
+        c.space();
+        c.expect(b':', "`:` and the array from which to recover")?;
+        let new = Array::parse(c)?;
+        let is_comma = c.accept_after_space(b',');
+        c.space();
+        let has_module = is_comma && matches!(c.peek(), Some(b'"' | b'\''));
+        all.push((old, new, if has_module { Some(c.string()?) } else { None }));
+        c.accept_after_space(b',');
+    }
+    Ok(all)
+}
+
+/// Appends the text of an `OriginalValueRecoveryTableProto`.
+pub(super) fn read_recovery_table(m: Message<'_>, nested: Nested, out: &mut String) -> Wire<()> {
+    out.push('{');
+    for entry in m.subs(1) {
         let entry = entry?;
-        out.push_str("  ");
-        push_array(entry.sub(1)?, out)?;
+        out.push_str("\n  ");
+        Array::push(entry.sub(1)?.map(Array::read).transpose()?.as_ref(), out);
         out.push_str(" : ");
-        push_array(entry.sub(2)?, out)?;
+        Array::push(entry.sub(2)?.map(Array::read).transpose()?.as_ref(), out);
         if let Some(module) = entry.sub(3)? {
-            let read = super::read::inner_module(module, limit.saturating_sub(out.len()))?;
-            let Ok(module) = read else {
-                return Err(WireError {
-                    at: entry.at,
-                    found: "a module that recovers an array and cannot be read".into(),
-                });
-            };
-            let mut text = String::from("\n");
-            for line in module.to_string().trim_end().lines() {
+            out.push_str(",\n  \"\n");
+            for line in nested.module(module, out.len())?.to_string().lines() {
                 let indent = if line.is_empty() { "" } else { "    " };
-                let _ = writeln!(text, "{indent}{line}");
+                let _ = writeln!(out, "{indent}{}", line.replace('\\', "\\\\").replace('"', "\\\""));
             }
-            text.push_str("  ");
-            let _ = write!(out, ",\n  \"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+            out.push_str("\n\n  \"");
         }
-        out.push('\n');
     }
-    out.push('}');
+    out.push_str("\n}");
     Ok(())
 }
 
-/// The entries of `origin_recovery_table`; `None` if the proto cannot represent the text.
-pub(super) fn recovery_entries(text: &str) -> Option<Vec<Encoder>> {
+/// Writes `origin_recovery_table` as a message; `None` for a text that is not such a table.
+pub(crate) fn write_recovery_table(text: &str, number: u32, d: &mut Encoder) -> Option<()> {
     let mut c = Cursor::new(text);
-    let mut all = Vec::new();
-    c.accept_after_space(b'{').then_some(())?;
-    while !c.accept_after_space(b'}') {
+    let mut table = Encoder::default();
+    for (old, new, module) in recoveries(&mut c).ok()? {
         let mut entry = Encoder::default();
-        entry.message(1, &read_array(&mut c)??);
-        c.accept_after_space(b':').then_some(())?;
-        if let Some(new) = read_array(&mut c)? {
-            entry.message(2, &new);
+        for (number, array) in [(1, old), (2, new)] {
+            array.iter().for_each(|array| entry.message(number, &array.write()));
         }
-        c.accept_after_space(b',');
-        c.space();
-        if matches!(c.peek(), Some(b'"' | b'\'')) {
-            let span = c.string().ok()?;
-            let modules = crate::parse(&crate::unescape(c.str(span)), None, false).ok()?;
-            let [module] = &modules[..] else { return None };
+        if let Some(module) = module {
+            let text = unescape(c.str(module));
+            let [module] = &crate::parse::parse(&text, None, false).ok()?[..] else { return None };
             entry.data(3, &module.to_proto().ok()?);
         }
-        all.push(entry);
-        c.accept_after_space(b',');
+        table.message(1, &entry);
     }
-    c.space();
-    c.at_end().then_some(all)
+    d.message(number, &table);
+    c.at_end().then_some(())
+}
+
+/// The fields that a text of one of these tables, or of an origin, becomes, for comparisons.
+pub(crate) fn encoded(name: &str, text: &str) -> Option<Vec<u8>> {
+    let mut d = Encoder::default();
+    match name {
+        "debug_attributes" => write_debug_attributes(text, 1, &mut d)?,
+        "origin_recovery_table" => write_recovery_table(text, 1, &mut d)?,
+        "origin" => super::origin::write_text(text, &mut d)?,
+        _ => return None,
+    }
+    Some(d.0)
 }

@@ -43,9 +43,12 @@ pub(crate) fn push_quoted(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Bytes that are not UTF-8, with octal escapes outside ASCII.
-pub(crate) fn escaped(bytes: &[u8]) -> String {
-    let mut out = String::from("\"");
+/// A string of bytes; those that are not UTF-8 have octal escapes outside ASCII.
+pub(crate) fn push_bytes(out: &mut String, bytes: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return push_quoted(out, text);
+    }
+    out.push('"');
     for &b in bytes {
         match b {
             b' '..=b'~' if b != b'"' && b != b'\\' => out.push(b as char),
@@ -55,5 +58,4 @@ pub(crate) fn escaped(bytes: &[u8]) -> String {
         }
     }
     out.push('"');
-    out
 }

@@ -7,13 +7,14 @@
 use std::sync::Arc;
 
 use quasiaffine::interrupt::poll;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use super::payload::Payloads;
 use super::row::{Scope, REPEATED};
 use super::shape::Shapes;
 use super::wire::{decode, each_field, Field, Index, Message, Payload, Wire, WireError};
-use super::{header, irregular, tables, EXTRA, EXTRA_ASYNC, EXTRA_ORDER, EXTRA_TABLES};
+use super::{header, irregular, known, tables, EXTRA, EXTRA_ASYNC, EXTRA_ORDER, EXTRA_TABLES};
 use crate::attribute::schema::Owner;
 use crate::check;
 use crate::cursor::clip;
@@ -29,29 +30,46 @@ pub(crate) fn module(
     name: Option<&str>,
     strict: bool,
     limit: usize,
+    depth: usize,
 ) -> Wire<Result<Module, SyntaxErrors>> {
     // Offsets into a text are 32 bits wide.
     let mut r = Reader::new(limit.min(u32::MAX as usize - 2));
+    r.depth = depth;
     // Real modules have a text of about this length; unused capacity costs no memory.
     let _ = r.out.try_reserve(m.bytes().len() + m.bytes().len() / 4);
     r.module(m)?;
     Ok(r.finish(name, strict))
 }
 
-/// The module that recovers an array, within a module, whose text has at most `limit` bytes. It has no such modules
-/// itself, which bounds the depth.
-pub(super) fn inner_module(m: Message<'_>, limit: usize) -> Wire<Result<Module, SyntaxErrors>> {
-    let mut r = Reader::new(limit.min(u32::MAX as usize - 2));
-    r.is_inner = true;
-    r.module(m)?;
-    Ok(r.finish(None, false))
+/// How modules inside a module are read.
+#[derive(Clone, Copy)]
+pub(super) struct Nested {
+    limit: usize,
+    depth: usize,
+}
+
+/// Modules nest at most this deep: each level escapes the text of the next.
+const MAX_DEPTH: usize = 4;
+
+impl Nested {
+    /// A module inside a text of this length.
+    pub fn module(self, m: Message<'_>, length: usize) -> Wire<Module> {
+        if self.depth >= MAX_DEPTH {
+            return bad(m.at, format!("modules nested deeper than {MAX_DEPTH} levels"));
+        }
+        match module(m, None, false, self.limit.saturating_sub(length), self.depth + 1)? {
+            Ok(module) => Ok(module),
+            Err(e) => bad(m.at, format!("a module inside the module: {e}")),
+        }
+    }
 }
 
 pub(super) struct Reader<'a> {
-    /// Whether the module is part of another one.
-    pub is_inner: bool,
-    /// Texts that instructions name by number.
-    pub payloads: Vec<&'a [u8]>,
+    /// The number of modules around this one.
+    depth: usize,
+    pub payloads: Payloads<'a>,
+    /// Messages and numbers of unknown fields that were reported.
+    unknown_fields: FxHashSet<(&'static str, u32)>,
     /// Its source is set at the end.
     pub m: Module,
     pub out: String,
@@ -81,10 +99,6 @@ pub(super) struct Reader<'a> {
     pub spare: Scope<'a>,
 }
 
-/// The last fields of the messages in XLA of autumn 2026.
-const LAST_OF_MODULE: u32 = 25;
-const LAST_OF_COMPUTATION: u32 = 9;
-
 /// A computation whose fields are not yet decoded.
 #[derive(Clone, Copy)]
 struct Row<'a> {
@@ -107,10 +121,15 @@ pub(super) fn bad<T>(at: usize, found: impl Into<String>) -> Wire<T> {
 }
 
 impl<'a> Reader<'a> {
+    pub fn nested(&self) -> Nested {
+        Nested { limit: self.limit, depth: self.depth }
+    }
+
     fn new(limit: usize) -> Reader<'a> {
         Reader {
-            is_inner: false,
-            payloads: Vec::new(),
+            depth: 0,
+            payloads: Payloads::default(),
+            unknown_fields: FxHashSet::default(),
             m: parse::empty(&Arc::new(Source::new("", None))),
             out: String::new(),
             limit,
@@ -131,7 +150,7 @@ impl<'a> Reader<'a> {
     }
 
     fn module(&mut self, m: Message<'a>) -> Wire<()> {
-        self.payloads = m.fields().filter(|f| f.number == 22).map(bytes_of).collect::<Wire<_>>()?;
+        self.payloads = Payloads::new(m);
         self.ids.device_type = m.text(21)?.to_string();
         let mut rows: Vec<Row<'a>> = Vec::new();
         for f in m.fields().filter(|f| f.number == 3) {
@@ -168,7 +187,8 @@ impl<'a> Reader<'a> {
         let (entry, is_missing) = self.entry(m, &rows)?;
         self.m.entry = entry;
         header::read(self, m)?;
-        self.report_unknown(m, LAST_OF_MODULE, "HloModuleProto", "module".into(), self.m.name);
+        let span = self.m.name;
+        self.unknown_fields(known::MODULE, m.fields().filter(|f| f.number != 3), || "module".into(), span);
         let tables = self.out.len() + 1;
         match m.sub(17)? {
             Some(index) => tables::read(index, &mut self.out, &mut self.m.frames)?,
@@ -229,7 +249,8 @@ impl<'a> Reader<'a> {
         let (c, text) = (index.message(row.at), row.name);
         self.out.push_str(if number == self.m.entry { "ENTRY %" } else { "%" });
         let name = self.push(text);
-        self.report_unknown(c, LAST_OF_COMPUTATION, "HloComputationProto", path(text, None), name);
+        let own = fields.iter().copied().filter(|f| f.number != 2);
+        self.unknown_fields(known::COMPUTATION, own, || path(text, None), name);
         self.out.push_str(" {\n");
         let mut scope = self.scope(c, &fields, text, order)?;
         let root = c.int(6);
@@ -276,12 +297,21 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reports a field that no version of XLA had when this was written: it may carry meaning and is lost.
-    fn report_unknown(&mut self, m: Message<'_>, last: u32, message: &str, path: String, span: Span) {
-        let is_lost = |f: &Field<'_>| (last + 1..EXTRA).contains(&f.number) && !f.is_default();
-        if let Some(f) = m.fields().find(is_lost) {
-            let found = format!("field {} of {message}, which is lost", f.number);
-            self.misfit(path, "known fields", found, span);
+    /// Reports the unknown fields of a message, and of those inside it, each once a module: they may carry meaning and
+    /// are lost.
+    pub fn unknown_fields<'f>(
+        &mut self,
+        message: usize,
+        fields: impl Iterator<Item = Field<'f>>,
+        path: impl Fn() -> String,
+        span: Span,
+    ) {
+        known::each_unknown(message, fields, &mut |message, number| self.unknown_field(message, number, &path, span));
+    }
+
+    pub fn unknown_field(&mut self, message: &'static str, number: u32, path: impl Fn() -> String, span: Span) {
+        if self.unknown_fields.insert((message, number)) {
+            self.misfit(path(), "known fields", format!("field {number} of {message}, which is lost"), span);
         }
     }
 
@@ -307,7 +337,7 @@ impl<'a> Reader<'a> {
         }
         if c.has(9) {
             self.out.push_str(", backend_config=");
-            irregular::push_config(c.data(9), &mut self.out);
+            irregular::push_config(&mut self.out, c.data(9));
         }
         push_extra(&mut self.out, c, EXTRA);
         match self.out.len() == start {

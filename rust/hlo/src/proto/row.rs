@@ -10,9 +10,9 @@ use layout::{ElementType, Shape};
 use super::irregular::ReadContext;
 use super::quote::is_word;
 use super::read::{bad, bytes_of, in_order, path, push_extra, word, Reader};
-use super::wire::{bit, decode, each_field, Field, Index, Message, Payload, Wire, OTHERS};
+use super::wire::{bit, decode, each_field, Field, Index, Message, Payload, Wire};
 use super::write_calls::is_of_pair;
-use super::{literal, push_int, regular, EXTRA, EXTRA_ASYNC, EXTRA_SHAPE, EXTRA_VALUE};
+use super::{known, literal, push_int, regular, EXTRA, EXTRA_ASYNC, EXTRA_SHAPE, EXTRA_VALUE};
 use crate::attribute;
 use crate::attribute::schema::{self, Codec, Form, OperationField, Owner};
 use crate::cursor::{clip, Cursor};
@@ -82,17 +82,8 @@ impl Scope<'_> {
     }
 }
 
-/// The last field of `HloInstructionProto` in XLA of autumn 2026.
-const LAST_FIELD: u32 = 103;
-
-const fn bits(numbers: &[u32]) -> u128 {
-    let (mut all, mut k) = (0, 0);
-    while k < numbers.len() {
-        all |= bit(numbers[k]);
-        k += 1;
-    }
-    all
-}
+/// The fields that every operation has.
+const COMMON: [u32; 18] = [1, 2, 3, 7, 8, 9, 35, 36, 37, 38, 40, 43, 51, 68, 82, 88, 91, 99];
 
 impl<'a> Reader<'a> {
     /// The instructions of a computation, in the order of the text.
@@ -187,7 +178,7 @@ impl<'a> Reader<'a> {
             }
         };
         let m = index.message(row.at);
-        self.report_unknown_of_row(&index, m, scope, row.name);
+        self.report_unknown(m, scope, row.name);
         let opcode_word = match Opcode::from_bytes(m.data(2)) {
             Opcode::Unknown => m.text(2)?,
             known => known.name(),
@@ -210,19 +201,15 @@ impl<'a> Reader<'a> {
 
     /// Reports fields that no version of XLA had when this was written, and for an operation that is not known all but
     /// those of every operation: they may carry meaning and are lost.
-    fn report_unknown_of_row(&mut self, index: &Index<'_>, m: Message<'_>, scope: &Scope<'_>, name: &str) {
-        const COMMON: u128 = bits(&[1, 2, 3, 7, 8, 9, 35, 36, 37, 38, 40, 43, 51, 68, 82, 88, 91, 99]) | PRIVATE;
-        const PRIVATE: u128 = !(u128::MAX >> 10) & !OTHERS;
-        let is_known = Opcode::from_bytes(m.data(2)) != Opcode::Unknown;
-        let known = if is_known { (bit(LAST_FIELD + 1) - 1) | PRIVATE } else { COMMON };
-        if !index.has_any(!known) {
-            return;
-        }
-        let is_lost = |f: &Field<'_>| bit(f.number) & known == 0 && !f.is_default();
-        if let Some(f) = m.fields().find(is_lost) {
-            let found = format!("field {} of HloInstructionProto, which is lost", f.number);
-            let span = Span::new(self.out.len(), self.out.len());
-            self.misfit(path(scope.name, Some(name)), "known fields", found, span);
+    fn report_unknown(&mut self, m: Message<'_>, scope: &Scope<'_>, name: &str) {
+        let span = Span::new(self.out.len(), self.out.len());
+        let path = || path(scope.name, Some(name));
+        // The shape has its own report.
+        self.unknown_fields(known::INSTRUCTION, m.fields().filter(|f| f.number != 3), path, span);
+        if Opcode::from_bytes(m.data(2)) == Opcode::Unknown {
+            for f in m.fields().filter(|f| !f.is_private() && !COMMON.contains(&f.number) && !f.is_default()) {
+                self.unknown_field("HloInstructionProto", f.number, path, span);
+            }
         }
     }
 
@@ -287,6 +274,9 @@ impl<'a> Reader<'a> {
         if let Some(reason) = self.shapes.take_problem(row.shape) {
             let span = Span::new(start, self.out.len());
             self.diagnose(|| Problem { kind: ProblemKind::InvalidLayout { reason }, span });
+        }
+        while let Some((message, number)) = self.shapes.take_unknown(row.shape) {
+            self.unknown_field(message, number, || path(scope.name, Some(row.name)), name);
         }
         self.out.push(' ');
         let word_span = self.push(opcode_word);
@@ -487,7 +477,7 @@ impl<'a> Reader<'a> {
             Codec::Irregular(functions) => {
                 let mut out = std::mem::take(&mut self.out);
                 let operand = &|k| self.operand_shape(scope, i, k);
-                let (path, limit, payloads) = (f.field.path, self.limit, &self.payloads[..]);
+                let (path, limit, payloads) = (f.field.path, self.limit, &self.payloads);
                 let is_there = (functions.read)(&ReadContext { m, path, operand, limit, payloads }, &mut out);
                 self.out = out;
                 is_there?

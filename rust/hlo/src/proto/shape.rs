@@ -3,6 +3,7 @@
 use layout::{ArrayShape, ElementType, Layout, Shape, SplitConfig, Tile};
 use rustc_hash::FxHashMap;
 
+use super::known::{each_unknown, SHAPE};
 use super::wire::{Encoder, Message, Payload, Wire, WireError};
 use crate::check;
 use crate::cursor::brief;
@@ -67,6 +68,8 @@ pub(crate) struct Shapes<'a> {
     pub texts: Vec<String>,
     /// Why the layouts of some shapes are invalid, until they are reported.
     problems: Vec<(u32, String)>,
+    /// Unknown fields of shapes, until they are reported.
+    unknown: Vec<(u32, &'static str, u32)>,
 }
 
 impl<'a> Shapes<'a> {
@@ -76,7 +79,8 @@ impl<'a> Shapes<'a> {
         if let Some(&number) = self.numbers.get(bytes) {
             return Ok(number);
         }
-        let shape = read(Message::new(bytes, at)?, 0)?;
+        let m = Message::new(bytes, at)?;
+        let shape = read(m, 0)?;
         let problem = check::invalid_layout(&shape);
         let n = all.len();
         // Some layouts, such as a split without indices, cannot be written as text.
@@ -90,6 +94,7 @@ impl<'a> Shapes<'a> {
         if let Some(reason) = problem.filter(|_| all.len() > n) {
             self.problems.push((number, reason));
         }
+        each_unknown(SHAPE, m.fields(), &mut |message, field| self.unknown.push((number, message, field)));
         self.numbers.insert(bytes, number);
         Ok(number)
     }
@@ -106,6 +111,14 @@ impl<'a> Shapes<'a> {
             all.push(shape.clone());
             all.len() as u32 - 1
         })
+    }
+
+    /// An unknown field of a shape: its message and its number.
+    #[inline]
+    pub fn take_unknown(&mut self, number: u32) -> Option<(&'static str, u32)> {
+        let k = self.unknown.iter().position(|row| row.0 == number)?;
+        let (_, message, field) = self.unknown.swap_remove(k);
+        Some((message, field))
     }
 
     /// Why the layout of a shape is invalid, the first time that it is asked for.

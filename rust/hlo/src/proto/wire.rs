@@ -43,7 +43,7 @@ pub(crate) const fn bit(number: u32) -> u128 {
 }
 
 /// The bit of the fields that are not looked up.
-pub(crate) const OTHERS: u128 = 1 << 127;
+const OTHERS: u128 = 1 << 127;
 
 /// XLA's field numbers are smaller; the bits from here on are those of private fields.
 const FIRST_EXTRA_BIT: u32 = 118;
@@ -103,6 +103,11 @@ pub(crate) struct Field<'a> {
 }
 
 impl Field<'_> {
+    /// Whether it is one of the fields that only hlomap reads.
+    pub fn is_private(&self) -> bool {
+        super::EXTRA_FIELDS.contains(&self.number)
+    }
+
     /// Whether the value is what an absent field stands for.
     pub fn is_default(&self) -> bool {
         match self.payload {

@@ -7,14 +7,14 @@
 
 use quasiaffine::interrupt::poll;
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use layout::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::irregular::{self, Payloads, WriteContext};
+use super::irregular::{self, WriteContext};
 use super::original;
+use super::payload::WrittenPayloads;
 use super::wire::{Encoder, Message};
 use super::write_calls::{is_of_pair, TakenNames};
 use super::{
@@ -52,7 +52,7 @@ impl Module {
                 .map_or(self.computations().len() as i64, |ids| ids.computations.iter().max().map_or(0, |id| id + 1)),
             taken: TakenNames::default(),
             bindings: None,
-            payloads: RefCell::default(),
+            payloads: WrittenPayloads::default(),
             room: literals::MAX_ZEROS,
         };
         Ok(w.module(&order).0)
@@ -173,7 +173,7 @@ pub(super) struct Writer<'m> {
     pub taken: TakenNames,
     /// Of asynchronous operations, see [`Module::async_bindings`]; computed on first use.
     pub bindings: Option<AsyncBindings<'m>>,
-    payloads: RefCell<Payloads>,
+    payloads: WrittenPayloads,
     /// The bytes that may still fill arrays up to the bounds of their dynamic dimensions.
     room: u64,
 }
@@ -223,7 +223,9 @@ impl<'m> Writer<'m> {
             d.message(7, &schedule);
         }
         for a in m.header() {
+            let before = d.0.len();
             if self.header_attribute(&mut d, a).is_none() {
+                d.0.truncate(before);
                 self.extra(a, EXTRA_HEADER, &mut d);
             }
         }
@@ -233,9 +235,7 @@ impl<'m> Writer<'m> {
             Some(index) => d.message(17, &index),
             None => d.data(EXTRA_TABLES, format!("\n{text}\n").as_bytes()),
         }
-        for text in &self.payloads.borrow().all {
-            d.data(22, text.as_bytes());
-        }
+        self.payloads.write(&mut d);
         if let Some(ids) = &m.ids {
             d.text_unless_empty(21, &ids.device_type);
         }
@@ -269,16 +269,9 @@ impl<'m> Writer<'m> {
             }
             (_, Value::Aliases(all)) => d.message(8, &aliases(&all)),
             (_, Value::Donors(all)) => d.message(18, &donors(&all)),
-            ("backend_config", Value::Text(text)) => d.data(25, text.as_bytes()),
-            ("backend_config", Value::Raw(text)) => d.data(25, text.as_bytes()),
-            ("debug_attributes", Value::Raw(text)) => {
-                original::debug_entries(text)?.iter().for_each(|entry| d.message(24, entry));
-            }
-            ("origin_recovery_table", Value::Raw(text)) => {
-                let mut table = Encoder::default();
-                original::recovery_entries(text)?.iter().for_each(|entry| table.message(1, entry));
-                d.message(20, &table);
-            }
+            ("backend_config", _) => d.data(25, &irregular::config_bytes(self.m.attribute_text(a))),
+            ("origin_recovery_table", Value::Raw(text)) => original::write_recovery_table(text, 20, d)?,
+            ("debug_attributes", Value::Raw(text)) => original::write_debug_attributes(text, 24, d)?,
             ("frontend_attributes", Value::Dictionary(pairs)) => d.message(19, &irregular::write_frontend(&pairs)),
             _ => return None,
         }
@@ -346,8 +339,7 @@ impl<'m> Writer<'m> {
                 ("execution_thread", Ok(Value::Text(thread))) if !thread.is_empty() && thread != "main" => {
                     d.data(8, thread.as_bytes());
                 }
-                ("backend_config", Ok(Value::Text(text))) => d.data(9, text.as_bytes()),
-                ("backend_config", Ok(Value::Raw(text))) => d.data(9, text.as_bytes()),
+                ("backend_config", _) => d.data(9, &irregular::config_bytes(m.attribute_text(a))),
                 _ => self.extra(a, EXTRA, d),
             }
         }

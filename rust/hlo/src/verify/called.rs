@@ -204,7 +204,7 @@ pub(super) fn domain(op: &Operation) -> Law {
     const NAME: &str = "domain";
     let Some(Value::Raw(text)) = op.value(NAME) else { return Ok(()) };
     match fields::domain(&mut Cursor::new(text)) {
-        Ok(("sharding", ..)) => Ok(()),
+        Ok(("sharding", entry, exit)) => [entry, exit].iter().try_for_each(|s| super::sharding::sizes(s, NAME)),
         Ok((kind, ..)) => broken_by(NAME, Rule::Domain, "kind=\"sharding\"", format!("kind=\"{kind}\"")),
         Err(Problem { kind: ProblemKind::Expected { expected, found }, .. }) => {
             broken_by(NAME, Rule::Domain, expected, found)

@@ -3,6 +3,7 @@
 //! Read [`check`]. Sizes that grow or shrink by the number of devices are checked by shape inference.
 
 use super::rule::{broken, broken_by, Law, Rule};
+use super::sharding;
 use crate::attribute::devices::DeviceGroups;
 use crate::attribute::mesh::product;
 use crate::attribute::Value;
@@ -57,7 +58,11 @@ fn groups(op: &Operation, are_uniform: bool) -> Law {
             let expected = format!("groups of the {:?} devices", iota.reshape);
             return broken_by("replica_groups", Rule::DeviceGroups, expected, format!("{groups:?}"));
         }
-        // An iota or a mesh has each device once.
+        Some(Value::DeviceGroups(DeviceGroups::Mesh { mesh, axes })) => {
+            return sharding::mesh(&mesh, &axes.iter().collect::<Vec<_>>())
+                .or_else(|(expected, found)| broken_by("replica_groups", Rule::DeviceGroups, expected, found));
+        }
+        // An iota has each device once.
         Some(_) => return Ok(()),
         None => Vec::new(),
     };

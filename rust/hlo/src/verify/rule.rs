@@ -106,7 +106,8 @@ rules! {
     Replication "replication"
     /// A domain is of the kind sharding and has the shardings of its entry and its exit.
     Domain "domain"
-    /// A sharding has one tile dimension per dimension of the value and names each device once.
+    /// A sharding has one tile dimension per dimension of the value and one device per tile, each once; a mesh has one
+    /// device per position.
     Sharding "sharding"
     /// A name begins with a letter or `_`; without `%` it is neither a type nor a word of the grammar, and that of an
     /// instruction is never a type.

@@ -1,13 +1,13 @@
-//! Shardings: their ranks and devices.
+//! Shardings: their ranks, and the numbers of their devices; meshes.
 //!
-//! Read [`check`].
+//! Read [`check`]. [`mesh`] also checks the mesh of device groups, [`sizes`] the shardings of a domain.
 
 use layout::Shape;
 
 use super::aliasing::n_leaves;
 use super::rule::{broken_by, Law, Rule};
-use crate::attribute::mesh::{product, DeviceOrder, Mesh};
-use crate::attribute::sharding::{Sharding, ShardingKind, Tiles};
+use crate::attribute::mesh::{product, DeviceOrder, Iota, Mesh, MeshAxis};
+use crate::attribute::sharding::{Sharding, ShardingKind};
 use crate::attribute::Value;
 use crate::infer::Operation;
 
@@ -47,9 +47,9 @@ fn fault(expected: impl Into<String>, found: impl Into<String>) -> Law {
 }
 
 fn one(sharding: &Sharding, shape: &Shape) -> Law {
+    sizes(sharding, "sharding")?;
     match sharding {
         Sharding::Whole(whole) => match &whole.kind {
-            ShardingKind::Maximal(device) if *device < 0 => fault("a device from 0 on", device.to_string()),
             ShardingKind::Tiled(tiles) => {
                 let n_subgroups = tiles.last_dims.len() + usize::from(tiles.replicate_last);
                 let n = tiles.dims.len().saturating_sub(n_subgroups);
@@ -57,19 +57,13 @@ fn one(sharding: &Sharding, shape: &Shape) -> Law {
                 if n_subgroups == 0 || tiles.dims[..n].iter().any(|&d| d != 1) {
                     rank(n, shape)?;
                 }
-                devices(tiles)
+                Ok(())
             }
             _ => Ok(()),
         },
-        Sharding::Named(named) => {
-            mesh(&named.mesh)?;
-            // A mesh without dimensions stands for whole values.
-            if named.dims.is_empty() {
-                Ok(())
-            } else {
-                rank(named.dims.len(), shape)
-            }
-        }
+        // A mesh without dimensions stands for whole values.
+        Sharding::Named(named) if named.dims.is_empty() => Ok(()),
+        Sharding::Named(named) => rank(named.dims.len(), shape),
         Sharding::Tuple(_) => Ok(()),
     }
 }
@@ -83,34 +77,84 @@ fn rank(n: usize, shape: &Shape) -> Law {
     }
 }
 
-/// The devices of a mesh are as many as its axes have.
-pub(super) fn mesh(mesh: &Mesh) -> Law {
-    let sizes: Vec<i64> = mesh.axes.iter().map(|axis| axis.1).collect();
-    match &mesh.devices {
-        Some(order) if product(&sizes) != order.count() => {
-            let found = order.count().map_or_else(|| "sizes that are not positive".into(), |n| n.to_string());
-            fault(format!("devices for the axes {sizes:?} of the mesh"), found)
+/// The rules on a sharding that do not depend on the shape of the value.
+pub(super) fn sizes(sharding: &Sharding, name: &'static str) -> Law {
+    let broken = match sharding {
+        Sharding::Tuple(parts) => return parts.iter().try_for_each(|part| sizes(part, name)),
+        Sharding::Named(named) => {
+            let dims = named.dims.iter().map(|dim| &dim.0);
+            let lists = dims.chain([&named.replicated, &named.unreduced, &named.manual]);
+            mesh(&named.mesh, &lists.flatten().collect::<Vec<_>>())
         }
-        _ => Ok(()),
-    }
+        Sharding::Whole(whole) => match &whole.kind {
+            ShardingKind::Maximal(device) if *device < 0 => Err(("a device from 0 on".to_string(), device.to_string())),
+            ShardingKind::Tiled(tiles) => devices(&tiles.dims, &tiles.devices, "tiles"),
+            _ => Ok(()),
+        },
+    };
+    broken.or_else(|(expected, found)| broken_by(name, Rule::Sharding, expected, found))
 }
 
-fn devices(tiles: &Tiles) -> Law {
-    if let Some(size) = tiles.dims.iter().find(|&&n| n < 1) {
-        return fault("positive numbers of tiles", size.to_string());
+/// What is expected and what is found.
+type Broken = (String, String);
+
+/// The rules on a mesh and the axes of it that are used: as many devices as positions, and parts of axes that divide
+/// them and do not overlap.
+pub(super) fn mesh(mesh: &Mesh, used: &[&MeshAxis]) -> Result<(), Broken> {
+    if let Some(device) = mesh.single_device() {
+        return match device < 0 {
+            true => Err(("a device from 0 on".into(), device.to_string())),
+            false => Ok(()),
+        };
     }
-    if product(&tiles.dims) != tiles.devices.count() {
-        let found = tiles.devices.count().map_or_else(|| "sizes that are not positive".into(), |n| n.to_string());
-        return fault(format!("devices for tiles {:?}", tiles.dims), found);
+    let sizes: Vec<i64> = mesh.axes.iter().map(|axis| axis.1).collect();
+    let plain = DeviceOrder::Iota(Iota { reshape: sizes.clone(), transpose: Vec::new() });
+    devices(&sizes, mesh.devices.as_ref().unwrap_or(&plain), "positions in the mesh")?;
+    let part = |a: &MeshAxis| a.part.unwrap_or((1, sizes[a.axis]));
+    let mut used = used.to_vec();
+    used.sort_by_key(|a| (a.axis, part(a)));
+    let mut done = (usize::MAX, 1);
+    for a in used {
+        let (whole, (before, size)) = (sizes[a.axis], part(a));
+        match before.checked_mul(size) {
+            Some(n) if before > 0 && size > 0 && whole % n == 0 => {
+                if done.0 == a.axis && before < done.1 {
+                    return Err(("axes that do not overlap".into(), mesh.axis_text(a)));
+                }
+                done = (a.axis, n);
+            }
+            _ => return Err((format!("a part of an axis that divides its size {whole}"), mesh.axis_text(a))),
+        }
     }
-    let DeviceOrder::List(list) = &tiles.devices else { return Ok(()) };
+    Ok(())
+}
+
+/// As many devices as the sizes have positions, each once.
+fn devices(sizes: &[i64], order: &DeviceOrder, what: &str) -> Result<(), Broken> {
+    if let Some(size) = sizes.iter().find(|&&size| size < 1) {
+        return Err(("sizes from 1 on".into(), size.to_string()));
+    }
+    let n = match order {
+        DeviceOrder::List(list) => Some(list.len()),
+        DeviceOrder::Iota(iota) => product(&iota.reshape),
+    };
+    if product(sizes) != n {
+        let found = n.map_or_else(|| "an iota of no or too many devices".into(), |n| format!("{n} devices"));
+        return Err((format!("a device for each of the {} {what}", sizes_text(sizes)), found));
+    }
+    let DeviceOrder::List(list) = order else { return Ok(()) };
     if let Some(device) = list.iter().find(|&&d| d < 0) {
-        return fault("devices from 0 on", device.to_string());
+        return Err(("devices from 0 on".into(), device.to_string()));
     }
     let mut sorted = list.clone();
     sorted.sort_unstable();
     match sorted.windows(2).find(|w| w[0] == w[1]) {
-        Some(twice) => fault("each device once", format!("device {} twice", twice[0])),
+        Some(twice) => Err(("each device once".into(), format!("device {} twice", twice[0]))),
         None => Ok(()),
     }
+}
+
+/// `2x4`
+fn sizes_text(sizes: &[i64]) -> String {
+    sizes.iter().map(i64::to_string).collect::<Vec<_>>().join("x")
 }

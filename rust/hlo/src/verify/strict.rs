@@ -7,6 +7,7 @@
 use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
 use smallvec::SmallVec;
 
+use super::aliasing::n_leaves;
 use super::rule::{broken, broken_by, Law, Rule};
 use crate::attribute::Value;
 use crate::check;
@@ -156,7 +157,8 @@ fn origin(m: &Module, i: InstructionId) -> Law {
     }
 }
 
-/// Whether a tree of origins, `{({"a"}, ({"b"}, {}))}`, has the tuples of a shape; `None` for other texts.
+/// Whether a tree of origins, `{({"a"}, ({"b"}, {}))}`, has the tuples of a shape; `None` for other texts, and
+/// for calls alone.
 fn is_like(c: &mut Cursor<'_>, shape: &Shape) -> Option<bool> {
     c.accept_after_space(b'{').then_some(())?;
     c.space();
@@ -164,6 +166,7 @@ fn is_like(c: &mut Cursor<'_>, shape: &Shape) -> Option<bool> {
         b'[' => None,
         // XLA reads nothing as a tuple without parts.
         b'}' => Some(shape.as_tuple().is_some_and(|parts| parts.is_empty())),
+        _ if c.rest().starts_with(b"(),") => None,
         _ => node(c, shape, 0),
     }
 }
@@ -186,5 +189,6 @@ fn node(c: &mut Cursor<'_>, shape: &Shape, depth: usize) -> Option<bool> {
         n += 1;
         c.accept_after_space(b',');
     }
-    Some(n == parts.len())
+    // A proto lists leaves alone.
+    Some(parts[n..].iter().all(|part| n_leaves(part) == 0))
 }

@@ -188,9 +188,10 @@ impl Row {
 }
 
 use Form::{
-    Accuracy, Aliases, BlockScaling, Bool, Bools, Braced, Computation, Computations, Config, DeviceGroups, DimLabels,
-    Donors, EntryLayout, Float, FrontendAttributes, Instructions, Int, IntLists, Ints, Literal, Metadata,
-    OperandAliases, Padding, Shape, Shapes, Sharding, Slices, Sparsity, Text, Window, Word, Words,
+    Accuracy, Aliases, BlockScaling, Bool, Bools, Braced, Computation, Computations, Config, DebugAttributes,
+    DeviceGroups, DimLabels, Donors, EntryLayout, Float, FrontendAttributes, Instructions, Int, IntLists, Ints,
+    Literal, Metadata, OperandAliases, Padding, RecoveryTable, Shape, Shapes, Sharding, Slices, Sparsity, Text, Window,
+    Word, Words,
 };
 
 /// Words by number of `PrecisionConfig.Precision`.
@@ -261,12 +262,12 @@ pub(crate) const TABLE: &[Row] = &[
     row("allow_spmd_sharding_propagation_to_parameters", Bools, "module"),
     row("buffer_donor", Donors, "module"),
     row("entry_computation_layout", EntryLayout, "module"),
+    row("debug_attributes", DebugAttributes, "module").annotation(),
     row("execution_thread", Text, "computation"),
-    row("debug_attributes", Braced, "module"),
     row("input_output_alias", Aliases, "module"),
     row("is_scheduled", Bool, "module"),
     row("num_partitions", Int, "module"),
-    row("origin_recovery_table", Braced, "module"),
+    row("origin_recovery_table", RecoveryTable, "module").annotation(),
     row("replica_count", Int, "module"),
 
     // Called computations share field 38, in the order of `proto::operation::callees`.
