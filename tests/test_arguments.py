@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -323,3 +325,46 @@ def test_every_method_with_arguments_is_listed() -> None:
 def test_message_of_a_method(call: Callable[[], object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=re.escape(message)):
         call()
+
+
+@pytest.mark.parametrize("kind", [hm.Device, hm.Limits])
+def test_devices_and_limits_take_numbers_that_make_sense(kind: type) -> None:
+    """What they accept can be used; all else is an error that names the field."""
+    root = hm.parse("""fused { p = f32[64,64]{1,0} parameter(0)  t = f32[64,64]{1,0} transpose(p), dimensions={1,0}
+  ROOT n = f32[64,64]{1,0} negate(t) }
+ENTRY e { p = f32[64,64]{1,0} parameter(0)  ROOT f = f32[64,64]{1,0} fusion(p), kind=kLoop, calls=fused }""").entry.root
+    tiling, h100 = hm.tile(root), hm.Device.named("h100")
+    values = [
+        -1,
+        0,
+        1,
+        3,
+        2**62,
+        2**63 - 1,
+        2**63,
+        10**30,
+        np.int64(5),
+        1.5,
+        float("nan"),
+        float("inf"),
+        -0.5,
+        "any",
+        None,
+    ]
+    for field in dataclasses.fields(kind):
+        for value in [*values, (1, -1), (2**63,), ("x",), True]:
+            try:
+                record = dataclasses.replace(h100 if kind is hm.Device else hm.Limits(), **{field.name: value})
+            except (TypeError, ValueError) as error:
+                assert field.name in str(error)
+                continue
+            assert not isinstance(value, (int, float)) or 0 <= value < 2**63
+            device, limits = (record, None) if kind is hm.Device else (h100, record)
+            tiling.evaluate([[16, 16], [64, 64]], device=device, limits=limits)
+            tiling.explain([16, 16], limits=limits)
+            for use in (hm.schedule, hm.coalescing):
+                with contextlib.suppress(hm.errors.UnsupportedError):  # it needs numbers that are 0, unknown
+                    use(root, device=device)
+    for wrong in ("any", 1, None):
+        with pytest.raises((TypeError, ValueError), match="buffers"):
+            hm.Limits(buffers=wrong)  # type: ignore[arg-type]

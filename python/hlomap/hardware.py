@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
-from typing import Literal
+from typing import Any, Literal
 
 from .types import expect, expect_items, one_line
 
@@ -17,18 +17,37 @@ __all__ = ["Device", "Limits"]
 
 # What the fields take, by the kinds of their defaults; NumPy's numbers will do.
 _KINDS: dict[type, tuple[type, ...]] = {int: (Integral,), type(None): (Real, type(None))}
+_RANGES = {"warp": (1, 1024), "sector_bytes": (1, 1 << 20), "max_blocks_x": (1, 2**63 - 1), "max_overshoot": (0, 2**53)}
+_CHOICES = {"buffers": ("pipelined", "all")}
 
 
 class _Record:
-    """A record of plain numbers and names, whose ``repr`` leaves out what has its default."""
+    """A record of plain numbers and names, whose ``repr`` leaves out what has its default.
+
+    Raises ``TypeError`` for a value of another kind and ``ValueError`` for a number that makes no sense, such as a
+    negative one.
+    """
 
     def __post_init__(self) -> None:
+        name = type(self).__name__
         for field in fields(self):  # type: ignore[arg-type]
             kinds = _KINDS.get(type(field.default), (type(field.default),))
-            value = getattr(self, field.name)
-            expect(kinds, value, type(self).__name__, f"{kinds[0].__name__} as `{field.name}`")
+            value: Any = getattr(self, field.name)
+            expect(kinds, value, name, f"{kinds[0].__name__} as `{field.name}`")
             if isinstance(value, tuple):
-                expect_items(Integral, value, type(self).__name__, f"Integral in `{field.name}`")
+                expect_items(Integral, value, name, f"Integral in `{field.name}`")
+                value = tuple(map(int, value))
+                if not all(0 < n < 2**63 for n in value):
+                    raise ValueError(f"{name}: {field.name}: expected numbers from 1 to 2**63 - 1, found {value}")
+            elif field.name in _CHOICES and value not in _CHOICES[field.name]:
+                choices = " or ".join(map(repr, _CHOICES[field.name]))
+                raise ValueError(f"{name}: {field.name}: expected {choices}, found {one_line(repr(value), 60)}")
+            elif value is not None and not {Integral, Real}.isdisjoint(kinds):
+                low, high = _RANGES.get(field.name, (0, 2**63 - 1))
+                if not low <= value <= high:  # also for NaN
+                    raise ValueError(f"{name}: {field.name}: expected a number from {low} to {high}, found {value}")
+                value = int(value) if isinstance(value, Integral) else float(value)
+            object.__setattr__(self, field.name, value)
 
     def __repr__(self) -> str:
         values = [(f.name, getattr(self, f.name), f.default) for f in fields(self)]  # type: ignore[arg-type]
