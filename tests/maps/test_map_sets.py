@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from itertools import product
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 import hlomap as hm
 from hlomap.maps import enumerate_pairs as pairs
+from hlomap.maps import subtract
 from hlomap.maps.contains import contains
 
 
@@ -338,3 +340,32 @@ def test_difference_agrees_with_enumeration(first: list[hm.IndexingMap], second:
         lost = lost or bool(kept - removed)
     assert covers is not True or not lost
     assert covers is not False or lost
+
+
+def hostile_set(n: int, seed: int) -> hm.MapSet:
+    """Maps that meet, of which no pair is easy to compare."""
+    numbers = random.Random(seed)
+
+    def hostile() -> hm.IndexingMap:
+        a, b, c, d = (numbers.randint(2, 99) for _ in range(4))
+        results = f"d0 * {a} + d1 * {b} + {numbers.randint(0, 9999)}, (d0 * {c} + d1) mod {50 + d}"
+        domain = f"d0 in [0, 99999], d1 in [0, 99999], d0 * {c} - d1 * {d} in [-{a}, {b * a}]"
+        return hm.IndexingMap.parse(f"(d0, d1) -> ({results}), domain: {domain}")
+
+    return hm.MapSet([hostile() for _ in range(n)])
+
+
+def test_questions_about_hostile_sets_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once they have compared as many maps as they may, they are not decided; easy ones are, however many maps."""
+    monkeypatch.setattr(subtract, "_MOST_WORK", 40)
+    compared: list[object] = []
+    compare = subtract._subtract_one
+    monkeypatch.setattr(subtract, "_subtract_one", lambda m, other: compared.append(m) or compare(m, other))
+    first, second = hostile_set(30, 1), hostile_set(30, 2)
+    found = first - second
+    assert not found.exact and found.reason == "the difference takes more than 40 comparisons of maps"
+    assert len(found) == len(first) and 0 < len(compared) <= 40
+    assert first.covers(second).equal is None and len(compared) <= 80
+    assert not first.subtract_elements(second).exact and len(compared) <= 120
+    tiles = hm.MapSet([hm.IndexingMap.parse(f"(d0) -> (d0), domain: d0 in [{8 * i}, {8 * i + 7}]") for i in range(30)])
+    assert tiles.covers(tiles).equal and (tiles - tiles).exact and not tiles - tiles

@@ -16,7 +16,7 @@ from .. import reprs
 from .._core import Equivalence, IndexingMap, Instruction, Variable, _coalesce, _eliminate_ranges, compose_many
 from ..errors import ShapeError
 from ..types import ShapeIndex, expect, one_line, wrong_type
-from .contains import contains, uncontained
+from .contains import Containment, uncontained
 from .device_groups import (
     NO_COMMON_GROUP,
     GroupTable,
@@ -27,7 +27,7 @@ from .device_groups import (
     rewrite_for_one_group,
 )
 from .image import Box, image_maps, read_box
-from .subtract import find_meeting, subtract
+from .subtract import Effort, find_meeting, subtract
 
 __all__ = ["DeviceIndexing", "MapSet", "Use", "as_map_set", "image_of_map", "unknown_devices"]
 
@@ -279,8 +279,8 @@ class MapSet:
         The result has disjoint maps for each map of this set; shape indices are kept apart.  An element stays where the
         other set reaches it from other points only: :meth:`subtract_elements` removes it there, too.
 
-        Where the difference takes too many maps, or the other set is not exact, nothing is subtracted: the result then
-        over-approximates the difference and has a reason.  The difference of an unknown set is unknown.
+        Where the difference takes too many maps or comparisons, or the other set is not exact, nothing is
+        subtracted: it over-approximates the difference and has a reason.  The difference of an unknown set is unknown.
 
         >>> import hlomap as hm
         >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")
@@ -302,9 +302,10 @@ class MapSet:
         parts: list[IndexingMap] = []
         uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
         reason: str | None = None
+        effort = Effort()
         for m, same_leaf in zip(self._maps, find_meeting(self._maps, taken._maps), strict=True):
             leaf = tuple(m.index)
-            remaining = subtract(m, same_leaf) if same_leaf else [m]
+            remaining = subtract(m, same_leaf, effort) if same_leaf else [m]
             if isinstance(remaining, str):
                 reason = reason or remaining
                 remaining = [m]
@@ -354,27 +355,20 @@ class MapSet:
         inner = as_map_set(other, "MapSet.covers", "other")
         if self._unknown or inner._unknown:
             return Equivalence(True) if self._unknown else Equivalence(None, reason=inner._reason or "unknown")
-        found = [self._contains(m) for m in inner._maps]
+        effort, containment = Effort(), Containment()
+        leaves = [tuple(m.index) for m in self._maps]
+        found: list[bool | None] = []
+        for m, own in zip(inner._maps, find_meeting(inner._maps, self._maps), strict=True):
+            if leaves.count(tuple(m.index)) == 1:
+                found += [containment.contains(k, m) for k in self._maps if k.index == m.index]
+            else:
+                found.append(_covers(own, m, effort, containment))
         if False not in found and (self._devices is not None or inner._devices is not None):
             common = _bring_to_common_table([self, inner])
             found.append(common[1][0].covers(common[1][1]).equal if isinstance(common, tuple) else None)
         if False in found:
             return Equivalence(False, reason="a map has elements that are in none of these")
         return Equivalence(None, reason="containment is not proved") if None in found else Equivalence(True)
-
-    def _contains(self, m: IndexingMap) -> bool | None:
-        """Whether the union of the maps contains one map; a single map that contains it is tried first."""
-        own = [k for k in self._maps if k.index == m.index]
-        single = [contains(k, m) for k in own]
-        if True in single:
-            return True
-        if len(own) == 1:
-            return single[0]
-        remaining = subtract(m, own)
-        if isinstance(remaining, str):
-            return None
-        empty = [part.is_empty().equal for part in remaining]
-        return False if False in empty else None if None in empty else True
 
     def _replace_maps(self, maps: Iterable[IndexingMap]) -> MapSet:
         """The set with each map replaced by another one, keeping shape indices, uses and suppliers."""
@@ -548,6 +542,17 @@ def _compose_devices(first: MapSet, second: MapSet) -> DeviceIndexing | None:
         return common
     table, (a, b) = common
     return DeviceIndexing(table.ids, table.groups, a.then(b))
+
+
+def _covers(maps: Sequence[IndexingMap], m: IndexingMap, effort: Effort, containment: Containment) -> bool | None:
+    """Whether the union of maps contains one map; a single map that contains it is tried first."""
+    if m in maps or any(effort.spend() and containment.contains(k, m) for k in maps):
+        return True
+    remaining = subtract(m, maps, effort)
+    if isinstance(remaining, str):
+        return None
+    empty = [part.is_empty().equal if effort.spend() else None for part in remaining]
+    return False if False in empty else None if None in empty else True
 
 
 def _subtract_devices(first: MapSet, second: MapSet) -> DeviceIndexing | None:

@@ -14,16 +14,32 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .._core import Expr, IndexingMap, Variable, _overlap, bounds_many
+from .._core import Expr, IndexingMap, Variable, _n_steps, _overlap, bounds_many
 from ..errors import HlomapError
 from .variables import numbers_of
 
-__all__ = ["MAX_MEMBERS", "find_meeting", "subtract"]
+__all__ = ["MAX_MEMBERS", "Effort", "find_meeting", "subtract"]
 
 MAX_MEMBERS = 64
 """The most maps that a difference may have."""
 
+_MOST_WORK = 1 << 12  # pairs of maps that are compared, a hard one counting for several; some ten seconds
+
 Condition = tuple[Expr, int, int]
+
+
+class Effort:
+    """The work of one question about sets, which may have many maps that are hard to compare."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_WORK
+        self._n_steps = _n_steps()
+
+    def spend(self) -> bool:
+        """Counts a pair of maps that is to be compared, and the steps of the last one; False once that is too much."""
+        before, self._n_steps = self._n_steps, _n_steps()
+        self._left -= 1 + (self._n_steps - before) // 8
+        return self._left >= 0
 
 
 class _Intersection(NamedTuple):
@@ -33,7 +49,7 @@ class _Intersection(NamedTuple):
     runtime: list[Variable]
 
 
-def subtract(m: IndexingMap, others: Sequence[IndexingMap]) -> list[IndexingMap] | str:
+def subtract(m: IndexingMap, others: Sequence[IndexingMap], effort: Effort | None = None) -> list[IndexingMap] | str:
     """The pairs of a map that none of the others has, as disjoint maps, or the reason why they cannot be found.
 
     >>> own = IndexingMap.parse("(d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [0, 9]")
@@ -42,12 +58,19 @@ def subtract(m: IndexingMap, others: Sequence[IndexingMap]) -> list[IndexingMap]
     (d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [0, 3]
     (d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [7, 9]
     """
-    found = _subtract_all(m, others)
+    if m in others:
+        return []
+    effort = effort or Effort()
+    found = _subtract_all(m, others, effort)
     if not isinstance(found, str):
         return found
     # A map that reaches other elements needs no difference, which may not exist in this form.
-    meeting = [k for k in others if len(k.results) != len(m.results) or _overlap([m], [k])[0] is not False]
-    return _subtract_all(m, meeting) if len(meeting) < len(others) else found
+    meeting = [
+        k
+        for k in others
+        if not effort.spend() or len(k.results) != len(m.results) or _overlap([m], [k])[0] is not False
+    ]
+    return _subtract_all(m, meeting, effort) if len(meeting) < len(others) else found
 
 
 def find_meeting(maps: Sequence[IndexingMap], others: Sequence[IndexingMap]) -> list[list[IndexingMap]]:
@@ -86,11 +109,13 @@ def _bounds(m: IndexingMap) -> npt.NDArray[np.int64]:
     return np.array(dims + results, np.int64).reshape(-1, 2).T
 
 
-def _subtract_all(m: IndexingMap, others: Sequence[IndexingMap]) -> list[IndexingMap] | str:
+def _subtract_all(m: IndexingMap, others: Sequence[IndexingMap], effort: Effort) -> list[IndexingMap] | str:
     parts = [m]
     for other in others:
         remaining: list[IndexingMap] = []
         for part in parts:
+            if not effort.spend():
+                return f"the difference takes more than {_MOST_WORK} comparisons of maps"
             try:
                 difference = _subtract_one(part, other)
             except (HlomapError, OverflowError, ValueError) as error:
