@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 import multiprocessing
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import hlomap as hm
 from hlomap import errors, hlo
+from hlomap.types import ReadOnlyDict
 
 TEXT = """HloModule m, colour=red, num_partitions=4, input_output_alias={ {}: (0, {}, may-alias) },
  entry_computation_layout={(f32[4]{0})->f32[4]{0}}
@@ -314,30 +318,138 @@ def test_dump_directories_are_equal_by_content(dump: hm.DumpDirectory) -> None:
     assert hm.DumpDirectory(Path(dump.path)) != dump != hm.DumpDirectory(dump.path / "other")
 
 
-COUNTED = """c { s = (s32[]) parameter(0)  i = s32[] get-tuple-element(s), index=0  n = s32[] constant(5)
-  ROOT r = pred[] compare(i, n), direction=LT }
-b { s = (s32[]) parameter(0)  i = s32[] get-tuple-element(s), index=0  o = s32[] constant(1)
-  j = s32[] add(i, o)  ROOT r = (s32[]) tuple(j) }
-ENTRY e { z = s32[] constant(0)  t = (s32[]) tuple(z)  ROOT w = (s32[]) while(t), condition=c, body=b }"""
+LOOP = hm.parse("""cond { p = (s32[], f32[4,8]) parameter(0)  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant(4)  ROOT r = pred[] compare(i, n), direction=LT }
+body { p = (s32[], f32[4,8]) parameter(0)  i = s32[] get-tuple-element(p), index=0
+  a = f32[4,8] get-tuple-element(p), index=1  o = s32[] constant(1)  z = s32[] constant(0)
+  row = f32[1,8] dynamic-slice(a, i, z), dynamic_slice_sizes={1,8}  neg = f32[1,8] negate(row)
+  u = f32[4,8] dynamic-update-slice(a, neg, i, z)  j = s32[] add(i, o)  ROOT r = (s32[], f32[4,8]) tuple(j, u) }
+ENTRY e { x = f32[4,8] parameter(0)  z = s32[] constant(0)  t = (s32[], f32[4,8]) tuple(z, x)
+  ROOT w = (s32[], f32[4,8]) while(t), condition=cond, body=body }""")
+FUSED = hm.parse("""HloModule f, num_partitions=4
+fused { p = f32[64,64]{1,0} parameter(0)  t = f32[64,64]{1,0} transpose(p), dimensions={1,0}
+  ROOT n = f32[64,64]{1,0} negate(t) }
+ENTRY e { p = f32[64,64]{1,0} parameter(0), sharding={devices=[2,2]<=[4]}
+  f = f32[64,64]{1,0} fusion(p), kind=kLoop, calls=fused, sharding={devices=[4,1]<=[4]}
+  q = f32[64,64]{1,0} parameter(1)
+  d = f32[64,64]{1,0} dot(f, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT s = f32[63,64]{1,0} slice(d), slice={[1:64],[0:64]} }""")
 
 
-def test_loops_and_pictures_are_copied() -> None:
-    loop = hm.loop(hm.parse(COUNTED).entry.root)
-    picture = hm.draw(hm.Shape("f32", [2, 2]))
-    for duplicate in (copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))):
-        assert duplicate(loop).trip_count == 5 and duplicate(loop).instruction.name == "w"
-        assert (duplicate(picture).svg, str(duplicate(picture))) == (picture.svg, str(picture))
-
-
-def test_what_results_hand_out_does_not_change_them() -> None:
-    table = hm.analyze(MODULE)
-    table["bytes"][0] = -1
-    assert table["bytes"][0] != -1 and next(iter(table.rows()))["bytes"] != -1
-    tiles = hm.tile(
-        hm.parse("ENTRY e { p = f32[8,6] parameter(0) ROOT t = f32[6,8] transpose(p), dimensions={1,0} }").entry
+def results(dump: hm.DumpDirectory) -> Iterator[object]:
+    """One of each kind of result."""
+    square, (rows, both) = (
+        hm.Shape("f32", [64, 64]),
+        map(hlo.Sharding.parse, ("{devices=[4,1]<=[4]}", "{devices=[2,2]<=[4]}")),
     )
-    found = tiles.evaluate([[2, 2]])
-    with pytest.raises(ValueError, match="read-only"):
-        found["grid"][...] = 0
-    with pytest.raises(TypeError):
-        found.reasons[0] = "changed"  # type: ignore[index]
+    yield from (LOOP, FUSED, dump, hm.loop(LOOP["w"]), hm.draw(hm.loop(LOOP["w"])), hm.forward_slice(FUSED["p"]))
+    for i in (FUSED["f"], FUSED["d"], FUSED["s"], FUSED["n"], LOOP["w"]):
+        yield from (hm.output_to_input(i), hm.input_to_output(i), hm.indexing(i), hm.backward_slice(i), hm.lineage(i))
+        yield from (hm.explain(i), hm.draw(i))
+    fusion, dot = FUSED["f"], FUSED["d"]
+    yield from (hm.explain(dot, (1, 1)), hm.draw(dot, index=(1, 1)), hm.verify(FUSED["n"]), hm.analyze(FUSED))
+    yield from (hm.schedule(fusion), hm.coalescing(fusion), hm.utilization(fusion), hm.thread_map(square))
+    yield from (hm.partitioned(fusion), hm.partitioned(dot), hm.sharding_of(dot), hm.reshard(square, both, rows))
+    yield from (hm.diff(FUSED, LOOP), hm.diff(FUSED, hm.parse(str(FUSED).replace("negate", "abs"))), hm.explore(FUSED))
+    yield from (hm.tile(dot), hm.tile(dot).evaluate([[16, 16, 16]]), hm.tile(dot).box(0, [16, 16, 16], [0, 0, 0]))
+    yield from (hm.draw(square), hm.draw(both, square), hm.draw(hm.tile(dot)), hm.draw(RUNTIME[0]))
+    yield from (hm.explain_simplify(RUNTIME[0]), hm.decompose_bitcast(hm.Shape("f32", [8]), hm.Shape("f32", [2, 4])))
+    yield from (sample for name in SAMPLES for sample in samples(name, dump))
+
+
+def parts(value: object, path: str) -> Iterator[tuple[str, object]]:
+    """A value and what is in it, if it is a container."""
+    yield path, value
+    items: Iterable[tuple[object, object]] = ()
+    if isinstance(value, dict):
+        items = itertools.islice(value.items(), 4)
+    elif isinstance(value, (tuple, list, set, frozenset)):
+        items = enumerate(itertools.islice(value, 4))
+    for key, item in items:
+        yield from parts(item, f"{path}[{key!r}]")
+
+
+def attribute(value: object, name: str) -> object:
+    found = getattr(value, name)
+    return found() if callable(found) else found
+
+
+def handed_out(value: object) -> Iterator[tuple[str, Callable[[], object]]]:
+    """What gives something of a value: attributes, methods without arguments, items."""
+    for name in dir(value):
+        if not name.startswith("_") and name not in ("write", "to_networkx"):
+            yield f".{name}", partial(attribute, value, name)
+    names = value.columns if isinstance(value, hm.Table) else list(value)[:30] if isinstance(value, Mapping) else ()
+    for key in names:
+        yield f"[{key!r}]", partial(value.__getitem__, key)  # type: ignore[attr-defined]
+
+
+def can_change(value: object) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.size > 0 and value.flags.writeable
+    return isinstance(value, (list, dict, set, bytearray)) and not isinstance(value, ReadOnlyDict)
+
+
+def test_nothing_that_is_kept_can_be_overwritten(dump: hm.DumpDirectory) -> None:
+    """What a value hands out twice is the same memory only if nobody can change it; and every value can be shared."""
+    found: dict[type, list[object]] = {}
+    pending: list[tuple[str, object]] = []
+    changed: set[str] = set()
+
+    def add(value: object, path: str) -> None:
+        for at, part in parts(value, path):
+            kept = found.setdefault(type(part), [])
+            if type(part).__module__.startswith("hlomap") and len(kept) < 6 and all(part is not one for one in kept):
+                kept.append(part)
+                pending.append((at, part))
+
+    for result in results(dump):
+        add(result, type(result).__name__)
+    while pending:
+        path, value = pending.pop()
+        for name, get in handed_out(value):
+            try:
+                first, second = get(), get()
+            except Exception:
+                continue  # it takes arguments, or there is nothing to hand out
+            again = dict(parts(second, name))
+            for at, part in parts(first, name):
+                other = again.get(at)
+                is_shared = part is other or (
+                    isinstance(part, np.ndarray) and isinstance(other, np.ndarray) and np.shares_memory(part, other)
+                )
+                if can_change(part) and is_shared:
+                    changed.add(f"{path}: {type(value).__name__}{at}")
+            add(first, path + name)
+    assert not changed
+    own = {kind: values for kind, values in found.items() if kind.__module__.startswith("hlomap")}
+    assert len(own) > 60
+    for kind, values in own.items():
+        for value in values:
+            for again in (copy.copy(value), copy.deepcopy(value), pickle.loads(pickle.dumps(value))):
+                assert type(again) is kind and repr(again) == repr(value)
+
+
+def test_loops_and_pictures_are_the_same_after_unpickling() -> None:
+    loop, picture = hm.loop(LOOP["w"]), hm.Shape("f32", [2, 2]).draw()
+    for share in (copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))):
+        assert share(loop).carried == loop.carried and share(loop).trip_count == 4
+        assert (share(picture).svg, str(share(picture))) == (picture.svg, str(picture))
+        table = share(hm.tile(FUSED["d"]).evaluate([[16, 16, 16]]))
+        with pytest.raises(ValueError, match="read-only"):
+            table["grid"][0] = 0
+        with pytest.raises(TypeError, match="stays as it is"):
+            table.reasons[0] = "any"
+
+
+def test_a_read_only_dict_refuses_every_change() -> None:
+    value = ReadOnlyDict(a=1)
+    changes: list[Callable[[dict[str, int]], object]] = [
+        *(lambda d: d.clear(), lambda d: d.pop("a"), lambda d: d.popitem(), lambda d: d.update(b=1)),
+        *(lambda d: d.setdefault("b", 1), lambda d: d.__setitem__("a", 2), lambda d: d.__delitem__("a")),
+        lambda d: d.__ior__({"b": 2}),
+    ]
+    for change in changes:
+        with pytest.raises(TypeError, match="a result of hlomap stays as it is"):
+            change(value)
+    assert value == {"a": 1} == dict(value) and type(value | {"b": 2}) is dict

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NoReturn, SupportsIndex, TypeAlias, TypeVar
+from typing import Any, NoReturn, SupportsIndex, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from .errors import UndecidedError
 from .sequences import bounded
 
 __all__ = [
     "UNSAFE",
+    "ReadOnlyDict",
     "ShapeIndex",
     "Unknown",
     "error_text",
@@ -19,10 +23,13 @@ __all__ = [
     "expect_index",
     "expect_items",
     "one_line",
+    "read_only",
     "wrong_type",
 ]
 
 _T = TypeVar("_T")
+_Key = TypeVar("_Key")
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 """Controls, marks that change the direction of text, lone surrogates, and what XML does not allow."""
@@ -48,6 +55,30 @@ class Unknown:
 
     def __bool__(self) -> NoReturn:
         raise UndecidedError(f"an unknown value has no truth value: {self.reason}; test isinstance(..., Unknown)")
+
+
+class ReadOnlyDict(dict[_Key, _T]):
+    """A dictionary in a result, which stays as it is: whatever would change it raises ``TypeError``.
+
+    >>> ReadOnlyDict(a=1) == {"a": 1}
+    True
+    """
+
+    __slots__ = ()
+
+    def _refuse(self, *arguments: Any, **more: Any) -> NoReturn:
+        raise TypeError("a result of hlomap stays as it is: change a copy, dict(...)")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (dict(self),)
+
+
+def read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
+    """The array, which nobody overwrites from here on."""
+    array.flags.writeable = False
+    return array
 
 
 def one_line(text: str, limit: int = 160) -> str:

@@ -1,7 +1,7 @@
 """The dictionaries of queries that have a set for each of many instructions: they explain keys that are missing.
 
-:class:`ByInstruction` is a ``dict``, which also finds an instruction by its name.  It holds where its maps start, for
-those who draw it.
+:class:`ByInstruction` is a ``dict`` that stays as it is, and also finds an instruction by its name.  It holds where its
+maps start, for those who draw it.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any, Literal
 from .._core import Instruction
 from ..errors import NotFoundError
 from ..maps.map_set import MapSet
-from ..types import ShapeIndex, one_line
+from ..types import ReadOnlyDict, ShapeIndex, one_line
 
 __all__ = ["ByInstruction"]
 
 _MOST_NAMES = 20
 
 
-class ByInstruction(dict[Instruction, MapSet]):
+class ByInstruction(ReadOnlyDict[Instruction, MapSet]):
     """A set of maps for each instruction; ``[name]`` also finds the instruction of a name.
 
     >>> import hlomap as hm

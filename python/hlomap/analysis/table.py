@@ -85,11 +85,11 @@ class Table:
         return len(self._column("module")) if self._rows is None else len(self._rows)
 
     def __getitem__(self, column: str) -> Sequence[Any]:
-        """The values of one column, as a list of the caller's own.  Raises :class:`KeyError` for an unknown name."""
+        """A list of the values of one column, a copy.  Raises :class:`KeyError` for an unknown name."""
         expect(str, column, "Table.__getitem__", "the name of a column (str)", "rows() iterates over the rows")
         return list(self._column(column))
 
-    def _column(self, column: str) -> Sequence[Any]:
+    def _column(self, column: str) -> list[Any]:
         found = self._columns.get(column)
         if found is None:
             if self._rows is None:
@@ -109,7 +109,7 @@ class Table:
         return self._is_sharded
 
     def __getstate__(self) -> dict[str, Sequence[Any]]:
-        return {name: self[name] for name in COLUMNS}
+        return {name: self._column(name) for name in COLUMNS}
 
     def __setstate__(self, columns: dict[str, list[Any]]) -> None:
         self._rows = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from .._core import TilePlan, _tile_reasons
 from ..hardware import Device, Limits
 from ..sequences import bounded
+from ..types import ReadOnlyDict, read_only
 
 if TYPE_CHECKING:
     import pandas
@@ -82,12 +82,8 @@ class TileTable(Mapping[str, npt.NDArray[Any]]):
         for column in self._columns.values():
             column.flags.writeable = False
         self._n = n
-        self._reasons = dict(reasons)
-
-    @property
-    def reasons(self) -> Mapping[int, str]:
+        self.reasons: Mapping[int, str] = ReadOnlyDict(reasons)
         """The texts of the numbers in ``reason``."""
-        return MappingProxyType(self._reasons)
 
     @classmethod
     def of(
@@ -134,7 +130,7 @@ class TileTable(Mapping[str, npt.NDArray[Any]]):
         return cls(shaped, len(rows), reasons)
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        return self._columns[name]
+        return read_only(self._columns[name].view())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)

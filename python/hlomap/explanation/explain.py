@@ -30,7 +30,7 @@ from ..errors import HlomapError, ShapeError
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
 from ..sequences import as_array, bounded
-from ..types import ShapeIndex, expect, expect_index, wrong_type
+from ..types import ShapeIndex, expect, expect_index, read_only, wrong_type
 from .names import DimensionNames, Names, name_dimensions
 from .source import Source, source_of, value_label
 from .text import bytes_text, count_text, html, leaf_text, plural, printable
@@ -93,7 +93,8 @@ class OperandReads:
 
         None for the whole output, and where they are unknown, depend on values at run time, or are very many.
         """
-        return None if any(m.dims for m in self.maps) else _enumerate(self.maps, self.shape.rank)
+        found = None if any(m.dims for m in self.maps) else _enumerate(self.maps, self.shape.rank)
+        return None if found is None else read_only(found)
 
     @property
     def label(self) -> str:

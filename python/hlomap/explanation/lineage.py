@@ -17,7 +17,7 @@ from ..analysis.queries import reached, shape_indices
 from ..analysis.rule_provider import RuleProvider
 from ..analysis.slices import backward_slice
 from ..maps.map_set import MapSet
-from ..types import ShapeIndex, expect, expect_index
+from ..types import ReadOnlyDict, ShapeIndex, expect, expect_index
 from .source import value_label
 from .text import html, plural, printable
 
@@ -170,13 +170,13 @@ def lineage(instruction: Instruction, output: int | ShapeIndex = 0) -> Lineage:
         output=output,
         backward=_own(found, instruction),
         forward=_own(ahead, instruction),
-        parameters={} if computation == module.entry else backward_slice(instruction, output),
+        parameters=ReadOnlyDict() if computation == module.entry else backward_slice(instruction, output),
     )
 
 
 def _own(found: dict[Instruction, MapSet], start: Instruction) -> dict[Instruction, MapSet]:
     """The values of the same computation of which any element is reached, without the start."""
-    return {v: maps for v, maps in found.items() if maps and v != start and v.computation == start.computation}
+    return ReadOnlyDict((v, m) for v, m in found.items() if m and v != start and v.computation == start.computation)
 
 
 def _attributes(value: Instruction, direction: str, maps: MapSet | None) -> dict[str, Any]:

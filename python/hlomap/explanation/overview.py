@@ -12,6 +12,7 @@ from typing import Any
 
 from .._core import Computation, Instruction, Module, Shape, _extent
 from ..analysis.rows import analyze, leaf_shapes
+from ..types import ReadOnlyDict
 from .text import plural, printable
 from .values import runs_calls
 
@@ -59,9 +60,9 @@ class Overview:
     #: What each instruction moves, the most first; those that move nothing are left out.
     moved: dict[Instruction, BytesMoved]
     #: How many maps, one for each output and operand, are exact, over-approximate, unknown or in error.
-    statuses: Counter[str] = field(default_factory=Counter)
+    statuses: dict[str, int] = field(default_factory=ReadOnlyDict)
     #: Why maps are unknown or in error, and how often.
-    reasons: Counter[str] = field(default_factory=Counter)
+    reasons: dict[str, int] = field(default_factory=ReadOnlyDict)
 
     @cached_property
     def total(self) -> BytesMoved:
@@ -85,7 +86,7 @@ class Overview:
             "module": self.module.name,
             "n_instructions": self.module.n_instructions,
             "executed": [computation.name for computation in self.executed],
-            "bytes": vars(self.total),
+            "bytes": dict(vars(self.total)),
             "moved": [{"instruction": i.name, **vars(moved)} for i, moved in self.moved.items()],
             "maps": dict(self.statuses),
             "reasons": dict(self.reasons),
@@ -97,8 +98,8 @@ class Overview:
         most = ", ".join(f"{name} {self.moved[i]} ({self.share(i)})" for name, i in names)
         found = [f"moves at most {self.total} bytes" + (f"; most: {most}" if most else "")]
         if self.statuses:
-            found.append("maps: " + ", ".join(f"{n:,} {status}" for status, n in self.statuses.most_common()))
-        for reason, n in self.reasons.most_common(_MOST_NAMES):
+            found.append("maps: " + ", ".join(f"{n:,} {status}" for status, n in Counter(self.statuses).most_common()))
+        for reason, n in Counter(self.reasons).most_common(_MOST_NAMES):
             found.append(f"  {n} {printable(reason, 160)}")
         return found
 
@@ -139,7 +140,7 @@ def overview(module: Module) -> Overview:
         if error or unknown:
             reasons[f"{instruction.opcode}: {error or unknown}"] += 1
     order = sorted(moved.items(), key=lambda item: -item[1].total)
-    return Overview(module, tuple(computations), dict(order), statuses, reasons)
+    return Overview(module, tuple(computations), ReadOnlyDict(order), ReadOnlyDict(statuses), ReadOnlyDict(reasons))
 
 
 def _bytes(shape: Shape) -> int:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex, overload
 
 from .._core import Module
-from ..types import expect, one_line
+from ..types import ReadOnlyDict, expect, one_line
 from .discover import detect_kind, kind_of_name, list_files
 from .load import load
 
@@ -117,7 +117,7 @@ class DumpDirectory(Sequence[DumpedModule]):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         expect((str, os.PathLike), path, "DumpDirectory", "the path of a directory")
         self.path: Path = Path(path)
-        self.skipped: dict[Path, str] = {}
+        skipped: dict[Path, str] = {}
         found: dict[tuple[str, str], list[Path]] = {}
         for source in list_files([path]):
             file = Path(source.path)
@@ -129,7 +129,8 @@ class DumpDirectory(Sequence[DumpedModule]):
                 stem = _FORMAT.sub("", _COMPRESSION.sub("", file.name))
                 found.setdefault((str(file.parent), stem), []).append(file)
             else:
-                self.skipped[file] = kind
+                skipped[file] = kind
+        self.skipped: dict[Path, str] = ReadOnlyDict(skipped)
         modules = [_parse_name(stem, files) for (_, stem), files in found.items()]
         self.modules: tuple[DumpedModule, ...] = tuple(sorted(modules, key=lambda m: m._order))
 

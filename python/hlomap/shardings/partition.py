@@ -20,7 +20,7 @@ from ..analysis.queries import input_to_output, output_to_input
 from ..maps.map_set import MapSet
 from ..maps.union_count import count_union
 from ..ops._shapes import array_leaves, shape_at
-from ..types import ShapeIndex, Unknown, expect
+from ..types import ShapeIndex, Unknown, expect, read_only
 from .assignment import Assignment, assign
 from .device_maps import maps_of, tile_positions
 from .orders import Ints
@@ -151,10 +151,11 @@ def partitioned(instruction: Instruction) -> Partitioned | Unknown:
         received = np.array([count.received[k] for count in counted], np.int64)[of_class]
         reason = next((count.reasons[k] for count in counted if count.reasons[k] is not None), None)
         maps = work.remote_maps(k)
+        received = read_only(received)
         reads.append(
             RemoteReads(one.value, one.operands, one.index, one.sharding, maps, received, reason is None, reason)
         )
-    return Partitioned(instruction, tuple(reads), devices, least)
+    return Partitioned(instruction, tuple(reads), read_only(devices), read_only(least))
 
 
 # ------------------------------------------------------------------------------------------------------------ arrays

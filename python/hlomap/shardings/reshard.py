@@ -15,7 +15,7 @@ import numpy as np
 
 from .._core import Mesh, Shape, Sharding
 from ..errors import IntegerOverflowError, UnsupportedError
-from ..types import Unknown, expect, one_line
+from ..types import Unknown, expect, one_line, read_only
 from .assignment import Assignment, assign
 from .device_maps import read_count
 from .links import least_seconds, mesh_positions, read_links
@@ -92,7 +92,7 @@ class Reshard:
         sent = _to_bytes(n_elements, self.shape)
         order = np.lexsort((senders, receivers))
         order = order[(sent[order] > 0) & (senders[order] != receivers[order])]
-        return senders[order], receivers[order], sent[order]
+        return read_only(senders[order]), read_only(receivers[order]), read_only(sent[order])
 
     def __str__(self) -> str:
         lines = [f"{self.collective}: {self.shape.without_layout()} from {self.source} to {self.target}"]
@@ -150,6 +150,9 @@ def reshard(
     mesh = mesh or source.mesh or target.mesh
     speeds = read_links(links, mesh, np.union1d(held.devices, needed.devices))
     seconds = None if speeds is None or mesh is None else least_seconds(held, needed, received, mesh, speeds)
+    for array in (groups, needed.devices, received):
+        if array is not None:
+            read_only(array)
     return Reshard(shape, source, target, collective, groups, needed.devices, received, seconds, held, needed, mesh)
 
 
