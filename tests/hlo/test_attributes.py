@@ -96,7 +96,8 @@ def test_protos_of_xla_have_the_same_values() -> None:
     prints = reprint([program(*case) for case in accepted])
     for (_, text), proto, printed in zip(accepted, protos, prints, strict=True):
         assert proto is not None and printed is not None
-        ours, theirs = hm.parse(proto), hm.parse(printed)
+        # XLA prints calls of origins in a newer form: as a proto, both have one.
+        ours, theirs = hm.parse(proto), hm.parse(hm.parse(printed).to_proto())
         assert dict(ours["r"].attributes).keys() == dict(theirs["r"].attributes).keys(), text
         for name in ("sharding", "replica_groups", "result_accuracy", "origin", "frontend_attributes"):
             assert ours["r"].attributes.get(name) == theirs["r"].attributes.get(name), text
