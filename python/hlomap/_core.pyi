@@ -2380,7 +2380,7 @@ def _module(
     text: str,
     filename: str | None,
     position: tuple[int, int],
-    ids: tuple[Sequence[int], Sequence[int]] | None,
+    ids: tuple[Sequence[int], Sequence[int], bytes] | None,
     /,
 ) -> Module:
     """The module of a text that begins at a position of a longer one, with the ids of a proto; unpickling calls it."""

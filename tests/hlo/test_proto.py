@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from conftest import all_cases
 from support.corpus import read_corpus
+from support.proto import varint
 from support.xla import readable, reads_recent, reprint, serialized
 
 import hlomap as hm
@@ -259,6 +260,23 @@ def test_every_operation_round_trips_through_text_and_proto() -> None:
     assert len(theirs) == len(refused) and not any(reprint(list(theirs)))
 
 
+def test_fields_of_a_proto_that_text_has_no_words_for_are_kept() -> None:
+    """The number and kind of device, prefetches, shardings of the result and parameters, the assignment of devices."""
+    plain = hm.parse("HloModule m\nENTRY e { a = f32[2] parameter(0)  ROOT b = f32[2] negate(a) }").to_proto()
+    fields = [
+        b"\x28\x07",
+        wrap(10, b"\x08\x01"),
+        b"\x58\x01",
+        wrap(12, b""),
+        wrap(14, b"\x08\x02"),
+        wrap(15, b"\x08\x01"),
+    ]
+    module = hm.parse(plain + b"".join(fields) + wrap(21, b"cuda"))
+    for kept in (module, pickle.loads(pickle.dumps(module)), hm.parse(module.to_proto())):
+        assert all(field in kept.to_proto() for field in [*fields, wrap(21, b"cuda")])
+    assert not module.diagnostics and module.same_as(hm.parse(plain))
+
+
 def test_ids_of_a_proto_are_kept() -> None:
     """Ids that are sparse and unordered, also next to the computations that short asynchronous forms imply."""
     plain = hm.parse("HloModule m\nENTRY e { a = f32[2] parameter(0)  ROOT b = f32[2] negate(a) }").to_proto()
@@ -282,11 +300,7 @@ def test_ids_of_a_proto_are_kept() -> None:
 
 def wrap(number: int, data: bytes) -> bytes:
     """A message with ``data`` in one field."""
-    size, length = len(data), []
-    while size >= 128:
-        length.append(size & 127 | 128)
-        size >>= 7
-    return bytes([number << 3 | 2, *length, size]) + data
+    return varint(number << 3 | 2) + varint(len(data)) + data
 
 
 def test_modules_are_found_in_every_message_type() -> None:

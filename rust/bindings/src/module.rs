@@ -350,7 +350,7 @@ impl PyModule_ {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let m = &self.0;
-        let ids = m.ids().map(|ids| (ids.computations.clone(), ids.instructions.clone(), ids.device_type.clone()));
+        let ids = m.ids().map(|ids| (ids.computations.clone(), ids.instructions.clone(), ids.wordless.clone()));
         by_function(py, "_module", (m.own_text(), m.source().name.as_deref(), m.position(), ids))
     }
 }
@@ -507,9 +507,9 @@ fn _module(
     text: &str,
     filename: Option<&str>,
     position: (usize, usize),
-    ids: Option<(Vec<i64>, Vec<i64>, String)>,
+    ids: Option<(Vec<i64>, Vec<i64>, Vec<u8>)>,
 ) -> PyResult<PyModule_> {
-    let ids = ids.map(|(computations, instructions, device_type)| Ids { computations, instructions, device_type });
+    let ids = ids.map(|(computations, instructions, wordless)| Ids { computations, instructions, wordless });
     match unlocked(py, || hlo::parse_part(text, position, filename))? {
         Ok(mut modules) => Ok(PyModule_(modules.swap_remove(0).with_ids(ids))),
         Err(errors) => Err(syntax_error(py, &errors.source, &errors.problems)),

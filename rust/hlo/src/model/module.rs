@@ -61,12 +61,12 @@ pub struct Module {
 /// The ids of a proto, by number. Text has no ids, but XLA orders what it reads by them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ids {
-    /// The id of each computation.
+    /// The id of each computation; none if the proto repeats ids.
     pub computations: Vec<i64>,
-    /// The id of each instruction.
+    /// The id of each instruction; none if the proto repeats ids.
     pub instructions: Vec<i64>,
-    /// The kind of device that the proto is for, such as `cuda`; empty if it does not say.
-    pub device_type: String,
+    /// The encoded fields of the module that text has no words for, such as the kind of device.
+    pub wordless: Vec<u8>,
 }
 
 /// A sequence of instructions with a root.
@@ -205,9 +205,9 @@ impl Module {
         self.ids.as_ref()
     }
 
-    /// The module with the ids of a proto; ids that do not fit it are dropped.
+    /// The module with the ids of a proto; those of computations and instructions are dropped if they do not fit it.
     pub fn with_ids(mut self, ids: Option<Ids>) -> Module {
-        self.ids = ids.filter(|ids| ids.fit(&self));
+        self.ids = ids.map(|ids| if ids.fit(&self) { ids } else { Ids { wordless: ids.wordless, ..Ids::default() } });
         self
     }
 

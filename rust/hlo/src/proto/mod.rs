@@ -57,6 +57,10 @@ const EXTRA_VALUE: u32 = 100_008;
 /// All of them.
 const EXTRA_FIELDS: std::ops::RangeInclusive<u32> = EXTRA..=EXTRA_VALUE;
 
+/// The fields of a module that text has no words for, kept as they are: numbers of the module, prefetches, whether it is
+/// dynamic, shardings of parameters and result, profiles, the assignment of devices and their kind.
+const WORDLESS: [u32; 10] = [5, 10, 11, 12, 13, 14, 15, 16, 21, 23];
+
 /// Appends a decimal number.
 fn push_int(out: &mut String, n: i64) {
     let mut digits = [0u8; 20];

@@ -13,8 +13,8 @@ use smallvec::SmallVec;
 use super::payload::Payloads;
 use super::row::{Scope, REPEATED};
 use super::shape::Shapes;
-use super::wire::{decode, each_field, Field, Index, Message, Payload, Wire, WireError};
-use super::{header, irregular, known, tables, EXTRA, EXTRA_ASYNC, EXTRA_ORDER, EXTRA_TABLES};
+use super::wire::{decode, each_field, Encoder, Field, Index, Message, Payload, Wire, WireError};
+use super::{header, irregular, known, tables, EXTRA, EXTRA_ASYNC, EXTRA_ORDER, EXTRA_TABLES, WORDLESS};
 use crate::attribute::schema::Owner;
 use crate::check;
 use crate::cursor::clip;
@@ -151,7 +151,9 @@ impl<'a> Reader<'a> {
 
     fn module(&mut self, m: Message<'a>) -> Wire<()> {
         self.payloads = Payloads::new(m);
-        self.ids.device_type = m.text(21)?.to_string();
+        let mut wordless = Encoder::default();
+        m.fields().filter(|f| WORDLESS.contains(&f.number)).for_each(|f| wordless.field(f));
+        self.ids.wordless = wordless.0;
         let mut rows: Vec<Row<'a>> = Vec::new();
         for f in m.fields().filter(|f| f.number == 3) {
             poll();
@@ -484,7 +486,12 @@ impl<'a> Reader<'a> {
         Parser::return_room(&mut self.m);
         problems.truncate(MAX_PROBLEMS);
         match problems.is_empty() {
-            true => Ok(self.m.with_ids((!self.has_repeated_ids).then_some(self.ids))),
+            true => {
+                if self.has_repeated_ids {
+                    self.ids.computations.clear();
+                }
+                Ok(self.m.with_ids(Some(self.ids)))
+            }
             false => Err(SyntaxErrors { source, problems }),
         }
     }

@@ -455,6 +455,16 @@ impl Encoder {
         self.0.extend_from_slice(bytes);
     }
 
+    /// A field as it was read.
+    pub fn field(&mut self, f: Field<'_>) {
+        match f.payload {
+            Payload::Varint(v) => self.int(f.number, v as i64),
+            Payload::Fixed64(v) => self.f64(f.number, f64::from_bits(v)),
+            Payload::Fixed32(v) => self.f32(f.number, f32::from_bits(v)),
+            Payload::Bytes(bytes) => self.data(f.number, bytes),
+        }
+    }
+
     pub fn text_unless_empty(&mut self, number: u32, text: &str) {
         if !text.is_empty() {
             self.data(number, text.as_bytes());

@@ -49,7 +49,8 @@ impl Module {
             first_free: self
                 .ids
                 .as_ref()
-                .map_or(self.computations().len() as i64, |ids| ids.computations.iter().max().map_or(0, |id| id + 1)),
+                .and_then(|ids| ids.computations.iter().max())
+                .map_or(self.computations().len() as i64, |id| id + 1),
             taken: TakenNames::default(),
             bindings: None,
             payloads: WrittenPayloads::default(),
@@ -237,7 +238,7 @@ impl<'m> Writer<'m> {
         }
         self.payloads.write(&mut d);
         if let Some(ids) = &m.ids {
-            d.text_unless_empty(21, &ids.device_type);
+            d.0.extend_from_slice(&ids.wordless);
         }
         if !all.is_sorted() {
             let mut positions = vec![0; all.len()];
@@ -280,13 +281,13 @@ impl<'m> Writer<'m> {
 
     /// XLA's id of a computation.
     pub fn computation_id(&self, c: ComputationId) -> i64 {
-        self.m.ids.as_ref().map_or(i64::from(c), |ids| ids.computations[c as usize])
+        self.m.ids.as_ref().and_then(|ids| ids.computations.get(c as usize)).map_or(i64::from(c), |&id| id)
     }
 
     /// XLA's id of an instruction.
     fn id(&self, i: InstructionId) -> i64 {
-        if let Some(ids) = &self.m.ids {
-            return ids.instructions[i as usize];
+        if let Some(&id) = self.m.ids.as_ref().and_then(|ids| ids.instructions.get(i as usize)) {
+            return id;
         }
         i64::from(self.m.computation_of(i)) << 32 | i64::from(self.positions[i as usize])
     }
