@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn, SupportsIndex, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -69,7 +69,8 @@ class ReadOnlyDict(dict[_Key, _T]):
     def _refuse(self, *arguments: Any, **more: Any) -> NoReturn:
         raise TypeError("a result of hlomap stays as it is: change a copy, dict(...)")
 
-    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+    if not TYPE_CHECKING:
+        __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (dict(self),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from ..._core import Expr, Instruction, Variable
 from .._attributes import root_operand
@@ -69,9 +70,10 @@ def parts_to_output(instruction: Instruction, result: int, operand: int) -> Tran
     return between_positions(result, operand) if instruction.shape.is_tuple else part_to_part
 
 
-def by_root(
-    static: Transfer, peer: Callable[[ElementOnDevice, Callable[[ExprLike], Variable]], Peer]
-) -> Callable[[Instruction, int, int], Transfer | None]:
+_TransferOf: TypeAlias = Callable[[Instruction, int, int], Transfer | None]
+
+
+def by_root(static: Transfer, peer: Callable[[ElementOnDevice, Callable[[ExprLike], Variable]], Peer]) -> _TransferOf:
     """The same element, of the first position or the root of an operand: ``peer`` receives a function from a position
     to a variable, the root on the device there."""
 
@@ -98,9 +100,13 @@ def _if(element: ElementOnDevice, root: Variable, is_at: ExprLike) -> Peer:
     return Peer(dim_exprs(element.rank), ALL_POSITIONS, runtime=[root], constraints=[(Expr.runtime(0) - is_at, 0, 0)])
 
 
-broadcast_to_input = by_root(
+broadcast_to_input: _TransferOf = by_root(
     first_position, lambda e, root: Peer(dim_exprs(e.rank), Expr.runtime(0), runtime=[root(e.position)])
 )
-broadcast_to_output = by_root(between_positions(0, None), lambda e, root: _if(e, root(e.other_position), e.position))
-reduce_to_input = by_root(between_positions(0, None), lambda e, root: _if(e, root(e.position), e.position))
-reduce_to_output = by_root(first_position, lambda e, root: _if(e, root(e.other_position), e.other_position))
+broadcast_to_output: _TransferOf = by_root(
+    between_positions(0, None), lambda e, root: _if(e, root(e.other_position), e.position)
+)
+reduce_to_input: _TransferOf = by_root(between_positions(0, None), lambda e, root: _if(e, root(e.position), e.position))
+reduce_to_output: _TransferOf = by_root(
+    first_position, lambda e, root: _if(e, root(e.other_position), e.other_position)
+)
