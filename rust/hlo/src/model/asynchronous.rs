@@ -54,12 +54,15 @@ impl Module {
     pub(crate) fn is_carrier(&self, i: InstructionId) -> bool {
         match self.instructions()[i as usize].opcode {
             Opcode::Tuple | Opcode::GetTupleElement | Opcode::OptBarrier | Opcode::Copy => true,
-            Opcode::CustomCall => match self.attribute(i, "custom_call_target").map(|a| self.value(a, None)) {
-                Some(Ok(Value::Text(target))) => CARRIERS.contains(&target.as_ref()),
-                _ => false,
-            },
+            Opcode::CustomCall => CARRIERS.iter().any(|target| self.is_call_of(i, target)),
             _ => false,
         }
+    }
+
+    /// Whether an instruction is a custom call of this target.
+    pub(crate) fn is_call_of(&self, i: InstructionId, target: &str) -> bool {
+        let text = self.attribute(i, "custom_call_target").map(|a| self.value(a, None));
+        matches!(text, Some(Ok(Value::Text(found))) if found == target)
     }
 
     /// What the operand of an update or a done comes from.

@@ -178,7 +178,7 @@ impl Chains {
                 is_next && m.operands(user).skip(1).all(|k| k != i)
                     || m.is_carrier(user)
                     || is_control(m, user)
-                    || is_control_dependency(m, user)
+                    || m.is_call_of(user, "control_dep")
             };
             if let Some(&user) = users.iter().find(|user| !is_fit(user)) {
                 return broken(Rule::OneConsumer, format!("a user that completes {name}"), m.opcode_name(user));
@@ -203,12 +203,6 @@ impl Chains {
 /// Whether an instruction hands its operands to computations.
 fn is_control(m: &Module, i: InstructionId) -> bool {
     matches!(m.instructions()[i as usize].opcode, Opcode::While | Opcode::Conditional | Opcode::Call)
-}
-
-/// A custom call that orders instructions and computes nothing.
-fn is_control_dependency(m: &Module, i: InstructionId) -> bool {
-    let target = m.attribute(i, "custom_call_target").map(|a| m.value(a, None));
-    matches!(target, Some(Ok(Value::Text(target))) if target == "control_dep")
 }
 
 /// Whether an instruction is in a computation that others call.

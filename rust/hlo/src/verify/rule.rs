@@ -120,6 +120,8 @@ rules! {
     MixedPrecision "mixed-precision"
     /// Every operand that a collective gathers or scatters has the dimension along which it does.
     SplitDimension "split-dimension"
+    /// The call of a seed has no operands and the result u64[].
+    RngSeed "rng-seed"
     /// Every size is known or has a bound.
     UnboundedSize "unbounded-size"
     /// Only elements smaller than a byte have a size of their own in a layout.

@@ -33,6 +33,7 @@ pub(crate) fn check(m: &Module, limit: usize) -> Vec<Problem> {
             precision(m, i)?;
             result(m, i)?;
             split(m, i)?;
+            seed(m, i)?;
         }
         origin(m, i)
     };
@@ -140,6 +141,19 @@ fn split(m: &Module, i: InstructionId) -> Law {
             broken(Rule::SplitDimension, "arrays with the dimension", format!("{}[]", scalar.element().name()))
         }
         None => Ok(()),
+    }
+}
+
+/// The call of a seed has no operands and the result u64[].
+fn seed(m: &Module, i: InstructionId) -> Law {
+    if m.instructions()[i as usize].opcode != Opcode::CustomCall || !m.is_call_of(i, "GetRngSeed") {
+        return Ok(());
+    }
+    let is_seed = |shape: &ArrayShape| shape.rank() == 0 && shape.element() == ElementType::U64;
+    match m.operands(i).len() {
+        0 if m.shape(i).as_array().is_some_and(is_seed) => Ok(()),
+        0 => broken(Rule::RngSeed, "the result u64[]", m.shape(i).without_layout().to_string()),
+        n => broken(Rule::RngSeed, "no operands", n.to_string()),
     }
 }
 
