@@ -5,7 +5,7 @@ through its text form.  Import the names from :mod:`hlomap`, not from here.
 """
 
 import builtins
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NoReturn, TypeAlias, final, overload
 
 import numpy as np
@@ -1337,6 +1337,7 @@ class Computation:
 
         XLA parses it with ``ENTRY`` before it, if it calls no other computation.
         """
+    def _forwards(self, index: Sequence[int]) -> bool: ...
     def __getitem__(self, name: str, /) -> Instruction: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Instruction]: ...
@@ -2090,6 +2091,48 @@ def known_opcodes() -> list[str]:
     """The operations that are known by name."""
 
 @final
+class Footprint:
+    """The elements of one value: maps, each with the leaf of the value that its results index.
+
+    ``crosses_devices``: the elements may be on other devices, which the maps do not distinguish.  The composition of
+    two such footprints is therefore over-approximate, and a runtime variable may have another value on each device.
+    """
+
+    def __new__(
+        cls,
+        maps: Sequence[tuple[_ShapeIndex, IndexingMap]] = ...,
+        exact: bool = True,
+        reason: str | None = None,
+        crosses_devices: bool = False,
+    ) -> Footprint: ...
+    @property
+    def maps(self) -> tuple[tuple[_ShapeIndex, IndexingMap], ...]:
+        """The maps, each as ``(leaf, map)``."""
+    @property
+    def exact(self) -> bool:
+        """Whether the maps contain no more than the elements."""
+    @property
+    def reason(self) -> str | None:
+        """Why the footprint is not exact."""
+    @property
+    def crosses_devices(self) -> bool:
+        """Whether the elements may be on other devices."""
+    @property
+    def leaves(self) -> list[_ShapeIndex]:
+        """The leaves that maps lead to, each once."""
+    def of(self, maps: Iterable[tuple[_ShapeIndex, IndexingMap]]) -> Footprint:
+        """Other maps with the same exactness, reason and devices."""
+    def at(self, leaf: _ShapeIndex) -> Footprint:
+        """The same maps, of a value that is the element ``leaf`` of a tuple."""
+    def for_any_runtime(self, reason: str) -> Footprint:
+        """The elements for any values of the runtime variables; a footprint that has some is not exact, for this
+        ``reason``.
+        """
+    def __add__(self, other: Footprint, /) -> Footprint: ...
+    def __radd__(self, other: Footprint, /) -> Footprint: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
 class InstructionIndexing:
     """The indexing of one instruction, as its rule gives it: a part for each operand, or for each output.
 
@@ -2187,6 +2230,10 @@ class Propagation:
         """The indexing of a computation as the instruction with the number ``caller`` sees it: parameters are
         operands.
         """
+    def iteration(self, rules: RuleProvider, body: int, index: _ShapeIndex, direction: int, /) -> InstructionIndexing:
+        """The indexing of one iteration of a loop that runs any number of times: runtime variables have any of their
+        values, and there are few maps to an array.
+        """
     def rows(self, rules: RuleProvider, /) -> Rows:
         """The rows of the table of the module."""
 
@@ -2280,11 +2327,19 @@ _Use: TypeAlias = tuple[Instruction, int]
 _Record: TypeAlias = tuple[int, str | None, bool, str | None, bool, list[IndexingMap], list[list[_Use]] | None]
 
 def _closure(
-    shape: Shape, start: _ShapeIndex, step: Callable[[_ShapeIndex], _rule.OperandIndexing], max_maps: int, /
-) -> dict[_ShapeIndex, list[IndexingMap]] | Unknown:
-    """The maps from one array of a value to all its arrays after any number of iterations.
+    shape: Shape,
+    start: _ShapeIndex,
+    step: Callable[[_ShapeIndex], Footprint | Unknown],
+    whole: Sequence[_ShapeIndex],
+    crosses_devices: bool,
+    reason: str,
+    /,
+) -> Footprint | Unknown:
+    """The maps from one array of a value to all its arrays after any number of iterations of a loop, and to every
+    element of the arrays ``whole``: a footprint that is not exact, for this ``reason``.
 
-    ``step`` gives the indexing of one iteration for an array.  The result is unknown where one of them is."""
+    ``step`` gives what one iteration mentions from an array, without runtime variables.  The result is unknown where
+    one of them is.  ``crosses_devices`` is that of what has led to ``whole``."""
 
 _Window: TypeAlias = tuple[int, int, int, int, Sequence[tuple[int, int, int]]]
 

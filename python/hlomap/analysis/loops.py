@@ -18,7 +18,6 @@ from ..ops import op_of
 from ..ops._indexing.loops.accesses import Access, accesses, values_in_nest
 from ..ops._indexing.loops.counter import CountedLoop
 from ..ops._indexing.loops.maps import Edge, LoopMaps
-from ..ops._indexing.loops.scalar_values import is_forwarded
 from ..ops._shapes import array_leaves, shape_at
 from ..ops.loops.indexing import loop_facts, loop_maps
 from ..types import ShapeIndex, Unknown, expect
@@ -194,7 +193,7 @@ class Loop:
     def _leaf(
         self, leaf: ShapeIndex, shape: Shape, maps: LoopMaps | None, edges: dict[ShapeIndex, Sequence[Edge]]
     ) -> CarriedLeaf:
-        if is_forwarded(self.body, leaf):
+        if self.body._forwards(leaf):
             reads = [e for other, own in edges.items() if other != leaf for e in own if e.target == leaf]
             is_consumed = bool(reads) and all(e.reason is None and e.at_iteration for e in reads)
             return CarriedLeaf(leaf, shape, "consumed" if is_consumed else "invariant")

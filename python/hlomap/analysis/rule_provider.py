@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from .._core import Computation, Instruction, InstructionIndexing, Module, Propagation, Shape
 from ..errors import HlomapError
 from ..ops import op_of
+from ..ops._indexing.maps import merge_parts
 from ..ops._registry import custom_rules
 from ..ops._rule import OperandIndexing, RuleContext, no_constant_operands
 from ..ops.loops.indexing import loop_facts
@@ -38,7 +39,7 @@ class RuleProvider:
         self.module = module
         self.propagation: Propagation = Propagation(module)
         self._shapes: dict[int, Shape] = {}
-        self._facts: dict[tuple[Instruction, Callable[[Instruction], Any]], Any] = {}
+        self._facts: dict[tuple[Instruction, Callable[[Instruction, RuleContext], Any]], Any] = {}
         self._keys: dict[int, bytes] = {}
         self._calls: dict[tuple[int, int, ShapeIndex, int], Mapping[int, OperandIndexing]] = {}
 
@@ -124,11 +125,11 @@ class RuleProvider:
             shape = self._shapes[number] = instruction.shape
         return shape
 
-    def fact(self, instruction: Instruction, compute: Callable[[Instruction], T]) -> T:
-        """``compute(instruction)``, cached: what the rules for each of very many operands have in common."""
+    def fact(self, instruction: Instruction, compute: Callable[[Instruction, RuleContext], T]) -> T:
+        """``compute(instruction, context)``, cached: what the rules for each of very many arrays have in common."""
         key = (instruction, compute)
         if key not in self._facts:
-            self._facts[key] = compute(instruction)
+            self._facts[key] = compute(instruction, self)
         found: T = self._facts[key]
         return found
 
@@ -144,8 +145,12 @@ class RuleProvider:
         """From an array of a parameter to the outputs of the computation's root."""
         return self._of(instruction)._call(instruction.number, computation.number, index, parameter)
 
-    def _of(self, instruction: Instruction) -> RuleProvider:
-        """The provider for an instruction: another one where its module is that of a definition."""
+    def iteration(self, body: Computation, index: ShapeIndex, direction: int) -> OperandIndexing:
+        """Through one iteration of a loop that runs any number of times."""
+        return self._of(body)._iteration(body.number, index, direction)
+
+    def _of(self, instruction: Instruction | Computation) -> RuleProvider:
+        """The provider for an instruction: another one if its module is that of a definition."""
         return self if instruction.module == self.module else RuleProvider(instruction.module)
 
     def _call(self, caller: int, computation: int, index: ShapeIndex, direction: int) -> Mapping[int, OperandIndexing]:
@@ -155,3 +160,6 @@ class RuleProvider:
         if found is None:
             found = self._calls[key] = self.propagation.call(self, *key).parts
         return found
+
+    def _iteration(self, body: int, index: ShapeIndex, direction: int) -> OperandIndexing:
+        return merge_parts(self.propagation.iteration(self, body, index, direction).parts)

@@ -8,11 +8,12 @@ propagation renames the sources.  This module depends on no operation, nor on th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
-from .._core import Computation, Expr, IndexingMap, Instruction, Shape
+from .._core import Computation, Expr, Instruction, Shape
+from .._core import Footprint as Footprint
 from ..types import ShapeIndex, Unknown
 from ._evaluation import Evaluate
 
@@ -20,32 +21,6 @@ ExprLike: TypeAlias = Expr | int
 Bounds: TypeAlias = tuple[int, int]
 
 INT64_MAX = 2**63 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Footprint:
-    """The elements of one value: maps, each with the leaf of the value that its results index.
-
-    ``crosses_devices``: the elements may be on other devices, which the maps do not distinguish.  The composition of
-    two such footprints is therefore over-approximate, and a runtime variable may have another value on each device.
-    """
-
-    maps: tuple[tuple[ShapeIndex, IndexingMap], ...] = ()
-    exact: bool = True
-    reason: str | None = None
-    crosses_devices: bool = False
-
-    def __add__(self, other: Footprint) -> Footprint:
-        exact, reason = self.exact and other.exact, self.reason or other.reason
-        return Footprint(self.maps + other.maps, exact, reason, self.crosses_devices or other.crosses_devices)
-
-    def of(self, maps: Iterable[tuple[ShapeIndex, IndexingMap]]) -> Footprint:
-        """Other maps with the same exactness, reason and devices."""
-        return Footprint(tuple(maps), self.exact, self.reason, self.crosses_devices)
-
-    def at(self, leaf: ShapeIndex) -> Footprint:
-        """The same maps, of a value that is the element ``leaf`` of a tuple."""
-        return self.of((leaf + inner, m) for inner, m in self.maps)
 
 
 NOTHING = Footprint()
@@ -64,8 +39,9 @@ class RuleContext(Protocol):
     def shape_of(self, instruction: Instruction) -> Shape:
         """The shape of an instruction, cached: converting that of a wide tuple is slow."""
 
-    def fact(self, instruction: Instruction, compute: Callable[[Instruction], T]) -> T:
-        """``compute(instruction)``, cached: what the rules for each of very many operands have in common."""
+    def fact(self, instruction: Instruction, compute: Callable[[Instruction, RuleContext], T]) -> T:
+        """``compute(instruction, context)``, cached as long as the context: what the rules for each of very many arrays
+        have in common."""
 
     def output_to_input(self, instruction: Instruction, computation: Computation, leaf: ShapeIndex) -> RuleResult:
         """From ``leaf`` of the computation's root to each of its parameters."""
@@ -74,6 +50,11 @@ class RuleContext(Protocol):
         self, instruction: Instruction, computation: Computation, parameter: int, leaf: ShapeIndex
     ) -> RuleResult:
         """From ``leaf`` of a parameter to each output of the computation's root."""
+
+    def iteration(self, body: Computation, leaf: ShapeIndex, direction: int) -> OperandIndexing:
+        """From ``leaf`` of a loop's body to its parameter (direction -1), or from its parameter to the result, for a
+        loop that runs any number of times: runtime variables have any of their values, and an array has few maps.
+        """
 
 
 OutputToInput: TypeAlias = Callable[[Instruction, ShapeIndex, RuleContext], RuleResult]

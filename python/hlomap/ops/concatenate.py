@@ -30,7 +30,7 @@ class _Starts(NamedTuple):
     """Where they start if nothing is in use of the dynamic ones before them."""
 
 
-def _starts(instruction: Instruction) -> _Starts:
+def _starts(instruction: Instruction, context: RuleContext) -> _Starts:
     (along,) = instruction.attributes["dimensions"]
     starts, least = [0], [0]
     sizes = instruction.shape.dimensions

@@ -3,19 +3,17 @@
 use std::sync::{Arc, OnceLock};
 
 use ::layout::Shape;
-use flow::closure::closure;
 use flow::propagate::n_outputs;
-use flow::{shapes, Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
+use flow::{shapes, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
 use hlo::{InstructionId, Module};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use smallvec::SmallVec;
 
-use crate::error::{of_quasiaffine, raise};
+use crate::error::raise;
+use crate::footprint::{checked, PyFootprint};
 use crate::instruction::PyInstruction;
-use crate::layout::PyShape;
-use crate::map::PyMap;
 
 /// The indexing of one instruction, as its rule gives it: a part for each operand, or for each output.
 ///
@@ -135,7 +133,7 @@ impl PyInstructionIndexing {
             })?;
             // Forward, shape indices are those of the whole output.
             let target = if subject.is_forward { subject.m.shape(subject.id) } else { target };
-            let part = part(&given, rank, target, n_device_dims)?;
+            let part = checked(&given, rank, target, n_device_dims)?;
             if !part.reads_nothing() {
                 found.push((k, part));
             }
@@ -164,18 +162,12 @@ impl PyInstructionIndexing {
         if let Some(parts) = self.parts.get() {
             return Ok(parts.bind(py).clone());
         }
-        let ops = py.import(intern!(py, "hlomap.ops._rule"))?;
-        let types = py.import(intern!(py, "hlomap.types"))?;
-        let (unknown, footprint) = (types.getattr(intern!(py, "Unknown"))?, ops.getattr(intern!(py, "Footprint"))?);
+        let unknown = py.import(intern!(py, "hlomap.types"))?.getattr(intern!(py, "Unknown"))?;
         let parts = PyDict::new(py);
         for (k, part) in &self.indexing.parts {
             let part = match part {
                 OperandIndexing::Unknown(reason) => unknown.call1((&**reason,))?,
-                OperandIndexing::Known(f) => {
-                    let maps = f.maps.iter().map(|(index, m)| Ok((index_tuple(py, index)?, PyMap::from(m.clone()))));
-                    let maps = PyTuple::new(py, maps.collect::<PyResult<Vec<_>>>()?)?;
-                    footprint.call1((maps, f.exact, f.reason.as_deref(), f.crosses_devices))?
-                }
+                OperandIndexing::Known(f) => Bound::new(py, PyFootprint(f.clone()))?.into_any(),
             };
             parts.set_item(k, part)?;
         }
@@ -213,79 +205,6 @@ pub fn index_tuple<'py>(py: Python<'py>, index: &ShapeIndex) -> PyResult<Bound<'
     PyTuple::new(py, index.iter())
 }
 
-/// The indexing of a value of shape `target`, for an array of this rank; maps may have dimensions of devices, too.
-fn part(given: &Bound<'_, PyAny>, rank: usize, target: &Shape, n_device_dims: usize) -> PyResult<OperandIndexing> {
-    let py = given.py();
-    let Some(maps) = given.getattr_opt(intern!(py, "maps"))? else {
-        let reason: String = given.getattr(intern!(py, "reason"))?.extract()?;
-        return Ok(OperandIndexing::Unknown(reason.into()));
-    };
-    let mut found = Vec::new();
-    for pair in maps.try_iter()? {
-        let (index, m) = pair?.extract::<(IndexLike, PyRef<'_, PyMap>)>()?;
-        let (index, map) = (index.0, m.map.clone());
-        if map.domain().n_dims != rank + n_device_dims {
-            return Err(raise(
-                py,
-                "ShapeError",
-                format!(
-                    "the rule returned a map with {}; the array has rank {rank}",
-                    count(map.domain().n_dims, "dimension")
-                ),
-            ));
-        }
-        let at = shapes::at(target, &index);
-        let at = at.ok_or_else(|| raise(py, "ShapeError", format!("{target} has no shape index {index:?}")))?;
-        let n_results = shapes::sizes(at).count() + n_device_dims;
-        if map.results().len() != n_results && map.state() == quasiaffine::map::State::Defined {
-            return Err(raise(
-                py,
-                "ShapeError",
-                format!("the rule returned a map with {} to {at}", count(map.results().len(), "result")),
-            ));
-        }
-        found.push((index, map));
-    }
-    let exact = given.getattr(intern!(py, "exact"))?.extract()?;
-    let reason: Option<String> = given.getattr(intern!(py, "reason"))?.extract()?;
-    let crosses_devices = given.getattr(intern!(py, "crosses_devices"))?.extract()?;
-    Ok(OperandIndexing::Known(Footprint { maps: found, exact, reason: reason.map(Text::from), crosses_devices }))
-}
-
-/// The maps from one array of a value to all its arrays after any number of iterations.
-///
-/// ``step`` gives the indexing of one iteration for an array.  The result is unknown where one of them is.
-#[pyfunction]
-#[pyo3(signature = (shape, start, step, max_maps, /))]
-fn _closure<'py>(
-    shape: &PyShape,
-    start: IndexLike,
-    step: &Bound<'py, PyAny>,
-    max_maps: usize,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = step.py();
-    let mut follow = |index: &ShapeIndex| {
-        let given = step.call1((index_tuple(py, index)?,))?;
-        let rank = shapes::at(&shape.0, index).map_or(0, |s| shapes::sizes(s).count());
-        match part(&given, rank, &shape.0, 0)? {
-            OperandIndexing::Known(footprint) => Ok(footprint.maps),
-            OperandIndexing::Unknown(_) => Err(End::Unknown(given.unbind())),
-        }
-    };
-    match closure(&shape.0, &start.0, max_maps, &mut follow) {
-        Ok(found) => {
-            let arrays = PyDict::new(py);
-            for (index, maps) in found {
-                arrays.set_item(index_tuple(py, &index)?, maps.into_iter().map(PyMap::from).collect::<Vec<_>>())?;
-            }
-            Ok(arrays.into_any())
-        }
-        Err(End::Unknown(unknown)) => Ok(unknown.into_bound(py)),
-        Err(End::Raised(error)) => Err(error),
-        Err(End::Core(error)) => Err(of_quasiaffine(py, error)),
-    }
-}
-
 /// Why a closure ends early.
 pub enum End {
     Unknown(Py<PyAny>),
@@ -305,11 +224,6 @@ impl From<quasiaffine::Error> for End {
     }
 }
 
-fn count(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<PyInstructionIndexing>()?;
-    m.add_function(wrap_pyfunction!(_closure, m)?)
+    m.add_class::<PyInstructionIndexing>()
 }

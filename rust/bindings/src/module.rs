@@ -417,6 +417,11 @@ impl PyComputation {
         PyBytes::new(py, &self.module.fingerprint(self.id))
     }
 
+    /// Whether the computation hands the part ``index`` of its parameter on unchanged and in its place.
+    fn _forwards(&self, index: Vec<usize>) -> bool {
+        self.module.forwards(self.id, &index)
+    }
+
     /// The instruction of this name, with or without ``%``; unknown names raise
     /// :class:`~hlomap.errors.NotFoundError`, with a similar name if there is one.
     fn __getitem__(&self, py: Python<'_>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyInstruction>> {

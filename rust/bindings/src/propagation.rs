@@ -326,6 +326,22 @@ impl PyPropagation {
         Ok(indexing.into())
     }
 
+    /// The indexing of one iteration of a loop that runs any number of times: runtime variables have any of their values,
+    /// and there are few maps to an array.
+    #[pyo3(signature = (rules, body, index, direction, /))]
+    fn iteration(
+        &self,
+        rules: &Bound<'_, PyAny>,
+        body: ComputationId,
+        index: IndexLike,
+        direction: i64,
+    ) -> PyResult<PyInstructionIndexing> {
+        self.check(rules.py(), Subject::Computation(body))?;
+        let (m, direction) = (&self.module, direction_of(direction));
+        let indexing = self.with(rules, |rules| self.propagator.iteration(m, rules, body, &index.0, direction))?;
+        Ok(Arc::new(indexing).into())
+    }
+
     /// The rows of the table of the module.
     #[pyo3(signature = (rules, /))]
     fn rows(&self, rules: &Bound<'_, PyAny>) -> PyResult<PyRows> {

@@ -1,7 +1,6 @@
 //! The reflexive transitive closure of maps: one iteration composed with itself until no new map is found.
 //!
-//! Read [`closure`]. Law: an array with too many maps, or with a map that depends on a runtime offset, is read as a
-//! whole, so the closure terminates.
+//! Read [`closure`]. Law: an array with more than [`MAX_MAPS`] maps is read as a whole, so the closure terminates.
 
 use layout::Shape;
 use quasiaffine::map::State;
@@ -13,22 +12,23 @@ use crate::indexing::{is_identity_on, ShapeIndex};
 use crate::shapes;
 use crate::state::whole;
 
-/// The maps of one iteration, each with the array that its results index.
+/// The number of distinct maps to one array. More become one map of the whole array.
+pub const MAX_MAPS: usize = 8;
+
+/// The maps of one iteration, each with the array that its results index; without runtime variables, since an offset has
+/// another value in another iteration.
 pub type Step = Vec<(ShapeIndex, Map)>;
 
-/// The maps from one array to each array that is reached, in the order in which they were reached.
-pub type Found = Vec<(ShapeIndex, Vec<Map>)>;
-
-/// The maps from one array of a value to all its arrays, after any number of iterations. `step` is called once for each
-/// array. More than `max_maps` distinct maps to one array become one map of the whole array.
+/// The maps from one array of a value to all its arrays, after any number of iterations, and to every element of the
+/// arrays `all`; sorted by array. `step` is called once for each array.
 pub fn closure<E: From<quasiaffine::Error>>(
     shape: &Shape,
     start: &ShapeIndex,
-    max_maps: usize,
+    all: impl Iterator<Item = ShapeIndex>,
     step: &mut dyn FnMut(&ShapeIndex) -> Result<Step, E>,
-) -> Result<Found, E> {
+) -> Result<Vec<(ShapeIndex, Map)>, E> {
     let sizes: SmallVec<[i64; 6]> = shapes::at(shape, start).into_iter().flat_map(shapes::sizes).collect();
-    let mut found = Found::new();
+    let mut found: Vec<(ShapeIndex, Vec<Map>)> = Vec::new();
     let mut positions: FxHashMap<ShapeIndex, usize> = FxHashMap::default();
     let mut is_whole: FxHashSet<ShapeIndex> = FxHashSet::default();
     let mut steps: FxHashMap<ShapeIndex, Step> = FxHashMap::default();
@@ -57,28 +57,39 @@ pub fn closure<E: From<quasiaffine::Error>>(
             if is_whole.contains(index) {
                 continue;
             }
-            // The value of an offset in another iteration is unknown.
-            let composed = match second.domain().n_runtime() {
-                0 if is_identity_on(second, &from) => Some(simplify(&m, Options::default())),
-                0 => Some(compose(&m, second, Options::default())?),
-                _ => None,
+            let composed = match is_identity_on(second, &from) {
+                true => simplify(&m, Options::default()),
+                false => compose(&m, second, Options::default())?,
             };
-            match composed {
-                Some(map) if map.state() == State::Empty || known.contains(&map) => {}
-                Some(map) if known.len() < max_maps => {
-                    known.push(map.clone());
-                    pending.push((index.clone(), map));
-                }
-                _ => {
-                    is_whole.insert(index.clone());
-                    *known = match shapes::at(shape, index).filter(|s| !shapes::is_empty(s)) {
-                        Some(array) => whole(std::slice::from_ref(&identity), array, None),
-                        None => Vec::new(),
-                    };
-                    pending.extend(known.iter().map(|map| (index.clone(), map.clone())));
-                }
+            if composed.state() == State::Empty || known.contains(&composed) {
+                continue;
             }
+            let map = match known.len() < MAX_MAPS {
+                true => composed,
+                false => {
+                    let Some(array) = shapes::at(shape, index) else { continue };
+                    is_whole.insert(index.clone());
+                    known.clear();
+                    whole(&identity, array)
+                }
+            };
+            known.push(map.clone());
+            pending.push((index.clone(), map));
         }
     }
-    Ok(found)
+    for index in all {
+        let Some(array) = shapes::at(shape, &index) else { continue };
+        let at = *positions.entry(index.clone()).or_insert(found.len());
+        if at == found.len() {
+            found.push((index, Vec::new()));
+        }
+        found[at].1 = vec![whole(&identity, array)];
+    }
+    let mut maps: Vec<(ShapeIndex, Map)> = Vec::new();
+    found.sort_by(|(a, _), (b, _)| a.cmp(b));
+    for (index, of_array) in found {
+        maps.extend(of_array.into_iter().map(|map| (index.clone(), map)));
+    }
+    maps.retain(|(_, map)| map.state() != State::Empty);
+    Ok(maps)
 }

@@ -9,7 +9,7 @@ use quasiaffine::interrupt::once;
 use std::sync::{Arc, OnceLock};
 
 use quasiaffine::map::State;
-use quasiaffine::{simplify, Expr, FastPath, Map, Options};
+use quasiaffine::{eliminate_ranges, for_any_runtime, image, simplify, Expr, FastPath, Interval, Map, Options};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -43,6 +43,28 @@ impl Default for Footprint {
 }
 
 impl Footprint {
+    /// Whether any map has a runtime variable.
+    pub fn has_runtime(&self) -> bool {
+        self.maps.iter().any(|(_, m)| m.domain().n_runtime() > 0)
+    }
+
+    /// The elements for a reader to whom runtime variables are no values: each may have any value, which is not exact for
+    /// this reason.
+    ///
+    /// # Errors
+    /// Those of [`for_any_runtime`].
+    pub fn for_any_runtime(&self, reason: &str) -> quasiaffine::Result<Footprint> {
+        let mut found = self.clone();
+        for (_, m) in found.maps.iter_mut().filter(|(_, m)| m.domain().n_runtime() > 0) {
+            // How often an element is read is not known either.
+            (found.exact, *m) = (false, eliminate_ranges(&for_any_runtime(m)?, SIMPLIFY));
+        }
+        if !found.exact {
+            found.reason.get_or_insert_with(|| reason.into());
+        }
+        Ok(found)
+    }
+
     /// Whether it is certain that no element is read.
     pub fn reads_nothing(&self) -> bool {
         self.maps.is_empty() && self.exact && self.reason.is_none() && !self.crosses_devices
@@ -83,6 +105,8 @@ pub struct InstructionIndexing {
     /// Whether any map has a runtime variable.
     pub has_runtime: bool,
     unions: OnceLock<Vec<Vec<(ShapeIndex, Union)>>>,
+    images: OnceLock<Vec<Vec<Option<Map>>>>,
+    free: OnceLock<Arc<InstructionIndexing>>,
     pub(crate) bitcasts: Bitcasts,
 }
 
@@ -93,12 +117,14 @@ pub(crate) const SIMPLIFY: Options =
 impl InstructionIndexing {
     /// The indexing for an array of these sizes.
     pub fn new(sizes: &[i64], parts: Vec<(u32, OperandIndexing)>) -> InstructionIndexing {
-        let has_runtime = footprints(&parts).any(|f| f.maps.iter().any(|(_, m)| m.domain().n_runtime() > 0));
+        let has_runtime = footprints(&parts).any(Footprint::has_runtime);
         InstructionIndexing {
             sizes: SmallVec::from_slice(sizes),
             parts,
             has_runtime,
             unions: OnceLock::new(),
+            images: OnceLock::new(),
+            free: OnceLock::new(),
             bitcasts: Bitcasts::default(),
         }
     }
@@ -128,6 +154,38 @@ impl InstructionIndexing {
             (*k, OperandIndexing::Known(Footprint { maps, reason: f.reason.clone(), ..*f }))
         });
         InstructionIndexing::new(&self.sizes, parts.collect())
+    }
+
+    /// For each map of each known part a map from no dimension to the elements that it reaches from all elements of the
+    /// array, where that is known. Computed once.
+    pub(crate) fn images(&self) -> &[Vec<Option<Map>>] {
+        let bounds: SmallVec<[Interval; 6]> =
+            self.sizes.iter().map(|&n| Interval::new(0, n.saturating_sub(1))).collect();
+        let of = |m: &Map| {
+            let found = image(m, &bounds).ok().map(|found| eliminate_ranges(&simplify(&found, SIMPLIFY), SIMPLIFY));
+            found.filter(|found| found.state() != State::Undefined)
+        };
+        once::<Vec<_>>(&self.images, || {
+            let of_part =
+                |part: &OperandIndexing| part.footprint().map(|f| f.maps.iter().map(|(_, m)| of(m)).collect());
+            self.parts.iter().map(|(_, part)| of_part(part).unwrap_or_default()).collect()
+        })
+    }
+
+    /// The same indexing [for any values of the runtime variables](Footprint::for_any_runtime). Computed once.
+    pub(crate) fn free(self: &Arc<Self>) -> Arc<InstructionIndexing> {
+        if !self.has_runtime {
+            return self.clone();
+        }
+        let free = |part: &OperandIndexing| match part {
+            OperandIndexing::Unknown(reason) => OperandIndexing::Unknown(reason.clone()),
+            OperandIndexing::Known(f) => match f.for_any_runtime("an offset has other values in other iterations") {
+                Ok(found) => OperandIndexing::Known(found),
+                Err(error) => OperandIndexing::Unknown(error.to_string().into()),
+            },
+        };
+        let parts = || self.parts.iter().map(|(k, part)| (*k, free(part))).collect();
+        once(&self.free, || Arc::new(InstructionIndexing::new(&self.sizes, parts()))).clone()
     }
 
     /// For each part the unions of its maps by shape index, with their texts and counts. Computed once.

@@ -14,6 +14,7 @@ use quasiaffine::{compose, eliminate_ranges, Map};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use crate::closure;
 use crate::devices::DeviceTable;
 use crate::indexing::{
     is_identity_on, remap_sources, Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text, SIMPLIFY,
@@ -21,7 +22,7 @@ use crate::indexing::{
 use crate::schedule::{Schedule, Step};
 use crate::shapes;
 use crate::sources::Sources;
-use crate::state::{State, Use};
+use crate::state::{after_all, reaches_all, State, Use};
 use crate::tiles::Parameters;
 
 pub use crate::state::{Entry, MAX_MAPS, MAX_NODES};
@@ -53,6 +54,24 @@ pub struct Setting<'p> {
     pub parameters: Option<&'p Parameters>,
     /// Set where only the elements count and not how often each is read: ranges of maps are then eliminated.
     pub elements_alone: bool,
+    /// Set for an iteration of a loop that runs any number of times: runtime variables then have any of their values, and
+    /// an array has at most as many maps as in a [closure](crate::closure).
+    pub repeats: bool,
+}
+
+impl Setting<'_> {
+    fn max_maps(&self) -> usize {
+        if self.repeats {
+            closure::MAX_MAPS
+        } else {
+            MAX_MAPS
+        }
+    }
+
+    /// Whether only the elements count and not how often each is read.
+    fn counts_no_reads(&self) -> bool {
+        self.repeats || self.elements_alone
+    }
 }
 
 /// The maps from arrays of one value to the values of a schedule.
@@ -180,9 +199,13 @@ impl<'p> Propagation<'p> {
     fn visit<E>(&mut self, position: u32, rule: &mut Rule<'_, E>) -> Result<(), E> {
         poll();
         let Setting { m, schedule, devices, .. } = self.setting;
+        let max_maps = self.setting.max_maps();
         let (id, step) = (schedule.order[position as usize], schedule.steps[position as usize]);
         let Some(mut state) = self.states.remove(&position) else { return Ok(()) };
-        state.keep_budget(m.shape(id), m.instruction_name(id), devices);
+        if self.setting.counts_no_reads() {
+            state.drop_contained(m.shape(id));
+        }
+        state.keep_budget(m.shape(id), m.instruction_name(id), devices, max_maps);
         let is_reached = !state.entries.is_empty() || !state.unknown.is_empty();
         if is_reached && !matches!(step, Step::Enter(_)) && self.unnamed_operands.is_none() {
             // Any value may be one of its operands.
@@ -231,11 +254,13 @@ impl<'p> Propagation<'p> {
         for (index, firsts) in state.by_index() {
             let indexing = rule(id, &index, Direction::Backward)?;
             let mut composed = Composed::default();
-            for (k, part) in &indexing.parts {
+            let reaches_all = reaching_all(setting, setting.m.shape(id), &index, &firsts);
+            for (n, (k, _)) in indexing.parts.iter().enumerate() {
                 let Some(operand) = setting.m.operands(id).nth(*k as usize) else { continue };
-                let from = From { setting, state, index: &index, firsts: &firsts, usage: (id, *k) };
+                let usage = (id, *k);
+                let from = From { setting, state, index: &index, firsts: &firsts, reaches_all: &reaches_all, usage };
                 let shape = setting.m.shape(operand);
-                follow(&from, part, &indexing.sizes, self.target(operand), shape, &ShapeIndex::new(), &mut composed);
+                follow(&from, &indexing, n, self.target(operand), shape, &ShapeIndex::new(), &mut composed);
             }
         }
         Ok(())
@@ -256,19 +281,24 @@ impl<'p> Propagation<'p> {
             for (index, firsts) in given.by_index() {
                 let indexing = rule(user, &index, Direction::Forward(k as u32))?;
                 let mut composed = Composed::default();
-                for (i, part) in &indexing.parts {
+                let reaches_all = reaching_all(setting, m.shape(operand), &index, &firsts);
+                for (n, (i, _)) in indexing.parts.iter().enumerate() {
                     let (output, at) = match shape {
                         Shape::Tuple(parts) => (parts.get(*i as usize), ShapeIndex::from_slice(&[*i])),
                         whole => (Some(whole), ShapeIndex::new()),
                     };
                     let Some(output) = output else { continue };
-                    let from = From { setting, state: given, index: &index, firsts: &firsts, usage: (user, k as u32) };
-                    follow(&from, part, &indexing.sizes, state, output, &at, &mut composed);
+                    let (firsts, reaches_all, usage) = (&firsts[..], &reaches_all[..], (user, k as u32));
+                    let from = From { setting, state: given, index: &index, firsts, reaches_all, usage };
+                    follow(&from, &indexing, n, state, output, &at, &mut composed);
                 }
             }
         }
         if let Some(mut state) = state {
-            state.keep_budget(shape, m.instruction_name(user), devices);
+            if setting.counts_no_reads() {
+                state.drop_contained(shape);
+            }
+            state.keep_budget(shape, m.instruction_name(user), devices, setting.max_maps());
             self.states.insert(position, state);
         }
         Ok(())
@@ -296,20 +326,30 @@ struct From<'a> {
     state: &'a State,
     index: &'a ShapeIndex,
     firsts: &'a [Map],
+    /// For each of them whether it leads to all elements of the array; empty where that does not count.
+    reaches_all: &'a [bool],
     usage: Use,
 }
 
-/// Adds to the target every map to an array followed by one part of its rule. `at` is where `shape` lies in the target.
+fn reaching_all(setting: Setting<'_>, shape: &Shape, index: &ShapeIndex, firsts: &[Map]) -> SmallVec<[bool; 4]> {
+    match shapes::at(shape, index) {
+        Some(array) if setting.counts_no_reads() => firsts.iter().map(|m| reaches_all(m, array)).collect(),
+        _ => SmallVec::new(),
+    }
+}
+
+/// Adds to the target every map to an array followed by part `n` of its rule. `at` is where `shape` lies in the target.
 fn follow(
     from: &From<'_>,
-    part: &OperandIndexing,
-    sizes: &[i64],
+    indexing: &InstructionIndexing,
+    n: usize,
     target: &mut State,
     shape: &Shape,
     at: &ShapeIndex,
     composed: &mut Composed,
 ) {
-    let Setting { sources, devices, parameters, elements_alone, .. } = from.setting;
+    let Setting { sources, devices, parameters, .. } = from.setting;
+    let (part, sizes) = (&indexing.parts[n].1, &indexing.sizes);
     let crosses_again = |f: &Footprint| f.crosses_devices && from.state.crosses_devices;
     let footprint = match part {
         OperandIndexing::Unknown(reason) => return mark_all_unknown(target, shape, at, reason),
@@ -343,7 +383,7 @@ fn follow(
     } else {
         from.firsts
     };
-    for (to, second) in &footprint.maps {
+    for (k, (to, second)) in footprint.maps.iter().enumerate() {
         let is_identity = match devices {
             None => is_identity_on(second, sizes),
             Some(table) => table.is_identity_on(second, sizes),
@@ -357,10 +397,17 @@ fn follow(
             if devices.is_some_and(|table| !table.share_group(first, second)) {
                 continue;
             }
-            let then = || match parameters.filter(|_| second.domain().n_ranges > 0) {
-                Some(parameters) => parameters.compose(from.usage, first, second),
-                None if elements_alone => Ok(eliminate_ranges(&compose(first, second, SIMPLIFY)?, SIMPLIFY)),
-                None => compose(first, second, SIMPLIFY),
+            let image = match from.reaches_all.get(i) {
+                Some(true) => indexing.images()[n][k].as_ref(),
+                _ => None,
+            };
+            let then = || match (parameters.filter(|_| second.domain().n_ranges > 0), image) {
+                (Some(parameters), _) => parameters.compose(from.usage, first, second),
+                (None, Some(image)) => Ok(after_all(first, image)),
+                (None, None) if from.setting.counts_no_reads() => {
+                    Ok(eliminate_ranges(&compose(first, second, SIMPLIFY)?, SIMPLIFY))
+                }
+                (None, None) => compose(first, second, SIMPLIFY),
             };
             match composed.of((i, footprint.crosses_devices), second, then) {
                 Err(e) => target.mark_unknown(to.clone(), &format!("composition: {e}").into()),

@@ -258,6 +258,23 @@ impl Propagator {
         index: &ShapeIndex,
         direction: Direction,
     ) -> Result<Arc<InstructionIndexing>, P::Error> {
+        let found = self.unplaced(m, rules, id, index, direction)?;
+        if !found.has_runtime || self.signature(m, rules, id)?.traits.per_instruction {
+            return Ok(found);
+        }
+        let of_operand = |k: i64| m.operands(id).nth(usize::try_from(k).ok()?).map(i64::from);
+        Ok(Arc::new(found.remap_sources(&of_operand)))
+    }
+
+    /// The indexing of an instruction as its rule gives it: sources are numbers of operands.
+    fn unplaced<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        id: InstructionId,
+        index: &ShapeIndex,
+        direction: Direction,
+    ) -> Result<Arc<InstructionIndexing>, P::Error> {
         let given = match direction {
             Direction::Backward => Some(m.shape(id)),
             Direction::Forward(k) => m.operands(id).nth(k as usize).map(|operand| m.shape(operand)),
@@ -287,11 +304,7 @@ impl Propagator {
                 found
             }
         };
-        if !found.has_runtime || traits.per_instruction {
-            return Ok(found);
-        }
-        let of_operand = |k: i64| m.operands(id).nth(usize::try_from(k).ok()?).map(i64::from);
-        Ok(Arc::new(found.remap_sources(&of_operand)))
+        Ok(found)
     }
 
     /// The indexing of a computation as an instruction that calls it sees it: parameters are the caller's operands.
@@ -319,6 +332,19 @@ impl Propagator {
         Ok(Arc::new(found.remap_sources(&in_caller)))
     }
 
+    /// The indexing of an iteration of a loop that runs any number of times, as in [`Setting::repeats`]; not cached.
+    pub fn iteration<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        body: ComputationId,
+        index: &ShapeIndex,
+        direction: Direction,
+    ) -> Result<InstructionIndexing, P::Error> {
+        self.prepare(m, rules, body, direction)?;
+        self.propagate_through(m, rules, &(body, direction, index.clone()), true)
+    }
+
     /// The indexing of a computation. Sources are numbers of its instructions.
     fn computation<P: RuleProvider>(
         &self,
@@ -337,7 +363,7 @@ impl Propagator {
         if let Some(found) = self.cache().computations.get(&key) {
             return Ok(found.clone());
         }
-        let found = Arc::new(self.propagate_through(m, rules, &key)?);
+        let found = Arc::new(self.propagate_through(m, rules, &key, false)?);
         self.keep(m, rules, &key, &found)?;
         self.cache().computations.insert(key, found.clone());
         Ok(found)
@@ -365,14 +391,19 @@ impl Propagator {
         m: &Module,
         rules: &P,
         (computation, direction, index): &(ComputationId, Direction, ShapeIndex),
+        repeats: bool,
     ) -> Result<InstructionIndexing, P::Error> {
+        let index = std::slice::from_ref(index);
+        let mut rule = if repeats { self.free_rule(m, rules) } else { self.rule(m, rules) };
         let (root, parameters) = (m.root(*computation), m.parameters(*computation));
-        let sizes =
-            |id| -> SmallVec<[i64; 6]> { shapes::at(m.shape(id), index).into_iter().flat_map(shapes::sizes).collect() };
+        let sizes = |id| -> SmallVec<[i64; 6]> {
+            shapes::at(m.shape(id), &index[0]).into_iter().flat_map(shapes::sizes).collect()
+        };
         if let Direction::Forward(k) = *direction {
             let Some(&start) = parameters.get(k as usize) else { return Ok(InstructionIndexing::default()) };
             let schedule = Schedule::operands(m, root);
-            let found = self.forward(m, rules, &schedule, start, std::slice::from_ref(index), false)?;
+            let setting = Setting { repeats, ..self.setting(m, &schedule) };
+            let found = Propagation::forward(setting, start, index.iter(), &mut rule)?;
             return Ok(found.to_outputs(&sizes(start), root));
         }
         let known = self.cache().schedules.get(computation).cloned();
@@ -386,7 +417,8 @@ impl Propagator {
                 schedule
             }
         };
-        let found = self.backward(m, rules, &schedule, std::slice::from_ref(index), false)?;
+        let setting = Setting { repeats, ..self.setting(m, &schedule) };
+        let found = Propagation::backward(setting, index.iter(), &mut rule)?;
         Ok(found.to_parameters(&sizes(root), parameters))
     }
 
@@ -488,7 +520,13 @@ impl Propagator {
             devices: self.devices.as_ref(),
             parameters: None,
             elements_alone: false,
+            repeats: false,
         }
+    }
+
+    /// The rules of instructions for an iteration of a loop.
+    fn free_rule<'a, P: RuleProvider>(&'a self, m: &'a Module, rules: &'a P) -> Box<Rule<'a, P::Error>> {
+        Box::new(move |id, index, direction| Ok(self.unplaced(m, rules, id, index, direction)?.free()))
     }
 
     fn rule<'a, P: RuleProvider>(&'a self, m: &'a Module, rules: &'a P) -> Box<Rule<'a, P::Error>> {

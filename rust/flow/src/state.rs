@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 
 use hlo::InstructionId;
 use layout::Shape;
-use quasiaffine::{eliminate_ranges, Domain, Expr, Interval, Map, Variable};
+use quasiaffine::{eliminate_ranges, Domain, Expr, Interval, Kind, Map, Variable};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 
@@ -37,6 +37,31 @@ pub struct Entry {
     pub map: Map,
     /// The uses through which the map was reached, each once.
     pub uses: SmallVec<[Use; 2]>,
+}
+
+impl Entry {
+    /// One map for two that lead to all of the same array, if the points of both together are a box.
+    fn joined(&self, other: &Entry) -> Option<Map> {
+        let (a, b) = (self.map.domain().dims(), other.map.domain().dims());
+        if self.index != other.index || a.len() != b.len() {
+            return None;
+        }
+        if starts_within(&other.map, &self.map) {
+            return Some(self.map.clone());
+        }
+        if starts_within(&self.map, &other.map) {
+            return Some(other.map.clone());
+        }
+        let mut differing = (0..a.len()).filter(|&d| a[d].interval != b[d].interval);
+        let (d, None) = (differing.next()?, differing.next()) else { return None };
+        let (x, y) = (a[d].interval, b[d].interval);
+        if x.lo > y.hi.saturating_add(1) || y.lo > x.hi.saturating_add(1) {
+            return None;
+        }
+        let mut domain = self.map.domain().clone();
+        domain.vars[d] = Variable::new(Interval::new(x.lo.min(y.lo), x.hi.max(y.hi)));
+        Some(Map::from_parts(domain, self.map.results().iter().cloned().collect()))
+    }
 }
 
 /// The maps to one value, and how far they can be trusted.
@@ -256,16 +281,48 @@ impl State {
         Footprint { maps, exact, reason, crosses_devices: self.crosses_devices }
     }
 
-    /// Replaces too many maps, or too big ones, by the whole array.
-    pub fn keep_budget(&mut self, shape: &Shape, name: &str, devices: Option<&DeviceTable>) {
-        if self.entries.len() <= MAX_MAPS && !self.is_big {
+    /// Joins the maps that lead to all of an array, and drops those from the same points: they add no element, only how
+    /// often some are read.
+    pub fn drop_contained(&mut self, shape: &Shape) {
+        let leads_to_all = |e: &Entry| shapes::at(shape, &e.index).is_some_and(|array| reaches_all(&e.map, array));
+        if self.entries.len() < 2 || !self.entries.iter().any(leads_to_all) {
+            return;
+        }
+        let (all, others): (Vec<Entry>, Vec<Entry>) =
+            std::mem::take(&mut self.entries).into_iter().partition(leads_to_all);
+        let mut joined: Vec<Entry> = Vec::new();
+        for mut e in all {
+            while let Some((at, map)) = joined.iter().enumerate().find_map(|(at, j)| Some((at, j.joined(&e)?))) {
+                let other = joined.swap_remove(at);
+                e.uses.extend(other.uses);
+                e.map = map;
+            }
+            joined.push(e);
+        }
+        let mut kept = State::default();
+        for e in others {
+            if !joined.iter().any(|all| all.index == e.index && starts_within(&e.map, &all.map)) {
+                kept.insert(e);
+            }
+        }
+        for mut e in joined {
+            let mut seen: FxHashSet<Use> = FxHashSet::default();
+            e.uses.retain(|u| seen.insert(*u));
+            kept.insert(e);
+        }
+        (self.entries, self.by_hash) = (kept.entries, kept.by_hash);
+    }
+
+    /// Replaces more than `max_maps` maps of an array, or too big ones, by a box around their elements.
+    pub fn keep_budget(&mut self, shape: &Shape, name: &str, devices: Option<&DeviceTable>, max_maps: usize) {
+        if self.entries.len() <= max_maps && !self.is_big {
             return;
         }
         if self.is_big && devices.is_none() {
             self.eliminate_ranges();
         }
         let mut over: Vec<(ShapeIndex, Vec<Map>)> = self.by_index();
-        over.retain(|(_, maps)| maps.len() > MAX_MAPS || maps.iter().any(is_big));
+        over.retain(|(_, maps)| maps.len() > max_maps || maps.iter().any(is_big));
         if over.is_empty() {
             self.is_big = false;
             return;
@@ -282,7 +339,7 @@ impl State {
             }
         }
         for ((index, maps), uses) in over.iter().zip(uses) {
-            for map in shapes::at(shape, index).map(|array| whole(maps, array, devices)).unwrap_or_default() {
+            for map in shapes::at(shape, index).map(|array| around(maps, array, devices)).unwrap_or_default() {
                 kept.insert(Entry { index: index.clone(), map, uses: uses.clone() });
             }
         }
@@ -320,20 +377,66 @@ impl State {
     }
 }
 
-/// All elements of an array, for every point of the given maps: one map for each number of dimensions.
-pub fn whole(maps: &[Map], shape: &Shape, devices: Option<&DeviceTable>) -> Vec<Map> {
+/// The elements of an array in a box around those of the given maps, for every point of them: one map for each number of
+/// dimensions. Between devices, all elements.
+fn around(maps: &[Map], shape: &Shape, devices: Option<&DeviceTable>) -> Vec<Map> {
     let sizes: SmallVec<[i64; 6]> = shapes::sizes(shape).collect();
     if let Some(table) = devices {
         return table.whole(maps, &sizes);
     }
-    let whole_of = |dims: SmallVec<[Interval; 4]>| {
-        let n_dims = dims.len();
-        let ranges = sizes.iter().map(|&n| Interval::new(0, n.saturating_sub(1)));
-        let vars = dims.into_iter().chain(ranges).map(Variable::new).collect();
-        let domain = Domain { vars, n_dims, n_ranges: sizes.len(), constraints: Vec::new() };
-        Map::from_parts(domain, (0..sizes.len() as u32).map(Expr::range).collect())
+    let bounds = |m: &Map, k: usize| m.image().get(k).copied().flatten().unwrap_or(Interval::ALL);
+    let hull = |a: Interval, b: Interval| Interval::new(a.lo.min(b.lo), a.hi.max(b.hi));
+    let around = |k: usize| maps.iter().map(|m| bounds(m, k)).reduce(hull).unwrap_or(Interval::ALL);
+    let of_size = |(k, &n): (usize, &i64)| around(k).intersect(Interval::new(0, n.saturating_sub(1)));
+    let ranges: SmallVec<[Interval; 6]> = sizes.iter().enumerate().map(of_size).collect();
+    hulls(maps.iter()).into_iter().map(|dims| box_of(dims, &ranges)).collect()
+}
+
+/// Every element of an array, for each point of the dimensions of a map.
+pub(crate) fn whole(from: &Map, shape: &Shape) -> Map {
+    let ranges: SmallVec<[Interval; 6]> = shapes::sizes(shape).map(|n| Interval::new(0, n.saturating_sub(1))).collect();
+    box_of(from.domain().dims().iter().map(|v| v.interval).collect(), &ranges)
+}
+
+fn box_of(dims: SmallVec<[Interval; 4]>, ranges: &[Interval]) -> Map {
+    let n_dims = dims.len();
+    let vars = dims.iter().chain(ranges).copied().map(Variable::new).collect();
+    let domain = Domain { vars, n_dims, n_ranges: ranges.len(), constraints: Vec::new() };
+    Map::from_parts(domain, (0..ranges.len() as u32).map(Expr::range).collect())
+}
+
+/// Whether a map leads from each point to every element of an array.
+pub(crate) fn reaches_all(map: &Map, array: &Shape) -> bool {
+    let domain = map.domain();
+    let mut seen: SmallVec<[u32; 6]> = SmallVec::new();
+    let mut is_whole = |(e, n): (&Expr, i64)| match e {
+        Expr::Var(v) if v.kind == Kind::Range && !seen.contains(&v.index) => {
+            seen.push(v.index);
+            domain.range_of(e) == Interval::new(0, n - 1)
+        }
+        Expr::Const(0) => n == 1,
+        _ => false,
     };
-    hulls(maps.iter()).into_iter().map(whole_of).collect()
+    domain.constraints.is_empty() && map.results().iter().zip(shapes::sizes(array)).all(&mut is_whole)
+}
+
+/// A map that leads from each point to every element of an array, followed by the map with this image.
+pub(crate) fn after_all(first: &Map, image: &Map) -> Map {
+    let (domain, dims) = (image.domain(), first.domain().dims());
+    let vars = dims.iter().chain(&domain.vars).cloned().collect();
+    let domain =
+        Domain { vars, n_dims: dims.len(), n_ranges: domain.n_ranges, constraints: domain.constraints.clone() };
+    match image.state() {
+        quasiaffine::map::State::Defined => Map::from_parts(domain, image.results().iter().cloned().collect()),
+        _ => Map::empty(&domain),
+    }
+}
+
+/// Whether the box around the points of a map lies in that of another one.
+fn starts_within(map: &Map, other: &Map) -> bool {
+    let (inner, outer) = (map.domain().dims(), other.domain().dims());
+    let is_within = |(a, b): (&Variable, &Variable)| b.interval.lo <= a.interval.lo && a.interval.hi <= b.interval.hi;
+    inner.len() == outer.len() && inner.iter().zip(outer).all(is_within)
 }
 
 fn is_big(map: &Map) -> bool {

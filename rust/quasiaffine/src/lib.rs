@@ -49,7 +49,7 @@ pub use decide::contains::contains;
 pub use decide::count::{distinct, touched, Count};
 pub use decide::eliminate::eliminate_ranges;
 pub use decide::equal::{equivalent, is_empty, Equivalence};
-pub use decide::image::image;
+pub use decide::image::{for_any_runtime, image};
 pub use decide::injective::{is_injective, Injectivity};
 pub use decide::inverse::inverse;
 pub use decide::may_contain::may_contain;

@@ -40,14 +40,14 @@ def step_rules(opcode: str, wrapped: Callable[[], OpRule]) -> tuple[OutputToInpu
             if leaf[0] > 1:
                 return forward_from_operand(instruction, leaf, 0, leaf) if _keeps(instruction, leaf) else {}
         result = leaf if is_done(instruction) else leaf[1:]
-        if result not in context.fact(instruction, new_results):
+        if result not in context.fact(instruction, _new_results):
             return forward_from_operand(instruction, leaf, 0, (1, *result))
         found = wrapped().output_to_input(wrapped_operation(instruction), result, context)
         return _at_operands(instruction, found, not wrapped().depends_on_called_values)
 
     def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         number, rest = _operand_of_wrapped(instruction, operand, leaf)
-        new = context.fact(instruction, new_results)
+        new = context.fact(instruction, _new_results)
         targets: list[ShapeIndex] = []
         if number is not None:
             targets = [] if is_done(instruction) else [(0, number, *rest)]
@@ -99,6 +99,10 @@ def _keeps(instruction: Instruction, leaf: ShapeIndex) -> bool:
 
 def _items(result: RuleResult) -> Mapping[int, OperandIndexing]:
     return result if isinstance(result, Mapping) else dict(enumerate(result))
+
+
+def _new_results(instruction: Instruction, context: RuleContext) -> frozenset[ShapeIndex]:
+    return new_results(instruction)
 
 
 def _at_operands(instruction: Instruction, result: RuleResult, has_relative_sources: bool) -> RuleResult:

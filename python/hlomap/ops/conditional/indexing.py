@@ -2,47 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from ..._core import Instruction, Shape
+from ..._core import Computation, Instruction
 from ...types import ShapeIndex, Unknown
-from .._indexing.maps import map_to_all, map_to_scalar
+from .._indexing.maps import map_to_all, map_to_scalar, merge_parts
 from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import array_leaves, n_outputs, shape_at
 from .attributes import branch_computations
 
-_REASON = "an offset is a value inside a branch"
+
+def _branches(instruction: Instruction, context: RuleContext) -> tuple[Computation, ...]:
+    return branch_computations(instruction)
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Through each branch to its operand; every element depends on the selector."""
     sizes = shape_at(instruction.shape, leaf).dimensions
     parts: list[OperandIndexing] = [map_to_scalar(sizes)]
-    for branch, operand in zip(branch_computations(instruction), instruction.operands[1:], strict=True):
-        result = context.output_to_input(instruction, branch, leaf)
-        part = result.get(0, NOTHING) if isinstance(result, Mapping) else result[0]
-        parts.append(_of_branch(part, sizes, operand.shape))
+    for branch in context.fact(instruction, _branches):
+        parts.append(_of_branch(merge_parts(context.output_to_input(instruction, branch, leaf))))
     return parts
 
 
-def _of_branch(part: OperandIndexing, sizes: Sequence[int], target: Shape) -> OperandIndexing:
-    """The elements that a branch mentions.
-
-    A runtime variable inside a branch is not a value of the caller, so it may lead to any element.
-    """
-    if isinstance(part, Unknown) or part == NOTHING:
-        return part
-    total = NOTHING
-    for leaf, m in part.maps:
-        whole = map_to_all(sizes, shape_at(target, leaf).dimensions).at(leaf)
-        total = total + (whole if m.runtime else Footprint(((leaf, m),)))
-    exact = part.exact and not any(m.runtime for _, m in part.maps)
-    return Footprint(total.maps, exact, None if exact else part.reason or _REASON, part.crosses_devices)
+def _of_branch(part: OperandIndexing) -> OperandIndexing:
+    """The elements that a branch mentions: its runtime variables are values inside it, and none of the caller."""
+    return part if isinstance(part, Unknown) else part.for_any_runtime("an offset is a value inside a branch")
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Through the branch of the operand; the selector affects every element."""
-    branches = branch_computations(instruction)
     parts: list[OperandIndexing] = [NOTHING] * n_outputs(instruction.shape)
     if operand == 0:
         for output in array_leaves(instruction.shape):
@@ -51,9 +40,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
             assert isinstance(before, Footprint), "all parts are footprints"
             parts[number] = before + map_to_all((), shape_at(instruction.shape, output).dimensions).at(output)
         return parts
-    result = context.input_to_output(instruction, branches[operand - 1], 0, leaf)
+    result = context.input_to_output(instruction, context.fact(instruction, _branches)[operand - 1], 0, leaf)
     for number, part in result.items() if isinstance(result, Mapping) else enumerate(result):
-        parts[number] = _of_branch(
-            part, shape_at(instruction.operands[operand].shape, leaf).dimensions, instruction.shape
-        )
+        parts[number] = _of_branch(part)
     return parts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 
 from ..._core import Computation, Expr, Instruction, Shape
 from ...types import ShapeIndex, Unknown
@@ -12,7 +11,7 @@ from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import n_outputs, shape_at
 from . import shards
 from .attributes import OPAQUE, Mixing, band_of, definition_of, is_annotation, mixing_of, target_of
-from .restrict import within_band, without_runtime
+from .restrict import within_band
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -34,7 +33,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     if not isinstance(definition, Instruction):
         return [_why_unknown(instruction)] * len(instruction.operands)
     found = context.output_to_input(definition, _computation_of(definition), leaf)
-    found = _each(found, len(instruction.operands), lambda _, maps: without_runtime(maps))
+    found = _each(found, len(instruction.operands), _for_any_runtime)
     band = band_of(instruction)
     if band is None:
         return found
@@ -65,7 +64,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     if not isinstance(definition, Instruction):
         return [_why_unknown(instruction)] * n_outputs(instruction.shape)
     found = context.input_to_output(definition, _computation_of(definition), operand, leaf)
-    found = _each(found, n_outputs(instruction.shape), lambda _, maps: without_runtime(maps))
+    found = _each(found, n_outputs(instruction.shape), _for_any_runtime)
     band = band_of(instruction)
     if band is None:
         return found
@@ -73,6 +72,11 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     return _each(
         found, n_outputs(instruction.shape), lambda k, maps: within_band(maps, own, band.result(k), band.farthest)
     )
+
+
+def _for_any_runtime(_: int, found: Footprint) -> Footprint:
+    """Runtime variables are values inside the definition, which its caller cannot name."""
+    return found.for_any_runtime("which elements the call reads is a value inside it")
 
 
 def _computation_of(definition: Instruction) -> Computation:
@@ -109,6 +113,4 @@ def _mixed(source: Shape, target: Shape, mixing: Mixing, kept: Mapping[int, int]
     free = [d for d in range(target.rank) if d not in kept]
     results = [Expr.dim(kept[d]) if d in kept else Expr.range(free.index(d)) for d in range(target.rank)]
     bounds = full_bounds([target.dimensions[d] for d in free])
-    return replace(
-        single_map(full_bounds(source.dimensions), results, ranges=bounds), exact=False, reason=mixing.reason
-    )
+    return Footprint(single_map(full_bounds(source.dimensions), results, ranges=bounds).maps, False, mixing.reason)

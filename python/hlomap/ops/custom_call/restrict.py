@@ -1,15 +1,14 @@
-"""Changes to the maps of a definition: what the definition's HLO does not say, and what its caller cannot name."""
+"""Changes to the maps of a definition: what the definition's HLO does not say."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ..._core import Expr, IndexingMap
 from .._library.band import Role
 from .._rule import Footprint
 
-__all__ = ["within_band", "without_runtime"]
+__all__ = ["within_band"]
 
 
 def within_band(
@@ -21,21 +20,6 @@ def within_band(
     outside the band (:class:`~hlomap.ops._library.band.Band`).
     """
     return footprint.of((leaf, _restricted(m, source, target, farthest)) for leaf, m in footprint.maps)
-
-
-def without_runtime(footprint: Footprint) -> Footprint:
-    """Maps whose runtime variables, which are values inside the definition, take all their values."""
-    if not any(m.runtime for _, m in footprint.maps):
-        return footprint
-    maps = []
-    for leaf, m in footprint.maps:
-        free = [Expr.range(len(m.ranges) + k) for k in range(len(m.runtime))]
-        results = [e.substitute(runtime=free) for e in m.results]
-        constraints = [(c.expr.substitute(runtime=free), c.lower, c.upper) for c in m.constraints]
-        bounds = [(v.lower, v.upper) for v in (*m.ranges, *m.runtime)]
-        found = IndexingMap(m.dims, results, ranges=bounds, constraints=constraints)
-        maps.append((leaf, found.simplify(keep_point_dims=True)))
-    return replace(footprint.of(maps), exact=False, reason="which elements the call reads is a value inside it")
 
 
 def _restricted(m: IndexingMap, source: Mapping[Role, int], target: Mapping[Role, int], farthest: int) -> IndexingMap:

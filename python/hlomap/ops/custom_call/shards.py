@@ -7,7 +7,6 @@ is index ``i mod size`` of tile ``i floordiv size``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ..._core import Expr, Instruction, Shape
 from ...types import ShapeIndex
@@ -75,4 +74,4 @@ def _map(source: Shape, target: Shape, *, from_part: bool) -> Footprint:
         else:
             results.append(index % size)
     found = single_map(full_bounds(source.dimensions), results, ranges=tiles, constraints=constraints)
-    return replace(found, crosses_devices=source.dimensions != target.dimensions)
+    return Footprint(found.maps, crosses_devices=source.dimensions != target.dimensions)

@@ -3,69 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from weakref import WeakKeyDictionary
+from functools import partial
 
-from ..._core import Computation, IndexingMap, Instruction
+from ..._core import IndexingMap, Instruction
 from ...types import ShapeIndex, Unknown
-from .._indexing.loops.closure import LoopBody
-from .._indexing.loops.counter import CountedLoop, counted_loop, start_of
+from .._indexing.loops.closure import AnyIterations
+from .._indexing.loops.counter import CountedLoop, Start, analyze_counts, find_start
+from .._indexing.loops.edges import Step
 from .._indexing.loops.maps import LoopMaps
-from .._indexing.loops.scalar_values import is_forwarded
 from .._indexing.loops.window import known_branch, written_window
-from .._indexing.maps import identity_map, map_to_all, merge_parts
-from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
+from .._indexing.maps import identity_map, merge_parts
+from .._rule import Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import array_leaves, n_outputs, require, shape_at
 from .attributes import condition_and_body
 
-_REASON = "a loop: the union over all numbers of iterations"
 
-
-def _condition_leaves(
-    instruction: Instruction, condition: Computation, context: RuleContext, steps: LoopBody
-) -> set[ShapeIndex] | Unknown:
-    """The leaves of the carried value that the condition reads."""
-    part = merge_parts(context.output_to_input(instruction, condition, ()))
-    if isinstance(part, Unknown):
-        return part
-    steps.crosses_devices = steps.crosses_devices or part.crosses_devices
-    return {leaf for leaf, _ in part.maps}
-
-
-_counted: WeakKeyDictionary[RuleContext, dict[tuple[int, bool], LoopMaps]] = WeakKeyDictionary()
-"""Lives as long as the context: each leaf of a loop is a separate query, and all of them pass through the same body."""
+def _start(instruction: Instruction, context: RuleContext) -> Start:
+    return find_start(instruction, context.shape_of(instruction))
 
 
 def initial_integers(instruction: Instruction, context: RuleContext) -> Hashable:
     """The integers with which a loop begins, as far as they are known."""
-    return tuple(sorted(start_of(instruction, context).numbers.items()))
+    return tuple(sorted(context.fact(instruction, _start).numbers.items()))
+
+
+def _counts(instruction: Instruction, context: RuleContext) -> CountedLoop:
+    require(instruction.opcode == "while", f"{instruction.name} is a {instruction.opcode}, expected a while")
+    return analyze_counts(instruction, *condition_and_body(instruction), context.fact(instruction, _start))
 
 
 def loop_facts(instruction: Instruction, context: RuleContext) -> CountedLoop:
     """The number of iterations of a loop, and the leaves that count."""
-    require(instruction.opcode == "while", f"{instruction.name} is a {instruction.opcode}, expected a while")
-    return counted_loop(instruction, *condition_and_body(instruction), context)
+    return context.fact(instruction, _counts)
+
+
+def _backward(instruction: Instruction, context: RuleContext) -> LoopMaps | None:
+    loop = loop_facts(instruction, context)
+
+    def step(here: ShapeIndex) -> OperandIndexing:
+        if loop.body._forwards(here):
+            return _identity(here, instruction, context)
+        return merge_parts(context.output_to_input(instruction, loop.body, here))
+
+    return _loop_maps(loop, step, backward=True)
+
+
+def _forward(instruction: Instruction, context: RuleContext) -> LoopMaps | None:
+    loop = loop_facts(instruction, context)
+
+    def step(here: ShapeIndex) -> OperandIndexing:
+        return merge_parts(context.input_to_output(instruction, loop.body, 0, here))
+
+    return _loop_maps(loop, step, backward=False)
+
+
+def _loop_maps(loop: CountedLoop, step: Step, *, backward: bool) -> LoopMaps | None:
+    if loop.trip_count is None:
+        return None
+    return LoopMaps(loop, step, partial(written_window, loop), known_branch(loop), backward=backward)
 
 
 def loop_maps(instruction: Instruction, context: RuleContext, *, backward: bool) -> LoopMaps | None:
     """The maps through all iterations; None where their number is not known."""
-    known = _counted.setdefault(context, {})
-    if (instruction.number, backward) not in known:
-        loop = loop_facts(instruction, context)
-        if loop.trip_count is None:
-            return None
-        body = loop.body
-
-        def step(here: ShapeIndex) -> OperandIndexing:
-            if backward and is_forwarded(body, here):
-                return _identity(here, instruction, context)
-            if backward:
-                return merge_parts(context.output_to_input(instruction, body, here))
-            return merge_parts(context.input_to_output(instruction, body, 0, here))
-
-        known[instruction.number, backward] = LoopMaps(
-            loop, step, lambda leaf: written_window(loop, leaf), known_branch(loop), backward=backward
-        )
-    return known[instruction.number, backward]
+    return context.fact(instruction, _backward if backward else _forward)
 
 
 def _identity(leaf: ShapeIndex, instruction: Instruction, context: RuleContext) -> Footprint:
@@ -78,7 +78,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     counted = loop_maps(instruction, context, backward=True)
     if counted is None:
         return _any_output_to_input(instruction, leaf, context)
-    is_end = is_forwarded(counted.body, leaf)
+    is_end = counted.body._forwards(leaf)
     return [_identity(leaf, instruction, context) if is_end else counted.maps(leaf)]
 
 
@@ -94,69 +94,68 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     if counted is None:
         return _any_input_to_output(instruction, operand, leaf, context)
     found = counted.maps(leaf)
-    if isinstance(found, Unknown):
-        return [found] * n_outputs(instruction.shape)
+    return [found] * n_outputs(instruction.shape) if isinstance(found, Unknown) else _by_output(found)
+
+
+def _by_output(found: Footprint) -> dict[int, OperandIndexing]:
+    """A part for each output that maps lead to."""
     maps: dict[int, list[tuple[ShapeIndex, IndexingMap]]] = {}
     for other, m in found.maps:
         maps.setdefault(other[0] if other else 0, []).append((other, m))
     return {number: found.of(own) for number, own in maps.items()}
 
 
+def _any_backward(instruction: Instruction, context: RuleContext) -> AnyIterations:
+    return AnyIterations(instruction, loop_facts(instruction, context).body, context, -1)
+
+
+def _any_forward(instruction: Instruction, context: RuleContext) -> AnyIterations:
+    return AnyIterations(instruction, loop_facts(instruction, context).body, context, 0)
+
+
+def _read_by_condition(instruction: Instruction, context: RuleContext) -> OperandIndexing:
+    """What the condition reads of the carried value."""
+    return merge_parts(context.output_to_input(instruction, loop_facts(instruction, context).condition, ()))
+
+
+def _decisive(instruction: Instruction, context: RuleContext) -> tuple[list[ShapeIndex], bool] | Unknown:
+    """The leaves on which the number of iterations depends, and whether elements on other devices do."""
+    read = context.fact(instruction, _read_by_condition)
+    if isinstance(read, Unknown):
+        return read
+    total = read
+    for leaf in read.leaves:
+        found = context.fact(instruction, _any_backward).maps(leaf)
+        if isinstance(found, Unknown):
+            return found
+        total = total + found
+    return total.leaves, total.crosses_devices
+
+
 def _any_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The maps through any number of iterations, and everything that the condition depends on."""
-    condition, body = condition_and_body(instruction)
-    if is_forwarded(body, leaf):
+    if loop_facts(instruction, context).body._forwards(leaf):
         return [_identity(leaf, instruction, context)]
-    sizes = shape_at(context.shape_of(instruction), leaf).dimensions
-
-    def step(here: ShapeIndex) -> OperandIndexing:
-        return merge_parts(context.output_to_input(instruction, body, here))
-
-    steps = LoopBody(instruction, "backward", context, step)
-    found = steps.closure(leaf)
-    if isinstance(found, Unknown):
-        return [found]
-    deciding = _condition_leaves(instruction, condition, context, steps)
-    if isinstance(deciding, Unknown):
-        return [deciding]
-    for start in deciding:
-        reached = steps.reached(start)
-        if isinstance(reached, Unknown):
-            return [reached]
-        for other in reached:
-            found[other] = [m for _, m in map_to_all(sizes, shape_at(instruction.shape, other).dimensions).maps]
-    maps = tuple((other, m) for other in sorted(found) for m in found[other])
-    return [Footprint(maps, False, _REASON, steps.crosses_devices)]
+    decisive = context.fact(instruction, _decisive)
+    if isinstance(decisive, Unknown):
+        return [decisive]
+    return [context.fact(instruction, _any_backward).maps(leaf, *decisive)]
 
 
 def _any_input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The maps through any number of iterations; what the condition depends on affects every leaf that changes."""
-    condition, body = condition_and_body(instruction)
-    shape = instruction.shape
-    sizes = shape_at(shape, leaf).dimensions
-
-    def step(here: ShapeIndex) -> OperandIndexing:
-        return merge_parts(context.input_to_output(instruction, body, 0, here))
-
-    steps = LoopBody(instruction, "forward", context, step)
-    found = steps.closure(leaf)
+    body, shape = loop_facts(instruction, context).body, context.shape_of(instruction)
+    loop = context.fact(instruction, _any_forward)
+    deciding = context.fact(instruction, _read_by_condition)
+    found = loop.maps(leaf)
+    if isinstance(found, Unknown) or isinstance(deciding, Unknown):
+        return [found if isinstance(found, Unknown) else deciding] * n_outputs(shape)
+    if not set(deciding.leaves).isdisjoint(found.leaves):
+        changed = [other for other in array_leaves(shape) if not body._forwards(other)]
+        found = loop.maps(leaf, changed, deciding.crosses_devices)
     if isinstance(found, Unknown):
         return [found] * n_outputs(shape)
-    deciding = _condition_leaves(instruction, condition, context, steps)
-    if isinstance(deciding, Unknown):
-        return [deciding] * n_outputs(shape)
-    if deciding & set(found):
-        for other in array_leaves(shape):
-            if not is_forwarded(body, other):
-                found[other] = [m for _, m in map_to_all(sizes, shape_at(shape, other).dimensions).maps]
-    parts: list[OperandIndexing] = [NOTHING] * n_outputs(shape)
-    for other in sorted(found):
-        if found[other] and not (other != leaf and is_forwarded(body, other)):
-            number = other[0] if other else 0
-            before = parts[number]
-            assert isinstance(before, Footprint), "all parts are footprints"
-            exact = before.exact and other == leaf and is_forwarded(body, other)
-            reason = before.reason if exact else _REASON
-            maps = before.maps + tuple((other, m) for m in found[other])
-            parts[number] = Footprint(maps, exact, reason, steps.crosses_devices)
+    parts = _by_output(found)
+    if body._forwards(leaf) and sum(other[:1] == leaf[:1] for other in found.leaves) == 1:
+        parts[leaf[0] if leaf else 0] = _identity(leaf, instruction, context)
     return parts

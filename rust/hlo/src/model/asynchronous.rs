@@ -65,6 +65,30 @@ impl Module {
         matches!(text, Some(Ok(Value::Text(found))) if found == target)
     }
 
+    /// The operand that a part of a tuple, or of a part of one, comes from. `path` leads to the part, innermost first, and
+    /// then to it in the operand.
+    fn source_of_part(&self, i: InstructionId, path: &mut Vec<usize>) -> Option<InstructionId> {
+        match self.instructions()[i as usize].opcode {
+            Opcode::Tuple => self.operands(i).nth(path.pop()?),
+            Opcode::GetTupleElement => {
+                let Ok(Value::Int(k)) = self.value(self.attribute(i, "index")?, None) else { return None };
+                path.push(usize::try_from(k).ok()?);
+                self.operands(i).next()
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a computation hands a part of its parameter on unchanged and in its place, through tuples alone.
+    pub fn forwards(&self, c: ComputationId, index: &[usize]) -> bool {
+        let mut at = self.root(c);
+        let mut path: Vec<usize> = index.iter().rev().copied().collect();
+        while let Some(next) = self.source_of_part(at, &mut path) {
+            at = next;
+        }
+        self.instructions()[at as usize].opcode == Opcode::Parameter && path.iter().rev().eq(index)
+    }
+
     /// What the operand of an update or a done comes from.
     pub(crate) fn async_source(&self, i: InstructionId) -> Source {
         let Some(mut at) = self.operands(i).next() else { return Source::Other(i) };
@@ -73,15 +97,7 @@ impl Module {
             let opcode = self.instructions()[at as usize].opcode;
             let next = match opcode {
                 Opcode::Parameter | Opcode::While => return Source::Elsewhere,
-                Opcode::GetTupleElement => {
-                    let index = match self.attribute(at, "index").map(|a| self.value(a, None)) {
-                        Some(Ok(Value::Int(n))) => usize::try_from(n).unwrap_or(usize::MAX),
-                        _ => return Source::Other(at),
-                    };
-                    path.push(index);
-                    self.operands(at).next()
-                }
-                Opcode::Tuple => path.pop().and_then(|k| self.operands(at).nth(k)),
+                Opcode::GetTupleElement | Opcode::Tuple => self.source_of_part(at, &mut path),
                 _ if self.is_carrier(at) => self.operands(at).next(),
                 _ => match self.async_step(at) {
                     Some((_, AsyncPhase::Start | AsyncPhase::Update)) if path.is_empty() => return Source::Step(at),

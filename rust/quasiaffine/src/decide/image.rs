@@ -41,3 +41,25 @@ pub fn image(map: &Map, bounds: &[Interval]) -> Result<Map> {
     };
     Ok(compact_ranges(&rebuild(map, new, &|e| e.substitute(&rename))?))
 }
+
+/// The map where each runtime variable may have any of its values: they become ranges, after the others. Its image at a
+/// point is the union of the images that `map` has for all those values.
+///
+/// # Errors
+/// Those of [`Expr::substitute`].
+pub fn for_any_runtime(map: &Map) -> Result<Map> {
+    let domain = map.domain();
+    if domain.n_runtime() == 0 {
+        return Ok(map.clone());
+    }
+    let vars = domain.vars.iter().map(|v| Variable { source: None, ..v.clone() }).collect();
+    let n_ranges = domain.n_ranges + domain.n_runtime();
+    let new = Domain { vars, n_dims: domain.n_dims, n_ranges, constraints: Vec::new() };
+    let first = domain.n_ranges as u32;
+    let rename = |v: Var| Ok(if v.kind == Kind::Runtime { Expr::range(first + v.index) } else { Expr::Var(v) });
+    match map.state() {
+        State::Defined => rebuild(map, new, &|e| e.substitute(&rename)),
+        State::Empty => Ok(Map::empty(&new)),
+        State::Undefined => Ok(Map::undefined(&new)),
+    }
+}

@@ -184,7 +184,7 @@ impl Map {
     ///
     /// A composition has its values from its second map, and a simplified map from the one that it was. So a chain of
     /// operations keeps the bounds of the last one's operand, however large its expressions become.
-    pub(crate) fn image(&self) -> &Arc<[Option<Interval>]> {
+    pub fn image(&self) -> &Arc<[Option<Interval>]> {
         once(&self.0.image, || {
             let domain = self.domain();
             let of_var = |v: Var| domain.flat(v).map_or(Interval::ALL, |i| domain.vars[i].interval);

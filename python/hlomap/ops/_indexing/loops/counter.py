@@ -1,6 +1,6 @@
 """What repeats in a loop, and how often: the trip count, the leaves that count, and the scalars of the body.
 
-Read :func:`counted_loop` first.  Iteration ``t`` of ``T`` runs from 0; a leaf that counts is ``start + step * t`` at
+Read :func:`analyze_counts` first.  Iteration ``t`` of ``T`` runs from 0; a leaf that counts is ``start + step * t`` at
 the beginning of iteration ``t``.  Only the loop, its body and condition, and the computation around it are read.
 """
 
@@ -9,12 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from weakref import WeakKeyDictionary
 
 from ...._core import Computation, Expr, Instruction, Shape
 from ....errors import HlomapError
 from ....types import ShapeIndex
-from ..._rule import RuleContext
 from ..._shapes import arrays
 from .scalar_values import Comparison, Interval, Scalar, ScalarValues, Value, dtype_interval
 
@@ -75,32 +73,11 @@ class Start:
     """The numbers with which integer scalars begin, where they are known."""
 
 
-_known: WeakKeyDictionary[RuleContext, tuple[dict[int, Start], dict[int, CountedLoop]]] = WeakKeyDictionary()
-
-
-def counted_loop(
-    instruction: Instruction, condition: Computation, body: Computation, context: RuleContext
-) -> CountedLoop:
-    """The facts about a loop, computed once for each context."""
-    _, known = _known.setdefault(context, ({}, {}))
-    if instruction.number not in known:
-        known[instruction.number] = analyze_counts(instruction, condition, body, start_of(instruction, context))
-    return known[instruction.number]
-
-
-def start_of(instruction: Instruction, context: RuleContext) -> Start:
-    """What is known of a loop before its first iteration, computed once for each context."""
-    known, _ = _known.setdefault(context, ({}, {}))
-    if instruction.number not in known:
-        known[instruction.number] = _find_start(instruction, context.shape_of(instruction))
-    return known[instruction.number]
-
-
 def analyze_counts(
     instruction: Instruction, condition: Computation, body: Computation, start: Start | None = None
 ) -> CountedLoop:
     """The facts about a loop."""
-    start = start or _find_start(instruction, instruction.shape)
+    start = start or find_start(instruction, instruction.shape)
     loop = CountedLoop(instruction, condition, body, shape=start.shape, integers=start.integers)
     config = start.config
     loop.initial = dict(start.numbers)
@@ -155,7 +132,8 @@ def _config(instruction: Instruction) -> _Config:
     return _Config(count if count is None or count >= 0 else None, induction, number("known_init_step", "init"))
 
 
-def _find_start(instruction: Instruction, shape: Shape) -> Start:
+def find_start(instruction: Instruction, shape: Shape) -> Start:
+    """What is known of a loop with a state of this shape before its first iteration."""
     integers: dict[ShapeIndex, Interval] = {}
     for leaf, here in arrays(shape):
         interval = dtype_interval(here.dtype) if here.n_elements == 1 else None

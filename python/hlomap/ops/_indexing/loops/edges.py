@@ -10,7 +10,7 @@ from ....maps.variables import numbers_of
 from ....types import ShapeIndex, Unknown
 from ..._rule import OperandIndexing
 from .counter import CountedLoop
-from .scalar_values import Scalar, is_forwarded, is_invariant
+from .scalar_values import Scalar, is_invariant
 
 __all__ = ["Edges", "Step"]
 
@@ -44,7 +44,7 @@ class Edges:
         if isinstance(part, Unknown):
             return part
         reason = None if part.exact else part.reason or "the body is over-approximate"
-        if self._branch is not None and not is_forwarded(self._loop.body, leaf):
+        if self._branch is not None and not self._loop.body._forwards(leaf):
             reason = reason or f"the iteration decides which branch of {self._branch.name} runs"
         return part.maps, reason, part.crosses_devices
 

@@ -230,24 +230,12 @@ class ScalarValues:
             return None
         if caller.opcode in ("fusion", "call") and number < len(caller.operands):
             return self._value(caller.operands[number], index, place.in_caller(outer))
-        if caller.opcode == "while" and is_forwarded(computation, index):
+        if caller.opcode == "while" and computation._forwards(index):
             return self._value(caller.operands[0], index, place.in_caller(outer))
         if caller.opcode == "conditional" and caller.called_computations.count(computation) == 1:
             branch = caller.called_computations.index(computation)
             return self._value(caller.operands[branch + 1], index, place.in_caller(outer))
         return None
-
-
-def is_forwarded(body: Computation, leaf: ShapeIndex) -> bool:
-    """Whether a loop's body hands a leaf of its parameter on unchanged, through tuples alone."""
-    value, index = body.root, leaf
-    while True:
-        if value.opcode == "tuple" and index:
-            value, index = value.operands[index[0]], index[1:]
-        elif value.opcode == "get-tuple-element":
-            value, index = value.operands[0], (int(value.attributes["index"]), *index)
-        else:
-            return value.opcode == "parameter" and index == leaf
 
 
 def is_invariant(body: Computation, at: Instruction, callers: tuple[Instruction, ...], element: int) -> bool:
@@ -281,7 +269,7 @@ def _parts_before(body: Computation, part: _Part) -> list[_Part] | None:
     if at.opcode in ("fusion", "call") and len(at.called_computations) == 1:
         return [(at.called_computations[0].root, index, (*callers, at), element)]
     if at.opcode == "parameter" and at.computation == body:
-        return [] if index and is_forwarded(body, index) else None
+        return [] if index and body._forwards(index) else None
     if at.opcode == "parameter":
         around = callers[-1:] or at.computation.callers
         if len(around) != 1 or around[0].opcode not in ("fusion", "call"):
