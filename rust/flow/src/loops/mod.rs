@@ -15,6 +15,7 @@ mod groups;
 mod offsets;
 mod paths;
 mod ranges;
+mod running;
 mod stacked;
 mod unions;
 
@@ -28,6 +29,7 @@ use smallvec::SmallVec;
 use crate::indexing::{Footprint, ShapeIndex, Text};
 use crate::shapes;
 pub use offsets::{Offset, OffsetKey};
+pub use running::count_iterations;
 use unions::by_clock;
 
 /// A leaf of the state: its number among the arrays, in order.
