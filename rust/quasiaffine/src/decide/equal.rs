@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::eval::points::{box_points, value_at, with_points};
 use crate::eval::program::Program;
 use crate::expr::{Expr, Kind, Var};
+use crate::interrupt::steps;
 use crate::map::domain::{Domain, Variable};
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
@@ -385,6 +386,8 @@ fn images(m: &Map, points: &[Vec<i64>], n: usize) -> Option<Vec<Vec<SmallVec<[i6
     let ranges: Vec<Interval> = domain.vars.iter().map(|v| v.interval).collect();
     let over: Vec<usize> = (domain.n_dims..domain.n_dims + domain.n_ranges).collect();
     let each = over.iter().map(|i| ranges[*i].size()).product::<u128>() as usize;
+    // Each element is sorted.
+    steps(n * each);
     let mut columns = box_points(&ranges, &over, each);
     for column in &mut columns {
         *column = column.repeat(n);
