@@ -8,6 +8,8 @@
 //! change groups as range variables (`paths`).
 //!
 //! A clock counts the iterations that are done: backward a path begins at clock `T` and ends at 0, forward the reverse.
+//!
+//! [`count_iterations`] counts those of a loop by running the scalars that its condition depends on.
 
 mod build;
 mod forms;
