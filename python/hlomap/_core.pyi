@@ -2370,6 +2370,11 @@ class _LoopMaps:
         """By how much one iteration moves each dimension of a leaf whose group is known; None where that is not one
         number."""
 
+def _count_iterations(
+    condition: Computation, body: Computation, initial: Sequence[tuple[_ShapeIndex, int]], /
+) -> int | str:
+    """The number of iterations of a loop whose state begins with some known numbers, or why it is not known."""
+
 def _n_steps() -> int:
     """The number of steps of long loops that this thread has taken: work, counted the same on every machine."""
 

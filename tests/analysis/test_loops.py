@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 from collections import Counter
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from support.corpus import read_corpus
 from support.unrolled import compare
 
 import hlomap as hm
+from hlomap import _core
+from hlomap.dtypes import numpy_dtype
 
 LOOPS = CASES / "loops.hlo.xz"
 
@@ -153,6 +156,78 @@ def test_the_backend_config_counts_where_the_condition_does_not() -> None:
     )
     text = text.replace("start = s32[] constant(0)", "start = s32[] parameter(1)")
     assert hm.loop(hm.parse(text)["w"]).trip_count == 12
+
+
+RUNNING = {module.name: module for module in hm.parse_all((CASES / "running_loops.hlo").read_text())}
+
+NOT_COUNTED = {
+    "without_end": "the loop runs more than 1000 iterations, and its condition is not affine in a counter",
+    "of_data": "the condition depends on data",
+    "of_an_argument": "the condition depends on leaf [2], which is not a known number",
+    "calls_beyond_counting": "the condition depends on more than 4096 values",
+}
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_running_counts_as_the_interpreter_does(name: str) -> None:
+    module = RUNNING[name]
+    found = hm.loop(module["w"])
+    if name in NOT_COUNTED:
+        assert (found.trip_count, found.reason) == (None, NOT_COUNTED[name])
+    else:
+        zeros = [np.zeros((), numpy_dtype(p.shape.dtype)) for p in module.entry.parameters]
+        assert found.trip_count == hm.execute(module, *zeros) > 3
+
+
+BITS = ("and", "or", "xor", "minimum", "maximum", "not", "convert", "compare")
+NUMBERS = ("add", "subtract", "multiply", "divide", "remainder", "negate", "clamp")
+SHIFTS = ("shift-left", "shift-right-arithmetic", "shift-right-logical")
+
+OPERATION = """HloModule m
+op {{ a = {given}[] parameter(0) b = {given}[] parameter(1) ROOT r = {result}[] {opcode}({operands}){attributes} }}
+body {{ ROOT s = ({given}[], {given}[]) parameter(0) }}
+condition {{
+  s = ({given}[], {given}[]) parameter(0)
+  x = {given}[] constant({a})
+  y = {given}[] constant({b})
+  r = {result}[] call(x, y), to_apply=op
+  wanted = {result}[] constant({wanted})
+  ROOT c = pred[] compare(r, wanted), direction=NE
+}}
+ENTRY e {{ a = {given}[] parameter(0) b = {given}[] parameter(1) ROOT r = {result}[] call(a, b), to_apply=op }}"""
+
+
+def number(value: int, dtype: str) -> str:
+    return str(bool(value)).lower() if dtype == "pred" else str(value)
+
+
+INTEGERS = ("s4", "u4", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")
+
+
+@pytest.mark.parametrize(
+    ("opcode", "given"), [*product([*BITS, *NUMBERS, *SHIFTS], INTEGERS), *product(BITS, ["pred"])]
+)
+def test_numbers_are_those_of_the_interpreter(opcode: str, given: str) -> None:
+    """A loop runs while an operation on known numbers is not what the interpreter says: not once."""
+    dtype = numpy_dtype(given)
+    width = int(given[1:]) if given != "pred" else 1
+    low = -(2 ** (width - 1)) if given[0] == "s" else 0
+    high = low + 2**width - 1
+    numbers = sorted({low, low + 1, high // 3, high - 1, high, *(x for x in (-7, -1, 0, 1, 2, 3) if low <= x <= high)})
+    operands = {"negate": "a", "not": "a", "convert": "a", "clamp": "b, a, b"}.get(opcode, "a, b")
+    to = {"convert": ["pred", *INTEGERS], "compare": ["pred"]}.get(opcode, [given])
+    forms = ["LT", "LE", "GT", "GE", "EQ", "NE"] if opcode == "compare" else [""]
+    for a, b, result, form in product(numbers, numbers if "b" in operands else numbers[:1], to, forms):
+        attributes = f", direction={form}" if form else ""
+        text = {"given": given, "opcode": opcode, "operands": operands, "result": result, "attributes": attributes}
+        text |= {"a": number(a, given), "b": number(b, given)}
+        module = hm.parse(OPERATION.format(**text, wanted=number(0, result)))
+        wanted = hm.execute(module, np.asarray(a).astype(dtype), np.asarray(b).astype(dtype))
+        wanted = int(np.asarray(wanted).astype(object).item())
+        asked = hm.parse(OPERATION.format(**text, wanted=number(wanted, result)))
+        assert not asked.diagnostics
+        found = _core._count_iterations(asked.computation("condition"), asked.computation("body"), [])
+        assert found == 0, (a, b, result, form, wanted)
 
 
 @pytest.mark.parametrize(

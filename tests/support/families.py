@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import hlomap as hm
 
-__all__ = ["ACTIONS", "FAMILIES", "QUADRATIC", "SHORT_READ"]
+__all__ = ["ACTIONS", "CONSTANT", "FAMILIES", "QUADRATIC", "SHORT_READ"]
 
 STEP = 64
 """How many parts of a value are one step."""
@@ -132,6 +132,67 @@ def wide_while(n: int) -> str:
         f" k = s32[] add(i, o) {leaves} ROOT t = {shape} tuple(k, {names}) }}"
     )
     return entry(f"p = {shape} parameter(0)", f"ROOT w = {shape} while(p), condition=c, body=b", before=before)
+
+
+def running_loops(n: int) -> str:
+    """Loops that are counted by running them, each for all iterations that may be run."""
+    state = "(s32[], f32[2])"
+    bodies = [
+        f"c{i} {{ p = {state} parameter(0) i = s32[] get-tuple-element(p), index=0 n = s32[] constant(65536)"
+        f" ROOT l = pred[] compare(i, n), direction=LT }}\n"
+        f"b{i} {{ p = {state} parameter(0) i = s32[] get-tuple-element(p), index=0 k = s32[] constant({8 * i + 5})"
+        f" j = s32[] multiply(i, k) m = s32[] constant(65535) a = s32[] and(j, m)"
+        f" x = f32[2] get-tuple-element(p), index=1 ROOT t = {state} tuple(a, x) }}"
+        for i in range(n)
+    ]
+    lines = ["x0 = f32[2] parameter(0)", "one = s32[] constant(1)"]
+    for i in range(n):
+        lines += [
+            f"t{i} = {state} tuple(one, x{i})",
+            f"w{i} = {state} while(t{i}), condition=c{i}, body=b{i}",
+            f"x{i + 1} = f32[2] get-tuple-element(w{i}), index=1",
+        ]
+    return entry(*lines, f"ROOT r = f32[2] negate(x{n})", before="\n".join(bodies))
+
+
+def scaled_histories(n: int) -> str:
+    """A loop that scales by the maximum of a row of n numbers, and stacks the row, rolled by one, with a new one."""
+    rows, row, state = f"f32[8,{n}]", f"f32[1,{n}]", f"(s32[], f32[4], f32[8,{n}], f32[8,{n}])"
+    before = f"""larger {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] maximum(a, b) }}
+c {{ p = {state} parameter(0) i = s32[] get-tuple-element(p), index=0 n = s32[] constant(8)
+  ROOT l = pred[] compare(i, n), direction=LT }}
+b {{
+  p = {state} parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  x = f32[4] get-tuple-element(p), index=1
+  old = {rows} get-tuple-element(p), index=2
+  new = {rows} get-tuple-element(p), index=3
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  low = f32[] constant(0)
+  j = s32[] add(i, one)
+  history = {row} dynamic-slice(old, i, zero), dynamic_slice_sizes={{1,{n}}}
+  scale = f32[] reduce(history, low), dimensions={{0,1}}, to_apply=larger
+  scales = f32[4] broadcast(scale), dimensions={{}}
+  y = f32[4] multiply(x, scales)
+  largest = f32[] reduce(y, low), dimensions={{0}}, to_apply=larger
+  first = f32[1,1] reshape(largest)
+  tail = f32[1,{n - 1}] slice(history), slice={{[0:1], [1:{n}]}}
+  head = f32[1,1] slice(history), slice={{[0:1], [0:1]}}
+  rolled = {row} concatenate(tail, head), dimensions={{1}}
+  marked = {row} dynamic-update-slice(rolled, first, zero, zero)
+  updated = {rows} dynamic-update-slice(new, marked, i, zero)
+  ROOT t = {state} tuple(j, y, old, updated)
+}}"""
+    return entry(
+        "z = s32[] constant(0)",
+        "x = f32[4] parameter(0)",
+        f"old = {rows} parameter(1)",
+        f"new = {rows} parameter(2)",
+        f"t = {state} tuple(z, x, old, new)",
+        f"ROOT w = {state} while(t), condition=c, body=b",
+        before=before,
+    )
 
 
 def wide_sort(n: int) -> str:
@@ -304,6 +365,8 @@ FAMILIES: tuple[Callable[[int], str], ...] = (
     nested_fusions,
     loops_in_loops,
     wide_while,
+    running_loops,
+    scaled_histories,
     wide_sort,
     long_literal,
     wide_fusion,
@@ -335,7 +398,10 @@ QUADRATIC = {
 }
 """Families whose answers themselves are n * n long, up to limits, and why."""
 
-SHORT_READ = {"call_tree", "deep_types", "high_rank", "repeated_attributes"}
+CONSTANT = {"scaled_histories": "only the numbers in the text grow"}
+"""Families whose work does not grow, and why."""
+
+SHORT_READ = {*CONSTANT, "call_tree", "deep_types", "high_rank", "repeated_attributes"}
 """Texts that grow as a logarithm, are refused near their beginning, or whose parts are not counted one by one."""
 
 ACTIONS: dict[str, Callable[[hm.Module], object]] = {

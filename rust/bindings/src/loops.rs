@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use flow::loops::{LoopBody, LoopMaps, Offset, OffsetKey, Step, Window};
+use flow::loops::{count_iterations, LoopBody, LoopMaps, Offset, OffsetKey, Step, Window};
 use flow::{Footprint, ShapeIndex, Text};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -13,6 +13,7 @@ use crate::expr::PyExpr;
 use crate::indexing::{index_tuple, End, IndexLike};
 use crate::layout::PyShape;
 use crate::map::PyMap;
+use crate::module::PyComputation;
 
 /// The maps through all iterations of a loop in one direction; ``body`` has methods ``step``, ``offset`` and ``window``.
 ///
@@ -177,6 +178,24 @@ impl PyLoopMaps {
     }
 }
 
+/// The number of iterations of a loop whose state begins with some known numbers, or why it is not known.
+#[pyfunction]
+#[pyo3(signature = (condition, body, initial, /))]
+fn _count_iterations<'py>(
+    py: Python<'py>,
+    condition: PyRef<'_, PyComputation>,
+    body: PyRef<'_, PyComputation>,
+    initial: Vec<(IndexLike, i64)>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (m, condition, body) = (&condition.module, condition.id, body.id);
+    let initial = initial.into_iter().map(|(leaf, value)| (leaf.0, value)).collect();
+    match unlocked(py, || count_iterations(m, condition, body, &initial))? {
+        Ok(n) => Ok(n.into_pyobject(py)?.into_any()),
+        Err(reason) => Ok(reason.into_pyobject(py)?.into_any()),
+    }
+}
+
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<PyLoopMaps>()
+    m.add_class::<PyLoopMaps>()?;
+    m.add_function(wrap_pyfunction!(_count_iterations, m)?)
 }

@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use quasiaffine::text::parse_map;
 use quasiaffine::{
-    coalesce, contains, image, is_injective, overlap, CommonElement, Injectivity, Interval, Map, Overlap, Point,
+    coalesce, contains, equivalent, image, is_injective, overlap, CommonElement, Equivalence, Injectivity, Interval,
+    Map, Overlap, Point,
 };
 
 fn check(name: &str, answer: impl Fn(&str) -> String) {
@@ -110,6 +111,18 @@ fn containments() {
             Some(true) => "yes".to_owned(),
             Some(false) => "no".to_owned(),
             None => "unknown".to_owned(),
+        }
+    });
+}
+
+#[test]
+fn equivalences() {
+    check("equal", |question| {
+        let [first, second] = sides(question);
+        match equivalent(&first[0], &second[0]) {
+            Equivalence::Equal => "yes".to_owned(),
+            Equivalence::Different(at) => format!("no, at ({})", tuple(&at)),
+            Equivalence::Unknown(reason) => format!("unknown: {reason}"),
         }
     });
 }

@@ -8,6 +8,8 @@
 //! change groups as range variables (`paths`).
 //!
 //! A clock counts the iterations that are done: backward a path begins at clock `T` and ends at 0, forward the reverse.
+//!
+//! [`count_iterations`] counts those of a loop by running the scalars that its condition depends on.
 
 mod build;
 mod forms;
@@ -15,6 +17,7 @@ mod groups;
 mod offsets;
 mod paths;
 mod ranges;
+mod running;
 mod stacked;
 mod unions;
 
@@ -28,6 +31,7 @@ use smallvec::SmallVec;
 use crate::indexing::{Footprint, ShapeIndex, Text};
 use crate::shapes;
 pub use offsets::{Offset, OffsetKey};
+pub use running::count_iterations;
 use unions::by_clock;
 
 /// A leaf of the state: its number among the arrays, in order.

@@ -14,6 +14,7 @@ mod reduction;
 mod structure;
 
 use layout::{ArrayShape, ElementKind, ElementType, Layout, Shape, UNBOUNDED};
+use quasiaffine::interrupt::steps;
 use smallvec::{smallvec, SmallVec};
 
 use crate::attribute::Value;
@@ -52,13 +53,18 @@ pub(crate) fn shape(m: &Module, id: InstructionId) -> Inference {
     op.shape(row.opcode)
 }
 
-/// Whether no rule applies, or an elementwise operation has operands of its own shape; true for most instructions.
+/// Whether no rule applies, or the operands plainly have the shape that the rule asks for: that of an elementwise
+/// operation itself, or of the part that is taken; true for most instructions.
 pub(crate) fn has_no_rule(m: &Module, id: InstructionId) -> bool {
     use Opcode::*;
     let row = &m.instructions()[id as usize];
-    matches!(row.opcode, Parameter | Constant | Bitcast | CustomCall)
-        || (row.opcode == Unknown && async_form(m.opcode_name(id)).is_none())
-        || (row.n_operands > 0 && is_elementwise(row.opcode) && m.operands(id).all(|k| m.has_shape(k, row.shape)))
+    match row.opcode {
+        Parameter | Constant | Bitcast | CustomCall => true,
+        Unknown => async_form(m.opcode_name(id)).is_none(),
+        // Looking at the other parts as well would take the square of their number for all of them.
+        GetTupleElement => Operation::of(m, id).taken_part().is_some_and(|part| part.same_dims(m.shape(id))),
+        opcode => row.n_operands > 0 && is_elementwise(opcode) && m.operands(id).all(|k| m.has_shape(k, row.shape)),
+    }
 }
 
 /// The omitted shape of an instruction. Implicit broadcasts of XLA's parser are followed here and reported when the
@@ -118,7 +124,10 @@ pub(crate) fn needs_shape(opcode: Opcode) -> bool {
 pub(crate) fn is_unbounded(shape: &Shape) -> bool {
     match shape {
         Shape::Array(a) => a.dims().contains(&UNBOUNDED),
-        Shape::Tuple(parts) => parts.iter().any(is_unbounded),
+        Shape::Tuple(parts) => {
+            steps(parts.len());
+            parts.iter().any(is_unbounded)
+        }
         _ => false,
     }
 }

@@ -10,13 +10,19 @@ use crate::model::module::ComputationId;
 
 impl<'m> Operation<'m> {
     pub(super) fn get_tuple_element(&self) -> Inference {
-        let parts = self.operand(0)?.as_tuple();
-        let index = self.int("index").and_then(|n| usize::try_from(n).ok());
-        match (parts, index) {
-            (Some(parts), Some(n)) if n < parts.len() => Ok(Inferred::Shape(parts[n].clone())),
-            (Some(parts), _) => Err(format!("index {} of a tuple of {}", self.int("index").unwrap_or(-1), parts.len())),
-            (None, _) => Err(format!("operand 0 is {}, expected a tuple", self.operands[0])),
+        match (self.taken_part(), self.operand(0)?.as_tuple()) {
+            (Some(part), _) => Ok(Inferred::Shape(part.clone())),
+            (None, Some(parts)) => {
+                Err(format!("index {} of a tuple of {}", self.int("index").unwrap_or(-1), parts.len()))
+            }
+            (None, None) => Err(format!("operand 0 is {}, expected a tuple", self.operands[0])),
         }
+    }
+
+    /// The part of its operand that a `get-tuple-element` takes.
+    pub(super) fn taken_part(&self) -> Option<&'m Shape> {
+        let index = usize::try_from(self.int("index")?).ok()?;
+        self.operands.first()?.as_tuple()?.get(index)
     }
 
     fn root(&self, c: ComputationId) -> &'m Shape {

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ...._core import Computation, Expr, Instruction, Shape
+from ...._core import Computation, Expr, Instruction, Shape, _count_iterations
 from ....errors import HlomapError
 from ....types import ShapeIndex
 from ..._shapes import arrays
@@ -18,9 +18,6 @@ from .scalar_values import Comparison, Interval, Scalar, ScalarValues, Value, dt
 
 MAX_TRIP_COUNT = 2**40
 """A loop with more iterations is not counted: its offsets might not fit in 64 bits."""
-
-MAX_STEPS = 1000
-"""Iterations that are run to count those of a loop whose condition depends on scalars alone."""
 
 _MAX_FORWARDS = 1000
 
@@ -90,7 +87,7 @@ def analyze_counts(
             leaf = _leaf_of_number(start.shape, config.induction)
             loop.counter = leaf if leaf in loop.inductions else None
     if count is None:
-        count = _count_by_running(loop)
+        count = _count_iterations(condition, body, list(loop.initial.items()))
     if isinstance(count, str):
         loop.reason = count
     elif count > MAX_TRIP_COUNT:
@@ -296,51 +293,6 @@ def _first_false(test: Comparison) -> int | None:
     if a >= end:
         return 0
     return -((a - end) // b) if b > 0 else None
-
-
-def _count_by_running(loop: CountedLoop) -> int | str:
-    """The number of iterations, by running the scalars that the condition depends on; or why that is not known."""
-    state = dict(loop.initial)
-    missing: list[ShapeIndex] = []
-
-    def parameter(index: ShapeIndex) -> Value:
-        if index not in state:
-            missing.append(index)
-            return None
-        needed.add(index)
-        return Scalar.constant(state[index])
-
-    slice_of: set[ShapeIndex] = set()
-    for n in range(MAX_STEPS):
-        needed: set[ShapeIndex] = set()
-        test = ScalarValues(loop.condition, parameter).of(loop.condition.root)
-        if not isinstance(test, Scalar) or test.known is None:
-            return _why_not(loop, missing)
-        if test.known == 0:
-            return n
-        values = ScalarValues(loop.body, parameter)
-        slice_of |= needed
-        following: dict[ShapeIndex, int] = {}
-        pending = list(slice_of)
-        while pending:
-            leaf = pending.pop()
-            if leaf in following:
-                continue
-            needed = set()
-            after = values.of(loop.body.root, leaf)
-            if not isinstance(after, Scalar) or after.known is None:
-                return _why_not(loop, missing)
-            following[leaf] = after.known
-            pending += needed - set(following)
-        slice_of = set(following)
-        state = following
-    return f"the loop runs more than {MAX_STEPS} iterations, and its condition is not affine in a counter"
-
-
-def _why_not(loop: CountedLoop, missing: list[ShapeIndex]) -> str:
-    if missing:
-        return f"the condition depends on leaf {list(missing[0])}, which is not a known number"
-    return "the condition depends on data"
 
 
 def _values_of_body(loop: CountedLoop) -> ScalarValues:

@@ -1,0 +1,441 @@
+//! The iterations of a loop, counted by running the integer scalars that its condition depends on.
+//!
+//! Read [`count_iterations`]. The values that the condition depends on are listed once, each behind its operands, for an
+//! element of an array, through tuples, calls and fusions; then the list is evaluated once an iteration. Law: a number
+//! that is known is that of the program; integers wrap, and a value is unknown as soon as an operand is, but for the
+//! branch that a `select` does not take.
+
+use hlo::{ComputationId, InstructionId, LiteralValue, Module, Opcode, Value};
+use layout::{ArrayShape, ElementKind, ElementType};
+use quasiaffine::interrupt::poll;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::indexing::ShapeIndex;
+
+/// The most iterations that are run.
+const MAX_ITERATIONS: i64 = 1000;
+
+/// The most values that the condition may depend on: calls of calls may have exponentially many.
+const MAX_VALUES: usize = 4096;
+
+/// The most elements of an array of which each may have a value.
+const MAX_ELEMENTS: i64 = 64;
+
+/// The number of iterations of a loop whose state begins with some known numbers, or why it is not known.
+///
+/// # Errors
+/// The reason.
+pub fn count_iterations(
+    m: &Module,
+    condition: ComputationId,
+    body: ComputationId,
+    initial: &FxHashMap<ShapeIndex, i64>,
+) -> Result<i64, String> {
+    let mut scalars = Scalars::new(m, [condition, body]);
+    let test = scalars.slot(Place::of(m.root(condition), ShapeIndex::new()))?;
+    let n_tested = scalars.steps.len();
+    let mut next = Vec::new();
+    while let Some((leaf, _)) = scalars.leaves.get(next.len()) {
+        let after = Place::of(m.root(body), leaf.clone());
+        next.push(scalars.slot(after)?);
+    }
+    let mut values = scalars.values;
+    for (leaf, slot) in &scalars.leaves {
+        values[*slot] = initial.get(leaf).map(|x| i128::from(*x));
+    }
+    for n in 0..MAX_ITERATIONS {
+        poll();
+        run(&scalars.steps[..n_tested], &mut values);
+        match values[test] {
+            Some(0) => return Ok(n),
+            Some(_) => {}
+            None => {
+                let missing = scalars.leaves.iter().find(|(leaf, _)| !initial.contains_key(leaf));
+                return Err(match missing {
+                    Some((leaf, _)) => {
+                        format!("the condition depends on leaf {:?}, which is not a known number", leaf.as_slice())
+                    }
+                    None => "the condition depends on data".to_owned(),
+                });
+            }
+        }
+        run(&scalars.steps[n_tested..], &mut values);
+        let after: SmallVec<[Option<i128>; 8]> = next.iter().map(|slot| values[*slot]).collect();
+        for ((_, slot), value) in scalars.leaves.iter().zip(after) {
+            values[*slot] = value;
+        }
+    }
+    Err(format!("the loop runs more than {MAX_ITERATIONS} iterations, and its condition is not affine in a counter"))
+}
+
+fn run(steps: &[Step], values: &mut [Option<i128>]) {
+    for step in steps {
+        values[step.to] = step.value(|k| values[*step.operands.get(k)?]);
+    }
+}
+
+/// An element of an array in a value, where the computation is called by a chain of calls.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Place {
+    at: InstructionId,
+    index: ShapeIndex,
+    element: i64,
+    /// The innermost call, by number; `None` in the loop's own computations.
+    call: Option<usize>,
+}
+
+impl Place {
+    fn of(at: InstructionId, index: ShapeIndex) -> Place {
+        Place { at, index, element: 0, call: None }
+    }
+}
+
+/// A call, and the call around it.
+type Call = (InstructionId, Option<usize>);
+
+/// What a value is made of.
+enum Source {
+    Same(Place),
+    Leaf(ShapeIndex),
+    Known(i128),
+    Computed(Integers, SmallVec<[Place; 3]>),
+}
+
+/// One operation on scalars.
+struct Step {
+    opcode: Opcode,
+    direction: Option<Direction>,
+    integers: Integers,
+    operands: SmallVec<[usize; 3]>,
+    to: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Direction {
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Eq,
+    Ne,
+}
+
+/// The numbers of an element type.
+#[derive(Clone, Copy)]
+struct Integers {
+    kind: ElementKind,
+    bits: u32,
+}
+
+/// The values that others are computed from, each once.
+struct Scalars<'m> {
+    m: &'m Module,
+    own: [ComputationId; 2],
+    calls: Vec<Call>,
+    number_of_call: FxHashMap<Call, usize>,
+    slots: FxHashMap<Place, usize>,
+    steps: Vec<Step>,
+    /// What is known before the loop, by slot.
+    values: Vec<Option<i128>>,
+    leaves: Vec<(ShapeIndex, usize)>,
+}
+
+/// The slot of values that are not known.
+const UNKNOWN: usize = 0;
+
+impl<'m> Scalars<'m> {
+    fn new(m: &'m Module, own: [ComputationId; 2]) -> Scalars<'m> {
+        Scalars {
+            m,
+            own,
+            calls: Vec::new(),
+            number_of_call: FxHashMap::default(),
+            slots: FxHashMap::default(),
+            steps: Vec::new(),
+            values: vec![None],
+            leaves: Vec::new(),
+        }
+    }
+
+    /// The slot of a value, behind those that it is computed from.
+    fn slot(&mut self, place: Place) -> Result<usize, String> {
+        let mut waiting = vec![place.clone()];
+        while let Some(last) = waiting.last().cloned() {
+            let source = if self.slots.contains_key(&last) { None } else { Some(self.source(&last)) };
+            let operands: SmallVec<[Place; 3]> = match &source {
+                Some(Some(Source::Same(from))) => SmallVec::from_iter([from.clone()]),
+                Some(Some(Source::Computed(_, operands))) => operands.clone(),
+                _ => SmallVec::new(),
+            };
+            let before = waiting.len();
+            waiting.extend(operands.iter().filter(|o| !self.slots.contains_key(*o)).cloned());
+            if waiting.len() + self.slots.len() > MAX_VALUES {
+                return Err(format!("the condition depends on more than {MAX_VALUES} values"));
+            }
+            if waiting.len() > before {
+                continue;
+            }
+            waiting.pop();
+            let Some(source) = source else { continue };
+            let slot = match source {
+                None => UNKNOWN,
+                Some(Source::Same(from)) => self.slots[&from],
+                Some(Source::Leaf(leaf)) => self.leaf(leaf),
+                Some(Source::Known(value)) => self.new_slot(Some(value)),
+                Some(Source::Computed(integers, _)) => {
+                    let operands = operands.iter().map(|o| self.slots[o]).collect();
+                    self.step(last.at, integers, operands)
+                }
+            };
+            self.slots.insert(last, slot);
+        }
+        Ok(self.slots[&place])
+    }
+
+    fn new_slot(&mut self, value: Option<i128>) -> usize {
+        self.values.push(value);
+        self.values.len() - 1
+    }
+
+    fn leaf(&mut self, leaf: ShapeIndex) -> usize {
+        if let Some((_, slot)) = self.leaves.iter().find(|(at, _)| *at == leaf) {
+            return *slot;
+        }
+        let slot = self.new_slot(None);
+        self.leaves.push((leaf, slot));
+        slot
+    }
+
+    fn step(&mut self, at: InstructionId, integers: Integers, operands: SmallVec<[usize; 3]>) -> usize {
+        let to = self.new_slot(None);
+        let opcode = self.m.instructions()[at as usize].opcode;
+        self.steps.push(Step { opcode, direction: direction(self.m, at), integers, operands, to });
+        to
+    }
+
+    /// What a value is made of; `None` where it has none.
+    fn source(&mut self, place: &Place) -> Option<Source> {
+        let m = self.m;
+        let Place { at, index, element, call } = place;
+        if m.is_inconsistent(*at) {
+            return None;
+        }
+        let operand = |k: usize| m.operands(*at).nth(k);
+        let same = |at, index: &[u32], element| Source::Same(Place { at, index: index.into(), element, call: *call });
+        match m.instructions()[*at as usize].opcode {
+            Opcode::Parameter => return self.parameter(place),
+            Opcode::GetTupleElement => {
+                let Ok(Value::Int(part)) = m.value(m.attribute(*at, "index")?, None) else { return None };
+                let mut below = ShapeIndex::from_iter([u32::try_from(part).ok()?]);
+                below.extend_from_slice(index);
+                return Some(same(operand(0)?, &below, *element));
+            }
+            Opcode::Tuple => {
+                let (first, rest) = index.split_first()?;
+                return Some(same(operand(*first as usize)?, rest, *element));
+            }
+            Opcode::OptBarrier if m.operands(*at).len() == 1 => return Some(same(operand(0)?, index, *element)),
+            Opcode::Fusion | Opcode::Call => {
+                let mut called = m.called_computations(*at);
+                let (Some(callee), None) = (called.next(), called.next()) else { return None };
+                let next = self.calls.len();
+                let number = *self.number_of_call.entry((*at, *call)).or_insert(next);
+                if number == next {
+                    self.calls.push((*at, *call));
+                }
+                let root = Place { at: m.root(callee), index: index.clone(), element: *element, call: Some(number) };
+                return Some(Source::Same(root));
+            }
+            _ => {}
+        }
+        let n = if index.is_empty() { length(m, *at)? } else { return None };
+        match m.instructions()[*at as usize].opcode {
+            Opcode::Constant => known(m, *at, *element).map(Source::Known),
+            Opcode::Concatenate => {
+                let mut left = *element;
+                for k in m.operands(*at) {
+                    let n = length(m, k)?;
+                    if left < n {
+                        return Some(same(k, &[], left));
+                    }
+                    left -= n;
+                }
+                None
+            }
+            opcode @ (Opcode::Copy
+            | Opcode::Bitcast
+            | Opcode::Reshape
+            | Opcode::Broadcast
+            | Opcode::Transpose
+            | Opcode::Slice
+            | Opcode::Reverse) => {
+                let from = operand(0)?;
+                let of_operand = length(m, from)?;
+                let element = match opcode {
+                    _ if of_operand == 1 => 0,
+                    Opcode::Slice => {
+                        let Ok(Value::Slices(slices)) = m.value(m.attribute(*at, "slice")?, None) else { return None };
+                        let dim = array(m, from)?.dims().iter().position(|size| *size == of_operand)?;
+                        let (start, _, stride) = *slices.get(dim)?;
+                        stride.checked_mul(*element)?.checked_add(start)?
+                    }
+                    Opcode::Broadcast | Opcode::Reverse => return None,
+                    _ if of_operand == n => *element,
+                    _ => return None,
+                };
+                let same_type = array(m, from)?.element() == array(m, *at)?.element();
+                same_type.then(|| same(from, &[], element))
+            }
+            opcode => {
+                let t = integers(array(m, *at)?.element())?;
+                if m.operands(*at).len() != n_operands(opcode, t)? {
+                    return None;
+                }
+                let part = |k: InstructionId| match length(m, k)? {
+                    1 => Some(0),
+                    of_operand => (of_operand == n).then_some(*element),
+                };
+                let place = |at| Some(Place { at, index: ShapeIndex::new(), element: part(at)?, call: *call });
+                Some(Source::Computed(t, m.operands(*at).map(place).collect::<Option<_>>()?))
+            }
+        }
+    }
+
+    /// The value that a parameter stands for: a leaf of the state, or an operand of the call.
+    fn parameter(&self, place: &Place) -> Option<Source> {
+        let m = self.m;
+        let Some(call) = place.call else {
+            let own = m.computation_of(place.at);
+            let is_state = self.own.contains(&own) && m.parameters(own).len() == 1 && place.element == 0;
+            return is_state.then(|| Source::Leaf(place.index.clone()));
+        };
+        let (caller, around) = self.calls[call];
+        let at = m.operands(caller).nth(m.parameter_number(place.at)? as usize)?;
+        Some(Source::Same(Place { at, index: place.index.clone(), element: place.element, call: around }))
+    }
+}
+
+fn array(m: &Module, at: InstructionId) -> Option<&ArrayShape> {
+    m.shape(at).as_array()
+}
+
+/// The number of elements of an array that has few of them along one dimension, so that their order is that of any layout.
+fn length(m: &Module, at: InstructionId) -> Option<i64> {
+    let shape = array(m, at)?;
+    let n = shape.n_elements()?;
+    let longest = shape.dims().iter().max().map_or(1, |size| *size);
+    ((1..=MAX_ELEMENTS).contains(&n) && longest == n).then_some(n)
+}
+
+fn integers(t: ElementType) -> Option<Integers> {
+    let is_integer = matches!(t.kind(), ElementKind::Boolean | ElementKind::Signed | ElementKind::Unsigned);
+    is_integer.then(|| Integers { kind: t.kind(), bits: t.value_bits() })
+}
+
+fn known(m: &Module, at: InstructionId, element: i64) -> Option<i128> {
+    let t = array(m, at)?.element();
+    let Some(Ok(LiteralValue::Array(bytes))) = m.literal(at) else { return None };
+    let start = usize::try_from(element).ok()? * t.n_bytes();
+    let bits = bytes.get(start..start + t.n_bytes())?.iter().rev().fold(0, |bits, byte| bits << 8 | i128::from(*byte));
+    Some(integers(t)?.wrap(bits))
+}
+
+fn direction(m: &Module, at: InstructionId) -> Option<Direction> {
+    Some(match m.attribute_text(m.attribute(at, "direction")?) {
+        "LT" => Direction::Lt,
+        "LE" => Direction::Le,
+        "GT" => Direction::Gt,
+        "GE" => Direction::Ge,
+        "EQ" => Direction::Eq,
+        "NE" => Direction::Ne,
+        _ => return None,
+    })
+}
+
+/// The number of operands of an operation on integers that [`Step::value`] knows.
+fn n_operands(opcode: Opcode, result: Integers) -> Option<usize> {
+    use Opcode::*;
+    Some(match opcode {
+        Convert | Not => 1,
+        And | Or | Xor | Minimum | Maximum | Compare => 2,
+        Select | Clamp => 3,
+        _ if result.kind == ElementKind::Boolean => return None,
+        Negate => 1,
+        Add | Subtract | Multiply | Divide | Remainder | ShiftLeft | ShiftRightArithmetic | ShiftRightLogical => 2,
+        _ => return None,
+    })
+}
+
+impl Step {
+    fn value(&self, operand: impl Fn(usize) -> Option<i128>) -> Option<i128> {
+        use Opcode::*;
+        if self.opcode == Select {
+            return match operand(0) {
+                Some(0) => operand(2),
+                Some(_) => operand(1),
+                // Either is the value where they are equal.
+                None => operand(1).filter(|x| operand(2) == Some(*x)),
+            };
+        }
+        let t = self.integers;
+        let (a, second) = (operand(0)?, operand(1));
+        if self.operands.len() == 1 {
+            return Some(match self.opcode {
+                Convert if t.kind == ElementKind::Boolean => i128::from(a != 0),
+                Convert => t.wrap(a),
+                Negate => t.wrap(-a),
+                Not => t.wrap(!a),
+                _ => return None,
+            });
+        }
+        let b = second?;
+        let shift = u32::try_from(b).ok().filter(|n| *n < t.bits);
+        Some(t.wrap(match self.opcode {
+            Add => a + b,
+            Subtract => a - b,
+            Multiply => a.wrapping_mul(b),
+            Minimum => a.min(b),
+            Maximum => a.max(b),
+            And => a & b,
+            Or => a | b,
+            Xor => a ^ b,
+            // By zero, all bits of the quotient are set, and the remainder is the dividend.
+            Divide => a.checked_div(b).unwrap_or(-1),
+            Remainder => a.checked_rem(b).unwrap_or(a),
+            // A shift by the width or more shifts out every bit.
+            ShiftLeft => shift.map_or(0, |n| a << n),
+            ShiftRightLogical => shift.map_or(0, |n| t.unsigned().wrap(a) >> n),
+            ShiftRightArithmetic => t.signed().wrap(a) >> shift.unwrap_or(t.bits - 1),
+            Clamp => a.max(b).min(operand(2)?),
+            Compare => i128::from(match self.direction? {
+                Direction::Lt => a < b,
+                Direction::Le => a <= b,
+                Direction::Gt => a > b,
+                Direction::Ge => a >= b,
+                Direction::Eq => a == b,
+                Direction::Ne => a != b,
+            }),
+            _ => return None,
+        }))
+    }
+}
+
+impl Integers {
+    fn signed(self) -> Integers {
+        Integers { kind: ElementKind::Signed, ..self }
+    }
+
+    fn unsigned(self) -> Integers {
+        Integers { kind: ElementKind::Unsigned, ..self }
+    }
+
+    /// The number of the type that is equal modulo its size.
+    fn wrap(self, x: i128) -> i128 {
+        let unused = 128 - self.bits;
+        match self.kind {
+            ElementKind::Signed => x << unused >> unused,
+            _ => ((x as u128) << unused >> unused) as i128,
+        }
+    }
+}
