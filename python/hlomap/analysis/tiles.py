@@ -454,9 +454,13 @@ def _end(box: TileBox, k: int, upper: int, last: int) -> int:
     return (min(upper - 1, last) - box.offset[k]) // box.stride[k] + 1
 
 
+_UNSTATED = {kind: kind() for kind in (Device, Limits)}
+"""What None stands for."""
+
+
 def _named(given: Any, kind: Any) -> Any:
     if given is None:
-        return kind()
+        return _UNSTATED[kind]
     if isinstance(given, str):
         return kind.named(given)
     expect(kind, given, "evaluate", f"an hlomap.{kind.__name__}, the name of one or None")
