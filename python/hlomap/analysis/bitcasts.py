@@ -7,11 +7,11 @@ the compiled ``reshape_is_bitcast``, ``transpose_is_bitcast`` and ``is_valid_bit
 from __future__ import annotations
 
 from operator import index as to_int
-from typing import NamedTuple, SupportsIndex
+from typing import NamedTuple
 
 from .._core import Equivalence, Expr, IndexingMap, Instruction, Shape, bitcast_factors
 from ..errors import ShapeError
-from ..types import Unknown, expect
+from ..types import Unknown, expect, is_index, wrong_type
 from .queries import output_to_input
 
 __all__ = ["BitcastFactors", "decompose_bitcast", "is_bitcast"]
@@ -86,7 +86,8 @@ def is_bitcast(instruction: Instruction, operand: int = 0) -> Equivalence:
     (True, False)
     """
     expect(Instruction, instruction, "is_bitcast", "an hlomap.Instruction", "use module.entry.root or module[name]")
-    expect(SupportsIndex, operand, "is_bitcast", "an operand number (int) as `operand`")
+    if not is_index(operand):
+        raise wrong_type("is_bitcast", "an operand number (int) as `operand`", operand)
     operand = to_int(operand)
     if not 0 <= operand < len(instruction.operands):
         raise ShapeError(f"{instruction.name} has {len(instruction.operands)} operands, no operand {operand}")
