@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeGuard, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
 from .errors import UndecidedError
 from .sequences import bounded
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = [
     "UNSAFE",
@@ -30,7 +31,7 @@ __all__ = [
 
 _T = TypeVar("_T")
 _Key = TypeVar("_Key")
-_Scalar = TypeVar("_Scalar", bound=np.generic)
+_Scalar = TypeVar("_Scalar", bound="np.generic")
 
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 """Controls, marks that change the direction of text, lone surrogates, and what XML does not allow."""
