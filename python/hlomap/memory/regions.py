@@ -18,7 +18,7 @@ import numpy as np
 from .._core import Expr, IndexingMap
 from .requests import Counts, RequestForm, count_requests
 
-__all__ = ["LANE", "STEP", "GridCounts", "count_grid", "nodes", "shift"]
+__all__ = ["LANE", "STEP", "GridCounts", "count_grid", "nodes", "shifts"]
 
 LANE, STEP = 0, 1
 """The dims of a grid that are not coordinates of requests."""
@@ -116,36 +116,45 @@ def _too_wide(region: IndexingMap) -> bool:
 
 def _free_strides(region: IndexingMap) -> dict[int, int]:
     """The coordinates that only move the address, with what one step of each adds to it."""
-    found = {}
-    for k in range(STEP + 1, len(region.dims)):
-        stride = shift(region.results[0], k)
-        if stride is not None and all(shift(c.expr, k) == 0 for c in region.constraints):
-            found[k] = stride
-    return found
+    moves = shifts(region.results[0])
+    conditional = {k for c in region.constraints for k in shifts(c.expr)}
+    found = ((k, moves.get(k, 0)) for k in range(STEP + 1, len(region.dims)) if k not in conditional)
+    return {k: stride for k, stride in found if stride is not None}
 
 
-def shift(e: Expr, dim: int) -> int | None:
-    """What one step of a dim adds to an expression everywhere; None where that differs or is not seen.
+def shifts(e: Expr) -> dict[int, int | None]:
+    """What one step of each dim adds to an expression everywhere; None where that differs or is not seen.
 
-    >>> shift(Expr.parse("(d0 + d1 * 6) mod 3 + d1 * 2"), 1), shift(Expr.parse("d1 floordiv 2"), 1)
-    (2, None)
+    Dims whose steps add nothing are left out.
+
+    >>> shifts(Expr.parse("(d0 + d1 * 6) mod 3 + d1 * 2")), shifts(Expr.parse("d1 floordiv 2"))
+    ({0: None, 1: 2}, {1: None})
     """
     kind = e.kind
     if kind == "dim":
-        return int(e.value == dim)
+        assert e.value is not None
+        return {e.value: 1}
     if kind in ("constant", "range", "runtime"):
-        return 0
-    parts = [shift(part, dim) for part in e.operands]
-    if all(part == 0 for part in parts):
-        return 0
-    if None in parts:
-        return None
+        return {}
+    operands = e.operands
+    parts = [shifts(part) for part in operands]
+    factor = operands[1].value if kind in _BY_FACTOR and operands[1].kind == "constant" else None
+    found = {dim: _shift(kind, [part.get(dim, 0) for part in parts], factor) for part in parts for dim in part}
+    return {dim: move for dim, move in found.items() if move != 0}
+
+
+_BY_FACTOR = ("product", "floordiv", "mod")
+
+
+def _shift(kind: str, parts: Sequence[int | None], factor: int | None) -> int | None:
+    """What a step adds to an expression that adds ``parts`` to its operands, of which the last may be a constant."""
     known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
     if kind == "sum":
         return sum(known)
     if kind in ("min", "max"):
         return known[0] if known[0] == known[1] else None
-    factor = e.operands[1].value if e.operands[1].kind == "constant" else None
     if factor is None:
         return None
     if kind == "product":
@@ -193,14 +202,14 @@ def _all_nodes(region: IndexingMap) -> list[Expr]:
 def _as_digits(region: IndexingMap, listed: Sequence[int]) -> list[IndexingMap]:
     """The region with a coordinate written as two, where a remainder comes back to its beginning; else nothing."""
     divisions = [
-        (node.operands[0], node.operands[1].value)
+        (shifts(node.operands[0]), node.operands[1].value)
         for node in _all_nodes(region)
         if node.kind in ("floordiv", "mod") and node.operands[1].kind == "constant"
     ]
     for k in sorted(listed, key=lambda k: -_extent(region, k)):
         lengths = set()
-        for argument, divisor in divisions:
-            step = shift(argument, k)
+        for moves, divisor in divisions:
+            step = moves.get(k)
             if step and divisor:
                 lengths.add(divisor // gcd(step, divisor))
         fitting = [n for n in lengths if 1 < n < _extent(region, k)]
@@ -339,7 +348,7 @@ def _most(region: IndexingMap, form: RequestForm) -> Counts:
     bytes_each = -(-form.width // form.per_byte) + (form.width % form.per_byte > 0)
     aligned = form.sector % form.width == 0 and form.per_byte == 1
     per_request = n_lanes * (1 if aligned else 2 + bytes_each // form.sector_bytes)
-    stride = shift(region.results[0], LANE)
+    stride = shifts(region.results[0]).get(LANE, 0)
     if stride is not None:
         span = abs(stride) * (n_lanes - 1) + form.width
         per_request = min(per_request, span // form.sector + 2)
