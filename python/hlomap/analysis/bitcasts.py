@@ -12,7 +12,9 @@ from typing import NamedTuple
 from .._core import Equivalence, Expr, IndexingMap, Instruction, Shape, bitcast_factors
 from ..errors import ShapeError
 from ..types import Unknown, expect, is_index, wrong_type
-from .queries import output_to_input
+from .physical import to_physical
+from .queries import operand_maps
+from .rule_provider import RuleProvider
 
 __all__ = ["BitcastFactors", "decompose_bitcast", "is_bitcast"]
 
@@ -102,7 +104,8 @@ def is_bitcast(instruction: Instruction, operand: int = 0) -> Equivalence:
         return Equivalence(None, reason=str(error))
     if sizes[0] != sizes[1]:
         return Equivalence(None, reason=f"elements of different sizes: {source} and {target}")
-    maps = output_to_input(instruction, physical=True)[operand]
+    found = operand_maps(RuleProvider(instruction.module), instruction, ())
+    maps = to_physical(found[operand], target, source)
     if maps.is_unknown or not maps.exact or len(maps) != 1:
         return Equivalence(None, reason=maps.reason or f"{len(maps)} maps")
     m = next(iter(maps))
