@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import TypeAlias
@@ -50,8 +51,8 @@ def each(listener: Callable[[OpRule], None]) -> None:
 
 def registered() -> tuple[str, ...]:
     """The registered opcodes, sorted."""
-    for names in _modules():
-        _import(names)
+    for module in chain(*_modules()):
+        import_module(f".{module}", __package__)
     return tuple(sorted(_registry))
 
 
@@ -66,8 +67,8 @@ def _imported(opcode: str) -> OpRule:
     """The rule of an opcode whose module may not be imported yet."""
     operations, families = _modules()
     name = opcode.replace("-", "_")
-    for names in ([name] if name in operations else [], families, operations):
-        _import(names)
+    for module in ([name] if name in operations else []) + families + operations:
+        import_module(f".{module}", __package__)
         if opcode in _registry:
             return _registry[opcode]
     found = (derive(opcode, _registry) for derive in _derived)
@@ -80,11 +81,6 @@ def _modules() -> tuple[list[str], list[str]]:
     names = sorted(m.name for m in iter_modules([str(Path(__file__).parent)]) if not m.name.startswith("_"))
     opcodes = {opcode.replace("-", "_") for opcode in known_opcodes()}
     return [name for name in names if name in opcodes], [name for name in names if name not in opcodes]
-
-
-def _import(names: Sequence[str]) -> None:
-    for name in names:
-        import_module(f".{name}", __package__)
 
 
 custom_rules: dict[str, CustomRule] = {}
