@@ -33,6 +33,32 @@ def test_import_loads_no_heavy_package() -> None:
     assert run.stdout.strip() == "[]"
 
 
+FIRST_USES = {
+    "hm.parse(text)": (15, False),
+    "hm.output_to_input(hm.parse(text)['n'])": (120, True),
+    "hm.analyze(hm.parse(text))": (120, True),
+    "runpy.run_module('hlomap', run_name='__main__')": (40, False),
+}
+"""What a program does first, the most modules of hlomap that it may import, and whether it may import NumPy."""
+
+
+@pytest.mark.parametrize("use", FIRST_USES)
+def test_first_use_imports_little(use: str) -> None:
+    most, may_need_numpy = FIRST_USES[use]
+    code = f"""
+import atexit, runpy, sys
+import hlomap as hm
+text = "ENTRY e {{ p = f32[2] parameter(0)  ROOT n = f32[2] negate(p) }}"
+n_modules = lambda: sum(name.split(".")[0] == "hlomap" for name in sys.modules)
+atexit.register(lambda: print("\\n", n_modules(), "numpy" in sys.modules))
+{use}
+"""
+    run = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
+    n_modules, has_numpy = run.stdout.split()[-2:]
+    assert int(n_modules) <= most
+    assert has_numpy == "False" or may_need_numpy
+
+
 def test_version() -> None:
     assert hm.__version__ == metadata.version("hlomap")
     run = subprocess.run([sys.executable, "-m", "hlomap", "--version"], capture_output=True, text=True, check=True)

@@ -2262,8 +2262,7 @@ class TilePlan:
         threads: int,
         /,
     ) -> dict[str, npt.NDArray[Any]]:
-        """The columns of the rows of ``candidates``, flat; those of reads have one value for each read, and those
-        that are not named are empty.
+        """The named columns of the rows of ``candidates``; those of reads have one value for each read.
 
         ``limits`` and ``device`` have the fields of `Limits` and `DeviceCounts` in order.
         """

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeAlias, TypeVar
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeGuard, TypeVar
 
 from .errors import UndecidedError
 from .sequences import bounded
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = [
     "UNSAFE",
@@ -22,6 +23,7 @@ __all__ = [
     "expect",
     "expect_index",
     "expect_items",
+    "is_index",
     "one_line",
     "read_only",
     "wrong_type",
@@ -29,7 +31,7 @@ __all__ = [
 
 _T = TypeVar("_T")
 _Key = TypeVar("_Key")
-_Scalar = TypeVar("_Scalar", bound=np.generic)
+_Scalar = TypeVar("_Scalar", bound="np.generic")
 
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 """Controls, marks that change the direction of text, lone surrogates, and what XML does not allow."""
@@ -118,10 +120,21 @@ def wrong_type(function: str, takes: str, got: object, hint: str = "") -> TypeEr
     return TypeError(f"{function}() takes {takes}, got {name}" + (f"; {hint}" if hint else ""))
 
 
+def is_index(got: object) -> TypeGuard[int]:
+    """Whether Python can index with a value: an int, or one of NumPy's.
+
+    ``isinstance(got, SupportsIndex)`` says the same and takes ten times as long for each argument of each call.
+
+    >>> is_index(3), is_index(3.0)
+    (True, False)
+    """
+    return hasattr(type(got), "__index__")
+
+
 def expect_index(got: object, function: str, argument: str) -> None:
     """Raises :func:`wrong_type` unless a value is the number of an output or operand, or a shape index."""
     items = bounded(got) if isinstance(got, (tuple, list)) else (got,)
-    if not all(isinstance(item, SupportsIndex) for item in items):
+    if not all(map(is_index, items)):
         raise wrong_type(function, f"a number or a shape index (a tuple of int) as `{argument}`", got)
 
 

@@ -330,8 +330,8 @@ def test_a_file_over_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             time.sleep(0.02)
 
     class Watched(Children):
-        def __init__(self, n: int) -> None:
-            super().__init__(n)
+        def __init__(self) -> None:
+            super().__init__()
             pools.append(self)
 
     monkeypatch.setattr("hlomap.corpus.engines.local.Children", Watched)
@@ -379,6 +379,32 @@ def test_a_worker_that_hangs_before_its_first_file(tmp_path: Path, monkeypatch: 
     with pytest.raises(OutputError, match=r"a worker hangs: no progress for 0\.5 seconds"):
         children.run_task(planned([tmp_path / "a.txt"], tmp_path / "dataset"))
     children.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "n_bytes", "n_workers"),
+    [({}, 0, 0), ({"timeout": 60.0}, 0, 1), ({"memory": 1 << 32}, 0, 1), ({}, 1 << 18, 1)],
+    ids=["few", "timeout", "memory", "large"],
+)
+def test_few_small_files_need_no_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], n_bytes: int, n_workers: int
+) -> None:
+    """The dataset is the same, and so are the rows of broken files; limits need a process that can be ended."""
+    started = []
+
+    class Counted(supervisor.Child):
+        def __init__(self) -> None:
+            super().__init__()
+            started.append(self.pid)
+
+    monkeypatch.setattr(supervisor, "Child", Counted)
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "a.txt").write_text(GOOD + "\n" * n_bytes)
+    (tmp_path / "tree" / "b.txt").write_text(BROKEN)
+    summary = analyze_files([tmp_path / "tree"], tmp_path / "dataset", jobs=2, **options)
+    assert len(started) == n_workers
+    assert summary.report.status == {"done": 1, "error": 1}
+    assert len(tables(tmp_path / "dataset")["rows"]) == summary.report.rows and not left_over(tmp_path / "dataset")
 
 
 def test_killed_runs_leave_no_temporary_files(many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

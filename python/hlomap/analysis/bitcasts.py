@@ -7,12 +7,14 @@ the compiled ``reshape_is_bitcast``, ``transpose_is_bitcast`` and ``is_valid_bit
 from __future__ import annotations
 
 from operator import index as to_int
-from typing import NamedTuple, SupportsIndex
+from typing import NamedTuple
 
 from .._core import Equivalence, Expr, IndexingMap, Instruction, Shape, bitcast_factors
 from ..errors import ShapeError
-from ..types import Unknown, expect
-from .queries import output_to_input
+from ..types import Unknown, expect, is_index, wrong_type
+from .physical import to_physical
+from .queries import operand_maps
+from .rule_provider import RuleProvider
 
 __all__ = ["BitcastFactors", "decompose_bitcast", "is_bitcast"]
 
@@ -86,7 +88,8 @@ def is_bitcast(instruction: Instruction, operand: int = 0) -> Equivalence:
     (True, False)
     """
     expect(Instruction, instruction, "is_bitcast", "an hlomap.Instruction", "use module.entry.root or module[name]")
-    expect(SupportsIndex, operand, "is_bitcast", "an operand number (int) as `operand`")
+    if not is_index(operand):
+        raise wrong_type("is_bitcast", "an operand number (int) as `operand`", operand)
     operand = to_int(operand)
     if not 0 <= operand < len(instruction.operands):
         raise ShapeError(f"{instruction.name} has {len(instruction.operands)} operands, no operand {operand}")
@@ -101,7 +104,8 @@ def is_bitcast(instruction: Instruction, operand: int = 0) -> Equivalence:
         return Equivalence(None, reason=str(error))
     if sizes[0] != sizes[1]:
         return Equivalence(None, reason=f"elements of different sizes: {source} and {target}")
-    maps = output_to_input(instruction, physical=True)[operand]
+    found = operand_maps(RuleProvider(instruction.module), instruction, ())
+    maps = to_physical(found[operand], target, source)
     if maps.is_unknown or not maps.exact or len(maps) != 1:
         return Equivalence(None, reason=maps.reason or f"{len(maps)} maps")
     m = next(iter(maps))

@@ -15,7 +15,6 @@ from ..ops import op_of
 from ..ops._indexing.maps import merge_parts
 from ..ops._registry import custom_rules
 from ..ops._rule import OperandIndexing, RuleContext, no_constant_operands
-from ..ops.loops.indexing import loop_facts
 from ..types import ShapeIndex
 from .rule_cache import checked_rule, fingerprint_cache, signature_cache
 
@@ -106,6 +105,8 @@ class RuleProvider:
         key = self._key_with_surroundings(instruction, surroundings)
         count = _trip_counts.get(key, -1)
         if count == -1:
+            from ..ops.loops.indexing import loop_facts  # which modules without loops do without
+
             try:
                 count = loop_facts(instruction, self).trip_count
             except HlomapError:

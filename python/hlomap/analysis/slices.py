@@ -76,7 +76,7 @@ def backward_slice(instruction: Instruction | Computation, output: int | ShapeIn
                 if not maps:
                     continue
                 if computation == entry:
-                    found[parameter] = found.get(parameter, MapSet()) | maps
+                    found[parameter] = found[parameter] | maps if parameter in found else maps
                 else:
                     _pass_to_callers(pending, computation, number, maps, rules)
     needed = ((parameter, found[parameter].simplify()) for parameter in entry.parameters if parameter in found)

@@ -20,33 +20,32 @@ if TYPE_CHECKING:
 
 __all__ = ["TileTable", "reason_texts"]
 
-# The columns in order, and whether they have one number for each read.
-_COLUMNS = {
-    "legal": False,
-    "reason": False,
-    "grid": False,
-    "steps": False,
-    "tile_bytes": True,
-    "waste": True,
-    "waste_exact": True,
-    "read_bytes": True,
-    "read_bytes_exact": True,
-    "distinct_bytes": True,
-    "distinct_bytes_exact": True,
-    "reread": True,
-    "run_bytes": True,
-    "run_bytes_exact": True,
-    "sectors": True,
-    "sectors_exact": True,
-    "efficiency": True,
-    "write_bytes": False,
-    "live_bytes": False,
-    "smem_bytes": False,
-    "dram_bytes_lower": False,
-    "dram_bytes_upper": False,
-    "waves": False,
-    "tail": False,
-}
+_COLUMNS = (
+    "legal",
+    "reason",
+    "grid",
+    "steps",
+    "tile_bytes",
+    "waste",
+    "waste_exact",
+    "read_bytes",
+    "read_bytes_exact",
+    "distinct_bytes",
+    "distinct_bytes_exact",
+    "reread",
+    "run_bytes",
+    "run_bytes_exact",
+    "sectors",
+    "sectors_exact",
+    "efficiency",
+    "write_bytes",
+    "live_bytes",
+    "smem_bytes",
+    "dram_bytes_lower",
+    "dram_bytes_upper",
+    "waves",
+    "tail",
+)
 
 
 class TileTable(Mapping[str, npt.NDArray[Any]]):
@@ -79,8 +78,6 @@ class TileTable(Mapping[str, npt.NDArray[Any]]):
 
     def __init__(self, columns: Mapping[str, npt.NDArray[Any]], n: int, reasons: Mapping[int, str]) -> None:
         self._columns = dict(columns)
-        for column in self._columns.values():
-            column.flags.writeable = False
         self._n = n
         self.reasons: Mapping[int, str] = ReadOnlyDict(reasons)
         """The texts of the numbers in ``reason``."""
@@ -90,7 +87,6 @@ class TileTable(Mapping[str, npt.NDArray[Any]]):
         cls,
         plan: TilePlan,
         rows: npt.NDArray[np.int64],
-        n_reads: int,
         device: Device,
         limits: Limits,
         stages: int,
@@ -123,11 +119,7 @@ class TileTable(Mapping[str, npt.NDArray[Any]]):
             wanted,
             threads,
         )
-        shaped = {}
-        for name in wanted:
-            column = found[name]
-            shaped[name] = column.reshape(len(rows), n_reads) if _COLUMNS[name] else column
-        return cls(shaped, len(rows), reasons)
+        return cls(found if columns is None else {name: found[name] for name in wanted}, len(rows), reasons)
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         return read_only(self._columns[name].view())

@@ -327,7 +327,6 @@ class Tiling:
         return TileTable.of(
             self._plan,
             self._rows(candidates),
-            len(self.reads),
             _named(device, Device),
             _named(limits, Limits),
             stages,
@@ -349,7 +348,7 @@ class Tiling:
             raise ShapeError(f"expected candidates [n, {n}], one size for each parameter, found shape {rows.shape}")
         if rows.size and rows.min() < 1:
             raise ValueError(f"expected sizes of at least 1, found {rows.min()}")
-        if rows.size and rows.max() >= 2**63:
+        if rows.dtype.kind == "u" and rows.size and rows.max() >= 2**63:
             raise ValueError(f"expected sizes below 2**63, found {rows.max()}")
         return np.ascontiguousarray(rows, np.int64)
 
@@ -454,9 +453,13 @@ def _end(box: TileBox, k: int, upper: int, last: int) -> int:
     return (min(upper - 1, last) - box.offset[k]) // box.stride[k] + 1
 
 
+_UNSTATED = {kind: kind() for kind in (Device, Limits)}
+"""What None stands for."""
+
+
 def _named(given: Any, kind: Any) -> Any:
     if given is None:
-        return kind()
+        return _UNSTATED[kind]
     if isinstance(given, str):
         return kind.named(given)
     expect(kind, given, "evaluate", f"an hlomap.{kind.__name__}, the name of one or None")

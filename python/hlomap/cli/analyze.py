@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import sys
@@ -109,6 +110,7 @@ def analyze(
       hlomap analyze . -o dataset --jobs 2
       hlomap analyze . -o shared --shard 0/3 --timeout 60
     """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads that find nothing to do
     from ..corpus.engines import EngineError
     from ..corpus.folder import OutputError
     from ..corpus.locks import LockedError

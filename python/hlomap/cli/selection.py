@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from .._core import Computation, Instruction, Module
 from ..errors import HlomapError, NotFoundError
-from ..explanation.overview import Overview
 from ..explanation.source import source_of
 from ..explanation.text import plural
+
+if TYPE_CHECKING:
+    from ..explanation.overview import Overview
 
 __all__ = ["Place", "Section", "Selection", "find_instruction", "parse_place"]
 

@@ -15,14 +15,13 @@ import click
 
 from .._core import Instruction, Module
 from ..errors import HlomapError
-from . import listing, report
 from .console import FILE, fail, parse_indices, print_json, print_lines, read_modules, refuse_overwriting, say
-from .listing import Direction, Listing, Part
 from .selection import Selection, find_instruction, parse_place
 
 if TYPE_CHECKING:
     from ..drawing.picture import Picture
     from ..explanation.explain import Explanation
+    from .listing import Direction, Listing, Part
 
 __all__ = ["show"]
 
@@ -81,6 +80,9 @@ def show(
       hlomap show module.hlo --instruction fusion.3 --index 1,2 --picture --svg reads.svg
       hlomap show module.hlo --json
     """
+    from . import report
+    from .listing import Listing
+
     if instruction is None and (index is not None or output is not None):
         raise click.BadParameter("needs --instruction", param_hint="--output" if index is None else "--index")
     if instruction is None and (picture or svg is not None):
@@ -159,28 +161,31 @@ def _write(file: Path, text: str) -> None:
 
 
 def _instruction_part(instruction: Instruction, direction: Direction, output: tuple[int, ...] | None) -> Part:
+    from .listing import Part, instruction_entries
+
     try:
         instruction.shape.at(list(output or ()))
     except HlomapError as error:
         raise click.BadParameter(str(error), param_hint="--output") from error
     computation = instruction.computation.name
-    entries = listing.instruction_entries(instruction, direction, output or ())
+    entries = instruction_entries(instruction, direction, output or ())
     return Part(f"{computation}: {instruction.name}", computation, tuple(entries))
 
 
 def _module_listing(module: Module, selection: Selection, direction: Direction, most: int | None) -> Listing:
     """The whole module, or the instructions that move the most bytes."""
     from ..explanation.overview import overview
+    from .listing import Listing, Part, entries
 
     found = overview(module)
     sections = selection.sections(module, found)
     if most is None:
-        parts = (Part(s.title, s.computation.name, listing.entries(s.instructions, direction)) for s in sections)
+        parts = (Part(s.title, s.computation.name, entries(s.instructions, direction)) for s in sections)
         return Listing(module.name, parts, None if selection.computation else found, selection.left_out(module, found))
     selected = {instruction for section in sections for instruction in section.instructions}
     top = [instruction for instruction in found.moved if instruction in selected][:most]
-    entries = listing.entries(top, direction, lambda i: f"moves {found.moved[i]} bytes, {found.share(i)}")
-    return Listing(module.name, [Part("the most bytes", "", entries)], found)
+    most_moved = entries(top, direction, lambda i: f"moves {found.moved[i]} bytes, {found.share(i)}")
+    return Listing(module.name, [Part("the most bytes", "", most_moved)], found)
 
 
 def _unknown_parts(parts: Iterable[Part]) -> Iterator[Part]:

@@ -22,6 +22,7 @@ from ..io.discover import kind_of
 from ..io.load import MAX_BYTES
 from .dataset import done_shards, read_reports
 from .engines import Engine, EngineError, open_engine
+from .engines.local import IN_PROCESS
 from .folder import Folder, LocalFolder, OutputError, contains, is_url, open_folder, output_errors, place_of
 from .inputs import Inputs
 from .locks import lock, remove_stale_locks
@@ -39,6 +40,7 @@ SINGLE_FILES = (".parquet", ".csv", ".jsonl")
 """Extensions of outputs that are one file."""
 
 _MAX_FAILURES = 3  # of an engine with one shard
+_FEW_BYTES = 1 << 18  # of files that need no worker
 _LOOK_SECONDS = 1.0  # between looks at the lock and reports of progress
 
 
@@ -257,10 +259,17 @@ class _Run:
             plan = self._plan(folder)
             if plan is None:
                 return self._run(folder, form, check)
+            if self._is_small(plan):
+                engine = IN_PROCESS
             report = self._analyze(folder, manifest, plan, form, engine, check)
         if {shard.number for shard in plan.shards} <= done_shards(folder) and form == "parquet":
             manifest = self._complete(folder, manifest, plan)
         return manifest, report
+
+    def _is_small(self, plan: Plan) -> bool:
+        """Whether this process analyzes the files before a worker would have started."""
+        has_limits = self.options["timeout"] is not None or self.options["memory"] is not None
+        return self.engine == "local" and not has_limits and len(plan.shards) == 1 and plan.n_bytes <= _FEW_BYTES
 
     def _complete(self, folder: Folder, manifest: Manifest, plan: Plan) -> Manifest:
         """Marks the dataset complete."""

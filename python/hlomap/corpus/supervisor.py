@@ -56,15 +56,12 @@ def run_task(task: Task) -> Report:
 class Children:
     """The child processes of one process; each serves one thread at a time."""
 
-    def __init__(self, n: int = 0, stall: float = _STALL_SECONDS) -> None:
-        """Starts ``n`` children, which import what they need while the plan is made.
-
-        A child that spends ``stall`` seconds on anything but a file is replaced.
-        """
+    def __init__(self, stall: float = _STALL_SECONDS) -> None:
+        """A child that spends ``stall`` seconds on anything but a file is replaced."""
         self._is_closed = False
         self._stall = stall
         self.busy: set[Child] = set()
-        self._idle = [Child() for _ in range(n)]
+        self._idle: list[Child] = []
 
     def run_task(self, task: Task) -> Report:
         """Analyzes a shard in a child and returns its counts.

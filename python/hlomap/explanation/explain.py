@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import islice
 from math import prod
 from operator import index as to_int
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ from ..errors import HlomapError, ShapeError
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
 from ..sequences import as_array, bounded
-from ..types import ShapeIndex, expect, expect_index, read_only, wrong_type
+from ..types import ShapeIndex, expect, expect_index, is_index, read_only, wrong_type
 from .names import DimensionNames, Names, name_dimensions
 from .source import Source, source_of, value_label
 from .text import bytes_text, count_text, html, leaf_text, plural, printable
@@ -297,8 +297,8 @@ def explain(
     """
     expect(Instruction, instruction, "explain", "an hlomap.Instruction", "use module.entry.root or module[name]")
     expect_index(output, "explain", "output")
-    if depth is not None:
-        expect(SupportsIndex, depth, "explain", "an int of at least 0, or None, as `depth`")
+    if depth is not None and not is_index(depth):
+        raise wrong_type("explain", "an int of at least 0, or None, as `depth`", depth)
     leaf = _array_index(instruction, output)
     shape = shape_at(instruction.shape, leaf)
     point = None if index is None else _checked_index(index, shape, instruction, leaf)
@@ -359,7 +359,7 @@ def _checked_index(index: object, shape: Shape, instruction: Instruction, leaf: 
         raise wrong_type("explain", takes, index)
     items = bounded(index)
     for item in items:
-        if not isinstance(item, SupportsIndex):
+        if not is_index(item):
             raise wrong_type("explain", takes, item, "as an item")
     point = tuple(to_int(i) for i in items)
     expected = ""

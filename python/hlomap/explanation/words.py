@@ -42,7 +42,7 @@ def phrase(m: NamedMap, label: str, sizes: tuple[int, ...]) -> str:
         return f"any elements of {label}"
     if len(m.map.results) != len(sizes):
         return f"{label} by {m}"
-    free = _free_ranges(m.map)
+    free = _free_ranges(m.map) if m.ranges else {}
     parts = [_subscript(m, e, size, free.get(k)) for k, (e, size) in enumerate(zip(m.map.results, sizes, strict=True))]
     return _elements(m.map, label, parts, len(free)) + _conditions(m, {one.number for one in free.values()})
 
@@ -98,7 +98,7 @@ def _conditions(m: NamedMap, free: set[int]) -> str:
 
 def _subscript(m: NamedMap, e: Expr, size: int, free: _FreeRange | None) -> _Subscript:
     if free is None:
-        return _Subscript(m.text(e), "range" if numbers_of(e, "range") else "point")
+        return _Subscript(m.text(e), "range" if m.ranges and numbers_of(e, "range") else "point")
     variable, step = m.ranges[free.number], free.step
     first, last = sorted((step * variable.lower, step * variable.upper))
     n = variable.upper - variable.lower + 1

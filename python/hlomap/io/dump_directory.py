@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, SupportsIndex, overload
+from typing import TYPE_CHECKING, overload
 
 from .._core import Module
-from ..types import ReadOnlyDict, expect, one_line
+from ..types import ReadOnlyDict, expect, is_index, one_line, wrong_type
 from .discover import detect_kind, kind_of_name, list_files
 from .load import load
 
@@ -143,7 +143,8 @@ class DumpDirectory(Sequence[DumpedModule]):
     def __getitem__(self, index: slice) -> tuple[DumpedModule, ...]: ...
     def __getitem__(self, index: int | slice) -> DumpedModule | tuple[DumpedModule, ...]:
         takes = "the position of a module or a slice"
-        expect((SupportsIndex, slice), index, "DumpDirectory.__getitem__", takes, _find_by_name(index))
+        if not isinstance(index, slice) and not is_index(index):
+            raise wrong_type("DumpDirectory.__getitem__", takes, index, _find_by_name(index))
         return self.modules[index]
 
     def __iter__(self) -> Iterator[DumpedModule]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from functools import cache
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from .._core import Layout, Shape, linear_index, logical_index, pack_into, sprea
 from ..dtypes import is_float, is_integer, is_unsigned, numpy_dtype
 from ..errors import DomainError, ShapeError, UnsupportedError
 from ..sequences import as_array
-from ..types import expect, wrong_type
+from ..types import expect, is_index, wrong_type
 
 __all__ = ["pack", "ravel_index", "unpack", "unravel_index"]
 
@@ -54,7 +54,7 @@ def pack(
     >>> [hex(byte) for byte in pack(np.array([1, 2, -1], ml_dtypes.int4), "{0:E(4)}")]
     ['0x21', '0xf']
     """
-    expect((SupportsIndex, type(None)), threads, "pack", "an int or None as `threads`")
+    _expect_threads(threads, "pack")
     values = as_array(array)
     shape = _shape_of(values, layout)
     dtype = values.dtype
@@ -92,7 +92,7 @@ def unpack(buffer: Any, shape: Shape | str, *, threads: int | None = None) -> Ar
     if isinstance(shape, str):
         shape = Shape.parse(shape)
     expect(Shape, shape, "unpack", "an hlomap.Shape or its text as `shape`")
-    expect((SupportsIndex, type(None)), threads, "unpack", "an int or None as `threads`")
+    _expect_threads(threads, "unpack")
     n, bits = shape.buffer_elements, shape.element_bits
     dtype = numpy_dtype(shape.dtype)
     try:
@@ -212,6 +212,11 @@ def _check_element_bits(shape: Shape, bits: int) -> None:
 def _words(flat: Array) -> Array:
     """The same bytes as a dtype that the compiled functions take; they only copy."""
     return flat.view(_WORDS[flat.dtype.itemsize])
+
+
+def _expect_threads(threads: object, function: str) -> None:
+    if threads is not None and not is_index(threads):
+        raise wrong_type(function, "an int or None as `threads`", threads)
 
 
 def _n_threads(threads: int | None, n_bytes: int) -> int:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import index
-from typing import SupportsIndex, TypeAlias
+from typing import TypeAlias
 
 from .._core import IndexingMap, _image_many
 from ..errors import ShapeError
 from ..sequences import bounded
-from ..types import one_line, wrong_type
+from ..types import is_index, one_line, wrong_type
 
 __all__ = ["Box", "image_maps", "read_box"]
 
@@ -62,7 +62,7 @@ def _read_interval(item: object, function: str) -> Bounds:
         if isinstance(item, (tuple, list)):
             lower, upper = item
             return index(lower), index(upper)
-        if isinstance(item, SupportsIndex):
+        if is_index(item):
             return index(item), index(item)
     except (TypeError, ValueError) as error:
         if isinstance(error, ShapeError):

@@ -67,10 +67,10 @@ class MapSet:
         for m in members:
             if not isinstance(m, IndexingMap):
                 raise wrong_type("MapSet", "a sequence of hlomap.IndexingMap", m, "as an item")
-            key = (tuple(m.index), m)
+            key = (m.index, m)
             kept.setdefault(key, m)
-            if uses is None and m.use is not None:
-                own_uses[key] = (*own_uses.get(key, ()), m.use)
+            if uses is None and (use := m.use) is not None:
+                own_uses[key] = (*own_uses.get(key, ()), use)
         if uses is not None:
             own_uses = {key: tuple(found) for key, found in uses.items() if key in kept}
         self._maps = tuple(kept.values())
@@ -230,7 +230,7 @@ class MapSet:
 
     def _eliminate_ranges(self) -> MapSet:
         """The same pairs, with maps that may have fewer ranges: those that others stand for are left out."""
-        return self._replace_maps(_eliminate_ranges(self._maps))
+        return self._replace_maps(_eliminate_ranges(self._maps)) if any(m.ranges for m in self._maps) else self
 
     def _image(self, bounds: list[tuple[int, int]] | None, n_kept: int) -> MapSet:
         """The image over a box of all dims but the last ``n_kept``, which stay dims."""
@@ -372,11 +372,11 @@ class MapSet:
 
     def _replace_maps(self, maps: Iterable[IndexingMap]) -> MapSet:
         """The set with each map replaced by another one, keeping shape indices, uses and suppliers."""
-        if self._unknown:
+        if self._unknown or (replaced := tuple(maps)) == self._maps:
             return self
         uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
         members: list[IndexingMap] = []
-        for before, m in zip(self._maps, maps, strict=True):
+        for before, m in zip(self._maps, replaced, strict=True):
             leaf = tuple(before.index)
             members.append(m._placed(leaf, before.use, _suppliers(before)))
             own = uses.get((leaf, m), ())
@@ -385,7 +385,7 @@ class MapSet:
 
     def _select(self, maps: Sequence[IndexingMap], inexact: str | None = None) -> MapSet:
         """The set with some of its maps; ``inexact`` is a reason why they are not exact."""
-        if self._unknown:
+        if self._unknown or (len(maps) == len(self._maps) and inexact is None):
             return self
         exact, reason = self._exact and inexact is None, self._reason or inexact
         return MapSet(maps, exact=exact, reason=reason, uses=self._uses, devices=self._devices)

@@ -1,14 +1,15 @@
 """Totals over a whole grid, from few of its requests.
 
 :func:`count_grid` is the entry point.  A grid is a box of coordinates, of which the first two are the lane and the
-step of a request.  A coordinate that only adds a multiple of itself to the address is not enumerated: the residues of
-its values modulo a sector are counted instead.  Other coordinates are written as digits where remainders wrap, and cut
+step of a request.  Coordinates that only move the address are not enumerated with the lanes: the residues modulo a
+sector of what they add are counted instead.  Other coordinates are written as digits where remainders wrap, and cut
 where conditions change, until few requests are left.  Law: the totals are those of all requests, or upper bounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd, lcm, prod
 from typing import TypeAlias
@@ -16,16 +17,17 @@ from typing import TypeAlias
 import numpy as np
 
 from .._core import Expr, IndexingMap
-from .requests import Counts, RequestForm, count_requests
+from .requests import Bools, Counts, Ints, RequestForm, count_requests
 
-__all__ = ["LANE", "STEP", "GridCounts", "count_grid", "nodes", "shift"]
+__all__ = ["LANE", "STEP", "GridCounts", "count_grid", "nodes", "shifts"]
 
 LANE, STEP = 0, 1
 """The dims of a grid that are not coordinates of requests."""
 
 _MAX_REGIONS = 1024
 _MAX_POINTS = 1 << 22
-_FEW_POINTS = 1 << 15
+_FEW_POINTS = 1 << 12  # take less time than a region
+_MANY_POINTS = 1 << 15  # take more time than the regions that cuts leave
 _CHUNK = 1 << 17
 
 Box: TypeAlias = list[tuple[int, int]]
@@ -75,11 +77,12 @@ def count_grid(grid: IndexingMap, form: RequestForm, offsets: Sequence[int]) -> 
 
 def _count_region(region: IndexingMap, work: _Work) -> None:
     """Counts one region, or leaves smaller ones to do."""
-    strides = _free_strides(region)
-    listed = [k for k in range(STEP + 1, len(region.dims)) if k not in strides]
-    n_points = prod(_extent(region, k) for k in (LANE, STEP, *listed))
+    strides, lanes, apart = _separated(region)
+    extents = _extents(region)
+    listed = [*lanes, *(k for group in apart for k in group)]
+    n_points = sum(prod(extents[k] for k in group) for group in ([LANE, STEP, *lanes], *apart))
     if n_points > _FEW_POINTS and work.n_regions < _MAX_REGIONS:
-        smaller = _as_digits(region, listed) or _cut(region, listed)
+        smaller = _as_digits(region, listed) or (_cut(region, listed) if n_points > _MANY_POINTS else [])
         if smaller:
             work.regions += smaller
             return
@@ -89,10 +92,12 @@ def _count_region(region: IndexingMap, work: _Work) -> None:
         work.found.by_offset = [counts.plus(most) for counts in work.found.by_offset]
         return
     work.n_points += n_points
-    residues = _residues([(strides[k], _extent(region, k)) for k in strides], work.period)
+    residues = _residues([(strides[k], extents[k]) for k in strides], work.period)
+    for group in apart:
+        residues = _sums(residues, _residues_of_group(region, group, work.period), work.period)
     needed = sorted({(offset + r) % work.period for offset in work.offsets for r in residues})
     by_offset = dict.fromkeys(needed, Counts())
-    for address, active in _requests(region, listed):
+    for address, active in _addresses(region, lanes, LANE, STEP):
         for offset in needed:
             by_offset[offset] = by_offset[offset].plus(count_requests(address, active, work.form, offset))
     for k, offset in enumerate(work.offsets):
@@ -101,8 +106,8 @@ def _count_region(region: IndexingMap, work: _Work) -> None:
             work.found.by_offset[k] = found.plus(by_offset[(offset + r) % work.period], times)
 
 
-def _extent(region: IndexingMap, k: int) -> int:
-    return region.dims[k].upper - region.dims[k].lower + 1
+def _extents(region: IndexingMap) -> list[int]:
+    return [v.upper - v.lower + 1 for v in region.dims]
 
 
 def _too_wide(region: IndexingMap) -> bool:
@@ -114,38 +119,73 @@ def _too_wide(region: IndexingMap) -> bool:
 # ------------------------------------------------------------------------------------------------ free coordinates
 
 
-def _free_strides(region: IndexingMap) -> dict[int, int]:
-    """The coordinates that only move the address, with what one step of each adds to it."""
-    found = {}
+def _separated(region: IndexingMap) -> tuple[dict[int, int], list[int], list[list[int]]]:
+    """The coordinates by what they do: those that add a multiple of themselves to the address, with the factor; those
+    that change how the addresses of lanes differ, or which lanes are active; and groups of others.
+
+    No summand of the address and no condition has coordinates of two groups, or of a group and the lanes.
+    """
+    terms = [shifts(term) for term in _terms(region.results[0])]
+    conditions = [shifts(c.expr) for c in region.constraints]
+    strides: dict[int, int] = {}
+    groups: list[set[int]] = [{LANE, STEP}]
     for k in range(STEP + 1, len(region.dims)):
-        stride = shift(region.results[0], k)
-        if stride is not None and all(shift(c.expr, k) == 0 for c in region.constraints):
-            found[k] = stride
-    return found
+        moves = [term[k] for term in terms if k in term]
+        known = [move for move in moves if move is not None]
+        if len(known) < len(moves) or any(k in condition for condition in conditions):
+            groups.append({k})
+        else:
+            strides[k] = sum(known)
+    for used in (*terms, *conditions):
+        together = [group for group in groups if not group.isdisjoint(used)]
+        if len(together) > 1:
+            groups = [set().union(*together), *(group for group in groups if group not in together)]
+    lanes = next(group for group in groups if LANE in group)
+    return strides, sorted(lanes - {LANE, STEP}), [sorted(group) for group in groups if group is not lanes]
 
 
-def shift(e: Expr, dim: int) -> int | None:
-    """What one step of a dim adds to an expression everywhere; None where that differs or is not seen.
+def _terms(e: Expr) -> Iterator[Expr]:
+    """The summands of an expression."""
+    if e.kind != "sum":
+        yield e
+        return
+    for part in e.operands:
+        yield from _terms(part)
 
-    >>> shift(Expr.parse("(d0 + d1 * 6) mod 3 + d1 * 2"), 1), shift(Expr.parse("d1 floordiv 2"), 1)
-    (2, None)
+
+def shifts(e: Expr) -> dict[int, int | None]:
+    """What one step of each dim adds to an expression everywhere; None where that differs or is not seen.
+
+    Dims whose steps add nothing are left out.
+
+    >>> shifts(Expr.parse("(d0 + d1 * 6) mod 3 + d1 * 2")), shifts(Expr.parse("d1 floordiv 2"))
+    ({0: None, 1: 2}, {1: None})
     """
     kind = e.kind
     if kind == "dim":
-        return int(e.value == dim)
+        assert e.value is not None
+        return {e.value: 1}
     if kind in ("constant", "range", "runtime"):
-        return 0
-    parts = [shift(part, dim) for part in e.operands]
-    if all(part == 0 for part in parts):
-        return 0
-    if None in parts:
-        return None
+        return {}
+    operands = e.operands
+    parts = [shifts(part) for part in operands]
+    factor = operands[1].value if kind in _BY_FACTOR and operands[1].kind == "constant" else None
+    found = {dim: _shift(kind, [part.get(dim, 0) for part in parts], factor) for part in parts for dim in part}
+    return {dim: move for dim, move in found.items() if move != 0}
+
+
+_BY_FACTOR = ("product", "floordiv", "mod")
+
+
+def _shift(kind: str, parts: Sequence[int | None], factor: int | None) -> int | None:
+    """What a step adds to an expression that adds ``parts`` to its operands, of which the last may be a constant."""
     known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
     if kind == "sum":
         return sum(known)
     if kind in ("min", "max"):
         return known[0] if known[0] == known[1] else None
-    factor = e.operands[1].value if e.operands[1].kind == "constant" else None
     if factor is None:
         return None
     if kind == "product":
@@ -164,13 +204,29 @@ def _residues(strides: Sequence[tuple[int, int]], period: int) -> dict[int, int]
     found = {0: 1}
     for stride, n in strides:
         cycle = period // gcd(stride, period)
-        last: dict[int, int] = {}
-        for i in range(min(n, cycle)):
-            times = n // cycle + (i < n % cycle)
-            for r, count in found.items():
-                at = (r + stride * i) % period
-                last[at] = last.get(at, 0) + count * times
-        found = last
+        times = {stride * i % period: n // cycle + (i < n % cycle) for i in range(min(n, cycle))}
+        found = _sums(found, times, period)
+    return found
+
+
+def _sums(first: Mapping[int, int], second: Mapping[int, int], period: int) -> dict[int, int]:
+    """How often each residue occurs among the sums of a residue of each side."""
+    found: dict[int, int] = {}
+    for a, n in first.items():
+        for b, m in second.items():
+            at = (a + b) % period
+            found[at] = found.get(at, 0) + n * m
+    return found
+
+
+def _residues_of_group(region: IndexingMap, group: Sequence[int], period: int) -> dict[int, int]:
+    """How often each residue occurs among what the values of coordinates add to the address, where their conditions
+    hold."""
+    found: Counter[int] = Counter()
+    start = None
+    for address, active in _addresses(region, group):
+        start = address[0] if start is None else start
+        found.update(((address[active] - start) % period).tolist())
     return found
 
 
@@ -193,17 +249,18 @@ def _all_nodes(region: IndexingMap) -> list[Expr]:
 def _as_digits(region: IndexingMap, listed: Sequence[int]) -> list[IndexingMap]:
     """The region with a coordinate written as two, where a remainder comes back to its beginning; else nothing."""
     divisions = [
-        (node.operands[0], node.operands[1].value)
+        (shifts(node.operands[0]), node.operands[1].value)
         for node in _all_nodes(region)
         if node.kind in ("floordiv", "mod") and node.operands[1].kind == "constant"
     ]
-    for k in sorted(listed, key=lambda k: -_extent(region, k)):
+    extents = _extents(region)
+    for k in sorted(listed, key=lambda k: -extents[k]):
         lengths = set()
-        for argument, divisor in divisions:
-            step = shift(argument, k)
+        for moves, divisor in divisions:
+            step = moves.get(k)
             if step and divisor:
                 lengths.add(divisor // gcd(step, divisor))
-        fitting = [n for n in lengths if 1 < n < _extent(region, k)]
+        fitting = [n for n in lengths if 1 < n < extents[k]]
         if fitting:
             return [_split_digit(region, k, min(fitting))]
     return []
@@ -211,7 +268,7 @@ def _as_digits(region: IndexingMap, listed: Sequence[int]) -> list[IndexingMap]:
 
 def _split_digit(region: IndexingMap, k: int, radix: int) -> IndexingMap:
     """Dim ``k`` as its lower bound plus ``radix`` times itself plus a new last dim."""
-    n, low = _extent(region, k), region.dims[k].lower
+    n, low = _extents(region)[k], region.dims[k].lower
     n_dims = len(region.dims)
     values = [Expr.dim(i) for i in range(n_dims)]
     values[k] = Expr.dim(k) * radix + Expr.dim(n_dims) + low
@@ -257,7 +314,8 @@ def _cut(region: IndexingMap, listed: Sequence[int]) -> list[IndexingMap]:
     """The region in two parts, in one of which a condition does not change, else in two halves of a coordinate on
     which a condition depends; nothing where there is no such coordinate."""
     box = _box(region)
-    dims = sorted((k for k in listed if _extent(region, k) > 1), key=lambda k: -_extent(region, k))
+    extents = _extents(region)
+    dims = sorted((k for k in listed if extents[k] > 1), key=lambda k: -extents[k])
     halved = None
     for condition in _conditions(region):
         used = {node.value for node in nodes(condition.expr) if node.kind == "dim"}
@@ -308,38 +366,36 @@ def _restricted(region: IndexingMap, k: int, low: int, high: int) -> IndexingMap
 # --------------------------------------------------------------------------------------------------------- requests
 
 
-def _requests(
-    region: IndexingMap, listed: Sequence[int]
-) -> Iterator[tuple[np.ndarray[tuple[int, ...], np.dtype[np.int64]], np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]]:
-    """Addresses ``[n, lanes, steps]`` of all requests, and which lanes are active; other coordinates stay at their
-    lower bounds."""
-    box = _box(region)
-    sizes = [_extent(region, k) for k in listed]
-    n_lanes, n_steps = _extent(region, LANE), _extent(region, STEP)
-    per_chunk = max(1, _CHUNK // (n_lanes * n_steps))
+def _addresses(region: IndexingMap, dims: Sequence[int], *together: int) -> Iterator[tuple[Ints, Bools]]:
+    """The addresses ``[n, *sizes]`` at all values of some dims, and where the conditions on these hold; the values of
+    the dims ``together`` are in one piece.  Other dims stay at their lower bounds."""
+    chosen = {*dims, *together}
+    conditions = [c for c in region.constraints if not chosen.isdisjoint(shifts(c.expr))]
+    own = IndexingMap(region.dims, region.results, constraints=conditions) if conditions else region
+    extents = _extents(region)
+    sizes, inner = [extents[k] for k in dims], [extents[k] for k in together]
+    per_chunk = max(1, _CHUNK // prod(inner))
     for first in range(0, prod(sizes), per_chunk):
         numbers = np.arange(first, min(first + per_chunk, prod(sizes)))
-        shape = (len(numbers), n_lanes, n_steps)
-        points = np.empty((*shape, len(box)), np.int64)
-        points[...] = [low for low, _ in box]
-        points[..., LANE] += np.arange(n_lanes)[None, :, None]
-        points[..., STEP] += np.arange(n_steps)
-        for k, digit in zip(listed, np.unravel_index(numbers, sizes) if sizes else (), strict=True):
-            points[..., k] += digit[:, None, None]
-        flat = points.reshape(-1, len(box))
-        active = region.in_domain(flat) if region.constraints else np.ones(len(flat), np.bool_)
-        yield region.evaluate(flat)[:, 0].reshape(shape), active.reshape(shape)
+        points = np.empty((len(numbers), *inner, len(extents)), np.int64)
+        points[...] = [v.lower for v in region.dims]
+        for k, digit in zip(dims, np.unravel_index(numbers, sizes) if sizes else (), strict=True):
+            points[..., k] += digit.reshape(-1, *(1 for _ in inner))
+        for axis, k in enumerate(together, 1):
+            points[..., k] += np.arange(extents[k]).reshape(-1, *(1 for _ in inner[axis:]))
+        flat = points.reshape(-1, len(extents))
+        active = own.in_domain(flat) if conditions else np.ones(len(flat), np.bool_)
+        yield own.evaluate(flat)[:, 0].reshape(points.shape[:-1]), active.reshape(points.shape[:-1])
 
 
 def _most(region: IndexingMap, form: RequestForm) -> Counts:
     """Upper bounds of the totals of a region."""
-    n_steps = _extent(region, STEP)
-    n = prod(_extent(region, k) for k in range(STEP + 1, len(region.dims))) * n_steps
-    n_lanes = _extent(region, LANE)
+    n_lanes, n_steps, *coordinates = _extents(region)
+    n = prod(coordinates) * n_steps
     bytes_each = -(-form.width // form.per_byte) + (form.width % form.per_byte > 0)
     aligned = form.sector % form.width == 0 and form.per_byte == 1
     per_request = n_lanes * (1 if aligned else 2 + bytes_each // form.sector_bytes)
-    stride = shift(region.results[0], LANE)
+    stride = shifts(region.results[0]).get(LANE, 0)
     if stride is not None:
         span = abs(stride) * (n_lanes - 1) + form.width
         per_request = min(per_request, span // form.sector + 2)

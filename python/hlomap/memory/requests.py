@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Counts", "RequestForm", "count_requests"]
+__all__ = ["Bools", "Counts", "Ints", "RequestForm", "count_requests"]
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -74,10 +74,12 @@ def count_requests(address: Ints, active: Bools, form: RequestForm, offset: int)
     n, n_lanes, n_steps = address.shape
 
     def by_step(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return np.moveaxis(values, 2, 1).reshape(n * n_steps, n_lanes)
+        return values.swapaxes(1, 2).reshape(n * n_steps, n_lanes)
 
-    found = measure(by_step(address), by_step(active), form, offset).reshape(4, n, n_steps)
-    totals = np.concatenate([found[:3].sum(axis=2), found[3:].max(axis=2, initial=0)])
+    totals = measure(by_step(address), by_step(active), form, offset)
+    if n_steps > 1:
+        found = totals.reshape(4, n, n_steps)
+        totals = np.concatenate([found[:3].sum(axis=2), found[3:].max(axis=2, initial=0)])
     if form.vector > 1 and n_steps == form.vector:
         whole = _is_vector(address, active, form, offset)
         shape = (int(whole.sum()), n_lanes * n_steps)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import gcd, lcm, prod
 
 from .._core import Expr, IndexingMap, Shape, linear_index
-from .regions import LANE, STEP, nodes, shift
+from .regions import LANE, STEP, nodes, shifts
 from .requests import RequestForm
 
 __all__ = ["WarpAddresses", "warp_addresses"]
@@ -133,8 +133,9 @@ def _take_runtime(grid: IndexingMap, values: list[_Runtime], form: RequestForm) 
         reason = "a condition depends on a runtime value: its lanes count as active"
     common = varying = 0
     apart: list[Expr] = []
+    moves = shifts(grid.results[0]) if values else {}
     for value in values:
-        move = shift(grid.results[0], value.dim)
+        move = moves.get(value.dim, 0)
         if move == 0:
             continue
         if move is None:

@@ -14,49 +14,12 @@ To add an operation ``my-op``, write two files and edit no list:
 2. ``tests/cases/ops/my_op.hlo``: small modules whose roots are the operation.  Run the tests with ``HLOMAP_BLESS=1`` to
    write the maps as comments, and read them.  Every case is also checked against the interpreter.
 
-The modules are imported at the first lookup; importing the package imports none of them.
+A module is imported when an operation is first looked up; importing the package imports none of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
-
-from .._core import Instruction
-from . import _registry
+from ._registry import each, lookup, op_of, registered
 from ._rule import OpRule
 
 __all__ = ["OpRule", "each", "lookup", "op_of", "registered"]
-
-
-@cache
-def _load_rules() -> None:
-    for name in sorted(module.name for module in iter_modules(__path__)):
-        if not name.startswith("_"):
-            import_module(f"{__name__}.{name}")
-
-
-def lookup(opcode: str) -> OpRule:
-    """The op rule of an opcode; the rules of an opcode that is not registered return Unknown."""
-    _load_rules()
-    return _registry.lookup(opcode)
-
-
-def op_of(instruction: Instruction) -> OpRule:
-    """The op rule of an instruction; a custom rule for its opcode or custom call target takes precedence."""
-    _load_rules()
-    return _registry.op_of(instruction)
-
-
-def registered() -> tuple[str, ...]:
-    """The registered opcodes, sorted."""
-    _load_rules()
-    return _registry.registered()
-
-
-def each(listener: Callable[[OpRule], None]) -> None:
-    """Calls ``listener`` with every registered op rule, and with every op rule that is registered later."""
-    _load_rules()
-    _registry.each(listener)

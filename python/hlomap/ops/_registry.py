@@ -1,12 +1,20 @@
-"""The registry of op rules, filled by the modules of :mod:`hlomap.ops`."""
+"""The registry of op rules, filled by the modules of :mod:`hlomap.ops`.
+
+A module is imported when :func:`lookup` first needs it: one that is named after an operation has the rule of it, the
+others have those of families.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import TypeAlias
 
-from .._core import Instruction
+from .._core import Instruction, known_opcodes
 from ..errors import UnsupportedError
 from ..types import ShapeIndex, Unknown
 from ._evaluation import EvalContext, Value
@@ -36,26 +44,43 @@ def register_derived(derive: Derive) -> None:
 
 def each(listener: Callable[[OpRule], None]) -> None:
     """Calls ``listener`` with every registered op rule, and with every op rule that is registered later."""
-    for op in _registry.values():
-        listener(op)
+    for opcode in registered():
+        listener(_registry[opcode])
     _listeners.append(listener)
 
 
 def registered() -> tuple[str, ...]:
     """The registered opcodes, sorted."""
+    for module in chain(*_modules()):
+        import_module(f".{module}", __package__)
     return tuple(sorted(_registry))
 
 
 def lookup(opcode: str) -> OpRule:
     """The op rule of an opcode; the rules of an opcode that is not registered return Unknown."""
     found = _registry.get(opcode)
-    return found if found is not None else _derived_or_unknown(opcode)
+    return found if found is not None else _imported(opcode)
 
 
 @lru_cache(maxsize=256)
-def _derived_or_unknown(opcode: str) -> OpRule:
+def _imported(opcode: str) -> OpRule:
+    """The rule of an opcode whose module may not be imported yet."""
+    operations, families = _modules()
+    name = opcode.replace("-", "_")
+    for module in ([name] if name in operations else []) + families + operations:
+        import_module(f".{module}", __package__)
+        if opcode in _registry:
+            return _registry[opcode]
     found = (derive(opcode, _registry) for derive in _derived)
     return next((op for op in found if op is not None), None) or unknown_op(opcode)
+
+
+@cache
+def _modules() -> tuple[list[str], list[str]]:
+    """The names of the modules that are named after an operation, and of the others."""
+    names = sorted(m.name for m in iter_modules([str(Path(__file__).parent)]) if not m.name.startswith("_"))
+    opcodes = {opcode.replace("-", "_") for opcode in known_opcodes()}
+    return [name for name in names if name in opcodes], [name for name in names if name not in opcodes]
 
 
 custom_rules: dict[str, CustomRule] = {}

@@ -71,8 +71,11 @@ def grid_map(
 
 
 def in_memory(m: IndexingMap, sizes: Sequence[int], shape: Shape) -> IndexingMap:
-    """A map into a row-major array of these sizes as a map into ``shape``, whose buffer has the same elements."""
-    positions = linear_index(Shape("u8", sizes))
+    """A map into ``shape`` for one, simplified, into a row-major array of these sizes that has the same buffer."""
+    row_major = Shape("u8", sizes)
+    if row_major.equals(Shape("u8", shape.dimensions, shape.layout), layout="meant"):
+        return m
+    positions = linear_index(row_major)
     return m.then(positions).then(logical_index(shape)).simplify(keep_point_dims=True, drop_unused=True)
 
 

@@ -14,7 +14,7 @@ from typing import SupportsIndex
 from .._core import Expr, IndexingMap, Shape, Sharding
 from ..errors import ShapeError, UnsupportedError
 from ..maps.map_set import MapSet
-from ..types import Unknown, expect, wrong_type
+from ..types import Unknown, expect, is_index, wrong_type
 from .assignment import Assignment, assign
 from .orders import Digit, Strided, place_values, split_digits
 
@@ -42,7 +42,7 @@ def local_shape(sharding: Sharding, shape: Shape, device: SupportsIndex | None =
     found = _known(_assign(sharding, shape, "Sharding.local_shape"))
     sizes: Sequence[int] = found.tile_sizes
     if device is not None:
-        if not isinstance(device, SupportsIndex):
+        if not is_index(device):
             raise wrong_type("Sharding.local_shape", "an int as `device`", device)
         at = found.coordinates(index(device))
         if at is None:
@@ -71,7 +71,7 @@ def read_count(got: object, function: str) -> int | None:
     """
     if got is None:
         return None
-    if not isinstance(got, SupportsIndex):
+    if not is_index(got):
         raise wrong_type(function, "an int as `num_devices`", got)
     if not 0 < index(got) < 1 << 62:
         raise ShapeError(f"{function}() takes a number of devices from 1 to 2**62, got {index(got)}")

@@ -5,6 +5,7 @@
 //! work ends by [`quasiaffine::interrupt`] and the exception is that of the call.
 
 use std::cell::RefCell;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -97,9 +98,15 @@ fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
     threading.call_method0("get_ident")?.eq(main)
 }
 
-/// The number of threads to start where a caller asks for `threads`: no more than the machine runs at once.
+/// The number of threads to start if a caller asks for `threads`: no more than the machine runs at once.
+///
+/// The count reads files of the system (27 us), so it is made once in a process, when a call first asks for two threads.
 pub fn n_threads(threads: usize) -> usize {
-    threads.min(std::thread::available_parallelism().map_or(1, usize::from))
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    match threads {
+        0 | 1 => threads,
+        _ => threads.min(*PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))),
+    }
 }
 
 /// Runs `each` over all items on `threads` threads, in order.

@@ -430,7 +430,9 @@ impl<'a, 'py> Records<'a, 'py> {
                 maps.push(self.placed(&e.map, &e.index, first)?);
                 uses.push(found);
             }
-            records.append(self.record(value.id, &value.part, maps, Some(uses))?)?;
+            // A single use is that of the map itself.
+            let uses = uses.iter().any(|found| found.len() > 1).then_some(uses);
+            records.append(self.record(value.id, &value.part, maps, uses)?)?;
         }
         Ok(records)
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use flow::tile_table::{Columns, DeviceCounts, Limits, Request, TilePlan, TiledArray, Wanted, REASONS};
-use numpy::{PyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use quasiaffine::tile::{symbolic_tile, Clause, Refusal};
@@ -65,8 +66,7 @@ impl PyTilePlan {
         Ok(PyTilePlan { plan, n_reads })
     }
 
-    /// The columns of the rows of ``candidates``, flat; those of reads have one value for each read, and those that are
-    /// not named are empty.
+    /// The named columns of the rows of ``candidates``; those of reads have one value for each read.
     ///
     /// ``limits`` and ``device`` have the fields of `Limits` and `DeviceCounts` in order.
     #[pyo3(signature = (candidates, limits, device, stages, columns, threads, /))]
@@ -106,7 +106,7 @@ impl PyTilePlan {
         let rows = candidates.as_slice()?;
         let n = candidates.shape()[0];
         let columns = unlocked(py, || self.plan.evaluate(rows, n, &request, threads))?;
-        columns_of(py, columns)
+        columns_of(py, columns, &request.wanted, [n, self.n_reads])
     }
 
     /// What one tile reads of array ``number``: offset, size, stride, lower and upper bound of every dimension, or None
@@ -136,14 +136,25 @@ impl PyTilePlan {
     }
 }
 
-fn columns_of(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> {
+/// The wanted columns, which nobody overwrites; those of reads have the given shape.
+fn columns_of<'py>(
+    py: Python<'py>,
+    columns: Columns,
+    wanted: &Wanted,
+    of_reads: [usize; 2],
+) -> PyResult<Bound<'py, PyDict>> {
     let all = PyDict::new(py);
     macro_rules! add {
-        ($($name:ident)*) => { $(all.set_item(stringify!($name), PyArray1::from_vec(py, columns.$name))?;)* };
+        ($shape:expr; $($name:ident)*) => { $(if wanted.$name {
+            let column = PyArray1::from_vec(py, columns.$name).reshape($shape)?;
+            column.readwrite().make_nonwriteable();
+            all.set_item(intern!(py, stringify!($name)), column)?;
+        })* };
     }
-    add!(legal reason grid steps tile_bytes waste waste_exact read_bytes read_bytes_exact distinct_bytes);
-    add!(distinct_bytes_exact reread run_bytes run_bytes_exact sectors sectors_exact efficiency write_bytes);
-    add!(live_bytes smem_bytes dram_bytes_lower dram_bytes_upper waves tail);
+    add!([of_reads[0]]; legal reason grid steps);
+    add!(of_reads; tile_bytes waste waste_exact read_bytes read_bytes_exact distinct_bytes distinct_bytes_exact);
+    add!(of_reads; reread run_bytes run_bytes_exact sectors sectors_exact efficiency);
+    add!([of_reads[0]]; write_bytes live_bytes smem_bytes dram_bytes_lower dram_bytes_upper waves tail);
     Ok(all)
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from ...errors import UnsupportedError
@@ -47,9 +47,9 @@ def open_engine(name: str, jobs: int, *, in_process: bool = False) -> AbstractCo
     """
     kind, _, address = name.partition(":")
     if kind == "local" and not address:
-        from .local import open_local
+        from .local import IN_PROCESS, open_local
 
-        return open_local(jobs, in_process=in_process)
+        return nullcontext(IN_PROCESS) if in_process else open_local(jobs)
     if in_process:
         raise UnsupportedError(f"engine {name}: memory:// exists in this process alone")
     if kind == "dask":

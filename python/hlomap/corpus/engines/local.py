@@ -14,16 +14,13 @@ from typing import Any
 from ..supervisor import Children
 from . import Engine
 
-__all__ = ["open_local"]
+__all__ = ["IN_PROCESS", "open_local"]
 
 
 @contextmanager
-def open_local(jobs: int, *, in_process: bool = False) -> Iterator[Engine]:
-    """``jobs`` workers; they end with the block."""
-    if in_process:
-        yield Engine(_Here(), lambda: 1)
-        return
-    children = Children(jobs)
+def open_local(jobs: int) -> Iterator[Engine]:
+    """``jobs`` workers, started by the first tasks; they end with the block."""
+    children = Children()
     executor = ThreadPoolExecutor(jobs, "hlomap-worker")
     try:
         yield Engine(executor, lambda: jobs, children.run_task, children.at_work)
@@ -45,3 +42,7 @@ class _Here(Executor):
         except Exception as error:
             future.set_exception(error)
         return future
+
+
+IN_PROCESS = Engine(_Here(), lambda: 1)
+"""Runs tasks in this very process, one after the other."""
