@@ -71,10 +71,12 @@ def output_to_input(
     return _query(RuleProvider(instruction.module), instruction, -1, indices, len(operands), memory)
 
 
-def operand_maps(rules: RuleProvider, instruction: Instruction | Computation, index: ShapeIndex) -> tuple[MapSet, ...]:
-    """:func:`output_to_input` for one array, by rules that many queries of one module share."""
-    operands = instruction.parameters if isinstance(instruction, Computation) else instruction.operands
-    return _query(rules, instruction, -1, [index], len(operands), None)
+def operand_maps(rules: RuleProvider, instruction: Instruction | Computation, index: ShapeIndex) -> dict[int, MapSet]:
+    """:func:`output_to_input` for one array, by rules that many queries of one module share.
+
+    The sets are by number; of an operand without one nothing is read.
+    """
+    return _reached_sets(rules, instruction, -1, [index], None)
 
 
 def input_to_output(
@@ -224,8 +226,20 @@ def _query(
 
     ``memory``: the shapes of the value with these arrays and of each operand or output, and the form of physical maps.
     """
+    found = _reached_sets(rules, instruction, direction, indices, memory)
+    return tuple(found.get(k, _NOTHING) for k in range(n))
+
+
+def _reached_sets(
+    rules: RuleProvider,
+    instruction: Instruction | Computation,
+    direction: int,
+    indices: Sequence[ShapeIndex],
+    memory: tuple[Shape, Callable[[int], Shape], Form] | None,
+) -> dict[int, MapSet]:
+    """The sets by number; an operand or output that no record mentions has none."""
     found = rules.propagation.query(rules, instruction, direction, indices)
-    sets: list[list[MapSet]] = [[] for _ in range(n)]
+    sets: dict[int, list[MapSet]] = {}
     for index, records in zip(indices, found, strict=True):
         if memory is not None or not crosses_devices(records):
             devices = _physical_devices
@@ -235,8 +249,8 @@ def _query(
             maps = assemble(record, devices)
             if memory is not None:
                 maps = to_physical(maps, shape_at(memory[0], index), memory[1](record[0]), memory[2])
-            sets[record[0]].append(maps)
-    return tuple(map(_union, sets))
+            sets.setdefault(record[0], []).append(maps)
+    return {k: own[0] if len(own) == 1 else own[0].union(*own[1:]) for k, own in sets.items()}
 
 
 def _query_devices(
@@ -254,9 +268,3 @@ def _query_devices(
 
 _NOTHING = MapSet()
 """The set of every operand or output that no record mentions."""
-
-
-def _union(sets: Sequence[MapSet]) -> MapSet:
-    if not sets:
-        return _NOTHING
-    return sets[0] if len(sets) == 1 else sets[0].union(*sets[1:])

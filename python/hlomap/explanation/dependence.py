@@ -77,10 +77,9 @@ def compare_outputs(
         same_sizes = shape_at(returned[0], output).dimensions == shape_at(returned[1], output).dimensions
         here = _dependence(rules[0], output, old, _OTHER_BEFORE)
         there = _dependence(rules[1], output, new, _OTHER_AFTER)
-        for number, (x, y) in enumerate(shapes):
-            if not (here[number] or there[number]):
-                continue
-            first, second = _by_leaf(here[number], x), _by_leaf(there[number], y)
+        for number in sorted({*here, *there}):
+            x, y = shapes[number]
+            first, second = (_by_leaf(sets.get(number, MapSet()), arrays) for sets, arrays in ((here, x), (there, y)))
             for leaf in sorted({*first, *second}):
                 status: Status = "unknown"
                 reason: str | None = "other sizes"
@@ -97,14 +96,14 @@ def _arrays(parameter: Instruction) -> dict[ShapeIndex, tuple[int, ...]]:
 
 def _dependence(
     rules: RuleProvider, output: ShapeIndex, values: Mapping[Instruction, Value], first_other: int
-) -> list[MapSet]:
-    """The elements of each parameter that an element of the output depends on."""
+) -> dict[int, MapSet]:
+    """The elements of each parameter that an element of the output depends on, by number."""
     entry = rules.module.entry
     try:
         found = operand_maps(rules, entry, output)
     except (HlomapError, OverflowError) as error:
-        return [MapSet.unknown(printable(error))] * len(entry.parameters)
-    return [_numbered(maps, values, first_other) for maps in found]
+        return dict.fromkeys(range(len(entry.parameters)), MapSet.unknown(printable(error)))
+    return {number: _numbered(maps, values, first_other) for number, maps in found.items()}
 
 
 def _numbered(maps: MapSet, values: Mapping[Instruction, Value], first_other: int) -> MapSet:
