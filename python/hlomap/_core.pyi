@@ -2365,6 +2365,9 @@ def _is_injective(map: IndexingMap, /) -> _SetAnswer:
 def _eliminate_ranges(maps: Sequence[IndexingMap], /) -> list[IndexingMap]:
     """For each map one with the same image at every point, without the ranges that others stand for."""
 
+def _contains(outer: IndexingMap, inner: IndexingMap, /) -> bool | None:
+    """Whether one map relates each pair that another one relates; ``None`` where that is not decided."""
+
 def _may_contain(maps: Sequence[IndexingMap], /) -> list[list[int]]:
     """For each map the numbers of the others that may contain it: those that a few values do not rule out."""
 

@@ -61,7 +61,12 @@ CONTAINED = [
     (
         "(d0)[s0] -> (s0 * 3), domain: d0 in [0, 99999], s0 in [0, 99999]",
         "(d0)[s0] -> (s0 * 6), domain: d0 in [0, 99999], s0 in [0, 9]",
-        None,
+        True,
+    ),
+    (
+        "(d0)[s0] -> (-d0 + 99999, s0), domain: d0 in [0, 99999], s0 in [0, 9]",
+        "(d0)[s0] -> (d0, s0), domain: d0 in [0, 99999], s0 in [0, 9]",
+        False,
     ),
     (
         "(d0)[s0]{rt0} -> (s0, rt0), domain: d0 in [0, 2], s0 in [0, 4], rt0 in [0, 3], runtime: rt0 = #1()",
