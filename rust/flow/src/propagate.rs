@@ -182,6 +182,9 @@ impl<'p> Propagation<'p> {
         let Setting { m, schedule, devices, .. } = self.setting;
         let (id, step) = (schedule.order[position as usize], schedule.steps[position as usize]);
         let Some(mut state) = self.states.remove(&position) else { return Ok(()) };
+        if self.setting.elements_alone && devices.is_none() {
+            state.absorb(m.shape(id));
+        }
         state.keep_budget(m.shape(id), m.instruction_name(id), devices);
         let is_reached = !state.entries.is_empty() || !state.unknown.is_empty();
         if is_reached && !matches!(step, Step::Enter(_)) && self.unnamed_operands.is_none() {
@@ -268,6 +271,9 @@ impl<'p> Propagation<'p> {
             }
         }
         if let Some(mut state) = state {
+            if setting.elements_alone && devices.is_none() {
+                state.absorb(shape);
+            }
             state.keep_budget(shape, m.instruction_name(user), devices);
             self.states.insert(position, state);
         }

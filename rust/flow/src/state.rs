@@ -4,6 +4,7 @@ use std::hash::{Hash, Hasher};
 
 use hlo::InstructionId;
 use layout::Shape;
+use quasiaffine::expr::Kind;
 use quasiaffine::{eliminate_ranges, Domain, Expr, Interval, Map, Variable};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
@@ -293,6 +294,36 @@ impl State {
         over.iter().for_each(|(index, _)| self.mark_inexact(Some(index), Some(&reason)));
     }
 
+    /// Leaves out the maps to an array for which one with all of its elements stands.
+    pub fn absorb(&mut self, shape: &Shape) {
+        let covers = |whole: &Map, map: &Map| {
+            let (dims, own) = (whole.domain().dims(), map.domain().dims());
+            dims.len() == own.len() && dims.iter().zip(own).all(|(v, own)| v.interval.covers(own.interval))
+        };
+        let mut wholes: FxHashMap<&ShapeIndex, Vec<usize>> = FxHashMap::default();
+        for (i, e) in self.entries.iter().enumerate() {
+            if shapes::at(shape, &e.index).is_some_and(|array| is_whole(&e.map, array)) {
+                let known = wholes.entry(&e.index).or_default();
+                if !known.iter().any(|&k| covers(&self.entries[k].map, &e.map)) {
+                    known.push(i);
+                }
+            }
+        }
+        let is_kept = |(i, e): (usize, &Entry)| {
+            let stands_for = |&k: &usize| k != i && covers(&self.entries[k].map, &e.map);
+            // Of two that stand for each other the first one stays.
+            let is_first = |known: &Vec<usize>| known.contains(&i) && !known.iter().any(|&k| k > i && stands_for(&k));
+            wholes.get(&e.index).is_none_or(|known| is_first(known) || !known.iter().any(stands_for))
+        };
+        let kept: Vec<bool> = self.entries.iter().enumerate().map(is_kept).collect();
+        if kept.contains(&false) {
+            let mut fewer = State { is_big: false, ..State::default() };
+            let entries = std::mem::take(&mut self.entries).into_iter().zip(kept);
+            entries.filter(|(_, is_kept)| *is_kept).for_each(|(e, _)| fewer.insert(e));
+            (self.entries, self.by_hash, self.is_big) = (fewer.entries, fewer.by_hash, fewer.is_big);
+        }
+    }
+
     /// Eliminates the ranges of big maps.
     fn eliminate_ranges(&mut self) {
         let mut fewer = State::default();
@@ -334,6 +365,23 @@ pub fn whole(maps: &[Map], shape: &Shape, devices: Option<&DeviceTable>) -> Vec<
         Map::from_parts(domain, (0..sizes.len() as u32).map(Expr::range).collect())
     };
     hulls(maps.iter()).into_iter().map(whole_of).collect()
+}
+
+/// Whether a map has all elements of an array at each point of its dims: each result runs over its dimension on its own.
+fn is_whole(map: &Map, shape: &Shape) -> bool {
+    let domain = map.domain();
+    let runs_over = |(e, n): (&Expr, i64)| match e {
+        Expr::Const(0) => n == 1,
+        Expr::Var(v) if v.kind == Kind::Range => {
+            let others = map.results().iter().filter(|other| *other == e).count();
+            others == 1 && domain.flat(*v).is_some_and(|at| domain.vars[at].interval == Interval::new(0, n - 1))
+        }
+        _ => false,
+    };
+    map.state() == quasiaffine::map::State::Defined
+        && domain.constraints.is_empty()
+        && domain.n_runtime() == 0
+        && map.results().iter().zip(shapes::sizes(shape)).all(runs_over)
 }
 
 fn is_big(map: &Map) -> bool {
