@@ -2142,6 +2142,14 @@ class Propagation:
         """The indexing of an instruction or computation for each array ``indices`` of its output, or of an operand
         or parameter: a record for each operand, parameter or output of which anything is read.
         """
+    def together(
+        self, rules: RuleProvider, computation: int, indices: Sequence[_ShapeIndex], as_one: bool, /
+    ) -> list[tuple[int, list[tuple[IndexingMap, list[int]]], _Reasons, _Reasons]] | None:
+        """What arrays ``indices`` of a computation's root depend on, all in one pass, or, with ``as_one``, which
+        elements all of them together do: a record for each parameter of which anything is read, with its maps, the
+        reasons why starts may need any of its elements, and those why their maps may have too much; each with the
+        numbers of its starts.  None where elements cross devices, or where an instruction has operands without names.
+        """
     def backward(
         self,
         rules: RuleProvider,
@@ -2277,6 +2285,7 @@ class _RowBatch:
 _ShapeIndex: TypeAlias = tuple[int, ...]
 _Use: TypeAlias = tuple[Instruction, int]
 # Number, reason if unknown, exact, reason if not exact, crosses devices, maps, the uses of each map.
+_Reasons: TypeAlias = list[tuple[str | None, list[int]]]
 _Record: TypeAlias = tuple[int, str | None, bool, str | None, bool, list[IndexingMap], list[list[_Use]] | None]
 
 def _closure(

@@ -79,6 +79,42 @@ def operand_maps(rules: RuleProvider, instruction: Instruction | Computation, in
     return _reached_sets(rules, instruction, -1, [index], None)
 
 
+def needed_by_outputs(
+    rules: RuleProvider, computation: Computation, indices: Sequence[ShapeIndex], *, as_one: bool = False
+) -> list[dict[int, MapSet]]:
+    """The elements of each parameter that an element of each of these arrays of the root needs, by number.
+
+    Maps tell which elements are needed, not how often.  Equal sets are one object.  With ``as_one`` there is one
+    dictionary for all arrays together: its maps have no dims.
+    """
+    found = rules.propagation.together(rules, computation.number, indices, as_one)
+    if found is None:
+        alone = [operand_maps(rules, computation, index) for index in indices]
+        by_number: dict[int, list[MapSet]] = {}
+        for sets in alone if as_one else ():
+            for number, maps in sets.items():
+                by_number.setdefault(number, []).append(maps.image())
+        return [{number: MapSet().union(*own) for number, own in by_number.items()}] if as_one else alone
+    needed: list[dict[int, MapSet]] = [{} for _ in range(1 if as_one else len(indices))]
+    for number, members, unknown, inexact in found:
+        own: dict[int, list[int]] = {}
+        for at, (_, starts) in enumerate(members):
+            for start in starts:
+                own.setdefault(start, []).append(at)
+        whys_unknown = {start: reason or "" for reason, starts in unknown for start in starts}
+        whys_inexact = {start: (reason,) for reason, starts in inexact for start in starts}
+        known: dict[object, MapSet] = {}
+        for start in {**own, **whys_unknown, **whys_inexact}:
+            why_unknown, why_inexact, chosen = whys_unknown.get(start), whys_inexact.get(start), own.get(start, ())
+            key = (why_unknown, why_inexact, *chosen)
+            if key not in known:
+                exact, reason = why_inexact is None, why_inexact and why_inexact[0]
+                maps = MapSet((members[at][0] for at in chosen), exact=exact, reason=reason)
+                known[key] = maps if why_unknown is None else MapSet.unknown(why_unknown)
+            needed[start][number] = known[key]
+    return needed
+
+
 def input_to_output(
     instruction: Instruction | Computation, operand: int | ShapeIndex = 0, *, physical: Physical = False
 ) -> tuple[MapSet, ...]:

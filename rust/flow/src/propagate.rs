@@ -292,7 +292,7 @@ impl Drop for Propagation<'_> {
     }
 }
 
-fn unnamed_operands(m: &Module, id: InstructionId) -> Option<Text> {
+pub(crate) fn unnamed_operands(m: &Module, id: InstructionId) -> Option<Text> {
     m.unnamed_operands(id).map(|reason| format!("{}: {reason}", m.instruction_name(id)).into())
 }
 
@@ -388,14 +388,14 @@ type Pair = ((usize, bool), Map, quasiaffine::Result<Map>);
 
 /// The latest compositions at one value: its operands are often read alike.
 #[derive(Default)]
-struct Composed {
+pub(crate) struct Composed {
     known: SmallVec<[Pair; 4]>,
 }
 
 const REMEMBERED: usize = 16;
 
 impl Composed {
-    fn of(
+    pub(crate) fn of(
         &mut self,
         i: (usize, bool),
         second: &Map,

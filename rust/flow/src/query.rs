@@ -19,6 +19,7 @@ use crate::schedule::{fits, only_callee, Region, Schedule};
 use crate::shapes;
 use crate::sources::Sources;
 use crate::tiles::{self, Parameters};
+use crate::together::{Dependence, Together};
 
 pub use crate::propagate::Direction;
 
@@ -375,19 +376,41 @@ impl Propagator {
             let found = self.forward(m, rules, &schedule, start, std::slice::from_ref(index), false)?;
             return Ok(found.to_outputs(&sizes(start), root));
         }
-        let known = self.cache().schedules.get(computation).cloned();
-        let schedule = match known {
-            Some(schedule) => schedule,
-            None => {
-                let enters = !self.cache().deep.contains(computation);
-                let region = Region::computation(m, *computation, enters);
-                let schedule = Arc::new(self.schedule(m, rules, region, root)?);
-                self.cache().schedules.insert(*computation, schedule.clone());
-                schedule
-            }
-        };
+        let schedule = self.schedule_of(m, rules, *computation)?;
         let found = self.backward(m, rules, &schedule, std::slice::from_ref(index), false)?;
         Ok(found.to_parameters(&sizes(root), parameters))
+    }
+
+    /// The order of a propagation from the root of a computation.
+    fn schedule_of<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        computation: ComputationId,
+    ) -> Result<Arc<Schedule>, P::Error> {
+        if let Some(known) = self.cache().schedules.get(&computation) {
+            return Ok(known.clone());
+        }
+        let enters = !self.cache().deep.contains(&computation);
+        let region = Region::computation(m, computation, enters);
+        let schedule = Arc::new(self.schedule(m, rules, region, m.root(computation))?);
+        self.cache().schedules.insert(computation, schedule.clone());
+        Ok(schedule)
+    }
+
+    /// What arrays of a computation's root depend on in its parameters, by number, in one pass: see [`Together`].
+    pub fn together<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        computation: ComputationId,
+        indices: &[ShapeIndex],
+        as_one: bool,
+    ) -> Result<Option<Vec<(u32, Dependence)>>, P::Error> {
+        self.prepare(m, rules, computation, Direction::Backward)?;
+        let schedule = self.schedule_of(m, rules, computation)?;
+        let together = Together::new(self.setting(m, &schedule), indices, as_one);
+        together.run(m.parameters(computation), &mut self.rule(m, rules))
     }
 
     /// The order of a propagation from `start` through a region.

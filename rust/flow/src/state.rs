@@ -368,7 +368,7 @@ pub fn whole(maps: &[Map], shape: &Shape, devices: Option<&DeviceTable>) -> Vec<
 }
 
 /// Whether a map has all elements of an array at each point of its dims: each result runs over its dimension on its own.
-fn is_whole(map: &Map, shape: &Shape) -> bool {
+pub(crate) fn is_whole(map: &Map, shape: &Shape) -> bool {
     let domain = map.domain();
     let runs_over = |(e, n): (&Expr, i64)| match e {
         Expr::Const(0) => n == 1,
@@ -384,7 +384,7 @@ fn is_whole(map: &Map, shape: &Shape) -> bool {
         && map.results().iter().zip(shapes::sizes(shape)).all(runs_over)
 }
 
-fn is_big(map: &Map) -> bool {
+pub(crate) fn is_big(map: &Map) -> bool {
     let constraints = || map.domain().constraints.iter().map(|c| u64::from(c.expr.nodes())).sum::<u64>();
     map.cost().nodes > MAX_NODES || constraints() > MAX_CONSTRAINT_NODES
 }
