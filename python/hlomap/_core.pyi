@@ -2142,6 +2142,12 @@ class Propagation:
         """The indexing of an instruction or computation for each array ``indices`` of its output, or of an operand
         or parameter: a record for each operand, parameter or output of which anything is read.
         """
+    def within(
+        self, rules: RuleProvider, computation: int, indices: Sequence[_ShapeIndex], n_maps: int, /
+    ) -> list[list[_Record]]:
+        """The indexing of a computation for each array ``indices`` of its root, with all maps, as :meth:`query` gives
+        it; only for the first ones where all of them take more than ``n_maps`` maps on the way.
+        """
     def together(
         self, rules: RuleProvider, computation: int, indices: Sequence[_ShapeIndex], as_one: bool, /
     ) -> list[tuple[int, list[tuple[IndexingMap, list[int]]], _Reasons, _Reasons]] | None:

@@ -360,6 +360,7 @@ ACTIONS: dict[str, Callable[[hm.Module], object]] = {
     "forward": lambda module: hm.forward_slice(module.entry.parameters[0]) if module.entry.parameters else None,
     "inputs": lambda module: hm.output_to_input(module.entry, ()),
     "outputs": lambda module: hm.input_to_output(module.entry) if module.entry.parameters else None,
+    "utilization": lambda module: hm.utilization(module.entry),
     "diff": lambda module: hm.diff(module, module),
     "explain": lambda module: str(hm.explain(module.entry.root)),
     "draw": lambda module: hm.draw(module.entry.root)._repr_svg_(),

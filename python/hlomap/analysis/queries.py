@@ -79,6 +79,14 @@ def operand_maps(rules: RuleProvider, instruction: Instruction | Computation, in
     return _reached_sets(rules, instruction, -1, [index], None)
 
 
+def maps_within(
+    rules: RuleProvider, computation: Computation, indices: Sequence[ShapeIndex], n_maps: int
+) -> list[dict[int, MapSet]]:
+    """:func:`operand_maps` for each array of the root; for the first ones alone where all take more maps on the way."""
+    found = rules.propagation.within(rules, computation.number, indices, n_maps)
+    return [{record[0]: assemble(record, devices_not_requested) for record in records} for records in found]
+
+
 def needed_by_outputs(
     rules: RuleProvider, computation: Computation, indices: Sequence[ShapeIndex], *, as_one: bool = False
 ) -> list[dict[int, MapSet]]:

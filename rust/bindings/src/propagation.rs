@@ -1,5 +1,6 @@
 //! Propagations through one module, with rules that Python provides.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use flow::devices::DeviceTable;
@@ -221,6 +222,27 @@ impl PyPropagation {
         })?;
         let mut records = Records::new(py, self);
         found.into_iter().map(|indexing| records.of_indexing(&indexing, subject, direction)).collect()
+    }
+
+    /// The indexing of a computation for each array ``indices`` of its root, with all maps, as :meth:`query` gives it;
+    /// only for the first ones where all of them take more than ``n_maps`` maps on the way.
+    #[pyo3(signature = (rules, computation, indices, n_maps, /))]
+    fn within<'py>(
+        &self,
+        rules: &Bound<'py, PyAny>,
+        computation: ComputationId,
+        indices: Vec<IndexLike>,
+        n_maps: usize,
+    ) -> PyResult<Vec<Bound<'py, PyList>>> {
+        let subject = Subject::Computation(computation);
+        self.check(rules.py(), subject)?;
+        let found = self.with(rules, |rules| {
+            let limit = Cell::new(n_maps);
+            let ask = |index: IndexLike| self.propagator.within(&self.module, rules, computation, &index.0, &limit);
+            indices.into_iter().map(ask).map(Result::transpose).map_while(|found| found).collect::<PyResult<Vec<_>>>()
+        })?;
+        let mut records = Records::new(rules.py(), self);
+        found.iter().map(|indexing| records.of_indexing(indexing, subject, Direction::Backward)).collect()
     }
 
     /// What arrays ``indices`` of a computation's root depend on, all in one pass, or, with ``as_one``, which elements all

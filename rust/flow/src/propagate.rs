@@ -4,6 +4,7 @@
 //! merged, so work grows with distinct maps and not with paths. An array costs only the values that reach it.
 
 use quasiaffine::interrupt::{discard, poll};
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -53,6 +54,8 @@ pub struct Setting<'p> {
     pub parameters: Option<&'p Parameters>,
     /// Set where only the elements count and not how often each is read: ranges of maps are then eliminated.
     pub elements_alone: bool,
+    /// The maps that may still be followed. At 0, also where maps are replaced by the whole array, the pass ends.
+    pub limit: Option<&'p Cell<usize>>,
 }
 
 /// The maps from arrays of one value to the values of a schedule.
@@ -92,6 +95,9 @@ impl<'p> Propagation<'p> {
             propagation.start = Some(0);
         }
         while let Some(Reverse(position)) = propagation.waiting.pop() {
+            if setting.limit.is_some_and(|limit| limit.get() == 0) {
+                break;
+            }
             propagation.visit(position, rule)?;
         }
         Ok(propagation)
@@ -185,7 +191,10 @@ impl<'p> Propagation<'p> {
         if self.setting.elements_alone && devices.is_none() {
             state.absorb(m.shape(id));
         }
-        state.keep_budget(m.shape(id), m.instruction_name(id), devices);
+        let is_replaced = state.keep_budget(m.shape(id), m.instruction_name(id), devices);
+        if let Some(limit) = self.setting.limit {
+            limit.set(if is_replaced { 0 } else { limit.get().saturating_sub(state.entries.len()) });
+        }
         let is_reached = !state.entries.is_empty() || !state.unknown.is_empty();
         if is_reached && !matches!(step, Step::Enter(_)) && self.unnamed_operands.is_none() {
             // Any value may be one of its operands.

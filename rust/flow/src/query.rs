@@ -5,6 +5,7 @@
 //! that no stack grows with a program.
 
 use quasiaffine::interrupt::{once, poll};
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hlo::{ComputationId, InstructionId, Module};
@@ -398,6 +399,25 @@ impl Propagator {
         Ok(schedule)
     }
 
+    /// The indexing of a computation, backward from an array of its root, with all its maps; `None` where that takes more
+    /// maps than the limit, which then is 0 and otherwise less by those that it took.
+    pub fn within<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        computation: ComputationId,
+        index: &ShapeIndex,
+        limit: &Cell<usize>,
+    ) -> Result<Option<InstructionIndexing>, P::Error> {
+        self.prepare(m, rules, computation, Direction::Backward)?;
+        let schedule = self.schedule_of(m, rules, computation)?;
+        let setting = Setting { limit: Some(limit), ..self.setting(m, &schedule) };
+        let found = Propagation::backward(setting, std::iter::once(index), &mut self.rule(m, rules))?;
+        let array = shapes::at(m.shape(m.root(computation)), index);
+        let sizes: SmallVec<[i64; 6]> = array.into_iter().flat_map(shapes::sizes).collect();
+        Ok((limit.get() > 0).then(|| found.to_parameters(&sizes, m.parameters(computation))))
+    }
+
     /// What arrays of a computation's root depend on in its parameters, by number, in one pass: see [`Together`].
     pub fn together<P: RuleProvider>(
         &self,
@@ -511,6 +531,7 @@ impl Propagator {
             devices: self.devices.as_ref(),
             parameters: None,
             elements_alone: false,
+            limit: None,
         }
     }
 

@@ -257,11 +257,12 @@ impl State {
         Footprint { maps, exact, reason, crosses_devices: self.crosses_devices }
     }
 
-    /// Replaces too many maps, or too big ones, by the whole array.
-    pub fn keep_budget(&mut self, shape: &Shape, name: &str, devices: Option<&DeviceTable>) {
+    /// Replaces too many maps, or too big ones, by the whole array; whether the maps may have other points now.
+    pub fn keep_budget(&mut self, shape: &Shape, name: &str, devices: Option<&DeviceTable>) -> bool {
         if self.entries.len() <= MAX_MAPS && !self.is_big {
-            return;
+            return false;
         }
+        let was_big = self.is_big;
         if self.is_big && devices.is_none() {
             self.eliminate_ranges();
         }
@@ -269,7 +270,7 @@ impl State {
         over.retain(|(_, maps)| maps.len() > MAX_MAPS || maps.iter().any(is_big));
         if over.is_empty() {
             self.is_big = false;
-            return;
+            return was_big;
         }
         let position: FxHashMap<&ShapeIndex, usize> =
             over.iter().enumerate().map(|(i, (index, _))| (index, i)).collect();
@@ -292,6 +293,7 @@ impl State {
         self.is_big = false;
         let reason = Text::from(format!("the maps of {name} exceed the budget"));
         over.iter().for_each(|(index, _)| self.mark_inexact(Some(index), Some(&reason)));
+        true
     }
 
     /// Leaves out the maps to an array for which one with all of its elements stands.
