@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import pytest
 from support.families import ACTIONS, CONSTANT, FAMILIES, QUADRATIC, SHORT_READ
+from support.training import training_step
 
 import hlomap as hm
 from hlomap import _core
@@ -68,6 +69,16 @@ def test_growth(family: Callable[[int], str]) -> None:
         assert many <= 1.5 * growth * few + (50 if name == "parse" else 500), (name, few, many)
         # A call that counts no steps could not fail above.
         assert name != "parse" or family.__name__ in SHORT_READ or many >= few + n, (few, many)
+
+
+def test_questions_about_a_whole_training_step() -> None:
+    """They follow what all outputs need together: nearly each of the outputs depends on each of the weights."""
+    for call in calls(training_step(1)).values():
+        steps(call)
+    small, large = (hm.parse(training_step(n)) for n in (3, 3 * FACTOR))
+    for name in ("slice", "forward", "utilization", "diff"):
+        few, many = steps(lambda name=name: ACTIONS[name](small)), steps(lambda name=name: ACTIONS[name](large))
+        assert many <= 1.5 * FACTOR * few, (name, few, many)
 
 
 def test_unknown_names_are_compared_only_for_the_errors_that_are_kept() -> None:

@@ -2185,6 +2185,20 @@ class Propagation:
         """The indexing of an instruction or computation for each array ``indices`` of its output, or of an operand
         or parameter: a record for each operand, parameter or output of which anything is read.
         """
+    def within(
+        self, rules: RuleProvider, computation: int, indices: Sequence[_ShapeIndex], n_maps: int, /
+    ) -> list[list[_Record]]:
+        """The indexing of a computation for each array ``indices`` of its root, with all maps, as :meth:`query` gives
+        it; only for the first ones where all of them take more than ``n_maps`` maps on the way.
+        """
+    def together(
+        self, rules: RuleProvider, computation: int, indices: Sequence[_ShapeIndex], as_one: bool, /
+    ) -> list[tuple[int, list[tuple[IndexingMap, list[int]]], _Reasons, _Reasons]] | None:
+        """What arrays ``indices`` of a computation's root depend on, all in one pass, or, with ``as_one``, which
+        elements all of them together do: a record for each parameter of which anything is read, with its maps, the
+        reasons why starts may need any of its elements, and those why their maps may have too much; each with the
+        numbers of its starts.  None where elements cross devices, or where an instruction has operands without names.
+        """
     def backward(
         self,
         rules: RuleProvider,
@@ -2323,6 +2337,7 @@ class _RowBatch:
 _ShapeIndex: TypeAlias = tuple[int, ...]
 _Use: TypeAlias = tuple[Instruction, int]
 # Number, reason if unknown, exact, reason if not exact, crosses devices, maps, the uses of each map.
+_Reasons: TypeAlias = list[tuple[str | None, list[int]]]
 _Record: TypeAlias = tuple[int, str | None, bool, str | None, bool, list[IndexingMap], list[list[_Use]] | None]
 
 def _closure(
@@ -2423,6 +2438,9 @@ def _is_injective(map: IndexingMap, /) -> _SetAnswer:
 
 def _eliminate_ranges(maps: Sequence[IndexingMap], /) -> list[IndexingMap]:
     """For each map one with the same image at every point, without the ranges that others stand for."""
+
+def _contains(outer: IndexingMap, inner: IndexingMap, /) -> bool | None:
+    """Whether one map relates each pair that another one relates; ``None`` where that is not decided."""
 
 def _may_contain(maps: Sequence[IndexingMap], /) -> list[list[int]]:
     """For each map the numbers of the others that may contain it: those that a few values do not rule out."""

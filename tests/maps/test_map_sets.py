@@ -17,6 +17,7 @@ import hlomap as hm
 from hlomap.maps import enumerate_pairs as pairs
 from hlomap.maps import subtract
 from hlomap.maps.contains import contains
+from hlomap.maps.union_count import count_union
 
 
 def parsed(text: str) -> hm.IndexingMap:
@@ -61,7 +62,12 @@ CONTAINED = [
     (
         "(d0)[s0] -> (s0 * 3), domain: d0 in [0, 99999], s0 in [0, 99999]",
         "(d0)[s0] -> (s0 * 6), domain: d0 in [0, 99999], s0 in [0, 9]",
-        None,
+        True,
+    ),
+    (
+        "(d0)[s0] -> (-d0 + 99999, s0), domain: d0 in [0, 99999], s0 in [0, 9]",
+        "(d0)[s0] -> (d0, s0), domain: d0 in [0, 99999], s0 in [0, 9]",
+        False,
     ),
     (
         "(d0)[s0]{rt0} -> (s0, rt0), domain: d0 in [0, 2], s0 in [0, 4], rt0 in [0, 3], runtime: rt0 = #1()",
@@ -369,3 +375,16 @@ def test_questions_about_hostile_sets_end(monkeypatch: pytest.MonkeyPatch) -> No
     assert not first.subtract_elements(second).exact and len(compared) <= 120
     tiles = hm.MapSet([hm.IndexingMap.parse(f"(d0) -> (d0), domain: d0 in [{8 * i}, {8 * i + 7}]") for i in range(30)])
     assert tiles.covers(tiles).equal and (tiles - tiles).exact and not tiles - tiles
+
+
+def test_a_union_has_at_most_the_elements_of_a_box() -> None:
+    def bounds(maps: list[hm.IndexingMap]) -> tuple[int, int]:
+        count = count_union(maps)
+        return count.lower, count.upper
+
+    text = "(d0){{rt0}} -> (rt0), domain: d0 in [0, 9], rt0 in [0, 25], runtime: rt0 = #{}(d0)"
+    gathers = [parsed(text.format(k)) for k in range(99)]
+    assert bounds(gathers) == (1, 26)
+    whole = parsed("(d0)[s0] -> (s0), domain: d0 in [0, 9], s0 in [0, 25]")
+    assert bounds([*gathers, whole]) == (26, 26)
+    assert bounds([]) == (0, 0)

@@ -24,6 +24,7 @@ OPERATIONS = {
     "transpose(p), dimensions={1,0}": ("6,4", "4,6", None),
     "slice(p), slice={[1:4], [0:6:2]}": ("3,3", "4,6", None),
     "reverse(p), dimensions={0}": ("5,3", "5,3", None),
+    "pad(p, z), padding=1_2x-1_2_1": ("7,8", "4,4", None),
     "broadcast(p), dimensions={1}": ("3,5", "5", None),
     "concatenate(p, q), dimensions={0}": ("7,3", "4,3", "3,3"),
     "dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}": ("3,4", "3,5", "5,4"),
@@ -274,6 +275,20 @@ def test_work_grows_with_the_leaves_of_a_tuple() -> None:
         return count
 
     assert n_calls(160) < 5 * n_calls(40)
+
+
+def test_devices_with_parts_alike_are_counted_once() -> None:
+    n = 128
+    module = hm.parse(f"""HloModule m, num_partitions={n * n}
+    ENTRY e {{
+      a = f32[512,256] parameter(0), sharding={{devices=[{n},1,{n}]<=[{n * n}] last_tile_dim_replicate}}
+      b = f32[256,512] parameter(1), sharding={{devices=[{n},{n}]<=[{n * n}]}}
+      ROOT c = f32[512,512] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}},
+        sharding={{devices=[{n},{n}]<=[{n * n}]}}
+    }}""")
+    found = hm.partitioned(module["c"])
+    assert not isinstance(found, hm.Unknown), found
+    assert found.exact and [set(read.received.tolist()) for read in found.reads] == [{0}, {254 * 4 * 4}]
 
 
 def test_values_without_arrays() -> None:

@@ -349,6 +349,17 @@ def wide_reduce(n: int) -> str:
     return entry(*arrays, "z = f32[] constant(0)", reduced, before=before)
 
 
+def sharded_tuple(n: int) -> str:
+    kinds = ["{devices=[4,1]<=[4]}", "{devices=[1,4]<=[4]}", "{replicated}"]
+    shardings = [kinds[i % 3] for i in range(n)]
+    shape = f"({', '.join(['f32[64,64]'] * n)})"
+    return entry(
+        *(f"p{i} = f32[64,64] parameter({i}), sharding={sharding}" for i, sharding in enumerate(shardings)),
+        *(f"a{i} = f32[64,64] negate(p{i}), sharding={sharding}" for i, sharding in enumerate(shardings)),
+        f"ROOT r = {shape} tuple({', '.join(f'a{i}' for i in range(n))}), sharding={{{', '.join(shardings)}}}",
+    )
+
+
 FAMILIES: tuple[Callable[[int], str], ...] = (
     unknown_operands,
     unknown_opcodes,
@@ -385,6 +396,7 @@ FAMILIES: tuple[Callable[[int], str], ...] = (
     wide_all_to_all,
     wide_scatter,
     wide_reduce,
+    sharded_tuple,
 )
 """What each makes of a number: the text of a module, about proportional to it."""
 
@@ -409,10 +421,12 @@ ACTIONS: dict[str, Callable[[hm.Module], object]] = {
     "write": hm.Module.to_proto,
     "read": lambda module: hm.parse(module.to_proto()),
     "analyze": hm.analyze,
+    "shardings": lambda module: hm.analyze(module)["remote_bytes"],
     "slice": lambda module: hm.backward_slice(module.entry.root),
     "forward": lambda module: hm.forward_slice(module.entry.parameters[0]) if module.entry.parameters else None,
     "inputs": lambda module: hm.output_to_input(module.entry, ()),
     "outputs": lambda module: hm.input_to_output(module.entry) if module.entry.parameters else None,
+    "utilization": lambda module: hm.utilization(module.entry),
     "diff": lambda module: hm.diff(module, module),
     "explain": lambda module: str(hm.explain(module.entry.root)),
     "draw": lambda module: hm.draw(module.entry.root)._repr_svg_(),

@@ -71,10 +71,56 @@ def output_to_input(
     return _query(RuleProvider(instruction.module), instruction, -1, indices, len(operands), memory)
 
 
-def operand_maps(rules: RuleProvider, instruction: Instruction | Computation, index: ShapeIndex) -> tuple[MapSet, ...]:
-    """:func:`output_to_input` for one array, by rules that many queries of one module share."""
-    operands = instruction.parameters if isinstance(instruction, Computation) else instruction.operands
-    return _query(rules, instruction, -1, [index], len(operands), None)
+def operand_maps(rules: RuleProvider, instruction: Instruction | Computation, index: ShapeIndex) -> dict[int, MapSet]:
+    """:func:`output_to_input` for one array, by rules that many queries of one module share.
+
+    The sets are by number; of an operand without one nothing is read.
+    """
+    return _reached_sets(rules, instruction, -1, [index], None)
+
+
+def maps_within(
+    rules: RuleProvider, computation: Computation, indices: Sequence[ShapeIndex], n_maps: int
+) -> list[dict[int, MapSet]]:
+    """:func:`operand_maps` for each array of the root; for the first ones alone where all take more maps on the way."""
+    found = rules.propagation.within(rules, computation.number, indices, n_maps)
+    return [{record[0]: assemble(record, devices_not_requested) for record in records} for records in found]
+
+
+def needed_by_outputs(
+    rules: RuleProvider, computation: Computation, indices: Sequence[ShapeIndex], *, as_one: bool = False
+) -> list[dict[int, MapSet]]:
+    """The elements of each parameter that an element of each of these arrays of the root needs, by number.
+
+    Maps tell which elements are needed, not how often.  Equal sets are one object.  With ``as_one`` there is one
+    dictionary for all arrays together: its maps have no dims.
+    """
+    found = rules.propagation.together(rules, computation.number, indices, as_one)
+    if found is None:
+        alone = [operand_maps(rules, computation, index) for index in indices]
+        by_number: dict[int, list[MapSet]] = {}
+        for sets in alone if as_one else ():
+            for number, maps in sets.items():
+                by_number.setdefault(number, []).append(maps.image())
+        return [{number: MapSet().union(*own) for number, own in by_number.items()}] if as_one else alone
+    needed: list[dict[int, MapSet]] = [{} for _ in range(1 if as_one else len(indices))]
+    for number, members, unknown, inexact in found:
+        own: dict[int, list[int]] = {}
+        for at, (_, starts) in enumerate(members):
+            for start in starts:
+                own.setdefault(start, []).append(at)
+        whys_unknown = {start: reason or "" for reason, starts in unknown for start in starts}
+        whys_inexact = {start: (reason,) for reason, starts in inexact for start in starts}
+        known: dict[object, MapSet] = {}
+        for start in {**own, **whys_unknown, **whys_inexact}:
+            why_unknown, why_inexact, chosen = whys_unknown.get(start), whys_inexact.get(start), own.get(start, ())
+            key = (why_unknown, why_inexact, *chosen)
+            if key not in known:
+                exact, reason = why_inexact is None, why_inexact and why_inexact[0]
+                maps = MapSet((members[at][0] for at in chosen), exact=exact, reason=reason)
+                known[key] = maps if why_unknown is None else MapSet.unknown(why_unknown)
+            needed[start][number] = known[key]
+    return needed
 
 
 def input_to_output(
@@ -224,8 +270,20 @@ def _query(
 
     ``memory``: the shapes of the value with these arrays and of each operand or output, and the form of physical maps.
     """
+    found = _reached_sets(rules, instruction, direction, indices, memory)
+    return tuple(found.get(k, _NOTHING) for k in range(n))
+
+
+def _reached_sets(
+    rules: RuleProvider,
+    instruction: Instruction | Computation,
+    direction: int,
+    indices: Sequence[ShapeIndex],
+    memory: tuple[Shape, Callable[[int], Shape], Form] | None,
+) -> dict[int, MapSet]:
+    """The sets by number; an operand or output that no record mentions has none."""
     found = rules.propagation.query(rules, instruction, direction, indices)
-    sets: list[list[MapSet]] = [[] for _ in range(n)]
+    sets: dict[int, list[MapSet]] = {}
     for index, records in zip(indices, found, strict=True):
         if memory is not None or not crosses_devices(records):
             devices = _physical_devices
@@ -235,8 +293,8 @@ def _query(
             maps = assemble(record, devices)
             if memory is not None:
                 maps = to_physical(maps, shape_at(memory[0], index), memory[1](record[0]), memory[2])
-            sets[record[0]].append(maps)
-    return tuple(map(_union, sets))
+            sets.setdefault(record[0], []).append(maps)
+    return {k: own[0] if len(own) == 1 else own[0].union(*own[1:]) for k, own in sets.items()}
 
 
 def _query_devices(
@@ -254,9 +312,3 @@ def _query_devices(
 
 _NOTHING = MapSet()
 """The set of every operand or output that no record mentions."""
-
-
-def _union(sets: Sequence[MapSet]) -> MapSet:
-    if not sets:
-        return _NOTHING
-    return sets[0] if len(sets) == 1 else sets[0].union(*sets[1:])

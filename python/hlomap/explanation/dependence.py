@@ -6,12 +6,12 @@ narrower hold only where both sides are exact.  Everything else is unknown, with
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .._core import IndexingMap, Instruction, Module
-from ..analysis.queries import operand_maps
+from .._core import Computation, IndexingMap, Instruction, Module
+from ..analysis.queries import needed_by_outputs
 from ..analysis.rows import leaf_shapes
 from ..analysis.rule_provider import RuleProvider
 from ..errors import HlomapError
@@ -71,23 +71,37 @@ def compare_outputs(
     shapes = [(_arrays(x), _arrays(y)) for x, y in zip(a.parameters, b.parameters, strict=True)]
     labels = [value_label(parameter) for parameter in a.parameters]
     most = _MOST_PAIRS // max(sum(len(arrays) for arrays, _ in shapes), 1) + 1
-    rules = RuleProvider(before), RuleProvider(after)
+    here, there = (
+        _dependence(before, outputs[:most], old, _OTHER_BEFORE),
+        _dependence(after, outputs[:most], new, _OTHER_AFTER),
+    )
     found = []
-    for output in outputs[:most]:
+    known: dict[tuple[int, int, bool, int], list[tuple[ShapeIndex, tuple[Status, str | None]]]] = {}
+    for output, first, second in zip(outputs, here, there, strict=False):
         same_sizes = shape_at(returned[0], output).dimensions == shape_at(returned[1], output).dimensions
-        here = _dependence(rules[0], output, old, _OTHER_BEFORE)
-        there = _dependence(rules[1], output, new, _OTHER_AFTER)
-        for number, (x, y) in enumerate(shapes):
-            if not (here[number] or there[number]):
-                continue
-            first, second = _by_leaf(here[number], x), _by_leaf(there[number], y)
-            for leaf in sorted({*first, *second}):
-                status: Status = "unknown"
-                reason: str | None = "other sizes"
-                if same_sizes and x.get(leaf) == y.get(leaf):
-                    status, reason = _compare(first.get(leaf, MapSet()), second.get(leaf, MapSet()))
-                found.append(OutputDependence(output, number, leaf, labels[number], status, reason))
+        for number in sorted({*first, *second}):
+            x, y = first.get(number, _NOTHING), second.get(number, _NOTHING)
+            # Outputs with the same needs share their sets, which live as long as this question.
+            key = (id(x), id(y), same_sizes, number)
+            if key not in known:
+                known[key] = list(_by_array(x, y, same_sizes, *shapes[number]))
+            found += [OutputDependence(output, number, leaf, labels[number], *why) for leaf, why in known[key]]
     return found, len(outputs[most:])
+
+
+_NOTHING = MapSet()
+
+
+def _by_array(
+    before: MapSet, after: MapSet, same_sizes: bool, old: Mapping[ShapeIndex, object], new: Mapping[ShapeIndex, object]
+) -> Iterator[tuple[ShapeIndex, tuple[Status, str | None]]]:
+    """The status of each array of a parameter of which elements are needed, and why it is unknown."""
+    first, second = _by_leaf(before, old), _by_leaf(after, new)
+    for leaf in sorted({*first, *second}):
+        if same_sizes and old.get(leaf) == new.get(leaf):
+            yield leaf, _compare(first.get(leaf, _NOTHING), second.get(leaf, _NOTHING))
+        else:
+            yield leaf, ("unknown", "other sizes")
 
 
 def _arrays(parameter: Instruction) -> dict[ShapeIndex, tuple[int, ...]]:
@@ -96,15 +110,24 @@ def _arrays(parameter: Instruction) -> dict[ShapeIndex, tuple[int, ...]]:
 
 
 def _dependence(
-    rules: RuleProvider, output: ShapeIndex, values: Mapping[Instruction, Value], first_other: int
-) -> list[MapSet]:
-    """The elements of each parameter that an element of the output depends on."""
-    entry = rules.module.entry
+    module: Module, outputs: Sequence[ShapeIndex], values: Mapping[Instruction, Value], first_other: int
+) -> list[dict[int, MapSet]]:
+    """The elements of each parameter that an element of each output depends on, by number."""
+    rules, entry = RuleProvider(module), module.entry
     try:
-        found = operand_maps(rules, entry, output)
+        found = needed_by_outputs(rules, entry, outputs)
+    except (HlomapError, OverflowError):
+        found = [_needed(rules, entry, output) for output in outputs]
+    distinct = {id(maps): maps for needed in found for maps in needed.values()}
+    numbered = {key: _numbered(maps, values, first_other) for key, maps in distinct.items()}
+    return [{number: numbered[id(maps)] for number, maps in needed.items()} for needed in found]
+
+
+def _needed(rules: RuleProvider, entry: Computation, output: ShapeIndex) -> dict[int, MapSet]:
+    try:
+        return needed_by_outputs(rules, entry, [output])[0]
     except (HlomapError, OverflowError) as error:
-        return [MapSet.unknown(printable(error))] * len(entry.parameters)
-    return [_numbered(maps, values, first_other) for maps in found]
+        return dict.fromkeys(range(len(entry.parameters)), MapSet.unknown(printable(error)))
 
 
 def _numbered(maps: MapSet, values: Mapping[Instruction, Value], first_other: int) -> MapSet:
@@ -144,7 +167,7 @@ def _compare(before: MapSet, after: MapSet) -> tuple[Status, str | None]:
     for name, maps in (("before", before), ("after", after)):
         if maps.is_unknown:
             return "unknown", f"{name}: {maps.reason}"
-        if len(maps) > _MOST_MAPS:
+        if len(maps) > _MOST_MAPS and before != after:
             return "unknown", f"{name}: {len(maps)} maps"
     if before == after:
         contained: tuple[bool | None, bool | None] = (True, True)

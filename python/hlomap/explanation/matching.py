@@ -55,7 +55,7 @@ def match_instructions(old: Values, new: Values, old_root: Instruction, new_root
     matching.by_key("origin", _origin)
     matching.by_elimination()
     matching.by_use(old_root, new_root)
-    return [matching.found[v.instruction] for v in computed(old) if v.instruction in matching.found]
+    return [matching.found[v.instruction] for v in matching.computed[0] if v.instruction in matching.found]
 
 
 def find_duplicates(matches: list[Match], new: Values) -> list[Match]:
@@ -78,6 +78,7 @@ class _Matching:
 
     def __init__(self, old: Values, new: Values) -> None:
         self.old, self.new = old, new
+        self.computed = computed(old), computed(new)
         self.found: dict[Instruction, Match] = {}
         self.taken: set[Instruction] = set()
         self.callers = _callers(old) | _callers(new)
@@ -85,18 +86,18 @@ class _Matching:
     def by_key(self, how: How, key: Callable[[Value], Hashable]) -> None:
         """Pairs values with equal keys in the order of the text; None matches nothing."""
         waiting: defaultdict[Hashable, list[Instruction]] = defaultdict(list)
-        for value in reversed(computed(self.new)):
+        for value in reversed(self.computed[1]):
             if value.instruction not in self.taken and (k := key(value)) is not None:
                 waiting[k].append(value.instruction)
-        for value in computed(self.old):
+        for value in self.computed[0]:
             if value.instruction not in self.found and (k := key(value)) is not None and waiting.get(k):
                 self._pair(value.instruction, waiting[k].pop(), how)
 
     def by_elimination(self) -> None:
         """Pairs the values that are the only ones left of their kind; copies of one value count once."""
         left: tuple[defaultdict[Hashable, dict[int, Instruction]], ...] = (defaultdict(dict), defaultdict(dict))
-        for side, values, known in zip(left, (self.old, self.new), (self.found, self.taken), strict=True):
-            for value in computed(values):
+        for side, values, known in zip(left, self.computed, (self.found, self.taken), strict=True):
+            for value in values:
                 instruction = value.instruction
                 if instruction not in known and not _is_common(instruction):
                     called = tuple(computation.fingerprint for computation in instruction.called_computations)

@@ -108,11 +108,12 @@ class ReadTable:
 
     def _record(self, instruction: Instruction, leaf: ShapeIndex, shape: Shape) -> int:
         try:
-            sets: Sequence[MapSet] = operand_maps(self._rules, instruction, leaf)
+            found = operand_maps(self._rules, instruction, leaf)
         except (HlomapError, OverflowError) as error:
             record = {"leaf": leaf, "shape": self.shape(shape), "names": (), "reads": (), "error": printable(error)}
             return self.records.add((leaf, str(shape), printable(error)), record)
         operands = instruction.operands
+        sets = [found.get(k, MapSet()) for k in range(len(operands))]
         key = (
             leaf,
             str(shape),

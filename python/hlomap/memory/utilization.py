@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._core import Computation, Count, Instruction, Shape, _count, _count_windows
-from ..analysis.queries import output_to_input
+from ..analysis.queries import maps_within, needed_by_outputs, output_to_input
+from ..analysis.rule_provider import RuleProvider
 from ..errors import HlomapError
 from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
 from ..maps.map_set import MapSet
@@ -20,6 +21,9 @@ from ..ops._shapes import array_leaves, shape_at
 from ..types import expect
 
 __all__ = ["Utilization", "utilization"]
+
+_MAX_MAPS = 1 << 16
+"""The maps that are followed to count reads, on the way from all outputs to the operands: some tenths of a second."""
 
 _MAX_POINTS = 1 << 20
 """The points of a union that are enumerated where its maps cannot be counted otherwise."""
@@ -64,6 +68,7 @@ def utilization(root: Instruction | Computation) -> tuple[Utilization, ...]:
     ``root`` is an instruction, a fusion or a computation, whose parameters are then the operands.  The counts follow
     the elements through the whole of it: two slices of one operand that overlap count what they share once, and a
     slice of a concatenation reads nothing of the operands that it leaves out.  Runtime values give bounds.
+    Where very many maps lead to the operands of a computation, the reads have no upper bound.
 
     Raises ``TypeError`` for anything else.
 
@@ -85,10 +90,23 @@ def utilization(root: Instruction | Computation) -> tuple[Utilization, ...]:
     takes = "an hlomap.Instruction or hlomap.Computation"
     expect((Instruction, Computation), root, "utilization", takes, "use module.entry or module[name]")
     value, operands = (root.root, root.parameters) if isinstance(root, Computation) else (root, root.operands)
-    outputs = [output_to_input(root, index) for index in array_leaves(value.shape)]
-    sizes = [shape_at(value.shape, index).dimensions for index in array_leaves(value.shape)]
+    indices = list(array_leaves(value.shape))
+    sizes = [shape_at(value.shape, index).dimensions for index in indices]
+    elements: dict[int, MapSet] | None = None
+    if isinstance(root, Computation):
+        rules = RuleProvider(root.module)
+        (elements,) = needed_by_outputs(rules, root, indices, as_one=True)
+        outputs = maps_within(rules, root, indices, _MAX_MAPS)
+    else:
+        outputs = [dict(enumerate(output_to_input(root, index))) for index in indices]
+    is_partial = len(outputs) < len(indices)
+    reads: dict[int, list[_Read]] = {}
+    for found, own in zip(outputs, sizes, strict=False):
+        for k, maps in found.items():
+            reads.setdefault(k, []).append((maps, own))
+    none = MapSet()
     return tuple(
-        _of_operand(operand, k, [(maps[k], size) for maps, size in zip(outputs, sizes, strict=True)])
+        _of_operand(operand, k, reads.get(k, []), is_partial, None if elements is None else elements.get(k, none))
         for k, operand in enumerate(operands)
     )
 
@@ -97,18 +115,27 @@ _Read = tuple[MapSet, Sequence[int]]
 """The maps from an output, and its sizes."""
 
 
-def _of_operand(operand: Instruction, number: int, reads: Sequence[_Read]) -> Utilization:
+def _of_operand(
+    operand: Instruction, number: int, reads: Sequence[_Read], is_partial: bool, elements: MapSet | None
+) -> Utilization:
+    """``reads`` are those of the first outputs where they are partial; ``elements`` has no dims."""
     touched, distinct, n_elements, n_bytes = _ZERO, _ZERO, 0, 0
     for index in array_leaves(operand.shape):
         shape = shape_at(operand.shape, index)
-        reads_here, elements = _count_reads([(_at_index(maps, index), sizes) for maps, sizes in reads], shape)
-        touched, distinct = _sum([touched, reads_here]), _sum([distinct, elements])
+        images = None if elements is None else _at_index(elements, index)
+        reads_here, elements_here = _count_reads(
+            [(_at_index(maps, index), sizes) for maps, sizes in reads], is_partial, images, shape
+        )
+        touched, distinct = _sum([touched, reads_here]), _sum([distinct, elements_here])
         n_elements += shape.n_elements
-        n_bytes += -(-elements.upper * shape.element_bits // 8)
-    reason = next((maps.reason or "the maps may have more" for maps, _ in reads if not maps.exact), None)
+        n_bytes += -(-elements_here.upper * shape.element_bits // 8)
+    sets = [maps for maps, _ in reads] + ([] if elements is None else [elements])
+    reason = next((maps.reason or "the maps may have more" for maps in sets if not maps.exact), None)
     if reason is None and not (touched.exact and distinct.exact):
-        has_runtime = any(m.runtime for maps, _ in reads for m in maps)
+        has_runtime = any(m.runtime for maps in sets for m in maps)
         reason = "reads depend on runtime values" if has_runtime else "the maps overlap in a way that is not counted"
+        if is_partial:
+            reason = "there are too many maps to count the reads"
     return Utilization(operand, number, touched, distinct, n_elements, n_bytes, reason is None, reason)
 
 
@@ -127,24 +154,34 @@ def _sum(counts: Iterable[Count]) -> Count:
     return _count(sum(count.lower for count in counts), upper)
 
 
-def _count_reads(reads: Sequence[_Read], shape: Shape) -> tuple[Count, Count]:
+def _count_reads(
+    reads: Sequence[_Read], is_partial: bool, elements: MapSet | None, shape: Shape
+) -> tuple[Count, Count]:
     """The reads of one array by all outputs, and the elements that they read."""
-    if any(maps.is_unknown for maps, _ in reads):
-        return _count(0, UNBOUNDED), _count(0, shape.n_elements)
-    images = list(dict.fromkeys(m for maps, _ in reads for m in maps))
-    touched = _sum(m.count() for maps, _ in reads for m in maps)
-    distinct = count_union(images)
-    if not (touched.exact and distinct.exact):
-        touched, distinct = _count_windows([m for maps, _ in reads for m in maps]) or (touched, distinct)
+    maps = [m for own, _ in reads for m in own]
+    images: Sequence[_Read] = reads if elements is None else [(elements, ())]
+    is_unknown = any(own.is_unknown for own, _ in (*reads, *images))
+    touched = _sum(m.count() for m in maps)
+    if is_unknown or (is_partial and (elements or not all(own.exact for own, _ in images))):
+        touched = _count(0 if is_unknown else touched.lower, UNBOUNDED)
+    if any(own.is_unknown for own, _ in images):
+        return touched, _count(0, shape.n_elements)
+    distinct = count_union(list(dict.fromkeys(m for own, _ in images for m in own)))
+    if not (is_unknown or is_partial or (touched.exact and distinct.exact)):
+        touched, distinct = _count_windows(maps) or (touched, distinct)
     if not distinct.exact:
-        distinct = _enumerated(reads, shape) or distinct
-    least = 1 if all(maps.exact for maps, _ in reads) else 0
-    upper = min(distinct.upper, shape.n_elements)
-    return _count(least * touched.lower, touched.upper), _count(least * distinct.lower, upper)
+        distinct = _enumerated(images, shape) or distinct
+    lower = [
+        min([n, *(0 for own, _ in sets if not own.exact)])
+        for n, sets in ((touched.lower, reads), (distinct.lower, images))
+    ]
+    return _count(lower[0], touched.upper), _count(lower[1], min(distinct.upper, shape.n_elements))
 
 
 def _enumerated(reads: Sequence[_Read], shape: Shape) -> Count | None:
     """The elements, one by one; None where they are too many or depend on runtime values."""
+    if any(m.runtime for maps, _ in reads for m in maps):
+        return None
     elements, n_left = [np.empty(0, np.int64)], _MAX_POINTS
     try:
         for maps, sizes in reads:

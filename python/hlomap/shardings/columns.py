@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._core import Instruction
 from ..errors import HlomapError
 from ..types import ShapeIndex
 from .partition import Partitioned, partitioned
-from .program import sharding_of
+from .program import leaf_shardings
 
 if TYPE_CHECKING:
     from ..analysis.table import Table
@@ -26,37 +26,43 @@ def sharding_columns(table: Table, rows: Sequence[tuple[int, Instruction, Instru
         name: [None] * len(table) for name in ("sharding", "operand_sharding", "remote_bytes")
     }
     outputs, operands, indices = table["output_index"], table["operand"], table["operand_index"]
-    known: dict[object, Partitioned | None] = {}
+    texts: dict[Instruction, Mapping[ShapeIndex, str]] = {}
+    known: dict[object, Mapping[tuple[int, ShapeIndex], int]] = {}
+    remote: dict[Instruction, Mapping[tuple[int, ShapeIndex], int]] = {}
     for i, instruction, operand in rows:
-        columns["sharding"][i] = _text(instruction, outputs[i])
+        for value in (instruction, operand):
+            if value is not None and value not in texts:
+                texts[value] = _texts(value)
+        columns["sharding"][i] = texts[instruction].get(outputs[i])
         if operand is not None and indices[i] is not None:
-            columns["operand_sharding"][i] = _text(operand, indices[i])
+            columns["operand_sharding"][i] = texts[operand].get(indices[i])
             if columns["sharding"][i] is not None:
-                columns["remote_bytes"][i] = _remote_bytes(instruction, operands[i], indices[i], known)
+                if instruction not in remote:
+                    remote[instruction] = _remote_bytes(instruction, known)
+                columns["remote_bytes"][i] = remote[instruction].get((operands[i], indices[i]))
     return columns
 
 
-def _text(value: Instruction, index: ShapeIndex) -> str | None:
+def _texts(value: Instruction) -> dict[ShapeIndex, str]:
     try:
-        found = sharding_of(value, index)
+        return {index: str(sharding) for index, sharding in leaf_shardings(value).items()}
     except HlomapError:
-        return None
-    return None if found is None else str(found)
+        return {}
 
 
 def _remote_bytes(
-    instruction: Instruction, operand: int, index: ShapeIndex, known: dict[object, Partitioned | None]
-) -> int | None:
-    """The bytes of one array of an operand; instructions with one signature and equal shardings share their answer."""
+    instruction: Instruction, known: dict[object, Mapping[tuple[int, ShapeIndex], int]]
+) -> Mapping[tuple[int, ShapeIndex], int]:
+    """The bytes of each array of an operand; instructions with one signature and equal shardings share them."""
     shardings = (str(value.attributes.get("sharding")) for value in (instruction, *instruction.operands))
-    first = [instruction.operands.index(value) for value in instruction.operands]
-    key = (instruction.signature(), *shardings, *first)
+    first: dict[Instruction, int] = {}
+    numbers = [first.setdefault(value, k) for k, value in enumerate(instruction.operands)]
+    key = (instruction.signature(), *shardings, *numbers)
     if key not in known:
-        known[key] = _partitioned(instruction)
-    found = known[key]
-    if found is None:
-        return None
-    return next((read.bytes for read in found.reads if operand in read.operands and read.index == index), None)
+        found = _partitioned(instruction)
+        reads = () if found is None else found.reads
+        known[key] = {(operand, read.index): read.bytes for read in reads for operand in read.operands}
+    return known[key]
 
 
 def _partitioned(instruction: Instruction) -> Partitioned | None:

@@ -7,18 +7,21 @@ on it must.  The least bytes are a weighted matching between the two: see :func:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from math import ceil, prod
 from typing import TypeAlias
 
 import numpy as np
 
 from .._core import Count, Expr, IndexingMap, Instruction, Shape, Sharding, Variable, _count
-from ..analysis.queries import input_to_output, output_to_input
+from ..analysis.queries import input_to_output, operand_maps
+from ..analysis.rule_provider import RuleProvider
 from ..maps.map_set import MapSet
 from ..maps.union_count import count_union
+from ..maps.variables import variables_of
 from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex, Unknown, expect, read_only
 from .assignment import Assignment, assign
@@ -47,13 +50,18 @@ class RemoteReads:
     index: ShapeIndex
     """The array in an operand that is a tuple."""
     sharding: Sharding
-    maps: MapSet
-    """From a device to the elements."""
     received: Ints
     """The bytes of these elements for each device, at most; exact where ``exact``."""
     exact: bool
     reason: str | None
     """Why it is not exact."""
+    _work: _Work = field(repr=False)
+    _number: int = field(repr=False)
+
+    @cached_property
+    def maps(self) -> MapSet:
+        """From a device to the elements."""
+        return self._work.remote_maps(self._number)
 
     @property
     def bytes(self) -> int:
@@ -137,23 +145,21 @@ def partitioned(instruction: Instruction) -> Partitioned | Unknown:
     outputs, operands = arrays
     if not outputs:
         return Unknown(f"{instruction.name} has no array")
-    devices = np.unique(np.concatenate([one.tiles.devices for one in outputs]))
-    keys = [_tile_numbers(one.tiles, devices) for one in (*outputs, *operands)]
-    _, first, of_class = np.unique(np.stack(keys, axis=1), axis=0, return_index=True, return_inverse=True)
+    tiles = list(dict.fromkeys(one.tiles for one in outputs))
+    devices = np.unique(np.concatenate([one.devices for one in tiles]))
+    work = _Work(instruction, outputs, operands)
+    _, first, of_class = np.unique(work.geometry(devices), axis=0, return_index=True, return_inverse=True)
     if len(first) > _MAX_CLASSES:
         return Unknown(f"{len(first)} devices with parts of their own; at most {_MAX_CLASSES} are counted")
-    work = _Work(instruction, outputs, operands)
-    counted = [work.count(device) for device in devices[first].tolist()]
+    counted = work.count(devices[first])
     of_class = of_class.reshape(-1)
     least = np.array([count.least for count in counted], np.int64)[of_class]
     reads = []
     for k, one in enumerate(operands):
-        received = np.array([count.received[k] for count in counted], np.int64)[of_class]
+        received = read_only(np.array([count.received[k] for count in counted], np.int64)[of_class])
         reason = next((count.reasons[k] for count in counted if count.reasons[k] is not None), None)
-        maps = work.remote_maps(k)
-        received = read_only(received)
         reads.append(
-            RemoteReads(one.value, one.operands, one.index, one.sharding, maps, received, reason is None, reason)
+            RemoteReads(one.value, one.operands, one.index, one.sharding, received, reason is None, reason, work, k)
         )
     return Partitioned(instruction, tuple(reads), read_only(devices), read_only(least))
 
@@ -181,13 +187,6 @@ class _Array:
         """The bytes of an element."""
         return Fraction(self.shape.element_bits, 8)
 
-    def side(self, device: int) -> Side | None:
-        """The elements that a device holds; None where there are none."""
-        rows, has_row = self.tiles.rows_of(np.array([device]))
-        low, high = self.tiles.bounds
-        box = list(zip(low[rows[0]].tolist(), high[rows[0]].tolist(), strict=True))
-        return box if has_row[0] and all(a < b for a, b in box) else None
-
 
 def _read_arrays(instruction: Instruction) -> tuple[list[_Array], list[_Array]] | Unknown:
     if sharding_of(instruction, ()) is None:
@@ -205,14 +204,18 @@ def _read_arrays(instruction: Instruction) -> tuple[list[_Array], list[_Array]] 
         shardings = leaf_shardings(value)
         for index in array_leaves(value.shape):
             said.append((value, operands, index, shardings.get(index, _EVERYWHERE)))
-    n = _n_devices(instruction, [(sharding, shape_at(value.shape, index)) for value, _, index, sharding in said])
+    n = _n_devices(instruction, {(sharding, shape_at(value.shape, index)) for value, _, index, sharding in said})
     found = []
+    tiles: dict[tuple[Sharding, Shape], Tiles] = {}
     for value, operands, index, sharding in said:
-        assigned = assign(sharding, shape_at(value.shape, index), n)
-        reason = assigned.reason if isinstance(assigned, Unknown) else assigned.uncertain
-        if isinstance(assigned, Unknown) or reason is not None:
-            return Unknown(f"{value.name}: {reason}")
-        found.append(_Array(value, operands, index, sharding, Tiles.of(assigned)))
+        key = (sharding, shape_at(value.shape, index))
+        if key not in tiles:
+            assigned = assign(*key, n)
+            reason = assigned.reason if isinstance(assigned, Unknown) else assigned.uncertain
+            if isinstance(assigned, Unknown) or reason is not None:
+                return Unknown(f"{value.name}: {reason}")
+            tiles[key] = Tiles.of(assigned)
+        found.append(_Array(value, operands, index, sharding, tiles[key]))
     return [one for one in found if not one.operands], [one for one in found if one.operands]
 
 
@@ -239,7 +242,7 @@ def _split_source(value: Instruction) -> str | None:
     return None
 
 
-def _n_devices(instruction: Instruction, said: Sequence[tuple[Sharding, Shape]]) -> int:
+def _n_devices(instruction: Instruction, said: Iterable[tuple[Sharding, Shape]]) -> int:
     """The devices of the module, or as many as the shardings name."""
     n = instruction.module.attributes.get("num_partitions")
     largest = n if isinstance(n, int) else 1
@@ -248,11 +251,6 @@ def _n_devices(instruction: Instruction, said: Sequence[tuple[Sharding, Shape]])
         if isinstance(found, Assignment):
             largest = max(largest, 1 + found.last_device)
     return largest
-
-
-def _tile_numbers(tiles: Tiles, devices: Ints) -> Ints:
-    rows, has_row = tiles.rows_of(devices)
-    return np.where(has_row, tiles.numbers[rows], -1)
 
 
 # ------------------------------------------------------------------------------------------------------------- counts
@@ -289,23 +287,56 @@ class _Work:
         numbers: dict[Instruction, tuple[tuple[int, ...], dict[ShapeIndex, int]]] = {}
         for k, one in enumerate(operands):
             numbers.setdefault(one.value, (one.operands, {}))[1][one.index] = k
+        rules, given = RuleProvider(instruction.module), instruction.operands
         for o, output in enumerate(outputs):
-            sets = output_to_input(instruction, output.index)
-            some = {
-                instruction.operands[n] for n, maps in enumerate(sets) if len(maps) or not maps.exact
-            } & numbers.keys()
+            sets = operand_maps(rules, instruction, output.index)
+            some = {given[n] for n, maps in sets.items() if len(maps) or not maps.exact} & numbers.keys()
             for operand in sorted(some, key=lambda one: numbers[one][0][0]):
                 of_operand, arrays = numbers[operand]
-                for k, maps in _by_array([sets[n] for n in of_operand], arrays):
+                for k, maps in _by_array([sets[n] for n in of_operand if n in sets], arrays):
                     self.reads[k][o] = maps
         self._users: dict[int, dict[ShapeIndex, list[IndexingMap]] | None] = {}
 
-    def count(self, device: int) -> _Counted:
+    def geometry(self, devices: Ints) -> Ints:
+        """For each device a row of what its counts depend on; devices with equal rows have equal counts.
+
+        Two devices with parts of equal sizes have equal counts if moving elements takes the parts of one to those of
+        the other and each map to itself.  A result that is a dim plus a constant lets its dimension move with that of
+        the output, so the distance between the two parts counts.  A result that is a range over the whole dimension
+        lets its elements be permuted.  Along any other dimension the place of the part counts.
+        """
+        parts = {one: one.parts_of(devices) for one in {one.tiles for one in (*self.outputs, *self.operands)}}
+        columns: dict[object, Ints] = {}
+        for tiles, (low, high, has_part) in parts.items():
+            columns[tiles] = has_part.astype(np.int64)
+            columns |= {(tiles, i): extents for i, extents in enumerate((high - low).T)}
+        for k, o, m in ((k, o, m) for k, sets in enumerate(self.reads) for o, maps in sets.items() for m in maps):
+            output, operand = self.outputs[o].tiles, self.operands[k].tiles
+            (output_low, _, has_part), (low, _, _) = parts[output], parts[operand]
+            plain, moving = _moving(m, self.outputs[o].shape, self.operands[k].shape)
+            for i in set(range(len(m.dims))) - moving:
+                columns[output, "low", i] = output_low[:, i]
+            for r, dim in enumerate(plain):
+                if dim is None:
+                    columns[operand, "low", r] = low[:, r]
+                elif dim:
+                    i, sign = dim
+                    columns[output, i, operand, r, sign] = np.where(has_part, low[:, r] - sign * output_low[:, i], 0)
+        return np.stack(list(columns.values()), axis=1)
+
+    def count(self, devices: Ints) -> list[_Counted]:
+        """The counts of each device."""
+        arrays = (*self.outputs, *self.operands)
+        sides = {tiles: _sides(tiles, devices) for tiles in {one.tiles for one in arrays}}
+        of_device = ([sides[one.tiles][at] for one in arrays] for at in range(len(devices)))
+        n = len(self.outputs)
+        return [self._count(own[:n], own[n:]) for own in of_device]
+
+    def _count(self, boxes: Sequence[Side | None], all_held: Sequence[Side | None]) -> _Counted:
+        """The counts of a device with these parts of the outputs and of the operands."""
         found = _Counted()
-        boxes = [one.side(device) for one in self.outputs]
         relations: list[list[list[_Relation]]] = [[] for _ in self.outputs]
-        for k, operand in enumerate(self.operands):
-            held = operand.side(device)
+        for k, (operand, held) in enumerate(zip(self.operands, all_held, strict=True)):
             needed: list[IndexingMap] = []
             reason: str | None = None
             for o, maps in self.reads[k].items():
@@ -395,11 +426,12 @@ class _Work:
     def _remote_one_by_one(self, o: int, k: int) -> Iterator[IndexingMap]:
         """A map for each device."""
         operand, output = self.operands[k], self.outputs[o]
-        for device in output.tiles.devices.tolist():
-            box = output.side(device)
+        devices = output.tiles.devices
+        boxes, all_held = _sides(output.tiles, devices), _sides(operand.tiles, devices)
+        for device, box, held in zip(devices.tolist(), boxes, all_held, strict=True):
             if box is not None:
                 for m in self.reads[k][o]:
-                    for piece in _remote(m, box, operand.side(device), operand.shape):
+                    for piece in _remote(m, box, held, operand.shape):
                         yield _from_device(piece, 0, ("device", device, device))
 
 
@@ -413,6 +445,44 @@ def _by_array(sets: Sequence[MapSet], arrays: Mapping[ShapeIndex, int]) -> Itera
     for m in maps:
         found.setdefault(m.index, []).append(m)
     yield from ((arrays[index], maps._select(own)) for index, own in found.items())
+
+
+def _sides(tiles: Tiles, devices: Ints) -> list[Side | None]:
+    """The elements that each device holds; None for one without any."""
+    low, high, has_part = tiles.parts_of(devices)
+    boxes = (list(zip(*box, strict=True)) for box in zip(low.tolist(), high.tolist(), strict=True))
+    return [box if has_any else None for box, has_any in zip(boxes, has_part.tolist(), strict=True)]
+
+
+def _moving(m: IndexingMap, output: Shape, operand: Shape) -> tuple[list[tuple[int, int] | tuple[()] | None], set[int]]:
+    """How each result moves, and the dims that may move.
+
+    A result that is a dim plus a constant moves with it, or against it: the dim and 1 or -1.  Nothing for one that is
+    all of its dimension wherever the dims are; None for one that stays where it is.
+    """
+    others = [c.expr for c in m.constraints] + [e for v in m.runtime for e in v.index]
+    used = [variables_of(e) for e in m.results]
+    of_others = {variable for e in others for variable in variables_of(e)}
+    found: list[tuple[int, int] | tuple[()] | None] = []
+    for r, (e, variables) in enumerate(zip(m.results, used, strict=True)):
+        kind, number = variables[0] if len(variables) == 1 else ("", 0)
+        sign = next((sign for sign in (1, -1) if (e - Expr.dim(number) * sign).kind == "constant"), 0)
+        if kind == "dim" and sign:
+            found.append((number, sign))
+        elif (
+            e == Expr.range(number)
+            and kind == "range"
+            and (m.ranges[number].lower, m.ranges[number].upper) == (0, operand.dimensions[r] - 1)
+            and sum(variables[0] in own for own in used) == 1
+            and variables[0] not in of_others
+        ):
+            found.append(())
+        else:
+            found.append(None)
+    is_whole = ((v.lower, v.upper) == (0, size - 1) for v, size in zip(m.dims, output.dimensions, strict=True))
+    moving = {i for i, whole in enumerate(is_whole) if whole and ("dim", i) not in of_others}
+    moving -= {n for own, at in zip(used, found, strict=True) if not at for kind, n in own if kind == "dim"}
+    return found, moving
 
 
 _Piece: TypeAlias = "list[tuple[Expr, int, int]]"

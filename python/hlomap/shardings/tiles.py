@@ -7,19 +7,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import UnsupportedError
 from .assignment import Assignment
 from .orders import Ints
 
-__all__ = ["Tiles", "overlap", "rank_within"]
+__all__ = ["Flags", "Tiles", "overlap", "rank_within"]
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
 
 _MAX_DEVICES = 1 << 22
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tiles:
     """Which tile each device holds."""
 
@@ -59,12 +63,20 @@ class Tiles:
         low, high = self.bounds
         return np.asarray(np.prod(high - low, axis=1, dtype=np.int64))
 
-    def rows_of(self, devices: Ints) -> tuple[Ints, np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]:
+    def rows_of(self, devices: Ints) -> tuple[Ints, Flags]:
         """The rows of devices, and which of them have one."""
         if len(devices) == len(self.devices) and (devices == self.devices).all():
             return np.arange(len(devices)), np.ones(len(devices), np.bool_)
         rows = np.minimum(np.searchsorted(self.devices, devices), len(self.devices) - 1)
         return rows, self.devices[rows] == devices
+
+    def parts_of(self, devices: Ints) -> tuple[Ints, Ints, Flags]:
+        """For each device the first element and the one after the last, and whether it has any; zeros if not."""
+        rows, has_row = self.rows_of(devices)
+        low, high = self.bounds
+        low, high = low[rows], high[rows]
+        has_part: Flags = has_row & np.all(low < high, axis=1)
+        return low * has_part[:, None], high * has_part[:, None], has_part
 
 
 def overlap(held: Tiles, needed: Tiles) -> Ints:

@@ -1,5 +1,6 @@
 //! Propagations through one module, with rules that Python provides.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use flow::devices::DeviceTable;
@@ -7,6 +8,7 @@ use flow::propagate::Entry;
 use flow::query::Key;
 use flow::reads::{self, Union};
 use flow::schedule::{Region, Schedule};
+use flow::together::Dependence;
 use flow::{
     rows, Direction, InstructionIndexing, OperandIndexing, Propagation, Propagator, Query, RuleProvider, RuleTraits,
     ShapeIndex, Subject,
@@ -140,6 +142,9 @@ fn message(error: PyErr) -> PyResult<String> {
     })
 }
 
+/// Reasons, each with the numbers of starts.
+type Reasons = Vec<(Option<String>, Vec<u32>)>;
+
 /// An instruction or a computation.
 #[derive(FromPyObject)]
 enum SubjectLike<'py> {
@@ -217,6 +222,59 @@ impl PyPropagation {
         })?;
         let mut records = Records::new(py, self);
         found.into_iter().map(|indexing| records.of_indexing(&indexing, subject, direction)).collect()
+    }
+
+    /// The indexing of a computation for each array ``indices`` of its root, with all maps, as :meth:`query` gives it;
+    /// only for the first ones where all of them take more than ``n_maps`` maps on the way.
+    #[pyo3(signature = (rules, computation, indices, n_maps, /))]
+    fn within<'py>(
+        &self,
+        rules: &Bound<'py, PyAny>,
+        computation: ComputationId,
+        indices: Vec<IndexLike>,
+        n_maps: usize,
+    ) -> PyResult<Vec<Bound<'py, PyList>>> {
+        let subject = Subject::Computation(computation);
+        self.check(rules.py(), subject)?;
+        let found = self.with(rules, |rules| {
+            let limit = Cell::new(n_maps);
+            let ask = |index: IndexLike| self.propagator.within(&self.module, rules, computation, &index.0, &limit);
+            indices.into_iter().map(ask).map(Result::transpose).map_while(|found| found).collect::<PyResult<Vec<_>>>()
+        })?;
+        let mut records = Records::new(rules.py(), self);
+        found.iter().map(|indexing| records.of_indexing(indexing, subject, Direction::Backward)).collect()
+    }
+
+    /// What arrays ``indices`` of a computation's root depend on, all in one pass, or, with ``as_one``, which elements all
+    /// of them together do: a record for each parameter of which anything is read, with its maps, the reasons why starts
+    /// may need any of its elements, and those why their maps may have too much; each with the numbers of its starts.
+    /// None where elements cross devices, or where an instruction has operands without names.
+    #[pyo3(signature = (rules, computation, indices, as_one, /))]
+    #[allow(clippy::type_complexity, reason = "a record in Python")]
+    fn together(
+        &self,
+        rules: &Bound<'_, PyAny>,
+        computation: ComputationId,
+        indices: Vec<IndexLike>,
+        as_one: bool,
+    ) -> PyResult<Option<Vec<(u32, Vec<(PyMap, Vec<u32>)>, Reasons, Reasons)>>> {
+        self.check(rules.py(), Subject::Computation(computation))?;
+        let indices: Vec<ShapeIndex> = indices.into_iter().map(|index| index.0).collect();
+        let found =
+            self.with(rules, |rules| self.propagator.together(&self.module, rules, computation, &indices, as_one))?;
+        let Some(found) = found else { return Ok(None) };
+        let mut records = Records::new(rules.py(), self);
+        let mut record = |(number, found): (u32, Dependence)| {
+            let maps = found
+                .maps
+                .iter()
+                .map(|(index, map, starts)| Ok((records.placed(map, index, records.py.None())?, starts.clone())));
+            let listed = |reasons: Vec<(Option<flow::Text>, Vec<u32>)>| {
+                reasons.into_iter().map(|(reason, starts)| (reason.map(|text| text.to_string()), starts)).collect()
+            };
+            Ok((number, maps.collect::<PyResult<_>>()?, listed(found.unknown), listed(found.inexact)))
+        };
+        found.into_iter().map(&mut record).collect::<PyResult<_>>().map(Some)
     }
 
     /// The maps from arrays of ``start`` to every value that it is made of, users first: a record for each value.

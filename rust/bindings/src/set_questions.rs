@@ -99,11 +99,20 @@ fn _may_contain(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Vec<Vec
     unlocked(py, || quasiaffine::may_contain(&maps))
 }
 
+/// Whether one map relates each pair that another one relates; `None` where that is not decided.
+#[pyfunction]
+#[pyo3(signature = (outer, inner, /))]
+fn _contains(py: Python<'_>, outer: PyRef<'_, PyMap>, inner: PyRef<'_, PyMap>) -> PyResult<Option<bool>> {
+    let (outer, inner) = (outer.map.clone(), inner.map.clone());
+    unlocked(py, || quasiaffine::contains(&outer, &inner))
+}
+
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(_image_many, m)?)?;
     m.add_function(wrap_pyfunction!(_overlap, m)?)?;
     m.add_function(wrap_pyfunction!(_is_injective, m)?)?;
     m.add_function(wrap_pyfunction!(_eliminate_ranges, m)?)?;
+    m.add_function(wrap_pyfunction!(_contains, m)?)?;
     m.add_function(wrap_pyfunction!(_may_contain, m)?)?;
     m.add_function(wrap_pyfunction!(_coalesce, m)?)
 }

@@ -4,6 +4,7 @@
 //! merged, so work grows with distinct maps and not with paths. An array costs only the values that reach it.
 
 use quasiaffine::interrupt::{discard, poll};
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::indexing::{
 use crate::schedule::{Schedule, Step};
 use crate::shapes;
 use crate::sources::Sources;
-use crate::state::{after_all, reaches_all, State, Use};
+use crate::state::{after_all, is_whole, State, Use};
 use crate::tiles::Parameters;
 
 pub use crate::state::{Entry, MAX_MAPS, MAX_NODES};
@@ -57,6 +58,8 @@ pub struct Setting<'p> {
     /// Set for an iteration of a loop that runs any number of times: runtime variables then have any of their values, and
     /// an array has at most as many maps as in a [closure](crate::closure).
     pub repeats: bool,
+    /// The maps that may still be followed. At 0, also where maps are replaced by a box around them, the pass ends.
+    pub limit: Option<&'p Cell<usize>>,
 }
 
 impl Setting<'_> {
@@ -70,7 +73,7 @@ impl Setting<'_> {
 
     /// Whether only the elements count and not how often each is read.
     fn counts_no_reads(&self) -> bool {
-        self.repeats || self.elements_alone
+        (self.repeats || self.elements_alone) && self.devices.is_none()
     }
 }
 
@@ -111,6 +114,9 @@ impl<'p> Propagation<'p> {
             propagation.start = Some(0);
         }
         while let Some(Reverse(position)) = propagation.waiting.pop() {
+            if setting.limit.is_some_and(|limit| limit.get() == 0) {
+                break;
+            }
             propagation.visit(position, rule)?;
         }
         Ok(propagation)
@@ -205,7 +211,10 @@ impl<'p> Propagation<'p> {
         if self.setting.counts_no_reads() {
             state.drop_contained(m.shape(id));
         }
-        state.keep_budget(m.shape(id), m.instruction_name(id), devices, max_maps);
+        let is_replaced = state.keep_budget(m.shape(id), m.instruction_name(id), devices, max_maps);
+        if let Some(limit) = self.setting.limit {
+            limit.set(if is_replaced { 0 } else { limit.get().saturating_sub(state.entries.len()) });
+        }
         let is_reached = !state.entries.is_empty() || !state.unknown.is_empty();
         if is_reached && !matches!(step, Step::Enter(_)) && self.unnamed_operands.is_none() {
             // Any value may be one of its operands.
@@ -316,7 +325,7 @@ impl Drop for Propagation<'_> {
     }
 }
 
-fn unnamed_operands(m: &Module, id: InstructionId) -> Option<Text> {
+pub(crate) fn unnamed_operands(m: &Module, id: InstructionId) -> Option<Text> {
     m.unnamed_operands(id).map(|reason| format!("{}: {reason}", m.instruction_name(id)).into())
 }
 
@@ -333,7 +342,7 @@ struct From<'a> {
 
 fn reaching_all(setting: Setting<'_>, shape: &Shape, index: &ShapeIndex, firsts: &[Map]) -> SmallVec<[bool; 4]> {
     match shapes::at(shape, index) {
-        Some(array) if setting.counts_no_reads() => firsts.iter().map(|m| reaches_all(m, array)).collect(),
+        Some(array) if setting.counts_no_reads() => firsts.iter().map(|m| is_whole(m, array)).collect(),
         _ => SmallVec::new(),
     }
 }
@@ -429,14 +438,14 @@ type Pair = ((usize, bool), Map, quasiaffine::Result<Map>);
 
 /// The latest compositions at one value: its operands are often read alike.
 #[derive(Default)]
-struct Composed {
+pub(crate) struct Composed {
     known: SmallVec<[Pair; 4]>,
 }
 
 const REMEMBERED: usize = 16;
 
 impl Composed {
-    fn of(
+    pub(crate) fn of(
         &mut self,
         i: (usize, bool),
         second: &Map,

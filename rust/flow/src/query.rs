@@ -5,6 +5,7 @@
 //! that no stack grows with a program.
 
 use quasiaffine::interrupt::{once, poll};
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hlo::{ComputationId, InstructionId, Module};
@@ -19,6 +20,7 @@ use crate::schedule::{fits, only_callee, Region, Schedule};
 use crate::shapes;
 use crate::sources::Sources;
 use crate::tiles::{self, Parameters};
+use crate::together::{Dependence, Together};
 
 pub use crate::propagate::Direction;
 
@@ -406,20 +408,61 @@ impl Propagator {
             let found = Propagation::forward(setting, start, index.iter(), &mut rule)?;
             return Ok(found.to_outputs(&sizes(start), root));
         }
-        let known = self.cache().schedules.get(computation).cloned();
-        let schedule = match known {
-            Some(schedule) => schedule,
-            None => {
-                let enters = !self.cache().deep.contains(computation);
-                let region = Region::computation(m, *computation, enters);
-                let schedule = Arc::new(self.schedule(m, rules, region, root)?);
-                self.cache().schedules.insert(*computation, schedule.clone());
-                schedule
-            }
-        };
+        let schedule = self.schedule_of(m, rules, *computation)?;
         let setting = Setting { repeats, ..self.setting(m, &schedule) };
         let found = Propagation::backward(setting, index.iter(), &mut rule)?;
         Ok(found.to_parameters(&sizes(root), parameters))
+    }
+
+    /// The order of a propagation from the root of a computation.
+    fn schedule_of<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        computation: ComputationId,
+    ) -> Result<Arc<Schedule>, P::Error> {
+        if let Some(known) = self.cache().schedules.get(&computation) {
+            return Ok(known.clone());
+        }
+        let enters = !self.cache().deep.contains(&computation);
+        let region = Region::computation(m, computation, enters);
+        let schedule = Arc::new(self.schedule(m, rules, region, m.root(computation))?);
+        self.cache().schedules.insert(computation, schedule.clone());
+        Ok(schedule)
+    }
+
+    /// The indexing of a computation, backward from an array of its root, with all its maps; `None` where that takes more
+    /// maps than the limit, which then is 0 and otherwise less by those that it took.
+    pub fn within<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        computation: ComputationId,
+        index: &ShapeIndex,
+        limit: &Cell<usize>,
+    ) -> Result<Option<InstructionIndexing>, P::Error> {
+        self.prepare(m, rules, computation, Direction::Backward)?;
+        let schedule = self.schedule_of(m, rules, computation)?;
+        let setting = Setting { limit: Some(limit), ..self.setting(m, &schedule) };
+        let found = Propagation::backward(setting, std::iter::once(index), &mut self.rule(m, rules))?;
+        let array = shapes::at(m.shape(m.root(computation)), index);
+        let sizes: SmallVec<[i64; 6]> = array.into_iter().flat_map(shapes::sizes).collect();
+        Ok((limit.get() > 0).then(|| found.to_parameters(&sizes, m.parameters(computation))))
+    }
+
+    /// What arrays of a computation's root depend on in its parameters, by number, in one pass: see [`Together`].
+    pub fn together<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        computation: ComputationId,
+        indices: &[ShapeIndex],
+        as_one: bool,
+    ) -> Result<Option<Vec<(u32, Dependence)>>, P::Error> {
+        self.prepare(m, rules, computation, Direction::Backward)?;
+        let schedule = self.schedule_of(m, rules, computation)?;
+        let together = Together::new(self.setting(m, &schedule), indices, as_one);
+        together.run(m.parameters(computation), &mut self.rule(m, rules))
     }
 
     /// The order of a propagation from `start` through a region.
@@ -521,6 +564,7 @@ impl Propagator {
             parameters: None,
             elements_alone: false,
             repeats: false,
+            limit: None,
         }
     }
 

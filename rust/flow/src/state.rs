@@ -284,7 +284,7 @@ impl State {
     /// Joins the maps that lead to all of an array, and drops those from the same points: they add no element, only how
     /// often some are read.
     pub fn drop_contained(&mut self, shape: &Shape) {
-        let leads_to_all = |e: &Entry| shapes::at(shape, &e.index).is_some_and(|array| reaches_all(&e.map, array));
+        let leads_to_all = |e: &Entry| shapes::at(shape, &e.index).is_some_and(|array| is_whole(&e.map, array));
         if self.entries.len() < 2 || !self.entries.iter().any(leads_to_all) {
             return;
         }
@@ -313,11 +313,13 @@ impl State {
         (self.entries, self.by_hash) = (kept.entries, kept.by_hash);
     }
 
-    /// Replaces more than `max_maps` maps of an array, or too big ones, by a box around their elements.
-    pub fn keep_budget(&mut self, shape: &Shape, name: &str, devices: Option<&DeviceTable>, max_maps: usize) {
+    /// Replaces more than `max_maps` maps of an array, or too big ones, by a box around their elements; whether the maps may
+    /// have other points now.
+    pub fn keep_budget(&mut self, shape: &Shape, name: &str, devices: Option<&DeviceTable>, max_maps: usize) -> bool {
         if self.entries.len() <= max_maps && !self.is_big {
-            return;
+            return false;
         }
+        let was_big = self.is_big;
         if self.is_big && devices.is_none() {
             self.eliminate_ranges();
         }
@@ -325,7 +327,7 @@ impl State {
         over.retain(|(_, maps)| maps.len() > max_maps || maps.iter().any(is_big));
         if over.is_empty() {
             self.is_big = false;
-            return;
+            return was_big;
         }
         let position: FxHashMap<&ShapeIndex, usize> =
             over.iter().enumerate().map(|(i, (index, _))| (index, i)).collect();
@@ -348,6 +350,7 @@ impl State {
         self.is_big = false;
         let reason = Text::from(format!("the maps of {name} exceed the budget"));
         over.iter().for_each(|(index, _)| self.mark_inexact(Some(index), Some(&reason)));
+        true
     }
 
     /// Eliminates the ranges of big maps.
@@ -405,21 +408,6 @@ fn box_of(dims: SmallVec<[Interval; 4]>, ranges: &[Interval]) -> Map {
     Map::from_parts(domain, (0..ranges.len() as u32).map(Expr::range).collect())
 }
 
-/// Whether a map leads from each point to every element of an array.
-pub(crate) fn reaches_all(map: &Map, array: &Shape) -> bool {
-    let domain = map.domain();
-    let mut seen: SmallVec<[u32; 6]> = SmallVec::new();
-    let mut is_whole = |(e, n): (&Expr, i64)| match e {
-        Expr::Var(v) if v.kind == Kind::Range && !seen.contains(&v.index) => {
-            seen.push(v.index);
-            domain.range_of(e) == Interval::new(0, n - 1)
-        }
-        Expr::Const(0) => n == 1,
-        _ => false,
-    };
-    domain.constraints.is_empty() && map.results().iter().zip(shapes::sizes(array)).all(&mut is_whole)
-}
-
 /// A map that leads from each point to every element of an array, followed by the map with this image.
 pub(crate) fn after_all(first: &Map, image: &Map) -> Map {
     let (domain, dims) = (image.domain(), first.domain().dims());
@@ -439,7 +427,24 @@ fn starts_within(map: &Map, other: &Map) -> bool {
     inner.len() == outer.len() && inner.iter().zip(outer).all(is_within)
 }
 
-fn is_big(map: &Map) -> bool {
+/// Whether a map has all elements of an array at each point of its dims: each result runs over its dimension on its own.
+pub(crate) fn is_whole(map: &Map, shape: &Shape) -> bool {
+    let domain = map.domain();
+    let runs_over = |(e, n): (&Expr, i64)| match e {
+        Expr::Const(0) => n == 1,
+        Expr::Var(v) if v.kind == Kind::Range => {
+            let others = map.results().iter().filter(|other| *other == e).count();
+            others == 1 && domain.flat(*v).is_some_and(|at| domain.vars[at].interval == Interval::new(0, n - 1))
+        }
+        _ => false,
+    };
+    map.state() == quasiaffine::map::State::Defined
+        && domain.constraints.is_empty()
+        && domain.n_runtime() == 0
+        && map.results().iter().zip(shapes::sizes(shape)).all(runs_over)
+}
+
+pub(crate) fn is_big(map: &Map) -> bool {
     let constraints = || map.domain().constraints.iter().map(|c| u64::from(c.expr.nodes())).sum::<u64>();
     map.cost().nodes > MAX_NODES || constraints() > MAX_CONSTRAINT_NODES
 }

@@ -1,0 +1,450 @@
+//! What several arrays of one value depend on, found in one pass: each map knows from which of them it comes.
+//!
+//! Read [`Together`]. Only the elements count, not how often each is read. Two things make a question about all outputs of
+//! a program cost little more than one about a single output: a map that is the same for all elements of an output is the
+//! same for all outputs, and one that has all elements of an array stands for all others. Law: for each array of the start
+//! the maps have the same pairs as those of a [`Propagation`](crate::Propagation) from it alone, where both are exact.
+
+use quasiaffine::expr::Kind;
+use quasiaffine::interrupt::poll;
+use quasiaffine::map::State as MapState;
+use quasiaffine::{compose, eliminate_ranges, simplify, Domain, Expr, Interval, Map, Variable};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use hlo::InstructionId;
+use layout::Shape;
+
+use crate::indexing::{is_identity_on, remap_sources, OperandIndexing, ShapeIndex, Text, SIMPLIFY};
+use crate::propagate::{unnamed_operands, Composed, Direction, Rule, Setting};
+use crate::schedule::Step;
+use crate::shapes;
+use crate::state::{is_big, is_whole, MAX_MAPS};
+
+/// A set of starts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Starts(SmallVec<[u64; 2]>);
+
+impl Starts {
+    fn one(k: usize) -> Starts {
+        let mut words = SmallVec::from_elem(0, k / 64 + 1);
+        words[k / 64] = 1 << (k % 64);
+        Starts(words)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|&word| word == 0)
+    }
+
+    fn add(&mut self, other: &Starts) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        self.0.iter_mut().zip(&other.0).for_each(|(word, more)| *word |= more);
+    }
+
+    fn without(&self, other: &Starts) -> Starts {
+        let mut rest = self.clone();
+        rest.0.iter_mut().zip(&other.0).for_each(|(word, less)| *word &= !less);
+        rest
+    }
+
+    fn list(&self) -> impl Iterator<Item = u32> + '_ {
+        let bits = |(k, &word): (usize, &u64)| {
+            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| (k * 64 + bit) as u32)
+        };
+        self.0.iter().enumerate().flat_map(bits)
+    }
+}
+
+/// Reasons, each with the starts for which it is the first one.
+type Reasons = Vec<(Option<Text>, Starts)>;
+
+fn note(reasons: &mut Reasons, reason: Option<&Text>, starts: &Starts) {
+    let mut new = starts.clone();
+    for (_, known) in reasons.iter() {
+        new = new.without(known);
+    }
+    if new.is_empty() {
+        return;
+    }
+    match reasons.iter_mut().find(|(known, _)| known.as_ref() == reason) {
+        Some((_, known)) => known.add(&new),
+        None => reasons.push((reason.cloned(), new)),
+    }
+}
+
+/// The sizes of an array in the start; the dims of a map are those of such an array. Maps of the first kind have no dims:
+/// they are the same for all elements of any array.
+type DimsOf = usize;
+
+const NO_DIMS: DimsOf = 0;
+
+/// The maps to an array.
+#[derive(Debug, Default)]
+struct Array {
+    maps: Vec<(DimsOf, Map, Starts)>,
+    #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
+    known: FxHashMap<(DimsOf, Map), usize>,
+    /// The starts that need all of the array.
+    whole: Starts,
+    unknown: Reasons,
+    inexact: Reasons,
+}
+
+impl Array {
+    fn starts(&self) -> Starts {
+        let mut all = self.whole.clone();
+        self.maps.iter().for_each(|(.., starts)| all.add(starts));
+        self.unknown.iter().for_each(|(_, starts)| all.add(starts));
+        all
+    }
+
+    /// Adds a map that needs no more changes.
+    fn insert(&mut self, kind: DimsOf, map: Map, starts: &Starts) {
+        let next = self.maps.len();
+        let at = *self.known.entry((kind, map.clone())).or_insert(next);
+        match self.maps.get_mut(at) {
+            Some((.., known)) => known.add(starts),
+            None => self.maps.push((kind, map, starts.clone())),
+        }
+    }
+}
+
+/// The maps to one value, by array.
+#[derive(Debug, Default)]
+struct Value {
+    arrays: Vec<(ShapeIndex, Array)>,
+    positions: FxHashMap<ShapeIndex, usize>,
+    /// Why the maps to all of its arrays may have too much.
+    inexact: Reasons,
+}
+
+impl Value {
+    fn array(&mut self, index: &ShapeIndex) -> &mut Array {
+        let at = match self.positions.get(index) {
+            Some(&at) => at,
+            None => {
+                self.positions.insert(index.clone(), self.arrays.len());
+                self.arrays.push((index.clone(), Array::default()));
+                self.arrays.len() - 1
+            }
+        };
+        &mut self.arrays[at].1
+    }
+
+    fn mark_all_unknown(&mut self, shape: &Shape, at: &ShapeIndex, reason: &Text, starts: &Starts) {
+        for (below, _) in shapes::array_indices(shape) {
+            note(&mut self.array(&at.iter().chain(&below).copied().collect()).unknown, Some(reason), starts);
+        }
+    }
+}
+
+/// What some arrays of a value depend on in one value.
+#[derive(Debug, Default)]
+pub struct Dependence {
+    /// The maps to its arrays, each with the numbers of the starts.
+    pub maps: Vec<(ShapeIndex, Map, Vec<u32>)>,
+    /// The starts that may need any of its elements, with the reason.
+    pub unknown: Vec<(Option<Text>, Vec<u32>)>,
+    /// The starts whose maps may have too much, with the reason.
+    pub inexact: Vec<(Option<Text>, Vec<u32>)>,
+}
+
+/// A pass from arrays of the first value of a schedule to the values that it is made of.
+pub struct Together<'p> {
+    setting: Setting<'p>,
+    values: FxHashMap<InstructionId, Value>,
+    /// The sizes of the start's arrays, by kind.
+    sizes: Vec<SmallVec<[i64; 6]>>,
+    /// For each start its kind.
+    kinds: Vec<DimsOf>,
+}
+
+impl<'p> Together<'p> {
+    /// From each array of the first value on its own, or, with `as_one`, from all elements of all of them as one start.
+    pub fn new(setting: Setting<'p>, indices: &[ShapeIndex], as_one: bool) -> Together<'p> {
+        let mut this =
+            Together { setting, values: FxHashMap::default(), sizes: vec![SmallVec::new()], kinds: Vec::new() };
+        let Some(&start) = setting.schedule.order.first() else { return this };
+        for (k, index) in indices.iter().enumerate() {
+            let array = shapes::at(setting.m.shape(start), index).filter(|shape| !shapes::is_empty(shape));
+            let sizes: SmallVec<[i64; 6]> = array.into_iter().flat_map(shapes::sizes).collect();
+            let is_one = as_one || sizes.is_empty();
+            let kind = match this.sizes.iter().position(|known| *known == sizes) {
+                _ if is_one => NO_DIMS,
+                Some(kind) => kind,
+                None => {
+                    this.sizes.push(sizes.clone());
+                    this.sizes.len() - 1
+                }
+            };
+            let starts = Starts::one(if as_one { 0 } else { k });
+            if !as_one || k == 0 {
+                this.kinds.push(kind);
+            }
+            if array.is_none() {
+                continue;
+            }
+            let value = this.values.entry(start).or_default();
+            if is_one {
+                value.array(index).whole.add(&starts);
+            } else if let Ok(identity) = Map::identity(Domain::of_sizes(&sizes)) {
+                this.add(start, index, kind, simplify(&identity, SIMPLIFY), &starts);
+            }
+        }
+        this
+    }
+
+    /// What each of `ends` has, by its number among them; `None` where elements cross devices or operands have no names.
+    pub fn run<E>(
+        mut self,
+        ends: &[InstructionId],
+        rule: &mut Rule<'_, E>,
+    ) -> Result<Option<Vec<(u32, Dependence)>>, E> {
+        let Setting { m, schedule, sources, .. } = self.setting;
+        let numbers: FxHashMap<InstructionId, u32> = ends.iter().zip(0..).map(|(&id, k)| (id, k)).collect();
+        let mut found = Vec::new();
+        for (&id, &step) in schedule.order.iter().zip(&schedule.steps) {
+            poll();
+            let Some(mut value) = self.values.remove(&id) else { continue };
+            self.settle(id, &mut value);
+            if !matches!(step, Step::Enter(_)) && unnamed_operands(m, id).is_some() {
+                return Ok(None);
+            }
+            match step {
+                Step::Stop => {}
+                Step::Enter(root) => self.hand_on(&value, root, &|_| None),
+                Step::Leave { caller, operand } => {
+                    let computation = m.computation_of(id);
+                    self.hand_on(&value, operand, &|source| sources.in_caller(m, caller, computation, source));
+                }
+                Step::Rule => {
+                    for (index, array) in &value.arrays {
+                        if m.operands(id).len() > 0 && !self.follow(id, index, array, &value.inexact, rule)? {
+                            return Ok(None);
+                        }
+                    }
+                }
+            }
+            if let Some(&number) = numbers.get(&id) {
+                found.push((number, self.dependence(id, value)));
+            }
+        }
+        found.sort_unstable_by_key(|(number, _)| *number);
+        Ok(Some(found))
+    }
+
+    /// Leaves out what all of an array stands for, and replaces too many maps, or too big ones, by that.
+    fn settle(&self, id: InstructionId, value: &mut Value) {
+        let m = self.setting.m;
+        for (_, array) in &mut value.arrays {
+            let mut over = Starts::default();
+            array.maps.iter().filter(|(_, map, _)| is_big(map)).for_each(|(.., starts)| over.add(starts));
+            if array.maps.len() > MAX_MAPS {
+                let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
+                array
+                    .maps
+                    .iter()
+                    .flat_map(|(.., starts)| starts.list())
+                    .for_each(|k| *counts.entry(k).or_default() += 1);
+                counts.into_iter().filter(|(_, n)| *n > MAX_MAPS).for_each(|(k, _)| over.add(&Starts::one(k as usize)));
+            }
+            over = over.without(&array.whole);
+            if !over.is_empty() {
+                let reason = Text::from(format!("the maps of {} exceed the budget", m.instruction_name(id)));
+                note(&mut array.inexact, Some(&reason), &over);
+                array.whole.add(&over);
+            }
+            array.known.clear();
+            let whole = array.whole.clone();
+            array.maps.retain_mut(|(.., starts)| {
+                *starts = starts.without(&whole);
+                !starts.is_empty()
+            });
+        }
+    }
+
+    fn add(&mut self, to: InstructionId, index: &ShapeIndex, kind: DimsOf, map: Map, starts: &Starts) {
+        if map.state() == MapState::Empty {
+            return;
+        }
+        let (kind, map) = match without_dims(&map, &self.sizes[kind]) {
+            Some(image) => (NO_DIMS, image),
+            None => (kind, map),
+        };
+        let shape = shapes::at(self.setting.m.shape(to), index);
+        let array = self.values.entry(to).or_default().array(index);
+        if kind == NO_DIMS && shape.is_some_and(|shape| is_whole(&map, shape)) {
+            array.whole.add(starts);
+        } else {
+            array.insert(kind, map, starts);
+        }
+    }
+
+    fn hand_on(&mut self, value: &Value, to: InstructionId, new: &dyn Fn(i64) -> Option<i64>) {
+        for (index, array) in &value.arrays {
+            for (kind, map, starts) in &array.maps {
+                self.add(to, index, *kind, remap_sources(map, new), starts);
+            }
+            let target = self.values.entry(to).or_default().array(index);
+            target.whole.add(&array.whole);
+            array.unknown.iter().for_each(|(reason, starts)| note(&mut target.unknown, reason.as_ref(), starts));
+            array.inexact.iter().for_each(|(reason, starts)| note(&mut target.inexact, reason.as_ref(), starts));
+        }
+        let target = self.values.entry(to).or_default();
+        value.inexact.iter().for_each(|(reason, starts)| note(&mut target.inexact, reason.as_ref(), starts));
+    }
+
+    /// From an array of a value to its operands, by the indexing rule; false where elements cross devices.
+    fn follow<E>(
+        &mut self,
+        id: InstructionId,
+        index: &ShapeIndex,
+        array: &Array,
+        inexact: &Reasons,
+        rule: &mut Rule<'_, E>,
+    ) -> Result<bool, E> {
+        let m = self.setting.m;
+        let all = array.starts();
+        if all.is_empty() {
+            return Ok(true);
+        }
+        let sizes: SmallVec<[i64; 6]> = shapes::at(m.shape(id), index).into_iter().flat_map(shapes::sizes).collect();
+        let mut given = array.maps.clone();
+        if !array.whole.is_empty() {
+            given.push((NO_DIMS, whole_of(&sizes), array.whole.clone()));
+        }
+        for (_, starts) in &array.unknown {
+            given.iter_mut().for_each(|(.., own)| *own = own.without(starts));
+        }
+        let indexing = rule(id, index, Direction::Backward)?;
+        let mut composed = Composed::default();
+        for (k, part) in &indexing.parts {
+            let Some(operand) = m.operands(id).nth(*k as usize) else { continue };
+            let shape = m.shape(operand);
+            let footprint = match part {
+                OperandIndexing::Unknown(reason) => {
+                    self.values.entry(operand).or_default().mark_all_unknown(shape, &ShapeIndex::new(), reason, &all);
+                    continue;
+                }
+                OperandIndexing::Known(footprint) if footprint.crosses_devices => return Ok(false),
+                OperandIndexing::Known(footprint) => footprint,
+            };
+            let target = self.values.entry(operand).or_default();
+            if !footprint.exact && footprint.maps.is_empty() {
+                note(&mut target.inexact, footprint.reason.as_ref(), &all);
+            }
+            for (to, _) in &footprint.maps {
+                let target = target.array(to);
+                if !footprint.exact {
+                    note(&mut target.inexact, footprint.reason.as_ref(), &all);
+                }
+                for (reason, starts) in array.inexact.iter().chain(inexact) {
+                    note(&mut target.inexact, reason.as_ref(), starts);
+                }
+                for (reason, starts) in &array.unknown {
+                    note(&mut target.unknown, reason.as_ref(), starts);
+                }
+            }
+            for (to, second) in &footprint.maps {
+                let is_identity = is_identity_on(second, &indexing.sizes);
+                for (i, (kind, first, starts)) in given.iter().enumerate() {
+                    poll();
+                    let whole = self
+                        .values
+                        .get(&operand)
+                        .and_then(|value| Some(&value.arrays[*value.positions.get(to)?].1.whole));
+                    let rest = whole.map_or_else(|| starts.clone(), |whole| starts.without(whole));
+                    if rest.is_empty() {
+                        continue;
+                    }
+                    if is_identity {
+                        self.add(operand, to, *kind, first.clone(), &rest);
+                        continue;
+                    }
+                    let then = || Ok(eliminate_ranges(&compose(first, second, SIMPLIFY)?, SIMPLIFY));
+                    match composed.of((i, false), second, then) {
+                        Ok(map) => self.add(operand, to, *kind, map, &rest),
+                        Err(e) => {
+                            let reason = Text::from(format!("composition: {e}"));
+                            let target = self.values.entry(operand).or_default().array(to);
+                            note(&mut target.unknown, Some(&reason), &rest);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The maps with the dims of the starts.
+    fn dependence(&self, id: InstructionId, value: Value) -> Dependence {
+        let mut found = Dependence::default();
+        let (mut unknown, mut inexact) = (Reasons::new(), value.inexact);
+        for (index, array) in value.arrays {
+            array.unknown.iter().for_each(|(reason, starts)| note(&mut unknown, reason.as_ref(), starts));
+            array.inexact.iter().for_each(|(reason, starts)| note(&mut inexact, reason.as_ref(), starts));
+            let shape = shapes::at(self.setting.m.shape(id), &index);
+            let whole = shape.filter(|_| !array.whole.is_empty()).map(|shape| {
+                let sizes: SmallVec<[i64; 6]> = shapes::sizes(shape).collect();
+                (NO_DIMS, whole_of(&sizes), array.whole.clone())
+            });
+            for (kind, map, starts) in array.maps.into_iter().chain(whole) {
+                let mut by_kind: Vec<Vec<u32>> = vec![Vec::new(); self.sizes.len()];
+                for k in starts.list() {
+                    by_kind[self.kinds[k as usize]].push(k);
+                }
+                for (own, starts) in by_kind.into_iter().enumerate().filter(|(_, starts)| !starts.is_empty()) {
+                    let map = if kind == NO_DIMS { with_dims(&map, &self.sizes[own]) } else { map.clone() };
+                    found.maps.push((index.clone(), map, starts));
+                }
+            }
+        }
+        let listed = |reasons: Reasons| reasons.into_iter().map(|(reason, starts)| (reason, starts.list().collect()));
+        found.unknown = listed(unknown).collect();
+        found.inexact = listed(inexact).collect();
+        found
+    }
+}
+
+/// All elements of an array of these sizes, as simplified maps have them.
+fn whole_of(sizes: &[i64]) -> Map {
+    let vars = sizes.iter().map(|&n| Variable::new(Interval::new(0, n - 1))).collect();
+    let domain = Domain { vars, n_dims: 0, n_ranges: sizes.len(), constraints: Vec::new() };
+    simplify(&Map::from_parts(domain, (0..sizes.len() as u32).map(Expr::range).collect()), SIMPLIFY)
+}
+
+/// The map without dims, if it is the same at all points of an array of these sizes.
+fn without_dims(map: &Map, sizes: &[i64]) -> Option<Map> {
+    let domain = map.domain();
+    let n = domain.n_dims;
+    let is_free = |e: &Expr| {
+        let mut is_free = true;
+        e.for_each_var(&mut |v| is_free &= v.kind != Kind::Dim);
+        is_free
+    };
+    let same = map.state() == MapState::Defined
+        && n == sizes.len()
+        && domain.dims().iter().zip(sizes).all(|(v, &size)| v.interval == Interval::new(0, size - 1))
+        && map.results().iter().chain(domain.constraints.iter().map(|c| &c.expr)).all(is_free)
+        && domain.runtime().iter().filter_map(|v| v.source.as_ref()).flat_map(|source| &source.index).all(is_free);
+    same.then(|| {
+        let vars = domain.vars[n..].iter().cloned().collect();
+        let domain = Domain { vars, n_dims: 0, n_ranges: domain.n_ranges, constraints: domain.constraints.clone() };
+        Map::from_parts(domain, map.results().iter().cloned().collect())
+    })
+}
+
+/// The map at all points of an array of these sizes.
+fn with_dims(map: &Map, sizes: &[i64]) -> Map {
+    if sizes.is_empty() {
+        return map.clone();
+    }
+    let domain = map.domain();
+    let dims = sizes.iter().map(|&n| Variable::new(Interval::new(0, n - 1)));
+    let vars = dims.chain(domain.vars.iter().cloned()).collect();
+    let constraints = domain.constraints.clone();
+    let domain = Domain { vars, n_dims: sizes.len(), n_ranges: domain.n_ranges, constraints };
+    Map::from_parts(domain, map.results().iter().cloned().collect())
+}

@@ -1,0 +1,124 @@
+"""What all outputs need, found in one pass, against what each of them needs on its own, element by element."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from conftest import relation
+
+import hlomap as hm
+from hlomap.analysis.queries import needed_by_outputs, operand_maps
+from hlomap.analysis.rule_provider import RuleProvider
+
+N_PROGRAMS = int(os.environ.get("HLOMAP_CASES", "40"))
+SEED = int(os.environ.get("HLOMAP_SEED", "7"))
+CALLED = """HloModule m
+sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+turned { x = f32[3,4] parameter(0) y = f32[3,4] parameter(1)
+  r = f32[3,4] reverse(x), dimensions={1}  ROOT t = (f32[3,4], f32[3,4]) tuple(r, y) }
+ENTRY e {
+  zero = f32[] constant(0)
+"""
+OPERATIONS = (
+    "{a} = f32[3,4] add({x}, {y})",
+    "{a} = f32[3,4] negate({x})",
+    "{a} = f32[3,4] reverse({x}), dimensions={{0,1}}",
+    "{a}s = f32[3,2] slice({x}), slice={{[0:3], [1:3]}}\n{a} = f32[3,4] pad({a}s, zero), padding=0_0x1_1",
+    "{a}s = f32[1,4] slice({x}), slice={{[0:1], [0:4]}}\n{a}t = f32[2,4] slice({y}), slice={{[1:3], [0:4]}}\n"
+    "{a} = f32[3,4] concatenate({a}t, {a}s), dimensions={{0}}",
+    "{a}s = f32[3] reduce({x}, zero), dimensions={{1}}, to_apply=sum\n{a} = f32[3,4] broadcast({a}s), dimensions={{0}}",
+    "{a}s = f32[] reduce({x}, zero), dimensions={{0,1}}, to_apply=sum\n{a} = f32[3,4] broadcast({a}s), dimensions={{}}",
+    "{a}s = f32[3,3] dot({x}, {y}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}\n"
+    "{a} = f32[3,4] dot({a}s, {y}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}",
+    "{a}t = (f32[3,4], f32[3,4]) call({x}, {y}), to_apply=turned\n{a} = f32[3,4] get-tuple-element({a}t), index=0",
+    '{a} = f32[3,4] custom-call({x}), custom_call_target="unheard_of"',
+    "{a}t = f32[4,3] transpose({x}), dimensions={{1,0}}\n{a} = f32[3,4] reshape({a}t)",
+)
+
+
+def random_program(rng: np.random.Generator) -> hm.Module:
+    values = [f"p{k}" for k in range(3)]
+    lines = [f"p{k} = f32[3,4] parameter({k})" for k in range(3)]
+    for k in range(int(rng.integers(4, 14))):
+        # Unknown operations are rare, since nothing is compared behind them.
+        number = int(rng.integers(len(OPERATIONS) - (rng.random() < 0.8)))
+        x, y = (values[-1 - int(rng.integers(min(5, len(values))))] for _ in range(2))
+        lines.append(OPERATIONS[number].format(a=f"v{k}", x=x, y=y))
+        values.append(f"v{k}")
+    outputs = [(str(name), "f32[3,4]") for name in rng.choice(values, 4)]
+    lines.append(f"half = f32[3,2] slice({values[-1]}), slice={{[0:3], [0:2]}}")
+    lines.append(f"all = f32[] reduce({values[-2]}, zero), dimensions={{0,1}}, to_apply=sum")
+    outputs += [("half", "f32[3,2]"), ("all", "f32[]")]
+    shapes = ", ".join(shape for _, shape in outputs)
+    lines.append(f"ROOT r = ({shapes}) tuple({', '.join(name for name, _ in outputs)})")
+    return hm.parse(CALLED + "\n".join(lines) + "\n}")
+
+
+def pairs(maps: hm.MapSet, output: hm.Shape, parameter: hm.Shape) -> np.ndarray:
+    found = np.zeros((output.n_elements, parameter.n_elements), np.bool_)
+    for m in maps:
+        found |= relation(m, output, parameter, {})
+    return found
+
+
+def test_random_programs() -> None:
+    rng = np.random.default_rng(SEED)
+    n_known = 0
+    for _ in range(N_PROGRAMS):
+        entry = random_program(rng).entry
+        shapes = list(entry.root.shape.tuple_shapes or ())
+        indices = [(k,) for k in range(len(shapes))]
+        rules = RuleProvider(entry.module)
+        needed = needed_by_outputs(rules, entry, indices)
+        (together,) = needed_by_outputs(rules, entry, indices, as_one=True)
+        elements = {k: np.zeros(12, np.bool_) for k in range(3)}
+        for index, shape, sets in zip(indices, shapes, needed, strict=True):
+            alone = operand_maps(rules, entry, index)
+            assert sets.keys() == alone.keys(), entry.module
+            for k, maps in sets.items():
+                assert maps.is_unknown == alone[k].is_unknown and maps.exact >= alone[k].exact, entry.module
+                if maps.is_unknown:
+                    assert together[k].is_unknown
+                    continue
+                n_known += 1
+                found = pairs(maps, shape, entry.parameters[k].shape)
+                assert (found == pairs(alone[k], shape, entry.parameters[k].shape)).all(), f"{entry.module}\n{maps}"
+                elements[k] |= found.any(axis=0)
+        for k, maps in together.items():
+            if not maps.is_unknown:
+                assert (pairs(maps, hm.Shape("f32", []), entry.parameters[k].shape)[0] == elements[k]).all()
+    assert n_known > 5 * N_PROGRAMS
+
+
+@pytest.mark.parametrize("n", [20, 200])
+def test_outputs_that_are_read_alike_share_a_set(n: int) -> None:
+    names = ", ".join(f"o{k}" for k in range(n))
+    lines = "\n".join(f"o{k} = f32[{k + 2}] broadcast(s), dimensions={{}}" for k in range(n))
+    shape = ", ".join(f"f32[{k + 2}]" for k in range(n))
+    module = hm.parse(f"""HloModule m
+    sum {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }}
+    ENTRY e {{
+      p = f32[5] parameter(0)
+      zero = f32[] constant(0)
+      s = f32[] reduce(p, zero), dimensions={{0}}, to_apply=sum
+      {lines}
+      ROOT r = ({shape}) tuple({names})
+    }}""")
+    needed = needed_by_outputs(RuleProvider(module), module.entry, [(k,) for k in range(n)])
+    assert [str(sets[0]) for sets in needed] == [
+        f"(d0)[s0] -> (s0), domain: d0 in [0, {k + 1}], s0 in [0, 4]" for k in range(n)
+    ]
+
+
+def test_too_many_maps_to_an_array_are_all_of_it() -> None:
+    """Each output counts its own maps: 129 are too many for one output, and 129 outputs may have one each."""
+    slices = "\n".join(f"s{k} = f32[1] slice(p), slice={{[{k}:{k + 1}]}}" for k in range(129))
+    sums = ["t0 = f32[1] negate(s0)", *(f"t{k} = f32[1] add(t{k - 1}, s{k})" for k in range(1, 129))]
+    shape, names = ", ".join(["f32[1]"] * 130), ", ".join([*(f"s{k}" for k in range(129)), "t128"])
+    body = "\n".join(sums)
+    module = hm.parse(f"ENTRY e {{ p = f32[200] parameter(0)\n{slices}\n{body}\nROOT r = ({shape}) tuple({names}) }}")
+    needed = needed_by_outputs(RuleProvider(module), module.entry, [(k,) for k in range(130)])
+    assert all(str(sets[0]) == f"(d0) -> ({k}), domain: d0 in [0, 0]" for k, sets in enumerate(needed[:-1]))
+    assert needed[-1][0].reason == "the maps of p exceed the budget" and len(needed[-1][0]) == 1
