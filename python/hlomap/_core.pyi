@@ -5,7 +5,7 @@ through its text form.  Import the names from :mod:`hlomap`, not from here.
 """
 
 import builtins
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NoReturn, TypeAlias, final, overload
 
 import numpy as np
@@ -1382,7 +1382,7 @@ class Instruction:
         """The shape that operands and attributes determine; ``None`` if they do not determine it or do not fit
         together.
         """
-    def _involves_buffer(self, index: Sequence[int], direction: int) -> bool: ...
+    def _unanswerable(self, index: Sequence[int], direction: int) -> str | None: ...
     @property
     def async_steps(self) -> tuple[Instruction, ...]:
         """The steps of an asynchronous operation up to this one, its start first; ``()`` for any other instruction.
@@ -2088,6 +2088,60 @@ def known_attributes(owner: str, /) -> list[tuple[str, str, bool, list[str]]]:
 
 def known_opcodes() -> list[str]:
     """The operations that are known by name."""
+
+@final
+class Footprint:
+    """The elements of one value: maps, each with the leaf of the value that its results index.
+
+    ``crosses_devices``: the elements may be on other devices, which the maps do not distinguish.  The composition of
+    two such footprints is therefore over-approximate, and a runtime variable may have another value on each device.
+    """
+
+    def __new__(
+        cls,
+        maps: Iterable[tuple[_ShapeIndex, IndexingMap]] = (),
+        exact: bool = True,
+        reason: str | None = None,
+        crosses_devices: bool = False,
+    ) -> Footprint: ...
+    @property
+    def maps(self) -> tuple[tuple[_ShapeIndex, IndexingMap], ...]: ...
+    @property
+    def exact(self) -> bool: ...
+    @property
+    def reason(self) -> str | None: ...
+    @property
+    def crosses_devices(self) -> bool: ...
+    def __add__(self, other: Footprint) -> Footprint:
+        """The maps of both."""
+    def of(self, maps: Iterable[tuple[_ShapeIndex, IndexingMap]], /) -> Footprint:
+        """Other maps with the same exactness, reason and devices."""
+    def at(self, leaf: _ShapeIndex, /) -> Footprint:
+        """The same maps, of a value that is the element ``leaf`` of a tuple."""
+    def simplified(self) -> Footprint:
+        """The same maps, simplified; dimensions of size 1 remain variables, unused ranges do not."""
+
+_Variables: TypeAlias = Iterable[int | tuple[int, int]]
+
+def _single_map(
+    dims: _Variables | Shape,
+    results: Iterable[_ExprLike],
+    *,
+    ranges: _Variables | Shape = (),
+    runtime: Iterable[Variable | tuple[int, int, int, Sequence[_ExprLike]]] = (),
+    constraints: Iterable[tuple[_ExprLike, int, int]] = (),
+) -> Footprint:
+    """A footprint of one map to an array; without maps if the bounds of a variable or constraint are empty.
+
+    Variables are given as their sizes or bounds, those of an array also as its shape; a runtime variable as its bounds,
+    source and index.
+    """
+
+def _identity_map(sizes: _Variables | Shape, /) -> Footprint:
+    """Each element to the element with the same index; ``sizes`` are those of the array, or its shape."""
+
+def _map_to_all(sizes: _Variables | Shape, target: _Variables | Shape, /) -> Footprint:
+    """Every element to every element of the target; both are given by their sizes or shapes."""
 
 @final
 class InstructionIndexing:

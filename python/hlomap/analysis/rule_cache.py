@@ -81,12 +81,10 @@ def checked_rule(
 ) -> InstructionIndexing:
     """The result of a rule for an array of the output (direction -1), or of operand ``direction``.
 
-    All parts are unknown in a buffer, whose dimensions no rule sees, and where the attributes and shapes do not fit, or
-    a number does not fit in 64 bits.
+    All parts are unknown in a buffer, whose dimensions no rule sees, where a dimension is unbounded, where the
+    attributes and shapes do not fit, so that rules need not check it, and where a number does not fit in 64 bits.
     """
-    reason = instruction.inconsistency
-    if reason is None and instruction._involves_buffer(index, direction):
-        reason = "elements in a buffer are not followed"
+    reason = instruction._unanswerable(index, direction)
     if reason is None:
         try:
             return InstructionIndexing(instruction, index, direction, rule(), on_devices=on_devices)

@@ -8,11 +8,12 @@ propagation renames the sources.  This module depends on no operation, nor on th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
-from .._core import Computation, Expr, IndexingMap, Instruction, Shape
+from .._core import Computation, Expr, Instruction, Shape
+from .._core import Footprint as Footprint
 from ..types import ShapeIndex, Unknown
 from ._evaluation import Evaluate
 
@@ -20,32 +21,6 @@ ExprLike: TypeAlias = Expr | int
 Bounds: TypeAlias = tuple[int, int]
 
 INT64_MAX = 2**63 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Footprint:
-    """The elements of one value: maps, each with the leaf of the value that its results index.
-
-    ``crosses_devices``: the elements may be on other devices, which the maps do not distinguish.  The composition of
-    two such footprints is therefore over-approximate, and a runtime variable may have another value on each device.
-    """
-
-    maps: tuple[tuple[ShapeIndex, IndexingMap], ...] = ()
-    exact: bool = True
-    reason: str | None = None
-    crosses_devices: bool = False
-
-    def __add__(self, other: Footprint) -> Footprint:
-        exact, reason = self.exact and other.exact, self.reason or other.reason
-        return Footprint(self.maps + other.maps, exact, reason, self.crosses_devices or other.crosses_devices)
-
-    def of(self, maps: Iterable[tuple[ShapeIndex, IndexingMap]]) -> Footprint:
-        """Other maps with the same exactness, reason and devices."""
-        return Footprint(tuple(maps), self.exact, self.reason, self.crosses_devices)
-
-    def at(self, leaf: ShapeIndex) -> Footprint:
-        """The same maps, of a value that is the element ``leaf`` of a tuple."""
-        return self.of((leaf + inner, m) for inner, m in self.maps)
 
 
 NOTHING = Footprint()

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use ::layout::Shape;
 use flow::closure::closure;
 use flow::propagate::n_outputs;
-use flow::{shapes, Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
+use flow::{shapes, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
 use hlo::{InstructionId, Module};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -13,6 +13,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use smallvec::SmallVec;
 
 use crate::error::{of_quasiaffine, raise};
+use crate::footprint::PyFootprint;
 use crate::instruction::PyInstruction;
 use crate::layout::PyShape;
 use crate::map::PyMap;
@@ -164,20 +165,13 @@ impl PyInstructionIndexing {
         if let Some(parts) = self.parts.get() {
             return Ok(parts.bind(py).clone());
         }
-        let ops = py.import(intern!(py, "hlomap.ops._rule"))?;
-        let types = py.import(intern!(py, "hlomap.types"))?;
-        let (unknown, footprint) = (types.getattr(intern!(py, "Unknown"))?, ops.getattr(intern!(py, "Footprint"))?);
+        let unknown = py.import(intern!(py, "hlomap.types"))?.getattr(intern!(py, "Unknown"))?;
         let parts = PyDict::new(py);
         for (k, part) in &self.indexing.parts {
-            let part = match part {
-                OperandIndexing::Unknown(reason) => unknown.call1((&**reason,))?,
-                OperandIndexing::Known(f) => {
-                    let maps = f.maps.iter().map(|(index, m)| Ok((index_tuple(py, index)?, PyMap::from(m.clone()))));
-                    let maps = PyTuple::new(py, maps.collect::<PyResult<Vec<_>>>()?)?;
-                    footprint.call1((maps, f.exact, f.reason.as_deref(), f.crosses_devices))?
-                }
-            };
-            parts.set_item(k, part)?;
+            match part {
+                OperandIndexing::Unknown(reason) => parts.set_item(k, unknown.call1((&**reason,))?)?,
+                OperandIndexing::Known(f) => parts.set_item(k, PyFootprint(f.clone()))?,
+            }
         }
         Ok(self.parts.get_or_init(|| parts.unbind()).bind(py).clone())
     }
@@ -216,14 +210,12 @@ pub fn index_tuple<'py>(py: Python<'py>, index: &ShapeIndex) -> PyResult<Bound<'
 /// The indexing of a value of shape `target`, for an array of this rank; maps may have dimensions of devices, too.
 fn part(given: &Bound<'_, PyAny>, rank: usize, target: &Shape, n_device_dims: usize) -> PyResult<OperandIndexing> {
     let py = given.py();
-    let Some(maps) = given.getattr_opt(intern!(py, "maps"))? else {
+    let Ok(footprint) = given.cast::<PyFootprint>() else {
         let reason: String = given.getattr(intern!(py, "reason"))?.extract()?;
         return Ok(OperandIndexing::Unknown(reason.into()));
     };
-    let mut found = Vec::new();
-    for pair in maps.try_iter()? {
-        let (index, m) = pair?.extract::<(IndexLike, PyRef<'_, PyMap>)>()?;
-        let (index, map) = (index.0, m.map.clone());
+    let footprint = &footprint.get().0;
+    for (index, map) in &footprint.maps {
         if map.domain().n_dims != rank + n_device_dims {
             return Err(raise(
                 py,
@@ -234,7 +226,7 @@ fn part(given: &Bound<'_, PyAny>, rank: usize, target: &Shape, n_device_dims: us
                 ),
             ));
         }
-        let at = shapes::at(target, &index);
+        let at = shapes::at(target, index);
         let at = at.ok_or_else(|| raise(py, "ShapeError", format!("{target} has no shape index {index:?}")))?;
         let n_results = shapes::sizes(at).count() + n_device_dims;
         if map.results().len() != n_results && map.state() == quasiaffine::map::State::Defined {
@@ -244,12 +236,8 @@ fn part(given: &Bound<'_, PyAny>, rank: usize, target: &Shape, n_device_dims: us
                 format!("the rule returned a map with {} to {at}", count(map.results().len(), "result")),
             ));
         }
-        found.push((index, map));
     }
-    let exact = given.getattr(intern!(py, "exact"))?.extract()?;
-    let reason: Option<String> = given.getattr(intern!(py, "reason"))?.extract()?;
-    let crosses_devices = given.getattr(intern!(py, "crosses_devices"))?.extract()?;
-    Ok(OperandIndexing::Known(Footprint { maps: found, exact, reason: reason.map(Text::from), crosses_devices }))
+    Ok(OperandIndexing::Known(footprint.clone()))
 }
 
 /// The maps from one array of a value to all its arrays after any number of iterations.

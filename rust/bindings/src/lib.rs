@@ -19,6 +19,7 @@ mod set_questions;
 mod alias;
 mod attribute;
 mod diagnostic;
+mod footprint;
 mod indexing;
 mod instruction;
 mod layout;
@@ -44,6 +45,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     layout::register(m)?;
     memory::register(m)?;
     module::register(m)?;
+    footprint::register(m)?;
     indexing::register(m)?;
     loops::register(m)?;
     propagation::register(m)?;

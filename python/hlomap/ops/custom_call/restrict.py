@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ..._core import Expr, IndexingMap
 from .._library.band import Role
@@ -35,7 +34,8 @@ def without_runtime(footprint: Footprint) -> Footprint:
         bounds = [(v.lower, v.upper) for v in (*m.ranges, *m.runtime)]
         found = IndexingMap(m.dims, results, ranges=bounds, constraints=constraints)
         maps.append((leaf, found.simplify(keep_point_dims=True)))
-    return replace(footprint.of(maps), exact=False, reason="which elements the call reads is a value inside it")
+    reason = "which elements the call reads is a value inside it"
+    return Footprint(maps, False, reason, footprint.crosses_devices)
 
 
 def _restricted(m: IndexingMap, source: Mapping[Role, int], target: Mapping[Role, int], farthest: int) -> IndexingMap:

@@ -1,0 +1,228 @@
+//! The footprints that indexing rules return, and the maps that most of them consist of.
+
+use std::sync::Arc;
+
+use flow::{shapes, Footprint, ShapeIndex, Text};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use quasiaffine::{Constraint, Domain, Expr, Interval, Map, Options, Source, Variable};
+use smallvec::SmallVec;
+
+use crate::error::OrRaise;
+use crate::expr::ExprLike;
+use crate::indexing::{index_tuple, IndexLike};
+use crate::layout::PyShape;
+use crate::map::{simplified, PyMap};
+use crate::map_arguments::VariableLike;
+use crate::map_values::PyVariable;
+use crate::repr;
+
+/// The elements of one value: maps, each with the leaf of the value that its results index.
+///
+/// ``crosses_devices``: the elements may be on other devices, which the maps do not distinguish.  The composition of
+/// two such footprints is therefore over-approximate, and a runtime variable may have another value on each device.
+#[pyclass(name = "Footprint", module = "hlomap._core", frozen)]
+pub struct PyFootprint(pub Footprint);
+
+type Maps = Vec<(ShapeIndex, Map)>;
+
+fn pairs(maps: &Bound<'_, PyAny>) -> PyResult<Maps> {
+    let pair = |pair: PyResult<Bound<'_, PyAny>>| {
+        let (index, m) = pair?.extract::<(IndexLike, PyRef<'_, PyMap>)>()?;
+        Ok((index.0, m.map.clone()))
+    };
+    maps.try_iter()?.map(pair).collect()
+}
+
+impl PyFootprint {
+    fn with(&self, maps: Maps) -> PyFootprint {
+        PyFootprint(Footprint { maps, reason: self.0.reason.clone(), ..self.0 })
+    }
+}
+
+#[pymethods]
+impl PyFootprint {
+    #[new]
+    #[pyo3(signature = (maps=None, exact=true, reason=None, crosses_devices=false))]
+    fn new(
+        maps: Option<&Bound<'_, PyAny>>,
+        exact: bool,
+        reason: Option<&str>,
+        crosses_devices: bool,
+    ) -> PyResult<PyFootprint> {
+        let maps = maps.map_or(Ok(Maps::new()), pairs)?;
+        Ok(PyFootprint(Footprint { maps, exact, reason: reason.map(Text::from), crosses_devices }))
+    }
+
+    #[getter]
+    fn maps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let maps = self.0.maps.iter().map(|(index, m)| Ok((index_tuple(py, index)?, PyMap::from(m.clone()))));
+        PyTuple::new(py, maps.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    #[getter]
+    fn exact(&self) -> bool {
+        self.0.exact
+    }
+
+    #[getter]
+    fn reason(&self) -> Option<&str> {
+        self.0.reason.as_deref()
+    }
+
+    #[getter]
+    fn crosses_devices(&self) -> bool {
+        self.0.crosses_devices
+    }
+
+    /// The maps of both.
+    fn __add__(&self, other: &PyFootprint) -> PyFootprint {
+        let (a, b) = (&self.0, &other.0);
+        PyFootprint(Footprint {
+            maps: a.maps.iter().chain(&b.maps).cloned().collect(),
+            exact: a.exact && b.exact,
+            reason: a.reason.clone().filter(|text| !text.is_empty()).or_else(|| b.reason.clone()),
+            crosses_devices: a.crosses_devices || b.crosses_devices,
+        })
+    }
+
+    /// Other maps with the same exactness, reason and devices.
+    #[pyo3(signature = (maps, /))]
+    fn of(&self, maps: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
+        Ok(self.with(pairs(maps)?))
+    }
+
+    /// The same maps, of a value that is the element ``leaf`` of a tuple.
+    #[pyo3(signature = (leaf, /))]
+    fn at(&self, leaf: IndexLike) -> PyFootprint {
+        let below = |index: &ShapeIndex| leaf.0.iter().chain(index).copied().collect();
+        self.with(self.0.maps.iter().map(|(index, m)| (below(index), m.clone())).collect())
+    }
+
+    /// The same maps, simplified; dimensions of size 1 remain variables, unused ranges do not.
+    fn simplified(&self, py: Python<'_>) -> PyResult<PyFootprint> {
+        let options = Options { keep_point_dims: true, drop_unused: true, ..Options::default() };
+        let maps = self.0.maps.iter().map(|(index, m)| Ok((index.clone(), simplified(py, m, options)?)));
+        Ok(self.with(maps.collect::<PyResult<_>>()?))
+    }
+
+    fn __eq__(&self, other: &PyFootprint) -> bool {
+        let (a, b) = (&self.0, &other.0);
+        (a.exact, a.crosses_devices, &a.reason, &a.maps) == (b.exact, b.crosses_devices, &b.reason, &b.maps)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let maps = self.maps(py)?.repr()?;
+        let Footprint { exact, reason, crosses_devices, .. } = &self.0;
+        Ok(format!("Footprint({}, {exact}, {reason:?}, {crosses_devices})", repr::line(&maps)))
+    }
+}
+
+/// Adds a variable for each size of a shape, or for each item, a size or bounds.  False if one of them has no value.
+fn add_variables(domain: &mut Domain, given: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let start = domain.vars.len();
+    if let Ok(shape) = given.cast::<PyShape>() {
+        domain.vars.extend(shapes::sizes(&shape.get().0).map(|n| Variable::new(Interval::new(0, n - 1))));
+    } else {
+        for item in given.try_iter()? {
+            domain.vars.push(item?.extract::<VariableLike>()?.variable);
+        }
+    }
+    Ok(!domain.vars[start..].iter().any(|v| v.interval.is_empty()))
+}
+
+/// A :class:`Variable`, or its bounds, the number of its source and the index into that.
+fn runtime_variable(given: &Bound<'_, PyAny>) -> PyResult<Variable> {
+    if let Ok(v) = given.cast::<PyVariable>() {
+        return Ok(v.get().variable.clone());
+    }
+    let (lo, hi, id, index) = given.extract::<(i64, i64, i64, Vec<ExprLike>)>()?;
+    let source = Source { id, index: index.into_iter().map(|e| e.0).collect() };
+    Ok(Variable { source: Some(Arc::new(source)), ..Variable::new(Interval::new(lo, hi)) })
+}
+
+fn footprint(py: Python<'_>, domain: Domain, results: SmallVec<[Expr; 4]>) -> PyResult<PyFootprint> {
+    let map = Map::new(domain, results).or_raise(py)?;
+    Ok(PyFootprint(Footprint { maps: vec![(ShapeIndex::new(), map)], ..Footprint::default() }))
+}
+
+/// A footprint of one map to an array; without maps if the bounds of a variable or constraint are empty.
+///
+/// Variables are given as their sizes or bounds, those of an array also as its shape; a runtime variable as its bounds,
+/// source and index.
+#[pyfunction]
+#[pyo3(signature = (dims, results, *, ranges=None, runtime=None, constraints=None))]
+fn _single_map(
+    py: Python<'_>,
+    dims: &Bound<'_, PyAny>,
+    results: &Bound<'_, PyAny>,
+    ranges: Option<&Bound<'_, PyAny>>,
+    runtime: Option<&Bound<'_, PyAny>>,
+    constraints: Option<&Bound<'_, PyAny>>,
+) -> PyResult<PyFootprint> {
+    let nothing = || Ok(PyFootprint(Footprint::default()));
+    let mut domain = Domain::default();
+    if !add_variables(&mut domain, dims)? {
+        return nothing();
+    }
+    domain.n_dims = domain.vars.len();
+    if let Some(ranges) = ranges {
+        if !add_variables(&mut domain, ranges)? {
+            return nothing();
+        }
+        domain.n_ranges = domain.vars.len() - domain.n_dims;
+    }
+    if let Some(constraints) = constraints {
+        for item in constraints.try_iter()? {
+            let (expr, lo, hi) = item?.extract::<(ExprLike, i64, i64)>()?;
+            if lo > hi {
+                return nothing();
+            }
+            domain.constraints.push(Constraint { expr: expr.0, interval: Interval::new(lo, hi) });
+        }
+    }
+    if let Some(runtime) = runtime {
+        for item in runtime.try_iter()? {
+            domain.vars.push(runtime_variable(&item?)?);
+        }
+    }
+    let results = results.try_iter()?.map(|e| Ok(e?.extract::<ExprLike>()?.0));
+    footprint(py, domain, results.collect::<PyResult<_>>()?)
+}
+
+/// Each element to the element with the same index; ``sizes`` are those of the array, or its shape.
+#[pyfunction]
+#[pyo3(signature = (sizes, /))]
+fn _identity_map(py: Python<'_>, sizes: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
+    let mut domain = Domain::default();
+    if !add_variables(&mut domain, sizes)? {
+        return Ok(PyFootprint(Footprint::default()));
+    }
+    domain.n_dims = domain.vars.len();
+    let results = (0..domain.n_dims as u32).map(Expr::dim).collect();
+    footprint(py, domain, results)
+}
+
+/// Every element to every element of the target; both are given by their sizes or shapes.
+#[pyfunction]
+#[pyo3(signature = (sizes, target, /))]
+fn _map_to_all(py: Python<'_>, sizes: &Bound<'_, PyAny>, target: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
+    let mut domain = Domain::default();
+    if !add_variables(&mut domain, sizes)? {
+        return Ok(PyFootprint(Footprint::default()));
+    }
+    domain.n_dims = domain.vars.len();
+    if !add_variables(&mut domain, target)? {
+        return Ok(PyFootprint(Footprint::default()));
+    }
+    domain.n_ranges = domain.vars.len() - domain.n_dims;
+    let results = (0..domain.n_ranges as u32).map(Expr::range).collect();
+    footprint(py, domain, results)
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PyFootprint>()?;
+    m.add_function(wrap_pyfunction!(_single_map, m)?)?;
+    m.add_function(wrap_pyfunction!(_identity_map, m)?)?;
+    m.add_function(wrap_pyfunction!(_map_to_all, m)?)
+}
