@@ -2143,6 +2143,11 @@ def _identity_map(sizes: _Variables | Shape, /) -> Footprint:
 def _map_to_all(sizes: _Variables | Shape, target: _Variables | Shape, /) -> Footprint:
     """Every element to every element of the target; both are given by their sizes or shapes."""
 
+def _delinearize(variables: Sequence[_ExprLike], source: Sequence[int], target: Sequence[int], /) -> list[Expr]:
+    """The index into an array of sizes ``target`` with the linear index that ``variables`` have in one of sizes
+    ``source``.
+    """
+
 @final
 class InstructionIndexing:
     """The indexing of one instruction, as its rule gives it: a part for each operand, or for each output.

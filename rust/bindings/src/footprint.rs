@@ -5,11 +5,11 @@ use std::sync::Arc;
 use flow::{shapes, Footprint, ShapeIndex, Text};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use quasiaffine::{Constraint, Domain, Expr, Interval, Map, Options, Source, Variable};
+use quasiaffine::{delinearize, Constraint, Domain, Expr, Interval, Map, Options, Source, Variable};
 use smallvec::SmallVec;
 
 use crate::error::OrRaise;
-use crate::expr::ExprLike;
+use crate::expr::{ExprLike, PyExpr};
 use crate::indexing::{index_tuple, IndexLike};
 use crate::layout::PyShape;
 use crate::map::{simplified, PyMap};
@@ -220,9 +220,18 @@ fn _map_to_all(py: Python<'_>, sizes: &Bound<'_, PyAny>, target: &Bound<'_, PyAn
     footprint(py, domain, results)
 }
 
+/// The index into an array of sizes ``target`` with the linear index that ``variables`` have in one of sizes ``source``.
+#[pyfunction]
+#[pyo3(signature = (variables, source, target, /))]
+fn _delinearize(py: Python<'_>, variables: Vec<ExprLike>, source: Vec<i64>, target: Vec<i64>) -> PyResult<Vec<PyExpr>> {
+    let variables: Vec<Expr> = variables.into_iter().map(|e| e.0).collect();
+    Ok(delinearize(&variables, &source, &target).or_raise(py)?.into_iter().map(PyExpr::from).collect())
+}
+
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyFootprint>()?;
     m.add_function(wrap_pyfunction!(_single_map, m)?)?;
     m.add_function(wrap_pyfunction!(_identity_map, m)?)?;
-    m.add_function(wrap_pyfunction!(_map_to_all, m)?)
+    m.add_function(wrap_pyfunction!(_map_to_all, m)?)?;
+    m.add_function(wrap_pyfunction!(_delinearize, m)?)
 }

@@ -14,7 +14,6 @@ from .._rule import NOTHING, Bounds, Footprint, OperandIndexing, RuleContext, Ru
 from .._shapes import n_outputs, require_sizes, shape_at
 
 __all__ = [
-    "affine_bounds",
     "dim_exprs",
     "forward_array",
     "forward_from_operand",
@@ -58,15 +57,6 @@ def map_to_scalar(sizes: Sequence[int] | Shape) -> Footprint:
 def simplify_maps(footprint: Footprint) -> Footprint:
     """The same maps, simplified; dimensions of size 1 remain variables, unused ranges do not."""
     return footprint.simplified()
-
-
-def affine_bounds(terms: Iterable[tuple[int, Bounds]], constant: int = 0) -> Bounds:
-    """The interval of ``constant + sum of factor * x`` with each x in its bounds."""
-    lower = upper = constant
-    for factor, (low, high) in terms:
-        lower += min(factor * low, factor * high)
-        upper += max(factor * low, factor * high)
-    return lower, upper
 
 
 def forward_from_operand(
