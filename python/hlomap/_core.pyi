@@ -1382,6 +1382,7 @@ class Instruction:
         """The shape that operands and attributes determine; ``None`` if they do not determine it or do not fit
         together.
         """
+    def _integer(self) -> int | None: ...
     def _unanswerable(self, index: Sequence[int], direction: int) -> str | None: ...
     @property
     def async_steps(self) -> tuple[Instruction, ...]:

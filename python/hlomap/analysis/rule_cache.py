@@ -75,8 +75,8 @@ def checked_rule(
     instruction: Instruction,
     index: ShapeIndex,
     direction: int,
-    rule: Callable[[], RuleResult],
-    *,
+    rule: Callable[..., RuleResult],
+    *arguments: object,
     on_devices: bool = False,
 ) -> InstructionIndexing:
     """The result of a rule for an array of the output (direction -1), or of operand ``direction``.
@@ -87,7 +87,7 @@ def checked_rule(
     reason = instruction._unanswerable(index, direction)
     if reason is None:
         try:
-            return InstructionIndexing(instruction, index, direction, rule(), on_devices=on_devices)
+            return InstructionIndexing(instruction, index, direction, rule(*arguments), on_devices=on_devices)
         except (HlomapError, OverflowError) as error:
             reason = str(error)
         except (

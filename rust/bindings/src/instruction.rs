@@ -169,6 +169,11 @@ impl PyInstruction {
         }
     }
 
+    /// The integer that a constant of one element holds; None for anything else.
+    fn _integer(&self) -> Option<i64> {
+        self.module.integer(self.id)
+    }
+
     /// The origin of the instruction in the program, resolved through the tables of stack frames.
     ///
     /// >>> import hlomap as hm

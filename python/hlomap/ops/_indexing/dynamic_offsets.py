@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from ..._core import Expr, Instruction
-from ...errors import HlomapError
 from .._rule import NOTHING, Bounds, ExprLike, Footprint, OperandIndexing
 from .._shapes import require
 from .maps import dim_exprs, full_bounds, map_to_all, map_to_scalar, single_map
@@ -29,25 +28,12 @@ def clamped_offsets(instruction: Instruction, first: int, sizes: Sequence[int], 
     for i, (size, window_size) in enumerate(zip(sizes, window, strict=True)):
         limit = size - window_size
         require(limit >= 0, "the window is larger than the array")
-        known = None if as_vector else literal_integer(operands[i])
+        known = None if as_vector else operands[i]._integer()
         if known is not None:
             found.append(min(max(known, 0), limit))
         else:
             found.append((0, limit, first, (i,)) if as_vector else (0, limit, first + i, ()))
     return found
-
-
-def literal_integer(instruction: Instruction) -> int | None:
-    """The integer that a scalar constant holds; None where it is something else or not printed in full."""
-    if instruction.opcode != "constant" or not instruction.shape.is_array or instruction.shape.n_elements != 1:
-        return None
-    try:
-        literal = instruction.literal
-    except HlomapError:
-        return None
-    if literal is None or literal.dtype.kind == "c":
-        return None
-    return int(literal.item())
 
 
 def _starts(offsets: Sequence[Offset]) -> tuple[list[ExprLike], list[RuntimeOffset]]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..._core import Instruction
 from ...types import Unknown
@@ -11,8 +10,7 @@ from .._attributes import SparseSide, WindowedDim, sparse_sides, windowed_dims
 from .._shapes import require
 
 
-@dataclass(frozen=True)
-class Convolution:
+class Convolution(NamedTuple):
     """Attributes and sizes of a convolution; ``features`` is the number of input features in one group.
 
     A ``sparse`` kernel holds some of its input features; ``kernel_sizes`` are those of the values it holds.

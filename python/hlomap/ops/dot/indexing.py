@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..._core import Expr, Instruction, Variable
 from ...types import ShapeIndex, Unknown
@@ -55,26 +56,32 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     if isinstance(sides, Unknown):
         return [sides] * len(instruction.operands)
     left, right = sides
-    dims, n_batch, n_left = dim_exprs(instruction.shape.rank), len(left.batch), len(left.batch) + len(left.free)
-    indices: list[list[ExprLike | None]] = [[None] * len(side.sizes) for side in sides]
-    for d, i, j in zip(dims, left.batch, right.batch, strict=False):
-        indices[0][i] = indices[1][j] = d
-    for index, side, own in zip(indices, sides, (dims[n_batch:n_left], dims[n_left:]), strict=True):
-        for d, i in zip(own, side.free, strict=True):
-            index[i] = d
-    terms, sparse, bounds = _Terms(sides, indices, []), (left.sparse, right.sparse), instruction.shape
+    shape, n_operands = instruction.shape, len(instruction.operands)
+    dims, n_batch, n_left = dim_exprs(shape.rank), len(left.batch), len(left.batch) + len(left.free)
+    lhs: list[Any] = [None] * len(left.sizes)
+    rhs: list[Any] = [None] * len(right.sizes)
+    for d, i in zip((*dims[:n_batch], *dims[n_batch:n_left]), (*left.batch, *left.free), strict=True):
+        lhs[i] = d
+    for d, i in zip((*dims[:n_batch], *dims[n_left:]), (*right.batch, *right.free), strict=True):
+        rhs[i] = d
+    if n_operands == 2:
+        for s, i, j in zip(range_exprs(len(left.contracted)), left.contracted, right.contracted, strict=True):
+            lhs[i] = rhs[j] = s
+        sizes = [left.sizes[i] for i in left.contracted]
+        return [single_map(shape, lhs, ranges=sizes), single_map(shape, rhs, ranges=sizes)]
+    terms, sparse = _Terms(sides, (lhs, rhs), []), (left.sparse, right.sparse)
     parts: list[OperandIndexing] = []
-    for k in range(len(instruction.operands)):
+    for k in range(n_operands):
         extra = extra_operand(instruction, sparse, k, to_output=False) if k > 1 else k
         if not isinstance(extra, int):
             parts.append(extra)
         elif not terms.runtime:
-            parts.append(single_map(bounds, terms.indices[extra], ranges=terms.ranges))
+            parts.append(single_map(shape, terms.indices[extra], ranges=terms.ranges))
         else:
             # An index is read whether the other operand has an element there or not.
             runtime, constraints = (terms.runtime, terms.constraints) if k < 2 else ([], [])
             found = single_map(
-                bounds, terms.indices[extra], ranges=terms.ranges, runtime=runtime, constraints=constraints
+                shape, terms.indices[extra], ranges=terms.ranges, runtime=runtime, constraints=constraints
             )
             parts.append(simplify_maps(found))
     return parts

@@ -24,6 +24,6 @@ def padded_dims(instruction: Instruction) -> list[PaddedDim]:
     sizes, lengths = instruction.shape.dimensions, instruction.operands[0].shape.dimensions
     for (low, _, interior), size, length in zip(instruction.attributes["padding"], sizes, lengths, strict=True):
         step = interior + 1
-        begin, end = max(0, -(low // step)), min(length - 1, (size - 1 - low) // step)
+        begin, end = -(low // step) if low < 0 else 0, min(length - 1, (size - 1 - low) // step)
         dims.append(PaddedDim(low, step, size, (begin, end), low + step * begin, low + step * end))
     return dims

@@ -32,7 +32,9 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
 def _ends_vary(instruction: Instruction) -> bool:
     """Whether padding follows the last element in use of a dynamic dimension, wherever that is."""
     shape = instruction.operands[0].shape
-    return any(high > 0 and is_dynamic(shape, i) for i, (_, high, _) in enumerate(instruction.attributes["padding"]))
+    return True in shape.dynamic and any(
+        high > 0 and is_dynamic(shape, i) for i, (_, high, _) in enumerate(instruction.attributes["padding"])
+    )
 
 
 def _complement(
