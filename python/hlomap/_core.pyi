@@ -2138,6 +2138,20 @@ def _single_map(
     source and index.
     """
 
+def _outside(
+    dims: _Variables | Shape,
+    results: Iterable[_ExprLike],
+    conditions: Sequence[tuple[_ExprLike, int, int, int, int]],
+    *,
+    ranges: _Variables | Shape = (),
+    runtime: Iterable[Variable | tuple[int, int, int, Sequence[_ExprLike]]] = (),
+) -> Footprint:
+    """The points at which conditions do not all hold, in disjoint pieces, each mapped to ``results``.
+
+    A condition is an expression, its bounds where it holds, and its bounds in any case.  Variables are given as to
+    ``_single_map``.
+    """
+
 def _identity_map(sizes: _Variables | Shape, /) -> Footprint:
     """Each element to the element with the same index; ``sizes`` are those of the array, or its shape."""
 

@@ -25,17 +25,18 @@ def constant_operands(instruction: Instruction) -> tuple[int, ...]:
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """operand[d + offset], and all offsets."""
-    sizes, window = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
-    offsets = clamped_offsets(instruction, 1, sizes, window)
-    return [from_window(window, offsets), *reads_offsets(instruction, 1)]
+    operands, shape = instruction.operands, instruction.shape
+    offsets = clamped_offsets(operands, 1, operands[0].shape.dimensions, shape.dimensions)
+    return [from_window(shape.dimensions, offsets), *reads_offsets(shape, operands[1:])]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """output[d - offset] where d is in the window; an offset affects every element."""
     if operand > 0:
         return [offset_reaches(instruction, operand)]
-    sizes, window = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
-    return [to_window(sizes, window, clamped_offsets(instruction, 1, sizes, window))]
+    operands, window = instruction.operands, instruction.shape.dimensions
+    sizes = operands[0].shape.dimensions
+    return [to_window(sizes, window, clamped_offsets(operands, 1, sizes, window))]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

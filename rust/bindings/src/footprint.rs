@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use flow::outside::{outside, Condition};
 use flow::{shapes, Footprint, ShapeIndex, Text};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -141,9 +142,38 @@ fn runtime_variable(given: &Bound<'_, PyAny>) -> PyResult<Variable> {
     Ok(Variable { source: Some(Arc::new(source)), ..Variable::new(Interval::new(lo, hi)) })
 }
 
-fn footprint(py: Python<'_>, domain: Domain, results: SmallVec<[Expr; 4]>) -> PyResult<PyFootprint> {
-    let map = Map::new(domain, results).or_raise(py)?;
-    Ok(PyFootprint(Footprint { maps: vec![(ShapeIndex::new(), map)], ..Footprint::default() }))
+/// The domain over these variables; None if one of them has no value.
+fn domain_over(
+    dims: &Bound<'_, PyAny>,
+    ranges: Option<&Bound<'_, PyAny>>,
+    runtime: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Option<Domain>> {
+    let mut domain = Domain::default();
+    if !add_variables(&mut domain, dims)? {
+        return Ok(None);
+    }
+    domain.n_dims = domain.vars.len();
+    if let Some(ranges) = ranges {
+        if !add_variables(&mut domain, ranges)? {
+            return Ok(None);
+        }
+        domain.n_ranges = domain.vars.len() - domain.n_dims;
+    }
+    if let Some(runtime) = runtime {
+        for item in runtime.try_iter()? {
+            domain.vars.push(runtime_variable(&item?)?);
+        }
+    }
+    Ok(Some(domain))
+}
+
+fn exprs(given: &Bound<'_, PyAny>) -> PyResult<SmallVec<[Expr; 4]>> {
+    given.try_iter()?.map(|e| Ok(e?.extract::<ExprLike>()?.0)).collect()
+}
+
+fn footprint(maps: impl IntoIterator<Item = Map>) -> PyFootprint {
+    let maps = maps.into_iter().map(|map| (ShapeIndex::new(), map)).collect();
+    PyFootprint(Footprint { maps, ..Footprint::default() })
 }
 
 /// A footprint of one map to an array; without maps if the bounds of a variable or constraint are empty.
@@ -160,64 +190,57 @@ fn _single_map(
     runtime: Option<&Bound<'_, PyAny>>,
     constraints: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PyFootprint> {
-    let nothing = || Ok(PyFootprint(Footprint::default()));
-    let mut domain = Domain::default();
-    if !add_variables(&mut domain, dims)? {
-        return nothing();
-    }
-    domain.n_dims = domain.vars.len();
-    if let Some(ranges) = ranges {
-        if !add_variables(&mut domain, ranges)? {
-            return nothing();
-        }
-        domain.n_ranges = domain.vars.len() - domain.n_dims;
-    }
+    let Some(mut domain) = domain_over(dims, ranges, runtime)? else { return Ok(footprint(None)) };
     if let Some(constraints) = constraints {
         for item in constraints.try_iter()? {
             let (expr, lo, hi) = item?.extract::<(ExprLike, i64, i64)>()?;
             if lo > hi {
-                return nothing();
+                return Ok(footprint(None));
             }
             domain.constraints.push(Constraint { expr: expr.0, interval: Interval::new(lo, hi) });
         }
     }
-    if let Some(runtime) = runtime {
-        for item in runtime.try_iter()? {
-            domain.vars.push(runtime_variable(&item?)?);
-        }
-    }
-    let results = results.try_iter()?.map(|e| Ok(e?.extract::<ExprLike>()?.0));
-    footprint(py, domain, results.collect::<PyResult<_>>()?)
+    Ok(footprint([Map::new(domain, exprs(results)?).or_raise(py)?]))
+}
+
+/// The points at which conditions do not all hold, in disjoint pieces, each mapped to ``results``.
+///
+/// A condition is an expression, its bounds where it holds, and its bounds in any case.  Variables are given as to
+/// ``_single_map``.
+#[pyfunction]
+#[pyo3(signature = (dims, results, conditions, *, ranges=None, runtime=None))]
+fn _outside(
+    py: Python<'_>,
+    dims: &Bound<'_, PyAny>,
+    results: &Bound<'_, PyAny>,
+    conditions: Vec<(ExprLike, i64, i64, i64, i64)>,
+    ranges: Option<&Bound<'_, PyAny>>,
+    runtime: Option<&Bound<'_, PyAny>>,
+) -> PyResult<PyFootprint> {
+    let Some(domain) = domain_over(dims, ranges, runtime)? else { return Ok(footprint(None)) };
+    let conditions = conditions.into_iter().map(|(expr, lo, hi, least, most)| Condition {
+        expr: expr.0,
+        inside: Interval::new(lo, hi),
+        all: Interval::new(least, most),
+    });
+    Ok(footprint(outside(&domain, &exprs(results)?, conditions.collect()).or_raise(py)?))
 }
 
 /// Each element to the element with the same index; ``sizes`` are those of the array, or its shape.
 #[pyfunction]
 #[pyo3(signature = (sizes, /))]
 fn _identity_map(py: Python<'_>, sizes: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
-    let mut domain = Domain::default();
-    if !add_variables(&mut domain, sizes)? {
-        return Ok(PyFootprint(Footprint::default()));
-    }
-    domain.n_dims = domain.vars.len();
-    let results = (0..domain.n_dims as u32).map(Expr::dim).collect();
-    footprint(py, domain, results)
+    let Some(domain) = domain_over(sizes, None, None)? else { return Ok(footprint(None)) };
+    Ok(footprint([Map::identity(domain).or_raise(py)?]))
 }
 
 /// Every element to every element of the target; both are given by their sizes or shapes.
 #[pyfunction]
 #[pyo3(signature = (sizes, target, /))]
 fn _map_to_all(py: Python<'_>, sizes: &Bound<'_, PyAny>, target: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
-    let mut domain = Domain::default();
-    if !add_variables(&mut domain, sizes)? {
-        return Ok(PyFootprint(Footprint::default()));
-    }
-    domain.n_dims = domain.vars.len();
-    if !add_variables(&mut domain, target)? {
-        return Ok(PyFootprint(Footprint::default()));
-    }
-    domain.n_ranges = domain.vars.len() - domain.n_dims;
-    let results = (0..domain.n_ranges as u32).map(Expr::range).collect();
-    footprint(py, domain, results)
+    let Some(domain) = domain_over(sizes, Some(target), None)? else { return Ok(footprint(None)) };
+    let results = (0..domain.n_ranges as u32).map(Expr::range);
+    Ok(footprint([Map::new(domain, results).or_raise(py)?]))
 }
 
 /// The index into an array of sizes ``target`` with the linear index that ``variables`` have in one of sizes ``source``.
@@ -231,6 +254,7 @@ fn _delinearize(py: Python<'_>, variables: Vec<ExprLike>, source: Vec<i64>, targ
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyFootprint>()?;
     m.add_function(wrap_pyfunction!(_single_map, m)?)?;
+    m.add_function(wrap_pyfunction!(_outside, m)?)?;
     m.add_function(wrap_pyfunction!(_identity_map, m)?)?;
     m.add_function(wrap_pyfunction!(_map_to_all, m)?)?;
     m.add_function(wrap_pyfunction!(_delinearize, m)?)

@@ -9,26 +9,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from ..._core import Expr, Instruction
-from .._rule import NOTHING, Bounds, ExprLike, Footprint, OperandIndexing
+from ..._core import Expr, Instruction, Shape
+from .._rule import Bounds, ExprLike, Footprint, OperandIndexing
 from .._shapes import require
-from .maps import dim_exprs, full_bounds, map_to_all, map_to_scalar, single_map
+from .maps import dim_exprs, map_to_all, map_to_scalar, outside, single_map
 
 RuntimeOffset: TypeAlias = tuple[int, int, int, tuple[int, ...]]
 """A variable known only at run time: its bounds, which clamp it, the operand that holds it, and its index there."""
 Offset: TypeAlias = int | RuntimeOffset
 
 
-def clamped_offsets(instruction: Instruction, first: int, sizes: Sequence[int], window: Sequence[int]) -> list[Offset]:
+def clamped_offsets(
+    operands: Sequence[Instruction], first: int, sizes: Sequence[int], window: Sequence[int]
+) -> list[Offset]:
     """The offset along each dimension of a window in an array of those sizes."""
-    operands = instruction.operands[first:]
     require(len(sizes) == len(window), "the window has another rank than the array")
-    as_vector = len(operands) == 1 and operands[0].shape.rank == 1
+    as_vector = len(operands) == first + 1 and operands[first].shape.rank == 1
     found: list[Offset] = []
     for i, (size, window_size) in enumerate(zip(sizes, window, strict=True)):
         limit = size - window_size
         require(limit >= 0, "the window is larger than the array")
-        known = None if as_vector else operands[i]._integer()
+        known = None if as_vector else operands[first + i]._integer()
         if known is not None:
             found.append(min(max(known, 0), limit))
         else:
@@ -73,31 +74,22 @@ def to_window(sizes: Sequence[int], window: Sequence[int], offsets: Sequence[Off
 
 def outside_window(sizes: Sequence[int], window: Sequence[int], offsets: Sequence[Offset]) -> Footprint:
     """The identity on the elements of the array that are not in the window, piece by piece."""
-    indices, bounds = dim_exprs(len(sizes)), full_bounds(sizes)
-    outside = NOTHING
+    indices = dim_exprs(len(sizes))
     runtime: list[RuntimeOffset] = []
-    constraints: list[tuple[Expr, int, int]] = []
-    for i, (size, extent, offset) in enumerate(zip(sizes, window, offsets, strict=True)):
+    in_window: list[tuple[Expr, int, int, int, int]] = []
+    for d, size, extent, offset in zip(indices, sizes, window, offsets, strict=True):
         if extent == size:
             continue  # the window fills the dimension
         if isinstance(offset, int):
-            for beside in ((0, offset - 1), (offset + extent, size - 1)):
-                dims = [*bounds[:i], beside, *bounds[i + 1 :]]
-                outside = outside + single_map(dims, indices, runtime=runtime, constraints=constraints)
-            bounds[i] = (offset, offset + extent - 1)
+            in_window.append((d, offset, offset + extent - 1, 0, size - 1))
         else:
-            distance = indices[i] - Expr.runtime(len(runtime))
+            in_window.append((d - Expr.runtime(len(runtime)), 0, extent - 1, extent - size, size - 1))
             runtime.append(offset)
-            for lower, upper in ((extent - size, -1), (extent, size - 1)):
-                there = [*constraints, (distance, lower, upper)]
-                outside = outside + single_map(bounds, indices, runtime=runtime, constraints=there)
-            constraints.append((distance, 0, extent - 1))
-    return outside
+    return outside(sizes, indices, in_window, runtime=runtime)
 
 
-def reads_offsets(instruction: Instruction, first: int) -> list[OperandIndexing]:
-    """Every output element depends on every offset."""
-    shape, offsets = instruction.shape, instruction.operands[first:]
+def reads_offsets(shape: Shape, offsets: Sequence[Instruction]) -> list[OperandIndexing]:
+    """Every element of an output of this shape depends on every offset."""
     if len(offsets) == 1:
         return [map_to_all(shape, offsets[0].shape)]
     return [map_to_scalar(shape)] * len(offsets)

@@ -8,6 +8,7 @@ from functools import lru_cache
 from ..._core import Expr, Instruction, Shape
 from ..._core import _identity_map as identity_map
 from ..._core import _map_to_all as map_to_all
+from ..._core import _outside as outside
 from ..._core import _single_map as single_map
 from ...types import ShapeIndex, Unknown
 from .._rule import NOTHING, Bounds, Footprint, OperandIndexing, RuleContext, RuleResult
@@ -24,6 +25,7 @@ __all__ = [
     "map_to_scalar",
     "merge_parts",
     "on_all_outputs",
+    "outside",
     "range_exprs",
     "reaches_nothing",
     "reads_nothing",

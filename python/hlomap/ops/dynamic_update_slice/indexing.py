@@ -24,14 +24,15 @@ def constant_operands(instruction: Instruction) -> tuple[int, ...]:
 
 
 def _window(instruction: Instruction) -> tuple[Sequence[int], Sequence[int], list[Offset]]:
-    sizes, window = instruction.shape.dimensions, instruction.operands[1].shape.dimensions
-    return sizes, window, clamped_offsets(instruction, 2, sizes, window)
+    operands, sizes = instruction.operands, instruction.shape.dimensions
+    window = operands[1].shape.dimensions
+    return sizes, window, clamped_offsets(operands, 2, sizes, window)
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """operand[d] outside the window, update[d - offset] inside, and all offsets."""
     at = _window(instruction)
-    return [outside_window(*at), to_window(*at), *reads_offsets(instruction, 2)]
+    return [outside_window(*at), to_window(*at), *reads_offsets(instruction.shape, instruction.operands[2:])]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:

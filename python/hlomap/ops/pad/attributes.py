@@ -8,14 +8,16 @@ from ..._core import Instruction
 
 
 class PaddedDim(NamedTuple):
-    """One dimension: the operand elements in ``kept`` lie ``step`` apart in the output, from ``first`` to ``last``."""
+    """One dimension: the operand elements in ``kept`` lie ``step`` apart in the output, from ``low`` on.
+
+    In the output these are within ``data``, which is empty as ``(0, -1)``.
+    """
 
     low: int
     step: int
     size: int
     kept: tuple[int, int]
-    first: int
-    last: int
+    data: tuple[int, int]
 
 
 def padded_dims(instruction: Instruction) -> list[PaddedDim]:
@@ -25,5 +27,6 @@ def padded_dims(instruction: Instruction) -> list[PaddedDim]:
     for (low, _, interior), size, length in zip(instruction.attributes["padding"], sizes, lengths, strict=True):
         step = interior + 1
         begin, end = -(low // step) if low < 0 else 0, min(length - 1, (size - 1 - low) // step)
-        dims.append(PaddedDim(low, step, size, (begin, end), low + step * begin, low + step * end))
+        data = (low + step * begin, low + step * end) if begin <= end else (0, -1)
+        dims.append(PaddedDim(low, step, size, (begin, end), data))
     return dims
