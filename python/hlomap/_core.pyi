@@ -2094,8 +2094,9 @@ def known_opcodes() -> list[str]:
 class Footprint:
     """The elements of one value: maps, each with the leaf of the value that its results index.
 
-    ``crosses_devices``: the elements may be on other devices, which the maps do not distinguish.  The composition of
-    two such footprints is therefore over-approximate, and a runtime variable may have another value on each device.
+    ``crosses_devices``: the elements may be on other devices, which the maps do not distinguish.  The composition
+    of two such footprints is therefore over-approximate, and a runtime variable may have another value on each
+    device.
     """
 
     def __new__(
@@ -2106,13 +2107,17 @@ class Footprint:
         crosses_devices: bool = False,
     ) -> Footprint: ...
     @property
-    def maps(self) -> tuple[tuple[_ShapeIndex, IndexingMap], ...]: ...
+    def maps(self) -> tuple[tuple[_ShapeIndex, IndexingMap], ...]:
+        """The maps, each behind the leaf that its results index."""
     @property
-    def exact(self) -> bool: ...
+    def exact(self) -> bool:
+        """Whether these are exactly the elements; otherwise there may be more than those."""
     @property
-    def reason(self) -> str | None: ...
+    def reason(self) -> str | None:
+        """Why they are not exact."""
     @property
-    def crosses_devices(self) -> bool: ...
+    def crosses_devices(self) -> bool:
+        """Whether the elements may be on other devices."""
     def __add__(self, other: Footprint) -> Footprint:
         """The maps of both."""
     def of(self, maps: Iterable[tuple[_ShapeIndex, IndexingMap]], /) -> Footprint:

@@ -55,22 +55,26 @@ impl PyFootprint {
         Ok(PyFootprint(Footprint { maps, exact, reason: reason.map(Text::from), crosses_devices }))
     }
 
+    /// The maps, each behind the leaf that its results index.
     #[getter]
     fn maps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let maps = self.0.maps.iter().map(|(index, m)| Ok((index_tuple(py, index)?, PyMap::from(m.clone()))));
         PyTuple::new(py, maps.collect::<PyResult<Vec<_>>>()?)
     }
 
+    /// Whether these are exactly the elements; otherwise there may be more than those.
     #[getter]
     fn exact(&self) -> bool {
         self.0.exact
     }
 
+    /// Why they are not exact.
     #[getter]
     fn reason(&self) -> Option<&str> {
         self.0.reason.as_deref()
     }
 
+    /// Whether the elements may be on other devices.
     #[getter]
     fn crosses_devices(&self) -> bool {
         self.0.crosses_devices

@@ -79,10 +79,10 @@ impl<'m> Operation<'m> {
     /// The inferred value of a step, after a check of the wrapped operation with this result where the step binds operands
     /// or parts that the start did not have.
     fn checked_late(&self, inner: Opcode, inferred: Inferred, result: Option<&'m Shape>) -> Inference {
-        let before = self.operand(0)?.as_tuple().and_then(|parts| parts.first()?.as_tuple());
-        let start = self.m.async_steps(self.id).first().copied().filter(|_| self.m.binds_late(self.id));
-        let (Some(id), Some(before), Some(written)) = (start, before, result) else { return Ok(inferred) };
-        let operands: SmallVec<_> = before.iter().chain(self.operands[1..].iter().copied()).collect();
+        let steps = if self.m.binds_late(self.id) { self.m.async_steps(self.id) } else { Vec::new() };
+        let (Some((&id, later)), Some(written)) = (steps.split_first(), result) else { return Ok(inferred) };
+        let bound = self.m.operands(id).chain(later.iter().flat_map(|&step| self.m.operands(step).skip(1)));
+        let operands: SmallVec<_> = bound.map(|k| self.m.shape(k)).collect();
         if matches!(&inferred, Inferred::Shape(value) if !self.written.is_some_and(|whole| whole.same_dims(value)))
             || !matches!(self.m.async_step(id), Some((Some(_), AsyncPhase::Start)))
             || matches!(inner, Opcode::Call | Opcode::Fusion)
