@@ -118,6 +118,9 @@ impl PyInstruction {
         if [own, given].iter().any(|shape| matches!(shape, ::layout::Shape::Buffer(_))) {
             return Some("elements in a buffer are not followed".into());
         }
+        if !self.module.has_unbounded() {
+            return None;
+        }
         let mut arrays = self.module.operands(self.id).map(|k| self.module.shape(k)).chain([own, given]);
         arrays.any(shapes::is_unbounded).then(|| "elements along an unbounded dimension are not followed".into())
     }

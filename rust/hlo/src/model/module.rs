@@ -56,6 +56,7 @@ pub struct Module {
     pub(crate) computation_names: OnceLock<Vec<(u64, u32)>>,
     pub(crate) fingerprints: OnceLock<Vec<[u8; 16]>>,
     pub(crate) shape_hashes: OnceLock<Vec<[u64; 2]>>,
+    pub(crate) has_unbounded: OnceLock<bool>,
 }
 
 /// The ids of a proto, by number. Text has no ids, but XLA orders what it reads by them.
@@ -311,6 +312,11 @@ impl Module {
     /// The shape of an instruction.
     pub fn shape(&self, id: InstructionId) -> &Shape {
         &self.shapes[self.instructions[id as usize].shape as usize]
+    }
+
+    /// Whether any shape has an unbounded dimension. Computed once.
+    pub fn has_unbounded(&self) -> bool {
+        *self.has_unbounded.get_or_init(|| self.shapes.iter().any(infer::is_unbounded))
     }
 
     /// Whether the shape of an instruction is `shapes[shape]`; equal shapes have equal numbers.
