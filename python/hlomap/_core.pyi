@@ -1383,7 +1383,8 @@ class Instruction:
         """The shape that operands and attributes determine; ``None`` if they do not determine it or do not fit
         together.
         """
-    def _involves_buffer(self, index: Sequence[int], direction: int) -> bool: ...
+    def _integer(self) -> int | None: ...
+    def _unanswerable(self, index: Sequence[int], direction: int) -> str | None: ...
     @property
     def async_steps(self) -> tuple[Instruction, ...]:
         """The steps of an asynchronous operation up to this one, its start first; ``()`` for any other instruction.
@@ -2094,43 +2095,87 @@ def known_opcodes() -> list[str]:
 class Footprint:
     """The elements of one value: maps, each with the leaf of the value that its results index.
 
-    ``crosses_devices``: the elements may be on other devices, which the maps do not distinguish.  The composition of
-    two such footprints is therefore over-approximate, and a runtime variable may have another value on each device.
+    ``crosses_devices``: the elements may be on other devices, which the maps do not distinguish.  The composition
+    of two such footprints is therefore over-approximate, and a runtime variable may have another value on each
+    device.
     """
 
     def __new__(
         cls,
-        maps: Sequence[tuple[_ShapeIndex, IndexingMap]] = ...,
+        maps: Iterable[tuple[_ShapeIndex, IndexingMap]] | None = None,
         exact: bool = True,
         reason: str | None = None,
         crosses_devices: bool = False,
     ) -> Footprint: ...
     @property
     def maps(self) -> tuple[tuple[_ShapeIndex, IndexingMap], ...]:
-        """The maps, each as ``(leaf, map)``."""
+        """The maps, each behind the leaf that its results index."""
     @property
     def exact(self) -> bool:
-        """Whether the maps contain no more than the elements."""
+        """Whether these are exactly the elements; otherwise there may be more than those."""
     @property
     def reason(self) -> str | None:
-        """Why the footprint is not exact."""
+        """Why they are not exact."""
     @property
     def crosses_devices(self) -> bool:
         """Whether the elements may be on other devices."""
+    def __add__(self, other: Footprint, /) -> Footprint:
+        """The maps of both."""
+    def of(self, maps: Iterable[tuple[_ShapeIndex, IndexingMap]], /) -> Footprint:
+        """Other maps with the same exactness, reason and devices."""
+    def at(self, leaf: _ShapeIndex, /) -> Footprint:
+        """The same maps, of a value that is the element ``leaf`` of a tuple."""
     @property
     def leaves(self) -> list[_ShapeIndex]:
         """The leaves that maps lead to, each once."""
-    def of(self, maps: Iterable[tuple[_ShapeIndex, IndexingMap]]) -> Footprint:
-        """Other maps with the same exactness, reason and devices."""
-    def at(self, leaf: _ShapeIndex) -> Footprint:
-        """The same maps, of a value that is the element ``leaf`` of a tuple."""
-    def for_any_runtime(self, reason: str) -> Footprint:
+    def for_any_runtime(self, reason: str, /) -> Footprint:
         """The elements for any values of the runtime variables; a footprint that has some is not exact, for this
         ``reason``.
         """
-    def __add__(self, other: Footprint, /) -> Footprint: ...
     def __radd__(self, other: Footprint, /) -> Footprint: ...
-    def __eq__(self, other: object, /) -> bool: ...
+    def simplified(self) -> Footprint:
+        """The same maps, simplified; dimensions of size 1 remain variables, unused ranges do not."""
+
+_Variables: TypeAlias = Iterable[int | tuple[int, int]]
+
+def _single_map(
+    dims: _Variables | Shape,
+    results: Iterable[_ExprLike],
+    *,
+    ranges: _Variables | Shape | None = None,
+    runtime: Iterable[Variable | tuple[int, int, int, Sequence[_ExprLike]]] | None = None,
+    constraints: Iterable[tuple[_ExprLike, int, int]] | None = None,
+) -> Footprint:
+    """A footprint of one map to an array; without maps if the bounds of a variable or constraint are empty.
+
+    Variables are given as their sizes or bounds, those of an array also as its shape; a runtime variable as its bounds,
+    source and index.
+    """
+
+def _outside(
+    dims: _Variables | Shape,
+    results: Iterable[_ExprLike],
+    conditions: Sequence[tuple[_ExprLike, int, int, int, int]],
+    *,
+    ranges: _Variables | Shape | None = None,
+    runtime: Iterable[Variable | tuple[int, int, int, Sequence[_ExprLike]]] | None = None,
+) -> Footprint:
+    """The points at which conditions do not all hold, in disjoint pieces, each mapped to ``results``.
+
+    A condition is an expression, its bounds where it holds, and its bounds in any case.  Variables are given as to
+    ``_single_map``.
+    """
+
+def _identity_map(sizes: _Variables | Shape, /) -> Footprint:
+    """Each element to the element with the same index; ``sizes`` are those of the array, or its shape."""
+
+def _map_to_all(sizes: _Variables | Shape, target: _Variables | Shape, /) -> Footprint:
+    """Every element to every element of the target; both are given by their sizes or shapes."""
+
+def _delinearize(variables: Sequence[_ExprLike], source: Sequence[int], target: Sequence[int], /) -> list[Expr]:
+    """The index into an array of sizes ``target`` with the linear index that ``variables`` have in one of sizes
+    ``source``.
+    """
 
 @final
 class InstructionIndexing:

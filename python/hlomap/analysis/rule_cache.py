@@ -75,21 +75,19 @@ def checked_rule(
     instruction: Instruction,
     index: ShapeIndex,
     direction: int,
-    rule: Callable[[], RuleResult],
-    *,
+    rule: Callable[..., RuleResult],
+    *arguments: object,
     on_devices: bool = False,
 ) -> InstructionIndexing:
     """The result of a rule for an array of the output (direction -1), or of operand ``direction``.
 
-    All parts are unknown in a buffer, whose dimensions no rule sees, and where the attributes and shapes do not fit, or
-    a number does not fit in 64 bits.
+    All parts are unknown in a buffer, whose dimensions no rule sees, where a dimension is unbounded, where the
+    attributes and shapes do not fit, so that rules need not check it, and where a number does not fit in 64 bits.
     """
-    reason = instruction.inconsistency
-    if reason is None and instruction._involves_buffer(index, direction):
-        reason = "elements in a buffer are not followed"
+    reason = instruction._unanswerable(index, direction)
     if reason is None:
         try:
-            return InstructionIndexing(instruction, index, direction, rule(), on_devices=on_devices)
+            return InstructionIndexing(instruction, index, direction, rule(*arguments), on_devices=on_devices)
         except (HlomapError, OverflowError) as error:
             reason = str(error)
         except (

@@ -72,11 +72,10 @@ class RuleProvider:
         found = signature_cache.find((key, index, direction))
         if found is None:
             if direction < 0:
-                found = checked_rule(instruction, index, -1, lambda: op.output_to_input(instruction, index, self))
+                found = checked_rule(instruction, index, -1, op.output_to_input, instruction, index, self)
             else:
-                found = checked_rule(
-                    instruction, index, direction, lambda: op.input_to_output(instruction, direction, index, self)
-                )
+                rule = op.input_to_output
+                found = checked_rule(instruction, index, direction, rule, instruction, direction, index, self)
             if not (op.depends_on_called_values and (found.has_runtime or repeats)):
                 signature_cache.keep((key, index, direction), found)
         return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._core import Instruction
 from ..types import ShapeIndex, Unknown
@@ -97,8 +97,7 @@ def split_dimension(instruction: Instruction, rank: int) -> int:
 # ----------------------------------------------------------------------------------------------------------- windows
 
 
-@dataclass(frozen=True)
-class WindowedDim:
+class WindowedDim(NamedTuple):
     """One dimension of a ``window`` attribute, with the sizes of operand and output along it."""
 
     size: int
@@ -114,7 +113,7 @@ class WindowedDim:
 
 def windowed_dims(window: Any, operand_sizes: Sequence[int], output_sizes: Sequence[int]) -> list[WindowedDim]:
     """The dimensions of a ``window`` attribute over an operand and an output of those sizes."""
-    dims = [
+    return [
         WindowedDim(
             w.size,
             w.stride,
@@ -122,7 +121,7 @@ def windowed_dims(window: Any, operand_sizes: Sequence[int], output_sizes: Seque
             w.pad_high,
             w.base_dilation,
             w.window_dilation,
-            bool(w.reversal),
+            w.reversal,
             operand_size,
             output_size,
         )
@@ -130,13 +129,6 @@ def windowed_dims(window: Any, operand_sizes: Sequence[int], output_sizes: Seque
             window.dims if window is not None else (), operand_sizes, output_sizes, strict=True
         )
     ]
-    for dim in dims:
-        positive = min(dim.size, dim.stride, dim.base_dilation, dim.window_dilation) > 0
-        require(positive, "window sizes, strides and dilations must be positive")
-        dilated = max(0, (dim.operand_size - 1) * dim.base_dilation + 1) if dim.operand_size else 0
-        last_start = dilated + dim.pad_low + dim.pad_high - (dim.size - 1) * dim.window_dilation - 1
-        require_sizes([dim.output_size], [max(0, last_start // dim.stride + 1)], "the output")
-    return dims
 
 
 # ---------------------------------------------------------------------------------------------- sparse products
@@ -186,8 +178,7 @@ def scale_operands(instruction: Instruction) -> set[int]:
 # ------------------------------------------------------------------------------------------------ gather and scatter
 
 
-@dataclass(frozen=True)
-class GatherDimensions:
+class GatherDimensions(NamedTuple):
     """How the dimensions of gather's operand, indices and output correspond; for scatter, its updates are the output.
 
     Sizes are those of the operand, of one window in it, of the output that holds all windows, and of the indices.
@@ -216,10 +207,6 @@ class GatherDimensions:
         return self.operand_sizes[p] - self.window_sizes[p]
 
 
-def indices_batch_dims(indices_sizes: Sequence[int], index_vector_dim: int, n_components: int) -> list[int]:
+def indices_batch_dims(indices_sizes: Sequence[int], index_vector_dim: int) -> list[int]:
     """The dimensions of the indices that number the index vectors."""
-    rank = len(indices_sizes)
-    require(0 <= index_vector_dim <= rank, f"index_vector_dim {index_vector_dim} is out of range")
-    length = indices_sizes[index_vector_dim] if index_vector_dim < rank else 1
-    require(length == n_components, f"index vectors have {length} components, expected {n_components}")
-    return [i for i in range(rank) if i != index_vector_dim]
+    return [i for i in range(len(indices_sizes)) if i != index_vector_dim]

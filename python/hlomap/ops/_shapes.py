@@ -109,7 +109,12 @@ def same_arrays(a: Shape, b: Shape) -> bool:
     return here == there and all(shape_at(a, leaf).dimensions == shape_at(b, leaf).dimensions for leaf in here)
 
 
+def result_shape(instruction: Instruction) -> Shape:
+    """The shape of the first output of a variadic operation, with the sizes of all."""
+    shape = instruction.shape
+    return elements_of(shape)[0] if shape.is_tuple else shape
+
+
 def result_sizes(instruction: Instruction) -> tuple[int, ...]:
     """The sizes that all outputs of a variadic operation share."""
-    shape = instruction.shape
-    return tuple(elements_of(shape)[0].dimensions if shape.is_tuple else shape.dimensions)
+    return result_shape(instruction).dimensions

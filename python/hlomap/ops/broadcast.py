@@ -9,26 +9,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._core import Expr, Instruction
+from .._core import Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
-from ._indexing.maps import full_bounds, single_map
+from ._indexing.maps import dim_exprs, range_exprs, single_map
 from ._registry import register
 from ._rule import ExprLike, OpRule, RuleContext, RuleResult
-from ._shapes import require, require_sizes
 
 
 def _dimensions(instruction: Instruction) -> tuple[int, ...]:
-    dimensions = tuple(instruction.attributes.get("dimensions", ()))
-    sizes = instruction.shape.dimensions
-    require(len(set(dimensions)) == len(dimensions), f"dimensions {list(dimensions)} are repeated")
-    require_sizes(instruction.operands[0].shape.dimensions, (sizes[i] for i in dimensions), "an operand")
-    return dimensions
+    found: tuple[int, ...] = instruction.attributes.get("dimensions", ())
+    return found
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """operand[d[dimensions[0]], d[dimensions[1]], ...]."""
-    return [single_map(full_bounds(instruction.shape.dimensions), [Expr.dim(i) for i in _dimensions(instruction)])]
+    dims = dim_exprs(instruction.shape.rank)
+    return [single_map(instruction.shape, [dims[i] for i in _dimensions(instruction)])]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -37,11 +34,9 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     kept = _dimensions(instruction)
     repeated = [i for i in range(len(sizes)) if i not in kept]
     results: list[ExprLike] = [0] * len(sizes)
-    for i, along in enumerate(kept):
-        results[along] = Expr.dim(i)
-    for i, along in enumerate(repeated):
-        results[along] = Expr.range(i)
-    return [single_map(full_bounds(sizes[i] for i in kept), results, ranges=full_bounds(sizes[i] for i in repeated))]
+    for along, index in zip((*kept, *repeated), dim_exprs(len(kept)) + range_exprs(len(repeated)), strict=True):
+        results[along] = index
+    return [single_map(instruction.operands[0].shape, results, ranges=[sizes[i] for i in repeated])]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

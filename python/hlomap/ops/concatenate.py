@@ -18,7 +18,6 @@ from ._indexing.maps import dim_exprs, full_bounds, single_map
 from ._indexing.sizes_in_use import is_dynamic, over_approximate
 from ._registry import register
 from ._rule import Bounds, Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
-from ._shapes import require_sizes
 
 
 class _Starts(NamedTuple):
@@ -33,14 +32,11 @@ class _Starts(NamedTuple):
 def _starts(instruction: Instruction, context: RuleContext) -> _Starts:
     (along,) = instruction.attributes["dimensions"]
     starts, least = [0], [0]
-    sizes = instruction.shape.dimensions
     for operand in instruction.operands:
         shape = operand.shape
         length = shape.dimensions[along]
-        require_sizes(shape.dimensions, (*sizes[:along], length, *sizes[along + 1 :]), "an operand")
         starts.append(starts[-1] + length)
         least.append(least[-1] + (0 if is_dynamic(shape, along) else length))
-    require_sizes(sizes[along : along + 1], starts[-1:], "the output")
     return _Starts(along, starts, least)
 
 
@@ -48,15 +44,17 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     """operand_k[d - start_k], for d in the interval of operand k; every possible start behind a dynamic operand."""
     along, starts, leasts = context.fact(instruction, _starts)
     parts: list[OperandIndexing] = []
+    sizes = instruction.shape.dimensions
+    dims: list[int | Bounds] = [*sizes]
+    results = [*dim_exprs(len(sizes))]
+    index = results[along]
     for least, (start, end) in zip(leasts, pairwise(starts), strict=False):
         if least < start:
             there = (0, end - start - 1)
-            parts.append(_shifted(instruction.shape.dimensions, along, (least, end - 1), there, (least, start)))
+            parts.append(_shifted(sizes, along, (least, end - 1), there, (least, start)))
             continue
-        dims = full_bounds(instruction.shape.dimensions)
         dims[along] = (start, end - 1)
-        results = dim_exprs(len(dims))
-        results[along] = results[along] - start
+        results[along] = index - start
         parts.append(single_map(dims, results))
     return parts
 
@@ -70,14 +68,14 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     if least < start:
         ends = (least, start + sizes[along] - 1)
         return [_shifted(sizes, along, (0, sizes[along] - 1), ends, (-start, -least))]
-    results = dim_exprs(len(sizes))
+    results = [*dim_exprs(len(sizes))]
     results[along] = results[along] + start
-    return [single_map(full_bounds(sizes), results)]
+    return [single_map(sizes, results)]
 
 
 def _shifted(sizes: Sequence[int], along: int, here: Bounds, there: Bounds, difference: Bounds) -> Footprint:
     """From each index in ``here`` to all in ``there`` that are less by an amount within ``difference``."""
-    dims, results = full_bounds(sizes), dim_exprs(len(sizes))
+    dims, results = full_bounds(sizes), [*dim_exprs(len(sizes))]
     dims[along], results[along] = here, Expr.range(0)
     shift = (Expr.dim(along) - Expr.range(0), *difference)
     return over_approximate(single_map(dims, results, ranges=[there], constraints=[shift]))

@@ -9,14 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._core import Expr, Instruction
+from .._core import Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
-from ._indexing.dynamic_offsets import clamped_offsets, offset_exprs, offset_reaches, reads_offsets
-from ._indexing.maps import full_bounds, single_map
+from ._indexing.dynamic_offsets import clamped_offsets, from_window, offset_reaches, reads_offsets, to_window
 from ._numpy.dynamic_offsets import window_slices
 from ._registry import register
-from ._rule import ExprLike, OpRule, RuleContext, RuleResult
+from ._rule import OpRule, RuleContext, RuleResult
 
 
 def constant_operands(instruction: Instruction) -> tuple[int, ...]:
@@ -26,29 +25,18 @@ def constant_operands(instruction: Instruction) -> tuple[int, ...]:
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """operand[d + offset], and all offsets."""
-    sizes, window = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
-    at, runtime = offset_exprs(clamped_offsets(instruction, 1, sizes, window), range(len(sizes)))
-    results: list[ExprLike] = [Expr.dim(i) + at[i] for i in range(len(sizes))]
-    return [single_map(full_bounds(window), results, runtime=runtime), *reads_offsets(instruction, 1)]
+    operands, shape = instruction.operands, instruction.shape
+    offsets = clamped_offsets(operands, 1, operands[0].shape.dimensions, shape.dimensions)
+    return [from_window(shape.dimensions, offsets), *reads_offsets(shape, operands[1:])]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """output[d - offset] where d is in the window; an offset affects every element."""
     if operand > 0:
         return [offset_reaches(instruction, operand)]
-    sizes, window = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
-    at, runtime = offset_exprs(clamped_offsets(instruction, 1, sizes, window), range(len(sizes)))
-    dims = full_bounds(sizes)
-    results: list[ExprLike] = []
-    constraints: list[tuple[ExprLike, int, int]] = []
-    for i, extent in enumerate(window):
-        start = at[i]
-        results.append(Expr.dim(i) - start)
-        if isinstance(start, int):
-            dims[i] = (start, start + extent - 1)
-        else:
-            constraints.append((Expr.dim(i) - start, 0, extent - 1))
-    return [single_map(dims, results, runtime=runtime, constraints=constraints)]
+    operands, window = instruction.operands, instruction.shape.dimensions
+    sizes = operands[0].shape.dimensions
+    return [to_window(sizes, window, clamped_offsets(operands, 1, sizes, window))]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

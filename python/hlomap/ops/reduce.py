@@ -8,49 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._core import Expr, Instruction
+from .._core import Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
-from ._indexing.maps import dim_exprs, full_bounds, map_to_all, map_to_scalar, on_all_outputs, single_map
+from ._indexing.maps import dim_exprs, map_to_all, map_to_scalar, on_all_outputs, range_exprs, single_map
 from ._numpy.reduction import pack_results, reduce_axes
 from ._registry import register
-from ._rule import ExprLike, OperandIndexing, OpRule, RuleContext, RuleResult
-from ._shapes import require, require_sizes, result_sizes
+from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
+from ._shapes import result_shape
 
 
 def _reduced(instruction: Instruction) -> tuple[int, ...]:
-    reduced = tuple(sorted(instruction.attributes["dimensions"]))
-    sizes = instruction.operands[0].shape.dimensions
-    require(
-        len(set(reduced)) == len(reduced) and all(0 <= i < len(sizes) for i in reduced),
-        f"dimensions {list(reduced)} are out of range or repeated",
-    )
-    require_sizes(result_sizes(instruction), (size for i, size in enumerate(sizes) if i not in reduced), "the output")
-    for operand in instruction.operands[: len(instruction.operands) // 2]:
-        require_sizes(operand.shape.dimensions, sizes, "an operand")
-    return reduced
+    return tuple(sorted(instruction.attributes["dimensions"]))
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """operand[d, r] with a range r for each reduced dimension, and the init values."""
-    reduced, sizes = _reduced(instruction), result_sizes(instruction)
-    operand = instruction.operands[0].shape.dimensions
-    kept = iter(dim_exprs(len(sizes)))
-    results: list[ExprLike] = [
-        Expr.range(reduced.index(i)) if i in reduced else next(kept) for i in range(len(operand))
-    ]
-    data: OperandIndexing = single_map(full_bounds(sizes), results, ranges=full_bounds(operand[i] for i in reduced))
-    n = len(instruction.operands) // 2
-    return [data] * n + [map_to_scalar(sizes)] * n
+    reduced, shape, operands = _reduced(instruction), result_shape(instruction), instruction.operands
+    sizes = operands[0].shape.dimensions
+    kept, ranges = iter(dim_exprs(shape.rank)), iter(range_exprs(len(reduced)))
+    results = [next(ranges if i in reduced else kept) for i in range(len(sizes))]
+    data: OperandIndexing = single_map(shape, results, ranges=[sizes[i] for i in reduced])
+    n = len(operands) // 2
+    return [data] * n + [map_to_scalar(shape)] * n
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The output element without the reduced dimensions; an init value affects every element."""
-    if operand >= len(instruction.operands) // 2:
-        return on_all_outputs(instruction, map_to_all((), result_sizes(instruction)))
-    reduced, sizes = _reduced(instruction), instruction.operands[operand].shape.dimensions
-    results = [Expr.dim(i) for i in range(len(sizes)) if i not in reduced]
-    return on_all_outputs(instruction, single_map(full_bounds(sizes), results))
+    operands = instruction.operands
+    if operand >= len(operands) // 2:
+        return on_all_outputs(instruction, map_to_all((), result_shape(instruction)))
+    reduced, shape = _reduced(instruction), operands[operand].shape
+    results = [d for i, d in enumerate(dim_exprs(shape.rank)) if i not in reduced]
+    return on_all_outputs(instruction, single_map(shape, results))
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

@@ -19,13 +19,11 @@ from ._numpy.reduction import pack_results, reduce_axes
 from ._numpy.window import dilate_and_pad, sliding_windows
 from ._registry import register
 from ._rule import Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
-from ._shapes import require_sizes, result_sizes
+from ._shapes import result_sizes
 
 
 def _dims(instruction: Instruction) -> list[WindowedDim]:
     operand = instruction.operands[0].shape.dimensions
-    for other in instruction.operands[: len(instruction.operands) // 2]:
-        require_sizes(other.shape.dimensions, operand, "an operand")
     return windowed_dims(instruction.attributes.get("window"), operand, result_sizes(instruction))
 
 
@@ -38,7 +36,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     ]
     data: OperandIndexing = single_map(
         [m.bounds for m in indices],
-        [m.index for m in indices],
+        [m.expr for m in indices],
         ranges=ranges,
         constraints=[c for m in indices for c in m.constraints],
     )
@@ -57,7 +55,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     ]
     covered: Footprint = single_map(
         [m.bounds for m in indices],
-        [m.index for m in indices],
+        [m.expr for m in indices],
         ranges=ranges,
         constraints=[c for m in indices for c in m.constraints],
     )

@@ -10,24 +10,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core import Instruction, Shape
-from ..types import ShapeIndex, Unknown
+from .._core import _delinearize as delinearize
+from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
-from ._indexing.delinearize import delinearize
-from ._indexing.maps import dim_exprs, full_bounds, map_to_all, simplify_maps, single_map
+from ._indexing.maps import dim_exprs, map_to_all, simplify_maps, single_map
 from ._indexing.sizes_in_use import keeps_linear_order, over_approximate
 from ._numpy.sizes_in_use import reshaped_sizes
 from ._registry import register
 from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
-from ._shapes import n_elements
 
 
 def _map_between(a: Shape, b: Shape) -> OperandIndexing:
-    source, target = a.dimensions, b.dimensions
-    if n_elements(source) != n_elements(target):
-        return Unknown(f"sizes {tuple(source)} and {tuple(target)} have different numbers of elements")
     if not keeps_linear_order(a, b):
-        return over_approximate(map_to_all(source, target))
-    return simplify_maps(single_map(full_bounds(source), delinearize(dim_exprs(len(source)), source, target)))
+        return over_approximate(map_to_all(a, b))
+    return simplify_maps(single_map(a, delinearize(dim_exprs(a.rank), a.dimensions, b.dimensions)))
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:

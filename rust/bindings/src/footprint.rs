@@ -1,18 +1,25 @@
-//! What an indexing rule says about one operand or output.
+//! The footprints that indexing rules return, and the maps that most of them consist of.
+
+use std::sync::Arc;
 
 use ::layout::Shape;
 use flow::closure::closure;
+use flow::outside::{outside, Condition};
 use flow::{shapes, Footprint, OperandIndexing, ShapeIndex, Text};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use quasiaffine::map::State;
-use quasiaffine::Map;
+use quasiaffine::{delinearize, Constraint, Domain, Expr, Interval, Map, Options, Source, Variable};
+use smallvec::SmallVec;
 
-use crate::error::{of_quasiaffine, raise};
+use crate::error::{of_quasiaffine, raise, OrRaise};
+use crate::expr::{ExprLike, PyExpr};
 use crate::indexing::{index_tuple, End, IndexLike};
 use crate::layout::PyShape;
-use crate::map::PyMap;
+use crate::map::{simplified, PyMap};
+use crate::map_arguments::VariableLike;
+use crate::map_values::PyVariable;
 use crate::repr;
 
 /// The elements of one value: maps, each with the leaf of the value that its results index.
@@ -22,35 +29,50 @@ use crate::repr;
 #[pyclass(name = "Footprint", module = "hlomap._core", frozen)]
 pub struct PyFootprint(pub Footprint);
 
-type Leaves<'py> = Vec<(IndexLike, PyRef<'py, PyMap>)>;
+type Maps = Vec<(ShapeIndex, Map)>;
 
-fn owned(maps: Leaves<'_>) -> Vec<(ShapeIndex, Map)> {
-    maps.into_iter().map(|(index, m)| (index.0, m.map.clone())).collect()
+fn pairs(maps: &Bound<'_, PyAny>) -> PyResult<Maps> {
+    let pair = |pair: PyResult<Bound<'_, PyAny>>| {
+        let (index, m) = pair?.extract::<(IndexLike, PyRef<'_, PyMap>)>()?;
+        Ok((index.0, m.map.clone()))
+    };
+    maps.try_iter()?.map(pair).collect()
+}
+
+impl PyFootprint {
+    fn with(&self, maps: Maps) -> PyFootprint {
+        PyFootprint(Footprint { maps, reason: self.0.reason.clone(), ..self.0 })
+    }
 }
 
 #[pymethods]
 impl PyFootprint {
     #[new]
-    #[pyo3(signature = (maps=Vec::new(), exact=true, reason=None, crosses_devices=false))]
-    fn new(maps: Leaves<'_>, exact: bool, reason: Option<&str>, crosses_devices: bool) -> PyFootprint {
-        PyFootprint(Footprint { maps: owned(maps), exact, reason: reason.map(Text::from), crosses_devices })
+    #[pyo3(signature = (maps=None, exact=true, reason=None, crosses_devices=false))]
+    fn new(
+        maps: Option<&Bound<'_, PyAny>>,
+        exact: bool,
+        reason: Option<&str>,
+        crosses_devices: bool,
+    ) -> PyResult<PyFootprint> {
+        let maps = maps.map_or(Ok(Maps::new()), pairs)?;
+        Ok(PyFootprint(Footprint { maps, exact, reason: reason.map(Text::from), crosses_devices }))
     }
 
-    /// The maps, each as ``(leaf, map)``.
+    /// The maps, each behind the leaf that its results index.
     #[getter]
     fn maps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let pairs = self.0.maps.iter();
-        let pairs = pairs.map(|(index, m)| (index_tuple(py, index)?, PyMap::from(m.clone())).into_pyobject(py));
-        PyTuple::new(py, pairs.collect::<PyResult<Vec<_>>>()?)
+        let maps = self.0.maps.iter().map(|(index, m)| Ok((index_tuple(py, index)?, PyMap::from(m.clone()))));
+        PyTuple::new(py, maps.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// Whether the maps contain no more than the elements.
+    /// Whether these are exactly the elements; otherwise there may be more than those.
     #[getter]
     fn exact(&self) -> bool {
         self.0.exact
     }
 
-    /// Why the footprint is not exact.
+    /// Why they are not exact.
     #[getter]
     fn reason(&self) -> Option<&str> {
         self.0.reason.as_deref()
@@ -71,49 +93,185 @@ impl PyFootprint {
         leaves.into_iter().map(|index| index_tuple(py, index)).collect()
     }
 
-    /// Other maps with the same exactness, reason and devices.
-    fn of(&self, maps: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
-        let maps = maps.try_iter()?.map(|pair| pair?.extract()).collect::<PyResult<Leaves<'_>>>()?;
-        Ok(self.with(owned(maps)))
-    }
-
-    /// The same maps, of a value that is the element ``leaf`` of a tuple.
-    fn at(&self, leaf: IndexLike) -> PyFootprint {
-        let below = |index: &ShapeIndex| leaf.0.iter().chain(index).copied().collect();
-        self.with(self.0.maps.iter().map(|(index, m)| (below(index), m.clone())).collect())
-    }
-
     /// The elements for any values of the runtime variables; a footprint that has some is not exact, for this ``reason``.
+    #[pyo3(signature = (reason, /))]
     fn for_any_runtime(&self, py: Python<'_>, reason: &str) -> PyResult<PyFootprint> {
         self.0.for_any_runtime(reason).map(PyFootprint).map_err(|error| of_quasiaffine(py, error))
     }
 
+    /// The maps of both.
     fn __add__(&self, other: &PyFootprint) -> PyFootprint {
         let (a, b) = (&self.0, &other.0);
         PyFootprint(Footprint {
             maps: a.maps.iter().chain(&b.maps).cloned().collect(),
             exact: a.exact && b.exact,
-            reason: a.reason.clone().or_else(|| b.reason.clone()),
+            reason: a.reason.clone().filter(|text| !text.is_empty()).or_else(|| b.reason.clone()),
             crosses_devices: a.crosses_devices || b.crosses_devices,
         })
     }
 
+    /// Other maps with the same exactness, reason and devices.
+    #[pyo3(signature = (maps, /))]
+    fn of(&self, maps: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
+        Ok(self.with(pairs(maps)?))
+    }
+
+    /// The same maps, of a value that is the element ``leaf`` of a tuple.
+    #[pyo3(signature = (leaf, /))]
+    fn at(&self, leaf: IndexLike) -> PyFootprint {
+        let below = |index: &ShapeIndex| leaf.0.iter().chain(index).copied().collect();
+        self.with(self.0.maps.iter().map(|(index, m)| (below(index), m.clone())).collect())
+    }
+
+    /// The same maps, simplified; dimensions of size 1 remain variables, unused ranges do not.
+    fn simplified(&self, py: Python<'_>) -> PyResult<PyFootprint> {
+        let options = Options { keep_point_dims: true, drop_unused: true, ..Options::default() };
+        let maps = self.0.maps.iter().map(|(index, m)| Ok((index.clone(), simplified(py, m, options)?)));
+        Ok(self.with(maps.collect::<PyResult<_>>()?))
+    }
+
     fn __eq__(&self, other: &PyFootprint) -> bool {
         let (a, b) = (&self.0, &other.0);
-        a.maps == b.maps && a.exact == b.exact && a.reason == b.reason && a.crosses_devices == b.crosses_devices
+        (a.exact, a.crosses_devices, &a.reason, &a.maps) == (b.exact, b.crosses_devices, &b.reason, &b.maps)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let maps = self.maps(py)?.repr()?;
         let Footprint { exact, reason, crosses_devices, .. } = &self.0;
-        let fields = (self.maps(py)?, *exact, reason.as_deref(), *crosses_devices).into_pyobject(py)?;
-        Ok(repr::line(&format!("Footprint{}", fields.repr()?)))
+        Ok(format!("Footprint({}, {exact}, {reason:?}, {crosses_devices})", repr::line(&maps)))
     }
 }
 
-impl PyFootprint {
-    fn with(&self, maps: Vec<(ShapeIndex, Map)>) -> PyFootprint {
-        PyFootprint(Footprint { maps, reason: self.0.reason.clone(), ..self.0 })
+/// Adds a variable for each size of a shape, or for each item, a size or bounds.  False if one of them has no value.
+fn add_variables(domain: &mut Domain, given: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let start = domain.vars.len();
+    if let Ok(shape) = given.cast::<PyShape>() {
+        domain.vars.extend(shapes::sizes(&shape.get().0).map(|n| Variable::new(Interval::new(0, n - 1))));
+    } else {
+        for item in given.try_iter()? {
+            domain.vars.push(item?.extract::<VariableLike>()?.variable);
+        }
     }
+    Ok(!domain.vars[start..].iter().any(|v| v.interval.is_empty()))
+}
+
+/// A :class:`Variable`, or its bounds, the number of its source and the index into that.
+fn runtime_variable(given: &Bound<'_, PyAny>) -> PyResult<Variable> {
+    if let Ok(v) = given.cast::<PyVariable>() {
+        return Ok(v.get().variable.clone());
+    }
+    let (lo, hi, id, index) = given.extract::<(i64, i64, i64, Vec<ExprLike>)>()?;
+    let source = Source { id, index: index.into_iter().map(|e| e.0).collect() };
+    Ok(Variable { source: Some(Arc::new(source)), ..Variable::new(Interval::new(lo, hi)) })
+}
+
+/// The domain over these variables; None if one of them has no value.
+fn domain_over(
+    dims: &Bound<'_, PyAny>,
+    ranges: Option<&Bound<'_, PyAny>>,
+    runtime: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Option<Domain>> {
+    let mut domain = Domain::default();
+    if !add_variables(&mut domain, dims)? {
+        return Ok(None);
+    }
+    domain.n_dims = domain.vars.len();
+    if let Some(ranges) = ranges {
+        if !add_variables(&mut domain, ranges)? {
+            return Ok(None);
+        }
+        domain.n_ranges = domain.vars.len() - domain.n_dims;
+    }
+    if let Some(runtime) = runtime {
+        for item in runtime.try_iter()? {
+            domain.vars.push(runtime_variable(&item?)?);
+        }
+    }
+    Ok(Some(domain))
+}
+
+fn exprs(given: &Bound<'_, PyAny>) -> PyResult<SmallVec<[Expr; 4]>> {
+    given.try_iter()?.map(|e| Ok(e?.extract::<ExprLike>()?.0)).collect()
+}
+
+fn footprint(maps: impl IntoIterator<Item = Map>) -> PyFootprint {
+    let maps = maps.into_iter().map(|map| (ShapeIndex::new(), map)).collect();
+    PyFootprint(Footprint { maps, ..Footprint::default() })
+}
+
+/// A footprint of one map to an array; without maps if the bounds of a variable or constraint are empty.
+///
+/// Variables are given as their sizes or bounds, those of an array also as its shape; a runtime variable as its bounds,
+/// source and index.
+#[pyfunction]
+#[pyo3(signature = (dims, results, *, ranges=None, runtime=None, constraints=None))]
+fn _single_map(
+    py: Python<'_>,
+    dims: &Bound<'_, PyAny>,
+    results: &Bound<'_, PyAny>,
+    ranges: Option<&Bound<'_, PyAny>>,
+    runtime: Option<&Bound<'_, PyAny>>,
+    constraints: Option<&Bound<'_, PyAny>>,
+) -> PyResult<PyFootprint> {
+    let Some(mut domain) = domain_over(dims, ranges, runtime)? else { return Ok(footprint(None)) };
+    if let Some(constraints) = constraints {
+        for item in constraints.try_iter()? {
+            let (expr, lo, hi) = item?.extract::<(ExprLike, i64, i64)>()?;
+            if lo > hi {
+                return Ok(footprint(None));
+            }
+            domain.constraints.push(Constraint { expr: expr.0, interval: Interval::new(lo, hi) });
+        }
+    }
+    Ok(footprint([Map::new(domain, exprs(results)?).or_raise(py)?]))
+}
+
+/// The points at which conditions do not all hold, in disjoint pieces, each mapped to ``results``.
+///
+/// A condition is an expression, its bounds where it holds, and its bounds in any case.  Variables are given as to
+/// ``_single_map``.
+#[pyfunction]
+#[pyo3(signature = (dims, results, conditions, *, ranges=None, runtime=None))]
+fn _outside(
+    py: Python<'_>,
+    dims: &Bound<'_, PyAny>,
+    results: &Bound<'_, PyAny>,
+    conditions: Vec<(ExprLike, i64, i64, i64, i64)>,
+    ranges: Option<&Bound<'_, PyAny>>,
+    runtime: Option<&Bound<'_, PyAny>>,
+) -> PyResult<PyFootprint> {
+    let Some(domain) = domain_over(dims, ranges, runtime)? else { return Ok(footprint(None)) };
+    let conditions = conditions.into_iter().map(|(expr, lo, hi, least, most)| Condition {
+        expr: expr.0,
+        inside: Interval::new(lo, hi),
+        all: Interval::new(least, most),
+    });
+    Ok(footprint(outside(&domain, &exprs(results)?, conditions.collect()).or_raise(py)?))
+}
+
+/// Each element to the element with the same index; ``sizes`` are those of the array, or its shape.
+#[pyfunction]
+#[pyo3(signature = (sizes, /))]
+fn _identity_map(py: Python<'_>, sizes: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
+    let Some(domain) = domain_over(sizes, None, None)? else { return Ok(footprint(None)) };
+    Ok(footprint([Map::identity(domain).or_raise(py)?]))
+}
+
+/// Every element to every element of the target; both are given by their sizes or shapes.
+#[pyfunction]
+#[pyo3(signature = (sizes, target, /))]
+fn _map_to_all(py: Python<'_>, sizes: &Bound<'_, PyAny>, target: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
+    let Some(domain) = domain_over(sizes, Some(target), None)? else { return Ok(footprint(None)) };
+    let results = (0..domain.n_ranges as u32).map(Expr::range);
+    Ok(footprint([Map::new(domain, results).or_raise(py)?]))
+}
+
+/// The index into an array of sizes ``target`` with the linear index that ``variables`` have in one of sizes ``source``.
+#[pyfunction]
+#[pyo3(signature = (variables, source, target, /))]
+fn _delinearize(py: Python<'_>, variables: Vec<ExprLike>, source: Vec<i64>, target: Vec<i64>) -> PyResult<Vec<PyExpr>> {
+    let variables: Vec<Expr> = variables.into_iter().map(|e| e.0).collect();
+    Ok(delinearize(&variables, &source, &target).or_raise(py)?.into_iter().map(PyExpr::from).collect())
 }
 
 /// What a rule gives for a value of shape `target`, for an array of this rank; maps may have dimensions of devices, too.
@@ -192,5 +350,10 @@ fn _closure<'py>(
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyFootprint>()?;
-    m.add_function(wrap_pyfunction!(_closure, m)?)
+    m.add_function(wrap_pyfunction!(_closure, m)?)?;
+    m.add_function(wrap_pyfunction!(_single_map, m)?)?;
+    m.add_function(wrap_pyfunction!(_outside, m)?)?;
+    m.add_function(wrap_pyfunction!(_identity_map, m)?)?;
+    m.add_function(wrap_pyfunction!(_map_to_all, m)?)?;
+    m.add_function(wrap_pyfunction!(_delinearize, m)?)
 }

@@ -165,11 +165,10 @@ impl PyInstructionIndexing {
         let unknown = py.import(intern!(py, "hlomap.types"))?.getattr(intern!(py, "Unknown"))?;
         let parts = PyDict::new(py);
         for (k, part) in &self.indexing.parts {
-            let part = match part {
-                OperandIndexing::Unknown(reason) => unknown.call1((&**reason,))?,
-                OperandIndexing::Known(f) => Bound::new(py, PyFootprint(f.clone()))?.into_any(),
-            };
-            parts.set_item(k, part)?;
+            match part {
+                OperandIndexing::Unknown(reason) => parts.set_item(k, unknown.call1((&**reason,))?)?,
+                OperandIndexing::Known(f) => parts.set_item(k, PyFootprint(f.clone()))?,
+            }
         }
         Ok(self.parts.get_or_init(|| parts.unbind()).bind(py).clone())
     }

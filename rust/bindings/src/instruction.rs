@@ -1,5 +1,6 @@
 //! Python classes for instructions, which are frozen views of (module, number), and for their metadata.
 
+use flow::shapes;
 use hlo::{InstructionId, LiteralError, LiteralValue};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -9,6 +10,7 @@ use crate::attribute::{Attributes, Owner};
 use crate::detach::unlocked;
 use crate::diagnostic::syntax_error;
 use crate::error::raise;
+use crate::indexing::IndexLike;
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle, PyComputation, PyModule_};
 use crate::pickle::{by_constructor, by_function, Reduced};
@@ -104,18 +106,23 @@ impl PyInstruction {
         instructions(py, &self.module, self.module.async_steps(self.id).into_iter())
     }
 
-    /// Whether the output is a buffer, or an array of it (direction -1) or of operand ``direction`` is one.
-    fn _involves_buffer(&self, index: Vec<usize>, direction: i64) -> bool {
-        let operand = usize::try_from(direction).ok().and_then(|k| self.module.operands(self.id).nth(k));
-        let mut shape = self.module.shape(operand.unwrap_or(self.id));
-        for k in index {
-            match shape.as_tuple().and_then(|parts| parts.get(k)) {
-                Some(part) => shape = part,
-                None => break,
-            }
+    /// Why no rule can answer for the array ``index`` of the output (direction -1) or of operand ``direction``; None if
+    /// one can: shapes, operands and attributes fit together, and no buffer or unbounded dimension takes part.
+    fn _unanswerable(&self, index: IndexLike, direction: i64) -> Option<String> {
+        if let Some(reason) = self.module.inconsistency(self.id) {
+            return Some(reason);
         }
-        let is_buffer = |shape: &::layout::Shape| matches!(shape, ::layout::Shape::Buffer(_));
-        is_buffer(shape) || is_buffer(self.module.shape(self.id))
+        let operand = usize::try_from(direction).ok().and_then(|k| self.module.operands(self.id).nth(k));
+        let (own, whole) = (self.module.shape(self.id), self.module.shape(operand.unwrap_or(self.id)));
+        let given = shapes::at(whole, &index.0).unwrap_or(whole);
+        if [own, given].iter().any(|shape| matches!(shape, ::layout::Shape::Buffer(_))) {
+            return Some("elements in a buffer are not followed".into());
+        }
+        if !self.module.has_unbounded() {
+            return None;
+        }
+        let mut arrays = self.module.operands(self.id).map(|k| self.module.shape(k)).chain([own, given]);
+        arrays.any(shapes::is_unbounded).then(|| "elements along an unbounded dimension are not followed".into())
     }
 
     /// The instructions that have this one as an operand, in text order.
@@ -163,6 +170,11 @@ impl PyInstruction {
                 Err(syntax_error(py, self.module.source(), std::slice::from_ref(&problem)))
             }
         }
+    }
+
+    /// The integer that a constant of one element holds; None for anything else.
+    fn _integer(&self) -> Option<i64> {
+        self.module.integer(self.id)
     }
 
     /// The origin of the instruction in the program, resolved through the tables of stack frames.

@@ -115,14 +115,18 @@ impl PyMap {
         PyTuple::new(py, out)
     }
 
-    fn is_small(&self) -> bool {
-        self.map.results().iter().map(Expr::nodes).fold(0, u32::saturating_add) < SMALL_MAP
-            && self.map.domain().constraints.len() < 2
-    }
-
     fn with(&self, map: Map) -> PyMap {
         PyMap { map, origin: self.origin.clone() }
     }
+}
+
+fn is_small(m: &Map) -> bool {
+    m.results().iter().map(Expr::nodes).fold(0, u32::saturating_add) < SMALL_MAP && m.domain().constraints.len() < 2
+}
+
+/// The simplified map; other threads may run meanwhile where that takes long.
+pub fn simplified(py: Python<'_>, m: &Map, options: Options) -> PyResult<Map> {
+    unlocked_if(py, !is_small(m), || quasiaffine::simplify(m, options))
 }
 
 #[pymethods]
@@ -293,8 +297,7 @@ impl PyMap {
             return Ok(explain.call((slf,), Some(&options.into_py_dict(py)?))?.unbind());
         }
         let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
-        let simplified = unlocked_if(py, !this.is_small(), || quasiaffine::simplify(&this.map, options))?;
-        Ok(Py::new(py, this.with(simplified))?.into_any())
+        Ok(Py::new(py, this.with(simplified(py, &this.map, options)?))?.into_any())
     }
 
     /// The simplified map, and name, law, what was there before and after, of each rule that fired.
@@ -333,7 +336,7 @@ impl PyMap {
     fn then(&self, py: Python<'_>, second: Arg<'_, Bound<'_, PyMap>>) -> PyResult<PyMap> {
         let second = second.of("IndexingMap.then", "second")?;
         let second = second.get();
-        let is_long = !(self.is_small() && second.is_small());
+        let is_long = !(is_small(&self.map) && is_small(&second.map));
         let composed = unlocked_if(py, is_long, || quasiaffine::then(&self.map, &second.map))?;
         Ok(composed.or_raise(py)?.into())
     }

@@ -70,6 +70,7 @@ pub mod columns;
 pub mod devices;
 pub mod indexing;
 pub mod loops;
+pub mod outside;
 pub mod propagate;
 pub mod reads;
 pub mod rows;

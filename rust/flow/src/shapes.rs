@@ -58,6 +58,11 @@ pub fn is_empty(shape: &Shape) -> bool {
     array_of(shape).is_some_and(|a| a.dims().contains(&0))
 }
 
+/// Whether a shape is an array with an unbounded dimension.
+pub fn is_unbounded(shape: &Shape) -> bool {
+    array_of(shape).is_some_and(|a| a.dims().contains(&UNBOUNDED))
+}
+
 /// The sizes of an array, -1 where a size is unbounded; empty for anything else.
 pub fn sizes(shape: &Shape) -> impl Iterator<Item = i64> + '_ {
     let dims = array_of(shape).map_or(&[][..], ArrayShape::dims);

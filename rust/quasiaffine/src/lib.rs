@@ -39,6 +39,7 @@ mod fast_path;
 pub mod simplify;
 
 pub mod decide;
+pub mod delinearize;
 pub mod eval;
 pub mod tile;
 
@@ -56,6 +57,7 @@ pub use decide::may_contain::may_contain;
 pub use decide::overlap::{overlap, Meeting, Overlap};
 pub use decide::ranges::{compact_ranges, compact_ranges_of_points};
 pub use decide::windows::count_windows;
+pub use delinearize::delinearize;
 pub use error::{Error, Result, TextError};
 pub use eval::program::{Points, Program};
 pub use expr::{Expr, Kind, Op, Sum, Term, Var};

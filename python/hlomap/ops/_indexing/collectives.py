@@ -60,7 +60,7 @@ class ElementOnDevice(NamedTuple):
 
     def with_split_index(self, index: Expr) -> list[Expr]:
         """The indices of the element, with another index along the split dimension."""
-        indices = dim_exprs(self.rank)
+        indices = [*dim_exprs(self.rank)]
         indices[self.along] = index
         return indices
 
@@ -266,7 +266,7 @@ def _transfer_maps(
         return _device_maps(transfer, source, target, along, table)
     by_size = _groups_by_size(instruction, n)
     if by_size is None and transfer.split == "both":
-        any_index = dim_exprs(len(source))
+        any_index = [*dim_exprs(len(source))]
         any_index[along] = Expr.range(0)
         maps = single_map(full_bounds(source), any_index, ranges=[(0, source[along] - 1)]).maps
         return Footprint(maps, False, "the number of devices is not known", crosses_devices=True)

@@ -6,86 +6,95 @@ operand is a constant is folded; any other is a runtime variable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TypeAlias
 
-import numpy as np
-
-from ..._core import Expr, Instruction, Variable
-from ...errors import HlomapError
-from .._rule import ExprLike, Footprint, OperandIndexing
+from ..._core import Expr, Instruction, Shape
+from .._rule import Bounds, ExprLike, Footprint, OperandIndexing
 from .._shapes import require
-from .maps import map_to_all, map_to_scalar
+from .maps import dim_exprs, map_to_all, map_to_scalar, outside, single_map
 
-
-@dataclass(frozen=True)
-class RuntimeOffset:
-    """An offset known only at run time: element ``index`` of operand ``source``, clamped to ``[0, limit]``."""
-
-    limit: int
-    source: int
-    index: tuple[int, ...]
-
-
+RuntimeOffset: TypeAlias = tuple[int, int, int, tuple[int, ...]]
+"""A variable known only at run time: its bounds, which clamp it, the operand that holds it, and its index there."""
 Offset: TypeAlias = int | RuntimeOffset
 
 
-def clamped_offsets(instruction: Instruction, first: int, sizes: Sequence[int], window: Sequence[int]) -> list[Offset]:
+def clamped_offsets(
+    operands: Sequence[Instruction], first: int, sizes: Sequence[int], window: Sequence[int]
+) -> list[Offset]:
     """The offset along each dimension of a window in an array of those sizes."""
-    operands = instruction.operands[first:]
-    require(
-        len(sizes) == len(window) and all(w <= s for w, s in zip(window, sizes, strict=True)),
-        "the window is larger than the array",
-    )
-    as_vector = len(operands) == 1 and operands[0].shape.rank == 1
+    require(len(sizes) == len(window), "the window has another rank than the array")
+    as_vector = len(operands) == first + 1 and operands[first].shape.rank == 1
     found: list[Offset] = []
     for i, (size, window_size) in enumerate(zip(sizes, window, strict=True)):
         limit = size - window_size
-        known = None if as_vector else literal_integer(operands[i])
+        require(limit >= 0, "the window is larger than the array")
+        known = None if as_vector else operands[first + i]._integer()
         if known is not None:
             found.append(min(max(known, 0), limit))
         else:
-            found.append(RuntimeOffset(limit, first, (i,)) if as_vector else RuntimeOffset(limit, first + i, ()))
+            found.append((0, limit, first, (i,)) if as_vector else (0, limit, first + i, ()))
     return found
 
 
-def literal_integer(instruction: Instruction) -> int | None:
-    """The integer that a scalar constant holds; None where it is something else or not printed in full."""
-    if instruction.opcode != "constant" or not instruction.shape.is_array or instruction.shape.n_elements != 1:
-        return None
-    try:
-        literal = instruction.literal
-    except HlomapError:
-        return None
-    if literal is None or literal.dtype.kind == "c":
-        return None
-    return int(np.asarray(literal).reshape(())[()])
-
-
-def offset_exprs(offsets: Sequence[Offset], dims: Iterable[int]) -> tuple[dict[int, ExprLike], list[Variable]]:
-    """The offsets along some dimensions as expressions, with the runtime variables these use."""
-    found: dict[int, ExprLike] = {}
-    runtime: list[Variable] = []
-    for i in dims:
-        offset = offsets[i]
+def _starts(offsets: Sequence[Offset]) -> tuple[list[ExprLike], list[RuntimeOffset]]:
+    """The offsets as expressions, with the runtime variables these use."""
+    runtime: list[RuntimeOffset] = []
+    starts: list[ExprLike] = []
+    for offset in offsets:
         if isinstance(offset, int):
-            found[i] = offset
+            starts.append(offset)
         else:
-            found[i] = Expr.runtime(len(runtime))
-            runtime.append(Variable(None, 0, offset.limit, source=offset.source, index=offset.index))
-    return found, runtime
+            starts.append(Expr.runtime(len(runtime)))
+            runtime.append(offset)
+    return starts, runtime
 
 
-def reads_offsets(instruction: Instruction, first: int) -> list[OperandIndexing]:
-    """Every output element depends on every offset."""
-    sizes = instruction.shape.dimensions
-    return [
-        map_to_all(sizes, operand.shape.dimensions) if operand.shape.rank else map_to_scalar(sizes)
-        for operand in instruction.operands[first:]
-    ]
+def from_window(window: Sequence[int], offsets: Sequence[Offset]) -> Footprint:
+    """From the elements of a window at these offsets to the elements of the array."""
+    starts, runtime = _starts(offsets)
+    return single_map(
+        window, [d + start for d, start in zip(dim_exprs(len(window)), starts, strict=True)], runtime=runtime
+    )
+
+
+def to_window(sizes: Sequence[int], window: Sequence[int], offsets: Sequence[Offset]) -> Footprint:
+    """From the elements of the array that are in the window to the elements of the window."""
+    starts, runtime = _starts(offsets)
+    dims: list[int | Bounds] = [*sizes]
+    results = [d - start for d, start in zip(dim_exprs(len(sizes)), starts, strict=True)]
+    constraints = []
+    for i, (start, extent) in enumerate(zip(starts, window, strict=True)):
+        if isinstance(start, int):
+            dims[i] = (start, start + extent - 1)
+        else:
+            constraints.append((results[i], 0, extent - 1))
+    return single_map(dims, results, runtime=runtime, constraints=constraints)
+
+
+def outside_window(sizes: Sequence[int], window: Sequence[int], offsets: Sequence[Offset]) -> Footprint:
+    """The identity on the elements of the array that are not in the window, piece by piece."""
+    indices = dim_exprs(len(sizes))
+    runtime: list[RuntimeOffset] = []
+    in_window: list[tuple[Expr, int, int, int, int]] = []
+    for d, size, extent, offset in zip(indices, sizes, window, offsets, strict=True):
+        if extent == size:
+            continue  # the window fills the dimension
+        if isinstance(offset, int):
+            in_window.append((d, offset, offset + extent - 1, 0, size - 1))
+        else:
+            in_window.append((d - Expr.runtime(len(runtime)), 0, extent - 1, extent - size, size - 1))
+            runtime.append(offset)
+    return outside(sizes, indices, in_window, runtime=runtime)
+
+
+def reads_offsets(shape: Shape, offsets: Sequence[Instruction]) -> list[OperandIndexing]:
+    """Every element of an output of this shape depends on every offset."""
+    if len(offsets) == 1:
+        return [map_to_all(shape, offsets[0].shape)]
+    return [map_to_scalar(shape)] * len(offsets)
 
 
 def offset_reaches(instruction: Instruction, operand: int) -> Footprint:
     """An offset affects every output element."""
-    return map_to_all(instruction.operands[operand].shape.dimensions, instruction.shape.dimensions)
+    return map_to_all(instruction.operands[operand].shape, instruction.shape)

@@ -11,9 +11,9 @@ from typing import Any
 
 from ..._core import Expr, Instruction
 from .._attributes import GatherDimensions
-from .._rule import NOTHING, ExprLike, Footprint
+from .._rule import NOTHING, Bounds, ExprLike, Footprint
 from .index_vectors import clamp, keep, vector_components
-from .maps import full_bounds, single_map
+from .maps import dim_exprs, single_map
 
 Constraints = list[tuple[ExprLike, int, int]]
 
@@ -37,19 +37,20 @@ def _starts(
 def window_to_operand(instruction: Instruction, d: GatherDimensions) -> Footprint:
     """From an element of the windows to the operand element it is read from or combined into."""
     runtime: list[Any] = []
-    starts = _starts(instruction, d, [Expr.dim(o) for _, o in sorted(d.batch_dims.items())], runtime)
+    dims = dim_exprs(len(d.output_sizes))
+    starts = _starts(instruction, d, [dims[o] for _, o in sorted(d.batch_dims.items())], runtime)
     paired = {p: d.batch_dims[i] for i, p in d.paired_dims.items()}
     results: list[ExprLike] = []
     constraints: Constraints = []
     for p in range(len(d.operand_sizes)):
-        offset: ExprLike = Expr.dim(d.window_dims[p]) if p in d.window_dims else 0
+        offset: ExprLike = dims[d.window_dims[p]] if p in d.window_dims else 0
         start = starts.get(p, 0)
         if isinstance(start, int) and not 0 <= start <= d.last_start(p):
             return NOTHING
         if not isinstance(start, int) and not d.clamps:
             constraints.append((start, 0, d.last_start(p)))
-        results.append(Expr.dim(paired[p]) if p in paired else offset + start)
-    return single_map(full_bounds(d.output_sizes), results, runtime=runtime, constraints=constraints)
+        results.append(dims[paired[p]] if p in paired else offset + start)
+    return single_map(d.output_sizes, results, runtime=runtime, constraints=constraints)
 
 
 def operand_to_windows(instruction: Instruction, d: GatherDimensions) -> Footprint:
@@ -62,7 +63,8 @@ def operand_to_windows(instruction: Instruction, d: GatherDimensions) -> Footpri
         results[d.batch_dims[i]] = index
     runtime: list[Any] = []
     starts = _starts(instruction, d, vector, runtime)
-    dims = full_bounds(d.operand_sizes)
+    dims: list[int | Bounds] = [*d.operand_sizes]
+    indices = dim_exprs(len(dims))
     constraints: Constraints = []
     for p, window_size in enumerate(d.window_sizes):
         if p in d.paired_dims.values():
@@ -73,11 +75,11 @@ def operand_to_windows(instruction: Instruction, d: GatherDimensions) -> Footpri
                 return NOTHING
             dims[p] = (start, start + window_size - 1)
         else:
-            constraints.append((Expr.dim(p) - start, 0, window_size - 1))
+            constraints.append((indices[p] - start, 0, window_size - 1))
             if window_size > 1 and not d.clamps:
                 constraints.append((start, 0, d.last_start(p)))
         if p in d.window_dims:
-            results[d.window_dims[p]] = Expr.dim(p) - start
+            results[d.window_dims[p]] = indices[p] - start
     return single_map(dims, results, ranges=ranges, runtime=runtime, constraints=constraints)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core import Expr, Instruction, Variable
+from ..._core import Expr, Instruction
 from ...errors import HlomapError
 from .._evaluation import Array
 from .._rule import Bounds, ExprLike
@@ -44,7 +44,7 @@ def vector_components(
         known = _known(indices, index, index_vector_dim, k)
         if known is None:
             found.append(Expr.runtime(len(runtime)))
-            runtime.append(Variable(None, lower, upper, source=operand, index=index))
+            runtime.append((lower, upper, operand, index))
         else:
             found.append(adjust(*known, (lower, upper)))
     return found

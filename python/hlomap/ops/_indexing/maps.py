@@ -4,17 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
-from ..._core import Expr, IndexingMap, Instruction, Shape
+from ..._core import Expr, Instruction, Shape
+from ..._core import _identity_map as identity_map
+from ..._core import _map_to_all as map_to_all
+from ..._core import _outside as outside
+from ..._core import _single_map as single_map
 from ...types import ShapeIndex, Unknown
-from .._rule import NOTHING, Bounds, ExprLike, Footprint, OperandIndexing, RuleContext, RuleResult
+from .._rule import NOTHING, Bounds, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import n_outputs, require_sizes, shape_at
 
+__all__ = [
+    "dim_exprs",
+    "forward_array",
+    "forward_from_operand",
+    "forward_to_outputs",
+    "full_bounds",
+    "identity_map",
+    "map_to_all",
+    "map_to_scalar",
+    "merge_parts",
+    "on_all_outputs",
+    "outside",
+    "range_exprs",
+    "reaches_nothing",
+    "reads_nothing",
+    "simplify_maps",
+    "single_map",
+]
 
-def dim_exprs(n: int) -> list[Expr]:
+
+@lru_cache(maxsize=64)
+def dim_exprs(n: int) -> tuple[Expr, ...]:
     """The dimension variables d0, d1, ... of n dimensions."""
-    return [Expr.dim(i) for i in range(n)]
+    return tuple(Expr.dim(i) for i in range(n))
+
+
+@lru_cache(maxsize=64)
+def range_exprs(n: int) -> tuple[Expr, ...]:
+    """The range variables s0, s1, ... of n ranges."""
+    return tuple(Expr.range(i) for i in range(n))
 
 
 def full_bounds(sizes: Iterable[int]) -> list[Bounds]:
@@ -22,54 +51,14 @@ def full_bounds(sizes: Iterable[int]) -> list[Bounds]:
     return [(0, size - 1) for size in sizes]
 
 
-def single_map(
-    dims: Sequence[Bounds],
-    results: Sequence[ExprLike],
-    *,
-    ranges: Sequence[Bounds] = (),
-    runtime: Sequence[Any] = (),
-    constraints: Sequence[tuple[ExprLike, int, int]] = (),
-) -> Footprint:
-    """A footprint of one map to an array; without maps if the bounds of a variable or constraint are empty."""
-    for lower, upper in (*dims, *ranges, *((c[1], c[2]) for c in constraints)):
-        if lower > upper:
-            return NOTHING
-    m = IndexingMap(dims, results, ranges=ranges, runtime=runtime, constraints=constraints)
-    return Footprint((((), m),))
-
-
-def identity_map(sizes: Sequence[int]) -> Footprint:
-    """Each element to the element with the same index."""
-    return _identity_map(tuple(sizes))
-
-
-@lru_cache(maxsize=1024)
-def _identity_map(sizes: tuple[int, ...]) -> Footprint:
-    return single_map(full_bounds(sizes), dim_exprs(len(sizes)))
-
-
-def map_to_scalar(sizes: Sequence[int]) -> Footprint:
+def map_to_scalar(sizes: Sequence[int] | Shape) -> Footprint:
     """Every element to the one element of a scalar."""
-    return single_map(full_bounds(sizes), [])
-
-
-def map_to_all(sizes: Sequence[int], target: Sequence[int]) -> Footprint:
-    """Every element to every element of the target."""
-    return single_map(full_bounds(sizes), [Expr.range(i) for i in range(len(target))], ranges=full_bounds(target))
+    return single_map(sizes, ())
 
 
 def simplify_maps(footprint: Footprint) -> Footprint:
     """The same maps, simplified; dimensions of size 1 remain variables, unused ranges do not."""
-    return footprint.of((leaf, m.simplify(keep_point_dims=True, drop_unused=True)) for leaf, m in footprint.maps)
-
-
-def affine_bounds(terms: Iterable[tuple[int, Bounds]], constant: int = 0) -> Bounds:
-    """The interval of ``constant + sum of factor * x`` with each x in its bounds."""
-    lower = upper = constant
-    for factor, (low, high) in terms:
-        lower += min(factor * low, factor * high)
-        upper += max(factor * low, factor * high)
-    return lower, upper
+    return footprint.simplified()
 
 
 def forward_from_operand(

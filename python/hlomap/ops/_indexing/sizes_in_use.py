@@ -28,7 +28,7 @@ def keeps_linear_order(a: Shape, b: Shape) -> bool:
     The elements in use are numbered without gaps.  Of the dimensions that match each other only the most major one that
     is not 1 may be dynamic, since the others are strides.
     """
-    if not any(a.dynamic) and not any(b.dynamic):
+    if True not in a.dynamic and True not in b.dynamic:
         return True
     for ours, theirs in matched_dims(a.dimensions, b.dimensions):
         for shape, dims in ((a, ours), (b, theirs)):

@@ -8,22 +8,20 @@ counted in the operand dilated by ``base_dilation``.  It is an element of the op
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..._core import Expr
 from .._attributes import WindowedDim
 from .._rule import Bounds, ExprLike
 from .._shapes import require_int64
-from .maps import affine_bounds
 
 
-@dataclass(frozen=True)
-class WindowIndex:
+class WindowIndex(NamedTuple):
     """An index, the bounds of the variable it is computed from, and the conditions under which it is an element."""
 
-    index: ExprLike
+    expr: ExprLike
     bounds: Bounds
-    constraints: list[tuple[ExprLike, int, int]] = field(default_factory=list)
+    constraints: list[tuple[ExprLike, int, int]]
 
 
 def operand_index(dim: WindowedDim, output: Expr, element: Expr | None) -> WindowIndex:
@@ -69,23 +67,26 @@ def _divided(
     """
     factor, variable, count = moved
     element_factor, element, size = within
-    position: ExprLike = factor * variable + constant
-    if element is not None:
-        position = factor * variable + element_factor * element + constant
+    least, most = constant, factor * (count - 1) + constant
     bounds = (0, count - 1)
+    position: ExprLike = variable * factor + constant
     constraints: list[tuple[ExprLike, int, int]] = []
-    terms = [(factor, bounds), (element_factor, (0, size - 1))]
-    reach = affine_bounds(terms if element is not None else terms[:1], constant)
-    for end in (*reach, last):
+    if element is not None:
+        position = position + element * element_factor
+        least += min(0, element_factor * (size - 1))
+        most += max(0, element_factor * (size - 1))
+    for end in (least, most, last):
         require_int64(end)
     if element is None:
         bounds = max(0, -(constant // factor)), min(count - 1, (last - constant) // factor)
-    elif reach[0] < 0 or reach[1] > last:
+    elif least < 0 or most > last:
         constraints.append((position, 0, last))
+    if divisor == 1:
+        return WindowIndex(position, bounds, constraints)
     if factor % divisor or constant % divisor or (element is not None and element_factor % divisor):
         constraints.append((position % divisor, 0, 0))
         return WindowIndex(position // divisor, bounds, constraints)
     index: ExprLike = factor // divisor * variable + constant // divisor
     if element is not None:
-        index = factor // divisor * variable + element_factor // divisor * element + constant // divisor
+        index = index + element_factor // divisor * element
     return WindowIndex(index, bounds, constraints)

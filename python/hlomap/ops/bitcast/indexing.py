@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..._core import Expr, IndexingMap, Instruction, Shape, buffer_elements, linear_index, logical_index
+from ..._core import _delinearize as delinearize
 from ...types import ShapeIndex, Unknown
-from .._indexing.delinearize import delinearize
 from .._indexing.maps import full_bounds, simplify_maps, single_map
 from .._rule import ExprLike, Footprint, OperandIndexing, RuleContext, RuleResult
 from .attributes import is_tiled, major_to_minor, mismatch, width_of

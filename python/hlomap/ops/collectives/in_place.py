@@ -16,7 +16,6 @@ from ...maps.device_groups import MAX_LISTED_DEVICES, GroupTable
 from ...types import ShapeIndex, Unknown
 from .._attributes import PermutedSlice, permuted_slices, source_target_pairs
 from .._indexing.device_groups import n_devices, pair_table
-from .._indexing.dynamic_offsets import literal_integer
 from .._indexing.maps import dim_exprs, full_bounds, identity_map
 from .._rule import NOTHING, Bounds, ExprLike, Footprint, OperandIndexing, RuleContext
 from .._shapes import require, shape_at
@@ -48,7 +47,7 @@ def _known_offsets(instruction: Instruction) -> tuple[tuple[int, ...], ...] | No
                 if at.opcode != "tuple":
                     return None
                 at = at.operands[i]
-            starts = [literal_integer(x) for x in at.operands] if at.opcode == "tuple" else [None]
+            starts = [x._integer() for x in at.operands] if at.opcode == "tuple" else [None]
             if None in starts:
                 return None
             found.append(tuple(start for start in starts if start is not None))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..._core import Instruction
 from ...types import Unknown
 from .._attributes import SparseSide, WindowedDim, sparse_sides, windowed_dims
-from .._shapes import require, require_sizes
+from .._shapes import require
 
 
-@dataclass(frozen=True)
-class Convolution:
+class Convolution(NamedTuple):
     """Attributes and sizes of a convolution; ``features`` is the number of input features in one group.
 
     A ``sparse`` kernel holds some of its input features; ``kernel_sizes`` are those of the values it holds.
@@ -47,7 +45,7 @@ class Convolution:
 
 
 def convolution_attributes(instruction: Instruction) -> Convolution | Unknown:
-    """The checked attributes; Unknown for a combination that XLA does not have.
+    """The attributes; Unknown for a combination that XLA does not have.
 
     A kernel of kind ``dgrad`` is stored without the reversal that the convolution applies to it.
     """
@@ -68,21 +66,9 @@ def convolution_attributes(instruction: Instruction) -> Convolution | Unknown:
     image, sparse = sides
     if image is not None or (sparse is not None and sparse.dimension != labels.kernel_input_feature):
         return Unknown("convolution that is sparse along another dimension than the input features of the kernel")
-    features, outputs_of = sizes[1][labels.kernel_input_feature], sizes[1][labels.kernel_output_feature]
-    features *= sparse.block if sparse else 1
+    outputs_of = sizes[1][labels.kernel_output_feature]
     require(outputs_of % max(groups) == 0, f"{outputs_of} output features cannot be split into {max(groups)} groups")
-    require_sizes(
-        [sizes[0][labels.input_feature], sizes[2][labels.output_feature]],
-        [features * groups[0], outputs_of],
-        "features",
-    )
-    require_sizes([sizes[0][labels.input_batch]], [sizes[2][labels.output_batch] * groups[1]], "batches")
-    require_sizes(
-        [w.size for w in window.dims] if window is not None else [],
-        (sizes[1][i] for i in labels.kernel_spatial),
-        "a window",
-    )
     dims = windowed_dims(window, lengths, outputs)
     if instruction.attributes.get("convolution_kind", instruction.attributes.get("conv_kind")) == "dgrad":
-        dims = [replace(dim, reversal=not dim.reversal) for dim in dims]
+        dims = [dim._replace(reversal=not dim.reversal) for dim in dims]
     return Convolution(labels, dims, sizes[0], sizes[1], sizes[2], *groups, sparse)

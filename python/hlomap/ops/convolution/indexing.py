@@ -66,7 +66,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
         c,
         batch + group * c.batches if c.batch_groups > 1 else batch,
         group * c.features + of_image if c.feature_groups > 1 else of_image,
-        [window.index for window in windows],
+        [window.expr for window in windows],
     )
     dims, constraints = _dims(c.output_sizes, spatial, windows), _constraints(windows)
     parts: list[OperandIndexing] = [single_map(dims, image, ranges=ranges, runtime=runtime, constraints=constraints)]
@@ -101,7 +101,7 @@ def _from_image(c: Convolution) -> Footprint:
     windows = [
         output_index(dim, Expr.dim(i), element) for dim, i, element in zip(c.dims, spatial, elements, strict=True)
     ]
-    results = _output_index(c, batch, out, [window.index for window in windows])
+    results = _output_index(c, batch, out, [window.expr for window in windows])
     ranges = [*ranges, (0, c.group_outputs - 1)]
     dims, constraints = _dims(c.input_sizes, spatial, windows), _constraints(windows)
     if c.sparse is None:

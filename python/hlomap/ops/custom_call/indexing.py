@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from ..._core import Computation, Expr, Instruction, Shape
 from ...types import ShapeIndex, Unknown
-from .._indexing.maps import forward_from_operand, forward_to_outputs, full_bounds, single_map
+from .._indexing.maps import forward_from_operand, forward_to_outputs, single_map
 from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import n_outputs, shape_at
 from . import shards
@@ -112,5 +112,5 @@ def _mixed(source: Shape, target: Shape, mixing: Mixing, kept: Mapping[int, int]
     """
     free = [d for d in range(target.rank) if d not in kept]
     results = [Expr.dim(kept[d]) if d in kept else Expr.range(free.index(d)) for d in range(target.rank)]
-    bounds = full_bounds([target.dimensions[d] for d in free])
-    return Footprint(single_map(full_bounds(source.dimensions), results, ranges=bounds).maps, False, mixing.reason)
+    maps = single_map(source, results, ranges=[target.dimensions[d] for d in free]).maps
+    return Footprint(maps, False, mixing.reason)

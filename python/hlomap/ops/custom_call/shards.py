@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ..._core import Expr, Instruction, Shape
 from ...types import ShapeIndex
-from .._indexing.maps import full_bounds, single_map
+from .._indexing.maps import single_map
 from .._rule import NOTHING, Footprint
 from .._shapes import n_outputs, require, shape_at
 from .attributes import target_of
@@ -73,5 +73,5 @@ def _map(source: Shape, target: Shape, *, from_part: bool) -> Footprint:
             constraints.append((results[-1], 0, n - 1))
         else:
             results.append(index % size)
-    found = single_map(full_bounds(source.dimensions), results, ranges=tiles, constraints=constraints)
+    found = single_map(source, results, ranges=tiles, constraints=constraints)
     return Footprint(found.maps, crosses_devices=source.dimensions != target.dimensions)

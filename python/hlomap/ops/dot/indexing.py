@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..._core import Expr, Instruction, Variable
 from ...types import ShapeIndex, Unknown
-from .._indexing.maps import full_bounds, simplify_maps, single_map
+from .._indexing.maps import dim_exprs, full_bounds, range_exprs, simplify_maps, single_map
 from .._indexing.sparsity import extra_operand, whole_index
 from .._rule import Bounds, ExprLike, OperandIndexing, RuleContext, RuleResult
 from .attributes import DotOperand, dot_dimensions
@@ -27,10 +28,10 @@ class _Terms:
         left, right = sides
         pairs = list(zip(left.contracted, right.contracted, strict=True))
         for i, j in pairs:
-            known = [index[d] is not None for index, d in zip(indices, (i, j), strict=True)]
-            if not known[0] and (left.holds_some(i) or not (known[1] or right.holds_some(j))):
+            known = indices[1][j] is not None
+            if indices[0][i] is None and (left.holds_some(i) or not (known or right.holds_some(j))):
                 indices[0][i] = self._new_range(left.sizes[i])
-            if not known[1] and right.holds_some(j):
+            if not known and right.holds_some(j):
                 indices[1][j] = self._new_range(right.sizes[j])
         at: list[ExprLike | None] = [None, None]
         for k, (side, index) in enumerate(zip(sides, indices, strict=True)):
@@ -55,28 +56,32 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     if isinstance(sides, Unknown):
         return [sides] * len(instruction.operands)
     left, right = sides
-    indices: list[list[ExprLike | None]] = []
-    for side, first_free in ((left, len(left.batch)), (right, len(left.batch) + len(left.free))):
-        index: list[ExprLike | None] = [None] * len(side.sizes)
-        for i, dim in enumerate(side.batch):
-            index[dim] = Expr.dim(i)
-        for i, dim in enumerate(side.free):
-            index[dim] = Expr.dim(first_free + i)
-        indices.append(index)
-    terms, sparse = _Terms(sides, indices, []), (left.sparse, right.sparse)
-    bounds = full_bounds(instruction.shape.dimensions)
+    shape, n_operands = instruction.shape, len(instruction.operands)
+    dims, n_batch, n_left = dim_exprs(shape.rank), len(left.batch), len(left.batch) + len(left.free)
+    lhs: list[Any] = [None] * len(left.sizes)
+    rhs: list[Any] = [None] * len(right.sizes)
+    for d, i in zip((*dims[:n_batch], *dims[n_batch:n_left]), (*left.batch, *left.free), strict=True):
+        lhs[i] = d
+    for d, i in zip((*dims[:n_batch], *dims[n_left:]), (*right.batch, *right.free), strict=True):
+        rhs[i] = d
+    if n_operands == 2:
+        for s, i, j in zip(range_exprs(len(left.contracted)), left.contracted, right.contracted, strict=True):
+            lhs[i] = rhs[j] = s
+        sizes = [left.sizes[i] for i in left.contracted]
+        return [single_map(shape, lhs, ranges=sizes), single_map(shape, rhs, ranges=sizes)]
+    terms, sparse = _Terms(sides, (lhs, rhs), []), (left.sparse, right.sparse)
     parts: list[OperandIndexing] = []
-    for k in range(len(instruction.operands)):
+    for k in range(n_operands):
         extra = extra_operand(instruction, sparse, k, to_output=False) if k > 1 else k
         if not isinstance(extra, int):
             parts.append(extra)
         elif not terms.runtime:
-            parts.append(single_map(bounds, terms.indices[extra], ranges=terms.ranges))
+            parts.append(single_map(shape, terms.indices[extra], ranges=terms.ranges))
         else:
             # An index is read whether the other operand has an element there or not.
             runtime, constraints = (terms.runtime, terms.constraints) if k < 2 else ([], [])
             found = single_map(
-                bounds, terms.indices[extra], ranges=terms.ranges, runtime=runtime, constraints=constraints
+                shape, terms.indices[extra], ranges=terms.ranges, runtime=runtime, constraints=constraints
             )
             parts.append(simplify_maps(found))
     return parts
@@ -95,18 +100,17 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
             return [found]
         extra = found
     side, other = (left, right) if extra == 0 else (right, left)
-    own: list[ExprLike] = [Expr.dim(i) for i in side.free]
-    others: list[ExprLike] = [Expr.range(i) for i in range(len(other.free))]
-    results = [*(Expr.dim(i) for i in side.batch), *(own + others if extra == 0 else others + own)]
-    bounds, ranges = full_bounds(side.sizes), full_bounds(other.sizes[i] for i in other.free)
+    dims, others = dim_exprs(len(side.sizes)), range_exprs(len(other.free))
+    own = [dims[i] for i in side.free]
+    results = [*(dims[i] for i in side.batch), *((*own, *others) if extra == 0 else (*others, *own))]
+    bounds, ranges = side.sizes, full_bounds(other.sizes[i] for i in other.free)
     if operand > 1 or (left.sparse is None and right.sparse is None):
         return [single_map(bounds, results, ranges=ranges)]
-    index: list[ExprLike | None] = [Expr.dim(i) for i in range(len(side.sizes))]
     of_other: list[ExprLike | None] = [None] * len(other.sizes)
     for i, dim in enumerate(other.batch):
-        of_other[dim] = Expr.dim(side.batch[i])
+        of_other[dim] = dims[side.batch[i]]
     for i, dim in enumerate(other.free):
-        of_other[dim] = Expr.range(i)
-    terms = _Terms(sides, (index, of_other) if extra == 0 else (of_other, index), ranges)
+        of_other[dim] = others[i]
+    terms = _Terms(sides, ([*dims], of_other) if extra == 0 else (of_other, [*dims]), ranges)
     reached = single_map(bounds, results, ranges=terms.ranges, runtime=terms.runtime, constraints=terms.constraints)
     return [simplify_maps(reached)]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._core import Instruction
+from ..._core import _delinearize as delinearize
 from ...types import ShapeIndex
-from .._indexing.delinearize import delinearize
 from .._indexing.maps import (
     dim_exprs,
-    full_bounds,
     identity_map,
     map_to_all,
     map_to_scalar,
@@ -40,7 +39,7 @@ def _map_between(source: Sequence[int], target: Sequence[int]) -> OperandIndexin
     """
     rows = (sum(size != 1 for size in sizes) > 1 for sizes in (source, target))
     if n_elements(source) == n_elements(target) and not any(rows):
-        part = single_map(full_bounds(source), delinearize(dim_exprs(len(source)), source, target))
+        part = single_map(source, delinearize(dim_exprs(len(source)), source, target))
         return Footprint(part.maps, False, "the sizes are values")
     return Footprint(map_to_all(source, target).maps, False, "the sizes are values")
 

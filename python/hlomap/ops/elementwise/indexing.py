@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ..._core import Instruction
 from ...types import ShapeIndex, Unknown
 from .._indexing.maps import forward_from_operand, forward_to_outputs, identity_map, map_to_all, map_to_scalar
@@ -20,12 +18,12 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     return [_operand_map(sizes, operand.shape.dimensions) for operand in instruction.operands]
 
 
-def _operand_map(sizes: Sequence[int], operand: Sequence[int]) -> OperandIndexing:
-    if tuple(operand) == tuple(sizes):
+def _operand_map(sizes: tuple[int, ...], operand: tuple[int, ...]) -> OperandIndexing:
+    if operand == sizes:
         return identity_map(sizes)
     if not operand:
         return map_to_scalar(sizes)
-    return Unknown(f"an elementwise operand of sizes {tuple(operand)} for an output of sizes {tuple(sizes)}")
+    return Unknown(f"an elementwise operand of sizes {operand} for an output of sizes {sizes}")
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -35,8 +33,8 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
         return forward_to_outputs(instruction, operand, leaf, leaf)
     sizes = instruction.shape.dimensions
     source = instruction.operands[operand].shape.dimensions
-    if tuple(source) == tuple(sizes):
+    if source == sizes:
         return [identity_map(sizes)]
     if not source:
         return [map_to_all((), sizes)]
-    return [Unknown(f"an elementwise operand of sizes {tuple(source)} for an output of sizes {tuple(sizes)}")]
+    return [Unknown(f"an elementwise operand of sizes {source} for an output of sizes {sizes}")]

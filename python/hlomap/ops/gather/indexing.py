@@ -6,7 +6,7 @@ from ..._core import Expr, Instruction
 from ...types import ShapeIndex
 from .._attributes import GatherDimensions
 from .._indexing.gather_windows import operand_to_windows, window_to_operand
-from .._indexing.maps import full_bounds, single_map
+from .._indexing.maps import dim_exprs, full_bounds, single_map
 from .._rule import ExprLike, Footprint, RuleContext, RuleResult
 from .attributes import gather_dimensions
 
@@ -19,12 +19,13 @@ def constant_operands(instruction: Instruction) -> tuple[int, ...]:
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """operand[start + offset], and the whole index vector."""
     d = gather_dimensions(instruction)
-    index: list[ExprLike] = [Expr.dim(o) for _, o in sorted(d.batch_dims.items())]
+    dims = dim_exprs(len(d.output_sizes))
+    index = [dims[o] for _, o in sorted(d.batch_dims.items())]
     in_vector = []
     if d.index_vector_dim < len(d.indices_sizes):
         index.insert(d.index_vector_dim, Expr.range(0))
         in_vector = [(0, len(d.start_components) - 1)]
-    return [window_to_operand(instruction, d), single_map(full_bounds(d.output_sizes), index, ranges=in_vector)]
+    return [window_to_operand(instruction, d), single_map(d.output_sizes, index, ranges=in_vector)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:

@@ -28,7 +28,7 @@ def _windows_of_element(
     constraints += [
         (Expr.dim(i), *m.bounds) for i, m in enumerate(indices) if m.bounds != (0, dims[i].operand_size - 1)
     ]
-    return [m.index for m in indices], elements, ranges, constraints
+    return [m.expr for m in indices], elements, ranges, constraints
 
 
 def _elements_sharing_window(dims: Sequence[WindowedDim]) -> Footprint:
@@ -66,4 +66,4 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
         operand_index(dim, Expr.dim(i), element) for i, (dim, element) in enumerate(zip(dims, elements, strict=True))
     ]
     constraints = [c for m in indices for c in m.constraints]
-    return [single_map([m.bounds for m in indices], [m.index for m in indices], ranges=ranges, constraints=constraints)]
+    return [single_map([m.bounds for m in indices], [m.expr for m in indices], ranges=ranges, constraints=constraints)]

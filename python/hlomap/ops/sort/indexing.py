@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from ..._core import Expr, Instruction
+from ..._core import Instruction
 from ...types import ShapeIndex
-from .._indexing.maps import dim_exprs, full_bounds, on_all_outputs, single_map
-from .._rule import ExprLike, Footprint, RuleContext, RuleResult
-from .._shapes import require, require_sizes, result_sizes
-
-
-def _along(instruction: Instruction) -> int:
-    (along,) = instruction.attributes["dimensions"]
-    sizes = result_sizes(instruction)
-    require(0 <= along < len(sizes), f"dimension {along} is out of range")
-    for operand in instruction.operands:
-        require_sizes(operand.shape.dimensions, sizes, "an operand")
-    return int(along)
+from .._indexing.maps import dim_exprs, on_all_outputs, range_exprs, single_map
+from .._rule import Footprint, RuleContext, RuleResult
+from .._shapes import result_sizes
 
 
 def _rows(instruction: Instruction) -> Footprint:
-    along, sizes = _along(instruction), result_sizes(instruction)
-    results: list[ExprLike] = [*dim_exprs(len(sizes))]
-    results[along] = Expr.range(0)
-    return single_map(full_bounds(sizes), results, ranges=[(0, sizes[along] - 1)])
+    (along,) = instruction.attributes["dimensions"]
+    sizes = result_sizes(instruction)
+    results = [*dim_exprs(len(sizes))]
+    (results[along],) = range_exprs(1)
+    return single_map(sizes, results, ranges=sizes[along : along + 1])
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:

@@ -3,6 +3,7 @@
 //! Read `Operation::async_start`. The steps before an instruction are not looked at: its first operand has their result.
 
 use layout::Shape;
+use smallvec::SmallVec;
 
 use super::{Inference, Inferred, Operation};
 use crate::model::asynchronous::is_prefix;
@@ -55,13 +56,13 @@ impl<'m> Operation<'m> {
             Some(form) => form,
         };
         match (phase, inner) {
-            (AsyncPhase::Update, _) => self.async_update(),
-            (AsyncPhase::Done, _) => self.async_done(),
+            (AsyncPhase::Update, _) => self.checked_late(inner, self.async_update()?, self.written_result()),
+            (AsyncPhase::Done, _) => self.checked_late(inner, self.async_done()?, self.written),
             (AsyncPhase::Start, Opcode::Call | Opcode::Fusion) => self.async_start(),
             (AsyncPhase::Start, _) => {
                 let written = self.written_result();
                 let is_late = matches!(written, Some(Shape::Tuple(parts)) if parts.is_empty())
-                    || matches!(inner.arity(), Arity::Fixed(n) | Arity::AtLeast(n) if self.operands.len() < usize::from(n));
+                    || lacks_operands(inner, self.operands.len());
                 let within = Operation { written, operands: self.operands.clone(), ..*self };
                 let inferred = if is_late { Ok(Inferred::Unknown) } else { within.shape(inner) };
                 let result = match (inferred?, written) {
@@ -75,6 +76,29 @@ impl<'m> Operation<'m> {
         }
     }
 
+    /// The inferred value of a step, after a check of the wrapped operation with this result where the step binds operands
+    /// or parts that the start did not have.
+    fn checked_late(&self, inner: Opcode, inferred: Inferred, result: Option<&'m Shape>) -> Inference {
+        let steps = if self.m.binds_late(self.id) { self.m.async_steps(self.id) } else { Vec::new() };
+        let (Some((&id, later)), Some(written)) = (steps.split_first(), result) else { return Ok(inferred) };
+        let bound = self.m.operands(id).chain(later.iter().flat_map(|&step| self.m.operands(step).skip(1)));
+        let operands: SmallVec<_> = bound.map(|k| self.m.shape(k)).collect();
+        if matches!(&inferred, Inferred::Shape(value) if !self.written.is_some_and(|whole| whole.same_dims(value)))
+            || !matches!(self.m.async_step(id), Some((Some(_), AsyncPhase::Start)))
+            || matches!(inner, Opcode::Call | Opcode::Fusion)
+            || matches!(written, Shape::Tuple(parts) if parts.is_empty())
+            || lacks_operands(inner, operands.len())
+        {
+            return Ok(inferred);
+        }
+        match (Operation { m: self.m, id, written: Some(written), operands }).shape(inner)? {
+            Inferred::Shape(value) if !super::fits(inner, written, &value) && !is_prefix(written, &value) => {
+                Err(format!("a result of shape {written}, expected {value}"))
+            }
+            _ => Ok(inferred),
+        }
+    }
+
     fn bound(&self) -> Shape {
         Shape::Tuple(self.operands.iter().map(|&s| s.clone()).collect())
     }
@@ -82,4 +106,9 @@ impl<'m> Operation<'m> {
     fn written_result(&self) -> Option<&'m Shape> {
         self.written.and_then(Shape::as_tuple).and_then(|parts| parts.get(1))
     }
+}
+
+/// Whether an operation must have more operands than these.
+fn lacks_operands(opcode: Opcode, n_operands: usize) -> bool {
+    matches!(opcode.arity(), Arity::Fixed(n) | Arity::AtLeast(n) if n_operands < usize::from(n))
 }

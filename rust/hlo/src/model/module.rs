@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use layout::Shape;
+use layout::{ElementKind, Shape};
 use quasiaffine::interrupt::{once, poll};
 use rustc_hash::FxHashMap;
 
@@ -56,6 +56,7 @@ pub struct Module {
     pub(crate) computation_names: OnceLock<Vec<(u64, u32)>>,
     pub(crate) fingerprints: OnceLock<Vec<[u8; 16]>>,
     pub(crate) shape_hashes: OnceLock<Vec<[u64; 2]>>,
+    pub(crate) has_unbounded: OnceLock<bool>,
 }
 
 /// The ids of a proto, by number. Text has no ids, but XLA orders what it reads by them.
@@ -313,6 +314,11 @@ impl Module {
         &self.shapes[self.instructions[id as usize].shape as usize]
     }
 
+    /// Whether any shape has an unbounded dimension. Computed once.
+    pub fn has_unbounded(&self) -> bool {
+        *self.has_unbounded.get_or_init(|| self.shapes.iter().any(infer::is_unbounded))
+    }
+
     /// Whether the shape of an instruction is `shapes[shape]`; equal shapes have equal numbers.
     pub(crate) fn has_shape(&self, id: InstructionId, shape: u32) -> bool {
         self.instructions[id as usize].shape == shape
@@ -433,6 +439,24 @@ impl Module {
             return Some(Err(LiteralError::Elided));
         }
         Some(literal::decode(&self.source.text, i.body, self.shape(id)))
+    }
+
+    /// The integer that a constant of one element holds, or `i64::MAX` if it is larger; `None` for anything else.
+    pub fn integer(&self, id: InstructionId) -> Option<i64> {
+        let element = self.shape(id).as_array().filter(|a| a.n_elements() == Some(1))?.element();
+        let Some(Ok(LiteralValue::Array(bytes))) = self.literal(id) else { return None };
+        let mut word = [0; 8];
+        if bytes.len() != element.n_bytes() || bytes.len() > word.len() {
+            return None;
+        }
+        word[..bytes.len()].copy_from_slice(&bytes);
+        let unused = 64 - element.bits();
+        let value = u64::from_le_bytes(word) << unused;
+        match element.kind() {
+            ElementKind::Signed => Some((value as i64) >> unused),
+            ElementKind::Unsigned | ElementKind::Boolean => Some(i64::try_from(value >> unused).unwrap_or(i64::MAX)),
+            ElementKind::Float | ElementKind::Complex => None,
+        }
     }
 
     /// The sizes of a constant array, whose dynamic dimensions may be smaller than their bounds; `None` if it has rows of

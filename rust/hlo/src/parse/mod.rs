@@ -318,5 +318,6 @@ pub(crate) fn empty(source: &Arc<Source>) -> Module {
         computation_names: OnceLock::new(),
         fingerprints: OnceLock::new(),
         shape_hashes: OnceLock::new(),
+        has_unbounded: OnceLock::new(),
     }
 }
