@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from support.families import ACTIONS, CONSTANT, FAMILIES, QUADRATIC, SHORT_READ
+from support.families import ACTIONS, CONSTANT, FAMILIES, QUADRATIC, SHORT_READ, unrolled_layers
 from support.training import training_step
 
 import hlomap as hm
@@ -78,6 +78,16 @@ def test_questions_about_a_whole_training_step() -> None:
     small, large = (hm.parse(training_step(n)) for n in (3, 3 * FACTOR))
     for name in ("slice", "forward", "utilization", "diff"):
         few, many = steps(lambda name=name: ACTIONS[name](small)), steps(lambda name=name: ACTIONS[name](large))
+        assert many <= 1.5 * FACTOR * few, (name, few, many)
+
+
+def test_loops_of_unknown_length_are_followed_once_for_each_array_that_changes() -> None:
+    """Forward each of n weights is followed through the layers after its own, which is quadratic."""
+    for call in calls(unrolled_layers(3)).values():
+        steps(call)
+    small, large = calls(unrolled_layers(12)), calls(unrolled_layers(12 * FACTOR))
+    for name in ("analyze", "slice", "inputs", "utilization", "explain"):
+        few, many = steps(small[name]), steps(large[name])
         assert many <= 1.5 * FACTOR * few, (name, few, many)
 
 

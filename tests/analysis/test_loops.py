@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import lzma
 from collections import Counter
 from functools import lru_cache
@@ -15,6 +16,7 @@ from support.unrolled import compare
 
 import hlomap as hm
 from hlomap import _core
+from hlomap.analysis.rule_provider import RuleProvider
 from hlomap.dtypes import numpy_dtype
 
 LOOPS = CASES / "loops.hlo.xz"
@@ -54,6 +56,19 @@ def test_maps_are_those_of_the_unrolled_program(part: int) -> None:
 def test_there_are_programs_of_every_form() -> None:
     names = {name.rpartition(".")[0] for name in programs()}
     assert len(names) >= 110
+
+
+def test_what_is_known_of_a_loop_goes_with_the_question() -> None:
+    """Facts about a loop refer to the context of its rules, which would otherwise keep the module, too."""
+    for known in (True, False):
+        loop = next(at for m in programs().values() for at in loops(m) if (hm.loop(at).trip_count is not None) == known)
+        gc.collect()
+        before = sum(isinstance(one, RuleProvider) for one in gc.get_objects())
+        module = hm.parse(str(loop.module).replace("HloModule ", "HloModule other_", 1))
+        hm.output_to_input(module[loop.name], ())
+        hm.input_to_output(module[loop.name])
+        gc.collect()
+        assert sum(isinstance(one, RuleProvider) for one in gc.get_objects()) <= before
 
 
 # ---------------------------------------------------------------------------------------------------------- trip counts

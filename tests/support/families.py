@@ -134,6 +134,56 @@ def wide_while(n: int) -> str:
     return entry(f"p = {shape} parameter(0)", f"ROOT w = {shape} while(p), condition=c, body=b", before=before)
 
 
+def unrolled_layers(n: int) -> str:
+    """A loop of unknown length whose body has n layers, each with a weight and a slice of one stacked cache."""
+    state = f"(s32[], f32[{n},4,8], f32[1,8]{', f32[8,8]' * n})"
+    lines = ["i = s32[] get-tuple-element(p), index=0", f"c = f32[{n},4,8] get-tuple-element(p), index=1"]
+    lines += ["x0 = f32[1,8] get-tuple-element(p), index=2", "zero = s32[] constant(0)"]
+    for k in range(n):
+        lines += [
+            f"w{k} = f32[8,8] get-tuple-element(p), index={k + 3}",
+            f"y{k} = f32[1,8] dot(x{k}, w{k}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}",
+            f"r{k} = f32[1,1,8] reshape(y{k})",
+            f"cut{k} = f32[1,4,8] slice(c), slice={{[{k}:{k + 1}], [0:4], [0:8]}}",
+            f"put{k} = f32[1,4,8] dynamic-update-slice(cut{k}, r{k}, zero, i, zero)",
+            f"m{k} = f32[4,8] reshape(put{k})",
+            f"a{k} = f32[1,4] dot(x{k}, m{k}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}",
+            f"o{k} = f32[1,8] dot(a{k}, m{k}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}",
+            f"x{k + 1} = f32[1,8] add(x{k}, o{k})",
+        ]
+    lines.append(f"d = f32[{n},4,8] concatenate({', '.join(f'put{k}' for k in range(n))}), dimensions={{0}}")
+    results = ", ".join(["j", "d", f"x{n}", *(f"w{k}" for k in range(n))])
+    body = "\n  ".join(
+        [f"p = {state} parameter(0)", *lines, "j = s32[] xor(i, i)", f"ROOT r = {state} tuple({results})"]
+    )
+    condition = f"""q = {state} parameter(0)
+  v = f32[1,8] get-tuple-element(q), index=2
+  f = f32[1,1] slice(v), slice={{[0:1], [0:1]}}
+  g = f32[] reshape(f)
+  h = f32[] constant(0)
+  ROOT t = pred[] compare(g, h), direction=GT"""
+    before = f"body {{\n  {body}\n}}\ncondition {{\n  {condition}\n}}\n"
+    return entry(
+        f"a = {state} parameter(0)", f"ROOT l = {state} while(a), condition=condition, body=body", before=before
+    )
+
+
+def wide_conditional(n: int) -> str:
+    """A conditional whose n results each depend on one of n parts of its operand in one branch, on all in the other."""
+    state = f"({', '.join(['f32[8]'] * n)})"
+    parts = [f"g{k} = f32[8] get-tuple-element(p), index={k}" for k in range(n)]
+    one = [*parts, *(f"v{k} = f32[8] negate(g{k})" for k in range(n))]
+    sums = [f"h{k} = f32[8] add({f'h{k - 1}' if k else 'g0'}, g{k})" for k in range(n)]
+    other = [*parts, *sums, *(f"v{k} = f32[8] multiply(h{n - 1}, g{k})" for k in range(n))]
+    root = f"ROOT r = {state} tuple({', '.join(f'v{k}' for k in range(n))})"
+    branches = [
+        f"{name} {{\n  " + "\n  ".join([f"p = {state} parameter(0)", *lines, root]) + "\n}\n"
+        for name, lines in (("one", one), ("other", other))
+    ]
+    call = f"ROOT c = {state} conditional(s, a, a), true_computation=one, false_computation=other"
+    return entry("s = pred[] parameter(0)", f"a = {state} parameter(1)", call, before="".join(branches))
+
+
 def running_loops(n: int) -> str:
     """Loops that are counted by running them, each for all iterations that may be run."""
     state = "(s32[], f32[2])"
@@ -376,6 +426,7 @@ FAMILIES: tuple[Callable[[int], str], ...] = (
     nested_fusions,
     loops_in_loops,
     wide_while,
+    wide_conditional,
     running_loops,
     scaled_histories,
     wide_sort,
@@ -404,7 +455,7 @@ QUADRATIC = {
     "chained_gathers": "a map to the k-th array of indices has k runtime variables",
     "shifted_sums": "a value after k sums is reached at k + 1 distances",
     **dict.fromkeys(
-        ("wide_all_to_all", "wide_reduce", "wide_scatter", "wide_sort", "wide_tuple", "wide_while"),
+        ("wide_all_to_all", "wide_conditional", "wide_reduce", "wide_scatter", "wide_sort", "wide_tuple", "wide_while"),
         "there are maps for n outputs and n arrays of operands",
     ),
 }
