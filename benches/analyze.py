@@ -1,7 +1,8 @@
 """Times the analysis of whole modules (``hm.parse``, ``hm.analyze``, reading every column) against XLA's parser.
 
 ``python benches/analyze.py [FILE … | MEGABYTES]`` needs jaxlib.  Without files it also needs jax: XLA then compiles
-training steps and other programs for the CPU, each with at least ``MEGABYTES`` (default 1) of text.  hlomap and XLA run
+training steps and other programs for the CPU, each with at least ``MEGABYTES`` (default 1) of text; families that
+tests/test_growth.py counts follow.  hlomap and XLA run
 alternately in one process, on one thread.  ``cold`` times the first analysis in a new process, with empty caches;
 ``warm`` times later analyses of the same module.  Every figure is the minimum of several CPU times, since noise only
 adds to a time.
@@ -190,14 +191,26 @@ def show(name: str, text: str) -> None:
         runs = [measured(file.name, WARM) for _ in range(COLD)]
     cold, warm, xla = (min(times) for times in zip(*runs, strict=True))
     print(
-        f"{name:18} {len(text) / 1e6:5.2f} {n:8} {xla * 1e3:9.1f} {cold * 1e3:9.1f} {cold / n * 1e6:8.1f}"
+        f"{name:20} {len(text) / 1e6:5.2f} {n:8} {xla * 1e3:9.1f} {cold * 1e3:9.1f} {cold / n * 1e6:8.1f}"
         f" {cold / xla:6.2f} {warm * 1e3:9.1f} {warm / xla:6.2f}",
         flush=True,
     )
 
 
+def show_families(divisor: int) -> None:
+    """Programs that the growth tests generate: loops of unknown length, conditionals and whole training steps."""
+    sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+    from support.families import running_loops, unrolled_layers, wide_conditional
+    from support.training import training_step
+
+    families = {unrolled_layers: 64, wide_conditional: 50, running_loops: 8, training_step: 40}
+    for family, size in families.items():
+        for n in (max(size // divisor, 3), 2 * max(size // divisor, 3)):
+            show(f"{family.__name__.replace('_', ' ')} {n}", family(n))
+
+
 def main() -> None:
-    print(f"{'module':18} {'MB':>5} {'instr.':>8} {'xla ms':>9} {'cold ms':>9} {'us each':>8} {'ratio':>6}", end="")
+    print(f"{'module':20} {'MB':>5} {'instr.':>8} {'xla ms':>9} {'cold ms':>9} {'us each':>8} {'ratio':>6}", end="")
     print(f" {'warm ms':>9} {'ratio':>6}", flush=True)
     files = [Path(word) for word in sys.argv[1:] if Path(word).exists()]
     if files:
@@ -210,6 +223,7 @@ def main() -> None:
     for n in (1000, 2000, 4000) if megabytes >= 1 else (100,):
         show(f"chain of {n}", chain(n, is_diamond=False))
         show(f"diamonds of {n}", chain(n, is_diamond=True))
+    show_families(1 if megabytes >= 1 else 10)
 
 
 if __name__ == "__main__":

@@ -2233,16 +2233,17 @@ class Propagation:
     def within(
         self, rules: RuleProvider, computation: int, indices: Sequence[_ShapeIndex], n_maps: int, /
     ) -> list[list[_Record]]:
-        """The indexing of a computation for each array ``indices`` of its root, with all maps, as :meth:`query` gives
-        it; only for the first ones where all of them take more than ``n_maps`` maps on the way.
+        """The indexing of a computation for each array ``indices`` of its root, with all maps, as :meth:`query`
+        gives it; only for the first ones where all of them take more than ``n_maps`` maps on the way.
         """
     def together(
         self, rules: RuleProvider, computation: int, indices: Sequence[_ShapeIndex], as_one: bool, /
     ) -> list[tuple[int, list[tuple[IndexingMap, list[int]]], _Reasons, _Reasons]] | None:
         """What arrays ``indices`` of a computation's root depend on, all in one pass, or, with ``as_one``, which
-        elements all of them together do: a record for each parameter of which anything is read, with its maps, the
-        reasons why starts may need any of its elements, and those why their maps may have too much; each with the
-        numbers of its starts.  None where elements cross devices, or where an instruction has operands without names.
+        elements all of them together do: a record for each parameter of which anything is read, with its maps,
+        the reasons why starts may need any of its elements, and those why their maps may have too much; each with
+        the numbers of its starts. None where elements cross devices, or where an instruction has operands without
+        names.
         """
     def backward(
         self,

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from .._core import Equivalence, Expr, IndexingMap, Instruction, Shape, bitcast_factors
 from ..errors import ShapeError
+from ..maps.map_set import MapSet
 from ..types import Unknown, expect, is_index, wrong_type
 from .physical import to_physical
 from .queries import operand_maps
@@ -105,7 +106,7 @@ def is_bitcast(instruction: Instruction, operand: int = 0) -> Equivalence:
     if sizes[0] != sizes[1]:
         return Equivalence(None, reason=f"elements of different sizes: {source} and {target}")
     found = operand_maps(RuleProvider(instruction.module), instruction, ())
-    maps = to_physical(found[operand], target, source)
+    maps = to_physical(found.get(operand, MapSet()), target, source)
     if maps.is_unknown or not maps.exact or len(maps) != 1:
         return Equivalence(None, reason=maps.reason or f"{len(maps)} maps")
     m = next(iter(maps))
