@@ -2129,7 +2129,7 @@ class Footprint:
     def leaves(self) -> list[_ShapeIndex]:
         """The leaves that maps lead to, each once."""
     def for_any_runtime(self, reason: str, /) -> Footprint:
-        """The elements for any values of the runtime variables; a footprint that has some is not exact, for this
+        """The elements for all values of the runtime variables.  They are more than those that are read, for this
         ``reason``.
         """
     def __radd__(self, other: Footprint, /) -> Footprint: ...

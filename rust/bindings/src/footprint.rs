@@ -93,7 +93,8 @@ impl PyFootprint {
         leaves.into_iter().map(|index| index_tuple(py, index)).collect()
     }
 
-    /// The elements for any values of the runtime variables; a footprint that has some is not exact, for this ``reason``.
+    /// The elements for all values of the runtime variables.  They are more than those that are read, for this
+    /// ``reason``.
     #[pyo3(signature = (reason, /))]
     fn for_any_runtime(&self, py: Python<'_>, reason: &str) -> PyResult<PyFootprint> {
         self.0.for_any_runtime(reason).map(PyFootprint).map_err(|error| of_quasiaffine(py, error))

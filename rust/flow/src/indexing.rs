@@ -48,8 +48,7 @@ impl Footprint {
         self.maps.iter().any(|(_, m)| m.domain().n_runtime() > 0)
     }
 
-    /// The elements for a reader to whom runtime variables are no values: each may have any value, which is not exact for
-    /// this reason.
+    /// The elements for all values of the runtime variables. They are more than those that are read, for this reason.
     ///
     /// # Errors
     /// Those of [`for_any_runtime`].

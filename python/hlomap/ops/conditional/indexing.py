@@ -26,7 +26,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
 
 
 def _of_branch(part: OperandIndexing) -> OperandIndexing:
-    """The elements that a branch mentions: its runtime variables are values inside it, and none of the caller."""
+    """The elements that a branch mentions, for all values of its runtime variables: the caller does not have them."""
     return part if isinstance(part, Unknown) else part.for_any_runtime("an offset is a value inside a branch")
 
 
