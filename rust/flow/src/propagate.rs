@@ -56,7 +56,7 @@ pub struct Setting<'p> {
     /// Set where only the elements count and not how often each is read: ranges of maps are then eliminated.
     pub elements_alone: bool,
     /// Set for an iteration of a loop that runs any number of times: runtime variables then have any of their values, and
-    /// an array has at most as many maps as in a [closure](crate::closure).
+    /// an array has at most as many maps as in a [closure].
     pub repeats: bool,
     /// The maps that may still be followed. At 0, also where maps are replaced by a box around them, the pass ends.
     pub limit: Option<&'p Cell<usize>>,
