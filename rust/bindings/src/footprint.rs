@@ -1,4 +1,4 @@
-//! The footprints that indexing rules return, and the maps that most of them consist of.
+//! The footprints that indexing rules return, the maps that most of them consist of, and their closure over a loop.
 
 use std::sync::Arc;
 

@@ -48,7 +48,8 @@ impl Footprint {
         self.maps.iter().any(|(_, m)| m.domain().n_runtime() > 0)
     }
 
-    /// The elements for all values of the runtime variables. They are more than those that are read, for this reason.
+    /// The elements for all values of the runtime variables. Where there are some, the footprint is not exact, for this
+    /// reason.
     ///
     /// # Errors
     /// Those of [`for_any_runtime`].
