@@ -194,11 +194,6 @@ METHODS: dict[str, list[tuple[Callable[[Any], object], str]]] = {
         (lambda x: hm.Constraint(EXPR, x, 1), "int"),
         (lambda x: hm.Constraint(EXPR, 0, x), "int"),
     ],
-    "Equivalence": [
-        (lambda x: hm.Equivalence(x, reason="r"), "None"),
-        (lambda x: hm.Equivalence(False, witness=x), "None"),
-        (lambda x: hm.Equivalence(None, reason=x), "str None"),
-    ],
     "Layout": [
         (hm.Layout, ""),
         (lambda x: hm.Layout([0], tiles=x), ""),

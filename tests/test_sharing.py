@@ -98,11 +98,13 @@ SAMPLES: dict[str, list[Any]] = {
         MODULE.attributes["entry_computation_layout"],
         hlo.EntryLayout.parse("{()->(f32[2]{0:T(2)}, s4[])}"),
     ],
-    "Equivalence": [
-        hm.Equivalence(True),
-        hm.Equivalence(False, witness=[1, 2]),
-        hm.Equivalence(False, reason="other ranks"),
-        hm.Equivalence(None, reason="too many points"),
+    "Answer": [
+        hm.Answer(True),
+        hm.Answer(False, witness=(1, 2)),
+        hm.Answer(False, reason="other ranks"),
+        hm.Answer(None, reason="too many points"),
+        hm.overlap(hm.MapSet([*RUNTIME]), hm.MapSet([*RUNTIME])),
+        hm.IndexingMap([("row", 0, 3), 5], [hm.Expr.dim(1)]).is_injective(),
     ],
     "Expr": [hm.Expr.parse("(d0 * 8 + s1) mod 4 - min(rt0, -3) * d2"), hm.Expr.constant(-(2**63))],
     "IndexingMap": [
@@ -139,12 +141,6 @@ SAMPLES: dict[str, list[Any]] = {
         hlo.ReplicaGroups.parse(text) for text in ("{{0,1},{2,3}}", "[2,4]<=[4,2]T(1,0)", "mesh['x'=2,'y'=2] {'x'}")
     ],
     "ResultAccuracy": [hlo.ResultAccuracy("highest"), hlo.ResultAccuracy("tolerance", 0.1, 1e-300, 3)],
-    "SetAnswer": [
-        hm.SetAnswer(False),
-        hm.SetAnswer(None, reason="too many points"),
-        hm.overlap(hm.MapSet([*RUNTIME]), hm.MapSet([*RUNTIME])),
-        hm.IndexingMap([("row", 0, 3), 5], [hm.Expr.dim(1)]).is_injective(),
-    ],
     "Shape": [hm.Shape.parse("(f32[4,<=6]{1,0:T(2,2)}, (), token[])"), hm.Shape("s4", [2, 3], hm.Layout([0, 1]))],
     "Sharding": [hlo.Sharding.parse(t) for t in ("{devices=[2,1]<=[2]}", "{{replicated}, {maximal device=3}}")],
     "Table": [hm.analyze(MODULE)],

@@ -40,7 +40,7 @@ TOPICS = [
         "Maps",
         "Symbolic maps from points to points, and questions about them.",
         [
-            *("IndexingMap", "Expr", "Variable", "Constraint", "Count", "Cost", "overlap", "SetAnswer", "Equivalence"),
+            *("IndexingMap", "Expr", "Variable", "Constraint", "Count", "Cost", "overlap", "Answer"),
             *("simplify_many", "compose_many", "count_many", "bounds_many", "explain_simplify"),
         ],
     ),

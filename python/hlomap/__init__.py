@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         Constraint,
         Cost,
         Count,
-        Equivalence,
         Expr,
         IndexingMap,
         Instruction,
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from .analysis.slices import backward_slice, forward_slice
     from .analysis.table import Table
     from .analysis.tiles import tile
+    from .answers import Answer
     from .builder import Value
     from .builder.builder import Builder
     from .corpus.scan import scan
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from .io.load import load, parse, parse_all
     from .layouts.buffers import pack, ravel_index, unpack, unravel_index
     from .maps.map_set import DeviceIndexing, MapSet
-    from .maps.set_questions import SetAnswer, overlap
+    from .maps.set_questions import overlap
     from .maps.simplification import explain_simplify
     from .memory.coalescing import coalescing
     from .memory.utilization import utilization
@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from .verification.verify import CheckResult, verify
 
 __all__ = [
+    "Answer",
     "Builder",
     "CheckResult",
     "Computation",
@@ -89,7 +90,6 @@ __all__ = [
     "DeviceIndexing",
     "DumpDirectory",
     "DumpedModule",
-    "Equivalence",
     "Expr",
     "HlomapError",
     "IndexingMap",
@@ -98,7 +98,6 @@ __all__ = [
     "Limits",
     "MapSet",
     "Module",
-    "SetAnswer",
     "Shape",
     "Table",
     "Unknown",
@@ -158,6 +157,7 @@ __all__ = [
 
 # The module of each public name, which is imported on the first access to the name (PEP 562).
 _MODULES = {
+    "answers": "Answer",
     "analysis.bitcasts": "decompose_bitcast is_bitcast",
     "analysis.custom_rules": "register_rule unregister_rule",
     "analysis.loops": "loop",
@@ -182,7 +182,7 @@ _MODULES = {
     "io.load": "load parse parse_all",
     "layouts.buffers": "pack ravel_index unpack unravel_index",
     "maps.map_set": "DeviceIndexing MapSet",
-    "maps.set_questions": "SetAnswer overlap",
+    "maps.set_questions": "overlap",
     "maps.simplification": "explain_simplify",
     "memory.coalescing": "coalescing",
     "memory.utilization": "utilization",

@@ -13,11 +13,12 @@ import numpy.typing as npt
 
 from .analysis.rule_provider import RuleProvider
 from .analysis.table import Table
+from .answers import Answer
 from .drawing import Picture
 from .interop.sympy import SympyMap
 from .maps.image import Box
 from .maps.map_set import MapSet
-from .maps.set_questions import SetAnswer
+from .maps.set_questions import CommonElement
 from .maps.simplification import SimplifyTrace
 from .ops import _rule
 from .types import Unknown
@@ -265,48 +266,6 @@ class Cost:
         """The number of all nodes: operators, variables and constants."""
 
 @final
-class Equivalence:
-    """The answer to a question that may stay undecided, such as whether two maps are the same function.
-
-    ``equal`` is ``True``, ``False`` or ``None`` (undecided).  Where it is ``False``, ``witness`` may be a point
-    that shows the difference; ``reason`` explains an undecided answer, or a ``False`` without a witness.
-    ``bool()`` of an undecided answer raises :class:`~hlomap.errors.UndecidedError`, so that no condition mistakes
-    it for an answer: test ``.equal is True`` or ``.equal is not False`` instead.
-
-    The constructor raises ``ValueError`` for an undecided answer without a reason.
-
-    >>> import hlomap as hm
-    >>> a = hm.IndexingMap.parse("(d0) -> (d0 * 2), domain: d0 in [0, 9]")
-    >>> b = hm.IndexingMap.parse("(d0) -> (d0 + d0), domain: d0 in [0, 9]")
-    >>> bool(a.equivalent(b)), a.equivalent(hm.IndexingMap.identity([10])).witness
-    (True, (1,))
-    >>> undecided = a.equivalent(hm.IndexingMap.undefined([10]))
-    >>> undecided.equal, undecided.reason
-    (None, 'nothing is known about an undefined map')
-    >>> bool(undecided)
-    Traceback (most recent call last):
-    hlomap.errors.UndecidedError: undecided: nothing is known about an undefined map; test `.equal`, which is None
-    """
-
-    def __new__(
-        cls, equal: bool | None, *, witness: Sequence[int] | None = None, reason: str | None = None
-    ) -> Equivalence: ...
-    @property
-    def equal(self) -> bool | None:
-        """``True``, ``False``, or ``None`` where it is undecided."""
-    @property
-    def witness(self) -> tuple[int, ...] | None:
-        """A point that shows the difference, or ``None``; the function that gave the answer documents the point's
-        space.
-        """
-    @property
-    def reason(self) -> str | None:
-        """Why it is undecided, or why it is ``False`` without a witness; else ``None``."""
-    def __bool__(self) -> bool: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
-
-@final
 class IndexingMap:
     """A symbolic map from the elements of one array to the elements of another that belong to them.
 
@@ -540,8 +499,8 @@ class IndexingMap:
         >>> print(m.image([(0, 2), range(4)]))
         ()[s0, s1] -> (s0 * 8 + s1), domain: s0 in [0, 2], s1 in [0, 3]
         """
-    def is_injective(self) -> SetAnswer:
-        """Whether different points reach different elements: a :class:`~hlomap.SetAnswer`.
+    def is_injective(self) -> Answer[CommonElement]:
+        """Whether different points reach different elements: a :class:`~hlomap.Answer`.
 
         A point is a value for each dim *and* each range, so an injective map reaches as many elements as its
         domain has points.  The answer holds for all values of the runtime variables.  The witness of ``False`` is
@@ -551,7 +510,7 @@ class IndexingMap:
         >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
         >>> found = m.is_injective()
         >>> assert found.witness is not None
-        >>> found.equal, found.witness.first.dims, found.witness.second.dims
+        >>> found.value, found.witness.first.dims, found.witness.second.dims
         (False, (0,), (1,))
         """
     def inverse(self) -> IndexingMap | None:
@@ -564,22 +523,22 @@ class IndexingMap:
         >>> print(hm.IndexingMap.parse("(d0) -> (d0 * 2 + 1), domain: d0 in [0, 4]").inverse())
         (d0) -> ((d0 - 1) floordiv 2), domain: d0 in [1, 9], d0 mod 2 in [1, 1]
         """
-    def equivalent(self, other: IndexingMap, /) -> Equivalence:
+    def equivalent(self, other: IndexingMap, /) -> Answer[tuple[int, ...]]:
         """Whether ``other`` is the same function: at each point it has the same image, the set over all ranges.
 
         A witness is a point whose images differ: values of the dims, then of the runtime variables.
 
         >>> import hlomap as hm
         >>> a = hm.IndexingMap.parse("(d0) -> ((d0 * 6) mod 4), domain: d0 in [0, 9]")
-        >>> a.equivalent(hm.IndexingMap.parse("(d0) -> (d0 mod 2 * 2), domain: d0 in [0, 9]")).equal
+        >>> a.equivalent(hm.IndexingMap.parse("(d0) -> (d0 mod 2 * 2), domain: d0 in [0, 9]")).value
         True
         """
-    def is_empty(self) -> Equivalence:
-        """Whether the domain has no point; ``.equal`` of the answer is ``None`` if that is undecided.
+    def is_empty(self) -> Answer[tuple[int, ...]]:
+        """Whether the domain has no point; ``.value`` of the answer is ``None`` if that is undecided.
 
         >>> import hlomap as hm
         >>> m = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 9], d0 mod 4 in [3, 3]")
-        >>> m.is_empty().equal
+        >>> m.is_empty().value
         False
         """
     def cost(self) -> Cost:
@@ -1115,7 +1074,7 @@ def strides(shape: Shape, /) -> list[list[tuple[int, int, int]]] | str:
     'a tile of size 2 splits dimension 0 of size 3 unevenly'
     """
 
-def reshape_is_bitcast(operand: Shape, output: Shape, /) -> Equivalence:
+def reshape_is_bitcast(operand: Shape, output: Shape, /) -> Answer[tuple[int, ...]]:
     """Whether a reshape moves no bytes, tiles and padding taken into account.
 
     It moves none where every element of the output has the position of the operand's element with the same
@@ -1126,10 +1085,10 @@ def reshape_is_bitcast(operand: Shape, output: Shape, /) -> Equivalence:
     >>> import hlomap as hm
     >>> a, b = hm.Shape.parse("f32[16,256]{1,0:T(8,128)}"), hm.Shape.parse("f32[2,8,256]{2,1,0:T(8,128)}")
     >>> hm.reshape_is_bitcast(a, b)
-    Equivalence(equal=True)
+    Answer(True)
     """
 
-def transpose_is_bitcast(operand: Shape, output: Shape, dimensions: Sequence[int], /) -> Equivalence:
+def transpose_is_bitcast(operand: Shape, output: Shape, dimensions: Sequence[int], /) -> Answer[tuple[int, ...]]:
     """Whether a transpose moves no bytes: dimension i of the output is the operand's dimension ``dimensions[i]``.
 
     A negative number counts from the end.  Witness and errors as in :func:`reshape_is_bitcast`;
@@ -1138,10 +1097,10 @@ def transpose_is_bitcast(operand: Shape, output: Shape, dimensions: Sequence[int
     >>> import hlomap as hm
     >>> a, b = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"), hm.Shape.parse("f32[5,3]{0,1:T(2,2)}")
     >>> hm.transpose_is_bitcast(a, b, [1, 0])
-    Equivalence(equal=True)
+    Answer(True)
     """
 
-def is_valid_bitcast(operand: Shape, output: Shape, /) -> Equivalence:
+def is_valid_bitcast(operand: Shape, output: Shape, /) -> Answer[tuple[int, ...]]:
     """Whether one buffer serves both shapes: the operand has an element at the position of every output element.
 
     The buffers must have one size.  Witness and errors as in :func:`reshape_is_bitcast`.
@@ -1149,7 +1108,7 @@ def is_valid_bitcast(operand: Shape, output: Shape, /) -> Equivalence:
     >>> import hlomap as hm
     >>> a, b = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"), hm.Shape.parse("f32[15]")
     >>> hm.is_valid_bitcast(a, b)
-    Equivalence(equal=False, witness=[0])
+    Answer(False, witness=(0,))
     """
 
 _Array: TypeAlias = npt.NDArray[Any]

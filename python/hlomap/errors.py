@@ -87,8 +87,9 @@ class DomainError(HlomapError, ValueError):
 
 
 class UndecidedError(HlomapError, ValueError):
-    """The truth value of an undecided result: of an :class:`~hlomap.Equivalence`, an
-    :class:`~hlomap.Unknown` or a :class:`~hlomap.CheckResult`; the message has the reason.
+    """The truth value of an undecided result; the message has the reason.
+
+    The result is an :class:`~hlomap.Answer`, an :class:`~hlomap.Unknown` or a :class:`~hlomap.CheckResult`.
 
     >>> import hlomap as hm
     >>> bool(hm.Unknown("no rule for sort"))

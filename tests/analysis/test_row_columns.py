@@ -74,7 +74,7 @@ def test_columns_agree_with_the_functions_of_the_same_name(block: str) -> None:
     for row in hm.analyze(module).rows():
         instruction = module.computation(row["computation"])[row["instruction"]]
         if row["operand"] is not None and not row["output_index"] and not row["operand_index"]:
-            assert hm.is_bitcast(instruction, row["operand"]).equal == row["is_bitcast"], row["instruction"]
+            assert hm.is_bitcast(instruction, row["operand"]).value == row["is_bitcast"], row["instruction"]
         callers = instruction.computation.callers
         if len(callers) == 1 and callers[0].opcode == "while" and callers[0].computation == module.entry:
             trips = hm.loop(callers[0]).trip_count

@@ -90,7 +90,7 @@ def image(m: hm.IndexingMap, point: tuple[int, ...]) -> list[int] | None:
 def test_the_points_lie_inside_and_outside() -> None:
     for m in DEFINED:
         inside = [image(m, point) is not None for point in points(m)]
-        assert any(inside) is (m.is_empty().equal is False), m
+        assert any(inside) is (m.is_empty().value is False), m
         assert not all(inside) or not variables(m) or m.dims[0].lower == INT64[0], m
 
 

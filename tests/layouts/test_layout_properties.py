@@ -45,9 +45,9 @@ def test_ravel_and_unravel_are_inverse() -> None:
             continue
         there, back = hm.linear_index(shape), hm.logical_index(shape)
         found = there.then(back).equivalent(hm.IndexingMap.identity(shape.dimensions))
-        assert found.equal, f"{describe(shape)}: {found}"
+        assert found.value, f"{describe(shape)}: {found}"
         again = back.then(there)
-        assert again.equivalent(again).equal
+        assert again.equivalent(again).value
         _, held = positions(shape)
         all_positions = np.arange(len(held)).reshape(-1, 1)
         assert (again.in_domain(all_positions) == (held >= 0)).all(), describe(shape)
@@ -141,7 +141,7 @@ def test_reshapes_and_transposes_that_are_bitcasts() -> None:
         check(answer, expected, a, b, at, positions(b)[0])
         fits = hm.is_valid_bitcast(a, b)
         holds = a.buffer_elements == b.buffer_elements and set(positions(b)[0].tolist()) == set(at.tolist())
-        assert fits.equal in (holds, None), f"{describe(a)} {describe(b)}"
+        assert fits.value in (holds, None), f"{describe(a)} {describe(b)}"
         order = list(range(a.rank))
         rng.shuffle(order)
         c = hm.Shape("s32", [a.dimensions[d] for d in order], random_layout_like(rng, a, order))
@@ -150,12 +150,12 @@ def test_reshapes_and_transposes_that_are_bitcasts() -> None:
         same = a.buffer_elements == c.buffer_elements and bool((positions(c)[0] == turned).all())
         check(there, same, a, c, turned, positions(c)[0])
         n_equal += expected + same
-        n_unknown += (answer.equal is None) + (there.equal is None) + (fits.equal is None)
+        n_unknown += (answer.value is None) + (there.value is None) + (fits.value is None)
     assert n_equal > N // 4 and n_unknown == 0, (n_equal, n_unknown)
 
 
-def check(answer: hm.Equivalence, expected: bool, a: hm.Shape, b: hm.Shape, at: np.ndarray, bt: np.ndarray) -> None:
-    assert answer.equal in (expected, None), f"{describe(a)} {describe(b)}: {answer}"
+def check(answer: hm.Answer, expected: bool, a: hm.Shape, b: hm.Shape, at: np.ndarray, bt: np.ndarray) -> None:
+    assert answer.value in (expected, None), f"{describe(a)} {describe(b)}: {answer}"
     if answer.witness is not None and a.buffer_elements == b.buffer_elements:
         number = np.ravel_multi_index(answer.witness, b.dimensions) if b.rank else 0
         assert at[number] != bt[number], f"{describe(a)} {describe(b)}: {answer}"

@@ -147,7 +147,7 @@ def test_parts_of_a_split_array() -> None:
         points = indices(part.dimensions) + start
         assert (buffer[there.evaluate(points, check=True)[:, 0]] == array[inside].reshape(-1)).all()
         assert (back.evaluate(there.evaluate(points), check=True) == points).all()
-        assert there.then(back).equivalent(there.then(back)).equal
+        assert there.then(back).equivalent(there.then(back)).value
         assert back.in_domain(np.arange(len(buffer)).reshape(-1, 1)).sum() == len(points)
         seen += len(points)
     assert seen == 30
@@ -289,7 +289,7 @@ def test_large_and_deep_layouts() -> None:
     assert isinstance(bridges.to_cute(deep), CuteLayout)
     wide = S("s8[4611686018427387904,1]{1,0:T(2,1)}")
     assert hm.ravel_index(wide, (2**62 - 1, 0)) == 2**62 - 1 and "4,611,686,018,427,387,904" in str(wide.draw())
-    assert hm.reshape_is_bitcast(wide, S("s8[4611686018427387904]")).equal
+    assert hm.reshape_is_bitcast(wide, S("s8[4611686018427387904]")).value
     with pytest.raises(hm.errors.IntegerOverflowError):
         hm.linear_index(S("s8[4611686018427387904]{0:T(2,1,3)}"))
 
@@ -351,10 +351,10 @@ ENTRY e {
 }"""
     )
     answers = {name: hm.is_bitcast(module[name]) for name in "turcd"}
-    assert [answers[name].equal for name in "turcd"] == [True, False, True, False, True]
+    assert [answers[name].value for name in "turcd"] == [True, False, True, False, True]
     assert answers["c"].reason == "buffers of different sizes: f32[3,5]{1,0:T(2,2)} and f32[3,5]{1,0}"
     undecided = hm.is_bitcast(module["w"])
-    assert undecided.equal is None and undecided.reason == "a value that is not an array"
+    assert undecided.value is None and undecided.reason == "a value that is not an array"
     with pytest.raises(hm.errors.UndecidedError, match="not an array"):
         assert undecided
     with pytest.raises(hm.errors.ShapeError, match="no operand 1"):

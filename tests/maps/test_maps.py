@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -307,37 +308,40 @@ def test_maps_are_safe_to_share_between_threads() -> None:
         assert len(set(pool.map(lambda _: m.simplify(), range(200)))) == 1
 
 
-def test_equivalence_is_equal_different_or_undecided() -> None:
+def test_an_answer_is_true_false_or_undecided() -> None:
     parse = hm.IndexingMap.parse
     a = parse("(d0) -> (d0 floordiv 2 + (d0 + 1) floordiv 2), domain: d0 in [0, 999999999]")
     assert a.equivalent(parse("(d0) -> (d0), domain: d0 in [0, 999999999]"))
     different = a.equivalent(parse("(d0) -> (d0 * 2), domain: d0 in [0, 999999999]"))
     assert not different
-    assert different.equal is False
+    assert different.value is False
     assert different.witness is not None
     assert different.witness[0] != 0
     unknown = a.equivalent(hm.IndexingMap.undefined([4]))
-    assert unknown.equal is None
+    assert unknown.value is None
     assert unknown.reason is not None
-    with pytest.raises(hm.errors.UndecidedError, match=r"undecided: .*; test `\.equal`"):
+    with pytest.raises(hm.errors.UndecidedError, match=r"undecided: .*; test `\.value`"):
         bool(unknown)
-    assert a.is_empty().equal is False
+    assert a.is_empty().value is False
 
 
-def test_equivalence_is_a_value() -> None:
-    """It compares, hashes and pickles by its fields; inconsistent fields are rejected."""
+def test_an_answer_is_a_value() -> None:
+    """It compares, hashes and pickles by its fields, and never equals a truth value."""
     answers = [
-        hm.Equivalence(True),
-        hm.Equivalence(False, witness=(1, 2)),
-        hm.Equivalence(False, reason="buffers of different sizes"),
-        hm.Equivalence(None, reason="too many points"),
+        hm.Answer(True),
+        hm.Answer(False, witness=(1, 2)),
+        hm.Answer(False, reason="buffers of different sizes"),
+        hm.Answer(None, reason="too many points"),
     ]
     assert len(set(answers)) == 4 and pickle.loads(pickle.dumps(answers)) == answers
-    assert [answer.equal for answer in answers] == [True, False, False, None]
-    assert repr(answers[3]) == "Equivalence(equal=None, reason='too many points')"
-    for wrong in ({"equal": None}, {"equal": True, "witness": (1,)}, {"equal": True, "reason": "so"}):
-        with pytest.raises(ValueError):
-            hm.Equivalence(**wrong)  # type: ignore[arg-type]
+    assert [answer.value for answer in answers] == [True, False, False, None]
+    assert repr(answers[3]) == "Answer(None, reason='too many points')"
+    assert answers[0] != answers[1] and answers[0] != "True"
+    for compare in (operator.eq, operator.ne):
+        for truth in (True, False, np.True_):
+            for pair in ((answers[1], truth), (truth, answers[1])):
+                with pytest.raises(TypeError, match=r"test `\.value`"):
+                    compare(*pair)
 
 
 def test_unknown_has_no_truth_value() -> None:

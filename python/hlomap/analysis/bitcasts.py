@@ -9,7 +9,8 @@ from __future__ import annotations
 from operator import index as to_int
 from typing import NamedTuple
 
-from .._core import Equivalence, Expr, IndexingMap, Instruction, Shape, bitcast_factors
+from .._core import Expr, IndexingMap, Instruction, Shape, bitcast_factors
+from ..answers import Answer
 from ..errors import ShapeError
 from ..maps.map_set import MapSet
 from ..types import Unknown, expect, is_index, wrong_type
@@ -69,11 +70,11 @@ def decompose_bitcast(operand: Shape, output: Shape) -> BitcastFactors | Unknown
     return BitcastFactors(*factors)
 
 
-def is_bitcast(instruction: Instruction, operand: int = 0) -> Equivalence:
+def is_bitcast(instruction: Instruction, operand: int = 0) -> Answer[tuple[int, ...]]:
     """Whether an instruction leaves every byte of an operand where it is, in a buffer of one size.
 
     Asked of the positions in memory, tiles and padding included; true of a bitcast, and of a reshape, transpose or copy
-    between layouts that fit.  ``.equal`` of the result is ``None`` where the maps are unknown or not exact, and for
+    between layouts that fit.  ``.value`` of the result is ``None`` where the maps are unknown or not exact, and for
     values that are not arrays.  A witness is a position in the output's buffer, counted in elements.
 
     Raises :class:`~hlomap.errors.ShapeError` where the operand does not exist.
@@ -85,7 +86,7 @@ def is_bitcast(instruction: Instruction, operand: int = 0) -> Equivalence:
     ...   r = f32[2,8,256]{2,1,0:T(8,128)} reshape(p)
     ...   ROOT c = f32[2,8,256]{2,1,0} copy(r)
     ... }''').entry
-    >>> is_bitcast(e["r"]).equal, is_bitcast(e["c"]).equal
+    >>> is_bitcast(e["r"]).value, is_bitcast(e["c"]).value
     (True, False)
     """
     expect(Instruction, instruction, "is_bitcast", "an hlomap.Instruction", "use module.entry.root or module[name]")
@@ -96,19 +97,19 @@ def is_bitcast(instruction: Instruction, operand: int = 0) -> Equivalence:
         raise ShapeError(f"{instruction.name} has {len(instruction.operands)} operands, no operand {operand}")
     source, target = instruction.operands[operand].shape, instruction.shape
     if not source.is_array or not target.is_array:
-        return Equivalence(None, reason="a value that is not an array")
+        return Answer(None, reason="a value that is not an array")
     try:
         if source.buffer_bytes != target.buffer_bytes:
-            return Equivalence(False, reason=f"buffers of different sizes: {source} and {target}")
+            return Answer(False, reason=f"buffers of different sizes: {source} and {target}")
         sizes = [(shape.buffer_elements, shape.element_bits, shape.n_elements) for shape in (source, target)]
     except ShapeError as error:  # an invalid layout, or an unbounded dimension
-        return Equivalence(None, reason=str(error))
+        return Answer(None, reason=str(error))
     if sizes[0] != sizes[1]:
-        return Equivalence(None, reason=f"elements of different sizes: {source} and {target}")
+        return Answer(None, reason=f"elements of different sizes: {source} and {target}")
     found = operand_maps(RuleProvider(instruction.module), instruction, ())
     maps = to_physical(found.get(operand, MapSet()), target, source)
     if maps.is_unknown or not maps.exact or len(maps) != 1:
-        return Equivalence(None, reason=maps.reason or f"{len(maps)} maps")
+        return Answer(None, reason=maps.reason or f"{len(maps)} maps")
     m = next(iter(maps))
     if m.ranges or m.runtime:
         return _several_elements(m)
@@ -116,11 +117,11 @@ def is_bitcast(instruction: Instruction, operand: int = 0) -> Equivalence:
     return m.equivalent(stays)
 
 
-def _several_elements(m: IndexingMap) -> Equivalence:
+def _several_elements(m: IndexingMap) -> Answer[tuple[int, ...]]:
     """The answer for a map with ranges between positions: False if element 0 reads any but element 0."""
     if not m.runtime and not m.constraints:
         lowest = [v.lower for v in m.ranges]
         for k, v in enumerate(m.ranges):
             if m.evaluate([0], [*lowest[:k], v.upper, *lowest[k + 1 :]])[0] != 0:
-                return Equivalence(False, witness=[0])
-    return Equivalence(None, reason="an element of the output may read several elements")
+                return Answer(False, witness=(0,))
+    return Answer(None, reason="an element of the output may read several elements")

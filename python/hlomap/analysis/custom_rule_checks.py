@@ -81,4 +81,4 @@ def _may_be(m: IndexingMap, k: int, lower: int, upper: int) -> bool:
     """Whether result ``k`` may be in these bounds: bounds ignore how the variables depend on each other."""
     beyond = [*m.constraints, Constraint(m.results[k], lower, upper)]
     within = IndexingMap(m.dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=beyond)
-    return within.is_empty().equal is not True
+    return within.is_empty().value is not True

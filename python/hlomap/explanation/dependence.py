@@ -172,7 +172,7 @@ def _compare(before: MapSet, after: MapSet) -> tuple[Status, str | None]:
     if before == after:
         contained: tuple[bool | None, bool | None] = (True, True)
     else:
-        contained = before.covers(after).equal, after.covers(before).equal
+        contained = before.covers(after).value, after.covers(before).value
     for name, maps in (("before", before), ("after", after)):
         if not maps.exact:
             agree = "the bounds agree, but are not exact" if contained == (True, True) else "not exact"

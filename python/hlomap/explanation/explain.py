@@ -19,13 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import reprs
-from .._core import Equivalence, Instruction, Shape, _extent
+from .._core import Instruction, Shape, _extent
 from ..analysis.bitcasts import is_bitcast
 from ..analysis.queries import output_to_input, shape_indices
 from ..analysis.reads import Reads
 from ..analysis.reads import reads as count_reads
 from ..analysis.reads import unknown as unknown_reads
 from ..analysis.rows import leaf_shapes
+from ..answers import Answer
 from ..errors import HlomapError, ShapeError
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
@@ -143,7 +144,7 @@ class Explanation:
     #: The bytes of the output; None where they are unknown.
     bytes_written: int | None
     #: :func:`hlomap.is_bitcast` for an instruction with one operand of as many elements, else None.
-    bitcast: Equivalence | None
+    bitcast: Answer[tuple[int, ...]] | None
     #: The origin in the program, where it is recorded.
     source: Source | None
     #: The names of the output's dimensions.
@@ -187,7 +188,7 @@ class Explanation:
             "unread": list(self.unread),
             "bytes_read": self.bytes_read,
             "bytes_written": self.bytes_written,
-            "bitcast": None if self.bitcast is None else self.bitcast.equal,
+            "bitcast": None if self.bitcast is None else self.bitcast.value,
             "source": None if self.source is None else {**vars(self.source), "stack": list(self.source.stack)},
             "steps": [step.to_dict() for step in self.steps],
             "notes": list(self.notes),
@@ -407,7 +408,7 @@ def _operand_reads(number: int, operand: Instruction, maps: MapSet, names: Names
         )
 
 
-def bitcast_equivalence(instruction: Instruction, shape: Shape) -> Equivalence | None:
+def bitcast_equivalence(instruction: Instruction, shape: Shape) -> Answer[tuple[int, ...]] | None:
     """:func:`hlomap.is_bitcast` for an instruction with one operand of as many elements as its output ``shape``."""
     if len(instruction.operands) != 1 or not shape.is_array or instruction.shape.is_tuple:
         return None
@@ -417,7 +418,7 @@ def bitcast_equivalence(instruction: Instruction, shape: Shape) -> Equivalence |
             return None
         return is_bitcast(instruction)
     except (HlomapError, OverflowError) as error:
-        return Equivalence(None, reason=printable(error))
+        return Answer(None, reason=printable(error))
 
 
 def _enumerate(maps: MapSet, rank: int) -> npt.NDArray[np.int64] | None:
@@ -484,10 +485,10 @@ def _read_lines(read: OperandReads, whole: bool) -> Iterator[str]:
         yield f"    … and {plural(len(read.texts) - _MOST_PHRASES, 'map')} more"
 
 
-def _bitcast_words(bitcast: Equivalence) -> str:
-    if bitcast.equal:
+def _bitcast_words(bitcast: Answer[tuple[int, ...]]) -> str:
+    if bitcast.value:
         return "each element is read from the position where it is written"
-    if bitcast.equal is None:
+    if bitcast.value is None:
         return f"whether elements change their positions is not decided: {printable(bitcast.reason)}"
     where = f": the one at {bitcast.witness[0]}, for example" if bitcast.witness else ""
     reason = f": {printable(bitcast.reason)}" if bitcast.reason else ""

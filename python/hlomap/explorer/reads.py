@@ -209,9 +209,9 @@ def _memory(instruction: Instruction, shape: Shape) -> str | None:
     bitcast = bitcast_equivalence(instruction, shape)
     if bitcast is None:
         return None
-    if bitcast.equal is None:
+    if bitcast.value is None:
         return "whether elements move is not decided"
-    return "bitcast: elements stay at their positions" if bitcast.equal else "elements move to other positions"
+    return "bitcast: elements stay at their positions" if bitcast.value else "elements move to other positions"
 
 
 def _layout(shape: Shape) -> dict[str, Any]:

@@ -73,7 +73,7 @@ class Containment:
         if len(outer.dims) != len(inner.dims):
             return False
         if outer.is_known_empty:
-            return inner.is_empty().equal
+            return inner.is_empty().value
         if len(outer.results) != len(inner.results):
             return False
         known = _contains(outer, inner)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from .. import reprs
-from .._core import Equivalence, IndexingMap, Instruction, Variable, _coalesce, _eliminate_ranges, compose_many
+from .._core import IndexingMap, Instruction, Variable, _coalesce, _eliminate_ranges, compose_many
+from ..answers import Answer
 from ..errors import ShapeError
 from ..types import ShapeIndex, expect, one_line, wrong_type
 from .contains import Containment, uncontained
@@ -337,24 +338,24 @@ class MapSet:
             return own._select(own._maps, "elements on other devices are not subtracted")
         return own.subtract_pairs(taken)
 
-    def covers(self, other: MapSet | IndexingMap) -> Equivalence:
+    def covers(self, other: MapSet | IndexingMap) -> Answer[tuple[int, ...]]:
         """Whether these maps together contain each one of the other, for every point of the dims.
 
-        ``.equal`` of the result is ``True`` where they do, ``False`` where a map has an element that these do not
+        ``.value`` of the result is ``True`` where they do, ``False`` where a map has an element that these do not
         have, and ``None`` where neither is proved.  A set that is unknown may hold any element: it covers every set,
         and no other set is known to cover it.
 
         >>> import hlomap as hm
         >>> row = MapSet([hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")])
         >>> own = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 4]")
-        >>> row.covers(own).equal, MapSet([own]).covers(row).equal
+        >>> row.covers(own).value, MapSet([own]).covers(row).value
         (True, False)
         >>> row.covers(MapSet.unknown("no rule for sort")).reason
         'no rule for sort'
         """
         inner = as_map_set(other, "MapSet.covers", "other")
         if self._unknown or inner._unknown:
-            return Equivalence(True) if self._unknown else Equivalence(None, reason=inner._reason or "unknown")
+            return Answer(True) if self._unknown else Answer(None, reason=inner._reason or "unknown")
         effort, containment = Effort(), Containment()
         leaves = [tuple(m.index) for m in self._maps]
         found: list[bool | None] = []
@@ -365,10 +366,10 @@ class MapSet:
                 found.append(_covers(own, m, effort, containment))
         if False not in found and (self._devices is not None or inner._devices is not None):
             common = _bring_to_common_table([self, inner])
-            found.append(common[1][0].covers(common[1][1]).equal if isinstance(common, tuple) else None)
+            found.append(common[1][0].covers(common[1][1]).value if isinstance(common, tuple) else None)
         if False in found:
-            return Equivalence(False, reason="a map has elements that are in none of these")
-        return Equivalence(None, reason="containment is not proved") if None in found else Equivalence(True)
+            return Answer(False, reason="a map has elements that are in none of these")
+        return Answer(None, reason="containment is not proved") if None in found else Answer(True)
 
     def _replace_maps(self, maps: Iterable[IndexingMap]) -> MapSet:
         """The set with each map replaced by another one, keeping shape indices, uses and suppliers."""
@@ -551,7 +552,7 @@ def _covers(maps: Sequence[IndexingMap], m: IndexingMap, effort: Effort, contain
     remaining = subtract(m, maps, effort)
     if isinstance(remaining, str):
         return None
-    empty = [part.is_empty().equal if effort.spend() else None for part in remaining]
+    empty = [part.is_empty().value if effort.spend() else None for part in remaining]
     return False if False in empty else None if None in empty else True
 
 

@@ -1,6 +1,6 @@
 """Questions about the elements that maps reach, with a witness: overlap and injectivity.
 
-Read :class:`SetAnswer`, then :func:`overlap`.  Invariant: True and False hold for all values of the runtime variables;
+Read :func:`overlap`.  Invariant: True and False hold for all values of the runtime variables;
 a witness is a point in the domain of each map, and both reach the element.  The search itself is in the compiled core.
 """
 
@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._core import IndexingMap, _is_injective, _overlap
-from ..errors import UndecidedError
-from ..types import one_line
+from ..answers import Answer
 from .map_set import MapSet, as_map_set
 
-__all__ = ["CommonElement", "MapPoint", "SetAnswer", "is_injective", "overlap"]
+__all__ = ["CommonElement", "MapPoint", "is_injective", "overlap"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,53 +55,7 @@ class CommonElement:
         return f"({_listed(self.element)}) from {self.first} and {self.second}"
 
 
-@dataclass(frozen=True, slots=True)
-class SetAnswer:
-    """The answer to a question about the elements that maps reach, as of :func:`overlap` and ``is_injective``.
-
-    As in :class:`~hlomap.Equivalence`, ``equal`` is ``True``, ``False`` or ``None`` (undecided), ``reason`` explains an
-    undecided answer, and ``bool()`` of one raises :class:`~hlomap.errors.UndecidedError`: test ``.equal is True`` or
-    ``.equal is not False`` instead.  ``witness`` is an element that two points reach, where the question has one:
-    ``witness.element``, and the points ``witness.first`` and ``witness.second``, each with its ``map`` and the values
-    of ``dims``, ``ranges`` and ``runtime``.
-
-    The constructor raises ``ValueError`` for an undecided answer without a reason, or with a witness.
-
-    >>> import hlomap as hm
-    >>> m = hm.IndexingMap.parse("(d0) -> (d0 * 2), domain: d0 in [0, 9]")
-    >>> bool(m.is_injective()), bool(hm.overlap(m, hm.IndexingMap.identity([20]).image([(3, 3)])))
-    (True, False)
-    >>> undecided = hm.overlap(m, hm.MapSet.unknown("no rule for sort"))
-    >>> undecided
-    SetAnswer(equal=None, reason='no rule for sort')
-    >>> bool(undecided)
-    Traceback (most recent call last):
-    hlomap.errors.UndecidedError: undecided: no rule for sort; test `.equal`, which is None
-    """
-
-    #: ``True``, ``False``, or ``None`` where it is undecided.
-    equal: bool | None
-    #: An element that two points reach, or ``None``.
-    witness: CommonElement | None = None
-    #: Why it is undecided; else ``None``.
-    reason: str | None = None
-
-    def __post_init__(self) -> None:
-        if (self.equal is None) != (self.reason is not None) or (self.equal is None and self.witness is not None):
-            raise ValueError("a SetAnswer has a reason where it is undecided, and may have a witness where it is not")
-
-    def __bool__(self) -> bool:
-        if self.equal is None:
-            raise UndecidedError(f"undecided: {self.reason}; test `.equal`, which is None")
-        return self.equal
-
-    def __repr__(self) -> str:
-        witness = f", witness={one_line(str(self.witness))!r}" if self.witness is not None else ""
-        reason = f", reason={one_line(self.reason)!r}" if self.reason is not None else ""
-        return f"SetAnswer(equal={self.equal}{witness}{reason})"
-
-
-def overlap(a: MapSet | IndexingMap, b: MapSet | IndexingMap) -> SetAnswer:
+def overlap(a: MapSet | IndexingMap, b: MapSet | IndexingMap) -> Answer[CommonElement]:
     """Whether some element is in the images of both: one that a map of ``a`` reaches, and a map of ``b``.
 
     The dims of the two may differ; the results are an index in the same array.  Maps with different shape indices
@@ -120,7 +73,7 @@ def overlap(a: MapSet | IndexingMap, b: MapSet | IndexingMap) -> SetAnswer:
     >>> even = hm.IndexingMap.parse("(d0) -> (d0 * 2), domain: d0 in [0, 9]")
     >>> odd = hm.IndexingMap.parse("(d0) -> (d0 * 2 + 1), domain: d0 in [0, 9]")
     >>> hm.overlap(even, odd)
-    SetAnswer(equal=False)
+    Answer(False)
     >>> row = hm.IndexingMap.parse("(d0)[s0] -> (d0 * 7 + s0), domain: d0 in [0, 1], s0 in [0, 2]")
     >>> found = hm.overlap(row.image([(1, 1)]), odd).witness
     >>> assert found is not None
@@ -130,8 +83,8 @@ def overlap(a: MapSet | IndexingMap, b: MapSet | IndexingMap) -> SetAnswer:
     first, second = as_map_set(a, "overlap", "a"), as_map_set(b, "overlap", "b")
     for one, other in ((first, second), (second, first)):
         if one.is_unknown:
-            is_empty = not other.is_unknown and all(m.is_empty().equal is True for m in other)
-            return SetAnswer(False) if is_empty else SetAnswer(None, reason=one.reason or "unknown")
+            is_empty = not other.is_unknown and all(m.is_empty().value is True for m in other)
+            return Answer(False) if is_empty else Answer(None, reason=one.reason or "unknown")
     undecided: str | None = None
     for leaf in dict.fromkeys(m.index for m in first):
         left, right = ([m for m in one if m.index == leaf] for one in (first, second))
@@ -140,11 +93,11 @@ def overlap(a: MapSet | IndexingMap, b: MapSet | IndexingMap) -> SetAnswer:
             i, j, element, here, there = found
             inexact = _why_not_proved(first, second)
             if inexact is not None:
-                return SetAnswer(None, reason=inexact)
+                return Answer(None, reason=inexact)
             points = MapPoint(left[i], *map(tuple, here)), MapPoint(right[j], *map(tuple, there))
-            return SetAnswer(meets, CommonElement(tuple(element), *points))
+            return Answer(meets, CommonElement(tuple(element), *points))
         undecided = undecided or reason
-    return SetAnswer(False) if undecided is None else SetAnswer(None, reason=undecided)
+    return Answer(False) if undecided is None else Answer(None, reason=undecided)
 
 
 def _why_not_proved(first: MapSet, second: MapSet) -> str | None:
@@ -157,14 +110,14 @@ def _why_not_proved(first: MapSet, second: MapSet) -> str | None:
     return None
 
 
-def is_injective(m: IndexingMap) -> SetAnswer:
+def is_injective(m: IndexingMap) -> Answer[CommonElement]:
     """:meth:`IndexingMap.is_injective`."""
     injective, found, reason = _is_injective(m)
     if found is None:
-        return SetAnswer(injective, reason=reason)
+        return Answer(injective, reason=reason)
     _, _, element, first, second = found
     points = MapPoint(m, *map(tuple, first)), MapPoint(m, *map(tuple, second))
-    return SetAnswer(injective, CommonElement(tuple(element), *points))
+    return Answer(injective, CommonElement(tuple(element), *points))
 
 
 def _listed(values: tuple[int, ...]) -> str:

@@ -151,7 +151,7 @@ def _subtract_one(m: IndexingMap, other: IndexingMap) -> list[IndexingMap] | str
         for low, high in ((least, lower - 1), (upper + 1, greatest)):
             if low <= high:
                 part = _constrain(m, common.runtime, [*kept, (e, low, high)]).simplify(drop_unused=True)
-                if not part.is_known_empty and part.is_empty().equal is not True:
+                if not part.is_known_empty and part.is_empty().value is not True:
                     parts.append(part)
         kept.append((e, lower, upper))
     return parts

@@ -148,7 +148,7 @@ class _Question:
         """The record of one map from threads to elements; ``inexact`` says why it has too many."""
         if elements.is_undefined:
             return _unknown(access, "nothing is known about an undefined map")
-        if not access.shape.n_elements or elements.is_empty().equal:
+        if not access.shape.n_elements or elements.is_empty().value:
             return self._counted(access, Counts(), inexact, elements)
         try:
             addresses = warp_addresses(

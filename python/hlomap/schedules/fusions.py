@@ -192,7 +192,7 @@ def is_bitcast_of(shape: Shape, operand: Shape) -> bool:
     if shape.n_elements != operand.n_elements:
         return False
     pair = [Shape("u8", one.dimensions, one.layout) for one in (operand, shape)]
-    return pair[0].physical.dimensions == pair[1].physical.dimensions or reshape_is_bitcast(*pair).equal is True
+    return pair[0].physical.dimensions == pair[1].physical.dimensions or reshape_is_bitcast(*pair).value is True
 
 
 def prevents_vectors(region: Region) -> str | None:

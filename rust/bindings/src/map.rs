@@ -20,7 +20,7 @@ use crate::detach::{n_threads, unlocked, unlocked_if, unlocked_many};
 use crate::error::{expect_many, raise, wrong_type, OrRaise};
 use crate::expr::{hash_of, ExprLike, PyExpr};
 use crate::map_arguments::{domain_of, expect_no_sources, ConstraintLike, Table, Tables, VariableLike};
-use crate::map_values::{PyConstraint, PyCost, PyCount, PyEquivalence, PyVariable};
+use crate::map_values::{Answer, PyConstraint, PyCost, PyCount, PyVariable};
 use crate::pickle::{by_function, by_text, Reduced};
 use crate::repr;
 
@@ -499,7 +499,7 @@ impl PyMap {
         py.import(intern!(py, "hlomap.maps.map_set"))?.getattr("image_of_map")?.call1((slf, r#box))
     }
 
-    /// Whether different points reach different elements: a :class:`~hlomap.SetAnswer`.
+    /// Whether different points reach different elements: a :class:`~hlomap.Answer`.
     ///
     /// A point is a value for each dim *and* each range, so an injective map reaches as many elements as its domain
     /// has points.  The answer holds for all values of the runtime variables.  The witness of ``False`` is an element
@@ -509,7 +509,7 @@ impl PyMap {
     /// >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
     /// >>> found = m.is_injective()
     /// >>> assert found.witness is not None
-    /// >>> found.equal, found.witness.first.dims, found.witness.second.dims
+    /// >>> found.value, found.witness.first.dims, found.witness.second.dims
     /// (False, (0,), (1,))
     fn is_injective<'py>(slf: &Bound<'py, PyMap>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
@@ -534,24 +534,24 @@ impl PyMap {
     ///
     /// >>> import hlomap as hm
     /// >>> a = hm.IndexingMap.parse("(d0) -> ((d0 * 6) mod 4), domain: d0 in [0, 9]")
-    /// >>> a.equivalent(hm.IndexingMap.parse("(d0) -> (d0 mod 2 * 2), domain: d0 in [0, 9]")).equal
+    /// >>> a.equivalent(hm.IndexingMap.parse("(d0) -> (d0 mod 2 * 2), domain: d0 in [0, 9]")).value
     /// True
     #[pyo3(signature = (other, /))]
-    fn equivalent(&self, py: Python<'_>, other: Arg<'_, Bound<'_, PyMap>>) -> PyResult<PyEquivalence> {
+    fn equivalent(&self, py: Python<'_>, other: Arg<'_, Bound<'_, PyMap>>) -> PyResult<Answer> {
         let other = other.of("IndexingMap.equivalent", "other")?;
         let other = &other.get().map;
         Ok(unlocked(py, || quasiaffine::equivalent(&self.map, other))?.into())
     }
 
-    /// Whether the domain has no point; ``.equal`` of the answer is ``None`` if that is undecided.
+    /// Whether the domain has no point; ``.value`` of the answer is ``None`` if that is undecided.
     ///
     /// >>> import hlomap as hm
     /// >>> m = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 9], d0 mod 4 in [3, 3]")
-    /// >>> m.is_empty().equal
+    /// >>> m.is_empty().value
     /// False
-    fn is_empty(&self, py: Python<'_>) -> PyResult<PyEquivalence> {
+    fn is_empty(&self, py: Python<'_>) -> PyResult<Answer> {
         let answer = unlocked(py, || quasiaffine::is_empty(&self.map))?;
-        Ok(PyEquivalence::decided(answer, "whether the domain has a point"))
+        Ok(Answer::decided(answer, "whether the domain has a point"))
     }
 
     /// The number of nodes of the results, a :class:`Cost`.

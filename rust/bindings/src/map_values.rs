@@ -1,15 +1,13 @@
 //! The small values around maps: variables, constraints, counts, costs and answers about equality.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 use quasiaffine::{Constraint, Equivalence, Interval, Source, Variable};
 
 use crate::argument::{Arg, Named};
-use crate::error::raise;
 use crate::expr::{hash_of, ExprLike, PyExpr};
 use crate::pickle::{by_constructor, by_function, Reduced};
 use crate::repr;
@@ -238,124 +236,39 @@ impl PyCost {
     }
 }
 
-/// The answer to a question that may stay undecided, such as whether two maps are the same function.
-///
-/// ``equal`` is ``True``, ``False`` or ``None`` (undecided).  Where it is ``False``, ``witness`` may be a point
-/// that shows the difference; ``reason`` explains an undecided answer, or a ``False`` without a
-/// witness. ``bool()`` of an undecided answer raises :class:`~hlomap.errors.UndecidedError`, so that no condition
-/// mistakes it for an answer: test ``.equal is True`` or ``.equal is not False`` instead.
-///
-/// The constructor raises ``ValueError`` for an undecided answer without a reason.
-///
-/// >>> import hlomap as hm
-/// >>> a = hm.IndexingMap.parse("(d0) -> (d0 * 2), domain: d0 in [0, 9]")
-/// >>> b = hm.IndexingMap.parse("(d0) -> (d0 + d0), domain: d0 in [0, 9]")
-/// >>> bool(a.equivalent(b)), a.equivalent(hm.IndexingMap.identity([10])).witness
-/// (True, (1,))
-/// >>> undecided = a.equivalent(hm.IndexingMap.undefined([10]))
-/// >>> undecided.equal, undecided.reason
-/// (None, 'nothing is known about an undefined map')
-/// >>> bool(undecided)
-/// Traceback (most recent call last):
-/// hlomap.errors.UndecidedError: undecided: nothing is known about an undefined map; test `.equal`, which is None
-#[pyclass(name = "Equivalence", module = "hlomap._core", frozen, eq, hash)]
-#[derive(PartialEq, Eq, Hash)]
-pub struct PyEquivalence {
-    equal: Option<bool>,
+/// The answer to a yes-or-no question, which becomes an `hlomap.Answer` for Python.
+pub struct Answer {
+    value: Option<bool>,
     witness: Option<Vec<i64>>,
-    reason: Option<Cow<'static, str>>,
+    reason: Option<&'static str>,
 }
 
-impl From<Equivalence> for PyEquivalence {
-    fn from(answer: Equivalence) -> PyEquivalence {
+impl From<Equivalence> for Answer {
+    fn from(answer: Equivalence) -> Answer {
         match answer {
-            Equivalence::Equal => PyEquivalence { equal: Some(true), witness: None, reason: None },
-            Equivalence::Different(point) => PyEquivalence { equal: Some(false), witness: Some(point), reason: None },
-            Equivalence::Unknown(reason) => PyEquivalence { equal: None, witness: None, reason: Some(reason.into()) },
+            Equivalence::Equal => Answer { value: Some(true), witness: None, reason: None },
+            Equivalence::Different(point) => Answer { value: Some(false), witness: Some(point), reason: None },
+            Equivalence::Unknown(reason) => Answer { value: None, witness: None, reason: Some(reason) },
         }
     }
 }
 
-/// Coordinates of a witness that are shown.
-const WITNESS: usize = 6;
-
-impl PyEquivalence {
+impl Answer {
     /// The answer, without a witness; undecided for ``reason``.
-    pub fn decided(answer: Option<bool>, reason: &'static str) -> PyEquivalence {
-        let reason = answer.is_none().then_some(Cow::Borrowed(reason));
-        PyEquivalence { equal: answer, witness: None, reason }
+    pub fn decided(value: Option<bool>, reason: &'static str) -> Answer {
+        Answer { value, witness: None, reason: value.is_none().then_some(reason) }
     }
 }
 
-#[pymethods]
-impl PyEquivalence {
-    #[new]
-    #[pyo3(signature = (equal, *, witness=None, reason=None))]
-    fn new(
-        equal: Option<Arg<'_, bool>>,
-        witness: Option<Arg<'_, Vec<i64>>>,
-        reason: Option<Arg<'_, String>>,
-    ) -> PyResult<PyEquivalence> {
-        let equal = equal.of("Equivalence", "equal")?;
-        let witness = witness.of("Equivalence", "witness")?;
-        let reason = reason.of("Equivalence", "reason")?;
-        if equal.is_none() && reason.is_none() {
-            return Err(PyValueError::new_err("an undecided Equivalence needs a reason"));
-        }
-        if (equal != Some(false) && witness.is_some()) || (equal == Some(true) && reason.is_some()) {
-            return Err(PyValueError::new_err("a witness belongs to equal=False, a reason to equal=None or False"));
-        }
-        Ok(PyEquivalence { equal, witness, reason: reason.map(Cow::Owned) })
-    }
+impl<'py> IntoPyObject<'py> for Answer {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
 
-    /// ``True``, ``False``, or ``None`` where it is undecided.
-    #[getter]
-    fn equal(&self) -> Option<bool> {
-        self.equal
-    }
-
-    /// A point that shows the difference, or ``None``; the function that gave the answer documents the point's
-    /// space.
-    #[getter]
-    fn witness<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        self.witness.as_ref().map(|point| PyTuple::new(py, point)).transpose()
-    }
-
-    /// Why it is undecided, or why it is ``False`` without a witness; else ``None``.
-    #[getter]
-    fn reason(&self) -> Option<&str> {
-        self.reason.as_deref()
-    }
-
-    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
-        self.equal.ok_or_else(|| {
-            let reason = self.reason.as_deref().unwrap_or_default();
-            raise(py, "UndecidedError", format!("undecided: {reason}; test `.equal`, which is None"))
-        })
-    }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        let keywords = PyDict::new(py);
-        keywords.set_item("witness", self.witness(py)?)?;
-        keywords.set_item("reason", self.reason())?;
-        by_constructor::<PyEquivalence>(py, (self.equal,), &keywords)
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let equal = match self.equal {
-            Some(true) => "True",
-            Some(false) => "False",
-            None => "None",
-        };
-        let witness = self.witness.as_ref().map_or(String::new(), |point| {
-            let shown = point.iter().take(WITNESS).map(i64::to_string).collect::<Vec<_>>().join(", ");
-            format!(", witness=[{shown}{}]", if point.len() > WITNESS { ", …" } else { "" })
-        });
-        let reason = match &self.reason {
-            Some(reason) => format!(", reason={}", PyString::new(py, &repr::line(reason)).repr()?),
-            None => String::new(),
-        };
-        Ok(format!("Equivalence(equal={equal}{witness}{reason})"))
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let witness = self.witness.map(|point| PyTuple::new(py, point)).transpose()?;
+        let class = py.import(intern!(py, "hlomap.answers"))?.getattr(intern!(py, "Answer"))?;
+        class.call1((self.value, witness, self.reason))
     }
 }
 
@@ -394,7 +307,6 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyConstraint>()?;
     m.add_class::<PyCount>()?;
     m.add_class::<PyCost>()?;
-    m.add_class::<PyEquivalence>()?;
     m.add_function(wrap_pyfunction!(_variable, m)?)?;
     m.add_function(wrap_pyfunction!(_count, m)?)?;
     m.add_function(wrap_pyfunction!(_cost, m)?)

@@ -12,7 +12,7 @@ use crate::detach::unlocked;
 use crate::error::{expect, expect_many};
 use crate::layout::{linear, linear_error, shape_error, PyShape};
 use crate::map::PyMap;
-use crate::map_values::PyEquivalence;
+use crate::map_values::Answer;
 
 fn shape_argument<'a, 'py>(got: &'a Bound<'py, PyAny>, function: &str) -> PyResult<&'a Bound<'py, PyShape>> {
     expect(got, function, "an hlomap.Shape", "read text with hlomap.Shape.parse(text)")
@@ -138,11 +138,11 @@ fn related(
     operand: &Bound<'_, PyAny>,
     output: &Bound<'_, PyAny>,
     ask: impl FnOnce(&ArrayShape, &ArrayShape) -> Result<Equivalence, LinearError> + Send,
-) -> PyResult<PyEquivalence> {
+) -> PyResult<Answer> {
     let (operand, output) = (shape_argument(operand, function)?, shape_argument(output, function)?);
     let output = output.get().array(py, "positions")?;
     let operand = operand.get().array(py, "positions")?;
-    unlocked(py, || ask(operand, output))?.map_err(|e| linear_error(py, e)).map(PyEquivalence::from)
+    unlocked(py, || ask(operand, output))?.map_err(|e| linear_error(py, e)).map(Answer::from)
 }
 
 /// Whether a reshape moves no bytes, tiles and padding taken into account.
@@ -155,14 +155,10 @@ fn related(
 /// >>> import hlomap as hm
 /// >>> a, b = hm.Shape.parse("f32[16,256]{1,0:T(8,128)}"), hm.Shape.parse("f32[2,8,256]{2,1,0:T(8,128)}")
 /// >>> hm.reshape_is_bitcast(a, b)
-/// Equivalence(equal=True)
+/// Answer(True)
 #[pyfunction]
 #[pyo3(signature = (operand, output, /))]
-fn reshape_is_bitcast(
-    py: Python<'_>,
-    operand: &Bound<'_, PyAny>,
-    output: &Bound<'_, PyAny>,
-) -> PyResult<PyEquivalence> {
+fn reshape_is_bitcast(py: Python<'_>, operand: &Bound<'_, PyAny>, output: &Bound<'_, PyAny>) -> PyResult<Answer> {
     related(py, "reshape_is_bitcast", operand, output, ::layout::reshape_is_bitcast)
 }
 
@@ -174,7 +170,7 @@ fn reshape_is_bitcast(
 /// >>> import hlomap as hm
 /// >>> a, b = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"), hm.Shape.parse("f32[5,3]{0,1:T(2,2)}")
 /// >>> hm.transpose_is_bitcast(a, b, [1, 0])
-/// Equivalence(equal=True)
+/// Answer(True)
 #[pyfunction]
 #[pyo3(signature = (operand, output, dimensions, /))]
 fn transpose_is_bitcast(
@@ -182,7 +178,7 @@ fn transpose_is_bitcast(
     operand: &Bound<'_, PyAny>,
     output: &Bound<'_, PyAny>,
     dimensions: &Bound<'_, PyAny>,
-) -> PyResult<PyEquivalence> {
+) -> PyResult<Answer> {
     let name = "transpose_is_bitcast";
     let dimensions = expect_many(dimensions, name, "dimension numbers (int) as `dimensions`", |d| d.extract().ok())?;
     related(py, name, operand, output, |a, b| ::layout::transpose_is_bitcast(a, b, &dimensions))
@@ -195,10 +191,10 @@ fn transpose_is_bitcast(
 /// >>> import hlomap as hm
 /// >>> a, b = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"), hm.Shape.parse("f32[15]")
 /// >>> hm.is_valid_bitcast(a, b)
-/// Equivalence(equal=False, witness=[0])
+/// Answer(False, witness=(0,))
 #[pyfunction]
 #[pyo3(signature = (operand, output, /))]
-fn is_valid_bitcast(py: Python<'_>, operand: &Bound<'_, PyAny>, output: &Bound<'_, PyAny>) -> PyResult<PyEquivalence> {
+fn is_valid_bitcast(py: Python<'_>, operand: &Bound<'_, PyAny>, output: &Bound<'_, PyAny>) -> PyResult<Answer> {
     related(py, "is_valid_bitcast", operand, output, ::layout::is_valid_bitcast)
 }
 
