@@ -133,7 +133,7 @@ def calls(megabytes: float) -> Iterator[tuple[str, Callable[[], object]]]:
     sizes = ",".join(str(n) for n in (2, 3, 5, 7, 11, 13, 17, 19))
     here = hm.Shape.parse(f"f32[{sizes}]{{7,6,5,4,3,2,1,0:T(8,128)}}")
     there = hm.Shape.parse(f"f32[{sizes}]{{0,2,4,6,1,3,5,7:T(4,32)(2,1)}}")
-    yield "is_valid_bitcast", lambda: hm.is_valid_bitcast(here, there)
+    yield "is_valid_bitcast", lambda: hm.layouts.is_valid_bitcast(here, there)
 
 
 def wide(n: int) -> hm.IndexingMap:

@@ -6,6 +6,8 @@ import contextlib
 import dataclasses
 import re
 from collections.abc import Callable
+from inspect import isbuiltin, isfunction
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "coalescing": [(MODULE["n"], ""), (hm.thread_map(SHAPE), "None")],
     "compose_many": [([(MAP, MAP)], "")],
     "count_many": [([MAP], "")],
-    "decompose_bitcast": [(SHAPE, ""), (SHAPE, "")],
+    "layouts.decompose_bitcast": [(SHAPE, ""), (SHAPE, "")],
     "diff": [(MODULE, "Module"), (MODULE, "Module")],
     "draw": [(SHARDING, ""), (SHAPE, "")],
     "execute": [(MODULE, "Module")],
@@ -43,9 +45,8 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "indexing": [(MODULE["n"], ""), (0, "int")],
     "input_to_output": [(MODULE["n"], ""), (0, "int")],
     "is_bitcast": [(MODULE["n"], ""), (0, "int")],
-    "is_valid_bitcast": [(SHAPE, ""), (SHAPE, "")],
+    "layouts.is_valid_bitcast": [(SHAPE, ""), (SHAPE, "")],
     "linear_index": [(SHAPE, "")],
-    "lineage": [(MODULE["n"], ""), (0, "int")],
     "load": [("no such file", "str")],
     "logical_index": [(SHAPE, "")],
     "loop": [(MODULE["n"], "")],
@@ -54,11 +55,10 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "pack": [(BYTES, "int float"), (None, "None str")],
     "parse": [("", "str")],
     "parse_all": [("", "str")],
-    "parse_stablehlo": [("", "str")],
     "partitioned": [(MODULE["n"], "")],
     "ravel_index": [(SHAPE, ""), ((0, 0), "")],
     "register_rule": [("name", "str"), (len, "")],
-    "reshape_is_bitcast": [(SHAPE, ""), (SHAPE, "")],
+    "layouts.reshape_is_bitcast": [(SHAPE, ""), (SHAPE, "")],
     "reshard": [(SHAPE, ""), (SHARDING, ""), (SHARDING, "")],
     "scan": [("no such file", "str"), ("rows", "str")],
     "schedule": [(MODULE["n"], "")],
@@ -66,7 +66,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "simplify_many": [([MAP], "")],
     "thread_map": [(SHAPE, "")],
     "tile": [(MODULE["n"], ""), (0, "int")],
-    "transpose_is_bitcast": [(SHAPE, ""), (SHAPE, ""), ([0, 1], "")],
+    "layouts.transpose_is_bitcast": [(SHAPE, ""), (SHAPE, ""), ([0, 1], "")],
     "unpack": [(bytes(96), ""), (SHAPE, "str")],
     "unravel_index": [(SHAPE, ""), (0, "int")],
     "unregister_rule": [("name", "str")],
@@ -83,7 +83,8 @@ CASES = [
 
 
 def test_every_public_function_is_listed() -> None:
-    functions = {name for name in hm.__all__ if callable(f := getattr(hm, name)) and not isinstance(f, type)}
+    public = [*hm.__all__, *(f"layouts.{name}" for name in hm.layouts.__all__)]
+    functions = {name for name in public if isfunction(f := attrgetter(name)(hm)) or isbuiltin(f)}
     assert functions == {name for name in CALLS if not name[0].isupper()}
 
 
@@ -92,8 +93,8 @@ def test_wrong_argument(name: str, number: int, wrong: Any) -> None:
     """A ``TypeError``, or an error of hlomap, whose message names the function."""
     arguments = [value for value, _ in CALLS[name]]
     arguments[number] = wrong
-    with pytest.raises((TypeError, hm.HlomapError), match=rf"\b{name}\b"):
-        getattr(hm, name)(*arguments)
+    with pytest.raises((TypeError, hm.HlomapError), match=rf"\b{name.split('.')[-1]}\b"):
+        attrgetter(name)(hm)(*arguments)
 
 
 @pytest.mark.parametrize(

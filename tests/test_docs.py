@@ -31,7 +31,7 @@ MODULES = sorted(
 def marked(value: Any, name: str, path: Path) -> Any:
     """A parameter for a file of examples; with the marker ``jax`` where one of them uses JAX."""
     text = path.read_text(encoding="utf-8") if path.suffix in {".py", ".md"} else ""
-    uses_jax = re.search(r"^ *>>> .*(?:import jax|parse_stablehlo\()|^import jax", text, re.M)
+    uses_jax = re.search(r"^ *>>> .*import jax|^import jax", text, re.M)
     return pytest.param(value, id=name, marks=[pytest.mark.jax] if uses_jax else [])
 
 

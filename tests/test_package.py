@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 from importlib import metadata
@@ -81,18 +82,38 @@ def test_dir_lists_exactly_the_public_names() -> None:
     assert int(run.stdout) == len(hm.__all__)
 
 
-def test_type_checkers_see_the_same_names_as_at_run_time() -> None:
+@pytest.mark.parametrize("package", [hm, hm.results])
+def test_type_checkers_see_the_same_names_as_at_run_time(package: ModuleType) -> None:
     """The imports under TYPE_CHECKING give the same objects as the table of lazy names."""
-    tree = ast.parse(Path(hm.__file__).read_text(encoding="utf-8"))
+    tree = ast.parse(Path(str(package.__file__)).read_text(encoding="utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))
     seen = {}
     for node in block.body:
         assert isinstance(node, ast.ImportFrom) and node.level == 1
         for alias in node.names:
-            package = importlib.import_module(f"hlomap.{node.module}") if node.module else hm
-            seen[alias.name] = getattr(package, alias.name)
-    assert seen.keys() == set(hm.__all__)
-    assert all(getattr(hm, name) is value for name, value in seen.items())
+            assert alias.asname == alias.name  # so that the name is public
+            source = importlib.import_module(f"hlomap.{node.module}") if node.module else hm
+            seen[alias.name] = getattr(source, alias.name)
+    assert seen.keys() == set(package.__all__)
+    assert all(getattr(package, name) is value for name, value in seen.items())
+
+
+def test_what_calls_return_can_be_named() -> None:
+    """Each class in an annotation of a public function or of a public class is public."""
+    public = {getattr(package, name) for package in (hm, hm.results, hm.hlo, hm.builder) for name in package.__all__}
+    private = set()
+    for value in public - {hm.builder, hm.errors, hm.hlo, hm.layouts, hm.results}:
+        members = vars(value) if isinstance(value, type) else {"return": value}
+        annotations = {**vars(value).get("__annotations__", {})} if isinstance(value, type) else {}
+        for name, member in members.items():
+            function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+            annotations.setdefault(name, getattr(function, "__annotations__", {}).get("return", ""))
+        scope = vars(sys.modules.get(getattr(value, "__module__", ""), hm))
+        words = " ".join(str(text) for name, text in annotations.items() if not name.startswith("_"))
+        for found in map(scope.get, re.findall(r"\b[A-Z]\w+", words)):
+            if isinstance(found, type) and found.__module__.startswith("hlomap.") and found not in public:
+                private.add(f"{value.__qualname__}: {found.__module__}.{found.__qualname__}")
+    assert private == set()
 
 
 @pytest.mark.parametrize(("module", "name"), RECORDS)

@@ -195,7 +195,7 @@ def content(value: Any) -> Any:
             return kind, value.is_unknown, value.exact, value.reason, maps, content(value.devices)
         case hm.DumpDirectory():
             return kind, value.path, value.skipped, content(value.modules)
-        case hm.Table():
+        case hm.results.Table():
             return kind, [value[name] for name in value.columns]
         case hlo.Diagnostic():
             return kind, str(value), value.line, value.column, value.filename, value.found, value.expected
@@ -254,6 +254,7 @@ def test_values_go_to_another_process_and_back(dump: hm.DumpDirectory) -> None:
 
 def test_every_public_class_has_a_sample(dump: hm.DumpDirectory) -> None:
     public = {n: getattr(m, n) for m in (hm, hlo, errors) for n in m.__all__}
+    public |= {n: getattr(hm.results, n) for n in SAMPLES if n in hm.results.__all__}
     classes = {name for name, value in public.items() if isinstance(value, type)}
     assert {*SAMPLES, *ERRORS} == classes - WRITERS
     for name in (*SAMPLES, *ERRORS):
@@ -340,7 +341,7 @@ def results(dump: hm.DumpDirectory) -> Iterator[object]:
     )
     yield from (LOOP, FUSED, dump, hm.loop(LOOP["w"]), hm.draw(hm.loop(LOOP["w"])), hm.forward_slice(FUSED["p"]))
     for i in (FUSED["f"], FUSED["d"], FUSED["s"], FUSED["n"], LOOP["w"]):
-        yield from (hm.output_to_input(i), hm.input_to_output(i), hm.indexing(i), hm.backward_slice(i), hm.lineage(i))
+        yield from (hm.output_to_input(i), hm.input_to_output(i), hm.indexing(i), hm.backward_slice(i))
         yield from (hm.explain(i), hm.draw(i))
     fusion, dot = FUSED["f"], FUSED["d"]
     yield from (hm.explain(dot, (1, 1)), hm.draw(dot, index=(1, 1)), hm.verify(FUSED["n"]), hm.analyze(FUSED))
@@ -349,7 +350,10 @@ def results(dump: hm.DumpDirectory) -> Iterator[object]:
     yield from (hm.diff(FUSED, LOOP), hm.diff(FUSED, hm.parse(str(FUSED).replace("negate", "abs"))), hm.explore(FUSED))
     yield from (hm.tile(dot), hm.tile(dot).evaluate([[16, 16, 16]]), hm.tile(dot).box(0, [16, 16, 16], [0, 0, 0]))
     yield from (hm.draw(square), hm.draw(both, square), hm.draw(hm.tile(dot)), hm.draw(RUNTIME[0]))
-    yield from (hm.explain_simplify(RUNTIME[0]), hm.decompose_bitcast(hm.Shape("f32", [8]), hm.Shape("f32", [2, 4])))
+    yield from (
+        hm.explain_simplify(RUNTIME[0]),
+        hm.layouts.decompose_bitcast(square, hm.Shape("f32", [4096])),
+    )
     yield from (sample for name in SAMPLES for sample in samples(name, dump))
 
 
@@ -375,7 +379,8 @@ def handed_out(value: object) -> Iterator[tuple[str, Callable[[], object]]]:
     for name in dir(value):
         if not name.startswith("_") and name not in ("write", "to_networkx"):
             yield f".{name}", partial(attribute, value, name)
-    names = value.columns if isinstance(value, hm.Table) else list(value)[:30] if isinstance(value, Mapping) else ()
+    is_table = isinstance(value, hm.results.Table)
+    names = value.columns if is_table else list(value)[:30] if isinstance(value, Mapping) else ()
     for key in names:
         yield f"[{key!r}]", partial(value.__getitem__, key)  # type: ignore[attr-defined]
 

@@ -12,13 +12,19 @@ from mkdocs.structure.files import File, Files
 
 PACKAGE = Path(__file__).parents[2] / "python" / "hlomap"
 
-# File, title, first sentence, names in reading order.  Together they are `hlomap.__all__`.
+
+def results(names: str) -> list[str]:
+    """Names of :mod:`hlomap.results`."""
+    return [f"results.{name}" for name in names.split()]
+
+
+# File, title, first sentence, names in reading order.  Together they are the names of the package and of its results.
 TOPICS = [
     (
         "read",
         "Read programs",
         "From text, protos, files, dumps and JAX to a module.",
-        ["parse", "parse_all", "load", "from_jax", "parse_stablehlo", "DumpDirectory", "DumpedModule"],
+        ["parse", "parse_all", "load", "from_jax", "DumpDirectory", "DumpedModule", *results("History StageChange")],
     ),
     (
         "programs",
@@ -33,6 +39,7 @@ TOPICS = [
         [
             *("output_to_input", "input_to_output", "indexing", "MapSet", "DeviceIndexing", "backward_slice"),
             *("forward_slice", "loop", "register_rule", "unregister_rule", "Unknown"),
+            *results("Slice Loop LoopCounter CarriedValue Access"),
         ],
     ),
     (
@@ -40,8 +47,9 @@ TOPICS = [
         "Maps",
         "Symbolic maps from points to points, and questions about them.",
         [
-            *("IndexingMap", "Expr", "Variable", "Constraint", "Count", "Cost", "overlap", "Answer"),
+            *("IndexingMap", "Expr", "Variable", "Constraint", "overlap", "Answer"),
             *("simplify_many", "compose_many", "count_many", "bounds_many", "explain_simplify"),
+            *results("Count Cost CommonElement MapPoint SimplifyTrace SimplifyStep"),
         ],
     ),
     (
@@ -49,28 +57,50 @@ TOPICS = [
         "Memory and bitcasts",
         "Where elements lie, and which operations move nothing.",
         [
-            *("linear_index", "logical_index", "ravel_index", "unravel_index", "pack", "unpack", "is_bitcast"),
-            *("reshape_is_bitcast", "transpose_is_bitcast", "is_valid_bitcast", "decompose_bitcast"),
+            *(
+                "linear_index",
+                "logical_index",
+                "ravel_index",
+                "unravel_index",
+                "pack",
+                "unpack",
+                "is_bitcast",
+                "layouts",
+            ),
+            *results("BitcastFactors CuteLayout LinearLayout"),
         ],
     ),
     (
         "performance",
         "Tiles, schedules, traffic",
         "What an operation moves: rows of an analysis, tiles, GPU schedules, coalescing.",
-        ["analyze", "Table", "scan", "tile", "schedule", "thread_map", "coalescing", "utilization", "Device", "Limits"],
+        [
+            *("analyze", "scan", "tile", "schedule", "thread_map", "coalescing", "utilization", "Device", "Limits"),
+            *results("Table Batch Tiling TileTable TileParameter TileRead TileClause TileBox"),
+            *results("Schedule OutputSchedule Coalescing Utilization"),
+        ],
     ),
     (
         "devices",
         "Shardings",
         "Which device holds which elements, and what has to move.",
-        ["partitioned", "reshard", "sharding_of"],
+        ["partitioned", "reshard", "sharding_of", *results("Partitioned RemoteReads Reshard")],
     ),
-    ("explain", "Explain and draw", "Answers for people.", ["explain", "diff", "lineage", "explore", "draw"]),
+    (
+        "explain",
+        "Explain and draw",
+        "Answers for people.",
+        [
+            *("explain", "diff", "explore", "draw"),
+            *results("Explanation OperandReads Reads Step Source Overview BytesMoved"),
+            *results("ModuleDiff Match FusionChange OutputDependence OutputValues ExplorerPage Picture"),
+        ],
+    ),
     (
         "run",
         "Run, check, build",
         "The NumPy interpreter, the checks of maps against it, and a builder for HLO.",
-        ["execute", "verify", "CheckResult", "Builder", "Value"],
+        ["execute", "verify", *results("CheckResult CheckStatus"), "Builder", "builder"],
     ),
     ("errors", "Errors", "What calls raise. Not knowing is a value, not an error.", ["HlomapError", "errors"]),
     ("hlo", "Records of HLO", "What attributes of instructions and modules hold.", ["hlo"]),
@@ -83,7 +113,7 @@ def on_files(files: Files, config: Any) -> Files:
     public = [name for name in _public_names() if name != "__version__"]
     if sorted(listed) != sorted(public):
         different = sorted(set(listed) ^ set(public)) or "a name twice"
-        raise PluginError(f"docs/site/reference.py and hlomap.__all__ differ: {different}")
+        raise PluginError(f"docs/site/reference.py and the public names differ: {different}")
     for topic in TOPICS:
         files.append(File.generated(config, f"reference/{topic[0]}.md", content=_page(*topic[1:])))
     files.append(File.generated(config, "reference/index.md", content=_index()))
@@ -109,10 +139,10 @@ def _page(title: str, text: str, names: list[str]) -> str:
 
 
 def _public_names() -> list[str]:
-    """``hlomap.__all__``, read from the source."""
-    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == "__all__":
-            names: list[str] = ast.literal_eval(node.value)
-            return names
-    raise PluginError("no __all__ in hlomap/__init__.py")
+    """The names of the package and of its results, which the sources import as themselves."""
+    found: list[str] = []
+    for file, prefix in (("__init__.py", ""), ("results.py", "results.")):
+        for node in ast.walk(ast.parse((PACKAGE / file).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                found += [prefix + alias.asname for alias in node.names if alias.asname]
+    return [name for name in found if name != "results"]

@@ -16,199 +16,124 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import errors, hlo
+    from . import builder as builder, errors as errors, hlo as hlo, layouts as layouts, results as results
     from ._core import (
-        Computation,
-        Constraint,
-        Cost,
-        Count,
-        Expr,
-        IndexingMap,
-        Instruction,
-        Layout,
-        Module,
-        Shape,
-        Variable,
-        __version__,
-        bounds_many,
-        compose_many,
-        count_many,
-        is_valid_bitcast,
-        linear_index,
-        logical_index,
-        reshape_is_bitcast,
-        simplify_many,
-        transpose_is_bitcast,
+        Computation as Computation,
+        Constraint as Constraint,
+        Expr as Expr,
+        IndexingMap as IndexingMap,
+        Instruction as Instruction,
+        Layout as Layout,
+        Module as Module,
+        Shape as Shape,
+        Variable as Variable,
+        __version__ as __version__,
+        bounds_many as bounds_many,
+        compose_many as compose_many,
+        count_many as count_many,
+        linear_index as linear_index,
+        logical_index as logical_index,
+        simplify_many as simplify_many,
     )
-    from .analysis.bitcasts import decompose_bitcast, is_bitcast
-    from .analysis.custom_rules import register_rule, unregister_rule
-    from .analysis.loops import loop
-    from .analysis.queries import indexing, input_to_output, output_to_input
-    from .analysis.rows import analyze
-    from .analysis.slices import backward_slice, forward_slice
-    from .analysis.table import Table
-    from .analysis.tiles import tile
-    from .answers import Answer
-    from .builder import Value
-    from .builder.builder import Builder
-    from .corpus.scan import scan
-    from .errors import HlomapError
-    from .explanation.diff import diff
-    from .explanation.explain import explain
-    from .explanation.lineage import lineage
-    from .explorer.page import explore
-    from .hardware import Device, Limits
-    from .interop.jax import from_jax
-    from .interop.stablehlo import parse_stablehlo
-    from .interpreter import execute
-    from .io.dump_directory import DumpDirectory, DumpedModule
-    from .io.load import load, parse, parse_all
-    from .layouts.buffers import pack, ravel_index, unpack, unravel_index
-    from .maps.map_set import DeviceIndexing, MapSet
-    from .maps.set_questions import overlap
-    from .maps.simplification import explain_simplify
-    from .memory.coalescing import coalescing
-    from .memory.utilization import utilization
-    from .pictures.draw import draw
-    from .schedules.schedule import schedule
-    from .schedules.thread_map import thread_map
-    from .shardings.partition import partitioned
-    from .shardings.program import sharding_of
-    from .shardings.reshard import reshard
-    from .types import Unknown
-    from .verification.verify import CheckResult, verify
-
-__all__ = [
-    "Answer",
-    "Builder",
-    "CheckResult",
-    "Computation",
-    "Constraint",
-    "Cost",
-    "Count",
-    "Device",
-    "DeviceIndexing",
-    "DumpDirectory",
-    "DumpedModule",
-    "Expr",
-    "HlomapError",
-    "IndexingMap",
-    "Instruction",
-    "Layout",
-    "Limits",
-    "MapSet",
-    "Module",
-    "Shape",
-    "Table",
-    "Unknown",
-    "Value",
-    "Variable",
-    "__version__",
-    "analyze",
-    "backward_slice",
-    "bounds_many",
-    "coalescing",
-    "compose_many",
-    "count_many",
-    "decompose_bitcast",
-    "diff",
-    "draw",
-    "errors",
-    "execute",
-    "explain",
-    "explain_simplify",
-    "explore",
-    "forward_slice",
-    "from_jax",
-    "hlo",
-    "indexing",
-    "input_to_output",
-    "is_bitcast",
-    "is_valid_bitcast",
-    "lineage",
-    "linear_index",
-    "load",
-    "logical_index",
-    "loop",
-    "output_to_input",
-    "overlap",
-    "pack",
-    "parse",
-    "parse_all",
-    "parse_stablehlo",
-    "partitioned",
-    "ravel_index",
-    "register_rule",
-    "reshape_is_bitcast",
-    "reshard",
-    "scan",
-    "schedule",
-    "sharding_of",
-    "simplify_many",
-    "thread_map",
-    "tile",
-    "transpose_is_bitcast",
-    "unpack",
-    "unravel_index",
-    "unregister_rule",
-    "utilization",
-    "verify",
-]
+    from .analysis.bitcasts import is_bitcast as is_bitcast
+    from .analysis.custom_rules import register_rule as register_rule, unregister_rule as unregister_rule
+    from .analysis.loops import loop as loop
+    from .analysis.queries import (
+        indexing as indexing,
+        input_to_output as input_to_output,
+        output_to_input as output_to_input,
+    )
+    from .analysis.rows import analyze as analyze
+    from .analysis.slices import backward_slice as backward_slice, forward_slice as forward_slice
+    from .analysis.tiles import tile as tile
+    from .answers import Answer as Answer
+    from .builder.builder import Builder as Builder
+    from .corpus.scan import scan as scan
+    from .errors import HlomapError as HlomapError
+    from .explanation.diff import diff as diff
+    from .explanation.explain import explain as explain
+    from .explorer.page import explore as explore
+    from .hardware import Device as Device, Limits as Limits
+    from .interop.jax import from_jax as from_jax
+    from .interpreter import execute as execute
+    from .io.dump_directory import DumpDirectory as DumpDirectory, DumpedModule as DumpedModule
+    from .io.load import load as load, parse as parse, parse_all as parse_all
+    from .layouts.buffers import (
+        pack as pack,
+        ravel_index as ravel_index,
+        unpack as unpack,
+        unravel_index as unravel_index,
+    )
+    from .maps.map_set import DeviceIndexing as DeviceIndexing, MapSet as MapSet
+    from .maps.set_questions import overlap as overlap
+    from .maps.simplification import explain_simplify as explain_simplify
+    from .memory.coalescing import coalescing as coalescing
+    from .memory.utilization import utilization as utilization
+    from .pictures.draw import draw as draw
+    from .schedules.schedule import schedule as schedule
+    from .schedules.thread_map import thread_map as thread_map
+    from .shardings.partition import partitioned as partitioned
+    from .shardings.program import sharding_of as sharding_of
+    from .shardings.reshard import reshard as reshard
+    from .types import Unknown as Unknown
+    from .verification.verify import verify as verify
 
 # The module of each public name, which is imported on the first access to the name (PEP 562).
-_MODULES = {
-    "answers": "Answer",
-    "analysis.bitcasts": "decompose_bitcast is_bitcast",
-    "analysis.custom_rules": "register_rule unregister_rule",
-    "analysis.loops": "loop",
-    "analysis.queries": "indexing input_to_output output_to_input",
-    "analysis.rows": "analyze",
-    "analysis.slices": "backward_slice forward_slice",
-    "analysis.table": "Table",
-    "analysis.tiles": "tile",
-    "builder": "Value",
-    "builder.builder": "Builder",
-    "corpus.scan": "scan",
-    "errors": "HlomapError",
-    "explanation.diff": "diff",
-    "explanation.explain": "explain",
-    "explanation.lineage": "lineage",
-    "explorer.page": "explore",
-    "hardware": "Device Limits",
-    "interop.jax": "from_jax",
-    "interop.stablehlo": "parse_stablehlo",
-    "interpreter": "execute",
-    "io.dump_directory": "DumpDirectory DumpedModule",
-    "io.load": "load parse parse_all",
-    "layouts.buffers": "pack ravel_index unpack unravel_index",
-    "maps.map_set": "DeviceIndexing MapSet",
-    "maps.set_questions": "overlap",
-    "maps.simplification": "explain_simplify",
-    "memory.coalescing": "coalescing",
-    "memory.utilization": "utilization",
-    "pictures.draw": "draw",
-    "schedules.schedule": "schedule",
-    "schedules.thread_map": "thread_map",
-    "shardings.partition": "partitioned",
-    "shardings.program": "sharding_of",
-    "shardings.reshard": "reshard",
-    "types": "Unknown",
-    "verification.verify": "CheckResult verify",
+_MODULE_OF = {
+    name: module
+    for module, names in {
+        "": "builder errors hlo layouts results",
+        "_core": (
+            "Computation Constraint Expr IndexingMap Instruction Layout Module Shape Variable __version__ "
+            "bounds_many compose_many count_many linear_index logical_index simplify_many"
+        ),
+        "analysis.bitcasts": "is_bitcast",
+        "analysis.custom_rules": "register_rule unregister_rule",
+        "analysis.loops": "loop",
+        "analysis.queries": "indexing input_to_output output_to_input",
+        "analysis.rows": "analyze",
+        "analysis.slices": "backward_slice forward_slice",
+        "analysis.tiles": "tile",
+        "answers": "Answer",
+        "builder.builder": "Builder",
+        "corpus.scan": "scan",
+        "errors": "HlomapError",
+        "explanation.diff": "diff",
+        "explanation.explain": "explain",
+        "explorer.page": "explore",
+        "hardware": "Device Limits",
+        "interop.jax": "from_jax",
+        "interpreter": "execute",
+        "io.dump_directory": "DumpDirectory DumpedModule",
+        "io.load": "load parse parse_all",
+        "layouts.buffers": "pack ravel_index unpack unravel_index",
+        "maps.map_set": "DeviceIndexing MapSet",
+        "maps.set_questions": "overlap",
+        "maps.simplification": "explain_simplify",
+        "memory.coalescing": "coalescing",
+        "memory.utilization": "utilization",
+        "pictures.draw": "draw",
+        "schedules.schedule": "schedule",
+        "schedules.thread_map": "thread_map",
+        "shardings.partition": "partitioned",
+        "shardings.program": "sharding_of",
+        "shardings.reshard": "reshard",
+        "types": "Unknown",
+        "verification.verify": "verify",
+    }.items()
+    for name in names.split()
 }
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
-
 
 if not TYPE_CHECKING:  # so that type checkers reject misspelled names
+    __all__ = list(_MODULE_OF)
 
     def __getattr__(name: str) -> Any:
-        if name not in __all__:
+        if name not in _MODULE_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        if name in ("errors", "hlo"):
+        if not _MODULE_OF[name]:
             return importlib.import_module(f".{name}", __name__)
-        module = importlib.import_module(f".{_MODULE_OF.get(name, '_core')}", __name__)
-        value = globals()[name] = getattr(module, name)
+        value = globals()[name] = getattr(importlib.import_module(f".{_MODULE_OF[name]}", __name__), name)
         return value
 
-
-def __dir__() -> list[str]:
-    return list(__all__)
+    def __dir__() -> list[str]:
+        return __all__

@@ -1084,7 +1084,7 @@ def reshape_is_bitcast(operand: Shape, output: Shape, /) -> Answer[tuple[int, ..
 
     >>> import hlomap as hm
     >>> a, b = hm.Shape.parse("f32[16,256]{1,0:T(8,128)}"), hm.Shape.parse("f32[2,8,256]{2,1,0:T(8,128)}")
-    >>> hm.reshape_is_bitcast(a, b)
+    >>> hm.layouts.reshape_is_bitcast(a, b)
     Answer(True)
     """
 
@@ -1096,7 +1096,7 @@ def transpose_is_bitcast(operand: Shape, output: Shape, dimensions: Sequence[int
 
     >>> import hlomap as hm
     >>> a, b = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"), hm.Shape.parse("f32[5,3]{0,1:T(2,2)}")
-    >>> hm.transpose_is_bitcast(a, b, [1, 0])
+    >>> hm.layouts.transpose_is_bitcast(a, b, [1, 0])
     Answer(True)
     """
 
@@ -1107,7 +1107,7 @@ def is_valid_bitcast(operand: Shape, output: Shape, /) -> Answer[tuple[int, ...]
 
     >>> import hlomap as hm
     >>> a, b = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"), hm.Shape.parse("f32[15]")
-    >>> hm.is_valid_bitcast(a, b)
+    >>> hm.layouts.is_valid_bitcast(a, b)
     Answer(False, witness=(0,))
     """
 

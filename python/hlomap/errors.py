@@ -89,7 +89,7 @@ class DomainError(HlomapError, ValueError):
 class UndecidedError(HlomapError, ValueError):
     """The truth value of an undecided result; the message has the reason.
 
-    The result is an :class:`~hlomap.Answer`, an :class:`~hlomap.Unknown` or a :class:`~hlomap.CheckResult`.
+    The result is an :class:`~hlomap.Answer`, an :class:`~hlomap.Unknown` or a :class:`~hlomap.results.CheckResult`.
 
     >>> import hlomap as hm
     >>> bool(hm.Unknown("no rule for sort"))

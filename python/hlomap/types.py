@@ -45,7 +45,7 @@ class Unknown:
     """A result that is not known, with the reason; it has no truth value.
 
     >>> import hlomap as hm
-    >>> factors = hm.decompose_bitcast(hm.Shape.parse("f32[8]{0:T(4)}"), hm.Shape.parse("f32[8]"))
+    >>> factors = hm.layouts.decompose_bitcast(hm.Shape.parse("f32[8]{0:T(4)}"), hm.Shape.parse("f32[8]"))
     >>> factors.reason if isinstance(factors, hm.Unknown) else None
     'tiles or padding in f32[8]{0:T(4)}'
     """

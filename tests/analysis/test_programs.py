@@ -17,8 +17,7 @@ from support.perturbation import Checked, observe_changes
 from support.text import commas
 
 import hlomap as hm
-from hlomap.interpreter import execute
-from hlomap.interpreter import values as run_values
+from hlomap.interpreter import execute, values as run_values
 
 Sizes = tuple[int, ...]
 

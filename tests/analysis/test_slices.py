@@ -375,3 +375,26 @@ def test_windows_in_computations_that_call_each_other_are_one_window() -> None:
         "(d0, d1, d2)[s0] -> (0, 0, d2 + s0 - 6), domain: d0 in [0, 0], d1 in [0, 0], d2 in [0, 8], s0 in [0, 12]"
     )
     assert str(window) == f"{expected}, d2 + s0 in [6, 14]"
+
+
+def test_lineage_lists_the_uses_on_the_way() -> None:
+    module = hm.parse("""ENTRY e {
+      p = f32[4] parameter(0)
+      q = f32[4] parameter(1)
+      n = f32[4] negate(p)
+      m = f32[4] multiply(n, n)
+      ROOT a = f32[4] add(m, q)
+    }""")
+
+    def uses(found: hm.results.Slice) -> list[tuple[str, str, int]]:
+        return [(operand.name, user.name, number) for operand, user, number in found.lineage()]
+
+    to_n = [("n", "m", 0), ("n", "m", 1)]
+    assert uses(hm.backward_slice(module["m"])) == [*to_n, ("p", "n", 0)]
+    assert uses(hm.forward_slice(module["p"])) == [("p", "n", 0), *to_n, ("m", "a", 0)]
+    assert uses(hm.indexing(module.entry)) == [("m", "a", 0), ("q", "a", 1), *to_n, ("p", "n", 0)]
+    graph = hm.forward_slice(module["p"]).to_networkx()
+    n, m = module["n"], module["m"]
+    assert graph.number_of_edges(n, m) == 2 and graph.nodes[m]["maps"].exact
+    body = hm.parse(MODULE).computation("body")
+    assert {user.name for _, user, _ in hm.backward_slice(body["c"]).lineage()} == {"c", "r", "a", "b"}

@@ -96,7 +96,7 @@ def canonical(instruction: hm.Instruction, name: str, text: str) -> str:
 def run_statements(case: Case) -> list[str]:
     b = hm.Builder("m")
 
-    def p(shape: str) -> hm.Value:
+    def p(shape: str) -> hm.builder.Value:
         number = len(b._scopes[-1].parameters)
         return b.parameter(number, shape, f"p{number}")
 
@@ -133,7 +133,7 @@ WITH_ORACLE = [case for case in CASES if case.stablehlo]
 def test_as_xla(lowered: Case) -> None:
     """XLA's builder writes the same instructions for the same operation in StableHLO."""
     head, *rest = lowered.stablehlo
-    module = hm.parse_stablehlo("\n".join([f"func.func public @main{head}", *rest]))
+    module = hm.parse("\n".join([f"func.func public @main{head}", *rest]))
     assert listing(module.entry.root) == lowered.listed
 
 

@@ -99,7 +99,7 @@ def test_every_form_of_attribute_can_be_given() -> None:
 def written_by(opcode: str, call: str) -> tuple[str, hm.Module | None]:
     b = hm.Builder("m")
 
-    def p(shape: str) -> hm.Value:
+    def p(shape: str) -> hm.builder.Value:
         return b.parameter(len(b._scopes[-1].parameters), shape)
 
     method = attribute_method("made", opcode)

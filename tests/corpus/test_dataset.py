@@ -23,8 +23,7 @@ import pytest
 from pyarrow import parquet
 from support.datasets import BROKEN, GOOD, left_over, module_text, tables, write_many
 
-from hlomap.corpus import run as corpus_run
-from hlomap.corpus import supervisor
+from hlomap.corpus import run as corpus_run, supervisor
 from hlomap.corpus.engines import Engine, EngineError
 from hlomap.corpus.folder import LocalFolder, OutputError
 from hlomap.corpus.locks import LockedError, lock

@@ -10,8 +10,7 @@ import re
 import islpy as isl
 import pytest
 from conftest import BLESS, CASES
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support import isl_relations
 from support.map_cases import read_map_cases, with_outcomes
 

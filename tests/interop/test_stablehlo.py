@@ -38,7 +38,7 @@ def test_every_form_is_read(file: Path, tmp_path: Path) -> None:
         modules.append(hm.parse(file.read_text()))
     assert all(map(transposes, modules))
     (same,) = hm.parse_all(file.read_bytes())
-    assert same.same_as(modules[0]) and same.same_as(hm.parse_stablehlo(file.read_bytes()))
+    assert same.same_as(modules[0]) and same.same_as(hm.parse(file.read_bytes()))
 
 
 @pytest.mark.jax
@@ -60,7 +60,7 @@ def test_mlir_that_is_not_stablehlo_is_one_error() -> None:
 def test_a_program_that_crashes_mlir_is_an_error() -> None:
     """Its parser recurses without a limit, so this overflows the stack of the child."""
     with pytest.raises(hm.errors.HloSyntaxError, match=r"^x\.mlir: expected .* one that ends MLIR's converter: \w+"):
-        hm.parse_stablehlo("module {" * 200_000, name="x.mlir")
+        hm.parse("module {" * 200_000, name="x.mlir")
     assert transposes(hm.load(FILES[-1]))
 
 
@@ -82,7 +82,7 @@ def test_damaged_bytecode_is_a_module_or_an_error() -> None:
             for _ in range(random.randint(1, 3)):
                 source[random.randrange(4, len(source))] = random.randrange(256)
             with contextlib.suppress(hm.HlomapError):
-                hm.parse_stablehlo(bytes(source))
+                hm.parse(bytes(source))
 
 
 @pytest.mark.jax

@@ -260,9 +260,9 @@ def test_errors_of_buffers() -> None:
     with pytest.raises(hm.errors.IntegerOverflowError):
         S("f32[9223372036854775807]").buffer_bytes  # noqa: B018
     with pytest.raises(hm.errors.ShapeError, match="dimensions: dimension 0 appears twice"):
-        hm.transpose_is_bitcast(S("f32[3,5]"), S("f32[3,5]"), [0, 0])
+        hm.layouts.transpose_is_bitcast(S("f32[3,5]"), S("f32[3,5]"), [0, 0])
     with pytest.raises(hm.errors.ShapeError, match="does not transpose"):
-        hm.transpose_is_bitcast(S("f32[3,5]"), S("f32[3,5]"), [1, 0])
+        hm.layouts.transpose_is_bitcast(S("f32[3,5]"), S("f32[3,5]"), [1, 0])
 
 
 def test_layouts_that_exceed_memory_are_errors() -> None:
@@ -289,7 +289,7 @@ def test_large_and_deep_layouts() -> None:
     assert isinstance(bridges.to_cute(deep), CuteLayout)
     wide = S("s8[4611686018427387904,1]{1,0:T(2,1)}")
     assert hm.ravel_index(wide, (2**62 - 1, 0)) == 2**62 - 1 and "4,611,686,018,427,387,904" in str(wide.draw())
-    assert hm.reshape_is_bitcast(wide, S("s8[4611686018427387904]")).value
+    assert hm.layouts.reshape_is_bitcast(wide, S("s8[4611686018427387904]")).value
     with pytest.raises(hm.errors.IntegerOverflowError):
         hm.linear_index(S("s8[4611686018427387904]{0:T(2,1,3)}"))
 
@@ -365,7 +365,7 @@ def test_bitcasts_as_transpose_reshape_transpose() -> None:
     rng = random.Random(8)
     for _ in range(60):
         a, b = (hm.Shape("s32", rng.sample(s, 3), hm.Layout(rng.sample(range(3), 3))) for s in ([2, 6, 4], [3, 8, 2]))
-        factors = hm.decompose_bitcast(a, b)
+        factors = hm.layouts.decompose_bitcast(a, b)
         assert not isinstance(factors, Unknown)
         array = np.arange(48, dtype=np.int32).reshape(a.dimensions)
         moved = array.transpose(factors.operand_permutation)

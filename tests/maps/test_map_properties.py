@@ -5,8 +5,7 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.random_maps import BOX, N_DIMS, maps
 
 import hlomap as hm

@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import related
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import hlomap as hm
-from hlomap.maps import enumerate_pairs as pairs
-from hlomap.maps import subtract
+from hlomap.maps import enumerate_pairs as pairs, subtract
 from hlomap.maps.contains import contains
 from hlomap.maps.union_count import count_union
 

@@ -20,8 +20,7 @@ from support.layout_reference import positions
 from support.moving_programs import DTYPES, random_program
 
 import hlomap as hm
-from hlomap.memory import regions
-from hlomap.memory import requests as requests_of
+from hlomap.memory import regions, requests as requests_of
 from hlomap.memory.coalescing import Coalescing
 
 # ------------------------------------------------------------------------------------------------- the enumeration

@@ -261,10 +261,11 @@ def _objects() -> list[Any]:
     found += [hm.loop(module["loop"]), hm.schedule(f), hm.coalescing(f), hm.utilization(f), hm.explain(f)]
     sharding = hm.sharding_of(i)
     found += [hm.reshard(i.shape, sharding, sharding)] if sharding is not None else []
-    found += [hm.lineage(module.entry.root), hm.diff(module, module), hm.sharding_of(i), i.shape.draw(), hm.verify(i)]
+    found += [hm.forward_slice(module.entry.parameters[0]), hm.diff(module, module), hm.sharding_of(i)]
+    found += [i.shape.draw(), hm.verify(i)]
     found += [hm.explain_simplify(m), m.equivalent(m), m.count(), m.cost(), m.image(), hm.overlap(m, m), m.constraints]
     found += [
-        hm.decompose_bitcast(i.shape, i.shape),
+        hm.layouts.decompose_bitcast(i.shape, i.shape),
         hm.Unknown("x"),
         hm.Device.named("h100"),
         hm.Limits.named("triton"),
@@ -306,7 +307,7 @@ _OPERATORS = [
 def _callables() -> list[tuple[str, Callable[..., Any]]]:
     found: dict[str, Callable[..., Any]] = {}
     public = {name: getattr(hm, name) for name in hm.__all__}
-    for inner in (hm.hlo, hm.errors):
+    for inner in (hm.hlo, hm.errors, hm.layouts):
         public |= {f"{inner.__name__[7:]}_{name}": getattr(inner, name) for name in inner.__all__}
     for name, value in sorted(public.items()):
         if callable(value):

@@ -16,8 +16,7 @@ from support.perturbation import Checked, observe_changes
 
 import hlomap as hm
 from hlomap.analysis.loops import fixed_leaves
-from hlomap.interpreter import evaluate_one
-from hlomap.interpreter import values as run_values
+from hlomap.interpreter import evaluate_one, values as run_values
 
 TRIALS = 3
 

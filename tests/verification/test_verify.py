@@ -20,7 +20,7 @@ from hlomap.verification.verify import CheckStatus
 SMALL = 2000  # bytes
 
 
-def unsound(results: list[hm.CheckResult]) -> list[str]:
+def unsound(results: list[hm.results.CheckResult]) -> list[str]:
     return [str(result) for result in results if result.status == "unsound"]
 
 

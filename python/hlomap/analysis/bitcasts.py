@@ -1,73 +1,22 @@
-"""Decides whether an operation leaves its operand in place, and decomposes bitcasts.
+"""Decides whether an instruction leaves its operand in place, by the positions in memory that its maps relate.
 
-:func:`is_bitcast` decides it for an instruction, by the positions in memory that its maps relate.  For two shapes see
-the compiled ``reshape_is_bitcast``, ``transpose_is_bitcast`` and ``is_valid_bitcast``.
+For two shapes see :mod:`hlomap.layouts`.
 """
 
 from __future__ import annotations
 
 from operator import index as to_int
-from typing import NamedTuple
 
-from .._core import Expr, IndexingMap, Instruction, Shape, bitcast_factors
+from .._core import Expr, IndexingMap, Instruction
 from ..answers import Answer
 from ..errors import ShapeError
 from ..maps.map_set import MapSet
-from ..types import Unknown, expect, is_index, wrong_type
+from ..types import expect, is_index, wrong_type
 from .physical import to_physical
 from .queries import operand_maps
 from .rule_provider import RuleProvider
 
-__all__ = ["BitcastFactors", "decompose_bitcast", "is_bitcast"]
-
-
-class BitcastFactors(NamedTuple):
-    """A bitcast as transpose, reshape, transpose, each between arrays in memory order.
-
-    Dimension k of the transposed operand is the operand's ``operand_permutation[k]`` and has the size
-    ``operand_sizes[k]``; it is reshaped to ``output_sizes``; dimension k of that is the output's
-    ``output_permutation[k]``.
-    """
-
-    operand_permutation: tuple[int, ...]
-    operand_sizes: tuple[int, ...]
-    output_sizes: tuple[int, ...]
-    output_permutation: tuple[int, ...]
-
-    @property
-    def is_reshape(self) -> bool:
-        """Whether both transposes are identities."""
-        return all(list(p) == sorted(p) for p in (self.operand_permutation, self.output_permutation))
-
-    @property
-    def is_transpose(self) -> bool:
-        """Whether the reshape is an identity."""
-        return self.operand_sizes == self.output_sizes
-
-
-def decompose_bitcast(operand: Shape, output: Shape) -> BitcastFactors | Unknown:
-    """The transpose, reshape and transpose that a bitcast between two shapes consists of.
-
-    Unknown where there are none: with tiles or padding only the positions of elements relate them
-    (:func:`hlomap.linear_index`), and between elements of different widths there is no reshape.
-
-    >>> factors = decompose_bitcast(Shape.parse("f32[2,3]{0,1}"), Shape.parse("f32[3,2]"))
-    >>> not isinstance(factors, Unknown) and factors.is_transpose
-    True
-    >>> decompose_bitcast(Shape.parse("f32[8]{0:T(4)}"), Shape.parse("f32[8]"))
-    Unknown(reason='tiles or padding in f32[8]{0:T(4)}')
-    """
-    for shape in (operand, output):
-        expect(Shape, shape, "decompose_bitcast", "an hlomap.Shape", "read text with hlomap.Shape.parse(text)")
-        if not shape.is_array:
-            raise ShapeError(f"bitcast of {shape}: expected an array")
-        layout = shape.layout
-        if layout is not None and (layout.problem or layout.tiles or layout.padded_dimensions):
-            return Unknown(f"tiles or padding in {shape}")
-    factors = bitcast_factors(operand, output)
-    if factors is None:
-        return Unknown(f"{operand} and {output} have other widths or numbers of elements")
-    return BitcastFactors(*factors)
+__all__ = ["is_bitcast"]
 
 
 def is_bitcast(instruction: Instruction, operand: int = 0) -> Answer[tuple[int, ...]]:

@@ -25,13 +25,13 @@ from .iterations import over_iterations
 from .queries import indexing
 from .rule_provider import RuleProvider
 
-__all__ = ["Access", "CarriedLeaf", "Counter", "Kind", "Loop", "loop"]
+__all__ = ["Access", "CarriedValue", "Kind", "Loop", "LoopCounter", "loop"]
 
 Kind: TypeAlias = Literal["invariant", "induction", "stacked", "consumed", "recurrence", "general"]
 
 
 @dataclass(frozen=True, slots=True)
-class Counter:
+class LoopCounter:
     """The leaf that the condition of a loop reads: ``start + step * t`` at the beginning of iteration ``t``."""
 
     leaf: ShapeIndex
@@ -40,7 +40,7 @@ class Counter:
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedLeaf:
+class CarriedValue:
     """One array of the state that a loop carries.
 
     ``kind`` is the first of these that applies:
@@ -110,14 +110,14 @@ class Loop:
         return self._facts.reason
 
     @property
-    def counter(self) -> Counter | None:
+    def counter(self) -> LoopCounter | None:
         """The leaf that the condition counts with; None where there is none."""
         leaf = self._facts.counter
         count = None if leaf is None else self._facts.inductions.get(leaf)
-        return None if leaf is None or count is None else Counter(leaf, count.start, count.step)
+        return None if leaf is None or count is None else LoopCounter(leaf, count.start, count.step)
 
     @cached_property
-    def carried(self) -> tuple[CarriedLeaf, ...]:
+    def carried(self) -> tuple[CarriedValue, ...]:
         """Each array of the state, in the order of the shape."""
         return tuple(self._carried())
 
@@ -179,7 +179,7 @@ class Loop:
         count = "an unknown number of" if self.trip_count is None else self.trip_count
         return f"<Loop {self._instruction.name}: {count} iterations>"
 
-    def _carried(self) -> Iterator[CarriedLeaf]:
+    def _carried(self) -> Iterator[CarriedValue]:
         shape = self._instruction.shape
         maps = loop_maps(self._instruction, self._rules, backward=True)
         leaves = list(array_leaves(shape))
@@ -192,25 +192,25 @@ class Loop:
 
     def _leaf(
         self, leaf: ShapeIndex, shape: Shape, maps: LoopMaps | None, edges: dict[ShapeIndex, Sequence[Edge]]
-    ) -> CarriedLeaf:
+    ) -> CarriedValue:
         if self.body._forwards(leaf):
             reads = [e for other, own in edges.items() if other != leaf for e in own if e.target == leaf]
             is_consumed = bool(reads) and all(e.reason is None and e.at_iteration for e in reads)
-            return CarriedLeaf(leaf, shape, "consumed" if is_consumed else "invariant")
+            return CarriedValue(leaf, shape, "consumed" if is_consumed else "invariant")
         if (count := self._facts.inductions.get(leaf)) is not None:
-            return CarriedLeaf(leaf, shape, "induction", start=count.start, step=count.step)
+            return CarriedValue(leaf, shape, "induction", start=count.start, step=count.step)
         if maps is None:
-            return CarriedLeaf(leaf, shape, "general", reason=f"the number of iterations is not known: {self.reason}")
+            return CarriedValue(leaf, shape, "general", reason=f"the number of iterations is not known: {self.reason}")
         group = maps.group(leaf)
         if isinstance(group, Unknown):
-            return CarriedLeaf(leaf, shape, "general", reason=group.reason)
+            return CarriedValue(leaf, shape, "general", reason=group.reason)
         if (window := group.window) is not None:
-            return CarriedLeaf(
+            return CarriedValue(
                 leaf, shape, "stacked", start=window.start, step=window.step, dim=window.dim, size=window.size
             )
         if group.kind == "general":
-            return CarriedLeaf(leaf, shape, "general", reason=group.reason)
-        return CarriedLeaf(leaf, shape, "recurrence", moves=maps.moves(leaf), reason=group.reason)
+            return CarriedValue(leaf, shape, "general", reason=group.reason)
+        return CarriedValue(leaf, shape, "recurrence", moves=maps.moves(leaf), reason=group.reason)
 
 
 def loop(instruction: Instruction) -> Loop:
@@ -248,7 +248,7 @@ def loop(instruction: Instruction) -> Loop:
     ... }''')
     >>> found = hm.loop(module["w"])
     >>> found.trip_count, found.counter
-    (5, Counter(leaf=(0,), start=0, step=2))
+    (5, LoopCounter(leaf=(0,), start=0, step=2))
     >>> [(leaf.leaf, leaf.kind) for leaf in found.carried]
     [((0,), 'induction'), ((1,), 'recurrence')]
     """

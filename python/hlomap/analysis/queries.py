@@ -17,10 +17,10 @@ from ..ops import lookup
 from ..ops._shapes import array_leaves, n_outputs, shape_at
 from ..types import ShapeIndex, Unknown, expect, expect_index, expect_items
 from .assemble import assemble, assemble_devices, crosses_devices, devices_not_requested, unknown_for_all_records
-from .by_instruction import ByInstruction
 from .device_rules import device_rules
 from .physical import Form, Physical, memory_form, to_physical
 from .rule_provider import RuleProvider
+from .slice import Slice
 
 __all__ = [
     "expect_subject",
@@ -163,7 +163,7 @@ def input_to_output(
 
 def indexing(
     root: Instruction | Computation, output: int | ShapeIndex = 0, *, within: Iterable[Instruction] | None = None
-) -> dict[Instruction, MapSet]:
+) -> Slice:
     """The elements of every value inside a fusion or computation that an element of the root depends on.
 
     ``within`` are the instructions that are treated as one fusion; by default those of the fused computation, of the
@@ -198,7 +198,7 @@ def indexing(
     rules = RuleProvider(start.module)
     indices = shape_indices(start.shape, output, "output")
     found = reached(rules, start, indices, inside, entered, ends, with_devices=True)
-    return ByInstruction(found.items(), start, indices)
+    return Slice(found.items(), start, indices)
 
 
 def reached(

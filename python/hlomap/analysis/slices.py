@@ -19,16 +19,16 @@ from ..ops._rule import OutputToInput
 from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex, Unknown, expect, expect_index
 from .assemble import assemble, devices_not_requested
-from .by_instruction import ByInstruction
 from .queries import expect_subject, reached, shape_indices
 from .rule_cache import checked_rule
 from .rule_provider import RuleProvider
+from .slice import Slice
 from .toposort import reverse_postorder
 
 __all__ = ["backward_slice", "forward_slice"]
 
 
-def backward_slice(instruction: Instruction | Computation, output: int | ShapeIndex = 0) -> dict[Instruction, MapSet]:
+def backward_slice(instruction: Instruction | Computation, output: int | ShapeIndex = 0) -> Slice:
     """The elements of each parameter of the module's entry that an element of the output needs.
 
     The instruction may be in any computation: a fused one, the body of a loop, a branch.  The result covers all calls
@@ -80,10 +80,10 @@ def backward_slice(instruction: Instruction | Computation, output: int | ShapeIn
                 else:
                     _pass_to_callers(pending, computation, number, maps, rules)
     needed = ((parameter, found[parameter].simplify()) for parameter in entry.parameters if parameter in found)
-    return ByInstruction(needed, instruction, indices)
+    return Slice(needed, instruction, indices)
 
 
-def forward_slice(parameter: Instruction, index: int | ShapeIndex = ()) -> dict[Instruction, MapSet]:
+def forward_slice(parameter: Instruction, index: int | ShapeIndex = ()) -> Slice:
     """The elements of each value of the module's entry that depend on an element of a parameter.
 
     ``index`` is a shape index into the parameter; one of a tuple stands for all arrays in it.  The dictionary begins
@@ -122,7 +122,7 @@ def forward_slice(parameter: Instruction, index: int | ShapeIndex = ()) -> dict[
     records = rules.propagation.forward(rules, parameter.number, indices, True)
     values = ((module.instruction(record[0]), assemble(record, devices_not_requested)) for record in records)
     reached_values = ((value, maps.simplify()) for value, maps in values if maps or value == parameter)
-    return ByInstruction(reached_values, parameter, indices, "reached")
+    return Slice(reached_values, parameter, indices, "reached")
 
 
 _Pending = dict[int, dict[tuple[Instruction, ShapeIndex], MapSet]]

@@ -13,7 +13,7 @@ __all__ = ["Finding", "examine"]
 
 _REQUIRED = ("numpy", "ml_dtypes", "pyarrow", "rich", "click")
 _OPTIONAL = {
-    "jax": "hm.from_jax, hm.parse_stablehlo",
+    "jax": "hm.from_jax, StableHLO",
     "pandas": "to_pandas",
     "polars": "to_polars",
     "sympy": "to_sympy",

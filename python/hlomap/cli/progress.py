@@ -33,8 +33,7 @@ def show_progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
     if quiet:
         yield lambda progress: None
     elif stderr.is_terminal:
-        from rich.progress import BarColumn, TextColumn
-        from rich.progress import Progress as Bar
+        from rich.progress import BarColumn, Progress as Bar, TextColumn
 
         with Bar(TextColumn("{task.description}"), BarColumn(), console=stderr, transient=True) as bar:
             task = bar.add_task("", total=None)

@@ -59,8 +59,7 @@ def query(dataset: str, sql: str, as_json: bool, as_csv: bool, output: Path | No
         raise click.BadParameter(f"expected a name that ends with {', '.join(_SUFFIXES)}", param_hint="--output")
     refuse_overwriting(output, dataset, *Path(dataset).glob("*/part-*.parquet"))
     from ..corpus.scan import tables
-    from ..interop.duckdb import SqlError
-    from ..interop.duckdb import query as run
+    from ..interop.duckdb import SqlError, query as run
 
     try:
         schema, batches = run(tables(dataset), sql)

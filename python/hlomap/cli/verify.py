@@ -45,8 +45,7 @@ def verify(file: Path, show_all: bool, max_changes: int, as_json: bool) -> None:
       hlomap verify module.hlo --all --max-changes 100
       hlomap verify module.hlo --json
     """
-    from ..verification.verify import CheckStatus
-    from ..verification.verify import verify as check
+    from ..verification.verify import CheckStatus, verify as check
 
     results: list[tuple[str, CheckResult]] = []
     for module in read_modules(file):

@@ -22,9 +22,7 @@ from .. import reprs
 from .._core import Instruction, Shape, _extent
 from ..analysis.bitcasts import is_bitcast
 from ..analysis.queries import output_to_input, shape_indices
-from ..analysis.reads import Reads
-from ..analysis.reads import reads as count_reads
-from ..analysis.reads import unknown as unknown_reads
+from ..analysis.reads import Reads, reads as count_reads, unknown as unknown_reads
 from ..analysis.rows import leaf_shapes
 from ..answers import Answer
 from ..errors import HlomapError, ShapeError

@@ -6,7 +6,7 @@ not the entry, those of :func:`hlomap.backward_slice` lead on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,7 +73,7 @@ def trace(
             yield _step(value, distances[value], maps.image(box), names)
     if depth is None and instruction.computation != instruction.module.entry:
         try:
-            parameters = backward_slice(instruction, leaf)
+            parameters: Mapping[Instruction, MapSet] = backward_slice(instruction, leaf)
         except (HlomapError, OverflowError) as error:
             parameters = {p: MapSet.unknown(str(error)) for p in instruction.module.entry.parameters}
         for value, maps in parameters.items():

@@ -11,9 +11,7 @@ from typing import Any
 
 from .._core import IndexingMap, Instruction, Module, Shape, _extent, linear_index
 from ..analysis.queries import operand_maps
-from ..analysis.reads import Reads
-from ..analysis.reads import reads as count_reads
-from ..analysis.reads import unknown as unknown_reads
+from ..analysis.reads import Reads, reads as count_reads, unknown as unknown_reads
 from ..analysis.rows import leaf_shapes
 from ..analysis.rule_provider import RuleProvider
 from ..errors import HlomapError

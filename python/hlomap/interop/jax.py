@@ -74,7 +74,7 @@ def _advice(value: Any) -> str:
     """What to pass in place of a program of JAX in another form."""
     if hasattr(value, "mlir_module"):  # jax.export.Exported
         return (
-            "hlomap.parse_stablehlo(exported.mlir_module()) reads its program, "
+            "hlomap.parse(exported.mlir_module()) reads its program, "
             "hlomap.from_jax(jax.jit(exported.call), *args) compiles it"
         )
     if hasattr(value, "jaxpr") or hasattr(value, "eqns"):

@@ -1,10 +1,11 @@
-"""Graphs of instructions as networkx graphs.  networkx is imported in the function, as it is an optional package."""
+"""Uses among instructions as networkx graphs.  networkx is imported in the function, as it is an optional package."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from .._core import Instruction
 from ..errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -14,14 +15,14 @@ __all__ = ["to_networkx"]
 
 
 def to_networkx(
-    nodes: Mapping[int, Mapping[str, Any]], edges: Iterable[tuple[int, int, int]]
-) -> networkx.MultiDiGraph[int]:
-    """A graph of nodes with attributes; an edge is (from, to, key)."""
+    values: Mapping[Instruction, object], uses: Iterable[tuple[Instruction, Instruction, int]]
+) -> networkx.MultiDiGraph[Instruction]:
+    """The graph of uses (operand, user, number of the operand); a value has its set as the attribute ``maps``."""
     try:
         import networkx
     except ModuleNotFoundError as error:
         raise UnsupportedError("to_networkx needs networkx: pip install networkx") from error
-    graph: networkx.MultiDiGraph[int] = networkx.MultiDiGraph()
-    graph.add_nodes_from((number, dict(attributes)) for number, attributes in nodes.items())
-    graph.add_edges_from(edges)
+    graph: networkx.MultiDiGraph[Instruction] = networkx.MultiDiGraph()
+    graph.add_nodes_from((value, {"maps": maps}) for value, maps in values.items())
+    graph.add_edges_from(uses)
     return graph

@@ -1,6 +1,6 @@
 """Converts StableHLO text and bytecode to HLO modules with the MLIR in jaxlib.
 
-Read :func:`parse_stablehlo` first.  MLIR runs in a child process, since a damaged program can crash it.  The child
+Read :func:`to_hlo_proto` first.  MLIR runs in a child process, since a damaged program can crash it.  The child
 serves one program after another, which saves the second that its start takes, and ends when it has been idle for a
 minute.  A program that ends it is an error.
 """
@@ -17,33 +17,10 @@ import subprocess
 import sys
 import tempfile
 
-from .._core import Module
 from ..errors import HloSyntaxError, UnsupportedError
-from ..io.load import parse
-from ..types import expect
 from .stablehlo_child import BYTECODE, CONVERTED, MISSING, TEXT, read_message, time_limit, write_message
 
-__all__ = ["can_convert", "parse_stablehlo", "to_hlo_proto"]
-
-
-def parse_stablehlo(source: str | bytes, *, name: str | None = None) -> Module:
-    """Convert a StableHLO program, as text, bytecode or a serialized ``jax.export`` artifact, to an HLO module.
-
-    ``name`` is the file name for messages.  Raises :class:`~hlomap.errors.HloSyntaxError` with MLIR's message where the
-    program cannot be converted, and :class:`~hlomap.errors.UnsupportedError` where jaxlib is not installed.  MLIR runs
-    in a child process, so that no program can crash this one, with limits of time (30 seconds, and one for each 50 kB)
-    and on Linux of memory (4 GiB, and 200 bytes for each); the first call takes a second more than others.
-
-    >>> module = parse_stablehlo('''
-    ... func.func public @main(%x: tensor<2x3xf32>) -> tensor<3x2xf32> {
-    ...   %y = stablehlo.transpose %x, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
-    ...   return %y : tensor<3x2xf32>
-    ... }''')
-    >>> module.entry.root.opcode, module.entry.root.attributes["dimensions"]
-    ('transpose', (1, 0))
-    """
-    expect((str, bytes), source, "parse_stablehlo", "a StableHLO program (str or bytes)")
-    return parse(to_hlo_proto(source, name), name=name)
+__all__ = ["can_convert", "to_hlo_proto"]
 
 
 def can_convert() -> bool:
@@ -52,7 +29,12 @@ def can_convert() -> bool:
 
 
 def to_hlo_proto(source: str | bytes, name: str | None) -> bytes:
-    """The HloModuleProto of a StableHLO program, with the errors of :func:`parse_stablehlo`."""
+    """The HloModuleProto of a StableHLO program: text, bytecode or a serialized ``jax.export`` artifact.
+
+    ``name`` is the file name for messages.  Raises :class:`~hlomap.errors.HloSyntaxError` with MLIR's message where the
+    program cannot be converted, and :class:`~hlomap.errors.UnsupportedError` where jaxlib is not installed.  The
+    limits are of time (30 seconds, and one for each 50 kB) and on Linux of memory (4 GiB, and 200 bytes for each).
+    """
     if not can_convert():
         raise _missing(name)
     is_text = isinstance(source, str)

@@ -32,8 +32,9 @@ def parse(source: _Source, *, name: str | None = None, strict: bool = False) -> 
     """Parse one module.
 
     ``source`` is HLO text (str or bytes), a bare computation or bare instructions, or a serialized HloProto,
-    HloModuleProto or HloSnapshot; bytes may be compressed (gzip, xz, zstd).  StableHLO, as text or bytecode, is read as
-    by :func:`parse_stablehlo`, which needs jaxlib.  ``name`` is the file name for messages.
+    HloModuleProto or HloSnapshot; bytes may be compressed (gzip, xz, zstd).  StableHLO, as text,
+    bytecode or a serialized ``jax.export`` artifact, is converted by jaxlib in a child process.  ``name`` is the file
+    name for messages.
     Instructions that cannot be read and inconsistencies that a module can represent are listed in
     ``module.diagnostics``; ``strict=True`` makes them errors.  What an unreadable instruction reads is unknown.
     Raises :class:`~hlomap.errors.HloSyntaxError`, also for several modules, which :func:`parse_all` reads, and

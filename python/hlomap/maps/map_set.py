@@ -30,7 +30,7 @@ from .device_groups import (
 from .image import Box, image_maps, read_box
 from .subtract import Effort, find_meeting, subtract
 
-__all__ = ["DeviceIndexing", "MapSet", "Use", "as_map_set", "image_of_map", "unknown_devices"]
+__all__ = ["DeviceIndexing", "MapSet", "Use", "as_map_set", "group_table", "image_of_map", "unknown_devices"]
 
 Use: TypeAlias = tuple[Instruction, int]
 """A user of a value, and the number of the operand that is the value."""
@@ -428,7 +428,7 @@ class MapSet:
         if self._key() != other._key():
             return False
         here, there = self._devices, other._devices
-        return here is None or there is None or have_same_groups(here.table, there.table)
+        return here is None or there is None or have_same_groups(group_table(here), group_table(there))
 
     def __hash__(self) -> int:
         return hash(self._key())
@@ -488,10 +488,6 @@ class DeviceIndexing:
         if isinstance(self.groups, list):  # which has no hash
             object.__setattr__(self, "groups", tuple(map(tuple, self.groups)))
 
-    @property
-    def table(self) -> GroupTable:
-        return GroupTable(self.ids, self.groups)
-
 
 # ---------------------------------------------------------------------------------------------------- maps as arguments
 
@@ -521,6 +517,11 @@ _DEVICE_DIMS = 2
 
 _OTHER_DEVICE_SOURCES = 3 << 61
 """The first number of runtime sources that are values of other devices; no instruction has such a number."""
+
+
+def group_table(devices: DeviceIndexing) -> GroupTable:
+    """The groups of a device indexing as a table."""
+    return GroupTable(devices.ids, devices.groups)
 
 
 def unknown_devices(reason: str) -> DeviceIndexing:
@@ -578,10 +579,10 @@ def _bring_to_common_table(
     for there in devices:
         if there.maps.is_unknown:
             return there
-    table = devices[0].table
-    differ = any(not have_same_groups(there.table, table) for there in devices)
+    table = group_table(devices[0])
+    differ = any(not have_same_groups(group_table(there), table) for there in devices)
     if differ or (once and len(devices) > 1 and not lists_each_device_once(table)):
-        wide = merge_group_tables([there.table for there in devices])
+        wide = merge_group_tables([group_table(there) for there in devices])
         if wide is None:
             return unknown_devices(NO_COMMON_GROUP)
         table = wide
@@ -601,9 +602,9 @@ def _bring_to_common_table(
 def _rewrite_for_table(m: IndexingMap, devices: DeviceIndexing | None, table: GroupTable) -> list[IndexingMap] | None:
     if devices is None:
         return lift_to_devices(m, table)
-    if have_same_groups(devices.table, table):
+    if have_same_groups(group_table(devices), table):
         return [m]
-    return rewrite_for_one_group(m, devices.table, len(table.groups[0]))
+    return rewrite_for_one_group(m, group_table(devices), len(table.groups[0]))
 
 
 def _rename_sources(

@@ -12,8 +12,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
-from .._core import Computation, Expr, Instruction, Shape
-from .._core import Footprint as Footprint
+from .._core import Computation, Expr, Footprint as Footprint, Instruction, Shape
 from ..types import ShapeIndex, Unknown
 from ._evaluation import Evaluate
 

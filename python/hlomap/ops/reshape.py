@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._core import Instruction, Shape
-from .._core import _delinearize as delinearize
+from .._core import Instruction, Shape, _delinearize as delinearize
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, map_to_all, simplify_maps, single_map

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Instruction
-from ..analysis.loops import Access, CarriedLeaf, Loop
+from ..analysis.loops import Access, CarriedValue, Loop
 from ..drawing import layout_picture
 from ..drawing.layouts import Cell, Grid, Scene
 from ..drawing.picture import Picture
@@ -62,7 +62,7 @@ def leaf_labels(loop: Loop) -> list[str]:
     return found
 
 
-def leaf_words(leaf: CarriedLeaf) -> str:
+def leaf_words(leaf: CarriedValue) -> str:
     """What becomes of a leaf, in words."""
     if leaf.kind == "induction":
         return f"{leaf.start} + {leaf.step} t"
@@ -73,7 +73,7 @@ def leaf_words(leaf: CarriedLeaf) -> str:
     return printable(leaf.reason or "", 160)
 
 
-def _cell(leaf: CarriedLeaf, t: int, accesses: Sequence[Access]) -> str:
+def _cell(leaf: CarriedValue, t: int, accesses: Sequence[Access]) -> str:
     if leaf.kind == "invariant":
         return "same"
     if leaf.kind == "induction":
@@ -89,7 +89,7 @@ def _cell(leaf: CarriedLeaf, t: int, accesses: Sequence[Access]) -> str:
     return "?"
 
 
-def _accessed(access: Access, t: int, leaf: CarriedLeaf) -> str:
+def _accessed(access: Access, t: int, leaf: CarriedValue) -> str:
     """The window of an access in an iteration; empty where it also depends on loops around."""
     windows: list[tuple[int, int] | None] = []
     for offset, size, n in zip(access.offset, access.sizes, leaf.shape.dimensions, strict=False):
@@ -105,5 +105,5 @@ def _window(windows: Sequence[tuple[int, int] | None]) -> str:
     return f"[{','.join(parts)}]"
 
 
-def _moves(leaf: CarriedLeaf) -> str:
+def _moves(leaf: CarriedValue) -> str:
     return "[" + ",".join(":" if m is None else "d" if m == 0 else f"d{m:+d}" for m in leaf.moves or ()) + "]"

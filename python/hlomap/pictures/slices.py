@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .._core import Instruction
-from ..analysis.by_instruction import ByInstruction
+from ..analysis.slice import Slice
 from ..drawing.maps import Array, Relation, build_map_scene
 from ..drawing.picture import Picture
 from ..drawing.style import cut, printable
@@ -28,7 +28,7 @@ def draw_slice(slice_: Mapping[Instruction, MapSet], index: Element | None, tile
         takes = "a mapping from hlomap.Instruction to hlomap.MapSet"
         expect(Instruction, value, "draw", takes, "as a key")
         expect(MapSet, maps, "draw", takes, "as a value")
-    known = slice_ if isinstance(slice_, ByInstruction) else None
+    known = slice_ if isinstance(slice_, Slice) else None
     start = None if known is None else known.start
     values = {value: maps for value, maps in slice_.items() if value != start}
     starts = {tuple((min(0, v.lower), v.upper) for v in m.dims) for maps in values.values() for m in maps}

@@ -15,8 +15,7 @@ from ..maps.flat_thread_map import flat_thread_map
 from ..maps.map_set import MapSet
 from ..types import expect, expect_items
 from .launch import Launch, as_device
-from .schedule import schedule as schedule_of
-from .schedule import schedule_as_loop
+from .schedule import schedule as schedule_of, schedule_as_loop
 from .shapes import SCHEDULES, Options, launch_of_shape
 
 __all__ = ["thread_map"]

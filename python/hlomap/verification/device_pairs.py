@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..maps.enumerate_pairs import EnumerationLimitError, Ints, enumerate_pairs
-from ..maps.map_set import DeviceIndexing
+from ..maps.map_set import DeviceIndexing, group_table
 
 __all__ = ["enumerate_device_pairs"]
 
@@ -34,7 +34,7 @@ def enumerate_device_pairs(
 
     ``values`` has the arrays of the runtime sources for each device, ``grid`` the numbers of replicas and partitions.
     """
-    table_sizes = len(devices.groups), max((size for _, size in devices.table.runs()), default=0)
+    table_sizes = len(devices.groups), max((size for _, size in group_table(devices).runs()), default=0)
     n = table_sizes[0] * table_sizes[1]
     if n * max(1, len(rows)) > limit:
         raise EnumerationLimitError(f"the table of groups has {n} positions")

@@ -154,7 +154,7 @@ fn related(
 ///
 /// >>> import hlomap as hm
 /// >>> a, b = hm.Shape.parse("f32[16,256]{1,0:T(8,128)}"), hm.Shape.parse("f32[2,8,256]{2,1,0:T(8,128)}")
-/// >>> hm.reshape_is_bitcast(a, b)
+/// >>> hm.layouts.reshape_is_bitcast(a, b)
 /// Answer(True)
 #[pyfunction]
 #[pyo3(signature = (operand, output, /))]
@@ -169,7 +169,7 @@ fn reshape_is_bitcast(py: Python<'_>, operand: &Bound<'_, PyAny>, output: &Bound
 ///
 /// >>> import hlomap as hm
 /// >>> a, b = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"), hm.Shape.parse("f32[5,3]{0,1:T(2,2)}")
-/// >>> hm.transpose_is_bitcast(a, b, [1, 0])
+/// >>> hm.layouts.transpose_is_bitcast(a, b, [1, 0])
 /// Answer(True)
 #[pyfunction]
 #[pyo3(signature = (operand, output, dimensions, /))]
@@ -190,7 +190,7 @@ fn transpose_is_bitcast(
 ///
 /// >>> import hlomap as hm
 /// >>> a, b = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"), hm.Shape.parse("f32[15]")
-/// >>> hm.is_valid_bitcast(a, b)
+/// >>> hm.layouts.is_valid_bitcast(a, b)
 /// Answer(False, witness=(0,))
 #[pyfunction]
 #[pyo3(signature = (operand, output, /))]

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from ..._core import Expr, Instruction, Shape
-from ..._core import _identity_map as identity_map
-from ..._core import _map_to_all as map_to_all
-from ..._core import _outside as outside
-from ..._core import _single_map as single_map
+from ..._core import (
+    Expr,
+    Instruction,
+    Shape,
+    _identity_map as identity_map,
+    _map_to_all as map_to_all,
+    _outside as outside,
+    _single_map as single_map,
+)
 from ...types import ShapeIndex, Unknown
 from .._rule import NOTHING, Bounds, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import n_outputs, require_sizes, shape_at

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from ..._core import Expr, IndexingMap, Instruction, Shape, buffer_elements, linear_index, logical_index
-from ..._core import _delinearize as delinearize
+from ..._core import (
+    Expr,
+    IndexingMap,
+    Instruction,
+    Shape,
+    _delinearize as delinearize,
+    buffer_elements,
+    linear_index,
+    logical_index,
+)
 from ...types import ShapeIndex, Unknown
 from .._indexing.maps import full_bounds, simplify_maps, single_map
 from .._rule import ExprLike, Footprint, OperandIndexing, RuleContext, RuleResult

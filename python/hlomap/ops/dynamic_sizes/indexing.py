@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..._core import Instruction
-from ..._core import _delinearize as delinearize
+from ..._core import Instruction, _delinearize as delinearize
 from ...types import ShapeIndex
 from .._indexing.maps import (
     dim_exprs,

@@ -1,0 +1,135 @@
+"""What a query finds of many instructions: a set of maps for each, from the elements of one value.
+
+Read :class:`Slice`.  It is a ``dict`` that stays as it is, and holds where its maps start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from .._core import Instruction
+from ..errors import NotFoundError
+from ..maps.map_set import MapSet
+from ..types import ReadOnlyDict, ShapeIndex, one_line
+
+if TYPE_CHECKING:
+    import networkx
+
+__all__ = ["Slice"]
+
+_MOST_NAMES = 20
+
+
+class Slice(ReadOnlyDict[Instruction, MapSet]):
+    """The elements of each value that an element of the start reads, or that read it; ``[name]`` finds a value, too.
+
+    >>> import hlomap as hm
+    >>> root = hm.parse("ENTRY e { x.1 = f32[3] parameter(0) ROOT n = f32[3] negate(x.1) }").entry.root
+    >>> found = hm.indexing(root)
+    >>> found
+    Slice(2 values read by n)
+    >>> print(found)
+    n negate: (d0) -> (d0), domain: d0 in [0, 2]
+    x.1 parameter: (d0) -> (d0), domain: d0 in [0, 2]
+    >>> print(found["x.1"])
+    (d0) -> (d0), domain: d0 in [0, 2]
+    """
+
+    __slots__ = ("indices", "relation", "start")
+
+    def __init__(
+        self,
+        sets: Iterable[tuple[Instruction, MapSet]],
+        start: Instruction,
+        indices: Sequence[ShapeIndex],
+        relation: Literal["read", "reached"] = "read",
+    ) -> None:
+        super().__init__(sets)
+        self.start: Instruction = start
+        """The instruction at whose elements all maps start."""
+        self.indices: tuple[ShapeIndex, ...] = tuple(indices)
+        """The shape indices of its arrays that were asked for."""
+        self.relation: Literal["read", "reached"] = relation
+        """Whether the elements of a value are read by those of the start, or are reached by them."""
+
+    def lineage(self) -> tuple[tuple[Instruction, Instruction, int], ...]:
+        """The uses on the way between the start and these values: operand, user and the number of the operand.
+
+        In the computation of the start, users before operands where the start reads the values, and operands before
+        users where it reaches them.  The way to values of other computations ends at the parameters.
+
+        >>> import hlomap as hm
+        >>> text = 'ENTRY e { p = f32[3] parameter(0)  n = f32[3] negate(p)  ROOT m = f32[3] multiply(n, n) }'
+        >>> found = hm.backward_slice(hm.parse(text).entry)
+        >>> [(operand.name, user.name, number) for operand, user, number in found.lineage()]
+        [('n', 'm', 0), ('n', 'm', 1), ('p', 'n', 0)]
+        """
+        inside = self.start.computation
+        ends = {value for value in self if value.computation == inside} or set(inside.parameters)
+        ahead, back = (_operands, _users) if self.relation == "read" else (_users, _operands)
+        way = _reach([self.start], ahead) & _reach(ends, back)
+        values = [value for value in inside.instructions if value in way]
+        return tuple(
+            (operand, user, number)
+            for user in (values if self.relation == "reached" else reversed(values))
+            for number, operand in enumerate(user.operands)
+            if operand in way
+        )
+
+    def to_networkx(self) -> networkx.MultiDiGraph[Instruction]:
+        """The lineage as a graph of networkx: nodes are instructions, the key of an edge is the operand's number.
+
+        The attribute ``maps`` of a node is its set in the slice.  Raises
+        :class:`~hlomap.errors.UnsupportedError` where networkx is not installed.
+        """
+        from ..interop.networkx import to_networkx
+
+        return to_networkx(self, self.lineage())
+
+    def __str__(self) -> str:
+        return "\n".join(f"{value.name} {value.opcode}: {maps}" for value, maps in self.items())
+
+    def __repr__(self) -> str:
+        n = len(self)
+        relation = "read by" if self.relation == "read" else "reached from"
+        return f"Slice({n or 'no'} value{'s' if n > 1 else ''} {relation} {one_line(self.start.name, 80)})"
+
+    def __missing__(self, key: object) -> MapSet:
+        if not isinstance(key, (str, Instruction)):
+            raise KeyError(key)
+        name = key.removeprefix("%") if isinstance(key, str) else key.name
+        found = [instruction for instruction in self if instruction.name == name] if isinstance(key, str) else []
+        if len(found) == 1:
+            return self[found[0]]
+        if found:
+            places = ", ".join(instruction.computation.name for instruction in found[:_MOST_NAMES])
+            message = f"several instructions are named `{name}`, in {places}: use the instruction as the key"
+        elif self:
+            names = ", ".join(f"`{instruction.name}`" for instruction in list(self)[:_MOST_NAMES])
+            more = f" and {len(self) - _MOST_NAMES} more" if len(self) > _MOST_NAMES else ""
+            message = f"no instruction `{one_line(name, 100)}` here; there are {names}{more}"
+        else:
+            message = f"no instruction `{one_line(name, 100)}` here; {self.start.name} needs no elements of any"
+        raise NotFoundError(message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (list(self.items()), self.start, self.indices, self.relation)
+
+
+def _operands(value: Instruction) -> Iterable[Instruction]:
+    return value.operands
+
+
+def _users(value: Instruction) -> Iterable[Instruction]:
+    return value.users
+
+
+def _reach(starts: Iterable[Instruction], ahead: Callable[[Instruction], Iterable[Instruction]]) -> set[Instruction]:
+    """The values that can be reached from some, themselves included."""
+    found, pending = set(starts), list(starts)
+    while pending:
+        new = set(ahead(pending.pop())) - found
+        found |= new
+        pending += new
+    return found

@@ -1,0 +1,96 @@
+"""The classes of results, for annotations and ``isinstance``; calls make them.
+
+>>> import hlomap as hm
+>>> def efficiency(access: hm.results.Coalescing) -> float | None:
+...     return access.efficiency
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._core import Cost as Cost, Count as Count
+    from .analysis.loops import CarriedValue as CarriedValue, Loop as Loop, LoopCounter as LoopCounter
+    from .analysis.reads import Reads as Reads
+    from .analysis.slice import Slice as Slice
+    from .analysis.table import Batch as Batch, Table as Table
+    from .analysis.tile_table import TileTable as TileTable
+    from .analysis.tiles import (
+        TileBox as TileBox,
+        TileClause as TileClause,
+        TileParameter as TileParameter,
+        TileRead as TileRead,
+        Tiling as Tiling,
+    )
+    from .drawing.picture import Picture as Picture
+    from .explanation.dependence import OutputDependence as OutputDependence
+    from .explanation.diff import FusionChange as FusionChange, ModuleDiff as ModuleDiff
+    from .explanation.explain import Explanation as Explanation, OperandReads as OperandReads
+    from .explanation.history import History as History, StageChange as StageChange
+    from .explanation.matching import Match as Match
+    from .explanation.overview import BytesMoved as BytesMoved, Overview as Overview
+    from .explanation.runs import OutputValues as OutputValues
+    from .explanation.source import Source as Source
+    from .explanation.trace import Step as Step
+    from .explorer.page import ExplorerPage as ExplorerPage
+    from .layouts.bitcasts import BitcastFactors as BitcastFactors
+    from .layouts.bridges import CuteLayout as CuteLayout, LinearLayout as LinearLayout
+    from .maps.set_questions import CommonElement as CommonElement, MapPoint as MapPoint
+    from .maps.simplification import SimplifyStep as SimplifyStep, SimplifyTrace as SimplifyTrace
+    from .memory.coalescing import Coalescing as Coalescing
+    from .memory.utilization import Utilization as Utilization
+    from .ops._indexing.loops.accesses import Access as Access
+    from .schedules.schedule import OutputSchedule as OutputSchedule, Schedule as Schedule
+    from .shardings.partition import Partitioned as Partitioned, RemoteReads as RemoteReads
+    from .shardings.reshard import Reshard as Reshard
+    from .verification.verify import CheckResult as CheckResult, CheckStatus as CheckStatus
+
+# The module of each class, which is imported on the first access to the name (PEP 562).
+_MODULE_OF = {
+    name: module
+    for module, names in {
+        "_core": "Cost Count",
+        "analysis.loops": "CarriedValue Loop LoopCounter",
+        "analysis.reads": "Reads",
+        "analysis.slice": "Slice",
+        "analysis.table": "Batch Table",
+        "analysis.tile_table": "TileTable",
+        "analysis.tiles": "TileBox TileClause TileParameter TileRead Tiling",
+        "drawing.picture": "Picture",
+        "explanation.dependence": "OutputDependence",
+        "explanation.diff": "FusionChange ModuleDiff",
+        "explanation.explain": "Explanation OperandReads",
+        "explanation.history": "History StageChange",
+        "explanation.matching": "Match",
+        "explanation.overview": "BytesMoved Overview",
+        "explanation.runs": "OutputValues",
+        "explanation.source": "Source",
+        "explanation.trace": "Step",
+        "explorer.page": "ExplorerPage",
+        "layouts.bitcasts": "BitcastFactors",
+        "layouts.bridges": "CuteLayout LinearLayout",
+        "maps.set_questions": "CommonElement MapPoint",
+        "maps.simplification": "SimplifyStep SimplifyTrace",
+        "memory.coalescing": "Coalescing",
+        "memory.utilization": "Utilization",
+        "schedules.schedule": "OutputSchedule Schedule",
+        "ops._indexing.loops.accesses": "Access",
+        "shardings.partition": "Partitioned RemoteReads",
+        "shardings.reshard": "Reshard",
+        "verification.verify": "CheckResult CheckStatus",
+    }.items()
+    for name in names.split()
+}
+
+if not TYPE_CHECKING:  # so that type checkers reject misspelled names
+    __all__ = list(_MODULE_OF)
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f".{_MODULE_OF[name]}", __package__), name)
+
+    def __dir__() -> list[str]:
+        return __all__
