@@ -38,8 +38,8 @@ def exact_leaves(modules: Iterable[hm.Module]) -> tuple[Counter[str], Counter[st
         for at in loops(module):
             loop = hm.loop(at)
             found["loops"] += 1
-            if loop.trip_count is None:
-                reasons[f"not counted: {_form(loop.reason)}"] += 1
+            if isinstance(loop.trip_count, hm.Unknown):
+                reasons[f"not counted: {_form(loop.trip_count.reason)}"] += 1
                 continue
             found["counted"] += 1
             for leaf in loop.carried:

@@ -42,8 +42,8 @@ class Expr:
     -n`` is ``-((-x) % n)``.  Equality and hash are those of the normal form.  An expression pickles through its
     text; one with more than 2**20 nodes raises :class:`~hlomap.errors.MapError` instead.
 
-    Raises :class:`~hlomap.errors.MapError` for a divisor of 0 and :class:`~hlomap.errors.IntegerOverflowError`
-    for a constant that does not fit in 64 bits.
+    Raises :class:`~hlomap.errors.MapError` for a divisor of 0 and :class:`~hlomap.errors.SizeError` for a
+    constant that does not fit in 64 bits.
 
     >>> import hlomap as hm
     >>> d0, d1 = hm.Expr.dim(0), hm.Expr.dim(1)
@@ -424,7 +424,7 @@ class IndexingMap:
         ranges: npt.ArrayLike | None = None,
         runtime: npt.ArrayLike | None = None,
         *,
-        check: bool = False,
+        check: bool = True,
         threads: int = 1,
     ) -> npt.NDArray[np.int64]:
         """The results at ``n`` points: an int64 array ``[n, results]``; for one point an array ``[results]``.
@@ -432,9 +432,9 @@ class IndexingMap:
         ``dims``, ``ranges`` and ``runtime`` are integer arrays ``[n, k]`` with a column for each variable of the
         kind, or one point ``[k]``.  ``threads`` is the number of threads that share many points.
 
-        Results at points outside the domain (see :meth:`in_domain`) are unspecified; ``check=True`` raises
-        :class:`~hlomap.errors.DomainError` for such a point.  Values are the mathematical ones: a result in the
-        domain that does not fit in 64 bits raises :class:`~hlomap.errors.IntegerOverflowError`, arrays of another
+        A point outside the domain (see :meth:`in_domain`) raises :class:`~hlomap.errors.DomainError`; with
+        ``check=False``, which is faster, its results are unspecified.  Values are the mathematical ones: a result
+        in the domain that does not fit in 64 bits raises :class:`~hlomap.errors.SizeError`, arrays of another
         width :class:`~hlomap.errors.MapError`, and arrays of another type ``TypeError``.
 
         >>> import hlomap as hm
@@ -451,8 +451,8 @@ class IndexingMap:
         """Which of ``n`` points lie in the domain: a bool array ``[n]``; for one point a bool.
 
         The arguments are those of :meth:`evaluate`.  Raises :class:`~hlomap.errors.MapError` for arrays of
-        another width and for an undefined map, and :class:`~hlomap.errors.IntegerOverflowError` where a
-        constraint does not fit in 128 bits.
+        another width and for an undefined map, and :class:`~hlomap.errors.SizeError` where a constraint does not
+        fit in 128 bits.
 
         >>> import hlomap as hm
         >>> m = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 9], d0 mod 2 in [0, 0]")
@@ -465,7 +465,7 @@ class IndexingMap:
 
         Every value in the domain lies within; the bounds are not always the tightest.  Raises
         :class:`~hlomap.errors.NotFoundError` for a result that does not exist and
-        :class:`~hlomap.errors.IntegerOverflowError` for a bound that does not fit in 64 bits.
+        :class:`~hlomap.errors.SizeError` for a bound that does not fit in 64 bits.
 
         >>> import hlomap as hm
         >>> m = hm.IndexingMap.parse("(d0) -> (d0 mod 4, d0 + 1), domain: d0 in [0, 9]")
@@ -513,15 +513,17 @@ class IndexingMap:
         >>> found.value, found.witness.first.dims, found.witness.second.dims
         (False, (0,), (1,))
         """
-    def inverse(self) -> IndexingMap | None:
-        """The map from the results back to the dims, where this map is known to be injective on its domain; else
-        ``None``.
+    def inverse(self) -> IndexingMap | Unknown:
+        """The map from the results back to the dims; :class:`~hlomap.Unknown` where this map is not known to be
+        injective on its domain.
 
         The constraints of the inverse hold at the points that have a preimage.
 
         >>> import hlomap as hm
         >>> print(hm.IndexingMap.parse("(d0) -> (d0 * 2 + 1), domain: d0 in [0, 4]").inverse())
         (d0) -> ((d0 - 1) floordiv 2), domain: d0 in [1, 9], d0 mod 2 in [1, 1]
+        >>> hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 4]").inverse()
+        Unknown(reason='no inverse is known: the map may reach an element from several points')
         """
     def equivalent(self, other: IndexingMap, /) -> Answer[tuple[int, ...]]:
         """Whether ``other`` is the same function: at each point it has the same image, the set over all ranges.
@@ -569,7 +571,7 @@ class IndexingMap:
 
         Raises :class:`~hlomap.errors.MapSyntaxError`, with line and column, for text that is not a relation, for
         unions (``or``, ``;``, ``!=``, ``not``), nested tuples, and variables without bounds; and
-        :class:`~hlomap.errors.IntegerOverflowError` for bounds that do not fit in 64 bits.
+        :class:`~hlomap.errors.SizeError` for bounds that do not fit in 64 bits.
 
         >>> import hlomap as hm
         >>> print(hm.IndexingMap.from_isl("{ [d0] -> [o0, o1] : 0 <= d0 <= 31 and -7 + d0 <= 8o0 <= d0 "
@@ -594,8 +596,8 @@ class IndexingMap:
         the map back, given the variables.  MLIR computes with 64 bits; this is not checked.
 
         Raises :class:`~hlomap.errors.UnsupportedError` for ``min``, ``max``, products of dims and divisions by
-        dims, :class:`~hlomap.errors.IntegerOverflowError` for a condition whose constant does not fit in 64 bits,
-        and :class:`~hlomap.errors.MapError` for an undefined map.  The notation is that of MLIR's affine dialect
+        dims, :class:`~hlomap.errors.SizeError` for a condition whose constant does not fit in 64 bits, and
+        :class:`~hlomap.errors.MapError` for an undefined map.  The notation is that of MLIR's affine dialect
         (https://mlir.llvm.org/docs/Dialects/Affine).
 
         >>> import hlomap as hm
@@ -933,7 +935,7 @@ class Shape:
         """The size of the buffer in elements, padding included.
 
         Raises :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded
-        dimensions, and :class:`~hlomap.errors.IntegerOverflowError` for more than 2**63 - 1.
+        dimensions, and :class:`~hlomap.errors.SizeError` for more than 2**63 - 1.
 
         >>> import hlomap as hm
         >>> shape = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}")
@@ -1036,7 +1038,7 @@ def linear_index(
     then those in the buffer of the part.
 
     Raises :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded
-    dimensions, :class:`~hlomap.errors.IntegerOverflowError` for a buffer of more than 2**63 - 1 elements,
+    dimensions, :class:`~hlomap.errors.SizeError` for a buffer of more than 2**63 - 1 elements,
     :class:`~hlomap.errors.UnsupportedError` for a sparse layout, and ``TypeError`` for anything but a
     :class:`Shape`.
 

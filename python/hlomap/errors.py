@@ -15,11 +15,11 @@ __all__ = [
     "DomainError",
     "HloSyntaxError",
     "HlomapError",
-    "IntegerOverflowError",
     "MapError",
     "MapSyntaxError",
     "NotFoundError",
     "ShapeError",
+    "SizeError",
     "UndecidedError",
     "UnsupportedError",
 ]
@@ -78,7 +78,7 @@ class ShapeError(HlomapError, ValueError):
     """An invalid shape or layout, or shapes that do not fit the operation."""
 
 
-class IntegerOverflowError(HlomapError, OverflowError):
+class SizeError(HlomapError, OverflowError):
     """An integer that does not fit in 64 bits."""
 
 

@@ -30,7 +30,7 @@ def test_maps() -> None:
             assert hm.linear_index(shape).is_known_empty and not (held >= 0).any()
             continue
         for there in (hm.linear_index(shape), hm.linear_index(shape).simplify(keep_point_dims=True)):
-            assert (there.evaluate(points, check=True)[:, 0] == at).all(), describe(shape)
+            assert (there.evaluate(points)[:, 0] == at).all(), describe(shape)
         all_positions = np.arange(len(held)).reshape(-1, 1)
         for back in (hm.logical_index(shape), hm.logical_index(shape).simplify(keep_point_dims=True)):
             assert (back.in_domain(all_positions) == (held >= 0)).all(), describe(shape)
@@ -53,7 +53,7 @@ def test_ravel_and_unravel_are_inverse() -> None:
         assert (again.in_domain(all_positions) == (held >= 0)).all(), describe(shape)
         assert (again.evaluate(all_positions[held >= 0])[:, 0] == all_positions[held >= 0, 0]).all(), describe(shape)
         inverse = there.inverse()
-        if inverse is not None:
+        if isinstance(inverse, hm.IndexingMap):
             assert (inverse.in_domain(all_positions) == (held >= 0)).all(), describe(shape)
 
 

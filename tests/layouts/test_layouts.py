@@ -145,8 +145,8 @@ def test_parts_of_a_split_array() -> None:
         there = hm.linear_index(shape, part=number)
         back = hm.logical_index(shape, part=number)
         points = indices(part.dimensions) + start
-        assert (buffer[there.evaluate(points, check=True)[:, 0]] == array[inside].reshape(-1)).all()
-        assert (back.evaluate(there.evaluate(points), check=True) == points).all()
+        assert (buffer[there.evaluate(points)[:, 0]] == array[inside].reshape(-1)).all()
+        assert (back.evaluate(there.evaluate(points)) == points).all()
         assert there.then(back).equivalent(there.then(back)).value
         assert back.in_domain(np.arange(len(buffer)).reshape(-1, 1)).sum() == len(points)
         seen += len(points)
@@ -255,9 +255,9 @@ def test_errors_of_buffers() -> None:
         hm.linear_index(S("f32[?]"))
     with pytest.raises(hm.errors.UnsupportedError, match="dim_level_types"):
         hm.linear_index(S("f32[3,5]{1,0:D(D,C)}"))
-    with pytest.raises(hm.errors.IntegerOverflowError):
+    with pytest.raises(hm.errors.SizeError):
         hm.linear_index(S("f32[9223372036854775807]{0:T(2)}"))
-    with pytest.raises(hm.errors.IntegerOverflowError):
+    with pytest.raises(hm.errors.SizeError):
         S("f32[9223372036854775807]").buffer_bytes  # noqa: B018
     with pytest.raises(hm.errors.ShapeError, match="dimensions: dimension 0 appears twice"):
         hm.layouts.transpose_is_bitcast(S("f32[3,5]"), S("f32[3,5]"), [0, 0])
@@ -290,7 +290,7 @@ def test_large_and_deep_layouts() -> None:
     wide = S("s8[4611686018427387904,1]{1,0:T(2,1)}")
     assert hm.ravel_index(wide, (2**62 - 1, 0)) == 2**62 - 1 and "4,611,686,018,427,387,904" in str(wide.draw())
     assert hm.layouts.reshape_is_bitcast(wide, S("s8[4611686018427387904]")).value
-    with pytest.raises(hm.errors.IntegerOverflowError):
+    with pytest.raises(hm.errors.SizeError):
         hm.linear_index(S("s8[4611686018427387904]{0:T(2,1,3)}"))
 
 

@@ -205,7 +205,7 @@ def test_threads_process_every_element_once(shape: str, grid: dict[str, int]) ->
     points = np.stack([axis.reshape(-1) for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
     at, over = points[:, :6], points[:, 6:]
     inside = m.in_domain(at, over)
-    seen = Counter(map(tuple, m.evaluate(at, over)[inside].tolist()))
+    seen = Counter(map(tuple, m.evaluate(at, over, check=False)[inside].tolist()))
     assert seen == Counter({tuple(i): 1 for i in np.ndindex(*made.dimensions)})
 
 

@@ -51,11 +51,11 @@ def test_operators_accept_only_integers() -> None:
         D0 // 0
     with pytest.raises(errors.MapError, match="at least 1"):
         D0 % 0
-    with pytest.raises(errors.IntegerOverflowError):
+    with pytest.raises(errors.SizeError):
         D0 // -(1 << 63)
-    with pytest.raises(errors.IntegerOverflowError):
+    with pytest.raises(errors.SizeError):
         D0 * (1 << 63)
-    with pytest.raises(errors.IntegerOverflowError):
+    with pytest.raises(errors.SizeError):
         D0 * (1 << 62) * 4
 
 
@@ -111,13 +111,13 @@ def test_evaluate_takes_points_and_tables() -> None:
     assert bool(m.in_domain([2, 7], [1])) is True
 
 
-def test_evaluate_checks_on_request() -> None:
+def test_evaluate_checks_the_domain() -> None:
     m = hm.IndexingMap.parse("(d0) -> (d0 * 4611686018427387904), domain: d0 in [0, 5]")
-    assert m.evaluate([[7]]).shape == (1, 1)
+    assert m.evaluate([[7]], check=False).shape == (1, 1)
     with pytest.raises(errors.DomainError, match="point 1"):
-        m.evaluate([[0], [7]], check=True)
-    with pytest.raises(errors.IntegerOverflowError):
-        m.evaluate([[0], [5]], check=True)
+        m.evaluate([[0], [7]])
+    with pytest.raises(errors.SizeError):
+        m.evaluate([[0], [5]])
     many = hm.IndexingMap.parse("(d0)[s0] -> (d0 + s0), domain: d0 in [0, 5], s0 in [0, 2]")
     with pytest.raises(errors.MapError, match=r"1 range variable; give its value, or see image\(\) for"):
         many.evaluate([0])
@@ -131,14 +131,14 @@ def test_no_value_wraps() -> None:
     bits = hm.linear_index(hm.Shape.parse(f"f32[{1 << 58},2]"), unit="bit")
     last = (1 << 58) - 1
     for check in (False, True):
-        with pytest.raises(errors.IntegerOverflowError, match=rf"result 0, .* 64 bits at point 1: d0 = {last}, d1 = 1"):
+        with pytest.raises(errors.SizeError, match=rf"result 0, .* 64 bits at point 1: d0 = {last}, d1 = 1"):
             bits.evaluate([[0, 1], [last, 1]], check=check)
     assert bits.evaluate([[1 << 56, 1]]).tolist() == [[(1 << 62) + 32]]
-    with pytest.raises(errors.IntegerOverflowError):
+    with pytest.raises(errors.SizeError):
         bits.bounds(0)
     for table in ([1 << 63, 1 << 63], np.array([[0, 0], [1 << 63, 0]], np.uint64)):
         for ask in (bits.evaluate, bits.in_domain):
-            with pytest.raises(errors.IntegerOverflowError, match="dimension variables"):
+            with pytest.raises(errors.SizeError, match="dimension variables"):
                 ask(table)
     assert bits.evaluate(np.array([[1, 1]], np.uint64)).tolist() == [[96]]
     huge = hm.IndexingMap([(1 << 63) - 1] * 3, [D0]).count()
@@ -153,7 +153,7 @@ def test_a_value_that_leaves_64_bits_on_the_way_is_right() -> None:
     )
     first, last = 4294967296, 17179869184
     points = np.array([[first], [first + 1], [last]])
-    assert squares.evaluate(points).tolist() == [[4], [4], [64]]
+    assert squares.evaluate(points, check=False).tolist() == [[4], [4], [64]]
     assert squares.in_domain(points).tolist() == [False, False, False]
     assert squares.bounds(0) == (4, 64)
     inside = hm.IndexingMap.parse(
@@ -168,7 +168,7 @@ def test_a_value_that_leaves_64_bits_on_the_way_is_right() -> None:
     second = hm.IndexingMap.parse(f"(d0) -> (d0), domain: d0 in [0, {(1 << 63) - 1}]")
     for both in (first_map.then(second), first_map.then(second).simplify()):
         assert both.in_domain([[3037000499], [3037000500]]).tolist() == [True, False]
-    with pytest.raises(errors.IntegerOverflowError, match=r"constraint on .* 128 bits"):
+    with pytest.raises(errors.SizeError, match=r"constraint on .* 128 bits"):
         cube = f"(d0) -> (d0), domain: d0 in [0, {(1 << 63) - 1}], (d0 * d0 * d0) mod 7 in [1, 1]"
         hm.IndexingMap.parse(cube).in_domain([(1 << 63) - 1])
 
@@ -355,9 +355,10 @@ def test_unknown_has_no_truth_value() -> None:
 def test_inverse_keeps_dims_without_preimage() -> None:
     m = hm.IndexingMap.parse("(d0, d1) -> (d1 * 7 + 3, d0 + 5), domain: d0 in [0, 4], d1 in [0, 2]")
     back = m.inverse()
-    assert back is not None
+    assert isinstance(back, hm.IndexingMap)
     assert str(back) == (
         "(d0, d1) -> (d1 - 5, (d0 - 3) floordiv 7), domain: d0 in [3, 17], d1 in [5, 9], d0 mod 7 in [3, 3]"
     )
     assert m.then(back).simplify() == hm.IndexingMap.identity([5, 3])
-    assert hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 9]").inverse() is None
+    found = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 9]").inverse()
+    assert isinstance(found, hm.Unknown) and "several points" in found.reason

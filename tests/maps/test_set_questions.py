@@ -35,7 +35,7 @@ def pairs(m: hm.IndexingMap, runtime: tuple[int, ...] = ()) -> list[tuple[tuple[
     dims, ranges = points[:, : len(m.dims)], points[:, len(m.dims) :]
     given = np.tile(np.array(runtime, int).reshape(1, -1), (len(points), 1))
     inside = m.in_domain(dims, ranges, given)
-    values = m.evaluate(dims, ranges, given)
+    values = m.evaluate(dims, ranges, given, check=False)
     return [(tuple(d), tuple(e)) for d, e in zip(dims[inside].tolist(), values[inside].tolist(), strict=True)]
 
 

@@ -38,7 +38,7 @@ def points(m: hm.IndexingMap, runtime: Sequence[int] = ()) -> tuple[Points, Poin
     values = np.tile(np.array(runtime, dtype=np.int64), (len(grid), 1))
     inside = m.in_domain(dims, ranges, values)
     dims, ranges, values = dims[inside], ranges[inside], values[inside]
-    return dims, m.evaluate(dims, ranges, values, check=True)
+    return dims, m.evaluate(dims, ranges, values)
 
 
 def visits(maps: Sequence[hm.IndexingMap], sizes: Sequence[int], runtime: Sequence[int] = ()) -> Points:

@@ -54,7 +54,7 @@ class _Copies:
             root, name, shape, operand = found.groups()
             loop = computation[name]
             count = hm.loop(loop).trip_count
-            if count is not None:
+            if isinstance(count, int):
                 return unrolled_lines(self, loop, count, operand, shape, name, root or "")
         line = _CALLEE.sub(lambda m: m[1] + self.copy(self.module.computation(m[2])), line)
         return [_CALLEES.sub(lambda m: m[1] + "{" + self._all(m[2]) + "}", line)]
@@ -91,7 +91,7 @@ def compare(loop: hm.Instruction, *, seed: int = 0, max_pairs: int = 1 << 17) ->
     set of the loop lacks an element, or claims to be exact with one too many.
     """
     count = hm.loop(loop).trip_count
-    assert count is not None
+    assert isinstance(count, int)
     unrolled = unroll(loop, count)
     state, values = _run(loop, unrolled, seed)
     found = {"exact": 0, "contained": 0, "coarse": 0}

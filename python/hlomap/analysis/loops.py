@@ -100,14 +100,10 @@ class Loop:
         return self._facts.condition
 
     @property
-    def trip_count(self) -> int | None:
-        """The number of iterations; None where it is not known, for the given :attr:`reason`."""
-        return self._facts.trip_count
-
-    @property
-    def reason(self) -> str | None:
-        """Why the number of iterations is not known."""
-        return self._facts.reason
+    def trip_count(self) -> int | Unknown:
+        """The number of iterations."""
+        n = self._facts.trip_count
+        return Unknown(self._facts.reason or "unknown") if n is None else n
 
     @property
     def counter(self) -> LoopCounter | None:
@@ -166,17 +162,18 @@ class Loop:
         (d0, t0) -> (d0 + t0 * 2), domain: d0 in [0, 1], t0 in [0, 3]
         """
         found = indexing(self.body, output)
-        if self.trip_count is None:
+        if self._facts.trip_count is None:
             return found
         values, around = values_in_nest(self._facts)
-        counts = [loop(one).trip_count or 0 for one in around]
+        counts = [loop_facts(one, self._rules).trip_count or 0 for one in around]
         return {at: over_iterations(maps, values, counts) for at, maps in found.items()}
 
     def _repr_html_(self) -> str | None:
         return reprs.html(self)
 
     def __repr__(self) -> str:
-        count = "an unknown number of" if self.trip_count is None else self.trip_count
+        n = self.trip_count
+        count = "an unknown number of" if isinstance(n, Unknown) else n
         return f"<Loop {self._instruction.name}: {count} iterations>"
 
     def _carried(self) -> Iterator[CarriedValue]:
@@ -200,7 +197,8 @@ class Loop:
         if (count := self._facts.inductions.get(leaf)) is not None:
             return CarriedValue(leaf, shape, "induction", start=count.start, step=count.step)
         if maps is None:
-            return CarriedValue(leaf, shape, "general", reason=f"the number of iterations is not known: {self.reason}")
+            reason = f"the number of iterations is not known: {self._facts.reason}"
+            return CarriedValue(leaf, shape, "general", reason=reason)
         group = maps.group(leaf)
         if isinstance(group, Unknown):
             return CarriedValue(leaf, shape, "general", reason=group.reason)
@@ -218,7 +216,8 @@ def loop(instruction: Instruction) -> Loop:
 
     The number of iterations comes from the condition and the leaf that it counts with, where both are affine; else from
     the backend config (``known_trip_count``), which XLA writes; else from running the integer scalars that the
-    condition depends on, for at most 1000 iterations.  Otherwise ``trip_count`` is None.
+    condition depends on, for at most 1000 iterations.  Otherwise ``trip_count`` is
+    :class:`~hlomap.Unknown`, with the reason.
 
     Raises :class:`~hlomap.errors.ShapeError` (a ``ValueError``) for an instruction that is not a ``while``, or whose
     condition or body does not fit the state.

@@ -80,7 +80,7 @@ def _first_indices(shape: Shape, n_positions: int) -> list[tuple[int, ...] | Non
         return [None] * shown
     back = logical_index(shape)
     held = np.asarray(back.in_domain(at))
-    indices = np.asarray(back.evaluate(at)).tolist()
+    indices = np.asarray(back.evaluate(at, check=False)).tolist()
     return [tuple(index) if inside else None for index, inside in zip(indices, held, strict=True)]
 
 

@@ -105,7 +105,7 @@ class _Levels:
         """For each level, the numbers of the tiles that contain the points of an array of these sizes."""
         numbers = []
         for shape, tile_size in self.parts:
-            positions = linear_index(_resize(shape, sizes)).evaluate(points)[:, 0]
+            positions = linear_index(_resize(shape, sizes)).evaluate(points, check=False)[:, 0]
             numbers.append(positions // max(1, tile_size))
         return numbers
 
@@ -240,7 +240,11 @@ def _memory(shape: Shape, levels: _Levels, n: int) -> Grid:
             continue
         positions = np.arange(row * width, min(n, (row + 1) * width)).reshape(-1, 1)
         is_element = back.in_domain(positions) if shape.n_elements else np.zeros(len(positions), np.bool_)
-        indices = back.evaluate(positions) if shape.n_elements else np.zeros((len(positions), shape.rank), np.int64)
+        indices = (
+            back.evaluate(positions, check=False)
+            if shape.n_elements
+            else np.zeros((len(positions), shape.rank), np.int64)
+        )
         points = np.where(is_element[:, None], indices, 0)
         tiles = levels.tile_numbers(points, shape.dimensions) if is_element.any() else []
         cells = []

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from .._core import Expr, IndexingMap, Variable
 from ..errors import HlomapError
 from ..maps.variables import variables_of
+from ..types import Unknown
 
 __all__ = ["Bounds", "Counts", "Points", "ReadCounts", "restricted"]
 
@@ -248,7 +249,7 @@ def _solved(m: IndexingMap, small: list[_Key], big: _Key, factor: int, result: i
     def count(elements: Points) -> Counts | None:
         targets, back = np.unique(elements[:, result], return_inverse=True)
         at = _grid(m, small)
-        rest = np.asarray(m.evaluate(at["dim"], at["range"], at["runtime"]))[:, 0] - factor * low
+        rest = np.asarray(m.evaluate(at["dim"], at["range"], at["runtime"], check=False))[:, 0] - factor * low
         if len(targets) * len(rest) > _MOST_SOLVED:
             return None
         difference = (targets[:, None] - rest[None, :]).reshape(-1)
@@ -271,16 +272,16 @@ def _inverse_counter(m: IndexingMap) -> _MaybeCounter:
         inverse = m.inverse()
     except (HlomapError, OverflowError):
         return None
-    if inverse is None:
+    if isinstance(inverse, Unknown):
         return None
     own = inverse
 
     def count(elements: Points) -> Counts:
         inside = np.asarray(own.in_domain(elements))
-        points = np.asarray(own.evaluate(np.where(inside[:, None], elements, own_least)))
+        points = np.asarray(own.evaluate(np.where(inside[:, None], elements, own_least), check=False))
         inside &= np.asarray(m.in_domain(points))
-        found: Counts = (inside & (np.asarray(m.evaluate(points)) == elements).all(axis=1)).astype(np.float64)
-        return found
+        inside &= (np.asarray(m.evaluate(points, check=False)) == elements).all(axis=1)
+        return inside.astype(np.float64)
 
     own_least = np.array([v.lower for v in own.dims], np.int64)
     return count

@@ -15,6 +15,7 @@ from ..errors import HlomapError
 from ..explanation.overview import FREE_OPERATIONS, executed_computations
 from ..explanation.source import source_of, value_label
 from ..explanation.text import plural, printable
+from ..types import Unknown
 from .reads import Interned, ReadTable
 
 __all__ = ["instruction_numbers", "module_contents"]
@@ -103,7 +104,7 @@ def _iterations(instruction: Instruction) -> str:
         n = loop(instruction).trip_count
     except (HlomapError, OverflowError) as error:
         return printable(error)
-    return "the number of iterations is not known" if n is None else plural(n, "iteration")
+    return "the number of iterations is not known" if isinstance(n, Unknown) else plural(n, "iteration")
 
 
 def _source(instruction: Instruction, sources: Interned, frames: Interned) -> int:

@@ -13,7 +13,7 @@ from math import gcd
 from typing import NamedTuple
 
 from .._core import Constraint, Expr, IndexingMap, Variable
-from ..errors import IntegerOverflowError, MapError
+from ..errors import MapError, SizeError
 from ._expressions import free_variables, multiple, shortened, split_constant, summands, unused_name
 from ._intervals import ALL, Interval, propagate
 from ._projection import project
@@ -75,7 +75,7 @@ class Relation:
     def to_map(self) -> IndexingMap:
         """The map.
 
-        Raises :class:`UnboundedError`, and :class:`~hlomap.errors.IntegerOverflowError` for a bound that does not fit
+        Raises :class:`UnboundedError`, and :class:`~hlomap.errors.SizeError` for a bound that does not fit
         in 64 bits.
         """
         if not self.is_empty:
@@ -147,7 +147,7 @@ class Relation:
         """The definitions of a variable, with these bounds of its own, by single conditions."""
         found = []
         for e, interval in self.conditions.items():
-            with suppress(IntegerOverflowError, MapError):  # of the definition, which nobody needs
+            with suppress(SizeError, MapError):  # of the definition, which nobody needs
                 if definition := _by_residue(e, interval, variable, own) or _by_quotient(e, interval, variable):
                     found.append(definition)
         return found
@@ -166,7 +166,7 @@ class Relation:
             if definition.remainder is not None:
                 e, interval = definition.remainder
                 new.add(e.substitute(ranges=shifted), interval)
-        except (IntegerOverflowError, MapError):
+        except (SizeError, MapError):
             return None
         return new
 
@@ -239,7 +239,7 @@ def _variable(name: str, interval: Interval) -> Variable:
     lower, upper = interval
     assert lower is not None and upper is not None, "the range of a variable is finite"
     if not (_fits(lower) and _fits(upper)):
-        raise IntegerOverflowError(f"the bounds [{lower}, {upper}] of {name} do not fit in 64 bits")
+        raise SizeError(f"the bounds [{lower}, {upper}] of {name} do not fit in 64 bits")
     return Variable(name, lower, upper)
 
 
@@ -247,14 +247,14 @@ def _constraint(e: Expr, interval: Interval, box: IndexingMap) -> Constraint | N
     """The condition as a constraint on the variables of a map, or None where it always holds."""
     try:
         values = Interval(*box.bounds(e))
-    except IntegerOverflowError:
+    except SizeError:
         values = ALL
     if interval.covers(values):
         return None
     inside = interval.intersect(values)
     lower, upper = (own if own is not None and _fits(own) else all_ for own, all_ in zip(interval, inside, strict=True))
     if lower is None or upper is None or not (_fits(lower) and _fits(upper)):
-        raise IntegerOverflowError(f"{shortened(e)} has no bounds of 64 bits")
+        raise SizeError(f"{shortened(e)} has no bounds of 64 bits")
     return Constraint(e, lower, upper)
 
 

@@ -15,7 +15,7 @@ from math import lcm
 from typing import NamedTuple, NoReturn
 
 from .._core import Expr, IndexingMap
-from ..errors import IntegerOverflowError, MapError, MapSyntaxError
+from ..errors import MapError, MapSyntaxError, SizeError
 from ._expressions import split_constant
 from ._intervals import Interval
 from ._relation import Relation, UnboundedError
@@ -41,7 +41,7 @@ def from_isl(text: str) -> IndexingMap:
     reader = _Reader(text)
     try:
         relation = reader.relation()
-    except (IntegerOverflowError, MapError) as error:
+    except (SizeError, MapError) as error:
         reader.fail("an expression that can be formed", str(error))
     try:
         return relation.to_map()

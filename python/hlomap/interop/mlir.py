@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from .._core import Expr, IndexingMap
-from ..errors import IntegerOverflowError, UnsupportedError
+from ..errors import SizeError, UnsupportedError
 from ._expressions import expect_defined, shortened, variables
 
 __all__ = ["to_mlir"]
@@ -49,7 +49,7 @@ def _conditions(m: IndexingMap) -> list[str]:
         if lower > _SMALLEST:
             conditions.append(f"{_text(e - lower, m)} >= 0")
         elif e.kind not in ("dim", "range", "runtime"):  # of a variable, MLIR has no values below
-            raise IntegerOverflowError(f"{shortened(e)} >= {lower} has no counterpart in 64 bits")
+            raise SizeError(f"{shortened(e)} >= {lower} has no counterpart in 64 bits")
         conditions.append(f"{_text(-e + upper, m)} >= 0")
     return conditions
 

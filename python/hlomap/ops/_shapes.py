@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from .._core import Instruction, Shape
-from ..errors import IntegerOverflowError, ShapeError
+from ..errors import ShapeError, SizeError
 
 INT64_MAX = 2**63 - 1
 
@@ -93,9 +93,9 @@ def matched_dims(a: Sequence[int], b: Sequence[int]) -> Iterator[tuple[range, ra
 
 
 def require_int64(value: int) -> int:
-    """The value itself; :class:`IntegerOverflowError` unless it fits in 64 bits."""
+    """The value itself; :class:`SizeError` unless it fits in 64 bits."""
     if not -INT64_MAX - 1 <= value <= INT64_MAX:
-        raise IntegerOverflowError(f"{value} does not fit in 64 bits")
+        raise SizeError(f"{value} does not fit in 64 bits")
     return value
 
 

@@ -11,6 +11,7 @@ from ..drawing.layouts import Cell, Grid, Scene
 from ..drawing.picture import Picture
 from ..drawing.style import cut, printable
 from ..explanation.text import leaf_text, plural
+from ..types import Unknown
 
 __all__ = ["draw_loop", "leaf_labels", "leaf_words"]
 
@@ -21,7 +22,8 @@ _SHOWN = 5  # iterations
 
 def draw_loop(loop: Loop) -> Picture:
     """The timeline of a loop."""
-    n = loop.trip_count
+    count = loop.trip_count
+    n = None if isinstance(count, Unknown) else count
     steps: list[int | None] = list(range(n)) if n is not None and n <= _SHOWN + 1 else [0, 1, 2, None]
     if n is not None and n > _SHOWN + 1:
         steps += [n - 2, n - 1]
@@ -38,8 +40,8 @@ def draw_loop(loop: Loop) -> Picture:
     )
     columns = ("kind", *(None if t is None else f"t={t}" for t in steps))
     planes = (Grid("", rows, columns, cells),) if rows and steps else ()
-    count = "an unknown number of iterations" if n is None else plural(n, "iteration")
-    facts = count + (f": {printable(loop.reason, 100)}" if loop.reason else "")
+    facts = "an unknown number of iterations" if n is None else plural(n, "iteration")
+    facts += f": {printable(count.reason, 100)}" if isinstance(count, Unknown) else ""
     counter = loop.counter
     if counter is not None:
         facts += f", counts from {counter.start} by {counter.step}"

@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 
 from .._core import Mesh, Shape, Sharding
-from ..errors import IntegerOverflowError, UnsupportedError
+from ..errors import SizeError, UnsupportedError
 from ..types import Unknown, expect, one_line, read_only
 from .assignment import Assignment, assign
 from .device_maps import read_count
@@ -143,7 +143,7 @@ def reshard(
         expect(Mesh, mesh, "reshard", "an hlomap.hlo.Mesh as `mesh`")
     before, after = _assign_both(shape, source, target, read_count(num_devices, "reshard"))
     if shape.n_elements * shape.element_bits * after.n_replicas >= 1 << 66:
-        raise IntegerOverflowError(f"the bytes of {one_line(str(shape))} on all devices do not fit in 64 bits")
+        raise SizeError(f"the bytes of {one_line(str(shape))} on all devices do not fit in 64 bits")
     held, needed = Tiles.of(before), Tiles.of(after)
     received = _to_bytes(needed.n_elements - overlap(held, needed), shape)
     collective, groups = _collective(held, needed, received)

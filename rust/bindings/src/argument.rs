@@ -182,7 +182,7 @@ pub trait Named {
 
     /// The value; an exception names the function and the parameter.
     ///
-    /// `TypeError` for the wrong kind, `IntegerOverflowError` (an `OverflowError`) for an int that does not fit in 64
+    /// `TypeError` for the wrong kind, `SizeError` (an `OverflowError`) for an int that does not fit in 64
     /// bits, `ValueError` for one that is negative and must not be.
     fn of(self, function: &str, parameter: &str) -> PyResult<Self::Value>;
 }
@@ -220,7 +220,7 @@ fn refused<'py>(
         let shown = got.str().map_or_else(|_| "an int out of range".to_owned(), |n| n.to_string());
         let shown: String = shown.chars().take(100).collect();
         let message = format!("{function}() takes {takes}, got {shown}");
-        return if fits { PyValueError::new_err(message) } else { raise(py, "IntegerOverflowError", message) };
+        return if fits { PyValueError::new_err(message) } else { raise(py, "SizeError", message) };
     }
     error
 }

@@ -85,7 +85,7 @@ pub fn expect_many<'py, T>(
 pub fn of_quasiaffine(py: Python<'_>, error: Error) -> PyErr {
     let message = error.to_string();
     match error {
-        Error::Overflow(_) | Error::PointOverflow { .. } => raise(py, "IntegerOverflowError", message),
+        Error::Overflow(_) | Error::PointOverflow { .. } => raise(py, "SizeError", message),
         Error::OutsideDomain(_) => raise(py, "DomainError", message),
         Error::Divisor(_)
         | Error::UnknownVariable(_)

@@ -24,7 +24,7 @@ use crate::repr;
 /// one with more than 2**20 nodes raises :class:`~hlomap.errors.MapError` instead.
 ///
 /// Raises :class:`~hlomap.errors.MapError` for a divisor of 0 and
-/// :class:`~hlomap.errors.IntegerOverflowError` for a constant that does not fit in 64 bits.
+/// :class:`~hlomap.errors.SizeError` for a constant that does not fit in 64 bits.
 ///
 /// >>> import hlomap as hm
 /// >>> d0, d1 = hm.Expr.dim(0), hm.Expr.dim(1)
@@ -62,7 +62,7 @@ impl<'py> FromPyObject<'_, 'py> for ExprLike {
         match object.extract::<i64>() {
             Ok(value) => Ok(ExprLike(Expr::Const(value))),
             Err(e) if e.is_instance_of::<PyOverflowError>(object.py()) => {
-                Err(raise(object.py(), "IntegerOverflowError", format!("{} does not fit into 64 bits", object.str()?)))
+                Err(raise(object.py(), "SizeError", format!("{} does not fit into 64 bits", object.str()?)))
             }
             Err(_) => {
                 let found = object.get_type().name()?;

@@ -561,7 +561,7 @@ impl PyShape {
     /// The size of the buffer in elements, padding included.
     ///
     /// Raises :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded
-    /// dimensions, and :class:`~hlomap.errors.IntegerOverflowError` for more than 2**63 - 1.
+    /// dimensions, and :class:`~hlomap.errors.SizeError` for more than 2**63 - 1.
     ///
     /// >>> import hlomap as hm
     /// >>> shape = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}")

@@ -353,10 +353,10 @@ impl PyMap {
     /// ``dims``, ``ranges`` and ``runtime`` are integer arrays ``[n, k]`` with a column for each variable of the
     /// kind, or one point ``[k]``.  ``threads`` is the number of threads that share many points.
     ///
-    /// Results at points outside the domain (see :meth:`in_domain`) are unspecified; ``check=True`` raises
-    /// :class:`~hlomap.errors.DomainError` for such a point.  Values are the mathematical ones: a result in the domain that does not fit in 64 bits raises
-    /// :class:`~hlomap.errors.IntegerOverflowError`, arrays of another width :class:`~hlomap.errors.MapError`, and
-    /// arrays of another type ``TypeError``.
+    /// A point outside the domain (see :meth:`in_domain`) raises :class:`~hlomap.errors.DomainError`; with
+    /// ``check=False``, which is faster, its results are unspecified.  Values are the mathematical ones: a result in the
+    /// domain that does not fit in 64 bits raises :class:`~hlomap.errors.SizeError`, arrays of another width
+    /// :class:`~hlomap.errors.MapError`, and arrays of another type ``TypeError``.
     ///
     /// >>> import hlomap as hm
     /// >>> m = hm.IndexingMap.parse("(d0)[s0] -> (s0, d0 mod 3), domain: d0 in [0, 9], s0 in [0, 5]")
@@ -365,8 +365,8 @@ impl PyMap {
     ///        [2, 2]])
     /// >>> m.evaluate([4], [0])
     /// array([0, 1])
-    #[pyo3(signature = (dims, ranges=None, runtime=None, *, check=false, threads=Arg::from(1)),
-        text_signature = "($self, dims, ranges=None, runtime=None, *, check=False, threads=1)")]
+    #[pyo3(signature = (dims, ranges=None, runtime=None, *, check=true, threads=Arg::from(1)),
+        text_signature = "($self, dims, ranges=None, runtime=None, *, check=True, threads=1)")]
     fn evaluate<'py>(
         &self,
         py: Python<'py>,
@@ -401,7 +401,7 @@ impl PyMap {
     /// Which of ``n`` points lie in the domain: a bool array ``[n]``; for one point a bool.
     ///
     /// The arguments are those of :meth:`evaluate`.  Raises :class:`~hlomap.errors.MapError` for arrays of another
-    /// width and for an undefined map, and :class:`~hlomap.errors.IntegerOverflowError` where a constraint does not fit
+    /// width and for an undefined map, and :class:`~hlomap.errors.SizeError` where a constraint does not fit
     /// in 128 bits.
     ///
     /// >>> import hlomap as hm
@@ -438,7 +438,7 @@ impl PyMap {
     ///
     /// Every value in the domain lies within; the bounds are not always the tightest.  Raises
     /// :class:`~hlomap.errors.NotFoundError` for a result that does not exist and
-    /// :class:`~hlomap.errors.IntegerOverflowError` for a bound that does not fit in 64 bits.
+    /// :class:`~hlomap.errors.SizeError` for a bound that does not fit in 64 bits.
     ///
     /// >>> import hlomap as hm
     /// >>> m = hm.IndexingMap.parse("(d0) -> (d0 mod 4, d0 + 1), domain: d0 in [0, 9]")
@@ -516,16 +516,24 @@ impl PyMap {
         py.import(intern!(py, "hlomap.maps.set_questions"))?.getattr("is_injective")?.call1((slf,))
     }
 
-    /// The map from the results back to the dims, where this map is known to be injective on its domain; else
-    /// ``None``.
+    /// The map from the results back to the dims; :class:`~hlomap.Unknown` where this map is not known to be injective
+    /// on its domain.
     ///
     /// The constraints of the inverse hold at the points that have a preimage.
     ///
     /// >>> import hlomap as hm
     /// >>> print(hm.IndexingMap.parse("(d0) -> (d0 * 2 + 1), domain: d0 in [0, 4]").inverse())
     /// (d0) -> ((d0 - 1) floordiv 2), domain: d0 in [1, 9], d0 mod 2 in [1, 1]
-    fn inverse(&self, py: Python<'_>) -> PyResult<Option<PyMap>> {
-        Ok(unlocked(py, || quasiaffine::inverse(&self.map))?.map(PyMap::from))
+    /// >>> hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 4]").inverse()
+    /// Unknown(reason='no inverse is known: the map may reach an element from several points')
+    fn inverse<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match unlocked(py, || quasiaffine::inverse(&self.map))? {
+            Some(map) => Ok(Bound::new(py, PyMap::from(map))?.into_any()),
+            None => {
+                let class = py.import(intern!(py, "hlomap.types"))?.getattr(intern!(py, "Unknown"))?;
+                class.call1(("no inverse is known: the map may reach an element from several points",))
+            }
+        }
     }
 
     /// Whether ``other`` is the same function: at each point it has the same image, the set over all ranges.
@@ -585,7 +593,7 @@ impl PyMap {
     ///
     /// Raises :class:`~hlomap.errors.MapSyntaxError`, with line and column, for text that is not a relation, for unions
     /// (``or``, ``;``, ``!=``, ``not``), nested tuples, and variables without bounds; and
-    /// :class:`~hlomap.errors.IntegerOverflowError` for bounds that do not fit in 64 bits.
+    /// :class:`~hlomap.errors.SizeError` for bounds that do not fit in 64 bits.
     ///
     /// >>> import hlomap as hm
     /// >>> print(hm.IndexingMap.from_isl("{ [d0] -> [o0, o1] : 0 <= d0 <= 31 and -7 + d0 <= 8o0 <= d0 "
@@ -616,7 +624,7 @@ impl PyMap {
     /// back, given the variables.  MLIR computes with 64 bits; this is not checked.
     ///
     /// Raises :class:`~hlomap.errors.UnsupportedError` for ``min``, ``max``, products of dims and divisions by dims,
-    /// :class:`~hlomap.errors.IntegerOverflowError` for a condition whose constant does not fit in 64 bits, and
+    /// :class:`~hlomap.errors.SizeError` for a condition whose constant does not fit in 64 bits, and
     /// :class:`~hlomap.errors.MapError` for an undefined map.  The notation is that of MLIR's affine dialect
     /// (https://mlir.llvm.org/docs/Dialects/Affine).
     ///

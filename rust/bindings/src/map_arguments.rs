@@ -141,7 +141,7 @@ impl<'py> Table<'py> {
         let is_wide = kind == "u" && size > 0 && array.getattr("itemsize")?.extract::<usize>()? == 8;
         if is_wide && array.call_method0("max")?.extract::<u64>()? > i64::MAX as u64 {
             let message = format!("a value of the {what} variables does not fit into 64 bits with a sign");
-            return Err(raise(py, "IntegerOverflowError", message));
+            return Err(raise(py, "SizeError", message));
         }
         let ndim: usize = array.getattr("ndim")?.extract()?;
         let array = np.call_method1("atleast_2d", (array,))?;

@@ -36,7 +36,7 @@ fn unit_of(name: &str) -> PyResult<Unit> {
 /// then those in the buffer of the part.
 ///
 /// Raises :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded
-/// dimensions, :class:`~hlomap.errors.IntegerOverflowError` for a buffer of more than 2**63 - 1 elements,
+/// dimensions, :class:`~hlomap.errors.SizeError` for a buffer of more than 2**63 - 1 elements,
 /// :class:`~hlomap.errors.UnsupportedError` for a sparse layout, and ``TypeError`` for anything but a
 /// :class:`Shape`.
 ///
