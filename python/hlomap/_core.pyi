@@ -1021,6 +1021,29 @@ def bitcast_factors(
     ((1, 0), (3, 2), (6,), (0,))
     """
 
+def count_requests(
+    elements: IndexingMap,
+    shape: Shape,
+    warp: int,
+    vector: int,
+    base_alignment: int,
+    sector_bytes: int,
+    effort: tuple[int, int, int] | None = None,
+    /,
+) -> tuple[tuple[int, int, int, int], str | None]:
+    """(requests, sectors, bytes used, longest run) of a grid that accesses an array, and why they are upper bounds.
+
+    ``elements`` leads from (th_x, th_y, th_z, bl_x, bl_y, bl_z) and ranges to the elements; the counts are those of the
+    worst place in a sector at which the array may begin.  ``effort`` has the numbers of points that are few, that are
+    many, and that are counted at most.  Raises what :func:`linear_index` and :meth:`IndexingMap.then` raise, and
+    :class:`~hlomap.errors.SizeError` for totals beyond 128 bits.
+
+    >>> import hlomap as hm
+    >>> shape = hm.Shape("f32", [640])
+    >>> hm._core.count_requests(hm.thread_map(shape), shape, 32, 1, 256, 32)
+    ((20, 80, 2560, 128), None)
+    """
+
 def linear_index(
     shape: Shape,
     /,

@@ -20,8 +20,9 @@ from support.layout_reference import positions
 from support.moving_programs import DTYPES, random_program
 
 import hlomap as hm
-from hlomap.memory import regions, requests as requests_of
 from hlomap.memory.coalescing import Coalescing
+
+COUNT = "hlomap.memory.coalescing.count_requests"
 
 # ------------------------------------------------------------------------------------------------- the enumeration
 
@@ -137,8 +138,8 @@ def columns(record: Coalescing) -> tuple[int | None, ...]:
 @pytest.mark.parametrize("seed", range(300))
 def test_counts_of_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Digits and cuts are tried, too, which only large grids need."""
-    for limit in ("_FEW_POINTS", "_MANY_POINTS"):
-        monkeypatch.setattr(regions, limit, [1 << 15, 64, 1][seed % 3])
+    few = [1 << 15, 64, 1][seed % 3]
+    monkeypatch.setattr(COUNT, lambda *given: hm._core.count_requests(*given, (few, few, 1 << 22)))
     rng = random.Random(seed)
     module = hm.parse(random_program(rng, DTYPES[seed % len(DTYPES)]))
     shape = module.entry.root.shape
@@ -263,28 +264,6 @@ def test_runs_of_tiles(tile: tuple[int, int], run: int) -> None:
     assert run / (64 * -(-run // 64)) == {1: 1 / 64, 16: 1 / 4, 64: 1, 96: 3 / 4}[run]
 
 
-GRID = """(l, j, a, b, c, d) -> (l * 4 + a * 8 + ((b * 12) mod 20) * (c mod 3) + (d floordiv 2) * (l mod 2) * 64),
-  domain: l in [0, 7], j in [0, 0], a in [0, 2], b in [1, 6], c in [0, 4], d in [0, 3], b + c in [2, 7]"""
-
-
-def test_coordinates_that_move_all_lanes_alike() -> None:
-    """Strides, coordinates whose values differ between lanes, and a group with its own condition."""
-    region = hm.IndexingMap.parse(GRID).simplify()
-    form = requests_of.RequestForm(4, 1, 32, 1)
-    assert regions._separated(region) == ({2: 8}, [5], [[3, 4]])
-    expected = requests_of.Counts()
-    coordinates = [range(v.lower, v.upper + 1) for v in region.dims[2:]]
-    for at in product(*coordinates):
-        points = np.array([[lane, 0, *at] for lane in range(8)])
-        address, active = (
-            region.evaluate(points, check=False).reshape(1, 8, 1),
-            region.in_domain(points).reshape(1, 8, 1),
-        )
-        expected = expected.plus(requests_of.count_requests(address, active, form, 0))
-    found = regions.count_grid(region, form, [0])
-    assert found.exact and found.by_offset == [expected]
-
-
 # ------------------------------------------------------------------------------------------------------- large grids
 
 LARGE = [
@@ -320,7 +299,7 @@ def test_bounds_where_nothing_may_be_counted(seed: int, monkeypatch: pytest.Monk
     thread_map = random_thread_map(rng, module.entry.root.shape)
     vector = rng.choice([1, 2])
     exact = hm.coalescing(module.entry, thread_map, vector=vector)
-    monkeypatch.setattr(regions, "_MAX_POINTS", 0)
+    monkeypatch.setattr(COUNT, lambda *given: hm._core.count_requests(*given, (1 << 12, 1 << 15, 0)))
     for bound, record in zip(hm.coalescing(module.entry, thread_map, vector=vector), exact, strict=True):
         assert (not bound.exact and bound.reason) or record.requests == 0
         assert all(

@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .._core import Computation, IndexingMap, Instruction
+from .._core import Computation, IndexingMap, Instruction, count_requests
 from ..errors import HlomapError
 from ..hardware import Device
 from ..schedules.launch import as_device
 from ..types import ShapeIndex, expect
 from .accesses import Access, by_schedule, by_thread_map
-from .regions import count_grid
-from .requests import Counts
-from .warps import warp_addresses
 
 __all__ = ["Coalescing", "coalescing"]
 
@@ -149,24 +146,17 @@ class _Question:
         if elements.is_undefined:
             return _unknown(access, "nothing is known about an undefined map")
         if not access.shape.n_elements or elements.is_empty().value:
-            return self._counted(access, Counts(), inexact, elements)
+            return self._counted(access, (0, 0, 0, 0), inexact, elements)
+        numbers = (self.warp, self.vector, self.base_alignment, self.sector_bytes)
         try:
-            addresses = warp_addresses(
-                elements, access.shape, self.warp, self.vector, self.base_alignment, self.sector_bytes
-            )
-            counted = count_grid(addresses.grid, addresses.form, addresses.offsets)
+            counts, reason = count_requests(elements, access.shape, *numbers)
         except (HlomapError, OverflowError) as error:
             return _unknown(access, str(error))
-        totals = [set(column) for column in zip(*counted.by_offset, strict=True)]
-        reason = inexact or addresses.reason
-        if reason is None and not counted.exact:
-            reason = "there are too many different requests to count them all"
-        if reason is None and any(len(values) > 1 for values in totals):
-            reason = "the sectors depend on where in a sector the array begins"
-        most = Counts(*(max(values) for values in totals))
-        return self._counted(access, most, reason, elements.simplify(keep_point_dims=True))
+        return self._counted(access, counts, inexact or reason, elements.simplify(keep_point_dims=True))
 
-    def _counted(self, access: Access, counts: Counts, reason: str | None, elements: IndexingMap) -> Coalescing:
+    def _counted(
+        self, access: Access, counts: tuple[int, int, int, int], reason: str | None, elements: IndexingMap
+    ) -> Coalescing:
         n, sectors, used, run = counts
         moved = sectors * self.sector_bytes
         return Coalescing(*_place(access), n, sectors, used, moved, run, reason is None, reason, elements)

@@ -1,6 +1,6 @@
 //! Python functions for positions in memory: maps, strides, bitcasts, and packing of whole buffers.
 
-use ::layout::{ArrayShape, LinearError, Packing, SplitPart, Unit};
+use ::layout::{ArrayShape, Effort, LinearError, Packing, SplitPart, Unit, Warps};
 use numpy::{Complex64, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -347,12 +347,49 @@ fn bitcast_factors<'py>(
     PyTuple::new(py, parts).map(Some)
 }
 
+/// (requests, sectors, bytes used, longest run) of a grid that accesses an array, and why they are upper bounds.
+///
+/// ``elements`` leads from (th_x, th_y, th_z, bl_x, bl_y, bl_z) and ranges to the elements; the counts are those of the
+/// worst place in a sector at which the array may begin.  ``effort`` has the numbers of points that are few, that are
+/// many, and that are counted at most.  Raises what :func:`linear_index` and :meth:`IndexingMap.then` raise, and
+/// :class:`~hlomap.errors.SizeError` for totals beyond 128 bits.
+///
+/// >>> import hlomap as hm
+/// >>> shape = hm.Shape("f32", [640])
+/// >>> hm._core.count_requests(hm.thread_map(shape), shape, 32, 1, 256, 32)
+/// ((20, 80, 2560, 128), None)
+#[pyfunction]
+#[pyo3(signature = (elements, shape, warp, vector, base_alignment, sector_bytes, effort=None, /))]
+#[allow(clippy::too_many_arguments)]
+fn count_requests(
+    py: Python<'_>,
+    elements: &Bound<'_, PyMap>,
+    shape: &Bound<'_, PyShape>,
+    warp: i64,
+    vector: i64,
+    base_alignment: i64,
+    sector_bytes: i64,
+    effort: Option<(u64, u64, u64)>,
+) -> PyResult<((i128, i128, i128, i128), Option<&'static str>)> {
+    let effort = effort.map_or_else(Effort::default, |(few, many, most)| Effort {
+        few_points: few.into(),
+        many_points: many.into(),
+        max_points: most.into(),
+    });
+    let (map, array) = (&elements.get().map, shape.get().array(py, "positions")?);
+    let warps = Warps { warp, vector, base_alignment, sector_bytes };
+    let found = unlocked(py, || ::layout::count_requests(map, array, warps, &effort))?;
+    let ::layout::Requests { counts, reason } = found.map_err(|e| linear_error(py, e))?;
+    Ok(((counts.requests, counts.sectors, counts.bytes_used, counts.longest_run), reason))
+}
+
 /// Adds the functions of this file to the compiled module.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(linear_index, m)?)?;
     m.add_function(wrap_pyfunction!(logical_index, m)?)?;
     m.add_function(wrap_pyfunction!(buffer_elements, m)?)?;
     m.add_function(wrap_pyfunction!(strides, m)?)?;
+    m.add_function(wrap_pyfunction!(count_requests, m)?)?;
     m.add_function(wrap_pyfunction!(bitcast_factors, m)?)?;
     m.add_function(wrap_pyfunction!(reshape_is_bitcast, m)?)?;
     m.add_function(wrap_pyfunction!(transpose_is_bitcast, m)?)?;

@@ -2,7 +2,8 @@
 //!
 //! Read [`Shape`] first, then [`Layout`]. Both parse and print in XLA's notation. The element positions of a layout are
 //! available as an indexing map ([`linear_index`], [`logical_index`]), as strides ([`strides`]) and as copies of whole
-//! buffers ([`Packing`]); [`reshape_is_bitcast`] and its neighbors compare the positions of two layouts.
+//! buffers ([`Packing`]); [`reshape_is_bitcast`] and its neighbors compare the positions of two layouts, and
+//! [`count_requests`] says what a grid of threads moves.
 //!
 //! Law: in an untiled layout with sizes d_n … d_1, major to minor, the element with index (e_n, …, e_1) has position
 //! `(…(e_n * d_{n-1} + e_{n-1}) * d_{n-2} + …) + e_1`. Every tile replaces the coordinates `e` of the dimensions that
@@ -37,6 +38,7 @@ mod loop_nest;
 mod pack;
 mod parse;
 mod print;
+mod requests;
 mod shape;
 mod strided;
 mod tiling;
@@ -53,6 +55,7 @@ pub use layout::{Layout, SplitConfig, Tile, COMBINED};
 pub use linear::{address, buffer_bytes, buffer_elements, linear_index, logical_index, SplitPart, Unit};
 pub use pack::Packing;
 pub use parse::{is_layout_next, parse_layout, parse_shape, read_shape, TextError, TextErrorKind, MAX_DEPTH};
+pub use requests::{count_requests, Counts, Effort, Requests, Warps};
 pub use shape::{ArrayShape, Shape, ShapeError, UNBOUNDED};
 pub use strided::{strides, Digit};
 pub use tiling::LinearError;
