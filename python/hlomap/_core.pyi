@@ -1021,6 +1021,22 @@ def bitcast_factors(
     ((1, 0), (3, 2), (6,), (0,))
     """
 
+def grid_maps(
+    names: Sequence[str],
+    grid: Sequence[int],
+    indices: Sequence[tuple[Sequence[Expr | int], Sequence[int]]],
+    ranges: Sequence[int],
+    constraints: Sequence[tuple[Expr | int, int, int]],
+    /,
+) -> list[IndexingMap]:
+    """The simplified maps from a grid, whose dims have names and sizes, to indices; all stay within their ``sizes``.
+
+    >>> import hlomap as hm
+    >>> th, bl = hm.Expr.dim(0), hm.Expr.dim(1)
+    >>> print(*hm._core.grid_maps(("th", "bl"), (8, 3), [([th + bl * 8], [20])], (), ()))
+    (th, bl) -> (th + bl * 8), domain: th in [0, 7], bl in [0, 2], th + bl * 8 in [0, 19]
+    """
+
 def count_requests(
     elements: IndexingMap,
     shape: Shape,

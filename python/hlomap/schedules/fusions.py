@@ -36,6 +36,7 @@ __all__ = [
     "transpose_form",
     "triton_config",
     "updates_in_place",
+    "uses_shared_memory",
     "widens",
 ]
 
@@ -150,8 +151,11 @@ def transpose_form(instruction: Instruction) -> TransposeForm | None:
 
 def _is_tiled_transpose(instruction: Instruction) -> bool:
     form = transpose_form(instruction)
-    if form is None:
-        return False
+    return form is not None and uses_shared_memory(form)
+
+
+def uses_shared_memory(form: TransposeForm) -> bool:
+    """Whether a transpose is tiled or packed."""
     packing = transposes.pack(form.sizes, form.permutation, form.bits)
     return not isinstance(packing, str) or transposes.tiled_refusal(form.sizes, form.permutation, form.bits) is None
 

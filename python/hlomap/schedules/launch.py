@@ -6,10 +6,11 @@ element of the hero's operand, unless a field says otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from .. import _core
 from .._core import Expr, IndexingMap, Shape, linear_index, logical_index
 from ..errors import UnsupportedError
 from ..hardware import Device
@@ -23,6 +24,7 @@ __all__ = [
     "ceil_div",
     "delinearize",
     "grid_map",
+    "grid_maps",
     "in_memory",
     "n_resident_threads",
     "storage_bits",
@@ -56,18 +58,21 @@ def grid_map(
     sizes: Sequence[int],
     *,
     ranges: Sequence[int] = (),
-    constraints: Iterable[tuple[Expr | int, int, int]] = (),
+    constraints: Sequence[tuple[Expr | int, int, int]] = (),
 ) -> IndexingMap:
     """The map from a grid to an index that stays within ``sizes``."""
-    grid = (threads, 1, 1, *blocks)
-    within = [(e, 0, size - 1) for e, size in zip(index, sizes, strict=True)]
-    made = IndexingMap(
-        [(name, 0, size - 1) for name, size in zip(THREAD_DIMS, grid, strict=True)],
-        index,
-        ranges=[(0, n - 1) for n in ranges],
-        constraints=[*within, *constraints],
-    )
-    return made.simplify(keep_point_dims=True, drop_unused=True)
+    return grid_maps(threads, blocks, [(index, sizes)], ranges, constraints)[0]
+
+
+def grid_maps(
+    threads: int,
+    blocks: Sequence[int],
+    indices: Sequence[tuple[Sequence[Expr | int], Sequence[int]]],
+    ranges: Sequence[int],
+    constraints: Sequence[tuple[Expr | int, int, int]],
+) -> list[IndexingMap]:
+    """The maps from a grid to several indices where all of them stay within their sizes."""
+    return _core.grid_maps(THREAD_DIMS, (threads, 1, 1, *blocks), indices, ranges, constraints)
 
 
 def in_memory(m: IndexingMap, sizes: Sequence[int], shape: Shape) -> IndexingMap:

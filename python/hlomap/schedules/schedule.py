@@ -30,7 +30,6 @@ from . import flat, reductions, transposes
 from .fusions import (
     Hero,
     Region,
-    TransposeForm,
     first_array,
     fusion_config,
     groups_of_roots,
@@ -45,6 +44,7 @@ from .fusions import (
     transpose_form,
     triton_config,
     updates_in_place,
+    uses_shared_memory,
     widens,
 )
 from .launch import Launch, as_device, storage_bits
@@ -132,11 +132,11 @@ def schedule(fusion: Instruction | Computation, device: Device | str = "h100") -
 
 def schedule_as_loop(fusion: Instruction | Computation, device: Device) -> Schedule:
     """The schedule of a fusion as a loop over its outputs, whatever XLA would pick."""
-    return _of(fusion, device, lambda instruction, device: _loop(_kernel(instruction, device)))
+    return _of(fusion, device, lambda instruction, kernel: _loop(kernel))
 
 
 def _of(
-    fusion: Instruction | Computation, device: Device, decide: Callable[[Instruction, Device], Schedule]
+    fusion: Instruction | Computation, device: Device, decide: Callable[[Instruction, _Kernel], Schedule]
 ) -> Schedule:
     if isinstance(fusion, Computation):
         callers = [caller for caller in fusion.callers if caller.opcode == "fusion"]
@@ -144,9 +144,11 @@ def _of(
             return Schedule("none", f"no fusion calls {fusion.name}", fusion.root, reason="not a fused computation")
         fusion = callers[0]
     try:
-        if reason := _no_kernel(fusion):
+        region = region_of(fusion)
+        if reason := _no_kernel(fusion, region):
             return Schedule("none", f"the opcode {fusion.opcode}", fusion, reason=reason)
-        return decide(fusion, device)
+        heroes = tuple(hero_of(root, region) for root in region.roots)
+        return decide(fusion, _Kernel(region, heroes, device, *native_config(fusion)))
     except HlomapError as error:
         return Schedule("unknown", "the shapes or layouts", fusion, reason=str(error))
 
@@ -177,7 +179,7 @@ _DEVICES = (
 )
 
 
-def _no_kernel(instruction: Instruction) -> str | None:
+def _no_kernel(instruction: Instruction, region: Region) -> str | None:
     """Why XLA makes no kernel of a fusion, or of an instruction that is not in one; None where it does."""
     opcode = instruction.opcode
     if opcode == "fusion":
@@ -185,7 +187,6 @@ def _no_kernel(instruction: Instruction) -> str | None:
             return "the fused computation is not known"
     elif opcode in _CONTROL | _RUNTIME | _LIBRARY or opcode.startswith(_DEVICES):
         return f"{opcode} is no kernel of a fusion"
-    region = region_of(instruction)
     for one in region.instructions:
         if one.has_unnamed_operands or one.inconsistency:
             return one.inconsistency or f"{one.name}: the text names no operands"
@@ -206,14 +207,7 @@ class _Kernel:
     unroll: int | None = None
 
 
-def _kernel(instruction: Instruction, device: Device) -> _Kernel:
-    region = region_of(instruction)
-    heroes = tuple(hero_of(root, region) for root in region.roots)
-    return _Kernel(region, heroes, device, *native_config(instruction))
-
-
-def _scheduled(instruction: Instruction, device: Device) -> Schedule:
-    kernel = _kernel(instruction, device)
+def _scheduled(instruction: Instruction, kernel: _Kernel) -> Schedule:
     if instruction.opcode == "fusion" and instruction.attributes.get("kind") == "kCustom":
         return _custom(instruction, kernel.region)
     named = kernel.named
@@ -352,7 +346,7 @@ def _in_group(launch: Launch, group: int, n_groups: int) -> Launch:
 def _transpose(kernel: _Kernel) -> Schedule | None:
     """Transposes of the same form through shared memory, and outputs that lie in memory as their operand."""
     forms = [transpose_form(hero.instruction) for hero in kernel.heroes]
-    moved = [form for form in forms if form is not None and _uses_shared_memory(form)]
+    moved = [form for form in forms if form is not None and uses_shared_memory(form)]
     if not moved or any((f.sizes, f.permutation) != (moved[0].sizes, moved[0].permutation) for f in moved):
         return None
     first = next(hero for hero, form in zip(kernel.heroes, forms, strict=True) if form in moved)
@@ -380,13 +374,6 @@ def _transpose(kernel: _Kernel) -> Schedule | None:
     keeps = permutation[-1] == len(sizes) - 1
     what = "keeps the minor dimension" if keeps else "transposes the minor dimensions"
     return _record(launch, f"the hero {what} of {_list(sizes)}", first.instruction, found)
-
-
-def _uses_shared_memory(form: TransposeForm) -> bool:
-    packing = transposes.pack(form.sizes, form.permutation, form.bits)
-    return isinstance(packing, transposes.Packing) or (
-        transposes.tiled_refusal(form.sizes, form.permutation, form.bits) is None
-    )
 
 
 def _scatter(kernel: _Kernel) -> Schedule | None:

@@ -13,7 +13,7 @@ from math import prod
 from .._core import Expr, Shape
 from ..errors import ShapeError
 from ..hardware import Device
-from .launch import BLOCK, THREAD, Launch, ceil_div, delinearize, grid_map, in_memory, n_resident_threads
+from .launch import BLOCK, THREAD, Launch, ceil_div, delinearize, grid_maps, in_memory, n_resident_threads
 
 __all__ = ["merged", "pack", "packed", "tiled", "tiled_refusal"]
 
@@ -209,15 +209,13 @@ def _launch(
     source: _Side,
     target: _Side,
 ) -> Launch:
-    blocks = (n_blocks, 1, 1)
     outputs = [sizes[d] for d in permutation]
     maps = []
     for (index, shared, ranges, constraints), limits, shape in (
         (source, sizes, shapes[0]),
         (target, outputs, shapes[1]),
     ):
-        array = grid_map(_THREADS, blocks, index, limits, ranges=ranges, constraints=constraints)
-        within = [(e, 0, size - 1) for e, size in zip(index, limits, strict=True)]
-        buffer = grid_map(_THREADS, blocks, shared, shared_shape, ranges=ranges, constraints=[*constraints, *within])
+        both = [(index, limits), (shared, shared_shape)]
+        array, buffer = grid_maps(_THREADS, (n_blocks, 1, 1), both, ranges, constraints)
         maps += [in_memory(array, limits, shape), buffer]
-    return Launch(emitter, _THREADS, blocks, vector, maps[2], maps[0], tuple(shared_shape), maps[1], maps[3])
+    return Launch(emitter, _THREADS, (n_blocks, 1, 1), vector, maps[2], maps[0], tuple(shared_shape), maps[1], maps[3])

@@ -56,7 +56,7 @@ impl<'py> FromPyObject<'_, 'py> for VariableLike {
 }
 
 /// A Python argument that stands for a constraint.
-pub struct ConstraintLike(Constraint);
+pub struct ConstraintLike(pub Constraint);
 
 impl<'py> FromPyObject<'_, 'py> for ConstraintLike {
     type Error = PyErr;
