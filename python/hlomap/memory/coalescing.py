@@ -145,13 +145,15 @@ class _Question:
         """The record of one map from threads to elements; ``inexact`` says why it has too many."""
         if elements.is_undefined:
             return _unknown(access, "nothing is known about an undefined map")
-        if not access.shape.n_elements or elements.is_empty().value:
+        if not access.shape.n_elements:
             return self._counted(access, (0, 0, 0, 0), inexact, elements)
         numbers = (self.warp, self.vector, self.base_alignment, self.sector_bytes)
         try:
             counts, reason = count_requests(elements, access.shape, *numbers)
         except (HlomapError, OverflowError) as error:
             return _unknown(access, str(error))
+        if not counts[0] and elements.is_empty().value:
+            return self._counted(access, counts, inexact, elements)
         return self._counted(access, counts, inexact or reason, elements.simplify(keep_point_dims=True))
 
     def _counted(
