@@ -106,6 +106,14 @@ def test_both_directions_through_a_computation() -> None:
         assert maps == found.get(parameter, hm.MapSet())
 
 
+def test_a_map_keeps_all_users_of_the_parameter() -> None:
+    e = hm.parse(
+        "ENTRY e { p = f32[4] parameter(0)  a = f32[4] negate(p)  b = f32[4] exponential(p) ROOT r = f32[4] add(a, b) }"
+    ).entry
+    (found,) = hm.backward_slice(e.root).values()
+    assert found.uses(found[0]) == ((e["a"], 0), (e["b"], 0))
+
+
 def test_slices_from_inside_a_loop() -> None:
     found = sliced("r", 0, "body")
     assert results(found["p"]) == {"d0", "-d0 + 7"} and not found["p"].exact

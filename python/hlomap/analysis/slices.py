@@ -64,15 +64,17 @@ def backward_slice(instruction: Instruction | Computation, output: int | ShapeIn
     found: dict[Instruction, MapSet] = {}
     pending: dict[int, dict[tuple[Instruction, ShapeIndex], MapSet]] = {}
     indices = shape_indices(instruction.shape, output, "output")
-    for index in indices:
-        _enqueue(pending, instruction, index, _identity_set(instruction, index))
+    identities = {(instruction, index): _identity_set(instruction, index) for index in indices}
+    pending[instruction.computation.number] = dict(identities)
     # Each computation after those that it calls.
     for computation in reverse_postorder(instruction.computation, _callers):
         for (start, index), so_far in pending.pop(computation.number, {}).items():
             inside, ends = computation.instructions, computation.parameters
             values = reached(rules, start, [index], inside, ends=ends, elements_alone=True)
             for number, parameter in enumerate(computation.parameters):
-                maps = so_far.then(values[parameter])._eliminate_ranges()
+                value = values[parameter]
+                is_identity = so_far and so_far is identities.get((start, index))
+                maps = (value if is_identity else so_far.then(value))._eliminate_ranges()
                 if not maps:
                     continue
                 if computation == entry:

@@ -160,12 +160,14 @@ class MapSet:
         MapSet(1 map, exact: (d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4])
         """
         simplified = self._replace_maps(m.simplify(drop_unused=True) for m in self._maps)
-        by_index: dict[ShapeIndex, list[IndexingMap]] = {}
-        for m in simplified._maps:
-            if not m.is_known_empty:
+        members = [m for m in simplified._maps if not m.is_known_empty]
+        if len(members) > 1:
+            by_index: dict[ShapeIndex, list[IndexingMap]] = {}
+            for m in members:
                 by_index.setdefault(m.index, []).append(m)
-        kept = {(index, m) for index, own in by_index.items() for m in uncontained(own)}
-        simplified = simplified._select([m for m in simplified._maps if (m.index, m) in kept])
+            kept = {(index, m) for index, own in by_index.items() for m in uncontained(own)}
+            members = [m for m in members if (m.index, m) in kept]
+        simplified = simplified._select(members)
         return simplified._change_device_maps(lambda maps: maps.simplify())
 
     def then(self, second: MapSet | IndexingMap) -> MapSet:
