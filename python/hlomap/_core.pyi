@@ -1049,10 +1049,10 @@ def count_requests(
 ) -> tuple[tuple[int, int, int, int], str | None]:
     """(requests, sectors, bytes used, longest run) of a grid that accesses an array, and why they are upper bounds.
 
-    ``elements`` leads from (th_x, th_y, th_z, bl_x, bl_y, bl_z) and ranges to the elements; the counts are those of the
-    worst place in a sector at which the array may begin.  ``effort`` has the numbers of points that are few, that are
-    many, and that are counted at most.  Raises what :func:`linear_index` and :meth:`IndexingMap.then` raise, and
-    :class:`~hlomap.errors.SizeError` for totals beyond 128 bits.
+    ``elements`` leads from (th_x, th_y, th_z, bl_x, bl_y, bl_z) and ranges to the elements; the counts are those
+    of the worst place in a sector at which the array may begin.  ``effort`` has the numbers of points that are
+    few, that are many, and that are counted at most.  Raises what :func:`linear_index` and
+    :meth:`IndexingMap.then` raise, and :class:`~hlomap.errors.SizeError` for totals beyond 128 bits.
 
     >>> import hlomap as hm
     >>> shape = hm.Shape("f32", [640])

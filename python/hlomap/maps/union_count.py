@@ -29,7 +29,8 @@ def count_union(maps: Sequence[IndexingMap]) -> Count:
     """
     counts = [m.count(distinct=True) for m in maps]
     least = max((count.lower for count in counts), default=0)
-    most = min(_box(maps), sum(count.upper for count in counts), UNBOUNDED)
+    most = min(sum(count.upper for count in counts), UNBOUNDED)
+    most = min(most, _box(maps)) if least < most else most
     images = list(MapSet(maps).image().simplify()) if least < most else []
     if not images:
         return _count(least, most)

@@ -143,9 +143,8 @@ _ZERO = _count(0, 0)
 
 
 def _at_index(maps: MapSet, index: tuple[int, ...]) -> MapSet:
-    if maps.is_unknown:
-        return maps
-    return MapSet([m for m in maps if m.index == index], exact=maps.exact, reason=maps.reason)
+    own = [m for m in maps if m.index == index]
+    return maps if len(own) == len(maps) else MapSet(own, exact=maps.exact, reason=maps.reason)
 
 
 def _sum(counts: Iterable[Count]) -> Count:
