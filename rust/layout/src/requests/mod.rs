@@ -46,7 +46,7 @@ pub struct Effort {
     pub few_points: u128,
     /// So many points take more time than the regions that cuts leave.
     pub many_points: u128,
-    /// The points of all regions that are counted one by one.
+    /// The points of all regions that are counted one by one, for each offset of the array in a sector.
     pub max_points: u128,
 }
 

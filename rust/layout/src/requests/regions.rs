@@ -31,7 +31,7 @@ pub(super) fn count_grid(grid: Map, form: Form, offsets: Vec<i64>, effort: &Effo
     let found = vec![Counts::default(); offsets.len()];
     let period = form.period()?;
     let mut work =
-        Work { form, period, offsets, effort, found, exact: true, regions: vec![grid], n_regions: 0, n_points: 0 };
+        Work { form, period, offsets, effort, found, exact: true, regions: vec![grid], n_regions: 0, spent: 0 };
     while let Some(region) = work.regions.pop() {
         poll();
         work.n_regions += 1;
@@ -52,7 +52,8 @@ struct Work<'a> {
     exact: bool,
     regions: Vec<Map>,
     n_regions: usize,
-    n_points: u128,
+    /// Requests and residues that were counted, for each offset.
+    spent: u128,
 }
 
 impl Work<'_> {
@@ -78,7 +79,10 @@ impl Work<'_> {
         }
         let Interval { lo, hi } = region.bounds(&region.results()[0])?;
         let is_wide = lo < -(1 << 61) || hi > 1 << 61; // addresses come close to the end of 64 bits
-        if self.n_points.saturating_add(n_points) > self.effort.max_points || is_wide {
+        let n_residues =
+            strides.iter().map(|(k, _)| size(k)).fold(1u128, u128::saturating_mul).min(self.period as u128);
+        let spent = n_points.max(n_residues).saturating_mul(self.offsets.len() as u128);
+        if self.spent.saturating_add(spent) > self.effort.max_points || is_wide {
             self.exact = false;
             let most = most(region, &self.form)?;
             for found in &mut self.found {
@@ -86,7 +90,7 @@ impl Work<'_> {
             }
             return Ok(());
         }
-        self.n_points += n_points;
+        self.spent += spent;
         let period = self.period;
         let mut residues = residues_of(strides.iter().map(|(k, stride)| (*stride, size(k))), period)?;
         for group in &apart {
