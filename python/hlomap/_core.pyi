@@ -2273,10 +2273,11 @@ class Propagation:
         ends: Sequence[int],
         /,
     ) -> tuple[list[int], list[tuple[int, int, int]], list[IndexingMap | None], list[_Record]]:
-        """The tiling parameters of array ``indices[tiled]`` of ``start``, and the maps from all of them to each of
-        the arrays and to each of ``ends``: the sizes of the parameters; of those after the array's dimensions the
+        """The tiling parameters of array ``indices[tiled]`` of ``start``, and the maps from them to each of the
+        arrays and to each of ``ends``: the sizes of the parameters; of those after the array's dimensions the
         number of the instruction whose rule has the range, its place there and its least value; a map or None for
-        each array; a record for each of ``ends``.  The region is that of :meth:`backward`.
+        each array; a record for each of ``ends``.  A map has the parameters that it uses, by name.  The region is
+        that of :meth:`backward`.
         """
     def forward(
         self, rules: RuleProvider, start: int, indices: Sequence[_ShapeIndex], elements_alone: bool = False, /
@@ -2300,8 +2301,8 @@ class Propagation:
 @final
 class TilePlan:
     """What tiles of an output read and write: ``sizes`` are those of the parameters, the first ``n_parallel`` of
-    which are the dimensions of array number ``tiled``.  An array is a map from the parameters, or None where
-    nothing is known, its shape, whether the map is exact, and whether it is written.
+    which are the dimensions of array number ``tiled``.  An array is a map from some of the parameters, or None
+    where nothing is known, its shape, whether the map is exact, and whether it is written.
     """
 
     def __new__(
@@ -2332,6 +2333,17 @@ class TilePlan:
         """What one tile reads of array ``number``: offset, size, stride, lower and upper bound of every dimension,
         or None where it reads nothing or nothing is known.
         """
+    def symbolic(
+        self, number: int, /
+    ) -> tuple[
+        list[tuple[tuple[Expr, Expr, Expr, Expr, Expr], bool, bool]],
+        list[tuple[str, tuple[tuple[Expr, int, int], ...]]],
+    ]:
+        """The tile of array ``number`` as expressions over the numbers of a tile and its sizes, which are called
+        ``tid_tK`` and ``ts_tK`` for parameter K: for every result offset, size, stride, lower and upper bound,
+        whether it is reversed and whether it is exact; and the clauses: a reason and alternatives, each an
+        expression with the least and greatest value it may have.
+        """
     @property
     def n_reads(self) -> int:
         """How many of the arrays are read."""
@@ -2341,15 +2353,8 @@ def _tile_reasons() -> list[str]:
     number of reasons for each array before the one it is about; the reasons of a whole candidate come first.
     """
 
-def _symbolic_tile(
-    map: IndexingMap, sizes: Sequence[int], names: Sequence[str], /
-) -> tuple[
-    list[tuple[tuple[Expr, Expr, Expr, Expr, Expr], bool, bool]], list[tuple[str, tuple[tuple[Expr, int, int], ...]]]
-]:
-    """The tile of a map as expressions over the numbers of a tile and its sizes, which are called ``tid_NAME`` and
-    ``ts_NAME``: for every result offset, size, stride, lower and upper bound, whether it is reversed and whether it is
-    exact; and the clauses: a reason and alternatives, each an expression with the least and greatest value it may have.
-    """
+def _over_all_parameters(map: IndexingMap, sizes: Sequence[int], /) -> IndexingMap:
+    """The map over all parameters, of which there are ``sizes``, instead of those that it uses."""
 
 @final
 class Rows:

@@ -309,3 +309,77 @@ def test_rule_4_quotient_and_remainder_together() -> None:
 
     assert both(0) == [1, 2, 3, 6, 12, 18]
     assert both(3) == [1, 3]
+
+
+CHAIN = """ENTRY e {
+  x = f32[8,16] parameter(0)
+  v = f32[16,4] parameter(1)
+  w = f32[4,6] parameter(2)
+  c = f32[8,4] dot(x, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT d = f32[8,6] dot(c, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}"""
+
+
+def test_maps_have_all_parameters() -> None:
+    """Also those that they do not use, and so have the expressions of a read."""
+    t = hm.tile(hm.parse(CHAIN).entry)
+    domain = "d0 in [0, 7], d1 in [0, 5], d2 in [0, 3], d3 in [0, 15]"
+    assert [str(read.map) for read in (*t.reads, *t.writes)] == [
+        f"(d0, d1, d2, d3) -> ({results}), domain: {domain}" for results in ("d0, d3", "d3, d2", "d2, d1", "d0, d1")
+    ]
+    at = [5, 7, 11, 13, 1, 2, 3, 4]
+    values = [[e.substitute(dims=at).value for e in read.offsets] for read in t.reads]
+    assert values == [[5 * 1, 13 * 4], [13 * 4, 11 * 3], [11 * 3, 7 * 2]]
+
+
+def test_parameters_are_told_apart() -> None:
+    """Two contractions of one size are two parameters, although their maps are equal."""
+    t = hm.tile(
+        hm.parse("""ENTRY e {
+          x = f32[8,8] parameter(0)
+          a = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+          b = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+          ROOT d = f32[8,8] add(a, b)
+        }""").entry
+    )
+    assert [str(read) for read in t.reads] == [
+        f"x: (tid_t{i} * ts_t{i} / ts_t{i} / 1, tid_t{j} * ts_t{j} / ts_t{j} / 1)"
+        for i, j in [(0, 2), (2, 1), (0, 3), (3, 1)]
+    ]
+
+
+def test_variables_of_rules_may_have_any_name() -> None:
+    """Also those by which compiled code knows its parameters."""
+    m = hm.IndexingMap.parse(
+        "(d0, d1)[parameter1, parameter0] -> (d0 + parameter1, parameter0), domain: d0 in [0, 7], d1 in [0, 5], "
+        "parameter1 in [0, 3], parameter0 in [0, 15], d1 + parameter1 in [0, 6]"
+    )
+    text = """ENTRY e {
+      q = f32[11,16] parameter(0)
+      x = f32[8,6] custom-call(q), custom_call_target="names"
+      y = f32[6,4] parameter(1)
+      ROOT d = f32[8,4] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    }"""
+    hm.register_rule("names", lambda *_: [m])
+    try:
+        read, _ = hm.tile(hm.parse(text).entry).reads
+    finally:
+        hm.unregister_rule("names")
+    domain = "d0 in [0, 7], d1 in [0, 3], d2 in [0, 5], d3 in [0, 3], d4 in [0, 15], d2 + d3 in [0, 6]"
+    assert str(read.map) == f"(d0, d1, d2, d3, d4) -> (d0 + d3, d4), domain: {domain}"
+
+
+def test_an_array_that_tiles_may_read_whole_has_no_other_reads() -> None:
+    """Its maps exceeded the budget, which is why it is not exact."""
+    n = 140
+    pieces = [f"s{i} = f32[1,8] slice(x), slice={{[{i}:{i + 1}], [0:8]}}" for i in range(n)]
+    text = f"""ENTRY e {{
+      p = f32[{n},8] parameter(0)
+      x = f32[{n},8] negate(p)
+      {" ".join(pieces)}
+      c = f32[{n},8] concatenate({", ".join(f"s{n - 1 - i}" for i in range(n))}), dimensions={{0}}
+      y = f32[{n},8] add(c, p)
+      ROOT d = f32[8,8] dot(y, y), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}
+    }}"""
+    reads = hm.tile(hm.parse(text).entry).reads
+    assert len(reads) == 1 and not reads[0].is_exact_map

@@ -7,7 +7,7 @@ everything that depends on sizes is compiled.  No opcode is looked at.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from operator import index
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import reprs
-from .._core import Computation, Expr, IndexingMap, Instruction, Shape, TilePlan, _symbolic_tile
+from .._core import Computation, Expr, IndexingMap, Instruction, Shape, TilePlan, _over_all_parameters
 from ..errors import ShapeError
 from ..hardware import Device, Limits
 from ..ops._shapes import array_leaves, shape_at
@@ -92,19 +92,27 @@ class TileRead:
     """The number of the operand, or of the output that is written."""
     index: ShapeIndex
     """Which array of the value, where it is a tuple."""
-    map: IndexingMap | None
-    """From all parameters to the elements, with one dimension for each parameter; None where nothing is known."""
     unknown: str | None
     """Why nothing is known."""
     is_exact_map: bool
     """Whether the map reaches only elements that are read."""
-    params: tuple[TileParameter, ...]
+    _own_map: IndexingMap | None = field(compare=False, repr=False)  # from the parameters that it uses
+    _tiling: Tiling = field(repr=False)
+    _number: int = field(repr=False)  # among the reads and writes of the tiling
+
+    @property
+    def params(self) -> tuple[TileParameter, ...]:
+        """Those of the tiling."""
+        return self._tiling.params
+
+    @cached_property
+    def map(self) -> IndexingMap | None:
+        """From all parameters to the elements, with one dimension for each parameter; None where nothing is known."""
+        return self._own_map and _over_all_parameters(self._own_map, [p.size for p in self.params])
 
     @cached_property
     def _symbolic(self) -> tuple[list[Any], list[Any]]:
-        if self.map is None:
-            return [], []
-        return _symbolic_tile(self.map, [p.size for p in self.params], [p.name for p in self.params])
+        return self._tiling._plan.symbolic(self._number)
 
     def _column(self, k: int) -> tuple[Expr, ...]:
         return tuple(exprs[k] for exprs, _, _ in self._symbolic[0])
@@ -145,18 +153,18 @@ class TileRead:
 
         A tile that is cut off at the end of a parameter may read fewer: its window may have a larger stride.
         """
-        return self.map is not None and self.is_exact_map and all(exact for _, _, exact in self._symbolic[0])
+        return self._own_map is not None and self.is_exact_map and all(exact for _, _, exact in self._symbolic[0])
 
     @property
     def clauses(self) -> tuple[TileClause, ...]:
         """When the read is a box: all must hold."""
-        if self.map is None:
+        if self._own_map is None:
             return (TileClause(self, "unknown_map", ()),)
         return tuple(TileClause(self, reason, any_of) for reason, any_of in self._symbolic[1])
 
     def __str__(self) -> str:
         where = f"{self.instruction.name}{''.join(f'.{i}' for i in self.index)}"
-        if self.map is None:
+        if self._own_map is None:
             return f"{where}: unknown, {self.unknown}"
         dims = [
             f"{o} / {s} / {'-' if r else ''}{st}"
@@ -245,15 +253,15 @@ class Tiling:
             end = ends[operand]
             if unknown is not None:
                 for index in array_leaves(end.shape):
-                    reads.append(TileRead(end, operand, index, None, unknown, False, self.params))
+                    reads.append(TileRead(end, operand, index, unknown, False, None, self, len(reads)))
                 continue
             for m in maps:
-                reads.append(TileRead(end, operand, m.index, m, None, exact and not crosses, self.params))
+                reads.append(TileRead(end, operand, m.index, None, exact and not crosses, m, self, len(reads)))
         self.reads: tuple[TileRead, ...] = tuple(reads)
         """One for each operand and map."""
         disagree = "the tiles of the tiled output do not say which of its elements they need"
         self.writes: tuple[TileRead, ...] = tuple(
-            TileRead(start, k, index, m, None if m is not None else disagree, True, self.params)
+            TileRead(start, k, index, None if m is not None else disagree, True, m, self, len(reads) + k)
             for k, (index, m) in enumerate(zip(indices, outputs, strict=True))
         )
         """One for each array of the output."""
@@ -274,8 +282,8 @@ class Tiling:
     @cached_property
     def _plan(self) -> TilePlan:
         n_parallel = sum(p.kind == "parallel" for p in self.params)
-        arrays = [(r.map, self._shape(r), r.is_exact_map, False) for r in self.reads]
-        arrays += [(w.map, self._shape(w), True, True) for w in self.writes]
+        arrays = [(r._own_map, self._shape(r), r.is_exact_map, False) for r in self.reads]
+        arrays += [(w._own_map, self._shape(w), True, True) for w in self.writes]
         return TilePlan([p.size for p in self.params], n_parallel, arrays, len(self.reads) + self._tiled)
 
     @staticmethod
@@ -379,13 +387,13 @@ class Tiling:
         at = next((k for k, other in enumerate(all_arrays) if other is chosen), None)
         if at is None:
             raise ShapeError("read: expected one of the reads or writes of this tiling")
-        if chosen.map is None:
+        if chosen._own_map is None:
             raise ShapeError(f"nothing is known of what is read of {chosen.instruction.name}: {chosen.unknown}")
         if len(candidate) != len(self.params) or len(tile_id) != len(self.params):
             raise ShapeError(f"expected {len(self.params)} sizes and tile numbers, one for each parameter")
         sizes = [min(n, p.size) for n, p in zip(self._rows([bounded(candidate)])[0].tolist(), self.params, strict=True)]
         given = {} if runtime is None else dict(runtime)
-        values = [index(given.get(v.name, given.get(k, v.lower))) for k, v in enumerate(chosen.map.runtime)]
+        values = [index(given.get(v.name, given.get(k, v.lower))) for k, v in enumerate(chosen._own_map.runtime)]
         tile = [index(t) for t in tile_id]
         if any(not -(2**63) <= number < 2**63 for number in (*tile, *values)):
             raise ShapeError("expected tile numbers and runtime values of 64 bits")

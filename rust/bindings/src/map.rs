@@ -116,7 +116,8 @@ impl PyMap {
         PyTuple::new(py, out)
     }
 
-    fn with(&self, map: Map) -> PyMap {
+    /// Another map with the same origin.
+    pub fn with(&self, map: Map) -> PyMap {
         PyMap { map, origin: self.origin.clone() }
     }
 }

@@ -307,10 +307,10 @@ impl PyPropagation {
         Records::new(py, self).of_values(found)
     }
 
-    /// The tiling parameters of array ``indices[tiled]`` of ``start``, and the maps from all of them to each of the arrays
-    /// and to each of ``ends``: the sizes of the parameters; of those after the array's dimensions the number of the
-    /// instruction whose rule has the range, its place there and its least value; a map or None for each array; a record
-    /// for each of ``ends``.  The region is that of :meth:`backward`.
+    /// The tiling parameters of array ``indices[tiled]`` of ``start``, and the maps from them to each of the arrays and to
+    /// each of ``ends``: the sizes of the parameters; of those after the array's dimensions the number of the instruction
+    /// whose rule has the range, its place there and its least value; a map or None for each array; a record for each of
+    /// ``ends``.  A map has the parameters that it uses, by name.  The region is that of :meth:`backward`.
     #[pyo3(signature = (rules, start, indices, tiled, inside, root, ends, /))]
     #[allow(clippy::too_many_arguments, clippy::type_complexity, reason = "a record in Python")]
     fn tiles<'py>(
@@ -339,7 +339,7 @@ impl PyPropagation {
         let sequential = parameters.sequential.iter().map(|p| (p.instruction, p.position, p.interval.lo));
         let maps = maps.into_iter().map(|map| map.map(PyMap::from)).collect();
         let records = Records::new(py, self).of_values(reached)?;
-        Ok((parameters.sizes().to_vec(), sequential.collect(), maps, records))
+        Ok((parameters.sizes(), sequential.collect(), maps, records))
     }
 
     /// The maps from arrays of ``start`` to every value in its computation that is made of it, operands first: a record

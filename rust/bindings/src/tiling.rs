@@ -1,28 +1,30 @@
 //! Tiles of maps: boxes, columns and expressions.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use flow::tile_table::{Columns, DeviceCounts, Limits, Request, TilePlan, TiledArray, Wanted, REASONS};
+use flow::tiles::{numbers_of, over, without_names};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use quasiaffine::tile::{symbolic_tile, Clause, Refusal};
-use quasiaffine::{Domain, Interval, Map, Variable};
+use quasiaffine::{Domain, Expr, Interval, Kind, Map, Var, Variable};
 
 use crate::detach::unlocked;
-use crate::error::raise;
+use crate::error::{raise, OrRaise};
 use crate::expr::PyExpr;
 use crate::layout::PyShape;
 use crate::map::PyMap;
 
 /// What tiles of an output read and write: ``sizes`` are those of the parameters, the first ``n_parallel`` of which are
-/// the dimensions of array number ``tiled``.  An array is a map from the parameters, or None where nothing is known, its
-/// shape, whether the map is exact, and whether it is written.
+/// the dimensions of array number ``tiled``.  An array is a map from some of the parameters, or None where nothing is
+/// known, its shape, whether the map is exact, and whether it is written.
 #[pyclass(name = "TilePlan", module = "hlomap._core", frozen)]
 pub struct PyTilePlan {
     plan: TilePlan,
     n_reads: usize,
+    names: OnceLock<Arc<Domain>>,
 }
 
 type ArrayArgument<'py> = (Option<PyRef<'py, PyMap>>, PyRef<'py, PyShape>, bool, bool);
@@ -48,7 +50,8 @@ impl PyTilePlan {
             };
             let map: Option<Map> = map.as_ref().map(|m| m.map.clone());
             let fits = map.as_ref().is_none_or(|m| {
-                m.domain().n_dims == sizes.len() && (m.results().is_empty() || m.results().len() == array.rank())
+                let are_known = numbers_of(m).is_ok_and(|numbers| numbers.iter().all(|&k| (k as usize) < sizes.len()));
+                are_known && (m.results().is_empty() || m.results().len() == array.rank())
             });
             if !fits || n_parallel > sizes.len() {
                 return Err(raise(py, "ShapeError", "a map does not fit the parameters or the array".to_owned()));
@@ -60,10 +63,11 @@ impl PyTilePlan {
             let arrays = given.iter().map(|(map, shape, exact, is_write)| {
                 TiledArray::new(map.as_ref(), shape, *exact, *is_write, &sizes, n_parallel)
             });
-            let arrays = arrays.collect();
-            TilePlan::new(sizes, n_parallel, arrays, tiled)
-        })?;
-        Ok(PyTilePlan { plan, n_reads })
+            let arrays = arrays.collect::<quasiaffine::Result<_>>()?;
+            quasiaffine::Result::Ok(TilePlan::new(sizes, n_parallel, arrays, tiled))
+        })?
+        .or_raise(py)?;
+        Ok(PyTilePlan { plan, n_reads, names: OnceLock::new() })
     }
 
     /// The named columns of the rows of ``candidates``; those of reads have one value for each read.
@@ -129,10 +133,68 @@ impl PyTilePlan {
         Ok(found.map(|runs| runs.into_iter().map(run).collect()))
     }
 
+    /// The tile of array ``number`` as expressions over the numbers of a tile and its sizes, which are called ``tid_tK``
+    /// and ``ts_tK`` for parameter K: for every result offset, size, stride, lower and upper bound, whether it is reversed
+    /// and whether it is exact; and the clauses: a reason and alternatives, each an expression with the least and greatest
+    /// value it may have.
+    #[pyo3(signature = (number, /))]
+    fn symbolic<'py>(&self, py: Python<'py>, number: usize) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
+        let (runs, clauses) = (PyList::empty(py), PyList::empty(py));
+        let Some((map, numbers)) = self.plan.arrays().get(number).and_then(|array| array.map()) else {
+            return Ok((runs, clauses));
+        };
+        let sizes = self.plan.sizes();
+        let own: Vec<i64> = numbers.iter().map(|&k| sizes[k as usize]).collect();
+        let tile = unlocked(py, || symbolic_tile(map, &own))?;
+        let names = self.names(map);
+        let n = numbers.len() as u32;
+        let everywhere = |v: Var| {
+            Ok(match v.kind {
+                Kind::Dim if v.index < n => Expr::dim(numbers[v.index as usize]),
+                Kind::Dim => Expr::dim(sizes.len() as u32 + numbers[(v.index - n) as usize]),
+                _ => Expr::Var(v),
+            })
+        };
+        let e = |e: Expr| -> PyResult<PyExpr> { Ok(PyExpr::named(e.substitute(&everywhere).or_raise(py)?, &names)) };
+        for run in tile.runs {
+            let exprs = (e(run.offset)?, e(run.size)?, e(run.stride)?, e(run.lower)?, e(run.upper)?);
+            runs.append((exprs, run.reversed, run.exact))?;
+        }
+        for Clause { any, reason } in tile.clauses {
+            let any = any.into_iter().map(|(expr, Interval { lo, hi })| Ok((e(expr)?, lo, hi)));
+            clauses.append((reason_of(reason), PyTuple::new(py, any.collect::<PyResult<Vec<_>>>()?)?))?;
+        }
+        Ok((runs, clauses))
+    }
+
     /// How many of the arrays are read.
     #[getter]
     fn n_reads(&self) -> usize {
         self.n_reads
+    }
+}
+
+impl PyTilePlan {
+    /// A domain with the names of tile numbers, tile sizes and runtime values.
+    fn names(&self, map: &Map) -> Arc<Domain> {
+        let of_all = self.names.get_or_init(|| {
+            let n = self.plan.n_params();
+            let name = |prefix: &'static str| {
+                (0..n).map(move |k| Variable {
+                    name: Some(format!("{prefix}_t{k}").into()),
+                    ..Variable::new(Interval::new(0, i64::MAX))
+                })
+            };
+            let vars = name("tid").chain(name("ts")).collect();
+            Arc::new(Domain { vars, n_dims: 2 * n, n_ranges: 0, constraints: Vec::new() })
+        });
+        // Without a name a variable prints as its number, in any domain.
+        if map.domain().runtime().iter().all(|v| v.name.is_none()) {
+            return of_all.clone();
+        }
+        let mut with_runtime = Domain::clone(of_all);
+        with_runtime.vars.extend(map.domain().runtime().iter().cloned());
+        Arc::new(with_runtime)
     }
 }
 
@@ -175,54 +237,18 @@ const fn reason_of(refusal: Refusal) -> &'static str {
     }
 }
 
-/// The tile of a map as expressions over the numbers of a tile and its sizes, which are called ``tid_NAME`` and
-/// ``ts_NAME``: for every result offset, size, stride, lower and upper bound, whether it is reversed and whether it is
-/// exact; and the clauses: a reason and alternatives, each an expression with the least and greatest value it may have.
+/// The map over all parameters, of which there are ``sizes``, instead of those that it uses.
 #[pyfunction]
-#[pyo3(signature = (map, sizes, names, /))]
-fn _symbolic_tile<'py>(
-    py: Python<'py>,
-    map: &PyMap,
-    sizes: Vec<i64>,
-    names: Vec<String>,
-) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
-    let map = map.map.clone();
-    if sizes.len() != map.domain().n_dims || names.len() != sizes.len() {
-        return Err(raise(py, "ShapeError", "the map does not fit the parameters".to_owned()));
-    }
-    let domain = Arc::new(named(&map, &names));
-    let tile = unlocked(py, || symbolic_tile(&map, &sizes))?;
-    let e = |e| PyExpr::named(e, &domain);
-    let runs = PyList::empty(py);
-    for run in tile.runs {
-        let exprs = (e(run.offset), e(run.size), e(run.stride), e(run.lower), e(run.upper));
-        runs.append((exprs, run.reversed, run.exact))?;
-    }
-    let clauses = PyList::empty(py);
-    for Clause { any, reason } in tile.clauses {
-        let any = any.into_iter().map(|(expr, Interval { lo, hi })| (e(expr), lo, hi));
-        clauses.append((reason_of(reason), PyTuple::new(py, any.collect::<Vec<_>>())?))?;
-    }
-    Ok((runs, clauses))
-}
-
-/// A domain with the names of tile numbers, tile sizes and runtime values.
-fn named(map: &Map, names: &[String]) -> Domain {
-    let name = |prefix: &'static str| {
-        names.iter().map(move |name| {
-            let mut v = Variable::new(Interval::new(0, i64::MAX));
-            v.name = Some(format!("{prefix}_{name}").into());
-            v
-        })
-    };
-    let mut vars: smallvec::SmallVec<_> = name("tid").chain(name("ts")).collect();
-    let n_dims = vars.len();
-    vars.extend(map.domain().runtime().iter().cloned());
-    Domain { vars, n_dims, n_ranges: 0, constraints: Vec::new() }
+#[pyo3(signature = (map, sizes, /))]
+fn _over_all_parameters(py: Python<'_>, map: &PyMap, sizes: Vec<i64>) -> PyResult<PyMap> {
+    let numbers: Vec<u32> = (0..sizes.len() as u32).collect();
+    let variable = |k: u32| Variable::new(Interval::new(0, sizes[k as usize].saturating_sub(1)));
+    let found = unlocked(py, || over(&map.map, &numbers, &variable))?.or_raise(py)?;
+    Ok(map.with(without_names(&found)))
 }
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyTilePlan>()?;
     m.add_function(wrap_pyfunction!(_tile_reasons, m)?)?;
-    m.add_function(wrap_pyfunction!(_symbolic_tile, m)?)
+    m.add_function(wrap_pyfunction!(_over_all_parameters, m)?)
 }

@@ -51,7 +51,7 @@ pub struct Setting<'p> {
     pub sources: &'p Sources,
     /// Set for a propagation between devices: the rules then give maps with a group and a position.
     pub devices: Option<&'p DeviceTable>,
-    /// Set for a propagation from tiling parameters: ranges of rules are then dimensions.
+    /// Set for a propagation from tiling parameters: ranges of rules are then dimensions, and dimensions have names.
     pub parameters: Option<&'p Parameters>,
     /// Set where only the elements count and not how often each is read: ranges of maps are then eliminated.
     pub elements_alone: bool,
@@ -63,7 +63,7 @@ pub struct Setting<'p> {
 }
 
 impl Setting<'_> {
-    fn max_maps(&self) -> usize {
+    pub(crate) fn max_maps(&self) -> usize {
         if self.repeats {
             closure::MAX_MAPS
         } else {
@@ -204,14 +204,13 @@ impl<'p> Propagation<'p> {
 
     fn visit<E>(&mut self, position: u32, rule: &mut Rule<'_, E>) -> Result<(), E> {
         poll();
-        let Setting { m, schedule, devices, .. } = self.setting;
-        let max_maps = self.setting.max_maps();
+        let Setting { m, schedule, .. } = self.setting;
         let (id, step) = (schedule.order[position as usize], schedule.steps[position as usize]);
         let Some(mut state) = self.states.remove(&position) else { return Ok(()) };
         if self.setting.counts_no_reads() {
             state.drop_contained(m.shape(id));
         }
-        let is_replaced = state.keep_budget(m.shape(id), m.instruction_name(id), devices, max_maps);
+        let is_replaced = state.keep_budget(m.shape(id), m.instruction_name(id), &self.setting);
         if let Some(limit) = self.setting.limit {
             limit.set(if is_replaced { 0 } else { limit.get().saturating_sub(state.entries.len()) });
         }
@@ -279,7 +278,7 @@ impl<'p> Propagation<'p> {
     fn visit_forward<E>(&mut self, position: u32, rule: &mut Rule<'_, E>) -> Result<(), E> {
         poll();
         let setting = self.setting;
-        let Setting { m, schedule, devices, .. } = setting;
+        let Setting { m, schedule, .. } = setting;
         let user = schedule.order[position as usize];
         let mut state = self.states.remove(&position);
         let shape = m.shape(user);
@@ -307,7 +306,7 @@ impl<'p> Propagation<'p> {
             if setting.counts_no_reads() {
                 state.drop_contained(shape);
             }
-            state.keep_budget(shape, m.instruction_name(user), devices, setting.max_maps());
+            state.keep_budget(shape, m.instruction_name(user), &setting);
             self.states.insert(position, state);
         }
         Ok(())
@@ -410,7 +409,7 @@ fn follow(
                 Some(true) => indexing.images()[n][k].as_ref(),
                 _ => None,
             };
-            let then = || match (parameters.filter(|_| second.domain().n_ranges > 0), image) {
+            let then = || match (parameters, image) {
                 (Some(parameters), _) => parameters.compose(from.usage, first, second),
                 (None, Some(image)) => Ok(after_all(first, image)),
                 (None, None) if from.setting.counts_no_reads() => {

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use crate::devices::{hulls, DeviceTable};
 use crate::indexing::{Footprint, OperandIndexing, ShapeIndex, Text, SIMPLIFY};
+use crate::propagate::Setting;
 use crate::shapes;
 
 /// The number of distinct maps to one array. More become one map of the whole array, which is not exact.
@@ -170,7 +171,10 @@ impl State {
     }
 
     fn find(&self, index: &ShapeIndex, map: &Map) -> Option<usize> {
-        let is_it = |at: &usize| self.entries[*at].index == *index && self.entries[*at].map == *map;
+        let is_it = |at: &usize| {
+            let e = &self.entries[*at];
+            e.index == *index && e.map == *map && names(&e.map).eq(names(map))
+        };
         if self.entries.len() <= FEW {
             return (0..self.entries.len()).find(is_it);
         }
@@ -313,10 +317,17 @@ impl State {
         (self.entries, self.by_hash) = (kept.entries, kept.by_hash);
     }
 
-    /// Replaces more than `max_maps` maps of an array, or too big ones, by a box around their elements; whether the maps may
-    /// have other points now.
-    pub fn keep_budget(&mut self, shape: &Shape, name: &str, devices: Option<&DeviceTable>, max_maps: usize) -> bool {
-        if self.entries.len() <= max_maps && !self.is_big {
+    /// Replaces more maps of an array than the budget, or too big ones, by a box around their elements; whether the maps may
+    /// have other points now. Tiles that may read all of an array have no other reads of it.
+    pub(crate) fn keep_budget(&mut self, shape: &Shape, name: &str, setting: &Setting<'_>) -> bool {
+        let (devices, parameters, max_maps) = (setting.devices, setting.parameters, setting.max_maps());
+        let has_all = |index: &ShapeIndex, map: &Map| {
+            let array = || shapes::at(shape, index);
+            parameters.is_some_and(|p| array().is_some_and(|array| p.has_all(map, array)))
+        };
+        let may_have_all = self.entries.len() > 1
+            && self.entries.iter().any(|e| has_all(&e.index, &e.map) && self.inexact_at(&e.index).is_some());
+        if self.entries.len() <= max_maps && !self.is_big && !may_have_all {
             return false;
         }
         let was_big = self.is_big;
@@ -324,7 +335,13 @@ impl State {
             self.eliminate_ranges();
         }
         let mut over: Vec<(ShapeIndex, Vec<Map>)> = self.by_index();
-        over.retain(|(_, maps)| maps.len() > max_maps || maps.iter().any(is_big));
+        over.retain(|(index, maps)| {
+            let is_replaced = may_have_all
+                && maps.len() > 1
+                && self.inexact_at(index).is_some()
+                && maps.iter().any(|map| has_all(index, map));
+            maps.len() > max_maps || maps.iter().any(is_big) || is_replaced
+        });
         if over.is_empty() {
             self.is_big = false;
             return was_big;
@@ -341,7 +358,7 @@ impl State {
             }
         }
         for ((index, maps), uses) in over.iter().zip(uses) {
-            for map in shapes::at(shape, index).map(|array| around(maps, array, devices)).unwrap_or_default() {
+            for map in shapes::at(shape, index).map(|array| around(maps, array, setting)).unwrap_or_default() {
                 kept.insert(Entry { index: index.clone(), map, uses: uses.clone() });
             }
         }
@@ -382,9 +399,9 @@ impl State {
 
 /// The elements of an array in a box around those of the given maps, for every point of them: one map for each number of
 /// dimensions. Between devices, all elements.
-fn around(maps: &[Map], shape: &Shape, devices: Option<&DeviceTable>) -> Vec<Map> {
+fn around(maps: &[Map], shape: &Shape, setting: &Setting<'_>) -> Vec<Map> {
     let sizes: SmallVec<[i64; 6]> = shapes::sizes(shape).collect();
-    if let Some(table) = devices {
+    if let Some(table) = setting.devices {
         return table.whole(maps, &sizes);
     }
     let bounds = |m: &Map, k: usize| m.image().get(k).copied().flatten().unwrap_or(Interval::ALL);
@@ -392,18 +409,23 @@ fn around(maps: &[Map], shape: &Shape, devices: Option<&DeviceTable>) -> Vec<Map
     let around = |k: usize| maps.iter().map(|m| bounds(m, k)).reduce(hull).unwrap_or(Interval::ALL);
     let of_size = |(k, &n): (usize, &i64)| around(k).intersect(Interval::new(0, n.saturating_sub(1)));
     let ranges: SmallVec<[Interval; 6]> = sizes.iter().enumerate().map(of_size).collect();
-    hulls(maps.iter()).into_iter().map(|dims| box_of(dims, &ranges)).collect()
+    if let Some(parameters) = setting.parameters {
+        let found = box_of(parameters.common(maps), &ranges);
+        return vec![parameters.used_alone(&found).unwrap_or(found)];
+    }
+    let dims = |hull: SmallVec<[Interval; 4]>| hull.into_iter().map(Variable::new).collect();
+    hulls(maps.iter()).into_iter().map(|hull| box_of(dims(hull), &ranges)).collect()
 }
 
 /// Every element of an array, for each point of the dimensions of a map.
 pub(crate) fn whole(from: &Map, shape: &Shape) -> Map {
     let ranges: SmallVec<[Interval; 6]> = shapes::sizes(shape).map(|n| Interval::new(0, n.saturating_sub(1))).collect();
-    box_of(from.domain().dims().iter().map(|v| v.interval).collect(), &ranges)
+    box_of(from.domain().dims().iter().map(|v| Variable::new(v.interval)).collect(), &ranges)
 }
 
-fn box_of(dims: SmallVec<[Interval; 4]>, ranges: &[Interval]) -> Map {
+fn box_of(dims: SmallVec<[Variable; 4]>, ranges: &[Interval]) -> Map {
     let n_dims = dims.len();
-    let vars = dims.iter().chain(ranges).copied().map(Variable::new).collect();
+    let vars = dims.into_iter().chain(ranges.iter().copied().map(Variable::new)).collect();
     let domain = Domain { vars, n_dims, n_ranges: ranges.len(), constraints: Vec::new() };
     Map::from_parts(domain, (0..ranges.len() as u32).map(Expr::range).collect())
 }
@@ -449,9 +471,15 @@ pub(crate) fn is_big(map: &Map) -> bool {
     map.cost().nodes > MAX_NODES || constraints() > MAX_CONSTRAINT_NODES
 }
 
+/// The names of the dimensions, which equality leaves out: tiling parameters differ by them.
+fn names(map: &Map) -> impl Iterator<Item = Option<&str>> {
+    map.domain().dims().iter().map(|v| v.name.as_deref())
+}
+
 fn hash_of(index: &ShapeIndex, map: &Map) -> u64 {
     let mut hasher = FxHasher::default();
     index.hash(&mut hasher);
     map.hash(&mut hasher);
+    names(map).for_each(|name| name.hash(&mut hasher));
     hasher.finish()
 }

@@ -12,6 +12,8 @@ use quasiaffine::tile::{BoxRun, Memo, Refusal, TileBox, TileCount, TiledMap};
 use quasiaffine::{distinct, Interval, Kind, Map, Variable};
 use smallvec::SmallVec;
 
+use crate::tiles;
+
 /// The most bytes of a sector.
 const MAX_SECTOR: i64 = 1 << 20;
 
@@ -21,6 +23,8 @@ const CHUNK: usize = 1024;
 /// An array that tiles read or write.
 pub struct TiledArray {
     map: Option<TiledMap>,
+    /// The parameters that are the dimensions of the map.
+    numbers: SmallVec<[u32; 8]>,
     exact: bool,
     is_write: bool,
     /// The bits of an element in memory.
@@ -35,8 +39,11 @@ pub struct TiledArray {
 }
 
 impl TiledArray {
-    /// An array with a map from the parameters of `sizes`, the first `n_parallel` of which are parallel; `None` where
-    /// nothing is known of what is read.
+    /// An array with a map from [some](tiles::over) of the parameters of `sizes`, the first `n_parallel` of which are
+    /// parallel; `None` where nothing is known of what is read.
+    ///
+    /// # Errors
+    /// Those of [`tiles::numbers_of`].
     pub fn new(
         map: Option<&Map>,
         shape: &ArrayShape,
@@ -44,15 +51,18 @@ impl TiledArray {
         is_write: bool,
         sizes: &[i64],
         n_parallel: usize,
-    ) -> TiledArray {
+    ) -> quasiaffine::Result<TiledArray> {
+        let numbers = map.map_or_else(|| Ok(SmallVec::new()), tiles::numbers_of)?;
+        let own = of_numbers(sizes, &numbers);
         let elements = shape.dims().iter().fold(1u128, |n, &d| n.saturating_mul(d.max(0) as u128));
         let distinct = match map.map(distinct) {
             Some(count) => (count.upper.min(elements), exact && count.is_exact()),
             None => (elements, false),
         };
-        let is_sequential = map.is_some_and(|map| depends_on_steps(map, sizes, n_parallel));
-        TiledArray {
-            map: map.map(|m| TiledMap::new(m, sizes, n_parallel)),
+        let is_sequential = map.is_some_and(|map| depends_on_steps(map, &own, n_parallel));
+        Ok(TiledArray {
+            map: map.map(|m| TiledMap::new(m, &own, n_parallel)),
+            numbers,
             exact,
             is_write,
             bits: shape.element_width(),
@@ -60,12 +70,17 @@ impl TiledArray {
             digits: strides(shape).ok().and_then(Result::ok),
             distinct,
             is_sequential,
-        }
+        })
+    }
+
+    /// The map from some of the parameters, and their numbers.
+    pub fn map(&self) -> Option<(&Map, &[u32])> {
+        Some((self.map.as_ref()?.map(), &self.numbers))
     }
 
     /// See [`TiledMap::tile`].
     pub fn tile(&self, n: &[i64], tile: &[i64], runtime: &[i64]) -> Option<Vec<TileBox>> {
-        self.map.as_ref()?.tile(n, tile, runtime)
+        self.map.as_ref()?.tile(&of_numbers(n, &self.numbers), &of_numbers(tile, &self.numbers), runtime)
     }
 }
 
@@ -278,6 +293,10 @@ pub struct Request {
     pub wanted: Wanted,
 }
 
+fn of_numbers(all: &[i64], numbers: &[u32]) -> SmallVec<[i64; 8]> {
+    numbers.iter().filter_map(|&number| all.get(number as usize).copied()).collect()
+}
+
 /// Whether a map changes with a parameter that is not parallel.
 fn depends_on_steps(map: &Map, sizes: &[i64], n_parallel: usize) -> bool {
     let domain = map.domain();
@@ -331,6 +350,11 @@ impl TilePlan {
     /// one whose dimensions are the parallel parameters, by its number among all arrays.
     pub fn new(sizes: Vec<i64>, n_parallel: usize, arrays: Vec<TiledArray>, tiled_output: usize) -> TilePlan {
         TilePlan { sizes, n_parallel, arrays, tiled_output }
+    }
+
+    /// How many values each parameter has.
+    pub fn sizes(&self) -> &[i64] {
+        &self.sizes
     }
 
     /// The arrays.
@@ -402,7 +426,7 @@ impl TilePlan {
         let mut greatest = 0i64;
         for (k, (array, memo)) in self.arrays.iter().zip(memos).enumerate() {
             let count = match &array.map {
-                Some(map) => map.count(&n, memo),
+                Some(map) => map.count(&of_numbers(&n, &array.numbers), memo),
                 None => array.everything(grid.saturating_mul(steps)),
             };
             match count.refusal {

@@ -1,17 +1,21 @@
-//! Propagations whose maps have one dimension for each tiling parameter: the dimensions of an output, then every range
-//! that a rule adds on the way.
+//! Propagations whose maps go from tiling parameters: the dimensions of an output, then every range that a rule adds on
+//! the way.
 //!
 //! Read [`Parameters`]. A range belongs to the instruction whose rule has it and to its place among the rule's ranges, so
 //! that both operands of a dot read along one parameter. Before two maps are composed the ranges of the second become
 //! dimensions (`Parameters::lift`), which simplification neither merges nor drops. Ranges of an operand that only
 //! supplies runtime values, such as the index vectors of a gather, are no parameters: there is nothing to tile.
+//!
+//! A program has as many parameters as contractions, and a map uses a few of them: its dimensions are those of the output
+//! and the parameters that it uses, in the order of their numbers, and each has the name of its parameter. [`over`] adds
+//! the others.
 
 use std::sync::Arc;
 
 use hlo::{InstructionId, Module};
 use layout::Shape;
 use quasiaffine::map::State;
-use quasiaffine::{compose, simplify, Domain, Expr, Interval, Kind, Map, Source, Var, Variable};
+use quasiaffine::{compose, simplify, Constraint, Domain, Expr, Interval, Kind, Map, Source, Var, Variable};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -19,7 +23,7 @@ use crate::indexing::{is_identity_on, InstructionIndexing, ShapeIndex, SIMPLIFY}
 use crate::propagate::{Direction, Rule};
 use crate::schedule::{Schedule, Step};
 use crate::shapes;
-use crate::state::Use;
+use crate::state::{is_whole, Use};
 
 /// A range of a rule as a tiling parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,6 +44,7 @@ pub struct Parameters {
     /// The others, in the order in which they are met, users first.
     pub sequential: Vec<Parameter>,
     numbers: FxHashMap<Parameter, u32>,
+    names: Vec<Arc<str>>,
     /// The operands that supply runtime values.
     suppliers: FxHashSet<Use>,
 }
@@ -84,6 +89,7 @@ impl Parameters {
                 }
             }
         }
+        found.names = (0..found.len()).map(|k| format!("{NAME}{k}").into()).collect();
         Ok(found)
     }
 
@@ -116,26 +122,96 @@ impl Parameters {
         self.len() == 0
     }
 
-    /// How many values each parameter has.
-    pub fn sizes(&self) -> SmallVec<[i64; 8]> {
-        let sequential = self.sequential.iter().map(|p| size_of(p.interval));
-        self.parallel.iter().copied().chain(sequential).collect()
+    fn size(&self, number: u32) -> i64 {
+        match self.parallel.get(number as usize) {
+            Some(&size) => size,
+            None => size_of(self.sequential[number as usize - self.parallel.len()].interval),
+        }
     }
 
-    /// The map from all parameters to the output.
+    /// How many values each parameter has.
+    pub fn sizes(&self) -> Vec<i64> {
+        (0..self.len() as u32).map(|number| self.size(number)).collect()
+    }
+
+    fn variable(&self, number: u32) -> Variable {
+        let name = self.names.get(number as usize).cloned();
+        Variable { name, ..Variable::new(Interval::new(0, self.size(number).saturating_sub(1))) }
+    }
+
+    /// The map from the parameters to the output.
     pub fn identity(&self) -> Option<Map> {
-        let vars = self.sizes().iter().map(|&n| Variable::new(Interval::new(0, n.saturating_sub(1)))).collect();
-        let domain = Domain { vars, n_dims: self.len(), n_ranges: 0, constraints: Vec::new() };
-        Map::new(domain, (0..self.parallel.len() as u32).map(Expr::dim)).ok()
+        let n_dims = self.parallel.len();
+        let vars = (0..n_dims as u32).map(|number| self.variable(number)).collect();
+        let domain = Domain { vars, n_dims, n_ranges: 0, constraints: Vec::new() };
+        Map::new(domain, (0..n_dims as u32).map(Expr::dim)).ok()
+    }
+
+    /// Whether a map leads to all elements of an array, whatever the parameters are.
+    pub(crate) fn has_all(&self, map: &Map, shape: &Shape) -> bool {
+        let dims = map.domain().dims();
+        let is_all = |(v, &n): (&Variable, &i64)| v.interval == Interval::new(0, n.saturating_sub(1));
+        dims.len() == self.parallel.len() && dims.iter().zip(&self.parallel).all(is_all) && is_whole(map, shape)
+    }
+
+    /// The parameters that all of some maps use, each with its values in any of them.
+    pub(crate) fn common(&self, maps: &[Map]) -> SmallVec<[Variable; 4]> {
+        let mut found: Option<SmallVec<[Variable; 4]>> = None;
+        for dims in maps.iter().map(|m| m.domain().dims()) {
+            let Some(common) = &mut found else {
+                found = Some(dims.into());
+                continue;
+            };
+            common.retain(|v| {
+                let other = dims.iter().find(|w| w.name == v.name).map(|w| w.interval);
+                v.interval =
+                    other.map_or(v.interval, |r| Interval::new(v.interval.lo.min(r.lo), v.interval.hi.max(r.hi)));
+                other.is_some()
+            });
+        }
+        found.unwrap_or_default()
     }
 
     /// The map of `first`, then a map of the rule of a user to its operand, with the ranges of the rule as parameters.
     pub fn compose(&self, usage: Use, first: &Map, second: &Map) -> quasiaffine::Result<Map> {
+        let unnamed: Map;
+        let second = match second.domain().vars.iter().any(|v| number_of(v).is_some()) {
+            true => {
+                unnamed = without_names(second);
+                &unnamed
+            }
+            false => second,
+        };
         let lifted = if self.suppliers.contains(&usage) { None } else { self.lift(usage.0, first, second)? };
-        match lifted {
-            Some((first, second)) => compose(&first, &second, SIMPLIFY),
-            None => compose(first, second, SIMPLIFY),
+        self.used_alone(&match lifted {
+            Some((first, second)) => compose(&first, &second, SIMPLIFY)?,
+            None => compose(first, second, SIMPLIFY)?,
+        })
+    }
+
+    /// A map without the sequential parameters that it does not use.
+    pub(crate) fn used_alone(&self, map: &Map) -> quasiaffine::Result<Map> {
+        let (domain, n_parallel) = (map.domain(), self.parallel.len());
+        if domain.n_dims == n_parallel || map.state() != State::Defined {
+            return Ok(map.clone());
         }
+        let numbers = numbers_of(map)?;
+        let mut used: SmallVec<[bool; 8]> = SmallVec::from_elem(false, domain.n_dims);
+        let mut mark = |e: &Expr| {
+            e.for_each_var(&mut |v| {
+                if v.kind == Kind::Dim {
+                    used[v.index as usize] = true;
+                }
+            });
+        };
+        map.results().iter().chain(domain.constraints.iter().map(|c| &c.expr)).for_each(&mut mark);
+        domain.runtime().iter().filter_map(|v| v.source.as_ref()).flat_map(|s| &s.index).for_each(&mut mark);
+        let is_used = |k: usize| {
+            let all = Interval::new(0, self.size(numbers[k]).saturating_sub(1));
+            k < n_parallel || used[k] || domain.vars[k].interval != all
+        };
+        let kept: SmallVec<[u32; 8]> = (0..domain.n_dims).filter(|&k| is_used(k)).map(|k| numbers[k]).collect();
+        over(map, &kept, &|number| self.variable(number))
     }
 
     /// Both maps with the ranges of the second as further results of the first and dimensions of the second.
@@ -144,11 +220,20 @@ impl Parameters {
         if domain.n_ranges == 0 || first.state() != State::Defined || second.state() != State::Defined {
             return Ok(None);
         }
-        let mut results: SmallVec<[Expr; 4]> = first.results().into();
-        for (position, range) in domain.ranges().iter().enumerate() {
+        let number = |(position, range): (usize, &Variable)| {
             let parameter = Parameter { instruction: id, position: position as u32, interval: range.interval };
-            let Some(&number) = self.numbers.get(&parameter) else { return Ok(None) };
-            results.push(Expr::dim(number).add(&Expr::Const(range.interval.lo))?);
+            self.numbers.get(&parameter).copied()
+        };
+        let own: Option<SmallVec<[u32; 4]>> = domain.ranges().iter().enumerate().map(number).collect();
+        let Some(own) = own else { return Ok(None) };
+        let mut numbers: SmallVec<[u32; 8]> = numbers_of(first)?.into_iter().chain(own.iter().copied()).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let first = over(first, &numbers, &|number| self.variable(number))?;
+        let mut results: SmallVec<[Expr; 4]> = first.results().into();
+        for (range, number) in domain.ranges().iter().zip(own) {
+            let at = numbers.binary_search(&number).unwrap_or_default() as u32;
+            results.push(Expr::dim(at).add(&Expr::Const(range.interval.lo))?);
         }
         let n_dims = domain.n_dims as u32;
         let replace = |v: Var| {
@@ -171,6 +256,69 @@ impl Parameters {
         let exprs = second.results().iter().map(|e| e.substitute(&replace)).collect::<quasiaffine::Result<_>>()?;
         Ok(Some((first.with_results(results), Map::from_parts(lifted, exprs))))
     }
+}
+
+const NAME: &str = "parameter";
+
+fn number_of(v: &Variable) -> Option<u32> {
+    v.name.as_deref()?.strip_prefix(NAME)?.parse().ok()
+}
+
+/// The numbers of the parameters that a map has as dimensions.
+///
+/// # Errors
+/// [`Error::Name`](quasiaffine::Error::Name) where a dimension is no parameter.
+pub fn numbers_of(map: &Map) -> quasiaffine::Result<SmallVec<[u32; 8]>> {
+    let dims = map.domain().dims();
+    let numbers: SmallVec<[u32; 8]> = dims.iter().filter_map(number_of).collect();
+    match numbers.len() == dims.len() {
+        true => Ok(numbers),
+        false => Err(quasiaffine::Error::Name("expected the names of tiling parameters".into())),
+    }
+}
+
+/// A map without names of parameters.
+pub fn without_names(map: &Map) -> Map {
+    let mut domain = map.domain().clone();
+    domain.vars.iter_mut().filter(|v| number_of(v).is_some()).for_each(|v| v.name = None);
+    match map.state() {
+        State::Defined => Map::from_parts(domain, map.results().into()),
+        State::Empty => Map::empty(&domain),
+        State::Undefined => Map::undefined(&domain),
+    }
+}
+
+/// A map over other parameters: all that it uses are among them, and `variable` makes those that it lacks.
+pub fn over(map: &Map, numbers: &[u32], variable: &dyn Fn(u32) -> Variable) -> quasiaffine::Result<Map> {
+    let (domain, known) = (map.domain(), numbers_of(map)?);
+    if known[..] == *numbers {
+        return Ok(map.clone());
+    }
+    let replace = |v: Var| {
+        let number = known.get(v.index as usize).filter(|_| v.kind == Kind::Dim);
+        let at = number.and_then(|number| numbers.binary_search(number).ok());
+        Ok(at.map_or(Expr::Var(v), |at| Expr::dim(at as u32)))
+    };
+    let dims = numbers.iter().map(|&number| match known.binary_search(&number) {
+        Ok(at) => domain.vars[at].clone(),
+        Err(_) => variable(number),
+    });
+    let mut vars: SmallVec<[Variable; 6]> = dims.chain(domain.vars[domain.n_dims..].iter().cloned()).collect();
+    for v in &mut vars {
+        if let Some(source) = &v.source {
+            let index = source.index.iter().map(|e| e.substitute(&replace)).collect::<quasiaffine::Result<_>>()?;
+            v.source = Some(Arc::new(Source { id: source.id, index }));
+        }
+    }
+    let of_constraint = |c: &Constraint| Ok(Constraint { expr: c.expr.substitute(&replace)?, interval: c.interval });
+    let constraints = domain.constraints.iter().map(of_constraint).collect::<quasiaffine::Result<_>>()?;
+    let domain = Domain { vars, n_dims: numbers.len(), n_ranges: domain.n_ranges, constraints };
+    let results = map.results().iter().map(|e| e.substitute(&replace)).collect::<quasiaffine::Result<_>>()?;
+    Ok(match map.state() {
+        State::Defined => Map::from_parts(domain, results),
+        State::Empty => Map::empty(&domain),
+        State::Undefined => Map::undefined(&domain),
+    })
 }
 
 fn size_of(interval: Interval) -> i64 {
