@@ -43,7 +43,8 @@ def output_to_input(
     A computation is treated like an instruction: its parameters are the operands, its root is the output.
 
     ``output`` is the number of an output or a shape index into a tuple.  An index of a tuple stands for all arrays in
-    it.  The maps of an operation are those of its rule; the maps of a fusion or call are composed and simplified.
+    it; of a computation the maps then tell which elements are read, not how often.  The maps of an operation are those
+    of its rule; the maps of a fusion or call are composed and simplified.
 
     ``physical=True`` (or ``"linear"``) gives maps between positions in memory, counted in elements, as the layouts
     determine them; ``"dims"`` gives maps between the dimensions in memory order, major to minor, where tiles do not
@@ -282,6 +283,10 @@ def _reached_sets(
     memory: tuple[Shape, Callable[[int], Shape], Form] | None,
 ) -> dict[int, MapSet]:
     """The sets by number; an operand or output that no record mentions has none."""
+    if isinstance(instruction, Computation) and direction < 0 and len(indices) > 1 and memory is None:
+        together = _needed_by_all(rules, instruction, indices)
+        if together is not None:
+            return together
     found = rules.propagation.query(rules, instruction, direction, indices)
     sets: dict[int, list[MapSet]] = {}
     for index, records in zip(indices, found, strict=True):
@@ -295,6 +300,21 @@ def _reached_sets(
                 maps = to_physical(maps, shape_at(memory[0], index), memory[1](record[0]), memory[2])
             sets.setdefault(record[0], []).append(maps)
     return {k: own[0] if len(own) == 1 else own[0].union(*own[1:]) for k, own in sets.items()}
+
+
+def _needed_by_all(
+    rules: RuleProvider, computation: Computation, indices: Sequence[ShapeIndex]
+) -> dict[int, MapSet] | None:
+    """The union of :func:`needed_by_outputs`, None where elements cross devices or operands have no names."""
+    found = rules.propagation.together(rules, computation.number, indices, False)
+    if found is None:
+        return None
+    sets = {}
+    for number, members, unknown, inexact in found:
+        reason = next((why for why, _ in inexact), None)
+        maps = MapSet((m for m, _ in members), exact=not inexact, reason=reason)
+        sets[number] = MapSet.unknown(unknown[0][0] or "") if unknown else maps
+    return sets
 
 
 def _query_devices(
