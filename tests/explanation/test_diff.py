@@ -290,6 +290,24 @@ def test_runs_tell_a_wrong_fold_from_a_right_one() -> None:
     json.dumps(hm.diff(before, wrong).to_dict())
 
 
+def test_equal_values_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has one number on both sides is the same, even where its maps are not exact."""
+    monkeypatch.setattr("hlomap.explanation.diff.compare_values", lambda *_: pytest.fail("runs"))
+    body = "p = f32[2,2] parameter(0)\nk = f32[2,2] cholesky(p)\nt = f32[2,2] transpose(k), dimensions={1,0}\n"
+    ends = "ROOT r = (f32[2,2], (f32[2,2], f32[2,2])) tuple(k, u)"
+    first = module(body + "u = (f32[2,2], f32[2,2]) tuple(p, t)\n" + ends)
+    other = module(
+        "q = f32[2,2] parameter(0)\n"
+        + body.split("\n", 1)[1].replace("p)", "q)")
+        + "i = f32[2,2] transpose(t), dimensions={1,0}\nj = f32[2,2] transpose(i), dimensions={1,0}\n"
+        + "u = (f32[2,2], f32[2,2]) tuple(q, j)\n"
+        + ends
+    )
+    for after in (first, other):
+        found = hm.diff(first, after)
+        assert [(o.output, o.status) for o in found.outputs] == [((0,), "equal"), ((1, 0), "equal"), ((1, 1), "equal")]
+
+
 def test_what_is_not_run_has_a_reason() -> None:
     found = hm.diff(fold("before"), fold("device"))
     assert [values.status for values in found.values] == ["not run"]

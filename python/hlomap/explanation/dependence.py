@@ -6,7 +6,7 @@ narrower hold only where both sides are exact.  Everything else is unknown, with
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -57,11 +57,16 @@ class OutputDependence:
 
 
 def compare_outputs(
-    before: Module, after: Module, old: Mapping[Instruction, Value], new: Mapping[Instruction, Value]
+    before: Module,
+    after: Module,
+    old: Mapping[Instruction, Value],
+    new: Mapping[Instruction, Value],
+    proved: Container[ShapeIndex] = (),
 ) -> tuple[list[OutputDependence], int]:
     """A record for each output and each array of a parameter that it depends on, before or after.
 
-    The number says how many outputs are left out, since programs with very many outputs and parameters would take long.
+    The outputs in ``proved`` have the same values on both sides, so only one side is asked what they need.  The number
+    says how many outputs are left out, since programs with very many outputs and parameters would take long.
     """
     a, b = before.entry, after.entry
     returned = a.root.shape, b.root.shape
@@ -71,20 +76,21 @@ def compare_outputs(
     shapes = [(_arrays(x), _arrays(y)) for x, y in zip(a.parameters, b.parameters, strict=True)]
     labels = [value_label(parameter) for parameter in a.parameters]
     most = _MOST_PAIRS // max(sum(len(arrays) for arrays, _ in shapes), 1) + 1
-    here, there = (
-        _dependence(before, outputs[:most], old, _OTHER_BEFORE),
-        _dependence(after, outputs[:most], new, _OTHER_AFTER),
-    )
+    compared = outputs[:most]
+    differing = [output for output in compared if output not in proved]
+    here, there = _dependence(before, compared), dict(zip(differing, _dependence(after, differing), strict=True))
     found = []
-    known: dict[tuple[int, int, bool, int], list[tuple[ShapeIndex, tuple[Status, str | None]]]] = {}
-    for output, first, second in zip(outputs, here, there, strict=False):
+    known: dict[tuple[int, int | None, bool, int], list[tuple[ShapeIndex, tuple[Status, str | None]]]] = {}
+    for output, first in zip(compared, here, strict=True):
+        second = there.get(output, first)
         same_sizes = shape_at(returned[0], output).dimensions == shape_at(returned[1], output).dimensions
         for number in sorted({*first, *second}):
             x, y = first.get(number, _NOTHING), second.get(number, _NOTHING)
             # Outputs with the same needs share their sets, which live as long as this question.
-            key = (id(x), id(y), same_sizes, number)
+            key = (id(x), id(y) if output in there else None, same_sizes, number)
             if key not in known:
-                known[key] = list(_by_array(x, y, same_sizes, *shapes[number]))
+                z = _numbered(y, new, _OTHER_AFTER) if output in there else None
+                known[key] = list(_by_array(_numbered(x, old, _OTHER_BEFORE), z, same_sizes, *shapes[number]))
             found += [OutputDependence(output, number, leaf, labels[number], *why) for leaf, why in known[key]]
     return found, len(outputs[most:])
 
@@ -93,9 +99,20 @@ _NOTHING = MapSet()
 
 
 def _by_array(
-    before: MapSet, after: MapSet, same_sizes: bool, old: Mapping[ShapeIndex, object], new: Mapping[ShapeIndex, object]
+    before: MapSet,
+    after: MapSet | None,
+    same_sizes: bool,
+    old: Mapping[ShapeIndex, object],
+    new: Mapping[ShapeIndex, object],
 ) -> Iterator[tuple[ShapeIndex, tuple[Status, str | None]]]:
-    """The status of each array of a parameter of which elements are needed, and why it is unknown."""
+    """The status of each array of a parameter of which elements are needed, and why it is unknown.
+
+    Without ``after`` the same elements are needed.
+    """
+    if after is None:
+        for leaf in sorted(old if before.is_unknown else {tuple(m.index) for m in before}):
+            yield leaf, ("equal", None) if same_sizes and old.get(leaf) == new.get(leaf) else ("unknown", "other sizes")
+        return
     first, second = _by_leaf(before, old), _by_leaf(after, new)
     for leaf in sorted({*first, *second}):
         if same_sizes and old.get(leaf) == new.get(leaf):
@@ -109,18 +126,15 @@ def _arrays(parameter: Instruction) -> dict[ShapeIndex, tuple[int, ...]]:
     return {leaf: shape.dimensions for leaf, shape in leaf_shapes(parameter.shape) if shape.is_array}
 
 
-def _dependence(
-    module: Module, outputs: Sequence[ShapeIndex], values: Mapping[Instruction, Value], first_other: int
-) -> list[dict[int, MapSet]]:
+def _dependence(module: Module, outputs: Sequence[ShapeIndex]) -> list[dict[int, MapSet]]:
     """The elements of each parameter that an element of each output depends on, by number."""
+    if not outputs:
+        return []
     rules, entry = RuleProvider(module), module.entry
     try:
-        found = needed_by_outputs(rules, entry, outputs)
+        return needed_by_outputs(rules, entry, outputs)
     except (HlomapError, OverflowError):
-        found = [_needed(rules, entry, output) for output in outputs]
-    distinct = {id(maps): maps for needed in found for maps in needed.values()}
-    numbered = {key: _numbered(maps, values, first_other) for key, maps in distinct.items()}
-    return [{number: numbered[id(maps)] for number, maps in needed.items()} for needed in found]
+        return [_needed(rules, entry, output) for output in outputs]
 
 
 def _needed(rules: RuleProvider, entry: Computation, output: ShapeIndex) -> dict[int, MapSet]:

@@ -15,6 +15,7 @@ from typing import Any
 from .. import reprs
 from .._core import Instruction, Module
 from ..io.dump_directory import DumpedModule
+from ..ops._shapes import array_leaves
 from ..types import wrong_type
 from .dependence import OutputDependence, compare_outputs
 from .matching import Match, computed, find_duplicates, match_instructions
@@ -230,17 +231,24 @@ def diff(before: Module | DumpedModule, after: Module | DumpedModule) -> ModuleD
     """
     old, new = _as_module(before, "before"), _as_module(after, "after")
     numbering = Numbering()
-    a, b = numbering.values(old), numbering.values(new)
+    a = numbering.values(old)
+    b = a if new is old else numbering.values(new)
     matches = match_instructions(a, b, old.entry.root, new.entry.root)
     duplicates = find_duplicates(matches, b)
     gone, kept = {match.before for match in matches}, {match.after for match in (*matches, *duplicates)}
-    outputs, n_left_out = compare_outputs(old, new, a, b)
+    roots = a[old.entry.root].number, b[new.entry.root].number
+    proved = {
+        output
+        for output in array_leaves(old.entry.root.shape)
+        if (array := numbering.array(roots[0], output)) is not None and array == numbering.array(roots[1], output)
+    }
+    outputs, n_left_out = compare_outputs(old, new, a, b, proved)
     undecided = list(dict.fromkeys(output.output for output in outputs if output.status == "unknown"))
     fusions, unchanged = _fusion_changes([*matches, *duplicates], a, b)
     return ModuleDiff(
         before=old,
         after=new,
-        overviews=(overview(old), overview(new)),
+        overviews=(first := overview(old), first if new is old else overview(new)),
         matches=tuple(matches),
         duplicates=tuple(duplicates),
         removed=tuple(v.instruction for v in computed(a) if v.instruction not in gone),

@@ -41,7 +41,7 @@ class Match:
 
 def computed(values: Values) -> list[Value]:
     """The values without the fusions and calls that hold them."""
-    return [v for v in values.values() if not is_container(v.instruction)]
+    return [v for v in values.values() if not v.is_container]
 
 
 def match_instructions(old: Values, new: Values, old_root: Instruction, new_root: Instruction) -> list[Match]:
@@ -79,6 +79,7 @@ class _Matching:
     def __init__(self, old: Values, new: Values) -> None:
         self.old, self.new = old, new
         self.computed = computed(old), computed(new)
+        self.left = self.computed
         self.found: dict[Instruction, Match] = {}
         self.taken: set[Instruction] = set()
         self.callers = _callers(old) | _callers(new)
@@ -86,30 +87,35 @@ class _Matching:
     def by_key(self, how: How, key: Callable[[Value], Hashable]) -> None:
         """Pairs values with equal keys in the order of the text; None matches nothing."""
         waiting: defaultdict[Hashable, list[Instruction]] = defaultdict(list)
-        for value in reversed(self.computed[1]):
-            if value.instruction not in self.taken and (k := key(value)) is not None:
+        for value in reversed(self.left[1]):
+            if (k := key(value)) is not None:
                 waiting[k].append(value.instruction)
-        for value in self.computed[0]:
-            if value.instruction not in self.found and (k := key(value)) is not None and waiting.get(k):
+        for value in self.left[0]:
+            if (k := key(value)) is not None and waiting.get(k):
                 self._pair(value.instruction, waiting[k].pop(), how)
+        self._drop_pairs()
 
     def by_elimination(self) -> None:
         """Pairs the values that are the only ones left of their kind; copies of one value count once."""
         left: tuple[defaultdict[Hashable, dict[int, Instruction]], ...] = (defaultdict(dict), defaultdict(dict))
-        for side, values, known in zip(left, self.computed, (self.found, self.taken), strict=True):
+        for side, values in zip(left, self.left, strict=True):
             for value in values:
                 instruction = value.instruction
-                if instruction not in known and not _is_common(instruction):
+                if not _is_common(instruction):
                     called = tuple(computation.fingerprint for computation in instruction.called_computations)
                     side[(*_kind(instruction), called)].setdefault(value.number, instruction)
         for key, olds in left[0].items():
             news = left[1].get(key, {})
             if len(olds) == len(news) == 1:
                 self._pair(next(iter(olds.values())), next(iter(news.values())), "elimination")
+        self._drop_pairs()
 
     def by_use(self, old_root: Instruction, new_root: Instruction) -> None:
         """Pairs the operands of pairs, from the roots down, while operation and sizes agree."""
-        pending = [(old_root, new_root)] + [(match.before, match.after) for match in self.found.values()]
+        if not all(self.left):
+            return
+        above = self._above_what_is_left()
+        pending = [(old_root, new_root)] + [(m.before, m.after) for m in self.found.values() if m.before in above]
         seen: set[tuple[Instruction, Instruction]] = set()
         while pending:
             pair = a, b = tuple(self._source(one) for one in pending.pop())
@@ -118,11 +124,35 @@ class _Matching:
             seen.add((a, b))
             if a not in self.found and b not in self.taken and a in self.old and b in self.new and _kind(a) == _kind(b):
                 self._pair(a, b, "use")
-            if a in self.found and self.found[a].after == b and len(a.operands) == len(b.operands):
+            if a in above and a in self.found and self.found[a].after == b and len(a.operands) == len(b.operands):
                 pending += zip(a.operands, b.operands, strict=True)
                 pending += [
                     (x.root, y.root) for x, y in zip(a.called_computations, b.called_computations, strict=False)
                 ]
+        self._drop_pairs()
+
+    def _above_what_is_left(self) -> set[Instruction]:
+        """The instructions before that have a way to one without a pair, themselves included."""
+        users: defaultdict[Instruction, list[Instruction]] = defaultdict(list)
+        for value in self.computed[0]:
+            instruction = value.instruction
+            for below in (*instruction.operands, *(inner.root for inner in instruction.called_computations)):
+                users[self._source(below)].append(instruction)
+        pending = [value.instruction for value in self.left[0]]
+        above = set(pending)
+        while pending:
+            for user in users.get(pending.pop(), ()):
+                if user not in above:
+                    above.add(user)
+                    pending.append(user)
+        return above
+
+    def _drop_pairs(self) -> None:
+        before, after = self.left
+        self.left = (
+            [value for value in before if value.instruction not in self.found],
+            [value for value in after if value.instruction not in self.taken],
+        )
 
     def _pair(self, before: Instruction, after: Instruction, how: How) -> None:
         self.found[before] = Match(before, after, how)
@@ -150,7 +180,7 @@ def _callers(values: Values) -> dict[Instruction, Instruction]:
     found: dict[Instruction, Instruction] = {}
     for value in values.values():
         instruction = value.instruction
-        if is_container(instruction):
+        if value.is_container:
             for parameter, operand in zip(
                 instruction.called_computations[0].parameters, instruction.operands, strict=False
             ):

@@ -125,7 +125,14 @@ def overview(module: Module) -> Overview:
     computations = executed_computations(module)
     table = analyze(module)
     by_name = {(c.name, i.name): i for c in computations for i in c}
-    moved = {i: BytesMoved(0, _bytes(i.shape)) for i in by_name.values() if i.opcode not in FREE_OPERATIONS}
+    written: dict[Shape, int] = {}
+    moved: dict[Instruction, list[int]] = {}
+    for i in by_name.values():
+        if i.opcode not in FREE_OPERATIONS:
+            shape = i.shape
+            if shape not in written:
+                written[shape] = _bytes(shape)
+            moved[i] = [0, written[shape], 0]
     statuses: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     columns = ("computation", "instruction", "bytes", "exact", "unknown", "error")
@@ -134,12 +141,12 @@ def overview(module: Module) -> Overview:
         if instruction is None:
             continue
         if instruction in moved:
-            moved[instruction] += BytesMoved(n or 0, 0, int(n is None))
+            moved[instruction][0 if n is not None else 2] += 1 if n is None else n
         status = "error" if error else "unknown" if unknown else "exact" if exact else "over-approximate"
         statuses[status] += 1
         if error or unknown:
             reasons[f"{instruction.opcode}: {error or unknown}"] += 1
-    order = sorted(moved.items(), key=lambda item: -item[1].total)
+    order = sorted(((i, BytesMoved(*n)) for i, n in moved.items()), key=lambda item: -item[1].total)
     return Overview(module, tuple(computations), ReadOnlyDict(order), ReadOnlyDict(statuses), ReadOnlyDict(reasons))
 
 

@@ -70,10 +70,10 @@ def compare_values(before: Module, after: Module, outputs: Sequence[ShapeIndex])
     """
     reason = _obstacle(before, after)
     found: dict[ShapeIndex, OutputValues] = {}
-    n_runs = 0
+    n_runs, reach = 0, _reach(before)
     for seed in range(_N_RUNS) if reason is None else ():
         rng = np.random.default_rng(seed)
-        arguments = tuple(_value(p.shape, rng, _reach(before)) for p in before.entry.parameters)
+        arguments = tuple(_value(p.shape, rng, reach) for p in before.entry.parameters)
         try:
             values = [execute(m, *arguments, max_steps=_MOST_STEPS, max_work=_MOST_WORK) for m in (before, after)]
         except (HlomapError, MemoryError) as error:

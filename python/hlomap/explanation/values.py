@@ -16,6 +16,7 @@ from .._core import Computation, IndexingMap, Instruction, Module
 from ..analysis.queries import output_to_input
 from ..errors import HlomapError
 from ..ops import lookup
+from ..types import ShapeIndex
 
 __all__ = ["MOVERS", "Numbering", "Value", "is_container", "runs_calls"]
 
@@ -42,6 +43,8 @@ class Value:
     instruction: Instruction
     fusion: Instruction | None
     number: int
+    #: Whether it is that of the computation that the instruction calls.
+    is_container: bool = False
 
 
 def is_container(instruction: Instruction) -> bool:
@@ -73,6 +76,7 @@ class Numbering:
         self._origins: dict[int, tuple[int, IndexingMap]] = {}
         self._elements: dict[int, tuple[int, ...]] = {}
         self._sizes: dict[int, tuple[int, ...]] = {}
+        self._moves: dict[Hashable, IndexingMap | None] = {}
         self._budget = 0
 
     def values(self, module: Module) -> dict[Instruction, Value]:
@@ -81,6 +85,15 @@ class Numbering:
         self._budget = module.n_instructions + _MOST_REPEATS
         self._computation(module.entry, None, None, found, 0)
         return found
+
+    def array(self, number: int, index: ShapeIndex) -> Hashable:
+        """What identifies an array of a value with this number: equal for equal arrays; None where nothing does."""
+        for at, k in enumerate(index):
+            elements = self._elements.get(number, ())
+            if k >= len(elements):
+                return None if number < 0 else (number, index[at:])
+            number = elements[k]
+        return None if number < 0 else (number, ())
 
     def _key(self, key: Hashable) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
@@ -109,10 +122,11 @@ class Numbering:
                 continue
             else:
                 number = self._key(("parameter", parameter, str(instruction.shape.without_layout())))
-            if instruction.shape.is_array:
-                self._sizes.setdefault(number, instruction.shape.dimensions)
+            if number not in self._sizes and (shape := instruction.shape).is_array:
+                self._sizes[number] = shape.dimensions
             numbers[instruction] = number
-            found.setdefault(instruction, Value(instruction, fusion, number))
+            if instruction not in found:
+                found[instruction] = Value(instruction, fusion, number, is_container(instruction))
         return numbers.get(computation.root, -1)
 
     def _value(
@@ -123,22 +137,23 @@ class Numbering:
         found: dict[Instruction, Value],
         depth: int,
     ) -> int:
-        op, called = lookup(instruction.opcode), instruction.called_computations
+        opcode = instruction.opcode
+        op, called = lookup(opcode), instruction.called_computations
         enters = depth < _DEEPEST and sum(map(len, called)) <= self._budget
         if op.inlines and called and enters:
             inside = fusion or (instruction if called[0].is_fusion else None)
             return self._computation(called[0], operands, inside, found, depth + 1)
-        if instruction.opcode == "opt-barrier" and len(operands) == 1:
+        if opcode == "opt-barrier" and len(operands) == 1:
             return operands[0]
         if called and runs_calls(instruction):
             return self._caller(instruction, operands, fusion, found, depth if enters else None)
-        if instruction.opcode == "get-tuple-element" and operands[:1] and operands[0] in self._elements:
+        if opcode == "get-tuple-element" and operands[:1] and operands[0] in self._elements:
             elements, index = self._elements[operands[0]], instruction.attributes.get("index")
             if isinstance(index, int) and 0 <= index < len(elements):
                 return elements[index]
-        moved = self._moved(instruction, operands) if instruction.opcode in MOVERS else None
+        moved = self._moved(instruction, operands) if opcode in MOVERS else None
         number = self._key(_meaning(instruction, operands)) if moved is None else moved
-        if instruction.opcode == "tuple":
+        if opcode == "tuple":
             self._elements[number] = tuple(operands)
         return number
 
@@ -174,11 +189,14 @@ class Numbering:
         if len(operands) != 1 or not shape.is_array or shape.dtype != instruction.operands[0].shape.dtype:
             return None
         base, before = self._origins.get(operands[0], (operands[0], None))
+        move = (instruction.opcode, str(shape), str(instruction.operands[0].shape), _texts(instruction))
+        if move not in self._moves:
+            self._moves[move] = _one_map(instruction)
+        m = self._moves[move]
+        if m is None:
+            return None
         try:
-            (maps,) = output_to_input(instruction)
-            if not maps.exact or len(maps) != 1 or maps[0].ranges or maps[0].runtime:
-                return None
-            m = (maps[0] if before is None else maps[0].then(before)).simplify()
+            m = (m if before is None else m.then(before)).simplify()
             identity = IndexingMap.identity(shape.dimensions).simplify()
         except (HlomapError, OverflowError):
             return None
@@ -191,25 +209,38 @@ class Numbering:
         return number
 
 
+def _one_map(instruction: Instruction) -> IndexingMap | None:
+    """The map to the elements of the operand, where it is one exact map without choices."""
+    try:
+        (maps,) = output_to_input(instruction)
+    except (HlomapError, OverflowError):
+        return None
+    return maps[0] if maps.exact and len(maps) == 1 and not maps[0].ranges and not maps[0].runtime else None
+
+
+def _texts(instruction: Instruction) -> Hashable:
+    """The attributes that say what is computed."""
+    attributes = instruction.attributes
+    return tuple((name, attributes.text(name)) for name in sorted(attributes) if name not in _NO_MEANING)
+
+
 def _meaning(instruction: Instruction, operands: Sequence[int]) -> Hashable:
     """What an operation computes from its operands; layouts, names and annotations left out."""
-    attributes = instruction.attributes
-    texts = tuple((name, attributes.text(name)) for name in sorted(attributes.keys()) if name not in _NO_MEANING)
+    opcode = instruction.opcode
     called = tuple(computation.fingerprint for computation in instruction.called_computations)
-    is_alone = -1 in operands or instruction.has_unnamed_operands or _is_impure(instruction)
-    own = instruction if is_alone else _literal(instruction)
-    return instruction.opcode, str(instruction.shape.without_layout()), texts, called, tuple(operands), own
+    is_alone = -1 in operands or instruction.has_unnamed_operands or _is_impure(opcode)
+    # The value of a constant; the constant itself where its text leaves the value out.
+    own = instruction if is_alone else _literal(instruction) if opcode == "constant" else None
+    shape = str(instruction.shape.without_layout())
+    return opcode, shape, _texts(instruction), called, tuple(operands), own
 
 
-def _is_impure(instruction: Instruction) -> bool:
+def _is_impure(opcode: str) -> bool:
     """Whether the same operation on the same operands may have another value; no number is shared then."""
-    return lookup(instruction.opcode).has_side_effect or instruction.opcode in ("rng", "partition-id", "replica-id")
+    return lookup(opcode).has_side_effect or opcode in ("rng", "partition-id", "replica-id")
 
 
 def _literal(instruction: Instruction) -> Hashable:
-    """The value of a constant; the constant itself where its text leaves the value out."""
-    if instruction.opcode != "constant":
-        return None
     try:
         return _hashable(instruction.literal)
     except HlomapError:
