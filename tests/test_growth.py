@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from support.families import ACTIONS, CONSTANT, FAMILIES, QUADRATIC, SHORT_READ, unrolled_layers
@@ -75,9 +76,11 @@ def test_questions_about_a_whole_training_step() -> None:
     """They follow what all outputs need together: nearly each of the outputs depends on each of the weights."""
     for call in calls(training_step(1)).values():
         steps(call)
-    small, large = (hm.parse(training_step(n)) for n in (3, 3 * FACTOR))
-    for name in ("slice", "forward", "utilization", "diff"):
-        few, many = steps(lambda name=name: ACTIONS[name](small)), steps(lambda name=name: ACTIONS[name](large))
+    for name in ("slice", "forward", "inputs", "utilization", "tile", "diff"):
+        # A diff has a record for each output and weight, up to a number that more layers reach.
+        n = 9 if name == "diff" else 3
+        small, large = (hm.parse(training_step(n)) for n in (n, n * FACTOR))
+        few, many = (steps(partial(ACTIONS[name], module)) for module in (small, large))
         assert many <= 1.5 * FACTOR * few, (name, few, many)
 
 

@@ -336,6 +336,14 @@ def chained_convolutions(n: int) -> str:
     return entry(*lines, f"ROOT r = f32[1,1,64] negate(c{n})")
 
 
+def chained_products(n: int) -> str:
+    """Each product contracts another dimension."""
+    lines = ["x0 = f32[8,16] parameter(0)", *(f"w{i} = f32[16,16] parameter({i + 1})" for i in range(n))]
+    dims = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    lines += [f"x{i + 1} = f32[8,16] dot(x{i}, w{i}), {dims}" for i in range(n)]
+    return entry(*lines, f"ROOT r = f32[8,16] negate(x{n})")
+
+
 def shifted_sums(n: int) -> str:
     lines = ["x0 = f32[4096] parameter(0)", "z = f32[] constant(0)"]
     for i in range(n):
@@ -441,6 +449,7 @@ FAMILIES: tuple[Callable[[int], str], ...] = (
     high_rank,
     reshaped_transposes,
     chained_convolutions,
+    chained_products,
     shifted_sums,
     chained_gathers,
     parallel_calls,
@@ -467,6 +476,11 @@ CONSTANT = {"scaled_histories": "only the numbers in the text grow"}
 SHORT_READ = {*CONSTANT, "call_tree", "deep_types", "high_rank", "repeated_attributes"}
 """Texts that grow as a logarithm, are refused near their beginning, or whose parts are not counted one by one."""
 
+
+def cost_of_one_tiling(tiling: hm.Tiling) -> object:
+    return str(tiling), tiling.evaluate([[1] * len(tiling.params)])
+
+
 ACTIONS: dict[str, Callable[[hm.Module], object]] = {
     "print": str,
     "write": hm.Module.to_proto,
@@ -479,6 +493,7 @@ ACTIONS: dict[str, Callable[[hm.Module], object]] = {
     "outputs": lambda module: hm.input_to_output(module.entry) if module.entry.parameters else None,
     "utilization": lambda module: hm.utilization(module.entry),
     "diff": lambda module: hm.diff(module, module),
+    "tile": lambda module: cost_of_one_tiling(hm.tile(module.entry)),
     "explain": lambda module: str(hm.explain(module.entry.root)),
     "draw": lambda module: hm.draw(module.entry.root)._repr_svg_(),
     "explore": lambda module: str(hm.explore(module)),
