@@ -548,9 +548,9 @@ fn _reads(
     shape: &PyShape,
 ) -> PyResult<(Vec<String>, i64, i64, Option<i64>, i64, Option<i64>, Option<i64>)> {
     let maps: Vec<Map> = maps.iter().map(|m| m.map.clone()).collect();
-    let r = unlocked(py, || Union::new(&maps.iter().collect::<Vec<_>>()).of(&shape.0, exact))?;
-    let texts = r.maps.iter().map(|text| text.to_string()).collect();
-    Ok((texts, r.divmod, r.touched.0, r.touched.1, r.distinct.0, r.distinct.1, r.bytes))
+    let r = unlocked(py, || Arc::new(Union::new(&maps.iter().collect::<Vec<_>>())).of(&shape.0, exact))?;
+    let texts = r.union.texts.iter().map(|text| text.to_string()).collect();
+    Ok((texts, r.union.divmod, r.touched.0, r.touched.1, r.distinct.0, r.distinct.1, r.bytes))
 }
 
 /// Upper bounds of the number of elements in values, and of their bytes; None where there is no bound.

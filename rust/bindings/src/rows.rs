@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use flow::arrow::{Batch, TooLong};
 use flow::columns::{find, Value, View, COLUMNS};
+use flow::reads::Reads;
 use flow::rows::Rows;
 use numpy::PyArray1;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyString, PyTuple};
-use rustc_hash::FxHashMap;
 
 use crate::detach::unlocked;
 use crate::error::raise;
@@ -37,24 +37,20 @@ impl PyRows {
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let column = find(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
         let view = unlocked(py, || View::new(&self.module, &self.found, std::slice::from_ref(column)))?;
-        let mut known: FxHashMap<u32, Bound<'py, PyAny>> = FxHashMap::default();
-        let mut values = Vec::with_capacity(view.len());
-        for row in 0..view.len() {
+        let (keys, values) = (view.keys(column), view.values(column));
+        let mut known: Vec<Option<Bound<'py, PyAny>>> = vec![None; values.len()];
+        let mut found = Vec::with_capacity(keys.len());
+        for (row, &key) in keys.iter().enumerate() {
             if row % ROWS_BETWEEN_SIGNALS == 0 {
                 py.check_signals()?;
             }
-            let key = view.key(column, row);
-            let value = match known.get(&key) {
+            let value = match &mut known[key as usize] {
                 Some(value) => value.clone(),
-                None => {
-                    let value = into_python(py, view.value(column, row))?;
-                    known.insert(key, value.clone());
-                    value
-                }
+                free => free.insert(into_python(py, values[key as usize])?).clone(),
             };
-            values.push(value);
+            found.push(value);
         }
-        PyList::new(py, values)
+        PyList::new(py, found)
     }
 
     /// The columns about shardings of a table that has these rows, by name; ``None`` where no row has a sharding.
@@ -84,10 +80,12 @@ impl PyRows {
     fn problems(&self) -> (usize, HashMap<(&str, &str), usize>) {
         let (mut n_errors, mut unknown) = (0, HashMap::new());
         for row in &self.found.rows {
-            let cells = &self.found.cells[row.cells as usize];
-            n_errors += usize::from(cells.error.is_some());
-            if let Some(reason) = cells.reads.as_ref().and_then(|reads| reads.unknown.as_deref()) {
-                *unknown.entry((self.module.opcode_name(cells.opcode_of), reason)).or_insert(0) += 1;
+            match &self.found.answer(row).reads {
+                Err(_) => n_errors += 1,
+                Ok(Reads { unknown: Some(reason), .. }) => {
+                    *unknown.entry((self.module.opcode_name(row.instruction), &**reason)).or_insert(0) += 1;
+                }
+                Ok(_) => {}
             }
         }
         (n_errors, unknown)

@@ -6,14 +6,14 @@
 
 use quasiaffine::interrupt::poll;
 
-use crate::columns::{Column, Kind, Value, View, COLUMNS};
+use crate::columns::{Kind, Value, View, COLUMNS};
 
 /// A column has this many bytes of text, or list items: more than its 32-bit offsets can express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong(pub u64);
 
-/// The values that are written between two [polls](poll): less than the work of one step.
-const ROWS_OF_A_STEP: usize = 64;
+/// The values that are written in one step.
+const ROWS_OF_A_STEP: usize = 1 << 10;
 
 /// Rows with all columns, in order, of any number of modules.
 #[derive(Debug)]
@@ -44,16 +44,13 @@ impl Batch {
     /// A column becomes too long.
     pub fn append(&mut self, views: &[View<'_>]) -> Result<(), TooLong> {
         let mut undo = Undo { n_rows: self.n_rows(), batch: self, is_done: false };
-        let mut values = Vec::new();
         for (column, array) in COLUMNS.iter().zip(&mut undo.batch.columns) {
             for view in views {
-                array.expect_texts(view, column)?;
-                for start in (0..view.len()).step_by(ROWS_OF_A_STEP) {
+                let (values, keys) = (view.values(column), view.keys(column));
+                array.expect_texts(&values, &keys)?;
+                for step in keys.chunks(ROWS_OF_A_STEP) {
                     poll();
-                    values.clear();
-                    let rows = start..view.len().min(start + ROWS_OF_A_STEP);
-                    view.for_each(column, rows, |value| values.push(value));
-                    array.append(&values)?;
+                    array.append(&values, step)?;
                 }
             }
         }
@@ -88,7 +85,8 @@ impl Batch {
         message.extend_from_slice(&u32::MAX.to_le_bytes());
         message.extend_from_slice(&head.at().to_le_bytes());
         message.extend_from_slice(&head.0);
-        for array in &self.columns {
+        // Each column is freed when it is copied, so that the message alone takes memory in the end.
+        for array in self.columns {
             array.for_each_buffer(&mut |bytes| {
                 message.extend_from_slice(bytes);
                 message.resize(message.len().next_multiple_of(8), 0);
@@ -119,7 +117,7 @@ struct Array {
     kind: Kind,
     n: usize,
     n_nulls: usize,
-    /// A bit for each value; the first bit of a byte is the least significant. The message has none where all are valid.
+    /// A bit for each value, from the first null on; the first bit of a byte is the least significant.
     valid: Vec<u8>,
     /// The start of each text or list behind those before it, and the end of the last.
     offsets: Vec<u8>,
@@ -142,22 +140,22 @@ impl Array {
         Array { kind, n: 0, n_nulls: 0, valid: Vec::new(), offsets, data: Vec::new(), items }
     }
 
-    fn append(&mut self, values: &[Value<'_>]) -> Result<(), TooLong> {
-        self.append_validity(values);
+    /// Appends the value of each key.
+    fn append(&mut self, values: &[Value<'_>], keys: &[u32]) -> Result<(), TooLong> {
+        self.append_validity(values, keys);
         let n = self.n;
-        self.n += values.len();
-        let zero = [0; 8];
+        self.n += keys.len();
+        let value = |&key: &u32| values[key as usize];
         match self.kind {
-            Kind::Bool => append_bits(&mut self.data, n, values, |value| matches!(value, Value::Bool(true))),
-            Kind::Int => {
-                append_words(&mut self.data, values, |v| if let Value::Int(i) = v { i.to_ne_bytes() } else { zero })
-            }
-            Kind::Float => {
-                append_words(&mut self.data, values, |v| if let Value::Float(x) = v { x.to_ne_bytes() } else { zero });
-            }
+            Kind::Bool => append_bits(&mut self.data, n, keys, |key| matches!(value(key), Value::Bool(true))),
+            Kind::Int | Kind::Float => append_words(&mut self.data, keys, |key| match value(key) {
+                Value::Int(i) => i.to_ne_bytes(),
+                Value::Float(x) => x.to_ne_bytes(),
+                _ => [0; 8],
+            }),
             Kind::Text => {
-                for value in values {
-                    if let Value::Text(text) = value {
+                for key in keys {
+                    if let Value::Text(text) = value(key) {
                         self.data.extend_from_slice(text.as_bytes());
                     }
                     append_offset(&mut self.offsets, self.data.len())?;
@@ -165,15 +163,15 @@ impl Array {
             }
             Kind::Ints | Kind::Texts => {
                 let Some(items) = &mut self.items else { return Ok(()) };
-                for value in values {
-                    match value {
+                for key in keys {
+                    match value(key) {
                         Value::Ints(list) => {
-                            items.append_valid(list.len());
+                            items.n += list.len();
                             append_words(&mut items.data, list, |&i| i64::from(i).to_ne_bytes());
                         }
                         Value::Texts(list) => {
-                            items.append_valid(list.len());
-                            for text in *list {
+                            items.n += list.len();
+                            for text in list {
                                 items.data.extend_from_slice(text.as_bytes());
                                 append_offset(&mut items.offsets, items.data.len())?;
                             }
@@ -187,22 +185,20 @@ impl Array {
         Ok(())
     }
 
-    /// Makes room for the texts of a column before any of them is copied.
-    fn expect_texts(&mut self, view: &View<'_>, column: &Column) -> Result<(), TooLong> {
-        let texts = match self.kind {
-            Kind::Text => &mut self.data,
-            Kind::Texts => match &mut self.items {
-                Some(items) => &mut items.data,
-                None => return Ok(()),
-            },
+    /// Makes room for the texts of all keys before any of them is copied.
+    fn expect_texts(&mut self, values: &[Value<'_>], keys: &[u32]) -> Result<(), TooLong> {
+        let texts = match (self.kind, &mut self.items) {
+            (Kind::Text, _) => &mut self.data,
+            (Kind::Texts, Some(items)) => &mut items.data,
             _ => return Ok(()),
         };
-        let mut n = 0;
-        view.for_each(column, 0..view.len(), |value| match value {
-            Value::Text(text) => n += text.len(),
-            Value::Texts(list) => n += list.iter().map(|text| text.len()).sum::<usize>(),
-            _ => {}
-        });
+        let length = |value: &Value<'_>| match value {
+            Value::Text(text) => text.len(),
+            Value::Texts(list) => list.iter().map(|text| text.len()).sum(),
+            _ => 0,
+        };
+        let lengths: Vec<usize> = values.iter().map(length).collect();
+        let n: usize = keys.iter().map(|&key| lengths[key as usize]).sum();
         let end = texts.len() as u64 + n as u64;
         if end > i32::MAX as u64 {
             return Err(TooLong(end));
@@ -211,21 +207,24 @@ impl Array {
         Ok(())
     }
 
-    fn append_validity(&mut self, values: &[Value<'_>]) {
-        self.n_nulls += values.iter().filter(|value| matches!(value, Value::Null)).count();
-        append_bits(&mut self.valid, self.n, values, |value| !matches!(value, Value::Null));
-    }
-
-    /// Counts items, all of which are valid.
-    fn append_valid(&mut self, n: usize) {
-        self.n += n;
+    fn append_validity(&mut self, values: &[Value<'_>], keys: &[u32]) {
+        let is_valid = |&key: &u32| !matches!(values[key as usize], Value::Null);
+        let n_nulls = keys.iter().filter(|key| !is_valid(key)).count();
+        if n_nulls > 0 && self.valid.is_empty() {
+            self.valid = vec![u8::MAX; self.n.div_ceil(8)];
+            truncate_bits(&mut self.valid, self.n);
+        }
+        if n_nulls > 0 || !self.valid.is_empty() {
+            append_bits(&mut self.valid, self.n, keys, is_valid);
+        }
+        self.n_nulls += n_nulls;
     }
 
     fn truncate(&mut self, n: usize) {
         let valid = |i: usize| self.valid.get(i / 8).is_some_and(|byte| byte >> (i % 8) & 1 == 1);
         if !self.valid.is_empty() {
             self.n_nulls = (0..n).filter(|&i| !valid(i)).count();
-            truncate_bits(&mut self.valid, n);
+            truncate_bits(&mut self.valid, if self.n_nulls == 0 { 0 } else { n });
         }
         self.n = n;
         if self.offsets.is_empty() {
@@ -250,7 +249,7 @@ impl Array {
 
     /// Calls `each` with the buffers, in the order of the message.
     fn for_each_buffer(&self, each: &mut impl FnMut(&[u8])) {
-        each(if self.n_nulls == 0 { &[] } else { &self.valid });
+        each(&self.valid);
         if !self.offsets.is_empty() {
             each(&self.offsets);
         }
@@ -261,10 +260,16 @@ impl Array {
     }
 }
 
-fn append_bits(bits: &mut Vec<u8>, n: usize, values: &[Value<'_>], bit: impl Fn(&Value<'_>) -> bool) {
-    bits.resize((n + values.len()).div_ceil(8), 0);
-    for (i, value) in (n..).zip(values) {
-        bits[i / 8] |= u8::from(bit(value)) << (i % 8);
+fn append_bits<T>(bits: &mut Vec<u8>, n: usize, items: &[T], bit: impl Fn(&T) -> bool) {
+    let mut byte = if n.is_multiple_of(8) { 0 } else { bits.pop().unwrap_or(0) };
+    for (i, item) in (n..).zip(items) {
+        byte |= u8::from(bit(item)) << (i % 8);
+        if i % 8 == 7 {
+            bits.push(std::mem::take(&mut byte));
+        }
+    }
+    if !(n + items.len()).is_multiple_of(8) {
+        bits.push(byte);
     }
 }
 
@@ -353,12 +358,12 @@ mod tests {
         ];
         for (kind, values) in cases {
             for n_kept in 0..=2 * values.len() {
-                let twice: Vec<Value<'_>> = values.iter().chain(&values).copied().collect();
+                let keys: Vec<u32> = (0..values.len() as u32).chain(0..values.len() as u32).collect();
                 let (mut kept, mut other) = (Array::new(kind), Array::new(kind));
-                kept.append(&twice[..n_kept]).unwrap();
-                other.append(&twice[..n_kept]).unwrap();
-                other.append(&twice[n_kept..]).unwrap();
-                other.append(&twice).unwrap();
+                kept.append(&values, &keys[..n_kept]).unwrap();
+                other.append(&values, &keys[..n_kept]).unwrap();
+                other.append(&values, &keys[n_kept..]).unwrap();
+                other.append(&values, &keys).unwrap();
                 other.truncate(n_kept);
                 assert_eq!(format!("{other:?}"), format!("{kept:?}"), "{kind:?}, {n_kept} values");
             }

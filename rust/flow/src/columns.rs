@@ -1,17 +1,17 @@
 //! The columns of the table of a module: the one definition of their names, types and meanings, and their values.
 //!
-//! Read [`COLUMNS`]. A [`View`] gives the value of a column in a row; [`crate::arrow`] writes all of them. Columns computed
-//! elsewhere (`Source::Elsewhere`) are null here.
+//! Read [`COLUMNS`]. A [`View`] gives the values of a column, each once, and tells which of them a row has;
+//! [`crate::arrow`] writes all columns. Those computed elsewhere (`Source::Elsewhere`) are null here.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
-use hlo::{ComputationId, InstructionId, Module, Opcode, Origin};
+use hlo::{InstructionId, Module, Opcode, Origin};
 use quasiaffine::interrupt::poll;
 use rustc_hash::FxHashMap;
 
 use crate::indexing::Text;
-use crate::rows::{Cells, Row, Rows};
+use crate::reads::Reads;
+use crate::rows::{Answer, Operand, Output, Row, Rows};
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,13 +73,13 @@ pub struct Column {
 #[derive(Clone, Copy, Debug)]
 enum Source {
     Module,
-    Computation,
-    TripCount,
-    Instruction,
-    OperandName,
-    Opcode,
+    Instruction(for<'v> fn(&'v View<'_>, InstructionId) -> Value<'v>),
     Origin(for<'v> fn(&'v View<'_>, &'v Label<'_>) -> Value<'v>),
-    Cells(for<'v> fn(&'v Cells) -> Value<'v>),
+    OperandName,
+    Output(for<'v> fn(&'v Output) -> Value<'v>),
+    Operand(for<'v> fn(&'v Operand) -> Value<'v>),
+    Answer(for<'v> fn(&'v Answer) -> Value<'v>),
+    Reads(for<'v> fn(&'v Reads) -> Value<'v>),
     Elsewhere,
 }
 
@@ -90,20 +90,20 @@ const fn column(name: &'static str, kind: Kind, source: Source, description: &'s
 /// All columns, in order.
 pub const COLUMNS: [Column; 35] = {
     use Kind::{Bool, Float, Int, Ints, Text, Texts};
-    use Source::{Cells as C, Origin as O};
+    use Source::{Instruction as I, Origin as O, Reads as R};
     [
         column("module", Text, Source::Module, "Name of the module."),
-        column("computation", Text, Source::Computation, "Name of the computation that contains the instruction."),
+        column("computation", Text, I(|view, id| Value::Text(view.m.computation_name(view.m.computation_of(id)))), "Name of the computation that contains the instruction."),
         column(
             "trip_count",
             Int,
-            Source::TripCount,
+            I(|view, id| int(view.rows.trip_counts[view.m.computation_of(id) as usize])),
             "Iterations of the `while` loops around the instruction, multiplied; 1 outside loops. A condition runs once \
              more than its body; a branch of a conditional counts as taken. Null if a count is unknown or exceeds 64 \
              bits, or if the callers of the computation differ in it.",
         ),
-        column("instruction", Text, Source::Instruction, "Name of the instruction that the row describes."),
-        column("opcode", Text, Source::Opcode, "Opcode of the instruction."),
+        column("instruction", Text, I(|view, id| Value::Text(view.m.instruction_name(id))), "Name of the instruction that the row describes."),
+        column("opcode", Text, I(|view, id| Value::Text(view.m.opcode_name(id))), "Opcode of the instruction."),
         column("fusion_kind", Text, O(|_, l| text(l.fusion_kind)), "`kind` of a fusion; null for other opcodes."),
         column(
             "custom_call_target",
@@ -139,109 +139,109 @@ pub const COLUMNS: [Column; 35] = {
         column(
             "output",
             Int,
-            C(|c| Value::Int(c.output.first().map_or(0, |&i| i64::from(i)))),
+            Source::Output(|o| Value::Int(o.index.first().map_or(0, |&i| i64::from(i)))),
             "Number of the output, as `hm.output_to_input` takes it; for a tuple-shaped output, the first entry of the \
              shape index.",
         ),
         column(
             "output_index",
             Ints,
-            C(|c| Value::Ints(&c.output)),
+            Source::Output(|o| Value::Ints(&o.index)),
             "Shape index of the array within the output; empty where the output is not a tuple.",
         ),
         column(
             "output_shape",
             Text,
-            C(|c| c.output_shape.as_ref().map_or(Value::Null, |shape| Value::Text(shape))),
+            Source::Output(|o| Value::Text(&o.shape)),
             "Shape of that array, with its layout.",
         ),
         column(
             "output_bytes",
             Int,
-            C(|c| int(c.output_bytes)),
+            Source::Output(|o| int(o.bytes)),
             "Size in bytes of that array as it is stored, without padding; null if it is unbounded or exceeds 64 bits.",
         ),
         column(
             "operand",
             Int,
-            C(|c| int(c.operand.map(i64::from))),
+            Source::Operand(|o| Value::Int(i64::from(o.number))),
             "Number of the operand; null if the text names no operands.",
         ),
         column(
             "operand_index",
             Ints,
-            C(|c| c.operand_leaf.as_ref().map_or(Value::Null, |(index, _)| Value::Ints(index))),
+            Source::Operand(|o| Value::Ints(&o.index)),
             "Shape index of the array within the operand; empty where the operand is not a tuple.",
         ),
         column("operand_name", Text, Source::OperandName, "Name of the operand; null if the text names no operands."),
         column(
             "operand_shape",
             Text,
-            C(|c| c.operand_leaf.as_ref().map_or(Value::Null, |(_, shape)| Value::Text(shape))),
+            Source::Operand(|o| Value::Text(&o.shape)),
             "Shape of the array within the operand, with its layout.",
         ),
-        column("n_maps", Int, C(|c| int(c.reads.as_ref().map(|r| r.maps.len() as i64))), "Number of maps."),
+        column("n_maps", Int, R(|r| Value::Int(r.union.texts.len() as i64)), "Number of maps."),
         column(
             "maps",
             Texts,
-            C(|c| c.reads.as_ref().map_or(Value::Null, |r| Value::Texts(&r.maps))),
+            R(|r| Value::Texts(&r.union.texts)),
             "Indexing maps whose union is the set of operand elements that an output element reads.",
         ),
         column(
             "exact",
             Bool,
-            C(|c| c.reads.as_ref().map_or(Value::Null, |r| Value::Bool(r.exact))),
+            R(|r| Value::Bool(r.exact)),
             "True if this union contains exactly the elements that the operation reads by definition; false if it may \
              contain more.",
         ),
         column(
             "is_bitcast",
             Bool,
-            C(|c| c.is_bitcast.map_or(Value::Null, Value::Bool)),
+            Source::Answer(|a| a.is_bitcast.map_or(Value::Null, Value::Bool)),
             "True if each output element has the position in memory of the operand element that it reads, so that no \
              byte moves, as `hm.is_bitcast` decides; null if that is undecided or a value is not an array.",
         ),
         column(
             "divmod",
             Int,
-            C(|c| int(c.reads.as_ref().map(|r| r.divmod))),
+            R(|r| Value::Int(r.union.divmod)),
             "Number of `floordiv` and `mod` nodes in all maps, a measure of the cost of the index arithmetic.",
         ),
         column(
             "touched_lower",
             Int,
-            C(|c| int(c.reads.as_ref().map(|r| r.touched.0))),
+            R(|r| Value::Int(r.touched.0)),
             "Lower bound on the number of reads needed to compute the whole output; an element read twice counts twice.",
         ),
         column(
             "touched_upper",
             Int,
-            C(|c| int(c.reads.as_ref().and_then(|r| r.touched.1))),
+            R(|r| int(r.touched.1)),
             "Upper bound on the number of reads; null if unknown.",
         ),
         column(
             "distinct_lower",
             Int,
-            C(|c| int(c.reads.as_ref().map(|r| r.distinct.0))),
+            R(|r| Value::Int(r.distinct.0)),
             "Lower bound on the number of distinct operand elements read.",
         ),
         column(
             "distinct_upper",
             Int,
-            C(|c| int(c.reads.as_ref().and_then(|r| r.distinct.1))),
+            R(|r| int(r.distinct.1)),
             "Upper bound on the number of distinct operand elements read; null if unknown.",
         ),
         column(
             "reuse",
             Float,
-            C(|c| c.reads.as_ref().and_then(|r| r.reuse()).map_or(Value::Null, Value::Float)),
+            R(|r| r.reuse().map_or(Value::Null, Value::Float)),
             "Reads per distinct element, `touched / distinct`; null unless both are known exactly, and if nothing is \
              read.",
         ),
         column(
             "bytes",
             Int,
-            C(|c| int(c.reads.as_ref().and_then(|r| r.bytes))),
+            R(|r| int(r.bytes)),
             "Size in bytes of `distinct_upper` elements as they are stored; sub-byte elements count as packed if the \
              layout packs them. Null if unknown.",
         ),
@@ -262,13 +262,13 @@ pub const COLUMNS: [Column; 35] = {
         column(
             "unknown",
             Text,
-            C(|c| c.reads.as_ref().and_then(|r| r.unknown.as_ref()).map_or(Value::Null, |reason| Value::Text(reason))),
+            R(|r| text(r.unknown.as_deref())),
             "Reason why the maps of this pair are unknown; null where they are known.",
         ),
         column(
             "error",
             Text,
-            C(|c| c.error.as_ref().map_or(Value::Null, |message| Value::Text(message))),
+            Source::Answer(|a| text(a.reads.as_ref().err().map(|message| &**message))),
             "Error message; null without an error. A file that cannot be read yields one row with its error.",
         ),
     ]
@@ -307,11 +307,16 @@ impl<'m> Label<'m> {
 pub struct View<'m> {
     m: &'m Module,
     rows: &'m Rows,
-    /// By row, the position in `labels`.
-    label_of: Vec<u32>,
+    /// By row, the position in `instructions`.
+    instruction_of: Vec<u32>,
+    instructions: Vec<InstructionId>,
+    /// Those of `instructions`, where a column needs them.
     labels: Vec<Label<'m>>,
     stacks: FxHashMap<i64, Vec<Text>>,
 }
+
+/// The items that take one step together.
+const ITEMS_OF_A_STEP: usize = 1 << 10;
 
 /// The column with this name.
 pub fn find(name: &str) -> Option<&'static Column> {
@@ -321,7 +326,16 @@ pub fn find(name: &str) -> Option<&'static Column> {
 impl<'m> View<'m> {
     /// A view for these columns.
     pub fn new(m: &'m Module, rows: &'m Rows, columns: &[Column]) -> View<'m> {
-        let mut view = View { m, rows, label_of: Vec::new(), labels: Vec::new(), stacks: FxHashMap::default() };
+        let mut instructions: Vec<InstructionId> = Vec::new();
+        let number = |row: &Row| {
+            if instructions.last() != Some(&row.instruction) {
+                instructions.push(row.instruction);
+            }
+            instructions.len() as u32 - 1
+        };
+        let instruction_of = in_steps(&rows.rows, number);
+        let (labels, stacks) = (Vec::new(), FxHashMap::default());
+        let mut view = View { m, rows, instruction_of, instructions, labels, stacks };
         if columns.iter().any(|c| matches!(c.source, Source::Origin(_))) {
             view.read_labels();
         }
@@ -329,74 +343,67 @@ impl<'m> View<'m> {
     }
 
     fn read_labels(&mut self) {
-        let mut last = None;
-        for row in &self.rows.rows {
-            if last != Some(row.instruction) {
-                poll();
-                last = Some(row.instruction);
-                let label = Label::of(self.m, row.instruction);
-                if let Some(id) = label.origin.stack_frame_id {
-                    if let std::collections::hash_map::Entry::Vacant(free) = self.stacks.entry(id) {
-                        let frames: Vec<Text> = self.m.stack(id).map(|f| Text::from(f.to_string())).collect();
-                        if !frames.is_empty() {
-                            free.insert(frames);
-                        }
+        for &id in &self.instructions {
+            poll();
+            let label = Label::of(self.m, id);
+            if let Some(id) = label.origin.stack_frame_id {
+                if let std::collections::hash_map::Entry::Vacant(free) = self.stacks.entry(id) {
+                    let frames: Vec<Text> = self.m.stack(id).map(|f| Text::from(f.to_string())).collect();
+                    if !frames.is_empty() {
+                        free.insert(frames);
                     }
                 }
-                self.labels.push(label);
             }
-            self.label_of.push(self.labels.len() as u32 - 1);
+            self.labels.push(label);
         }
     }
 
-    /// The number of rows.
-    pub fn len(&self) -> usize {
-        self.rows.rows.len()
-    }
-
-    /// Whether the table is empty.
-    pub fn is_empty(&self) -> bool {
-        self.rows.rows.is_empty()
-    }
-
-    /// A number that rows with the same value in a column may share; rows with one number have one value.
-    pub fn key(&self, column: &Column, row: usize) -> u32 {
-        let Row { instruction, operand, cells } = self.rows.rows[row];
-        match column.source {
-            Source::Module | Source::Elsewhere => 0,
-            Source::Computation | Source::TripCount => self.m.computation_of(instruction),
-            Source::Instruction => instruction,
-            Source::OperandName => operand.unwrap_or(u32::MAX),
-            Source::Origin(_) => self.label_of[row],
-            Source::Opcode | Source::Cells(_) => cells,
-        }
-    }
-
-    /// The value of a column in a row.
-    pub fn value(&self, column: &Column, row: usize) -> Value<'_> {
-        let mut found = Value::Null;
-        self.for_each(column, row..row + 1, |value| found = value);
-        found
-    }
-
-    /// Calls `each` with the values of a column in some rows.
-    pub fn for_each<'v>(&'v self, column: &Column, rows: Range<usize>, mut each: impl FnMut(Value<'v>)) {
-        let (m, labels) = (self.m, self.label_of.get(rows.clone()).unwrap_or(&[]));
-        let cells = |row: &Row| &self.rows.cells[row.cells as usize];
-        let rows = self.rows.rows[rows].iter();
-        let computation = |row: &Row| -> ComputationId { m.computation_of(row.instruction) };
-        match column.source {
-            Source::Elsewhere => rows.for_each(|_| each(Value::Null)),
-            Source::Module => rows.for_each(|_| each(Value::Text(m.name()))),
-            Source::Computation => rows.for_each(|row| each(Value::Text(m.computation_name(computation(row))))),
-            Source::TripCount => rows.for_each(|row| each(int(self.rows.trip_counts[computation(row) as usize]))),
-            Source::Instruction => rows.for_each(|row| each(Value::Text(m.instruction_name(row.instruction)))),
+    /// By row, the position of its value in [`View::values`].
+    pub fn keys(&self, column: &Column) -> Cow<'_, [u32]> {
+        let Rows { rows, cells, .. } = self.rows;
+        let keys = match column.source {
+            Source::Instruction(_) | Source::Origin(_) => return Cow::Borrowed(&self.instruction_of),
+            Source::Module | Source::Elsewhere => vec![0; rows.len()],
             Source::OperandName => {
-                rows.for_each(|row| each(row.operand.map_or(Value::Null, |id| Value::Text(m.instruction_name(id)))))
+                let none = self.m.instructions().len() as u32;
+                in_steps(rows, |row| row.operand.unwrap_or(none))
             }
-            Source::Opcode => rows.for_each(|row| each(Value::Text(m.opcode_name(cells(row).opcode_of)))),
-            Source::Origin(value) => labels.iter().for_each(|&label| each(value(self, &self.labels[label as usize]))),
-            Source::Cells(value) => rows.for_each(|row| each(value(cells(row)))),
+            Source::Output(_) => in_steps(rows, |row| cells[row.cells as usize].output),
+            Source::Operand(_) => in_steps(rows, |row| cells[row.cells as usize].operand),
+            Source::Answer(_) | Source::Reads(_) => in_steps(rows, |row| cells[row.cells as usize].answer),
+        };
+        Cow::Owned(keys)
+    }
+
+    /// The values of a column.
+    pub fn values(&self, column: &Column) -> Vec<Value<'_>> {
+        match column.source {
+            Source::Elsewhere => vec![Value::Null],
+            Source::Module => vec![Value::Text(self.m.name())],
+            Source::Instruction(value) => in_steps(&self.instructions, |&id| value(self, id)),
+            Source::Origin(value) => in_steps(&self.labels, |label| value(self, label)),
+            Source::OperandName => {
+                let names = (0..self.m.instructions().len() as InstructionId)
+                    .map(|id| Value::Text(self.m.instruction_name(id)));
+                names.chain([Value::Null]).collect()
+            }
+            Source::Output(value) => in_steps(&self.rows.outputs, value),
+            Source::Operand(value) => {
+                in_steps(&self.rows.operands, |operand| operand.as_ref().map_or(Value::Null, value))
+            }
+            Source::Answer(value) => in_steps(&self.rows.answers, value),
+            Source::Reads(value) => {
+                in_steps(&self.rows.answers, |answer| answer.reads.as_ref().map_or(Value::Null, value))
+            }
         }
     }
+}
+
+fn in_steps<'v, T, U>(items: &'v [T], mut each: impl FnMut(&'v T) -> U) -> Vec<U> {
+    let mut found = Vec::with_capacity(items.len());
+    for step in items.chunks(ITEMS_OF_A_STEP) {
+        poll();
+        found.extend(step.iter().map(&mut each));
+    }
+    found
 }

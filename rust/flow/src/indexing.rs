@@ -95,6 +95,9 @@ impl OperandIndexing {
     }
 }
 
+/// The union of the maps to each array of a value.
+pub type Unions = Vec<(ShapeIndex, Arc<Union>)>;
+
 /// The indexing of all operands (backward) or of all outputs (forward).
 #[derive(Debug, Default)]
 pub struct InstructionIndexing {
@@ -104,7 +107,7 @@ pub struct InstructionIndexing {
     pub parts: Vec<(u32, OperandIndexing)>,
     /// Whether any map has a runtime variable.
     pub has_runtime: bool,
-    unions: OnceLock<Vec<Vec<(ShapeIndex, Union)>>>,
+    unions: OnceLock<Vec<Unions>>,
     images: OnceLock<Vec<Vec<Option<Map>>>>,
     free: OnceLock<Arc<InstructionIndexing>>,
     pub(crate) bitcasts: Bitcasts,
@@ -189,7 +192,7 @@ impl InstructionIndexing {
     }
 
     /// For each part the unions of its maps by shape index, with their texts and counts. Computed once.
-    pub fn unions(&self) -> &[Vec<(ShapeIndex, Union)>] {
+    pub fn unions(&self) -> &[Unions] {
         once::<Vec<_>>(&self.unions, || {
             // Arrays of one shape often have equal maps, and so have operands.
             #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
@@ -203,10 +206,10 @@ fn footprints(parts: &[(u32, OperandIndexing)]) -> impl Iterator<Item = &Footpri
     parts.iter().filter_map(|(_, part)| part.footprint())
 }
 
-type KnownUnions<'a> = FxHashMap<Vec<&'a Map>, Union>;
+type KnownUnions<'a> = FxHashMap<Vec<&'a Map>, Arc<Union>>;
 
 #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
-fn unions_of<'a>(part: &'a OperandIndexing, known: &mut KnownUnions<'a>) -> Vec<(ShapeIndex, Union)> {
+fn unions_of<'a>(part: &'a OperandIndexing, known: &mut KnownUnions<'a>) -> Unions {
     let Some(footprint) = part.footprint() else { return Vec::new() };
     let mut arrays: Vec<(&ShapeIndex, Vec<&Map>)> = Vec::new();
     let mut sorted: Vec<&(ShapeIndex, Map)> = footprint.maps.iter().collect();
@@ -223,7 +226,7 @@ fn unions_of<'a>(part: &'a OperandIndexing, known: &mut KnownUnions<'a>) -> Vec<
     }
     let mut found = Vec::with_capacity(arrays.len());
     for (index, maps) in arrays {
-        let union = known.entry(maps).or_insert_with_key(|maps| Union::new(maps));
+        let union = known.entry(maps).or_insert_with_key(|maps| Arc::new(Union::new(maps)));
         found.push((index.clone(), union.clone()));
     }
     found

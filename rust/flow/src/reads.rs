@@ -5,6 +5,8 @@
 //! one. The lower bound is 0 where the union is not exact; where it is unknown, the number lies between 0 and the size
 //! of the operand.
 
+use std::sync::Arc;
+
 use layout::Shape;
 use quasiaffine::text::Style;
 use quasiaffine::{count_windows, distinct, touched, Expr, Interval, Map};
@@ -18,12 +20,10 @@ const MAX_PAIRWISE: usize = 16;
 /// The elements of one operand that the whole of one output reads. An upper bound of `None` is an unknown bound.
 #[derive(Clone, Debug)]
 pub struct Reads {
-    /// The texts of the maps.
-    pub maps: Vec<Text>,
+    /// The maps.
+    pub union: Arc<Union>,
     /// Whether the union is exact.
     pub exact: bool,
-    /// Floor divisions and remainders in all maps.
-    pub divmod: i64,
     /// The number of reads: lower and upper bound.
     pub touched: (i64, Option<i64>),
     /// The number of distinct elements: lower and upper bound.
@@ -43,10 +43,12 @@ impl Reads {
 }
 
 /// The texts and counts of a union of maps, whatever the array is that they lead to.
-#[derive(Clone, Debug)]
+#[derive(Debug, Default)]
 pub struct Union {
-    texts: Vec<Text>,
-    divmod: u64,
+    /// The texts of the maps.
+    pub texts: Vec<Text>,
+    /// Floor divisions and remainders in all maps.
+    pub divmod: i64,
     touched: (u128, u128),
     distinct: (u128, u128),
 }
@@ -86,18 +88,17 @@ impl Union {
             }
         }
         let divmod = maps.iter().map(|m| m.cost().divmods).fold(0, u64::saturating_add);
-        Union { texts, divmod, touched, distinct }
+        Union { texts, divmod: i64::try_from(divmod).unwrap_or(i64::MAX), touched, distinct }
     }
 
     /// The record of this union for an array of the given shape; `exact` tells whether the union is.
-    pub fn of(&self, shape: &Shape, exact: bool) -> Reads {
+    pub fn of(self: &Arc<Union>, shape: &Shape, exact: bool) -> Reads {
         let (size, bits) = extent(shape);
         let elements = self.distinct.1.min(size.unwrap_or(u128::MAX));
         let lower = |n: u128| if exact { i64::try_from(n).unwrap_or(i64::MAX) } else { 0 };
         Reads {
-            maps: self.texts.clone(),
+            union: self.clone(),
             exact,
-            divmod: i64::try_from(self.divmod).unwrap_or(i64::MAX),
             touched: (lower(self.touched.0), fitting(self.touched.1)),
             distinct: (lower(self.distinct.0), fitting(elements)),
             bytes: fitting(bytes(elements, bits)),
@@ -116,9 +117,8 @@ pub fn unknown<'s>(reason: Text, parts: impl Iterator<Item = &'s Shape>) -> Read
         n_bytes = n_bytes.saturating_add(bytes(n, bits));
     }
     Reads {
-        maps: Vec::new(),
+        union: Arc::default(),
         exact: false,
-        divmod: 0,
         touched: (0, None),
         distinct: (0, fitting(size)),
         bytes: fitting(n_bytes),

@@ -1,8 +1,11 @@
 //! The rows of the table of a module: the elements of each operand that every instruction outside fused computations
 //! reads.
 //!
-//! Read [`analyze`]. Instructions with equal signatures share their cells, which are computed once; a [`Row`] refers to
-//! them. Cells that depend on a runtime source belong to one instruction.
+//! Read [`analyze`]. Instructions with equal signatures share their cells, which are computed once; cells refer to parts,
+//! of which few are distinct, however many rows a wide tuple has. Cells that depend on a runtime source belong to one
+//! instruction.
+
+use std::sync::Arc;
 
 use hlo::{ComputationId, InstructionId, Module};
 use layout::Shape;
@@ -33,36 +36,61 @@ pub struct Row {
     pub cells: u32,
 }
 
-/// The columns of a row that do not depend on names.
-#[derive(Clone, Debug)]
+/// The columns of a row that do not depend on names: the positions of their parts in [`Rows`].
+#[derive(Clone, Copy, Debug)]
 pub struct Cells {
-    /// An instruction that has the opcode.
-    pub opcode_of: InstructionId,
-    /// The array or token in the output.
-    pub output: ShapeIndex,
-    /// The text of the shape of that array.
-    pub output_shape: Option<Text>,
-    /// The bytes that it takes in memory.
-    pub output_bytes: Option<i64>,
-    /// The number of the operand.
-    pub operand: Option<u32>,
-    /// The array or token in the operand, with its shape.
-    pub operand_leaf: Option<(ShapeIndex, Text)>,
-    /// The elements that are read; `None` in a row that is an error.
-    pub reads: Option<Reads>,
-    /// Whether every element of the output has the position of the operand element that it reads.
-    pub is_bitcast: Option<bool>,
-    /// The message of the error.
-    pub error: Option<Text>,
+    /// The position in [`Rows::outputs`].
+    pub output: u32,
+    /// The position in [`Rows::operands`].
+    pub operand: u32,
+    /// The position in [`Rows::answers`].
+    pub answer: u32,
 }
 
-/// The rows of a module and their cells.
+/// An array or token in an output.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// Where it is in the output.
+    pub index: ShapeIndex,
+    /// The text of its shape.
+    pub shape: Text,
+    /// The bytes that it takes in memory.
+    pub bytes: Option<i64>,
+}
+
+/// An array or token in an operand, with the number of that.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    /// The number of the operand.
+    pub number: u32,
+    /// Where it is in the operand.
+    pub index: ShapeIndex,
+    /// The text of its shape.
+    pub shape: Text,
+}
+
+/// What an output reads of an operand.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The elements that are read, or the message of an error.
+    pub reads: Result<Reads, Text>,
+    /// Whether every element of the output has the position of the operand element that it reads.
+    pub is_bitcast: Option<bool>,
+}
+
+/// The rows of a module, their cells, and the distinct parts of these.
 #[derive(Debug, Default)]
 pub struct Rows {
     /// In text order.
     pub rows: Vec<Row>,
-    /// The distinct cells.
+    /// Those of instructions with equal signatures once.
     pub cells: Vec<Cells>,
+    /// The distinct outputs.
+    pub outputs: Vec<Output>,
+    /// The distinct operands; `None` where the text names none, and in a row about several.
+    pub operands: Vec<Option<Operand>>,
+    /// The distinct answers.
+    pub answers: Vec<Answer>,
     /// By computation, the iterations of the loops around it.
     pub trip_counts: Vec<Option<i64>>,
 }
@@ -74,23 +102,33 @@ pub fn analyze<P: RuleProvider>(
     rules: &P,
     message: &dyn Fn(P::Error) -> Result<String, P::Error>,
 ) -> Result<Rows, P::Error> {
-    let mut found = Rows::default();
     let mut known: FxHashMap<u32, (u32, u32)> = FxHashMap::default();
-    let mut builder = CellBuilder { m, propagator, rules, message, texts: FxHashMap::default(), cells: Vec::new() };
+    let mut builder = CellBuilder {
+        m,
+        propagator,
+        rules,
+        message,
+        found: Rows::default(),
+        nothing: Arc::default(),
+        shapes: Shapes::default(),
+        outputs: FxHashMap::default(),
+        operands: FxHashMap::default(),
+        answers: FxHashMap::default(),
+    };
     for computation in 0..m.computations().len() as ComputationId {
         if m.is_fusion(computation) {
             continue;
         }
         for id in m.instructions_of(computation) {
             poll();
-            let (start, end) = if m.operands(id).len() > 0 {
+            let start = builder.found.cells.len() as u32;
+            let range = if m.operands(id).len() > 0 {
                 let number = propagator.signature(m, rules, id)?.number;
                 match known.get(&number) {
                     Some(&range) => range,
                     None => {
-                        let start = builder.cells.len();
                         let is_shared = builder.instruction(id)?;
-                        let range = (start as u32, builder.cells.len() as u32);
+                        let range = (start, builder.found.cells.len() as u32);
                         if is_shared {
                             known.insert(number, range);
                         }
@@ -99,46 +137,97 @@ pub fn analyze<P: RuleProvider>(
                 }
             } else if let Some(reason) = m.unnamed_operands(id) {
                 builder.unnamed(id, reason);
-                (builder.cells.len() as u32 - 1, builder.cells.len() as u32)
+                (start, start + 1)
             } else {
                 continue;
             };
-            let operand =
-                |cells: u32| builder.cells[cells as usize].operand.and_then(|k| m.operands(id).nth(k as usize));
-            found.rows.extend((start..end).map(|cells| Row { instruction: id, operand: operand(cells), cells }));
+            builder.found.add_rows(m, id, range);
         }
     }
-    found.cells = builder.cells;
-    found.trip_counts = trip_counts::of_computations(m, rules)?;
-    Ok(found)
+    let trip_counts = trip_counts::of_computations(m, rules)?;
+    Ok(Rows { trip_counts, ..builder.found })
+}
+
+impl Rows {
+    /// The answer in a row.
+    pub fn answer(&self, row: &Row) -> &Answer {
+        &self.answers[self.cells[row.cells as usize].answer as usize]
+    }
+
+    fn add_rows(&mut self, m: &Module, id: InstructionId, (start, end): (u32, u32)) {
+        let number = |c: u32| self.operands[self.cells[c as usize].operand as usize].as_ref().map(|o| o.number);
+        let operand = |cells: u32| m.operands(id).nth(number(cells)? as usize);
+        self.rows.extend((start..end).map(|cells| Row { instruction: id, operand: operand(cells), cells }));
+    }
 }
 
 type ErrorText<'a, E> = dyn Fn(E) -> Result<String, E> + 'a;
+
+/// The distinct shapes of a module, with their texts.
+#[derive(Default)]
+struct Shapes<'m> {
+    texts: Vec<Text>,
+    by_value: FxHashMap<&'m Shape, u32>,
+    /// Hashing a wide tuple at each of its uses would take long.
+    by_address: FxHashMap<*const Shape, u32>,
+}
+
+impl<'m> Shapes<'m> {
+    fn number(&mut self, shape: &'m Shape) -> u32 {
+        let Shapes { texts, by_value, by_address } = self;
+        *by_address.entry(std::ptr::from_ref(shape)).or_insert_with(|| {
+            *by_value.entry(shape).or_insert_with(|| {
+                let text = shape.to_string();
+                texts.push(match text.char_indices().nth(MAX_SHAPE_TEXT) {
+                    Some((end, _)) => format!("{}...", &text[..end]).into(),
+                    None => text.into(),
+                });
+                texts.len() as u32 - 1
+            })
+        })
+    }
+}
+
+/// Where the reads of an answer come from: a union and whether it is exact, or the text of a reason or an error. The
+/// answer keeps either alive, so that no other one gets its address.
+#[derive(PartialEq, Eq, Hash)]
+enum Origin {
+    Union(*const Union, bool),
+    Text(*const u8),
+}
+
+/// An array or token in an operand, with the number of that.
+type Place<'a> = (u32, ShapeIndex, &'a Shape);
 
 struct CellBuilder<'a, P: RuleProvider> {
     m: &'a Module,
     propagator: &'a Propagator,
     rules: &'a P,
     message: &'a ErrorText<'a, P::Error>,
-    /// By the address of a shape of the module.
-    texts: FxHashMap<*const Shape, Text>,
-    cells: Vec<Cells>,
+    found: Rows,
+    /// The union of no maps.
+    nothing: Arc<Union>,
+    shapes: Shapes<'a>,
+    outputs: FxHashMap<(ShapeIndex, u32), u32>,
+    operands: FxHashMap<Option<(u32, ShapeIndex, u32)>, u32>,
+    answers: FxHashMap<(Origin, Option<u32>, Option<bool>), u32>,
 }
 
-impl<P: RuleProvider> CellBuilder<'_, P> {
+impl<'a, P: RuleProvider> CellBuilder<'a, P> {
     /// Builds the cells of an instruction; whether all instructions with its signature share them.
     fn instruction(&mut self, id: InstructionId) -> Result<bool, P::Error> {
-        let (m, n_before) = (self.m, self.cells.len());
+        let (m, n_before) = (self.m, self.found.cells.len());
         let traits = self.propagator.signature(m, self.rules, id)?.traits;
         let mut is_shared = true;
         for (output, shape) in shapes::leaves(m.shape(id)) {
             poll();
-            if self.cells.len() - n_before > MAX_ROWS {
+            let number = self.output(&output, shape);
+            if self.found.cells.len() - n_before > MAX_ROWS {
                 let i = output.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
                 let comma = if output.len() == 1 { "," } else { "" };
                 let left_out = format!("those from output ({i}{comma}) on are left out");
                 let error = format!("UnsupportedError: too many outputs and operands, {left_out}");
-                self.push(id, output, None, None, Err(error.into()), None);
+                self.push_text(number, None, None, &error.into(), Err);
                 return Ok(is_shared);
             }
             let indexing = match shapes::array_of(shape) {
@@ -154,8 +243,8 @@ impl<P: RuleProvider> CellBuilder<'_, P> {
                     let error = Text::from((self.message)(error)?);
                     is_shared = false;
                     for (k, operand) in m.operands(id).enumerate() {
-                        let leaf = Some((ShapeIndex::new(), self.text(m.shape(operand))));
-                        self.push(id, output.clone(), Some(k as u32), leaf, Err(error.clone()), None);
+                        let place = (k as u32, ShapeIndex::new(), m.shape(operand));
+                        self.push_text(number, Some(place), None, &error, Err);
                     }
                     continue;
                 }
@@ -164,86 +253,172 @@ impl<P: RuleProvider> CellBuilder<'_, P> {
             // Each output of a tuple of N values reads one operand; the other N * N - N rows would be empty.
             if traits.structural && !output.is_empty() {
                 for &(k, _) in &indexing.parts {
-                    self.operand(id, &output, k, &indexing);
+                    self.operand(id, number, None, k, &indexing);
                 }
             } else {
-                (0..m.operands(id).len() as u32).for_each(|k| self.operand(id, &output, k, &indexing));
+                let whole = Some(shape).filter(|_| output.is_empty());
+                (0..m.operands(id).len() as u32).for_each(|k| self.operand(id, number, whole, k, &indexing));
             }
         }
         Ok(is_shared && !(traits.per_instruction && repeats_operands(m, id)))
     }
 
-    fn operand(&mut self, id: InstructionId, output: &ShapeIndex, k: u32, indexing: &InstructionIndexing) {
+    /// The rows of an output and operand k. `whole` is the shape of the output where that is not a tuple.
+    fn operand(
+        &mut self,
+        id: InstructionId,
+        output: u32,
+        whole: Option<&Shape>,
+        k: u32,
+        indexing: &InstructionIndexing,
+    ) {
         let Some(operand) = self.m.operands(id).nth(k as usize) else { return };
         let shape = self.m.shape(operand);
         let at = indexing.find(k);
-        let stays = if output.is_empty() { is_bitcast(indexing, at, self.m.shape(id), shape) } else { None };
+        let stays = whole.and_then(|whole| is_bitcast(indexing, at, whole, shape));
+        let place = (k, ShapeIndex::new(), shape);
         let (leaves, exact) = match at.map(|at| (at, &indexing.parts[at].1)) {
             Some((_, OperandIndexing::Unknown(reason))) => {
-                let all = shapes::leaves(shape);
-                let reads = reads::unknown(reason.clone(), all.into_iter().map(|(_, s)| s));
-                let leaf = Some((ShapeIndex::new(), self.text(shape)));
-                return self.push(id, output.clone(), Some(k), leaf, Ok(reads), stays);
+                let all = || shapes::leaves(shape).into_iter().map(|(_, s)| s);
+                let reads = |reason| Ok(reads::unknown(reason, all()));
+                return self.push_text(output, Some(place), stays, reason, reads);
             }
             Some((at, OperandIndexing::Known(footprint))) => (&indexing.unions()[at][..], footprint.exact),
             None => (&[][..], true),
         };
         if leaves.is_empty() {
-            let leaf = Some((ShapeIndex::new(), self.text(shape)));
-            self.push(id, output.clone(), Some(k), leaf, Ok(Union::new(&[]).of(shape, exact)), stays);
+            let nothing = self.nothing.clone();
+            self.push_union(output, place, stays, &nothing, exact);
         }
         for (leaf, union) in leaves {
             poll();
             let Some(inner) = shapes::at(shape, leaf) else { continue };
-            let text = self.text(inner);
-            let reads = Ok(union.of(inner, exact));
-            self.push(id, output.clone(), Some(k), Some((leaf.clone(), text)), reads, stays);
+            self.push_union(output, (k, leaf.clone(), inner), stays, union, exact);
         }
     }
 
     fn unnamed(&mut self, id: InstructionId, reason: &str) {
-        let nothing = Union::new(&[]).of(&Shape::Token, false);
-        let reads =
-            Reads { touched: (0, None), distinct: (0, None), bytes: None, unknown: Some(reason.into()), ..nothing };
-        self.push(id, ShapeIndex::new(), None, None, Ok(reads), None);
+        let output = self.output(&ShapeIndex::new(), self.m.shape(id));
+        let nothing = self.nothing.of(&Shape::Token, false);
+        let reads = |reason| {
+            Ok(Reads { touched: (0, None), distinct: (0, None), bytes: None, unknown: Some(reason), ..nothing })
+        };
+        self.push_text(output, None, None, &reason.into(), reads);
+    }
+
+    fn output(&mut self, index: &ShapeIndex, shape: &'a Shape) -> u32 {
+        let (number, known) = (self.shapes.number(shape), &mut self.found.outputs);
+        *self.outputs.entry((index.clone(), number)).or_insert_with(|| {
+            let shape_text = self.shapes.texts[number as usize].clone();
+            known.push(Output { index: index.clone(), shape: shape_text, bytes: reads::n_bytes(shape) });
+            known.len() as u32 - 1
+        })
+    }
+
+    fn push_union(&mut self, output: u32, place: Place<'a>, is_bitcast: Option<bool>, union: &Arc<Union>, exact: bool) {
+        let shape = place.2;
+        let origin = Origin::Union(Arc::as_ptr(union), exact);
+        self.push(output, Some(place), is_bitcast, origin, || Ok(union.of(shape, exact)));
+    }
+
+    fn push_text(
+        &mut self,
+        output: u32,
+        place: Option<Place<'a>>,
+        is_bitcast: Option<bool>,
+        text: &Text,
+        reads: impl FnOnce(Text) -> Result<Reads, Text>,
+    ) {
+        self.push(output, place, is_bitcast, Origin::Text(text.as_ptr()), || reads(text.clone()));
     }
 
     fn push(
         &mut self,
-        id: InstructionId,
-        output: ShapeIndex,
-        operand: Option<u32>,
-        operand_leaf: Option<(ShapeIndex, Text)>,
-        reads: Result<Reads, Text>,
+        output: u32,
+        place: Option<Place<'a>>,
         is_bitcast: Option<bool>,
+        origin: Origin,
+        reads: impl FnOnce() -> Result<Reads, Text>,
     ) {
-        let shape = shapes::at(self.m.shape(id), &output);
-        let (output_shape, output_bytes) = (shape.map(|s| self.text(s)), shape.and_then(reads::n_bytes));
-        let (reads, error) = match reads {
-            Ok(reads) => (Some(reads), None),
-            Err(error) => (None, Some(error)),
-        };
-        self.cells.push(Cells {
-            opcode_of: id,
-            output,
-            output_shape,
-            output_bytes,
-            operand,
-            operand_leaf,
-            reads,
-            is_bitcast,
-            error,
+        let Rows { cells, operands, answers, .. } = &mut self.found;
+        let place = place.map(|(k, leaf, shape)| (k, leaf, self.shapes.number(shape)));
+        let answer = *self.answers.entry((origin, place.as_ref().map(|p| p.2), is_bitcast)).or_insert_with(|| {
+            answers.push(Answer { reads: reads(), is_bitcast });
+            answers.len() as u32 - 1
         });
+        let operand = *self.operands.entry(place).or_insert_with_key(|place| {
+            operands.push(place.as_ref().map(|&(number, ref index, shape)| {
+                let shape = self.shapes.texts[shape as usize].clone();
+                Operand { number, index: index.clone(), shape }
+            }));
+            operands.len() as u32 - 1
+        });
+        cells.push(Cells { output, operand, answer });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::indexing::Footprint;
+    use crate::query::{Key, RuleTraits};
+    use quasiaffine::{Domain, Map};
+
+    /// Calls, and elementwise operations on vectors of three elements.
+    struct Rules<'m>(&'m Module);
+
+    impl RuleProvider for Rules<'_> {
+        type Error = String;
+
+        fn traits(&self, id: InstructionId) -> Result<RuleTraits, String> {
+            let inlines = self.0.opcode_name(id) == "call";
+            Ok(RuleTraits { inlines, per_instruction: inlines, ..RuleTraits::default() })
+        }
+
+        fn rule(
+            &self,
+            id: InstructionId,
+            _: &Key,
+            index: &ShapeIndex,
+            _: Direction,
+            _: bool,
+        ) -> Result<Arc<InstructionIndexing>, String> {
+            let map = Map::identity(Domain::of_sizes(&[3])).map_err(|e| e.to_string())?;
+            let part = |k| {
+                let maps = vec![(ShapeIndex::new(), map.clone())];
+                (k, OperandIndexing::Known(Footprint { maps, ..Footprint::default() }))
+            };
+            // Each output of a tuple is one of its operands.
+            let operands = index.first().map_or(0..self.0.operands(id).len() as u32, |&i| i..i + 1);
+            Ok(Arc::new(InstructionIndexing::new(&[3], operands.map(part).collect())))
+        }
+
+        fn mismatch(&self, message: &'static str) -> String {
+            message.into()
+        }
     }
 
-    fn text(&mut self, shape: &Shape) -> Text {
-        let text = self.texts.entry(std::ptr::from_ref(shape)).or_insert_with(|| {
-            let text = shape.to_string();
-            match text.char_indices().nth(MAX_SHAPE_TEXT) {
-                Some((end, _)) => format!("{}...", &text[..end]).into(),
-                None => text.into(),
-            }
-        });
-        text.clone()
+    /// Of a call with n outputs and n operands the parts are few; the rows are n * n.
+    #[test]
+    fn wide_calls_share_their_cells() {
+        let n = 20;
+        let list = |each: &dyn Fn(usize) -> String| (0..n).map(each).collect::<Vec<_>>().join(", ");
+        let lines = |each: &dyn Fn(usize) -> String| (0..n).map(each).collect::<Vec<_>>().join("\n");
+        let parameters = lines(&|k| format!("p{k} = f32[3] parameter({k})"));
+        let text = format!(
+            "HloModule m\nf {{ {parameters}\n{}\nROOT t = ({}) tuple({}) }}\nENTRY e {{ {parameters}\nROOT c = ({}) call({}), to_apply=f }}",
+            lines(&|k| format!("a{k} = f32[3] add(p{k}, p{})", (k + 1) % n)),
+            list(&|_| "f32[3]".into()),
+            list(&|k| format!("a{k}")),
+            list(&|_| "f32[3]".into()),
+            list(&|k| format!("p{k}")),
+        );
+        let m = hlo::parse(&text, None, false).unwrap().swap_remove(0);
+        let found = analyze(&m, &Propagator::default(), &Rules(&m), &Ok).unwrap();
+        let c = m.find_instruction("c", None).unwrap();
+        assert_eq!(found.rows.iter().filter(|row| row.instruction == c).count(), n * n);
+        let reads = found.rows.iter().filter(|row| matches!(&found.answer(row).reads, Ok(r) if r.touched.0 == 3));
+        assert_eq!(reads.filter(|row| row.instruction == c).count(), 2 * n);
+        assert!(found.outputs.len() <= n + 1 && found.operands.len() <= n && found.answers.len() <= 3 * n);
     }
 }
