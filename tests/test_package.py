@@ -60,6 +60,23 @@ atexit.register(lambda: print("\\n", n_modules(), "numpy" in sys.modules))
     assert has_numpy == "False" or may_need_numpy
 
 
+def test_analyze_imports_no_pandas(tmp_path: Path) -> None:
+    """pyarrow imports pandas, where it is installed, to make an array of Python values: longer than a module takes."""
+    (tmp_path / "a.hlo").write_text("ENTRY e { p = f32[2] parameter(0)  ROOT n = f32[2] negate(p) }")
+    (tmp_path / "b.hlo").write_text("ENTRY e {")
+    for output in ("rows.parquet", "rows.csv"):
+        code = f"""
+import sys
+from hlomap.cli.main import main
+try:
+    main(["analyze", "a.hlo", "b.hlo", "-o", {output!r}])
+except SystemExit:
+    print([name for name in ("pandas", "rich") if name in sys.modules])
+"""
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+        assert run.stdout.endswith("[]\n"), run
+
+
 def test_version() -> None:
     assert hm.__version__ == metadata.version("hlomap")
     run = subprocess.run([sys.executable, "-m", "hlomap", "--version"], capture_output=True, text=True, check=True)

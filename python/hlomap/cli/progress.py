@@ -5,11 +5,14 @@ On a terminal progress is a bar; elsewhere it is a line a minute.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from .console import say
 
 if TYPE_CHECKING:
     from ..corpus.run import Progress, Summary
@@ -27,14 +30,13 @@ _MOST_COMMON = 8  # reasons that a summary lists; the others are summed up
 @contextmanager
 def show_progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
     """A function that shows the progress it is given, until the block ends."""
-    from rich.console import Console
-
-    stderr = Console(stderr=True, highlight=False, markup=False)
     if quiet:
         yield lambda progress: None
-    elif stderr.is_terminal:
+    elif sys.stderr.isatty():
+        from rich.console import Console
         from rich.progress import BarColumn, Progress as Bar, TextColumn
 
+        stderr = Console(stderr=True, highlight=False, markup=False)
         with Bar(TextColumn("{task.description}"), BarColumn(), console=stderr, transient=True) as bar:
             task = bar.add_task("", total=None)
 
@@ -50,7 +52,7 @@ def show_progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
             nonlocal last
             if time.monotonic() - last >= _LINE_SECONDS:
                 last = time.monotonic()
-                stderr.print(progress_line(progress), soft_wrap=True)
+                say(progress_line(progress), err=True)
 
         yield print_line
 

@@ -11,9 +11,9 @@ import json
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from importlib import metadata
 from typing import Any
 
+from .._core import __version__
 from ..errors import HlomapError
 from ..types import error_text
 from .folder import Folder
@@ -91,18 +91,17 @@ def open_dataset(folder: Folder, options: Mapping[str, Any]) -> Manifest:
     Raises :class:`DatasetError` where the folder has other files, or a dataset of other options or another version.
     """
     found = read_manifest(folder)
-    version = metadata.version("hlomap")
     if found is None:
         parts = [f"{kind}/{name}" for kind in ("files", "rows", "modules") for name in folder.names(kind)]
         if parts:
             raise DatasetError(f"{folder.url} has {parts[0]} but no {MANIFEST}: choose another folder, or remove it")
-        found = Manifest(uuid.uuid4().hex, dict(options), SCHEMA_VERSION, version)
+        found = Manifest(uuid.uuid4().hex, dict(options), SCHEMA_VERSION, __version__)
         found.write(folder)
         return found
     if found.schema_version != SCHEMA_VERSION:
         raise DatasetError(_differs(folder, "schema version", found.schema_version, SCHEMA_VERSION))
-    if found.hlomap_version != version:
-        raise DatasetError(_differs(folder, "hlomap version", found.hlomap_version, version))
+    if found.hlomap_version != __version__:
+        raise DatasetError(_differs(folder, "hlomap version", found.hlomap_version, __version__))
     for name in sorted({*found.options, *options}):
         before, now = found.options.get(name), options.get(name)
         if before != now:

@@ -18,6 +18,7 @@ from typing import IO, Any, NamedTuple, Protocol
 import pyarrow as pa
 from pyarrow import parquet
 
+from ..interop.arrow import column, from_rows
 from .folder import LocalFolder, output_errors
 from .manifest import work_file
 from .plan import Plan, read_shard
@@ -115,10 +116,10 @@ def _shard_rows(folder: LocalFolder, shard: int, names: pa.Schema) -> Iterator[t
         for source, file in zip(read_shard(folder, shard), _files(folder, shard), strict=True):
             if file.error is not None:
                 cells = {"file": file.path, "error": file.error}
-                yield source.number, pa.Table.from_pylist([cells], schema=names)
+                yield source.number, from_rows([cells], names)
             elif file.n_rows:
                 table = rows.take(file.n_rows)
-                path = pa.repeat(pa.scalar(file.path, pa.string()), table.num_rows)
+                path = pa.repeat(column([file.path], pa.string())[0], table.num_rows)
                 yield source.number, pa.Table.from_arrays([path, *table.columns[1:]], schema=names)
 
 

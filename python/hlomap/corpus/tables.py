@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from importlib import metadata
 from typing import Any, Final, Literal
 
-import numpy as np
 import pyarrow as pa
 
+from .._core import __version__
 from ..analysis.table import Batch, Table, arrow_schema
-from ..interop.arrow import joined
+from ..interop.arrow import column, joined
 from .manifest import SCHEMA_VERSION
 from .tasks import Form
 
@@ -30,7 +29,7 @@ def _table(columns: dict[str, tuple[pa.DataType, str]]) -> pa.Schema:
 
 
 def _versions() -> dict[str, str]:
-    return {"hlomap.version": metadata.version("hlomap"), "hlomap.schema_version": str(SCHEMA_VERSION)}
+    return {"hlomap.version": __version__, "hlomap.schema_version": str(SCHEMA_VERSION)}
 
 
 FILES: Final[pa.Schema] = _table(
@@ -158,7 +157,7 @@ class HashedRows:
 
     def take(self) -> pa.Table:
         """All rows; none are left."""
-        owners = pa.array(np.repeat(np.arange(len(self._hashes)), self._lengths))
-        hashes = pa.array(self._hashes, pa.string()).take(owners)
+        each = map(pa.repeat, column(self._hashes, pa.string()), self._lengths)
+        hashes = pa.concat_arrays([pa.nulls(0, pa.string()), *each])
         self._hashes, self._lengths = [], []
         return pa.Table.from_arrays([hashes, *self._batch.take().columns], schema=rows_schema())

@@ -22,6 +22,7 @@ import pyarrow as pa
 from ..analysis.rows import analyze
 from ..analysis.table import Table, count_problems
 from ..errors import HlomapError
+from ..interop.arrow import from_rows
 from ..interop.stablehlo import can_convert
 from ..io.discover import kind_of, label_of
 from ..io.dump_directory import stage_and_pass
@@ -192,8 +193,8 @@ class _Shard:
         with self.timed("write"):
             self._writers.rows.write_full()
             if tables and self._writers.modules is not None:
-                cells = {"content_hash": [row["content_hash"]], "content": [content]}
-                self._writers.modules.write(pa.table(cells, schema=MODULES))
+                cells = {"content_hash": row["content_hash"], "content": content}
+                self._writers.modules.write(from_rows([cells], MODULES))
             self._rows.append(row)
             if len(self._rows) >= _FLUSH_FILES:
                 self.flush_files()
@@ -201,7 +202,7 @@ class _Shard:
     def flush_files(self) -> None:
         """Writes the rows of the files so far."""
         if self._rows:
-            self._writers.files.write(pa.Table.from_pylist(self._rows, schema=FILES))
+            self._writers.files.write(from_rows(self._rows, FILES))
         self._rows = []
 
     def _read(self, source: Source, row: dict[str, Any]) -> bytes:

@@ -8,17 +8,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from ..errors import UnsupportedError
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
     import pandas
     import polars
 
-__all__ = ["Kind", "arrays", "from_message", "from_values", "joined", "schema", "to_pandas", "to_polars", "with_values"]
+__all__ = [
+    "Kind",
+    "arrays",
+    "column",
+    "from_message",
+    "from_rows",
+    "from_values",
+    "joined",
+    "schema",
+    "to_pandas",
+    "to_polars",
+    "with_values",
+]
 
 Kind: TypeAlias = Literal["text", "texts", "bool", "int", "ints", "float"]
 
@@ -50,10 +62,34 @@ def from_message(message: npt.NDArray[np.uint8], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(message), schema)])
 
 
+def column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Strings, bytes or numbers with nulls, or nulls alone, as an array.
+
+    ``pyarrow.array`` imports pandas where that is installed, which takes longer than the analysis of a small module.
+    """
+    valid = np.array([value is not None for value in values], bool)
+    if not valid.any():
+        return pa.nulls(len(values), kind)
+    buffers: list[Any] = [np.packbits(valid, bitorder="little")]
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        buffers.append(np.array([0 if value is None else value for value in values], str(kind).replace("double", "f8")))
+    else:
+        texts = [value.encode() if isinstance(value, str) else value or b"" for value in values]
+        width = np.int64 if pa.types.is_large_binary(kind) else np.int32
+        buffers += [np.cumsum([0, *map(len, texts)]).astype(width), b"".join(texts)]
+    return pa.Array.from_buffers(kind, len(values), [pa.py_buffer(buffer) for buffer in buffers])
+
+
+def from_rows(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+    """The table of rows whose missing cells are null, with columns as for :func:`column`."""
+    columns = [column([row.get(field.name) for row in rows], field.type) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
 def joined(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
     """The rows of all tables, each column in one piece: many small ones are slow to write."""
     if not tables:
-        return schema.empty_table()
+        return pa.Table.from_batches([], schema)
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables).combine_chunks()
 
 
