@@ -344,7 +344,7 @@ def results(dump: hm.DumpDirectory) -> Iterator[object]:
         yield from (hm.output_to_input(i), hm.input_to_output(i), hm.indexing(i), hm.backward_slice(i))
         yield from (hm.explain(i), hm.draw(i))
     fusion, dot = FUSED["f"], FUSED["d"]
-    yield from (hm.explain(dot, (1, 1)), hm.draw(dot, index=(1, 1)), hm.verify(FUSED["n"]), hm.analyze(FUSED))
+    yield from (hm.explain(dot, (1, 1)), hm.draw(dot, element=(1, 1)), hm.verify(FUSED["n"]), hm.analyze(FUSED))
     yield from (hm.schedule(fusion), hm.coalescing(fusion), hm.utilization(fusion), hm.thread_map(square))
     yield from (hm.partitioned(fusion), hm.partitioned(dot), hm.sharding_of(dot), hm.reshard(square, both, rows))
     yield from (hm.diff(FUSED, LOOP), hm.diff(FUSED, hm.parse(str(FUSED).replace("negate", "abs"))), hm.explore(FUSED))

@@ -18,7 +18,7 @@ PICTURES = [
         "  w = f32[12,9] parameter(1)\n"
         "  ROOT y = f32[6,9] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
         '}""")\n'
-        'hm.draw(module["y"], index=(3, 4), tile=(2, 3))',
+        'hm.draw(module["y"], element=(3, 4), tile=(2, 3))',
     ),
     (
         "A convolution, plane by plane",
@@ -28,7 +28,7 @@ PICTURES = [
         "  k = f32[3,3,2,4] parameter(1)\n"
         "  ROOT c = f32[1,9,10,4] convolution(x, k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f\n"
         '}""")\n'
-        'hm.draw(module["c"], index=(0, 0, 5, 1))',
+        'hm.draw(module["c"], element=(0, 0, 5, 1))',
     ),
     (
         "A slice whose start is not known",
@@ -54,7 +54,7 @@ PICTURES = [
         "  w = f32[16,32] parameter(1)\n"
         "  ROOT y = f32[8,32] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
         '}""")\n'
-        'hm.draw(hm.tile(module["y"]), tile=(4, 8, 4), index=(1, 2, 1))',
+        'hm.draw(hm.tile(module["y"]), tile=(4, 8, 4), element=(4, 16, 4))',
     ),
     (
         "A loop",

@@ -78,13 +78,13 @@ def test_show_computation() -> None:
         ("--instruction", "region_0.1"),
         ("--computation", "main.9"),
         ("--computation", "x.1"),
-        ("--instruction", "fusion.3", "--index", "0"),
-        ("--index", "0"),
+        ("--instruction", "fusion.3", "--element", "0"),
+        ("--element", "0"),
         ("--output", "0"),
-        ("--index", "0,x"),
+        ("--element", "0,x"),
         ("--instruction", "fusion.3", "--output", "3"),
         ("--instruction", "fusion.3", "--opcode", "add"),
-        ("--instruction", "fusion.3", "--index", "0,0", "--input-to-output"),
+        ("--instruction", "fusion.3", "--element", "0,0", "--input-to-output"),
         ("--no-such-option",),
     ],
 )
@@ -180,7 +180,7 @@ def test_tile_names_what_is_wrong(tmp_path: Path) -> None:
     for arguments, message in [
         (["--instruction", "nowhere"], "no instruction nowhere"),
         (["--instruction", root, "-o", tmp_path / "all.txt"], ".parquet or .csv"),
-        (["--instruction", root, "--index", "7"], "no output"),
+        (["--instruction", root, "--shape-index", "7"], "no output"),
         (["--instruction", root, "--explain", "1"], "one size for each parameter"),
     ]:
         result = run("tile", file, *arguments)
@@ -265,7 +265,7 @@ def test_verify_names_reasons(tmp_path: Path) -> None:
         "direction": "output_to_input",
         "output": [],
         "operand": 0,
-        "index": [],
+        "shape_index": [],
         "status": "exact",
         "claims_exact": True,
         "n_changes": 6,
@@ -294,7 +294,7 @@ def test_show_json() -> None:
     assert found["overview"]["maps"] == {"exact": 17, "unknown": 1}
     names = {entry["name"] for part in found["parts"] for entry in part["entries"]}
     assert {"p", "w", "d", "c"} <= names and "k" not in names
-    (element,) = json.loads(run("show", file, "--instruction", "f", "--index", "1,4", "--json").stdout)
+    (element,) = json.loads(run("show", file, "--instruction", "f", "--element", "1,4", "--json").stdout)
     assert element == hm.explain(hm.load(file)["f"], (1, 4)).to_dict()
     assert json.loads(run("show", file, "--opcode", "fft", "--json").stdout)[0]["parts"] == []
 
@@ -313,7 +313,7 @@ def test_hostile_texts_stay_text() -> None:
         "HloModule m\nENTRY e {\n p = f32[2] parameter(0)\n"
         ' ROOT n = f32[2] custom-call(p), custom_call_target="\\033[2J\\r<b>", metadata={op_name="\\033[2J"}\n}'
     )
-    for arguments in ([], ["--json"], ["--unknown"], ["--instruction", "n", "--index", "1"]):
+    for arguments in ([], ["--json"], ["--unknown"], ["--instruction", "n", "--element", "1"]):
         result = CliRunner().invoke(main, ["show", "-", *arguments], input=text)
         assert result.exit_code == 0, result.stderr
         assert "\x1b" not in result.stdout and "\r" not in result.stdout and "[2J" in result.stdout
@@ -367,7 +367,7 @@ STEERING = "\x1b]0;title\x07 \x9b2J \x7f \u202e \u2066 \u061c \u2028"
         ),
         *(
             ["layout", "{}"],
-            ["layout", "f32[2]", "--index", "{}"],
+            ["layout", "f32[2]", "--shape-index", "{}"],
             ["tile", "FILE", "--instruction", "{}"],
             ["diff", "BAD", "FILE"],
         ),

@@ -1,6 +1,6 @@
 """Explanations of instructions: goldens as text, hostile names, arguments, every op case.
 
-A case is an HLO file that begins with lines ``// explain NAME [index=I,J] [depth=N|all] [names=A,B]``; the golden has
+A case is an HLO file that begins with lines ``// explain NAME [element=I,J] [depth=N|all] [names=A,B]``; the golden has
 what they print.  ``HLOMAP_BLESS=1 pytest tests/explanation`` rewrites the goldens; read the diff.
 """
 
@@ -26,7 +26,7 @@ def options(line: str) -> tuple[str, dict[str, Any]]:
         key, _, value = word.partition("=")
         parts = value.split(",")
         found[key] = {
-            "index": lambda: tuple(map(int, parts)),  # noqa: B023
+            "element": lambda: tuple(map(int, parts)),  # noqa: B023
             "output": lambda: tuple(map(int, parts)),  # noqa: B023
             "depth": lambda: None if value == "all" else int(value),  # noqa: B023
             "names": lambda: parts,  # noqa: B023
@@ -61,11 +61,11 @@ def test_every_op_case(case: Case) -> None:
         if not shape.is_array or 0 in shape.dimensions:
             continue
         point = tuple(size - 1 for size in shape.dimensions)
-        at_point = hm.explain(instruction, point, found.output, depth=None)
+        at_point = hm.explain(instruction, point, found.shape_index, depth=None)
         json.dumps(at_point.to_dict())
-        whole = {(read.operand, read.leaf): read for read in found.reads}
+        whole = {(read.operand, read.shape_index): read for read in found.reads}
         for read in at_point.reads:
-            maps = whole[read.operand, read.leaf].maps
+            maps = whole[read.operand, read.shape_index].maps
             if read.elements is not None and not any(m.runtime for m in maps):
                 expected = np.zeros(read.shape.n_elements, np.bool_)
                 for m in maps:
@@ -108,9 +108,9 @@ SMALL = hm.parse("HloModule m\nENTRY e { p = f32[2,3] parameter(0) ROOT t = f32[
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"index": (3, 0)}, r"index \(3, 0\): t is f32\[3,2\], so expected numbers from 0 below \(3, 2\)"),
-        ({"index": (-1, 0)}, r"index \(-1, 0\)"),
-        ({"index": (1,)}, r"index \(1,\): t is f32\[3,2\], so expected 2 numbers"),
+        ({"element": (3, 0)}, r"element \(3, 0\): t is f32\[3,2\], so expected numbers from 0 below \(3, 2\)"),
+        ({"element": (-1, 0)}, r"element \(-1, 0\)"),
+        ({"element": (1,)}, r"element \(1,\): t is f32\[3,2\], so expected 2 numbers"),
         ({"output": 1}, "no output 1: "),
         ({"names": ["a"]}, r"names of t: expected 2 different names, found \['a'\]"),
         ({"names": ["a", "a"]}, "names of t: expected 2 different names"),
@@ -127,13 +127,13 @@ def test_index_of_a_tuple_names_the_output() -> None:
     with pytest.raises(hm.errors.ShapeError) as caught:
         hm.explain(module["t"], (2,))
     assert str(caught.value) == (
-        "index (2,): output 0 of 2 of t is f32[], so expected 0 numbers; `output` chooses another one"
+        "element (2,): output 0 of 2 of t is f32[], so expected 0 numbers; `output` chooses another one"
     )
     assert "  note: this is output 0 of 2 of t; `output` chooses another one" in str(hm.explain(module["t"]))
     with pytest.raises(
         hm.errors.ShapeError, match=r"expected 0 numbers.*; output 0 of 2 of t is f32\[\], `output` choo"
     ):
-        hm.draw(module["t"], index=(2,))
+        hm.draw(module["t"], element=(2,))
     single = hm.parse("ENTRY e { p = f32[3] parameter(0) ROOT t = (f32[3]) tuple(p) }")
     assert hm.explain(single["t"]).notes == ()
 
@@ -142,7 +142,7 @@ def test_index_of_a_tuple_names_the_output() -> None:
     "index", [("a", 1), (1.5, 1), "01", 7, (None, 0), np.array(1), np.array([[1, 1]]), np.zeros(2)]
 )
 def test_index_is_a_sequence_of_int(index: Any) -> None:
-    with pytest.raises(TypeError, match=r"^explain\(\) takes a sequence of int as `index`, got "):
+    with pytest.raises(TypeError, match=r"^explain\(\) takes a sequence of int as `element`, got "):
         hm.explain(SMALL["t"], index)
 
 
@@ -152,7 +152,7 @@ def test_index_may_be_an_array() -> None:
             return np.array([2, 1])
 
     for index in (np.array([2, 1]), Array(), range(2, 0, -1)):
-        assert hm.explain(SMALL["t"], index).index == (2, 1)  # type: ignore[arg-type]
+        assert hm.explain(SMALL["t"], index).element == (2, 1)  # type: ignore[arg-type]
 
 
 def test_names_must_be_names() -> None:

@@ -186,15 +186,15 @@ CHAIN = hm.parse(
 CHECK = hm.verify(DOT["y"])[0]
 LOOP = hm.loop(next(i for i in hm.load(CASES / "modules" / "while_simple.hlo").entry if i.opcode == "while"))
 PICTURES: dict[str, Callable[[], Any]] = {
-    "dot": lambda: hm.draw(DOT["y"], index=(2, 3)),
-    "dot_tile": lambda: hm.draw(hm.output_to_input(DOT["y"])[1], index=(3, 3), tile=(2, 2)),
+    "dot": lambda: hm.draw(DOT["y"], element=(2, 3)),
+    "dot_tile": lambda: hm.draw(hm.output_to_input(DOT["y"])[1], element=(3, 3), tile=(2, 2)),
     "window": lambda: hm.draw(WINDOW["r"]),
-    "dynamic_slice": lambda: hm.draw(SLICE["s"], index=(1, 0, 40)),
+    "dynamic_slice": lambda: hm.draw(SLICE["s"], element=(1, 0, 40)),
     "unknown": lambda: hm.draw(hm.MapSet.unknown("no rule for custom-call")),
-    "backward_slice": lambda: hm.draw(hm.backward_slice(CHAIN["t"]), index=(2, 3)),
-    "forward_slice": lambda: hm.draw(hm.forward_slice(CHAIN["x.1"]), index=(2, 3), tile=(2, 2)),
+    "backward_slice": lambda: hm.draw(hm.backward_slice(CHAIN["t"]), element=(2, 3)),
+    "forward_slice": lambda: hm.draw(hm.forward_slice(CHAIN["x.1"]), element=(2, 3), tile=(2, 2)),
     "way_back": lambda: hm.draw(hm.explain(CHAIN["t"], (2, 3), depth=None)),
-    "tiling": lambda: hm.draw(hm.tile(DOT["y"]), tile=(2, 2, 3), index=(1, 1, 1)),
+    "tiling": lambda: hm.draw(hm.tile(DOT["y"]), tile=(2, 2, 3), element=(2, 2, 3)),
     "check": lambda: hm.draw(replace(CHECK, status="unsound", witness=((3, 4), (2, 1)))),  # type: ignore[arg-type]
     "loop": lambda: hm.draw(LOOP),
     "module": lambda: hm.draw(DOT),
@@ -219,7 +219,7 @@ IMAGES = {
             "ENTRY e { x = f32[6,12] parameter(0) w = f32[12,9] parameter(1) "
             "ROOT y = f32[6,9] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"
         )["y"],
-        index=(3, 4),
+        element=(3, 4),
         tile=(2, 3),
     ),
     "reads_of_windows": lambda: hm.draw(
@@ -228,7 +228,7 @@ IMAGES = {
             "ENTRY e { p = f32[11] parameter(0) zero = f32[] constant(0) "
             "ROOT r = f32[5] reduce-window(p, zero), window={size=3 stride=2}, to_apply=add }"
         )["r"],
-        index=[1],
+        element=[1],
     ),
 }
 
@@ -321,7 +321,7 @@ def test_an_explained_element_is_drawn_with_its_names() -> None:
     picture = hm.draw(hm.explain(DOT["y"], (3, 1), names=names))
     assert "output (row, column) reads row row of x whole" in str(picture) and "element (3, 1) is lit" in str(picture)
     plain = hm.draw(hm.explain(DOT["y"], (3, 1)))
-    assert plain.svg == hm.draw(DOT["y"], index=(3, 1)).svg
+    assert plain.svg == hm.draw(DOT["y"], element=(3, 1)).svg
 
 
 def test_maps_alone_do_not_claim_a_direction() -> None:
@@ -335,7 +335,7 @@ def test_maps_alone_do_not_claim_a_direction() -> None:
 def test_slices_without_their_start() -> None:
     """A dictionary of sets does not know the array at which its maps start; sets of several arrays have no picture."""
     found = hm.backward_slice(CHAIN["t"])
-    assert str(hm.draw(dict(found), index=(2, 3))).splitlines()[2].split() == ["from", "x", "w.1"]
+    assert str(hm.draw(dict(found), element=(2, 3))).splitlines()[2].split() == ["from", "x", "w.1"]
     checked(hm.draw({}))
     both = hm.parse("ENTRY e { p = f32[3] parameter(0) q = f32[2] parameter(1) ROOT t = (f32[3], f32[2]) tuple(p, q) }")
     assert "p" in str(hm.draw(hm.backward_slice(both["t"], 0))) and "q" in str(hm.draw(hm.indexing(both["t"], 1)))
@@ -372,21 +372,21 @@ def test_styles_stay_in_the_picture() -> None:
 @pytest.mark.parametrize(
     ("ask", "error", "message"),
     [
-        (lambda: hm.draw(DOT["y"], index=(4, 0)), hm.errors.ShapeError, r"index \[4, 0\]: expected numbers within"),
-        (lambda: hm.draw(DOT["y"], index=(4,)), hm.errors.ShapeError, r"index \[4\]: expected 2 numbers"),
+        (lambda: hm.draw(DOT["y"], element=(4, 0)), hm.errors.ShapeError, r"element \[4, 0\]: expected numbers within"),
+        (lambda: hm.draw(DOT["y"], element=(4,)), hm.errors.ShapeError, r"element \[4\]: expected 2 numbers"),
         (
             lambda: hm.draw(DOT["y"], tile=(0, 1)),
             hm.errors.ShapeError,
             r"tile \[0, 1\]: expected 2 sizes",
         ),
         (lambda: hm.draw(DOT["y"], output=3), hm.errors.ShapeError, "no output 3"),
-        (lambda: hm.draw(DOT["y"], index="12"), TypeError, r"draw\(\) takes a sequence of int as `index`"),
-        (lambda: hm.draw(DOT["y"], index=(0.5, 1)), TypeError, r"draw\(\) takes a sequence of int as `index`"),
-        (lambda: hm.draw(DOT, index=(1,)), TypeError, r"draw\(\) takes no `index` for a value of Module"),
+        (lambda: hm.draw(DOT["y"], element="12"), TypeError, r"draw\(\) takes a sequence of int as `element`"),
+        (lambda: hm.draw(DOT["y"], element=(0.5, 1)), TypeError, r"draw\(\) takes a sequence of int as `element`"),
+        (lambda: hm.draw(DOT, element=(1,)), TypeError, r"draw\(\) takes no `element` for a value of Module"),
         (lambda: hm.draw(DOT["y"], hm.Shape("f32", [1])), TypeError, r"draw\(\) takes no `shape`"),
         (lambda: hm.draw(hm.tile(DOT["y"]), tile=(1, 2)), hm.errors.ShapeError, "expected 3 numbers, one for each"),
-        (lambda: hm.draw(hm.tile(DOT["y"]), index=(9, 9, 9)), hm.errors.ShapeError, "expected the number of a tile"),
-        (lambda: hm.draw(hm.backward_slice(CHAIN["t"]), index=(9, 9)), hm.errors.ShapeError, "expected numbers within"),
+        (lambda: hm.draw(hm.tile(DOT["y"]), element=(9, 9, 9)), hm.errors.ShapeError, "expected numbers from 0 below"),
+        (lambda: hm.draw(hm.backward_slice(CHAIN["t"]), element=(9, 9)), hm.errors.ShapeError, "numbers within"),
         (
             lambda: hm.draw({"t": hm.MapSet()}),
             TypeError,

@@ -126,7 +126,7 @@ def _is_module_in(file: str | os.PathLike[str], folder: str) -> bool:
 
 
 def parse_indices(text: str) -> tuple[int, ...]:
-    """The numbers of an option such as ``--index 3,5``."""
+    """The numbers of an option such as ``--element 3,5``."""
     try:
         return tuple(int(i) for i in text.split(","))
     except ValueError:

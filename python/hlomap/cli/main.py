@@ -58,7 +58,7 @@ main.add_command(run)
 
 @main.command(epilog="Exit codes: 0 success, 1 SHAPE is not an array shape or has no layout, 2 wrong arguments.")
 @click.argument("shape")
-@click.option("--index", metavar="I,J", type=parse_indices, help="Of a tuple: the array at this shape index.")
+@click.option("--shape-index", metavar="I,J", type=parse_indices, help="Of a tuple: the array at this position.")
 @click.option(
     "--positions",
     metavar="N",
@@ -76,7 +76,7 @@ main.add_command(run)
 @click.option("--no-picture", is_flag=True, help="Do not print the picture.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
 def layout(
-    shape: str, index: tuple[int, ...] | None, positions: int, svg: Path | None, no_picture: bool, as_json: bool
+    shape: str, shape_index: tuple[int, ...] | None, positions: int, svg: Path | None, no_picture: bool, as_json: bool
 ) -> None:
     """Show the positions in memory of the elements of an array.
 
@@ -85,14 +85,14 @@ def layout(
     \b
     Examples:
       hlomap layout "f32[3,5]{1,0:T(2,2)}"
-      hlomap layout "(f32[4], bf16[8,128]{1,0:T(8,128)(2,1)})" --index 1 --positions 16
+      hlomap layout "(f32[4], bf16[8,128]{1,0:T(8,128)(2,1)})" --shape-index 1 --positions 16
       hlomap layout "f32[3,5]{0,1}" --no-picture --svg layout.svg
     """
     from .._core import Shape
     from . import layout_facts, report
 
     try:
-        array = Shape.parse(shape).at(list(index or ()))
+        array = Shape.parse(shape).at(list(shape_index or ()))
         picture = array.draw()
         if as_json:
             print_json(layout_facts.as_dict(array, positions))
@@ -112,7 +112,7 @@ def layout(
 @main.command(epilog="Exit codes: 0 success, 1 FILE cannot be read as HLO or has no such tiling, 2 wrong arguments.")
 @click.argument("file", type=FILE)
 @click.option("--instruction", metavar="NAME", required=True, help="The instruction or fusion whose output is tiled.")
-@click.option("--index", metavar="I,J", type=parse_indices, help="Which output (default: the first).")
+@click.option("--shape-index", metavar="I,J", type=parse_indices, help="Which output (default: the first).")
 @click.option(
     "--candidates",
     "kind",
@@ -153,7 +153,7 @@ def layout(
 def tile(
     file: Path,
     instruction: str,
-    index: tuple[int, ...] | None,
+    shape_index: tuple[int, ...] | None,
     kind: str,
     at_most: int,
     limits_name: str,
@@ -182,7 +182,7 @@ def tile(
     if not modules:
         raise click.BadParameter(f"{file} has no instruction {instruction}", param_hint="--instruction")
     try:
-        tiling = make_tiling(modules[0][instruction], index if index is not None else 0)
+        tiling = make_tiling(modules[0][instruction], shape_index if shape_index is not None else 0)
         if explain is not None:
             say(tiling.explain(explain, limits=limits_name))
             return

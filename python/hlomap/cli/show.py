@@ -41,7 +41,7 @@ _RUNS = re.compile("█+|▒+|░+|[^█▒░]+")  # the blocks of drawing.map_
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), default=20, show_default=True, help="With --top: how many."
 )
-@click.option("--index", metavar="I,J", type=parse_indices, help="With --instruction: explain this element.")
+@click.option("--element", metavar="I,J", type=parse_indices, help="With --instruction: explain this element.")
 @click.option("--output", metavar="I,J", type=parse_indices, help="With --instruction: the output at this shape index.")
 @click.option("--input-to-output", is_flag=True, help="Map operand elements to the output elements that read them.")
 @click.option("--picture", is_flag=True, help="With --instruction: draw what one element of the output reads.")
@@ -55,7 +55,7 @@ _RUNS = re.compile("█+|▒+|░+|[^█▒░]+")  # the blocks of drawing.map_
 def show(
     file: Path,
     instruction: str | None,
-    index: tuple[int, ...] | None,
+    element: tuple[int, ...] | None,
     output: tuple[int, ...] | None,
     only_unknown: bool,
     top: str | None,
@@ -76,23 +76,23 @@ def show(
     Examples:
       hlomap show module.hlo
       hlomap show module.hlo --top bytes --limit 5
-      hlomap show module.hlo --instruction fusion.3 --index 1,2
-      hlomap show module.hlo --instruction fusion.3 --index 1,2 --picture --svg reads.svg
+      hlomap show module.hlo --instruction fusion.3 --element 1,2
+      hlomap show module.hlo --instruction fusion.3 --element 1,2 --picture --svg reads.svg
       hlomap show module.hlo --json
     """
     from . import report
     from .listing import Listing
 
-    if instruction is None and (index is not None or output is not None):
-        raise click.BadParameter("needs --instruction", param_hint="--output" if index is None else "--index")
+    if instruction is None and (element is not None or output is not None):
+        raise click.BadParameter("needs --instruction", param_hint="--output" if element is None else "--element")
     if instruction is None and (picture or svg is not None):
         raise click.BadParameter("needs --instruction", param_hint="--picture" if picture else "--svg")
     if picture and as_json:
         raise click.BadParameter("excludes --json", param_hint="--picture")
     if input_to_output and (picture or svg is not None):
         raise click.BadParameter("excludes --picture and --svg", param_hint="--input-to-output")
-    if input_to_output and (index is not None or output is not None):
-        raise click.BadParameter("excludes --index and --output", param_hint="--input-to-output")
+    if input_to_output and (element is not None or output is not None):
+        raise click.BadParameter("excludes --element and --output", param_hint="--input-to-output")
     if instruction is not None and (top or any(v for name, v in filters.items() if name != "computation")):
         raise click.BadParameter("excludes --all, --opcode, --fusion, --source and --top", param_hint="--instruction")
     refuse_overwriting(svg, file, option="--svg")
@@ -102,11 +102,11 @@ def show(
     for module in read_modules(file):
         if instruction is not None:
             found = find_instruction(module, instruction, selection.computation)
-            drawn = _draw(found, index, output) if picture or svg is not None else None
+            drawn = _draw(found, element, output) if picture or svg is not None else None
             if svg is not None and drawn is not None:
                 _write(svg, drawn.svg)
-            if index is not None:
-                explanation = _explanation(found, index, output)
+            if element is not None:
+                explanation = _explanation(found, element, output)
                 values.append(explanation.to_dict()) if as_json else say(str(explanation))
                 _print_picture(drawn if picture else None)
                 continue
@@ -126,22 +126,22 @@ def show(
         print_json(values)
 
 
-def _explanation(instruction: Instruction, index: tuple[int, ...], output: tuple[int, ...] | None) -> Explanation:
+def _explanation(instruction: Instruction, element: tuple[int, ...], output: tuple[int, ...] | None) -> Explanation:
     from ..explanation.explain import explain
 
     try:
-        return explain(instruction, index, 0 if output is None else output)
+        return explain(instruction, element, 0 if output is None else output)
     except HlomapError as error:
-        raise click.BadParameter(str(error), param_hint="--index") from error
+        raise click.BadParameter(str(error), param_hint="--element") from error
 
 
-def _draw(instruction: Instruction, index: tuple[int, ...] | None, output: tuple[int, ...] | None) -> Picture:
+def _draw(instruction: Instruction, element: tuple[int, ...] | None, output: tuple[int, ...] | None) -> Picture:
     from ..pictures.draw import draw
 
     try:
-        return draw(instruction, index=index, output=0 if output is None else output)
+        return draw(instruction, element=element, output=0 if output is None else output)
     except HlomapError as error:
-        raise click.BadParameter(str(error), param_hint="--output" if index is None else "--index") from error
+        raise click.BadParameter(str(error), param_hint="--output" if element is None else "--element") from error
 
 
 def _print_picture(picture: Picture | None) -> None:

@@ -39,7 +39,7 @@ class OutputDependence:
     output: ShapeIndex
     #: The number of the parameter, and the shape index of the array in it.
     parameter: int
-    leaf: ShapeIndex
+    shape_index: ShapeIndex
     #: The name of the parameter.
     name: str
     #: ``"wider"``: it may depend on more elements than before, and on all of those.
@@ -48,12 +48,13 @@ class OutputDependence:
     reason: str | None = None
 
     def __str__(self) -> str:
-        text = f"output{leaf_text(self.output)} on {printable(self.name, 60)}{leaf_text(self.leaf)}: {self.status}"
-        return text + (f" ({printable(self.reason)})" if self.reason else "")
+        on = f"{printable(self.name, 60)}{leaf_text(self.shape_index)}"
+        reason = f" ({printable(self.reason)})" if self.reason else ""
+        return f"output{leaf_text(self.output)} on {on}: {self.status}{reason}"
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
-        return {**vars(self), "output": list(self.output), "leaf": list(self.leaf)}
+        return {**vars(self), "output": list(self.output), "shape_index": list(self.shape_index)}
 
 
 def compare_outputs(

@@ -1,7 +1,7 @@
 """What an instruction does, in words: what its output reads, how often, where in memory, and what is not known.
 
 Read :func:`explain` and :class:`Explanation`.  All facts come from the queries of :mod:`hlomap.analysis`; nothing is
-derived from an opcode.  With an index the same words describe one element of the output.
+derived from an opcode.  With an element the same words describe one element of the output.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class OperandReads:
     #: The operand.
     instruction: Instruction
     #: The shape index of the array in the operand; ``()`` where the operand is an array.
-    leaf: ShapeIndex
+    shape_index: ShapeIndex
     #: The shape of the array.
     shape: Shape
     #: The maps, from the output's dims; without dims where one element is explained.
@@ -98,7 +98,7 @@ class OperandReads:
     @property
     def label(self) -> str:
         """The operand in a sentence: of a parameter the name in the source, where there is one."""
-        return value_label(self.instruction) + leaf_text(self.leaf)
+        return value_label(self.instruction) + leaf_text(self.shape_index)
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
@@ -107,7 +107,7 @@ class OperandReads:
             "operand": self.operand,
             "name": self.instruction.name,
             "label": self.label,
-            "leaf": list(self.leaf),
+            "shape_index": list(self.shape_index),
             "shape": str(self.shape),
             "status": self.status,
             "reason": self.reason,
@@ -128,11 +128,11 @@ class Explanation:
     #: The instruction.
     instruction: Instruction
     #: The shape index of the explained output; ``()`` for an array.
-    output: ShapeIndex
+    shape_index: ShapeIndex
     #: The shape of that output.
     shape: Shape
     #: The element, where one was asked for.
-    index: tuple[int, ...] | None
+    element: tuple[int, ...] | None
     #: What it reads, in one sentence.
     sentence: str
     #: What it reads of each operand; operands of which nothing is read are left out.
@@ -177,9 +177,9 @@ class Explanation:
             "computation": i.computation.name,
             "instruction": i.name,
             "opcode": i.opcode,
-            "output": list(self.output),
+            "shape_index": list(self.shape_index),
             "shape": str(self.shape),
-            "index": None if self.index is None else list(self.index),
+            "element": None if self.element is None else list(self.element),
             "names": list(self.names),
             "sentence": self.sentence,
             "reads": [read.to_dict() for read in self.reads],
@@ -195,7 +195,7 @@ class Explanation:
     def __str__(self) -> str:
         lines = [self.title, f"  {self.sentence}"]
         for read in self.reads[:_MOST_OPERANDS]:
-            lines += _read_lines(read, self.index is None)
+            lines += _read_lines(read, self.element is None)
         if len(self.reads) > _MOST_OPERANDS:
             lines.append(f"  … and {plural(len(self.reads) - _MOST_OPERANDS, 'operand')} more")
         lines += [f"  {label}: {text}" if label else f"    {text}" for label, text in self._facts()]
@@ -203,18 +203,18 @@ class Explanation:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        at = f" at {list(self.index)}" if self.index is not None else ""
+        at = f" at {list(self.element)}" if self.element is not None else ""
         return f"<Explanation of {printable(self.instruction.name, 80)}{at}: {printable(self.sentence, 120)}>"
 
     def _facts(self) -> Iterator[tuple[str, str]]:
-        if self.reads and self.index is None:
+        if self.reads and self.element is None:
             total = bytes_text(self.bytes_read)
             yield (
                 "bytes",
                 f"{total if self.bytes_read is None else 'up to ' * self._is_bound + total} read, "
                 + (f"{bytes_text(self.bytes_written)} written"),
             )
-        if self.bitcast is not None and self.index is None:
+        if self.bitcast is not None and self.element is None:
             yield "memory", _bitcast_words(self.bitcast)
         for note in self.notes:
             yield "note", note
@@ -250,7 +250,8 @@ class Explanation:
 
 def explain(
     instruction: Instruction,
-    index: Sequence[int] | None = None,
+    /,
+    element: Sequence[int] | None = None,
     output: int | ShapeIndex = 0,
     *,
     names: DimensionNames | None = None,
@@ -260,12 +261,12 @@ def explain(
 
     Args:
         instruction: an instruction or a fusion.
-        index: the index of one element of the output; without it the words are about any element.
+        element: the index of one element of the output; without it the words are about any element.
         output: the number of the output, or its shape index in a tuple, which must be an array or have one first.
         names: names for the output's dimensions, or a mapping from the names of the instruction and of operands to
             names for theirs.  Without them names come from an einsum or convolution that the program records, or are
             letters.
-        depth: with ``index``, how many instructions to follow back; None follows to the parameters of the entry.
+        depth: with ``element``, how many instructions to follow back; None follows to the parameters of the entry.
 
     Returns:
         An :class:`Explanation`.  A failed query is a note in it, and an unknown one has its reason.
@@ -291,7 +292,7 @@ def explain(
       bytes: 2,560 bytes read, 1,024 bytes written
     >>> hm.explain(module["y"], names=["batch", "feature"]).reads[1].words
     'column feature of w whole: 16 elements'
-    >>> print(hm.explain(module["y"], index=(3, 5)).sentence)
+    >>> print(hm.explain(module["y"], element=(3, 5)).sentence)
     output (3, 5) reads row 3 of x whole: 16 elements and column 5 of w whole: 16 elements
     """
     expect(Instruction, instruction, "explain", "an hlomap.Instruction", "use module.entry.root or module[name]")
@@ -300,7 +301,7 @@ def explain(
         raise wrong_type("explain", "an int of at least 0, or None, as `depth`", depth)
     leaf = _array_index(instruction, output)
     shape = shape_at(instruction.shape, leaf)
-    point = None if index is None else _checked_index(index, shape, instruction, leaf)
+    point = None if element is None else _checked_element(element, shape, instruction, leaf)
     sets, error = _query(instruction, leaf)
     named = name_dimensions(instruction, shape, sets, names)
     if point is not None:
@@ -314,9 +315,9 @@ def explain(
     read_operands = {read.operand for read in reads}
     return Explanation(
         instruction=instruction,
-        output=leaf,
+        shape_index=leaf,
         shape=shape,
-        index=point,
+        element=point,
         sentence=_sentence(instruction, shape, point, named, reads, error),
         reads=tuple(reads),
         unread=tuple(k for k in range(len(instruction.operands)) if k not in read_operands),
@@ -350,13 +351,13 @@ def output_name(instruction: Instruction, leaf: ShapeIndex) -> str:
     return f"output {leaf[0] if len(leaf) == 1 else leaf}{f' of {n}' if n > 1 else ''} of {name}"
 
 
-def _checked_index(index: object, shape: Shape, instruction: Instruction, leaf: ShapeIndex) -> tuple[int, ...]:
-    takes = "a sequence of int as `index`"
-    if hasattr(index, "__array__"):
-        index = as_array(index).tolist()
-    if not isinstance(index, Sequence) or isinstance(index, (str, bytes)):
-        raise wrong_type("explain", takes, index)
-    items = bounded(index)
+def _checked_element(element: object, shape: Shape, instruction: Instruction, leaf: ShapeIndex) -> tuple[int, ...]:
+    takes = "a sequence of int as `element`"
+    if hasattr(element, "__array__"):
+        element = as_array(element).tolist()
+    if not isinstance(element, Sequence) or isinstance(element, (str, bytes)):
+        raise wrong_type("explain", takes, element)
+    items = bounded(element)
     for item in items:
         if not is_index(item):
             raise wrong_type("explain", takes, item, "as an item")
@@ -368,7 +369,7 @@ def _checked_index(index: object, shape: Shape, instruction: Instruction, leaf: 
         expected = f"numbers from 0 below {shape.dimensions}"
     if expected:
         more = "; `output` chooses another one" if leaf else ""
-        raise ShapeError(f"index {point}: {output_name(instruction, leaf)} is {shape}, so expected {expected}{more}")
+        raise ShapeError(f"element {point}: {output_name(instruction, leaf)} is {shape}, so expected {expected}{more}")
     return point
 
 
@@ -397,7 +398,7 @@ def _operand_reads(number: int, operand: Instruction, maps: MapSet, names: Names
         yield OperandReads(
             operand=number,
             instruction=operand,
-            leaf=leaf,
+            shape_index=leaf,
             shape=shape,
             maps=MapSet(own, exact=maps.exact, reason=maps.reason),
             texts=tuple(str(names.of(m, number)) for m in own),

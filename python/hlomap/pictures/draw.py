@@ -43,9 +43,10 @@ _KINDS = (
 
 def draw(
     value: Drawable,
+    /,
     shape: Shape | None = None,
     *,
-    index: Sequence[int] | None = None,
+    element: Sequence[int] | None = None,
     tile: Sequence[int] | None = None,
     output: int | ShapeIndex = 0,
     num_devices: int | None = None,
@@ -67,8 +68,8 @@ def draw(
             - a shape or a layout: positions in memory;
             - a sharding and the ``shape`` of an array: tiles and their devices.
         shape: after a sharding, the array.
-        index: the element of the output to light; by default one that reads something. Of a tiling the number of the
-            tile in each parameter.
+        element: the element of the output to light; by default one that reads something. Of a tiling an index in each
+            parameter: the tile that contains it is lit.
         tile: the sizes of a tile of the output, of which the one that contains the element is lit. Of a tiling a size
             for each parameter; by default those of a legal candidate that moves few bytes.
         output: of an instruction, the number of the output or its shape index.
@@ -87,7 +88,7 @@ def draw(
     ...   p = f32[3,5] parameter(0)
     ...   ROOT t = f32[5,3] transpose(p), dimensions={1,0}
     ... }''')
-    >>> print(draw(module["t"], index=(4, 1)))
+    >>> print(draw(module["t"], element=(4, 1)))
     t = f32[5,3] transpose(p)
     output (i, j) reads p at (j, i)
     <BLANKLINE>
@@ -104,24 +105,24 @@ def draw(
     """
     expect((*_KINDS, Mapping), value, "draw", "a value of hlomap that has a picture, such as a map or an instruction")
     if isinstance(value, Sharding):
-        _refuse("a sharding", index=index, tile=tile, output=output)
+        _refuse("a sharding", element=element, tile=tile, output=output)
         if not isinstance(shape, Shape):
             raise wrong_type("draw", "an hlomap.Shape after a sharding", shape, "read text with hlomap.Shape.parse")
         return shardings.draw_sharding(value, shape, num_devices)
     kind = type(value).__name__
     _refuse(f"a value of {kind}", shape=shape, num_devices=num_devices)
-    for name, numbers in (("index", index), ("tile", tile)):
+    for name, numbers in (("element", element), ("tile", tile)):
         _expect_numbers(name, numbers)
     if isinstance(value, Instruction):
-        return maps.draw_instruction(value, index, tile, output)
+        return maps.draw_instruction(value, element, tile, output)
     _refuse(f"a value of {kind}", output=output)
     if isinstance(value, Mapping):
-        return slices.draw_slice(value, index, tile)
+        return slices.draw_slice(value, element, tile)
     if isinstance(value, (MapSet, IndexingMap)):
-        return maps.draw_maps(value, index, tile)
+        return maps.draw_maps(value, element, tile)
     if isinstance(value, Tiling):
-        return tilings.draw_tiling(value, tile, index)
-    _refuse(f"a value of {kind}", index=index, tile=tile)
+        return tilings.draw_tiling(value, tile, element)
+    _refuse(f"a value of {kind}", element=element, tile=tile)
     drawn: dict[type, Callable[[Any], Picture]] = {
         Explanation: maps.draw_explanation,
         Module: bytes_moved.draw_module,

@@ -48,30 +48,30 @@ def array_of(label: str, shape: Shape, facts: str = "") -> Array:
 
 
 def read_box(
-    bounds: Bounds, operands: Sequence[Operand], index: Element | None, tile: Element | None, hint: str = ""
+    bounds: Bounds, operands: Sequence[Operand], element: Element | None, tile: Element | None, hint: str = ""
 ) -> tuple[Bounds | None, str]:
     """What is lit of the output, and its name: an element, or the tile that contains it; ``hint`` ends errors."""
-    element = choose_element(bounds, operands) if index is None else tuple(int(i) for i in index)
-    if index is not None and element is not None:
-        if len(element) != len(bounds):
+    at = choose_element(bounds, operands) if element is None else tuple(int(i) for i in element)
+    if element is not None and at is not None:
+        if len(at) != len(bounds):
             raise ShapeError(
-                f"index {list(element)}: expected {plural(len(bounds), 'number')}, one for each dimension{hint}"
+                f"element {list(at)}: expected {plural(len(bounds), 'number')}, one for each dimension{hint}"
             )
-        for i, (lo, hi) in zip(element, bounds, strict=True):
+        for i, (lo, hi) in zip(at, bounds, strict=True):
             if not lo <= i <= hi:
-                raise ShapeError(f"index {list(element)}: expected numbers within {[list(b) for b in bounds]}{hint}")
-    if tile is None or element is None:
-        lit = None if element is None else [(i, i) for i in element]
-        return lit, "" if element is None else f"element ({', '.join(map(str, element))})"
+                raise ShapeError(f"element {list(at)}: expected numbers within {[list(b) for b in bounds]}{hint}")
+    if tile is None or at is None:
+        lit = None if at is None else [(i, i) for i in at]
+        return lit, "" if at is None else f"element ({', '.join(map(str, at))})"
     sizes = tuple(int(n) for n in tile)
     if len(sizes) != len(bounds) or any(n < 1 for n in sizes):
         raise ShapeError(f"tile {list(sizes)}: expected {plural(len(bounds), 'size')} of at least 1{hint}")
-    starts = [lo + (i - lo) // n * n for i, n, (lo, _) in zip(element, sizes, bounds, strict=True)]
+    starts = [lo + (i - lo) // n * n for i, n, (lo, _) in zip(at, sizes, bounds, strict=True)]
     box = [(a, min(a + n - 1, hi)) for a, n, (_, hi) in zip(starts, sizes, bounds, strict=True)]
     return box, f"tile [{', '.join(f'{a}:{b + 1}' for a, b in box)}]"
 
 
-def draw_maps(value: MapSet | IndexingMap, index: Element | None, tile: Element | None) -> Picture:
+def draw_maps(value: MapSet | IndexingMap, element: Element | None, tile: Element | None) -> Picture:
     """The picture of maps, whose arrays are as large as the maps say."""
     maps = value if isinstance(value, MapSet) else MapSet([value])
     dims = next((m.dims for m in maps), ())
@@ -85,7 +85,7 @@ def draw_maps(value: MapSet | IndexingMap, index: Element | None, tile: Element 
     if not isinstance(value, MapSet):
         facts = ""
     operands = [_ANYTHING] if maps.is_unknown else list(_targets(maps))
-    box, name = read_box(bounds, operands, index, tile) if maps else (None, "")
+    box, name = read_box(bounds, operands, element, tile) if maps else (None, "")
     if maps.is_unknown:
         box = []
     facts += "; elements may be on other devices" if maps.devices is not None else ""
@@ -125,30 +125,30 @@ def _bounding_array(maps: Sequence[IndexingMap], leaf: ShapeIndex) -> Array:
 
 
 def draw_instruction(
-    instruction: Instruction, index: Element | None, tile: Element | None, output: int | ShapeIndex
+    instruction: Instruction, element: Element | None, tile: Element | None, output: int | ShapeIndex
 ) -> Picture:
     """The picture of what an instruction or a fusion reads of each operand."""
-    return map_picture(explanation_scene(explain(instruction, output=output), index, tile))
+    return map_picture(explanation_scene(explain(instruction, output=output), element, tile))
 
 
 def draw_explanation(explanation: Explanation) -> Picture:
     """The picture of an explained instruction, with its element lit."""
     whole = explanation
-    if explanation.index is not None:
-        whole = explain(explanation.instruction, output=explanation.output)
+    if explanation.element is not None:
+        whole = explain(explanation.instruction, output=explanation.shape_index)
         if whole.names != explanation.names:
-            whole = explain(explanation.instruction, output=explanation.output, names=explanation.names)
-    return map_picture(explanation_scene(whole, explanation.index, None, explanation.steps))
+            whole = explain(explanation.instruction, output=explanation.shape_index, names=explanation.names)
+    return map_picture(explanation_scene(whole, explanation.element, None, explanation.steps))
 
 
 def explanation_scene(
-    found: Explanation, index: Element | None, tile: Element | None, steps: Sequence[Step] = ()
+    found: Explanation, element: Element | None, tile: Element | None, steps: Sequence[Step] = ()
 ) -> MapScene:
     """The contents of the picture; ``found`` explains the whole output, and ``steps`` the way back from the element."""
-    own = array_of(f"output{leaf_text(found.output)}", found.shape)
+    own = array_of(f"output{leaf_text(found.shape_index)}", found.shape)
     operands = [_operand(read) for read in found.reads]
-    output_is = f"; {output_name(found.instruction, found.output)} is {found.shape}, `output` chooses another one"
-    box, name = read_box(own.bounds, operands, index, tile, output_is if found.output else "")
+    output_is = f"; {output_name(found.instruction, found.shape_index)} is {found.shape}, `output` chooses another one"
+    box, name = read_box(own.bounds, operands, element, tile, output_is if found.shape_index else "")
     boxes: list[Bounds | None] = [box] * len(operands)
     direct = {read.instruction for read in found.reads}
     # The ends of the way come first, since of many operands only some are drawn.
@@ -158,7 +158,7 @@ def explanation_scene(
             operands += more
             boxes += [[]] * len(more)  # their maps start at the element
     facts = f"{found.shape.without_layout()}{f', {name} is lit' if name else ''}"
-    output = Array(printable(found.instruction.name, 60) + leaf_text(found.output), facts, own.bounds)
+    output = Array(printable(found.instruction.name, 60) + leaf_text(found.shape_index), facts, own.bounds)
     return build_map_scene(cut(found.title, 120), wrap(found.sentence, 110, 3), output, operands, box, boxes)
 
 

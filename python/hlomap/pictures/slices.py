@@ -19,7 +19,7 @@ from .maps import Element, array_of, map_picture, read_box, value_operands
 __all__ = ["draw_slice"]
 
 
-def draw_slice(slice_: Mapping[Instruction, MapSet], index: Element | None, tile: Element | None) -> Picture:
+def draw_slice(slice_: Mapping[Instruction, MapSet], element: Element | None, tile: Element | None) -> Picture:
     """The picture of a dictionary of sets, all of which start at the elements of one array.
 
     Raises :class:`~hlomap.errors.UnsupportedError` where they start at arrays of different shapes.
@@ -43,7 +43,7 @@ def draw_slice(slice_: Mapping[Instruction, MapSet], index: Element | None, tile
         label = "from" if start is None else printable(start.name, 60)
         array = Array(label, f"[{','.join(str(hi - lo + 1) for lo, hi in bounds)}]", bounds)
     operands = [operand for value, maps in values.items() for operand in value_operands(value, maps)]
-    box, name = read_box(array.bounds, operands, index, tile)
+    box, name = read_box(array.bounds, operands, element, tile)
     relation: Relation = "reached" if known is None else known.relation
     verb = "depends on" if relation == "read" else "reaches"
     subject = f"{array.label} {verb} elements of" if start is not None else "maps to"

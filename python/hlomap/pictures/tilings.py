@@ -22,21 +22,20 @@ __all__ = ["choose_candidate", "draw_tiling"]
 _MOST_CANDIDATES = 4096
 
 
-def draw_tiling(tiling: Tiling, sizes: Sequence[int] | None, number: Sequence[int] | None) -> Picture:
-    """The picture of the tile with this number in each parameter, for these sizes."""
+def draw_tiling(tiling: Tiling, sizes: Sequence[int] | None, element: Sequence[int] | None) -> Picture:
+    """The picture of the tile that has the element with these indices in the parameters, for these sizes."""
     params = tiling.params
     chosen = choose_candidate(tiling) if sizes is None else [int(n) for n in sizes]
-    at = [0] * len(params) if number is None else [int(n) for n in number]
-    for name, values in (("tile", chosen), ("index", at)):
+    at = [0] * len(params) if element is None else [int(i) for i in element]
+    for name, values in (("tile", chosen), ("element", at)):
         if len(values) != len(params):
             raise ShapeError(f"{name} {values}: expected {plural(len(params), 'number')}, one for each parameter")
     if any(n < 1 for n in chosen):
         raise ShapeError(f"tile {chosen}: expected sizes of at least 1")
-    if any(not 0 <= t * n < max(1, p.size) for t, n, p in zip(at, chosen, params, strict=True)):
-        raise ShapeError(
-            f"index {at}: expected the number of a tile, from 0 below the number of tiles of its parameter"
-        )
-    box = [(t * n, min((t + 1) * n, p.size) - 1) for t, n, p in zip(at, chosen, params, strict=True)]
+    if any(not 0 <= i < max(1, p.size) for i, p in zip(at, params, strict=True)):
+        raise ShapeError(f"element {at}: expected numbers from 0 below {[p.size for p in params]}")
+    starts = [i // n * n for i, n in zip(at, chosen, strict=True)]
+    box = [(start, min(start + n, p.size) - 1) for start, n, p in zip(starts, chosen, params, strict=True)]
     n_tiles = prod(-(-p.size // n) for n, p in zip(chosen, params, strict=True))
     written = next((w for w in tiling.writes if w.index == tiling._question[1]), tiling.writes[0])
     shape = shape_at(written.instruction.shape, written.index)
