@@ -284,16 +284,16 @@ def explain(
     ... }''')
     >>> print(hm.explain(module["y"]))
     y = f32[8,32] dot(x, w)
-      output (i, j) reads row i of x whole: 16 elements and column j of w whole: 16 elements
+      output (i, j) reads x[i, :] (16 elements) and w[:, j] (16 elements)
       operand 0, x: f32[8,16], exact, 512 bytes, each element read 32 times
         (i, j)[r] -> (i, r), domain: i in [0, 7], j in [0, 31], r in [0, 15]
       operand 1, w: f32[16,32], exact, 2,048 bytes, each element read 8 times
         (i, j)[r] -> (r, j), domain: i in [0, 7], j in [0, 31], r in [0, 15]
       bytes: 2,560 bytes read, 1,024 bytes written
     >>> hm.explain(module["y"], names=["batch", "feature"]).reads[1].words
-    'column feature of w whole: 16 elements'
+    'w[:, feature] (16 elements)'
     >>> print(hm.explain(module["y"], element=(3, 5)).sentence)
-    output (3, 5) reads row 3 of x whole: 16 elements and column 5 of w whole: 16 elements
+    output (3, 5) reads x[3, :] (16 elements) and w[:, 5] (16 elements)
     """
     expect(Instruction, instruction, "explain", "an hlomap.Instruction", "use module.entry.root or module[name]")
     expect_index(output, "explain", "output")

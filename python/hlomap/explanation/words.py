@@ -1,4 +1,4 @@
-"""Words for maps: ``row i of x whole``, ``x at (j, i)``, ``x[i, 2:5]``.
+"""Words for maps: ``x at (j, i)``, ``x[i, 2:5]``, ``all of x``.
 
 :func:`phrase` is the entry point.  A subscript is that of NumPy: an index, or ``start:stop:step``.  Invariant: the
 phrase names exactly the elements of the map; a range that cannot be written as a slice is printed with its bounds.
@@ -36,7 +36,7 @@ def phrase(m: NamedMap, label: str, sizes: tuple[int, ...]) -> str:
 
     >>> m = IndexingMap.parse("(d0, d1)[s0] -> (d0, s0), domain: d0 in [0, 7], d1 in [0, 4], s0 in [0, 15]")
     >>> phrase(Names(("i", "j")).of(m, 0), "x", (8, 16))
-    'row i of x whole: 16 elements'
+    'x[i, :] (16 elements)'
     """
     if m.map.is_undefined:
         return f"any elements of {label}"
@@ -77,12 +77,8 @@ def _elements(m: IndexingMap, label: str, parts: list[_Subscript], n_free: int) 
         index = ", ".join(part.text for part in parts)
         return f"{label} at {index}" if len(parts) == 1 else f"{label} at ({index})"
     if all(kind == "whole" for kind in kinds):
-        return f"all of {label}: {number}"
-    if kinds == ["point", "whole"]:
-        return f"row {parts[0].text} of {label} whole: {number}"
-    if kinds == ["whole", "point"]:
-        return f"column {parts[1].text} of {label} whole: {number}"
-    return f"{label}[{', '.join(part.text for part in parts)}]: {number}"
+        return f"all of {label} ({number})"
+    return f"{label}[{', '.join(part.text for part in parts)}] ({number})"
 
 
 def _conditions(m: NamedMap, free: set[int]) -> str:
