@@ -60,6 +60,11 @@ def test_every_op_case_draws(case: Case) -> None:
         checked(hm.draw(maps))
         for m in maps:
             ElementTree.fromstring(reprs.svg(m) or "")
+    checked(hm.draw(sets))
+    if root.operands and not any(operand.shape.is_tuple for operand in root.operands):
+        checked(hm.draw(hm.input_to_output(root)))
+    if not root.shape.is_tuple:
+        checked(hm.draw(hm.indexing(root)))
 
 
 @pytest.mark.parametrize("file", MODULES, ids=[file.stem for file in MODULES])
@@ -183,11 +188,21 @@ CHAIN = hm.parse(
     "y = f32[4,5] dot(x.1, w.1), lhs_contracting_dims={1}, rhs_contracting_dims={0} n = f32[4,5] negate(y) "
     "ROOT t = f32[5,4] transpose(n), dimensions={1,0} }"
 )
+SUM = hm.parse(
+    "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) } "
+    "ENTRY e { x = f32[5,9,40,6] parameter(0) z = f32[] constant(0) "
+    "s = f32[5] reduce(x, z), dimensions={1,2,3}, to_apply=add "
+    "ROOT t = f32[] reduce(x, z), dimensions={0,1,2,3}, to_apply=add }"
+)
 CHECK = hm.verify(DOT["y"])[0]
 LOOP = hm.loop(next(i for i in hm.load(CASES / "modules" / "while_simple.hlo").entry if i.opcode == "while"))
 PICTURES: dict[str, Callable[[], Any]] = {
     "dot": lambda: hm.draw(DOT["y"], element=(2, 3)),
     "dot_tile": lambda: hm.draw(hm.output_to_input(DOT["y"])[1], element=(3, 3), tile=(2, 2)),
+    "sets": lambda: hm.draw(hm.output_to_input(DOT["y"]), element=(1, 2)),
+    "several": lambda: hm.draw([DOT["y"], hm.draw(DOT)]),
+    "planes": lambda: hm.draw(SUM["s"], element=(4,)),
+    "all_of_it": lambda: hm.draw(SUM["t"]),
     "window": lambda: hm.draw(WINDOW["r"]),
     "dynamic_slice": lambda: hm.draw(SLICE["s"], element=(1, 0, 40)),
     "unknown": lambda: hm.draw(hm.MapSet.unknown("no rule for custom-call")),
@@ -330,7 +345,23 @@ def test_maps_alone_do_not_claim_a_direction() -> None:
     module = hm.parse("ENTRY e { p = f32[4,4] parameter(0) ROOT t = f32[4,4] transpose(p), dimensions={1,0} }")
     (forward,), (backward,) = hm.input_to_output(module["t"]), hm.output_to_input(module["t"])
     assert hm.draw(forward).svg == hm.draw(backward).svg and "read" not in hm.draw(forward).svg
-    assert str(hm.draw(forward)).splitlines()[3].split() == ["from", "to"]
+    assert str(hm.draw(forward)).splitlines()[2].split() == ["from", "to"]
+
+
+def test_planes_with_something_lit_are_in_the_text() -> None:
+    """Of many planes those that are read come first, and a mark stands where planes are left out."""
+    text = str(hm.draw(SUM["s"], element=(4,)))
+    assert "… [4, 0, :, :]" in text and "… [4, 8, :, :]" in text and "\n" + " " * 31 + "0 ████████████" in text
+    (width, height) = map(int, re.findall(r'(?:width|height)="(\d+)"', hm.draw(SUM["s"]).svg)[:2])
+    assert width < 1200 and height < 1200
+
+
+def test_a_whole_array_is_a_line() -> None:
+    """Also an array of which a part is drawn, but only where a map proves that it reads the rest."""
+    assert str(hm.draw(SUM["t"])).count("██ every element") == 1
+    partly = hm.IndexingMap.parse("()[s0] -> (s0), domain: s0 in [0, 99], s0 mod 50 in [0, 47]")
+    text = str(hm.draw(hm.MapSet([partly, hm.IndexingMap.parse("() -> (0)")])))
+    assert "every element" not in text and "██████" in text
 
 
 def test_slices_without_their_start() -> None:
@@ -341,7 +372,7 @@ def test_slices_without_their_start() -> None:
     both = hm.parse("ENTRY e { p = f32[3] parameter(0) q = f32[2] parameter(1) ROOT t = (f32[3], f32[2]) tuple(p, q) }")
     assert "p" in str(hm.draw(hm.backward_slice(both["t"], 0))) and "q" in str(hm.draw(hm.indexing(both["t"], 1)))
     for ask in (hm.backward_slice, hm.indexing):
-        with pytest.raises(hm.errors.UnsupportedError, match="several arrays: choose one of them with `output`"):
+        with pytest.raises(hm.errors.UnsupportedError, match="several arrays: choose one with `output`"):
             hm.draw(ask(both["t"], ()))
 
 
@@ -393,6 +424,8 @@ def test_styles_stay_in_the_picture() -> None:
             TypeError,
             "takes a mapping from hlomap.Instruction to hlomap.MapSet, got s",
         ),  # type: ignore[dict-item]
+        (lambda: hm.draw("7"), TypeError, r"draw\(\) takes a value of hlomap that has a picture"),
+        (lambda: hm.draw([DOT["y"], 7]), TypeError, r"draw\(\) takes a value of hlomap that has a picture"),
         (lambda: hm.draw(7), TypeError, r"draw\(\) takes a value of hlomap that has a picture"),
     ],
 )

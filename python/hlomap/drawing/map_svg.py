@@ -95,8 +95,8 @@ class _Block:
         title = max((len(page.title) for page in grid.pages), default=0) * _LABEL
         page_width = max(self.margin + self.x_of[-1], title)
         page_height = self.page_head + self.y_of[-1]
-        per_row = max(1, int((_MAX_WIDTH + 18) // (page_width + 18)))
         n = max(1, len(grid.pages))
+        per_row = max(1, int((_MAX_WIDTH + 18) // (page_width + 18)), int(n * (page_height + 12) // _MAX_HEIGHT))
         self.places = [
             (x + (k % per_row) * (page_width + 18), y + self.head + (k // per_row) * (page_height + 12))
             for k in range(n)

@@ -17,7 +17,6 @@ BLOCKS = {"lit": "██", "may": "▒▒", "marked": "><", "read": "░░", "n
 
 _WIDTH = 100
 _FACTS = 48
-_MAX_PAGES = 4
 
 
 def render_map_text(scene: MapScene) -> str:
@@ -71,14 +70,20 @@ def _block(grid: ArrayGrid, *, is_output: bool) -> list[str]:
     lines = [cut(printable(grid.array.label), _FACTS), *wrap(printable(grid.array.facts), _FACTS, 3)]
     if grid.is_empty:
         return [*lines, "no elements"]
-    for page in grid.pages[:_MAX_PAGES]:
-        lines += _page(grid, page, is_output=is_output)
-    n_hidden = grid.n_hidden + len(grid.pages[_MAX_PAGES:])
-    return lines + ([f"… and {magnitude(n_hidden)} more planes"] if n_hidden else [])
+    drawn = [line for page in grid.pages for line in _page(grid, page, is_output=is_output)]
+    if grid.whole and len(drawn) > 1:
+        return [*lines, f"{BLOCKS['lit' if grid.whole == LIT else 'may']} every element"]
+    hidden = f"… and {magnitude(grid.n_hidden)} more planes" if grid.n_hidden else ""
+    return [*lines, *drawn, *([hidden] if hidden else [])]
 
 
 def _page(grid: ArrayGrid, page: Page, *, is_output: bool) -> Iterator[str]:
     if page.title:
+        is_complete = None not in (*grid.rows, *grid.columns)
+        kinds = {_cell(page, r, c, is_output) for r in range(len(grid.rows)) for c in range(len(grid.columns))}
+        if is_complete and len(kinds) == 1:
+            yield f"{page.title} {kinds.pop()} every element"
+            return
         yield page.title
     labels = ["⋮" if i is None else str(i) for i in grid.rows] if grid.dims[0] is not None else [""]
     margin = max(map(len, labels))

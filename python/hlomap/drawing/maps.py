@@ -8,8 +8,8 @@ only "may be read" where the maps are not exact or depend on runtime values.  Re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Literal, TypeAlias
 
@@ -94,6 +94,8 @@ class ArrayGrid:
     is_empty: bool
     #: The dims of rows and columns; None for the only row of an array of one dimension.
     dims: tuple[int | None, int | None]
+    #: :data:`LIT` or :data:`MAY` where that holds of every element, drawn or not; else 0.
+    whole: int = 0
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,7 @@ def build_map_scene(
     boxes = [lit] * len(shown) if lit_per_operand is None else list(lit_per_operand)[: len(shown)]
     out = _grid(output, _box_reader(lit), None, True, [] if lit is None else [lit])
     grids = [_operand_grid(operand, box) for operand, box in zip(shown, boxes, strict=True)]
-    counts = {float(n) for grid in grids for page in grid.pages for n in np.unique(page.counts[page.counts > 0])}
+    counts = {float(n) for grid in grids for page in grid.pages for n in np.unique(_seen(page))}
     every = [page.lit for grid in (out, *grids) for page in grid.pages]
     return MapScene(
         title,
@@ -166,10 +168,16 @@ def build_map_scene(
         any((page == LIT).any() for page in every),
         any((page == MAY).any() for page in every),
         any((page == MARKED).any() for page in every),
-        any((page.counts < 0).any() for grid in grids for page in grid.pages),
+        any(((page.counts < 0) & (page.lit == 0)).any() for grid in grids for page in grid.pages),
         any((page.counts[page.lit == 0] == 0).any() for grid in grids for page in grid.pages),
         relation,
     )
+
+
+def _seen(page: Page) -> Counts:
+    """The counts above 0 whose grey is not covered."""
+    seen: Counts = page.counts[(page.counts > 0) & (page.lit != LIT)]
+    return seen
 
 
 def _levels(counts: list[float]) -> dict[float, int]:
@@ -211,7 +219,8 @@ def _operand_grid(operand: Operand, lit: Bounds | None) -> ArrayGrid:
         def anything(points: Points) -> npt.NDArray[np.uint8]:
             return mark(points, np.full(len(points), every, np.uint8))
 
-        return _grid(operand.array, anything, None, not operand.is_counted, crossed)
+        grid = _grid(operand.array, anything, None, not operand.is_counted, crossed)
+        return replace(grid, whole=0 if crossed else every)
     counts = _guarded(maps, bounds) if operand.is_counted and not any(m.runtime for m in maps) else None
     narrowed = [] if lit is None else [(m, restricted(m, lit)) for m in maps]
     exact = [own for m, own in narrowed if own is not None and operand.is_exact and not m.runtime]
@@ -230,7 +239,26 @@ def _operand_grid(operand: Operand, lit: Bounds | None) -> ArrayGrid:
                 lit_cells[found > 0] = code
         return mark(points, lit_cells)
 
-    return _grid(operand.array, read, counts, not operand.is_counted, [*crossed, *wanted])
+    grid = _grid(operand.array, read, counts, not operand.is_counted, [*crossed, *wanted])
+    return replace(grid, whole=_whole(grid, {LIT: exact, MAY: other}))
+
+
+def _whole(grid: ArrayGrid, maps: Mapping[int, Sequence[IndexingMap]]) -> int:
+    """The code of every element, or 0; where some are not drawn, a map with that code reaches all."""
+    drawn = np.ix_([i is not None for i in grid.rows], [i is not None for i in grid.columns])
+    codes = {int(code) for page in grid.pages for code in np.unique(page.lit[drawn])}
+    code = codes.pop() if len(codes) == 1 else 0
+    if grid.n_hidden or None in (*grid.rows, *grid.columns):
+        n = prod(map(_size, grid.array.bounds))
+        return code if any(_n_reached(m) >= n for m in maps.get(code, ())) else 0
+    return code if code in maps else 0
+
+
+def _n_reached(m: IndexingMap) -> int:
+    try:
+        return m.count(distinct=True).lower
+    except (HlomapError, OverflowError):
+        return 0
 
 
 def _guarded(maps: Iterable[IndexingMap], bounds: Bounds) -> ReadCounts | None:
@@ -308,7 +336,9 @@ def _grid(
         table = n.reshape(is_gap.shape).copy()
         table[is_gap] = np.nan
         at = dict(zip(others, fixed, strict=True))
+        is_after_hidden = number > 0 and number - 1 not in numbers
         title = "[" + ", ".join(str(at.get(d, ":")) for d in range(len(bounds))) + "]" if others else ""
+        title = "… " * is_after_hidden + title
         pages.append(Page(title, table, cells))
     dims = (drawn[0] if len(drawn) == 2 else None, drawn[-1] if drawn else None)
     return ArrayGrid(array, tuple(rows), tuple(columns), tuple(pages), n_pages - len(pages), is_empty, dims)

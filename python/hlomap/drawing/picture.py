@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from .style import printable
+from .style import document, printable
 
-__all__ = ["Picture"]
+__all__ = ["Picture", "stacked"]
 
 
 class Picture:
@@ -65,3 +66,19 @@ class Picture:
 
 def _of_texts(title: str, svg: str, text: str) -> Picture:
     return Picture(title, lambda: svg, lambda: text)
+
+
+def stacked(pictures: Sequence[Picture]) -> Picture:
+    """Several pictures below each other."""
+    title = f"{len(pictures)} pictures"
+
+    def svg() -> str:
+        parts, right, bottom = [], 0, 0
+        for picture in pictures:
+            size = re.search(r'width="(\d+)" height="(\d+)"', picture.svg)
+            assert size is not None
+            parts.append(picture.svg.replace("<svg ", f'<svg y="{bottom}" ', 1))
+            right, bottom = max(right, int(size[1])), bottom + int(size[2])
+        return document(right, bottom, title, "; ".join(picture.title for picture in pictures) or title, parts)
+
+    return Picture(title, svg, lambda: "\n\n".join(map(str, pictures)) or title)

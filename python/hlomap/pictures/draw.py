@@ -9,7 +9,7 @@ from .._core import IndexingMap, Instruction, Layout, Module, Shape, Sharding
 from ..analysis.loops import Loop
 from ..analysis.table import Table
 from ..analysis.tiles import Tiling
-from ..drawing.picture import Picture
+from ..drawing.picture import Picture, stacked
 from ..explanation.diff import ModuleDiff
 from ..explanation.explain import Explanation
 from ..maps.map_set import MapSet
@@ -34,10 +34,13 @@ Drawable: TypeAlias = (
     | Shape
     | Layout
     | Sharding
+    | Picture
+    | tuple[Any, ...]
+    | list[Any]
 )
 _KINDS = (
     MapSet, IndexingMap, Instruction, Explanation, Module, ModuleDiff, Table, Tiling, Loop, CheckResult, Shape, Layout,
-    Sharding,
+    Sharding, Picture, Mapping, tuple, list,
 )  # fmt: skip
 
 
@@ -59,6 +62,8 @@ def draw(
             - maps, an instruction or its explanation: the output on the left and the operands on the right; what one
               element of the output reads is lit, and greys say how often each element is read; of an explanation with
               ``depth`` also the values on the way back;
+            - the tuple of :func:`hlomap.output_to_input` or :func:`hlomap.input_to_output`: the same, with an array for
+              each set; a sequence of other values: their pictures below each other;
             - the dictionary of :func:`hlomap.backward_slice`, :func:`hlomap.forward_slice` or :func:`hlomap.indexing`:
               the same, with each of its values;
             - a :class:`~hlomap.verification.verify.CheckResult`: the same, with the elements of the witness;
@@ -103,7 +108,7 @@ def draw(
     <BLANKLINE>
     ██ lit, and what it reads  ░░ read by others
     """
-    expect((*_KINDS, Mapping), value, "draw", "a value of hlomap that has a picture, such as a map or an instruction")
+    expect(_KINDS, value, "draw", "a value of hlomap that has a picture, such as a map or an instruction")
     if isinstance(value, Sharding):
         _refuse("a sharding", element=element, tile=tile, output=output)
         if not isinstance(shape, Shape):
@@ -119,10 +124,17 @@ def draw(
     if isinstance(value, Mapping):
         return slices.draw_slice(value, element, tile)
     if isinstance(value, (MapSet, IndexingMap)):
-        return maps.draw_maps(value, element, tile)
+        return maps.draw_maps([value], element, tile)
+    if isinstance(value, (tuple, list)):
+        sets = [item for item in value if isinstance(item, (MapSet, IndexingMap))]
+        if len(sets) == len(value) and len({len(bounds) for bounds in maps.starts_of(sets)}) <= 1:
+            return maps.draw_maps(sets, element, tile)
+        return stacked([draw(item, element=element, tile=tile) for item in value])
     if isinstance(value, Tiling):
         return tilings.draw_tiling(value, tile, element)
     _refuse(f"a value of {kind}", element=element, tile=tile)
+    if isinstance(value, Picture):
+        return value
     drawn: dict[type, Callable[[Any], Picture]] = {
         Explanation: maps.draw_explanation,
         Module: bytes_moved.draw_module,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from .._core import IndexingMap, Instruction, Shape
 from ..analysis.rows import leaf_shapes
@@ -12,7 +13,7 @@ from ..drawing.maps import Array, MapScene, Operand, build_map_scene, choose_ele
 from ..drawing.picture import Picture
 from ..drawing.read_counts import Bounds
 from ..drawing.style import cut, printable, wrap
-from ..errors import HlomapError, ShapeError
+from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..explanation.explain import Explanation, OperandReads, explain, output_name
 from ..explanation.source import value_label
 from ..explanation.text import leaf_text, plural
@@ -30,6 +31,8 @@ __all__ = [
     "explanation_scene",
     "map_picture",
     "read_box",
+    "start_of",
+    "starts_of",
     "value_operands",
 ]
 
@@ -71,54 +74,83 @@ def read_box(
     return box, f"tile [{', '.join(f'{a}:{b + 1}' for a, b in box)}]"
 
 
-def draw_maps(value: MapSet | IndexingMap, element: Element | None, tile: Element | None) -> Picture:
-    """The picture of maps, whose arrays are as large as the maps say."""
-    maps = value if isinstance(value, MapSet) else MapSet([value])
-    dims = next((m.dims for m in maps), ())
-    bounds = tuple((min(0, v.lower), v.upper) for v in dims)
-    if maps.is_unknown:
-        title, facts = "unknown maps", f"unknown: {maps.reason}"
-    else:
-        title = " ∪ ".join(cut(str(m), 110) for m in list(maps)[:2]) or "no map"
-        title += f" and {plural(len(maps) - 2, 'more map')}" if len(maps) > 2 else ""
-        facts = "exact" if maps.exact else f"over-approximate: {maps.reason}" if maps.reason else "over-approximate"
-    if not isinstance(value, MapSet):
-        facts = ""
-    operands = [_ANYTHING] if maps.is_unknown else list(_targets(maps))
-    box, name = read_box(bounds, operands, element, tile) if maps else (None, "")
-    if maps.is_unknown:
+def draw_maps(values: Sequence[MapSet | IndexingMap], element: Element | None, tile: Element | None) -> Picture:
+    """The picture of maps that start at one array, with an array for each value, as large as the maps say.
+
+    Raises :class:`~hlomap.errors.UnsupportedError` where they start at arrays of different ranks.
+    """
+    sets = [value if isinstance(value, MapSet) else MapSet([value]) for value in values]
+    starts = starts_of(values)
+    array = start_of("from", starts)
+    labels = ["to"] if len(sets) == 1 else [f"to {k}" for k in range(len(sets))]
+    operands = [
+        operand
+        for value, maps, label in zip(values, sets, labels, strict=True)
+        for operand in _targets(maps, label, _status(maps) if isinstance(value, MapSet) else "")
+    ]
+    box, name = read_box(array.bounds, operands, element, tile) if starts else (None, "")
+    if not starts and any(maps.is_unknown for maps in sets):
         box = []
-    facts += "; elements may be on other devices" if maps.devices is not None else ""
-    sizes = f"[{','.join(str(hi - lo + 1) for lo, hi in bounds)}]" if len(maps) else "sizes are not known"
-    output = Array("from", sizes + (f", {name} is lit" if name else ""), bounds)
-    scene = build_map_scene(cut(title, 120), [facts] if facts else [], output, operands, box, relation="reached")
-    return map_picture(scene)
+    title = f"maps to {plural(len(sets), 'value')}" if len(sets) != 1 else _title(sets[0])
+    output = replace(array, facts=array.facts + (f", {name} is lit" if name else ""))
+    return map_picture(build_map_scene(cut(title, 120), [], output, operands, box, relation="reached"))
 
 
-_ANYTHING = Operand(Array("to", "any element may be reached", ()), None)
+def starts_of(values: Iterable[MapSet | IndexingMap]) -> set[tuple[tuple[int, int], ...]]:
+    """The bounds of the dims of maps."""
+    sets = (value if isinstance(value, MapSet) else [value] for value in values)
+    return {tuple((min(0, v.lower), v.upper) for v in m.dims) for maps in sets for m in maps}
 
 
-def _targets(maps: MapSet) -> list[Operand]:
+def start_of(label: str, starts: Collection[tuple[tuple[int, int], ...]], *, are_whole: bool = False) -> Array:
+    """The array that maps with dims of these bounds start at: each at the whole array, or else at a part of it."""
+    if len({len(bounds) for bounds in starts}) > 1 or (are_whole and len(starts) > 1):
+        raise UnsupportedError(
+            "the maps start at several arrays: choose one with `output` or `operand`, as in output=0"
+        )
+    bounds = tuple((min(lo for lo, _ in b), max(hi for _, hi in b)) for b in zip(*starts, strict=True))
+    return Array(label, _sizes(bounds) if starts else "sizes are not known", bounds)
+
+
+def _title(maps: MapSet) -> str:
+    if maps.is_unknown:
+        return "unknown maps"
+    title = " ∪ ".join(cut(str(m), 110) for m in list(maps)[:2]) or "no map"
+    return title + (f" and {plural(len(maps) - 2, 'more map')}" if len(maps) > 2 else "")
+
+
+def _status(maps: MapSet) -> str:
+    """What is known of maps, with the reason; always after the sizes of an array."""
+    status = "unknown" if maps.is_unknown else "exact" if maps.exact else "over-approximate"
+    reason = f": {printable(maps.reason, 150)}" if maps.reason and not maps.exact else ""
+    return f", {status}{reason}" + ("; elements may be on other devices" if maps.devices is not None else "")
+
+
+def _sizes(bounds: Bounds) -> str:
+    return f"[{','.join(str(hi - lo + 1) for lo, hi in bounds)}]"
+
+
+def _targets(maps: MapSet, label: str, status: str) -> Iterator[Operand]:
     """An array for each shape index, as large as the elements that are reached: sets do not know their direction."""
-    found = []
+    if maps.is_unknown:
+        yield Operand(Array(label, f"any element may be reached{status}", ()), None)
     for leaf in dict.fromkeys(tuple(m.index) for m in maps):
         own = tuple(m for m in maps if tuple(m.index) == leaf)
-        array = _bounding_array(own, leaf)
+        bounds = _bounds_of_elements(own)
         is_known = not any(m.is_undefined for m in own)
-        found.append(Operand(array, own if is_known else None, maps.exact and maps.devices is None))
-    return found
+        array = Array(label + leaf_text(leaf), _sizes(bounds) + status, bounds)
+        yield Operand(array, own if is_known else None, maps.exact and maps.devices is None)
 
 
-def _bounding_array(maps: Sequence[IndexingMap], leaf: ShapeIndex) -> Array:
-    """The smallest array from 0 on that has every element that is reached."""
+def _bounds_of_elements(maps: Sequence[IndexingMap]) -> tuple[tuple[int, int], ...]:
+    """The bounds of the smallest array from 0 on that has every element that is reached."""
     boxes = []
     for m in maps:
         try:
             boxes.append([(0, 0) if m.is_undefined else m.bounds(k) for k in range(len(m.results))])
         except (HlomapError, OverflowError):
             boxes.append([(0, 0)] * len(m.results))
-    bounds = tuple((min(0, *(lo for lo, _ in b)), max(hi for _, hi in b)) for b in zip(*boxes, strict=False))
-    return Array("to" + leaf_text(leaf), f"[{','.join(str(hi - lo + 1) for lo, hi in bounds)}]", bounds)
+    return tuple((min(0, *(lo for lo, _ in b)), max(hi for _, hi in b)) for b in zip(*boxes, strict=False))
 
 
 # -------------------------------------------------------------------------------------------------------- instructions
@@ -170,18 +202,14 @@ def value_operands(value: Instruction, maps: MapSet, *, is_counted: bool = True)
         own = tuple(m for m in maps if tuple(m.index) == leaf)
         is_known = not maps.is_unknown and not any(m.is_undefined for m in own)
         shape = shape_at(value.shape, leaf)
-        status = "unknown" if maps.is_unknown else "exact" if maps.exact else "over-approximate"
-        facts = f"{shape.without_layout()}, {status}"
-        facts += f": {printable(maps.reason, 150)}" if maps.reason and not maps.exact else ""
+        facts = f"{shape.without_layout()}{_status(maps)}"
         array = array_of(value_label(value) + leaf_text(leaf), shape, facts)
         found.append(Operand(array, own if is_known else None, maps.exact and maps.devices is None, is_counted))
     return found
 
 
 def _operand(read: OperandReads) -> Operand:
-    facts = f"{read.shape.without_layout()}, {read.status}"
-    if read.reason and read.status != "exact":
-        facts += f": {printable(read.reason, 150)}"
+    facts = f"{read.shape.without_layout()}{_status(read.maps)}"
     is_known = not read.maps.is_unknown and not any(m.is_undefined for m in read.maps)
     exact = read.maps.exact and read.maps.devices is None
     return Operand(array_of(read.label, read.shape, facts), tuple(read.maps) if is_known else None, exact)

@@ -9,12 +9,11 @@ from ..analysis.slice import Slice
 from ..drawing.maps import Array, Relation, build_map_scene
 from ..drawing.picture import Picture
 from ..drawing.style import cut, printable
-from ..errors import UnsupportedError
 from ..explanation.text import leaf_text, plural
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
 from ..types import expect
-from .maps import Element, array_of, map_picture, read_box, value_operands
+from .maps import Element, array_of, map_picture, read_box, start_of, starts_of, value_operands
 
 __all__ = ["draw_slice"]
 
@@ -31,17 +30,12 @@ def draw_slice(slice_: Mapping[Instruction, MapSet], element: Element | None, ti
     known = slice_ if isinstance(slice_, Slice) else None
     start = None if known is None else known.start
     values = {value: maps for value, maps in slice_.items() if value != start}
-    starts = {tuple((min(0, v.lower), v.upper) for v in m.dims) for maps in values.values() for m in maps}
+    starts = starts_of(values.values())
     if known is not None and (len(known.indices) == 1 or not starts):
-        shape = shape_at(known.start.shape, known.indices[0])
-        array = array_of(printable(known.start.name, 60) + leaf_text(known.indices[0]), shape)
-    elif len({len(bounds) for bounds in starts}) > 1 or (known is not None and len(starts) > 1):
-        raise UnsupportedError("the maps start at several arrays: choose one of them with `output`, such as output=0")
+        index = known.indices[0] if known.indices else ()
+        array = array_of(printable(known.start.name, 60) + leaf_text(index), shape_at(known.start.shape, index))
     else:
-        # A map may start at a part of the array.
-        bounds = tuple((min(lo for lo, _ in b), max(hi for _, hi in b)) for b in zip(*starts, strict=True))
-        label = "from" if start is None else printable(start.name, 60)
-        array = Array(label, f"[{','.join(str(hi - lo + 1) for lo, hi in bounds)}]", bounds)
+        array = start_of("from" if start is None else printable(start.name, 60), starts, are_whole=known is not None)
     operands = [operand for value, maps in values.items() for operand in value_operands(value, maps)]
     box, name = read_box(array.bounds, operands, element, tile)
     relation: Relation = "reached" if known is None else known.relation
