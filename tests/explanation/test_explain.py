@@ -210,3 +210,6 @@ ENTRY e { ROOT p = f32[2] parameter(0), metadata={op_name="x" stack_frame_id=2} 
     assert source.stack == ("a.py:10 in outer", "a.py:20 in inner") and source.line == 20
     own = hm.explain(hm.parse(text.replace("a.py", "lib/hlomap/interop/jax.py")).entry.root).source
     assert own is not None and own.stack == ()  # hlomap is not part of the program
+    frozen = text.replace('1 "a.py"', '1 "<frozen importlib._bootstrap>"')
+    imported = hm.explain(hm.parse(frozen).entry.root).source
+    assert imported is not None and imported.stack == ()  # nor is the import system

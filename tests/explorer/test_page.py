@@ -110,8 +110,8 @@ def test_contents() -> None:
     assert [c["kind"] for c in data["computations"]] == ["fusion", "entry"]
     (record,) = (data["records"][k] for k in columns["outputs"][6])
     assert [(r["words"], r["bytes"], r["status"]) for r in record["reads"]] == [
-        ("{} at (i, j)", 512, "exact"),
-        ("{} at j", 64, "exact"),
+        ("{}[i, j]", 512, "exact"),
+        ("{}[j]", 64, "exact"),
     ]
     assert [data["maps"][k] for k in record["reads"][1]["maps"]] == ["(i, j) -> (j), domain: i in [0, 7], j in [0, 15]"]
     assert data["shapes"][columns["shape"][6]]["layout"]["map"].startswith("(d0, d1) -> (d0 * 16 + d1)")

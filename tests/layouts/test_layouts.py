@@ -353,6 +353,8 @@ ENTRY e {
     answers = {name: hm.is_bitcast(module[name]) for name in "turcd"}
     assert [answers[name].value for name in "turcd"] == [True, False, True, False, True]
     assert answers["c"].reason == "buffers of different sizes: f32[3,5]{1,0:T(2,2)} and f32[3,5]{1,0}"
+    assert answers["u"].witness == (0, 1)  # an index, not a position
+    assert hm.is_bitcast(module["p"]).reason == "p has no operands"
     undecided = hm.is_bitcast(module["w"])
     assert undecided.value is None and undecided.reason == "a value that is not an array"
     with pytest.raises(hm.errors.UndecidedError, match="not an array"):

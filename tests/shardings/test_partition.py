@@ -208,7 +208,7 @@ def parse_dot(sharding: str) -> hm.Module:
 
 def test_what_is_not_known() -> None:
     for sharding, reason in [
-        ("", "d has no sharding"),
+        ("", "d has no sharding: ask the module before XLA's partitioner, which --xla_dump_hlo_pass_re=.*spmd.* dumps"),
         (", sharding={unknown}", "d: the sharding is not decided yet"),
         (", sharding={manual}", "d: devices have arrays of their own (manual)"),
     ]:

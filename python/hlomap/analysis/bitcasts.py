@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from operator import index as to_int
 
-from .._core import Expr, IndexingMap, Instruction
+from .._core import Expr, IndexingMap, Instruction, Shape, logical_index
 from ..answers import Answer
 from ..errors import ShapeError
 from ..maps.map_set import MapSet
@@ -24,7 +24,8 @@ def is_bitcast(instruction: Instruction, operand: int = 0) -> Answer[tuple[int, 
 
     Asked of the positions in memory, tiles and padding included; true of a bitcast, and of a reshape, transpose or copy
     between layouts that fit.  ``.value`` of the result is ``None`` where the maps are unknown or not exact, and for
-    values that are not arrays.  A witness is a position in the output's buffer, counted in elements.
+    values that are not arrays, and for an instruction without operands.  A witness is the index of an element of the
+    output; ``None`` where it is padding.
 
     Raises :class:`~hlomap.errors.ShapeError` where the operand does not exist.
 
@@ -42,6 +43,8 @@ def is_bitcast(instruction: Instruction, operand: int = 0) -> Answer[tuple[int, 
     if not is_index(operand):
         raise wrong_type("is_bitcast", "an operand number (int) as `operand`", operand)
     operand = to_int(operand)
+    if not instruction.operands and operand == 0:
+        return Answer(None, reason=f"{instruction.name} has no operands")
     if not 0 <= operand < len(instruction.operands):
         raise ShapeError(f"{instruction.name} has {len(instruction.operands)} operands, no operand {operand}")
     source, target = instruction.operands[operand].shape, instruction.shape
@@ -61,16 +64,23 @@ def is_bitcast(instruction: Instruction, operand: int = 0) -> Answer[tuple[int, 
         return Answer(None, reason=maps.reason or f"{len(maps)} maps")
     m = next(iter(maps))
     if m.ranges or m.runtime:
-        return _several_elements(m)
+        return _several_elements(m, target)
     stays = IndexingMap(m.dims, [Expr.dim(0)], constraints=[(c.expr, c.lower, c.upper) for c in m.constraints])
-    return m.equivalent(stays)
+    answer = m.equivalent(stays)
+    return answer if answer.witness is None else Answer(False, witness=_element_at(target, *answer.witness))
 
 
-def _several_elements(m: IndexingMap) -> Answer[tuple[int, ...]]:
+def _several_elements(m: IndexingMap, target: Shape) -> Answer[tuple[int, ...]]:
     """The answer for a map with ranges between positions: False if element 0 reads any but element 0."""
     if not m.runtime and not m.constraints:
         lowest = [v.lower for v in m.ranges]
         for k, v in enumerate(m.ranges):
             if m.evaluate([0], [*lowest[:k], v.upper, *lowest[k + 1 :]])[0] != 0:
-                return Answer(False, witness=(0,))
+                return Answer(False, witness=_element_at(target, 0))
     return Answer(None, reason="an element of the output may read several elements")
+
+
+def _element_at(shape: Shape, position: int) -> tuple[int, ...] | None:
+    """The index of the element at a position in memory; None in padding."""
+    where = logical_index(shape)
+    return tuple(int(i) for i in where.evaluate([position])) if where.in_domain([position]) else None

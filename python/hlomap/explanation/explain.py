@@ -30,6 +30,7 @@ from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
 from ..sequences import as_array, bounded
 from ..types import ShapeIndex, expect, expect_index, is_index, read_only, wrong_type
+from .devices import group_words
 from .names import DimensionNames, Names, name_dimensions
 from .source import Source, source_of, value_label
 from .text import bytes_text, count_text, html, leaf_text, plural, printable
@@ -322,7 +323,7 @@ def explain(
         reads=tuple(reads),
         unread=tuple(k for k in range(len(instruction.operands)) if k not in read_operands),
         bytes_written=_extent([shape])[1],
-        bitcast=bitcast_equivalence(instruction, shape),
+        bitcast=None if any(maps.devices for maps in sets) else bitcast_equivalence(instruction, shape),
         source=source_of(instruction),
         names=named.output,
         steps=tuple(trace(instruction, leaf, point, depth, named)) if point is not None and depth != 1 else (),
@@ -400,7 +401,7 @@ def _operand_reads(number: int, operand: Instruction, maps: MapSet, names: Names
             instruction=operand,
             shape_index=leaf,
             shape=shape,
-            maps=MapSet(own, exact=maps.exact, reason=maps.reason),
+            maps=MapSet(own, exact=maps.exact, reason=maps.reason, devices=maps.devices),
             texts=tuple(str(names.of(m, number)) for m in own),
             words=("" if maps.exact else "at most ") + phrases(own, label, shape, names, number),
             counts=count_reads(own, maps.exact, shape),
@@ -489,7 +490,7 @@ def _bitcast_words(bitcast: Answer[tuple[int, ...]]) -> str:
         return "each element is read from the position where it is written"
     if bitcast.value is None:
         return f"whether elements change their positions is not decided: {printable(bitcast.reason)}"
-    where = f": the one at {bitcast.witness[0]}, for example" if bitcast.witness else ""
+    where = f": element ({', '.join(map(str, bitcast.witness))}), for example" if bitcast.witness else ""
     reason = f": {printable(bitcast.reason)}" if bitcast.reason else ""
     return f"elements are read from other positions than they are written{where}{reason}"
 
@@ -513,8 +514,8 @@ def _notes(
         if v.supplier is not None
     )
     yield from list(runtime)[:_MOST_OPERANDS]
-    if any(read.maps.devices is not None for read in reads):
-        yield "elements may be on other devices"
+    devices = {read.maps.devices: read.shape.element_bits for read in reads if read.maps.devices is not None}
+    yield from (group_words(one, bits) for one, bits in devices.items())
     if names.origin and names.origin != "names=":
         yield f"names of dimensions from {printable(names.origin)}"
     if instruction.inconsistency:

@@ -63,7 +63,7 @@ def _stack(module: Module, frame: int) -> tuple[str, ...]:
     while frame in tables and frame not in seen and len(found) < _MOST_FRAMES:
         seen.add(frame)
         text, parent = tables[frame]
-        if _OWN_FRAME not in text:
+        if _OWN_FRAME not in text and not text.startswith("<frozen "):
             found.append(text)
         frame = parent
     return tuple(reversed(found))

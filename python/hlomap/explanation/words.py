@@ -1,4 +1,4 @@
-"""Words for maps: ``x at (j, i)``, ``x[i, 2:5]``, ``all of x``.
+"""Words for maps: ``x[j, i]``, ``x[i, 2:5] (3 elements)``, ``all of x (8 elements)``.
 
 :func:`phrase` is the entry point.  A subscript is that of NumPy: an index, or ``start:stop:step``.  Invariant: the
 phrase names exactly the elements of the map; a range that cannot be written as a slice is printed with its bounds.
@@ -67,18 +67,14 @@ def clauses(parts: Iterable[str]) -> str:
 
 def _elements(m: IndexingMap, label: str, parts: list[_Subscript], n_free: int) -> str:
     """What a point reads, and the number of elements, which is an upper bound unless all ranges are free."""
-    n = prod(v.upper - v.lower + 1 for v in m.ranges)
-    # A free range is in no constraint.
-    number = f"{'' if n_free == len(m.ranges) else 'at most '}{plural(n, 'element')}"
-    kinds = [part.kind for part in parts]
     if not parts:
         return label
-    if all(kind == "point" for kind in kinds):
-        index = ", ".join(part.text for part in parts)
-        return f"{label} at {index}" if len(parts) == 1 else f"{label} at ({index})"
-    if all(kind == "whole" for kind in kinds):
-        return f"all of {label} ({number})"
-    return f"{label}[{', '.join(part.text for part in parts)}] ({number})"
+    kinds = {part.kind for part in parts}
+    elements = f"all of {label}" if kinds == {"whole"} else f"{label}[{', '.join(part.text for part in parts)}]"
+    n = prod(v.upper - v.lower + 1 for v in m.ranges)
+    # A free range is in no constraint.
+    number = f" ({'' if n_free == len(m.ranges) else 'at most '}{plural(n, 'element')})"
+    return elements + number * (kinds != {"point"})
 
 
 def _conditions(m: NamedMap, free: set[int]) -> str:

@@ -95,7 +95,7 @@ def draw(
     ... }''')
     >>> print(draw(module["t"], element=(4, 1)))
     t = f32[5,3] transpose(p)
-    output (i, j) reads p at (j, i)
+    output (i, j) reads p[j, i]
     <BLANKLINE>
     t                                  p
     f32[5,3], element (4, 1) is lit    f32[3,5], exact

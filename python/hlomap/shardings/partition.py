@@ -190,7 +190,8 @@ class _Array:
 
 def _read_arrays(instruction: Instruction) -> tuple[list[_Array], list[_Array]] | Unknown:
     if sharding_of(instruction, ()) is None:
-        return Unknown(f"{instruction.name} has no sharding")
+        hint = "ask the module before XLA's partitioner, which --xla_dump_hlo_pass_re=.*spmd.* dumps"
+        return Unknown(f"{instruction.name} has no sharding: {hint}")
     for operand in (one for one in dict.fromkeys(instruction.operands) if not leaf_shardings(one)):
         source = _split_source(operand)
         if source is not None:
