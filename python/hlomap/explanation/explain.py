@@ -6,11 +6,9 @@ derived from an opcode.  With an element the same words describe one element of 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from math import prod
 from operator import index as to_int
 from typing import Any
@@ -30,14 +28,14 @@ from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
 from ..sequences import as_array, bounded
 from ..types import ShapeIndex, expect, expect_index, is_index, read_only, wrong_type
-from .devices import group_words
 from .names import DimensionNames, Names, name_dimensions
+from .notes import notes_of, output_name
 from .source import Source, source_of, value_label
 from .text import bytes_text, count_text, html, leaf_text, plural, printable
-from .trace import Step, trace
+from .trace import Step, trace, tree_lines
 from .words import clauses, phrases
 
-__all__ = ["Explanation", "OperandReads", "bitcast_equivalence", "explain", "output_name"]
+__all__ = ["Explanation", "OperandReads", "bitcast_equivalence", "explain"]
 
 _MOST_POINTS = 1 << 16
 _MOST_PHRASES = 4
@@ -148,7 +146,7 @@ class Explanation:
     source: Source | None
     #: The names of the output's dimensions.
     names: tuple[str, ...]
-    #: The values on the way back, users before operands, where ``depth`` asks for them.
+    #: The values on the way back, users before operands, where ``depth`` asks for them; the text has them as a tree.
     steps: tuple[Step, ...] = ()
     #: Remarks: runtime values, the origin of names, what a fusion contains, errors of the query.
     notes: tuple[str, ...] = field(default=())
@@ -200,7 +198,8 @@ class Explanation:
         if len(self.reads) > _MOST_OPERANDS:
             lines.append(f"  … and {plural(len(self.reads) - _MOST_OPERANDS, 'operand')} more")
         lines += [f"  {label}: {text}" if label else f"    {text}" for label, text in self._facts()]
-        lines += [f"  {step}" for step in self.steps]
+        if self.steps:
+            lines += ["  comes from", *(f"    {line}" for line in tree_lines(self.instruction, self.steps))]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -241,11 +240,11 @@ class Explanation:
         )
         head = "".join(f"<th>{name}</th>" for name in ("operand", "shape", "reads", "status", "bytes", "maps"))
         facts = "".join(f"<li>{html(label)} {html(text)}</li>" for label, text in self._facts())
-        steps = "".join(f"<li><code>{html(step)}</code></li>" for step in self.steps)
+        steps = "".join(f"{html(line)}\n" for line in tree_lines(self.instruction, self.steps))
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
         return (
             f"<div><p><code>{html(self.title)}</code></p><p>{html(self.sentence)}</p>{table}"
-            f"<ul>{facts}{steps}</ul></div>"
+            f"<ul>{facts}</ul>{f'<pre>{steps}</pre>' if steps else ''}</div>"
         )
 
 
@@ -314,6 +313,7 @@ def explain(
         for read in _operand_reads(k, o, maps, named)
     ]
     read_operands = {read.operand for read in reads}
+    steps = tuple(trace(instruction, leaf, point, depth, named)) if point is not None and depth != 1 else ()
     return Explanation(
         instruction=instruction,
         shape_index=leaf,
@@ -326,8 +326,8 @@ def explain(
         bitcast=None if any(maps.devices for maps in sets) else bitcast_equivalence(instruction, shape),
         source=source_of(instruction),
         names=named.output,
-        steps=tuple(trace(instruction, leaf, point, depth, named)) if point is not None and depth != 1 else (),
-        notes=tuple(_notes(instruction, leaf, reads, named, error)),
+        steps=steps,
+        notes=tuple(notes_of(instruction, leaf, reads, named, [step.instruction for step in steps])),
     )
 
 
@@ -341,15 +341,6 @@ def _array_index(instruction: Instruction, output: int | ShapeIndex) -> ShapeInd
         below = ()
     shape_indices(instruction.shape, output, "output")  # raises ShapeError
     return next((below + index for index, _ in leaf_shapes(shape_at(instruction.shape, below))), below)
-
-
-def output_name(instruction: Instruction, leaf: ShapeIndex) -> str:
-    """The name of an output in a message: of an instruction with several with its number and theirs."""
-    name = printable(instruction.name)
-    if not leaf:
-        return name
-    n = sum(1 for _ in leaf_shapes(instruction.shape))
-    return f"output {leaf[0] if len(leaf) == 1 else leaf}{f' of {n}' if n > 1 else ''} of {name}"
 
 
 def _checked_element(element: object, shape: Shape, instruction: Instruction, leaf: ShapeIndex) -> tuple[int, ...]:
@@ -493,30 +484,3 @@ def _bitcast_words(bitcast: Answer[tuple[int, ...]]) -> str:
     where = f": element ({', '.join(map(str, bitcast.witness))}), for example" if bitcast.witness else ""
     reason = f": {printable(bitcast.reason)}" if bitcast.reason else ""
     return f"elements are read from other positions than they are written{where}{reason}"
-
-
-def _notes(
-    instruction: Instruction, leaf: ShapeIndex, reads: Sequence[OperandReads], names: Names, error: str | None
-) -> Iterator[str]:
-    if leaf and next(islice(leaf_shapes(instruction.shape), 1, None), None) is not None:
-        yield f"this is {output_name(instruction, leaf)}; `output` chooses another one"
-    computations = instruction.called_computations
-    if any(computation.is_fusion for computation in computations):
-        opcodes = Counter(i.opcode for c in computations for i in c if i.parameter_number is None)
-        listed = [f"{n} {printable(opcode, 40)}" for opcode, n in opcodes.most_common(8)]
-        yield f"fuses {plural(sum(opcodes.values()), 'instruction')}: {', '.join(listed)}"
-    runtime = dict.fromkeys(
-        f"{v.name} is the value {printable(v.supplier.name, 80)}"
-        f"[{', '.join(m.text(e) for e in v.index)}], from {v.lower} to {v.upper}"
-        for read in reads
-        for m in (names.of(m, read.operand) for m in read.maps)
-        for v in m.map.runtime
-        if v.supplier is not None
-    )
-    yield from list(runtime)[:_MOST_OPERANDS]
-    devices = {read.maps.devices: read.shape.element_bits for read in reads if read.maps.devices is not None}
-    yield from (group_words(one, bits) for one, bits in devices.items())
-    if names.origin and names.origin != "names=":
-        yield f"names of dimensions from {printable(names.origin)}"
-    if instruction.inconsistency:
-        yield f"inconsistent: {printable(instruction.inconsistency)}"

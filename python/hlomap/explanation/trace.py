@@ -6,7 +6,8 @@ not the entry, those of :func:`hlomap.backward_slice` lead on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,10 +24,11 @@ from .source import value_label
 from .text import leaf_text, printable
 from .words import clauses, phrases
 
-__all__ = ["Step", "trace"]
+__all__ = ["Step", "trace", "tree_lines"]
 
 _MOST_LEAVES = 4
 _MOST_VALUES = 10_000
+_MOST_INDENTS = 40  # so that a long chain takes no quadratic space
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,12 @@ class Step:
     maps: MapSet
     #: The same in words.
     words: str
+    #: The explained instruction, or values on the way, that read these elements.
+    readers: tuple[Instruction, ...] = ()
 
     def __str__(self) -> str:
-        mark = "from" if self.distance is None else f"{self.distance:>3} "
         status = "" if self.maps.exact else f"  ({'unknown' if self.maps.is_unknown else 'at most these'})"
-        return f"{mark} {printable(self.instruction.opcode, 40)}  {self.words}{status}"
+        return f"{printable(self.instruction.opcode, 40)}  {self.words}{status}"
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
@@ -53,6 +56,7 @@ class Step:
             "computation": self.instruction.computation.name,
             "opcode": self.instruction.opcode,
             "distance": self.distance,
+            "readers": [reader.name for reader in self.readers],
             "words": self.words,
             "maps": [str(m) for m in self.maps],
             "exact": self.maps.exact,
@@ -70,7 +74,10 @@ def trace(
     found = reached(RuleProvider(instruction.module), instruction, [leaf], inside)
     for value, maps in found.items():
         if value != instruction and value in distances and maps:
-            yield _step(value, distances[value], maps.image(box), names)
+            image = maps.image(box)
+            used_by = {user for m in image for user, _ in image.uses(m)} if image else set(value.users)
+            readers = tuple(user for user in value.users if user in used_by and user in found)
+            yield _step(value, distances[value], image, names, readers)
     if depth is None and instruction.computation != instruction.module.entry:
         try:
             parameters: Mapping[Instruction, MapSet] = backward_slice(instruction, leaf)
@@ -95,12 +102,37 @@ def _distances(start: Instruction, depth: int | None) -> dict[Instruction, int]:
     return found
 
 
-def _step(value: Instruction, distance: int | None, maps: MapSet, names: Names) -> Step:
+def tree_lines(root: Instruction, steps: Sequence[Step]) -> Iterator[str]:
+    """The steps as a tree: a value below its reader, and once more in short below every other one."""
+    by_reader: defaultdict[Instruction, list[Step]] = defaultdict(list)
+    for step in steps:
+        for reader in step.readers:
+            by_reader[reader].append(step)
+    for reader, own in by_reader.items():
+        own.sort(key=lambda step: reader.operands.index(step.instruction))
+    shown: set[Instruction] = set()
+    pending = [(step, 0) for step in reversed(by_reader[root])]
+    while pending:
+        step, depth = pending.pop()
+        indent = "  " * min(depth, _MOST_INDENTS)
+        if step.instruction in shown:
+            yield f"{indent}{value_label(step.instruction)}, as above"
+            continue
+        shown.add(step.instruction)
+        yield f"{indent}{step}"
+        pending += [(inner, depth + 1) for inner in reversed(by_reader[step.instruction])]
+    yield from (f"from {step}" for step in steps if step.instruction not in shown)
+
+
+def _step(
+    value: Instruction, distance: int | None, maps: MapSet, names: Names, readers: tuple[Instruction, ...] = ()
+) -> Step:
     label = value_label(value)
     if maps.is_unknown:
-        return Step(value, distance, maps, f"any elements of {label}: {printable(maps.reason)}")
+        return Step(value, distance, maps, f"any elements of {label}: {printable(maps.reason)}", readers)
     found = []
     for leaf in dict.fromkeys(tuple(m.index) for m in maps):
         own = [m for m in maps if tuple(m.index) == leaf]
         found.append(phrases(own, label + leaf_text(leaf), shape_at(value.shape, leaf), names, -1))
-    return Step(value, distance, maps, clauses(found[:_MOST_LEAVES] + ["more"] * (len(found) > _MOST_LEAVES)))
+    words = clauses(found[:_MOST_LEAVES] + ["more"] * (len(found) > _MOST_LEAVES))
+    return Step(value, distance, maps, words, readers)

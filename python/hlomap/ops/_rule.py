@@ -144,6 +144,8 @@ class OpRule:
     sizes_class: str | None = None
     """The rules depend on the dimensions of operands and output alone, and operations with the same name here have the
     same rules, so that they share results."""
+    chooses: bool = False
+    """An element of the output is that of one of the other operands, which the first operand chooses."""
     structural: bool = False
     """The operation only creates tuples or extracts elements of them; its rules are cheaper than the signature under
     which their results would be cached."""

@@ -14,7 +14,8 @@ from ..drawing.picture import Picture
 from ..drawing.read_counts import Bounds
 from ..drawing.style import cut, printable, wrap
 from ..errors import HlomapError, ShapeError, UnsupportedError
-from ..explanation.explain import Explanation, OperandReads, explain, output_name
+from ..explanation.explain import Explanation, OperandReads, explain
+from ..explanation.notes import output_name
 from ..explanation.source import value_label
 from ..explanation.text import leaf_text, plural
 from ..explanation.trace import Step

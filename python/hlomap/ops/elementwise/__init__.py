@@ -21,6 +21,7 @@ for _name, _evaluate in semantics():
             _evaluate,
             pointwise=True,
             sizes_class="elementwise",
+            chooses=_name == "select",
             builder_methods=METHODS.get(_name, ()),
         )
     )
