@@ -199,7 +199,12 @@ def test_diff() -> None:
     result = run("diff", *PAIR)
     assert result.exit_code == 0, result.stderr
     assert result.stdout == f"{hm.diff(*(hm.load(file) for file in PAIR))}\n"
-    assert "x kLoop: n, t" in result.stdout and "dependence on parameters: 1 equal" in result.stdout
+    assert "x kLoop: n, t" in result.stdout and "pairs of an output and a parameter: 1 equal" in result.stdout
+
+
+def test_diff_exit_code() -> None:
+    assert run("diff", *PAIR, "--exit-code").exit_code == 1
+    assert run("diff", PAIR[0], PAIR[0], "--exit-code", "--json").exit_code == 0
 
 
 def test_diff_json_and_standard_input() -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,59 @@ def test_same_module_has_no_changes() -> None:
         assert found.is_empty and {match.how for match in found.matches} == {"value"}
         assert all(match.before.name == match.after.name for match in found.matches)
         assert found.bytes_before == found.bytes_after
+
+
+Q = "p = f32[4,6] parameter(0)\nq = f32[4,6] parameter(1)\ns = f32[] parameter(2)\nt = f32[] parameter(3)\n"
+REDUCED = "ROOT r = f32[4,6] all-reduce({}), to_apply=add"
+RETURNED = "ROOT r = (f32[4,6], f32[4,6]) tuple({})"
+SAME = [
+    # What is before, what is after, and what the text says first; nothing where both compute the same.
+    ("ROOT r = f32[4,6] subtract(p, q)", "ROOT r = f32[4,6] subtract(q, p)", "which values an instruction reads"),
+    (
+        "ROOT r = f32[2,6] slice(p), slice={[0:2], [0:6]}",
+        "ROOT r = f32[2,6] slice(p), slice={[2:4], [0:6]}",
+        "1 slice: r",
+    ),
+    ("ROOT c = f32[] constant(1)", "ROOT c = f32[] constant(2)", "1 constant: c"),
+    (
+        "n = f32[4,6] negate(p)\nROOT m = f32[4,6] abs(p)",
+        "ROOT n = f32[4,6] negate(p)\nm = f32[4,6] abs(p)",
+        "the result",
+    ),
+    (RETURNED.format("p, q"), RETURNED.format("q, p"), "which values an instruction reads"),
+    (REDUCED.format("p"), REDUCED.format("q"), "which values an instruction reads"),
+    (REDUCED.format("p"), REDUCED.replace("r =", "renamed =").format("p"), None),
+    (
+        "ROOT r = f32[4,6] rng(s, t), distribution=rng_uniform",
+        "ROOT r = f32[4,6] rng(s, t), distribution=rng_uniform",
+        None,
+    ),
+    ("ROOT r = f32[4,6]{1,0} add(p, q)", "ROOT r = f32[4,6]{0,1} add(p, q)", None),
+]
+ADD = "add {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b)\n}"
+
+
+@pytest.mark.parametrize(("before", "after", "words"), SAME)
+def test_is_empty_where_the_same_is_computed(before: str, after: str, words: str | None) -> None:
+    """Equal kinds in equal places are no proof: the pairs are matched, and the values differ."""
+    found = hm.diff(module(Q + before, ADD), module(Q + after, ADD))
+    assert found.is_empty == (words is None)
+    assert words is None or words in str(found).splitlines()[2]
+    assert not (found.removed or found.added or found.fusions)
+
+
+def test_history_of_what_is_counted_nowhere_else(tmp_path: Path) -> None:
+    """An inlined call leaves all values as they are."""
+    call = "f {{\n a = f32[4,6] parameter(0)\n ROOT n = f32[4,6] negate(a)\n}}\nENTRY e {{\n{}\n}}"
+    texts = (
+        call.format(P + "ROOT c = f32[4,6] call(p), to_apply=f"),
+        "ENTRY e {\n" + P + "ROOT n = f32[4,6] negate(p)\n}",
+    )
+    for number, text in enumerate(texts):
+        name = f"module_0001.f.000{number}.a.after_p{number}.before_p{number + 1}.txt"
+        (tmp_path / name).write_text(f"HloModule f\n{text}\n")
+    line = str(hm.DumpDirectory(tmp_path).history("f")).splitlines()[1]
+    assert line == "  p1: -1 parameter, -1 call; outputs depend on the same elements"
 
 
 P = "p = f32[4,6] parameter(0)\n"

@@ -339,7 +339,7 @@ def test_before_and_after(browser: Browser, tmp_path: Path) -> None:
     assert browser.text("#summary").startswith("after") and selected(browser) == "y"
     marked = browser.run("return [...document.querySelectorAll('.node.added .name')].map((e) => e.textContent)")
     assert marked == ["z"]
-    assert "came" in browser.text("#changes") and browser.find("#changes").is_displayed()
+    assert "added" in browser.text("#changes") and browser.find("#changes").is_displayed()
 
 
 def test_dump_directories_list_their_modules(browser: Browser, tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_before_and_after() -> None:
     assert [one["stage"] for one in found["index"]["modules"]] == ["before", "after"]
     names = found["module-1"]["columns"]["name"]
     assert [names[i] for i in found["diff-0"]["added"]] == ["z"]
-    assert {"came", "outputs"} <= {section["heading"] for section in found["diff-0"]["sections"]}
+    assert {"added", "outputs"} <= {section["heading"] for section in found["diff-0"]["sections"]}
 
 
 def dump(folder: Path) -> hm.DumpDirectory:

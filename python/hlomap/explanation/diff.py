@@ -1,4 +1,4 @@
-"""What changed from one module to another: what was fused, what came and went, bytes, and what outputs depend on.
+"""What changed from one module to another: instructions, fusions, bytes, and what outputs depend on.
 
 Read :func:`diff` and :class:`ModuleDiff`.  Instructions are matched by the number of their value
 (:mod:`hlomap.explanation.values`), then by their users, by name, and by their origin in the program
@@ -8,9 +8,9 @@ Read :func:`diff` and :class:`ModuleDiff`.  Instructions are matched by the numb
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from .. import reprs
 from .._core import Instruction, Module
@@ -22,7 +22,7 @@ from .matching import Match, computed, find_duplicates, match_instructions
 from .overview import BytesMoved, Overview, overview
 from .runs import OutputValues, compare_values
 from .text import html, plural, printable
-from .values import MOVERS, Numbering, Value
+from .values import MOVERS, Numbering, Value, _literal, _meaning
 
 __all__ = ["FusionChange", "Match", "ModuleDiff", "diff"]
 
@@ -46,7 +46,7 @@ class FusionChange:
         kind = printable(self.fusion.attributes.get("kind", ""), 20)
         parts = _names([match.before for match in self.parts])
         new = f"; new: {_names(self.new)}" if self.new else ""
-        return f"{printable(self.fusion.name, 60)} {kind}: {parts or 'nothing that was there before'}{new}"
+        return f"{printable(self.fusion.name, 60)} {kind}: {parts}{new}".replace(": ; ", ": ")
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
@@ -73,6 +73,10 @@ class ModuleDiff:
     #: Instructions that are only before, and only after; fusions and calls themselves do not count.
     removed: tuple[Instruction, ...]
     added: tuple[Instruction, ...]
+    #: The pairs of which the operation itself is another one, such as a constant with another value.
+    changed: tuple[Match, ...]
+    #: Whether all values are proved to be the same, results and effects included.
+    has_same_values: bool
     #: The fusions after that were not there with the same contents before.
     fusions: tuple[FusionChange, ...]
     #: The fusions after that were there before.
@@ -101,8 +105,8 @@ class ModuleDiff:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the modules have the same instructions in the same fusions."""
-        return not (self.duplicates or self.removed or self.added or self.fusions)
+        """Whether the modules compute the same with the same instructions in the same fusions; layouts do not count."""
+        return self.has_same_values and not (self.duplicates or self.removed or self.added or self.fusions)
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
@@ -111,6 +115,8 @@ class ModuleDiff:
             "after": self.after.name,
             "matches": [match.to_dict() for match in self.matches],
             "duplicates": [match.to_dict() for match in self.duplicates],
+            "changed": [match.to_dict() for match in self.changed],
+            "is_empty": self.is_empty,
             "removed": [_dict(i) for i in self.removed],
             "added": [_dict(i) for i in self.added],
             "fusions": [fusion.to_dict() for fusion in self.fusions],
@@ -123,25 +129,33 @@ class ModuleDiff:
         }
 
     def sections(self) -> Iterator[tuple[str, list[str]]]:
-        """The headings of the text, each with its lines."""
-        how = Counter(match.how for match in self.matches)
-        counts = ", ".join(f"{n} by {name}" for name, n in how.items())
-        yield f"matched {plural(len(self.matches), 'instruction')}", [counts] if counts else []
-        yield "bytes moved, at most", [f"{self.bytes_before} before", f"{self.bytes_after} after"]
-        yield "outputs", list(self._output_lines())
+        """The headings of the text, each with its lines: what changed comes first."""
+        changed, again = ([match.after for match in found] for found in (self.changed, self.duplicates))
+        is_listed = self.removed or self.added or self.changed or self.duplicates or self.fusions
+        if not self.is_empty and not is_listed:
+            yield "changed", ["which values an instruction reads, or which one is the result"]
+        for heading, found in (("removed", self.removed), ("added", self.added), ("changed", changed)):
+            yield heading, list(_opcode_lines(found))
+        yield "computed more than once", list(_opcode_lines(again))
         unchanged = len(self.unchanged_fusions)
         as_before = f" ({plural(unchanged, 'fusion')} as before)" if unchanged else ""
         yield f"fused{as_before}", [str(fusion) for fusion in self.fusions]
-        again = [match.after for match in self.duplicates]
-        for heading, found in (("went", self.removed), ("came", self.added), ("computed more than once", again)):
-            yield heading, list(_opcode_lines(found))
+        yield "bytes moved, at most", [f"{self.bytes_before} before", f"{self.bytes_after} after"]
+        yield "outputs", list(self._output_lines())
+        counts = Counter(match.how for match in self.matches)
+        proved, likely = (
+            ", ".join(f"{n} by {name}" for name, n in counts.items() if (name == "value") is is_proved)
+            for is_proved in (True, False)
+        )
+        how = [proved, f"not proved the same: {likely}" if likely else ""]
+        yield f"matched {plural(len(self.matches), 'instruction')}", [line for line in how if line]
 
     def _output_lines(self) -> Iterator[str]:
         if not self.outputs:
             yield "not compared: the entries have other parameters or results, or no output depends on a parameter"
             return
         counts = Counter(output.status for output in self.outputs)
-        yield f"dependence on parameters: {', '.join(f'{n} {status}' for status, n in counts.items())}"
+        yield f"pairs of an output and a parameter: {', '.join(f'{n} {status}' for status, n in counts.items())}"
         for output in self.outputs:
             if output.status != "equal":
                 yield str(output)
@@ -166,7 +180,7 @@ class ModuleDiff:
     def __repr__(self) -> str:
         return (
             f"<ModuleDiff: {len(self.matches)} matched, {len(self.removed)} removed, {len(self.added)} added, "
-            f"{len(self.fusions)} fusions changed>"
+            f"{len(self.changed)} changed, {plural(len(self.fusions), 'fusion')} changed>"
         )
 
     def _repr_html_(self) -> str | None:
@@ -189,8 +203,9 @@ def diff(before: Module | DumpedModule, after: Module | DumpedModule) -> ModuleD
         after: the same.
 
     Returns:
-        A :class:`ModuleDiff`: which instructions match and how, what was fused into what, which instructions came and
-        went, the bytes that are moved, and for each output of the entry whether it depends on the same elements.
+        A :class:`ModuleDiff`: which instructions were removed, added and changed, what was fused into what, the bytes
+        that are moved, how instructions match, and for each output of the entry whether it depends on the same
+        elements.  ``.is_empty`` is what a test asserts.
         Where maps do not decide that, both modules run a few times, and ``.values`` has arguments for which the output
         differs, or the number of runs in which it was equal.
 
@@ -217,17 +232,17 @@ def diff(before: Module | DumpedModule, after: Module | DumpedModule) -> ModuleD
     ... }''')
     >>> print(hm.diff(before, after))
     m: 4 instructions -> m: 4 instructions, 1 fusion
-    matched 2 instructions:
-      2 by value
+    removed:
+      2 transpose: t, u
+    fused:
+      x kLoop: n
     bytes moved, at most:
       576 before
       192 after
     outputs:
-      dependence on parameters: 1 equal
-    fused:
-      x kLoop: n
-    went:
-      2 transpose: t, u
+      pairs of an output and a parameter: 1 equal
+    matched 2 instructions:
+      2 by value
     """
     old, new = _as_module(before, "before"), _as_module(after, "after")
     numbering = Numbering()
@@ -253,12 +268,24 @@ def diff(before: Module | DumpedModule, after: Module | DumpedModule) -> ModuleD
         duplicates=tuple(duplicates),
         removed=tuple(v.instruction for v in computed(a) if v.instruction not in gone),
         added=tuple(v.instruction for v in computed(b) if v.instruction not in kept),
+        changed=tuple(match for match in matches if match.how != "value" and _is_changed(match)),
+        has_same_values=old.entry.fingerprint == new.entry.fingerprint
+        or (a[old.entry.root].number == b[new.entry.root].number and all(match.how == "value" for match in matches)),
         fusions=tuple(fusions),
         unchanged_fusions=tuple(unchanged),
         outputs=tuple(outputs),
         values=tuple(compare_values(old, new, undecided) if undecided else ()),
         n_outputs_left_out=n_left_out,
     )
+
+
+def _is_changed(match: Match) -> bool:
+    """Whether the operation of a pair is another one, whatever its operands are."""
+    before, after = match.before, match.after
+    if before.opcode == after.opcode == "constant" and _literal(before) != _literal(after):
+        return True
+    one, other = (cast("tuple[Hashable, ...]", _meaning(i, ())) for i in (before, after))
+    return one[:-1] != other[:-1]  # the last is an instruction where that stands for itself
 
 
 def _as_module(got: Module | DumpedModule, name: str) -> Module:

@@ -39,14 +39,26 @@ class StageChange:
 
     def __str__(self) -> str:
         d = self.diff
-        went, came = Counter(i.opcode for i in d.removed), Counter(i.opcode for i in d.added)
-        parts = [f"-{n} {printable(opcode, 40)}" for opcode, n in went.most_common(6)]
-        parts += [f"+{n} {printable(opcode, 40)}" for opcode, n in came.most_common(6)]
+        parts = _numbers(Counter(i.opcode for i in d.removed), Counter(i.opcode for i in d.added))
+        if d.changed:
+            parts.append(f"{plural(len(d.changed), 'instruction')} changed")
         if d.fusions:
-            parts.append(f"{len(d.fusions)} fusions changed")
+            parts.append(f"{plural(len(d.fusions), 'fusion')} changed")
+        if not parts:  # calls that became their instructions, and what nothing uses
+            before, after = (Counter(i.opcode for c in m.computations for i in c) for m in (d.before, d.after))
+            parts = _numbers(before - after, after - before)
         statuses = Counter(output.status for output in d.outputs)
-        outputs = ", ".join(f"{n} {status}" for status, n in statuses.items())
-        return f"{self.passes}: {', '.join(parts) or 'layouts or order alone'}; outputs: {outputs or 'not compared'}"
+        counts = ", ".join(f"{n} {status}" for status, n in statuses.items())
+        outputs = f"on parameters: {counts}" if counts else "not compared"
+        if [*statuses] == ["equal"]:
+            outputs = "depend on the same elements"
+        return f"{self.passes}: {', '.join(parts) or 'layouts, order or annotations'}; outputs {outputs}"
+
+
+def _numbers(removed: Counter[str], added: Counter[str]) -> list[str]:
+    """The numbers by operation, the most first."""
+    signs = (("-", removed), ("+", added))
+    return [f"{sign}{n} {printable(opcode, 40)}" for sign, numbers in signs for opcode, n in numbers.most_common(6)]
 
 
 @dataclass(frozen=True)

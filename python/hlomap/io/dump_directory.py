@@ -192,7 +192,7 @@ class DumpDirectory(Sequence[DumpedModule]):
         ...     _ = (folder / f"module_0001.jit_f.{stage}_optimizations.txt").write_text(head + root)
         >>> print(DumpDirectory(folder).history("jit_f"))
         jit_f: 2 stages, 1 change
-          before_optimizations … cpu_after_optimizations: -1 copy, +1 negate; outputs: 1 equal
+          before_optimizations … cpu_after_optimizations: -1 copy, +1 negate; outputs depend on the same elements
         """
         from ..explanation.history import history
 
