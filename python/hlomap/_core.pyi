@@ -1194,6 +1194,9 @@ class Module:
         own.
         """
     @property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """The instructions of all computations in text order."""
+    @property
     def attributes(self) -> Attributes:
         """The attributes of the header, by name."""
     @property

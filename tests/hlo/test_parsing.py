@@ -98,6 +98,15 @@ def test_name_shared_by_a_computation_and_an_instruction() -> None:
     assert module["sum"].opcode == "reduce" and module.computation("sum").root.opcode == "add"
 
 
+def test_instructions_of_all_computations() -> None:
+    module = hm.parse(
+        "ENTRY e { p = f32[2] parameter(0)\n"
+        "ROOT n = f32[2] fusion(p), kind=kLoop, calls={ a = f32[2] parameter(0) ROOT b = f32[2] negate(a) } }"
+    )
+    assert [i.name for i in module.instructions] == ["a", "b", "p", "n"]
+    assert [i.number for i in module.instructions] == [0, 1, 2, 3]
+
+
 def test_a_module_is_not_iterable() -> None:
     module = hm.parse(TEXT)
     for look_up in (list, iter):

@@ -193,7 +193,7 @@ def test_maps_without_ranges_take_them_from_the_call() -> None:
         hm.IndexingMap.parse(offset, dims=[4], runtime=[3, 7, 2])
     with pytest.raises(errors.MapError, match="expected 0 runtime variables"):
         hm.IndexingMap.parse(offset[11:-1], dims=[4], ranges=[3, 7], runtime=[2])
-    with pytest.raises(errors.MapSyntaxError, match="expected a range for s0"):
+    with pytest.raises(errors.MapSyntaxError, match=r"expected a range for s0, as in .* or `ranges` beside the text"):
         hm.IndexingMap.parse(f"affine_map<{text}>", dims=[64, 8])
     with pytest.raises(errors.MapSyntaxError, match="one range for each variable"):
         hm.IndexingMap.parse(f"{text}, domain: d0 in [0, 9], s0 in [0, 2]", dims=[64, 8])
@@ -207,7 +207,8 @@ def test_maps_without_ranges_take_them_from_the_call() -> None:
     ("text", "line", "column", "message"),
     [
         ("(d0 -> (d0)", 1, 5, "expected ',' or ')', found '->'"),
-        ("(d0) -> (d0)", 1, 13, "expected a range for d0"),
+        ("(d0) -> (d0)", 1, 13, "expected a range for d0, as in ', domain: d0 in [0, 7]', or `dims` beside the text"),
+        ("(d0) -> (d0 % 3), domain: d0 in [0, 1]", 1, 13, "expected an operator (+, -, *, floordiv, ceildiv, mod)"),
         ("(d0) ->\n (d1), domain: d0 in [0, 1]", 2, 3, "expected a variable of the map, found 'd1'"),
         ("(d0) -> (d0), domain: d0 in [0, 1], d0 in [0, 2]", 1, 37, "one range for each variable"),
         ("(d0) -> (d0), domain: d0 in [0, 1] d1", 1, 36, "expected ',' or the end of the domain"),
@@ -225,6 +226,12 @@ def test_syntax_errors_have_a_location(text: str, line: int, column: int, messag
         hm.IndexingMap.parse(text)
     assert message in str(e.value)
     assert (e.value.line, e.value.column) == (line, column)
+
+
+@pytest.mark.parametrize("item", [(hm.Expr.dim(0), (0, 5)), (hm.Expr.dim(0), 0, 5, 7), ()])
+def test_constraints_of_another_length(item: object) -> None:
+    with pytest.raises(TypeError, match=r"takes .* or triples \(expr, lower, upper\) as `constraints`"):
+        hm.IndexingMap([4], [hm.Expr.dim(0)], constraints=[item])  # type: ignore[list-item]
 
 
 def test_evaluate_on_threads_gives_the_same_rows() -> None:

@@ -209,11 +209,7 @@ def _is_near_names(instruction: Instruction, steps: int) -> bool:
 @lru_cache(maxsize=2)
 def _labelled(module: Module) -> frozenset[int]:
     """The numbers of the instructions that may have names of their own; a module never changes."""
-    return frozenset(
-        i.number
-        for i in (module.instruction(number) for number in range(module.n_instructions))
-        if i.opcode == "convolution" or _einsum_spec(i) is not None
-    )
+    return frozenset(i.number for i in module.instructions if i.opcode == "convolution" or _einsum_spec(i) is not None)
 
 
 def _convolution_names(instruction: Instruction, shape: Shape) -> Names | None:

@@ -10,7 +10,7 @@ use crate::error::{max_items, raise, too_many, wrong_type};
 use crate::expr::ExprLike;
 use crate::layout::{PyLayout, PyShape};
 use crate::map::PyMap;
-use crate::map_arguments::{ConstraintLike, VariableLike};
+use crate::map_arguments::{of_length, ConstraintLike, VariableLike};
 use crate::module::PyModule_;
 use crate::repr;
 
@@ -57,7 +57,7 @@ impl<'a, 'py, T: Read<'a, 'py>> Read<'a, 'py> for Option<T> {
 
 impl<'py> Read<'_, 'py> for (i64, Vec<i64>) {
     fn read(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (dimension, indices) = object.extract::<(i64, Bound<'py, PyAny>)>()?;
+        let (dimension, indices) = of_length(2, object)?.extract::<(i64, Bound<'py, PyAny>)>()?;
         Ok((dimension, Vec::read(indices.as_borrowed())?))
     }
 }

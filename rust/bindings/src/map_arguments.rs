@@ -65,8 +65,16 @@ impl<'py> FromPyObject<'_, 'py> for ConstraintLike {
         if let Ok(c) = object.cast::<PyConstraint>() {
             return Ok(ConstraintLike(c.get().0.clone()));
         }
-        let (expr, lo, hi) = object.extract::<(ExprLike, i64, i64)>()?;
+        let (expr, lo, hi) = of_length(3, object)?.extract::<(ExprLike, i64, i64)>()?;
         Ok(ConstraintLike(Constraint { expr: expr.0, interval: Interval::new(lo, hi) }))
+    }
+}
+
+/// `TypeError`, which becomes one that names the parameter, for a tuple of another length.
+pub fn of_length<'a, 'py>(n: usize, object: Borrowed<'a, 'py, PyAny>) -> PyResult<Borrowed<'a, 'py, PyAny>> {
+    match object.cast::<PyTuple>() {
+        Ok(tuple) if tuple.len() != n => Err(PyTypeError::new_err("a tuple of another length")),
+        _ => Ok(object),
     }
 }
 

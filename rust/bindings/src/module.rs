@@ -153,6 +153,12 @@ impl PyModule_ {
         computations(slf.py(), &slf.into(), 0..slf.get().0.computations().len() as u32)
     }
 
+    /// The instructions of all computations in text order.
+    #[getter]
+    fn instructions<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        instructions(slf.py(), &slf.into(), 0..slf.get().0.instructions().len() as u32)
+    }
+
     /// The attributes of the header, by name.
     #[getter]
     fn attributes(slf: &Bound<'_, Self>) -> Attributes {

@@ -425,7 +425,14 @@ impl<'a> Parser<'a> {
             }
         }
         if let Some(i) = given.iter().position(|g| !g) {
-            return self.fail(format!("a range for {}", domain.name(domain.var(i))));
+            let name = domain.name(domain.var(i));
+            let given = match i {
+                i if i < domain.n_dims => "dims",
+                i if i < domain.n_dims + domain.n_ranges => "ranges",
+                _ => "runtime",
+            };
+            return self
+                .fail(format!("a range for {name}, as in ', domain: {name} in [0, 7]', or `{given}` beside the text"));
         }
         let at = self.at;
         self.build(at, Map::new(domain, results))
@@ -480,7 +487,7 @@ impl<'a> Parser<'a> {
         while !self.take(close) {
             out.push(self.sum()?);
             if !self.take(',') && !self.is(close) {
-                return self.fail(format!("an operator, ',' or '{close}'"));
+                return self.fail(format!("an operator (+, -, *, floordiv, ceildiv, mod), ',' or '{close}'"));
             }
         }
         Ok(out)
@@ -501,7 +508,7 @@ impl<'a> Parser<'a> {
             let expr = self.sum()?;
             let is_lone_name = self.text[first_end..self.at].trim().is_empty();
             if self.token != Token::Name("in") {
-                return self.fail("an operator or 'in'");
+                return self.fail("an operator (+, -, *, floordiv, ceildiv, mod) or 'in'");
             }
             self.advance();
             self.expect('[')?;
