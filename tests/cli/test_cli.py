@@ -181,7 +181,8 @@ def test_tile_names_what_is_wrong(tmp_path: Path) -> None:
         (["--instruction", "nowhere"], "no instruction nowhere"),
         (["--instruction", root, "-o", tmp_path / "all.txt"], ".parquet or .csv"),
         (["--instruction", root, "--shape-index", "7"], "no output"),
-        (["--instruction", root, "--explain", "1"], "one size for each parameter"),
+        (["--instruction", root, "--explain", "1"], "--explain: expected 4 sizes t0,t1,t2,t3, found 1"),
+        (["--instruction", root, "--explain", "0,1,1,1"], "--explain: "),
     ]:
         result = run("tile", file, *arguments)
         assert result.exit_code in (1, 2) and message in " ".join(result.stderr.split()), result.stderr

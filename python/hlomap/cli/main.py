@@ -184,6 +184,10 @@ def tile(
     try:
         tiling = make_tiling(modules[0][instruction], shape_index if shape_index is not None else 0)
         if explain is not None:
+            names = ",".join(f"t{k}" for k in range(len(tiling.params)))
+            if len(explain) != len(tiling.params):
+                problem = f"expected {len(tiling.params)} sizes {names}, found {len(explain)}"
+                raise click.BadParameter(problem, param_hint="--explain")
             say(tiling.explain(explain, limits=limits_name))
             return
         table = tile_report.evaluated(tiling, kind, at_most, limits_name, device_name)
@@ -192,7 +196,7 @@ def tile(
     except UnsupportedError as error:
         raise click.BadParameter(str(error), param_hint="--output") from error
     except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--at-most") from error
+        raise click.BadParameter(str(error), param_hint="--at-most" if explain is None else "--explain") from error
     except HlomapError as error:
         fail(file, error)
     except OSError as error:

@@ -82,7 +82,7 @@ def _as_dict(module: str, result: CheckResult) -> dict[str, Any]:
         "direction": result.direction,
         "output": list(result.output),
         "operand": result.operand,
-        "shape_index": list(result.index),
+        "shape_index": list(result.shape_index),
         "status": str(result.status),
         "claims_exact": result.claims_exact,
         "n_changes": result.n_changes,

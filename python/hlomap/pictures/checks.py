@@ -22,14 +22,14 @@ def draw_check(result: CheckResult) -> Picture:
     """What the output element of the witness reads by the maps, and the operand element that changes it."""
     instruction = result.instruction
     operand = instruction.operands[result.operand]
-    shape, source = shape_at(instruction.shape, result.output), shape_at(operand.shape, result.index)
+    shape, source = shape_at(instruction.shape, result.output), shape_at(operand.shape, result.shape_index)
     try:
         maps = list(output_to_input(instruction, result.output))[result.operand]
-        own = MapSet([m for m in maps if tuple(m.index) == tuple(result.index)], exact=maps.exact)
+        own = MapSet([m for m in maps if tuple(m.index) == tuple(result.shape_index)], exact=maps.exact)
         known = None if maps.is_unknown or any(m.is_undefined for m in own) else tuple(own)
     except (HlomapError, OverflowError, IndexError):
         known = None
-    label = printable(operand.name, 60) + leaf_text(result.index)
+    label = printable(operand.name, 60) + leaf_text(result.shape_index)
     facts = f"{source.without_layout()}, {result.status}"
     output_element = None
     marked = None

@@ -84,7 +84,7 @@ class CheckStatus(str, Enum):
 class CheckResult:
     """The outcome of checking the map set between one output array and one operand array, in one direction.
 
-    ``output`` and ``index`` are the shape indices of the two arrays, ``operand`` is the operand's number.
+    ``output`` and ``shape_index`` are the shape indices of the two arrays, ``operand`` is the operand's number.
     ``claims_exact`` is the map set's own ``exact``; ``n_changes`` counts the operand elements that were changed.
     ``witness`` of an unsound result is the smallest operand element, with the smallest output element it changes, that
     the set does not mention.  ``reason`` explains a result without a witness, and names the devices of one that crosses
@@ -98,7 +98,7 @@ class CheckResult:
     direction: Direction
     output: ShapeIndex
     operand: int
-    index: ShapeIndex
+    shape_index: ShapeIndex
     status: CheckStatus
     claims_exact: bool
     n_changes: int = 0
@@ -117,9 +117,8 @@ class CheckResult:
         return f"<CheckResult {one_line(str(self), 140)}>"
 
     def __str__(self) -> str:
-        arrays = (
-            f"{self.instruction.name}: output {bounded(self.output)} and operand {self.operand} {bounded(self.index)}"
-        )
+        operand = f"{self.operand} {bounded(self.shape_index)}"
+        arrays = f"{self.instruction.name}: output {bounded(self.output)} and operand {operand}"
         witness = ""
         if self.witness is not None:
             operand_element, output_element = map(bounded, self.witness)
@@ -564,7 +563,7 @@ def _compare_devices(
     if devices.maps.is_unknown:
         return result
     output_sizes = tuple(shape_at(result.instruction.shape, result.output).dimensions)
-    operand_sizes = experiment.sizes(result.operand, result.index)
+    operand_sizes = experiment.sizes(result.operand, result.shape_index)
     arrivals = experiment.arrivals.get(result.output, set())
     is_backward = result.direction == "output_to_input"
     rows = np.array(sorted(observed), np.int64)
@@ -572,7 +571,7 @@ def _compare_devices(
         rows = _sample_outputs({(i, o) for i, _, o, _ in arrivals}, int(np.prod(output_sizes, dtype=np.int64)))
         sampled = set(rows.tolist())
         arrivals = {arrival for arrival in arrivals if arrival[2] in sampled}
-    leaf = result.index if is_backward else result.output
+    leaf = result.shape_index if is_backward else result.output
     sizes = (output_sizes, operand_sizes) if is_backward else (operand_sizes, output_sizes)
     try:
         pairs, grouped = enumerate_device_pairs(
