@@ -195,7 +195,7 @@ class ModuleDiff:
         return f"<div><p>{html(self.title)}</p>{parts}</div>"
 
 
-def diff(before: Module | DumpedModule, after: Module | DumpedModule) -> ModuleDiff:
+def diff(before: Module | DumpedModule, /, after: Module | DumpedModule) -> ModuleDiff:
     """Compares two modules, such as two stages of one compilation.
 
     Args:

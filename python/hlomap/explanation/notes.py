@@ -42,7 +42,7 @@ def notes_of(
     """The remarks on an instruction, on what it reads, and on the values that it comes from."""
     if leaf and next(islice(leaf_shapes(instruction.shape), 1, None), None) is not None:
         yield f"this is {output_name(instruction, leaf)}; `output` chooses another one"
-    if instruction.parameter_number is not None:
+    if instruction.parameter_number is not None and not instruction.computation.is_fusion:
         yield from _reader_notes(instruction)
     fused = [i for c in instruction.called_computations if c.is_fusion for i in c if i.parameter_number is None]
     if fused:

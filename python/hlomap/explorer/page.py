@@ -54,6 +54,7 @@ class ExplorerPage:
 
 def explore(
     subject: Module | DumpedModule | DumpDirectory,
+    /,
     after: Module | DumpedModule | None = None,
     *,
     module: str | None = None,
