@@ -210,7 +210,7 @@ def diff(before: Module | DumpedModule, /, after: Module | DumpedModule) -> Modu
         differs, or the number of runs in which it was equal.
 
     Raises:
-        TypeError: an argument is no module.
+        TypeError: an argument is not a module.
         HloSyntaxError: a dumped module cannot be parsed.
 
     >>> import hlomap as hm

@@ -148,7 +148,7 @@ class Explanation:
     names: tuple[str, ...]
     #: The values on the way back, users before operands, where ``depth`` asks for them; the text has them as a tree.
     steps: tuple[Step, ...] = ()
-    #: Remarks: runtime values, the origin of names, what a fusion contains, errors of the query.
+    #: Remarks: readers of a parameter, what a fusion contains, masks, runtime values, devices, the origin of names.
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -335,7 +335,7 @@ def explain(
 
 
 def _array_index(instruction: Instruction, output: int | ShapeIndex) -> ShapeIndex:
-    """The first array, or other value that is no tuple, at or below an output."""
+    """The first array, token or opaque value at or below an output."""
     below: ShapeIndex = (output,) if isinstance(output, int) else tuple(map(to_int, output))
     if below == (0,) and (not instruction.shape.is_tuple or not instruction.shape.tuple_shapes):
         below = ()
