@@ -333,7 +333,7 @@ def test_a_file_over_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             super().__init__()
             pools.append(self)
 
-    monkeypatch.setattr("hlomap.corpus.engines.local.Children", Watched)
+    monkeypatch.setattr("hlomap.corpus.engines.Children", Watched)
     thread = threading.Thread(target=stop_worker)
     thread.start()
     summary = analyze_files([tmp_path / "tree"], tmp_path / "two", jobs=1, timeout=6.0)

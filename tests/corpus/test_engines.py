@@ -97,43 +97,13 @@ def test_a_lost_dask_scheduler(many: Path, tmp_path: Path, undisturbed: Tables, 
     assert tables(output) == undisturbed and not left_over(output)
 
 
-@pytest.mark.ray
-def test_ray(many: Path, tmp_path: Path, undisturbed: Tables) -> None:
-    analyze_files([many], tmp_path / "dataset", engine="ray:")
-    assert tables(tmp_path / "dataset") == undisturbed and not left_over(tmp_path / "dataset")
-
-
-@pytest.mark.beam
-def test_beam(many: Path, tmp_path: Path, undisturbed: Tables) -> None:
-    analyze_files([many], tmp_path / "dataset", engine="beam")
-    assert tables(tmp_path / "dataset") == undisturbed and not left_over(tmp_path / "dataset")
-
-
-@pytest.mark.beam
-def test_beam_transform(many: Path, undisturbed: Tables) -> None:
-    import apache_beam as beam
-    from apache_beam.testing.util import assert_that, equal_to
-
-    from hlomap.corpus.beam import Analyze
-
-    names = [row["path"] for row in undisturbed["files"]]
-    counts = [(status, sum(row["status"] == status for row in undisturbed["files"])) for status in ("done", "error")]
-    with beam.Pipeline(runner="BundleBasedDirectRunner") as pipeline:
-        found = pipeline | beam.Create(names) | Analyze()
-        assert_that(found.rows | beam.Map(repr), equal_to([repr(row) for row in undisturbed["rows"]]), "rows")
-        statuses = found.files | beam.Map(lambda row: row["status"]) | beam.combiners.Count.PerElement()
-        assert_that(statuses, equal_to([*counts, ("duplicate", len(names) - sum(n for _, n in counts))]), "files")
-
-
 def test_unknown_engines() -> None:
-    for name in ("spark", "local:8", ""):
-        with pytest.raises(UnsupportedError, match="expected local, dask:ADDRESS, ray:ADDRESS or beam"):
-            open_engine(name, 1)
+    for name in ("spark", "local:8", "ray:", ""):
+        with pytest.raises(UnsupportedError, match="expected local or dask:ADDRESS"), open_engine(name, 1):
+            pass
 
 
 def test_an_extra_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    monkeypatch.setitem(sys.modules, "ray", None)
-    for name, package in (("dask", "distributed"), ("ray", "ray")):
-        with pytest.raises(UnsupportedError, match=f"pip install {package}"), open_engine(f"{name}:", 1):
-            pass
+    with pytest.raises(UnsupportedError, match="pip install distributed"), open_engine("dask:", 1):
+        pass

@@ -63,7 +63,7 @@ def _parse_size(context: click.Context, option: click.Parameter, text: str | Non
     metavar="ENGINE",
     default="local",
     show_default=True,
-    help="local, dask:ADDRESS, ray:ADDRESS or beam.",
+    help="local or dask:ADDRESS.",
 )
 @click.option(
     "--shard",

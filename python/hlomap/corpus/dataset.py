@@ -11,7 +11,7 @@ from .manifest import work_file
 from .reports import Report
 from .tasks import FILES_FOLDER, part_name
 
-__all__ = ["done_shards", "read_report", "read_reports"]
+__all__ = ["done_shards", "read_reports"]
 
 _PART = re.compile(r"part-(\d{6,})\.parquet$")
 
@@ -25,11 +25,11 @@ def read_reports(folder: Folder, shards: Iterable[int]) -> Report:
     """The counts of some shards that are done."""
     total = Report()
     for shard in sorted(shards):
-        total.add(read_report(folder, shard))
+        total.add(_read_report(folder, shard))
     return total
 
 
-def read_report(folder: Folder, shard: int) -> Report:
+def _read_report(folder: Folder, shard: int) -> Report:
     """The counts of a shard that is done."""
     import pyarrow as pa
     from pyarrow import parquet

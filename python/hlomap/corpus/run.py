@@ -21,8 +21,7 @@ from ..errors import UnsupportedError
 from ..io.discover import kind_of
 from ..io.load import MAX_BYTES
 from .dataset import done_shards, read_reports
-from .engines import Engine, EngineError, open_engine
-from .engines.local import IN_PROCESS
+from .engines import IN_PROCESS, Engine, EngineError, open_engine
 from .folder import Folder, LocalFolder, OutputError, contains, is_url, open_folder, output_errors, place_of
 from .inputs import Inputs
 from .locks import lock, remove_stale_locks
@@ -109,7 +108,7 @@ def analyze_files(
         output: the folder or URL of the dataset; or a file that ends in ``.parquet``, ``.csv`` or ``.jsonl``, with the
             rows alone.  An unfinished dataset of the same options is continued.
         jobs: worker processes of the local engine; by default one for each core.
-        engine: ``local``, ``dask:ADDRESS``, ``ray:ADDRESS`` or ``beam``.
+        engine: ``local`` or ``dask:ADDRESS``.
         shard: ``(i, n)`` does only the i-th of n parts of the work, for schedulers that start n runs; together they
             make the same dataset.
         resume: whether an existing dataset of the same options is continued; otherwise it is an error.
@@ -371,8 +370,7 @@ class _Run:
             progress.seconds = self._seconds()
             progress.at_work = engine.at_work()
             self.report_progress(progress)
-            room = len(ours) if engine.n_slots is None else 2 * engine.n_slots()
-            while waiting and len(running) < room:
+            while waiting and len(running) < 2 * engine.n_slots():
                 shard = waiting.popleft()
                 task = Task(folder.url, manifest.dataset, shard.number, shard.n_files, form, **self.options)
                 running[engine.executor.submit(engine.run, task)] = shard

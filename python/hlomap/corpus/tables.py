@@ -19,7 +19,7 @@ from ..interop.arrow import joined
 from .manifest import SCHEMA_VERSION
 from .tasks import Form
 
-__all__ = ["FILES", "MODULES", "HashedRows", "PartWriter", "RowsWriter", "Status", "rows_schema"]
+__all__ = ["FILES", "MODULES", "PartWriter", "RowsWriter", "Status", "rows_schema"]
 
 Status = Literal["done", "skipped", "duplicate", "error", "timed out", "crashed"]
 
@@ -119,46 +119,24 @@ class RowsWriter(PartWriter):
 
     def __init__(self, path: str, form: Form = "parquet") -> None:
         super().__init__(path, rows_schema(), form)
-        self._hashed = HashedRows()
-
-    def append(self, content_hash: str, tables: Sequence[Table]) -> None:
-        """Adds the rows of all modules of a file, or none where it raises: :class:`~hlomap.errors.UnsupportedError`."""
-        self._hashed.append(content_hash, tables)
-
-    def write_full(self) -> None:
-        """Writes the rows where there are many."""
-        if len(self._hashed) >= self._FLUSH_ROWS or self._hashed.n_bytes >= self._FLUSH_BYTES:
-            self._flush()
-
-    def _flush(self) -> None:
-        if len(self._hashed):
-            self._writer.write_table(self._hashed.take())
-
-
-class HashedRows:
-    """The rows of the modules of some files, with their hashes; ``len`` is their number, ``n_bytes`` their size."""
-
-    def __init__(self) -> None:
         self._batch = Batch()
         self._hashes: list[str] = []
         self._lengths: list[int] = []
 
-    def __len__(self) -> int:
-        return len(self._batch)
-
-    @property
-    def n_bytes(self) -> int:
-        return self._batch.n_bytes
-
     def append(self, content_hash: str, tables: Sequence[Table]) -> None:
-        """Adds the rows of all modules of a file, or none where it raises."""
+        """Adds the rows of all modules of a file, or none where it raises: :class:`~hlomap.errors.UnsupportedError`."""
         self._batch.append(tables)
         self._hashes.append(content_hash)
         self._lengths.append(sum(map(len, tables)))
 
-    def take(self) -> pa.Table:
-        """All rows; none are left."""
-        owners = pa.array(np.repeat(np.arange(len(self._hashes)), self._lengths))
-        hashes = pa.array(self._hashes, pa.string()).take(owners)
+    def write_full(self) -> None:
+        """Writes the rows where there are many."""
+        if len(self._batch) >= self._FLUSH_ROWS or self._batch.n_bytes >= self._FLUSH_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if len(self._batch):
+            owners = pa.array(np.repeat(np.arange(len(self._hashes)), self._lengths))
+            hashes = pa.array(self._hashes, pa.string()).take(owners)
+            self._writer.write_table(pa.Table.from_arrays([hashes, *self._batch.take().columns], schema=rows_schema()))
         self._hashes, self._lengths = [], []
-        return pa.Table.from_arrays([hashes, *self._batch.take().columns], schema=rows_schema())

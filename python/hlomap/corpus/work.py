@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
@@ -23,18 +22,18 @@ from ..analysis.rows import analyze
 from ..analysis.table import Table, count_problems
 from ..errors import HlomapError
 from ..interop.stablehlo import can_convert
-from ..io.discover import kind_of, label_of
+from ..io.discover import kind_of
 from ..io.dump_directory import stage_and_pass
 from ..io.load import parse_all, too_large
-from .folder import is_url, open_folder, output_errors
+from .folder import open_folder, output_errors
 from .manifest import DatasetError, read_manifest
 from .plan import read_shard
 from .reports import Report
 from .sources import NotRegular, Reader, Source
-from .tables import FILES, MODULES, HashedRows, PartWriter, RowsWriter, Status
+from .tables import FILES, MODULES, PartWriter, RowsWriter, Status
 from .tasks import FILES_FOLDER, MODULES_FOLDER, ROWS_FOLDER, Task, Verdict, part_name, timeout_message
 
-__all__ = ["analyze_file", "analyze_shard", "source_of"]
+__all__ = ["analyze_shard"]
 
 Begin = Callable[[int, str, int], None]
 """Called with the position of a file in its shard, its stage (``read``, ``analyze`` or ``write``), and the bytes before
@@ -48,20 +47,11 @@ class _OutOfTime(KeyboardInterrupt):
     """Raised by the timer of a file; handlers of errors let it pass, as they do an interrupt."""
 
 
-class _Writes(Protocol):
-    def write(self, table: pa.Table) -> None: ...
-
-
-class _WritesRows(Protocol):
-    def append(self, content_hash: str, tables: Sequence[Table]) -> None: ...
-    def write_full(self) -> None: ...
-
-
 @dataclass(frozen=True)
 class _Writers:
-    files: _Writes
-    rows: _WritesRows
-    modules: _Writes | None
+    files: PartWriter
+    rows: RowsWriter
+    modules: PartWriter | None
 
 
 def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> Report:
@@ -98,50 +88,6 @@ def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> 
             shard.flush_files()
         files.close({"hlomap.report": report.to_json()})
     return report
-
-
-class _Kept:
-    """Keeps tables instead of writing them."""
-
-    def __init__(self) -> None:
-        self.tables: list[pa.Table] = []
-        self.rows = HashedRows()
-
-    def write(self, table: pa.Table) -> None:
-        self.tables.append(table)
-
-    def append(self, content_hash: str, tables: Sequence[Table]) -> None:
-        self.rows.append(content_hash, tables)
-
-    def write_full(self) -> None:
-        """Keeps all rows."""
-
-
-def source_of(name: str) -> Source:
-    """The file at a local path or URL, with its size now."""
-    if is_url(name):
-        from . import remote
-
-        return next(Source(0, name, url, size) for url, size in remote.list_inputs(name))
-    try:
-        size = os.stat(name).st_size
-    except OSError:
-        size = 0
-    return Source(0, label_of(name), name, size)
-
-
-def analyze_file(source: Source, *, hash_only: bool = False) -> tuple[dict[str, Any], pa.Table]:
-    """The row of ``files`` and the rows of one file, analyzed in this process; with ``hash_only`` not analyzed."""
-    files, rows = _Kept(), _Kept()
-    task = Task("", "", 0)
-    shard = _Shard(task, _Writers(files, rows, None), Report(), lambda position, stage, n_bytes: None)
-    with shard.reader:
-        shard.add(0, source, _NOT_ANALYZED if hash_only else None)
-    shard.flush_files()
-    return files.tables[0].to_pylist()[0], rows.rows.take()
-
-
-_NOT_ANALYZED = Verdict("skipped", "", "analyze")
 
 
 class _Shard:
