@@ -495,7 +495,7 @@ def test_a_plan_keeps_equal_contents_together(tmp_path: Path) -> None:
     folder = LocalFolder(str(tmp_path / "dataset"))
     os.mkdir(folder.url)
     plan = make_plan(sources, folder)
-    shards = [list(read_shard(folder, shard.number)) for shard in plan.shards]
+    shards = [read_shard(folder, shard.number) for shard in plan.shards]
     assert Counter(source.identity for shard in shards for source in shard) == Counter({s.identity for s in sources})
     homes = [{int(Path(source.path).name) % 10 for source in shard if source.offset is None} for shard in shards]
     assert sum(map(len, homes)) == 10
@@ -574,7 +574,7 @@ FORGED = {
             zlib.compress(b'[0,"a","b",7]\n' * 2),
             zlib.compress(b'["0","a","b",7]\n'),
         ),
-        *(zlib.compress(b'[0,"a","b",7]'), zlib.compress(b" " * (3 << 20)), zlib.compress(b"\n" * (1 << 20)), "link"),
+        *(zlib.compress(b" " * (3 << 20)), zlib.compress(b"\n" * (1 << 20)), "link"),
     ],
     "files/part-000000.parquet": [b"", b"PAR1 nonsense PAR1", DEEP, "link"],
 }
