@@ -7,6 +7,7 @@ that does not exist is an error; a line of a list that leads nowhere becomes a r
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import hashlib
 import os
@@ -19,7 +20,7 @@ from typing import IO
 
 from ..errors import UnsupportedError
 from ..io.discover import kind_of, kind_of_name, label_of, list_files
-from .archives import archive_kind, copy_unpacked, list_members, unpack
+from .archives import archive_errors, is_archive, list_members, unpacker
 from .folder import is_url
 from .sources import HEAD_BYTES, Source, open_bytes
 
@@ -125,27 +126,27 @@ def _list_path(path: str, counter: _Counter) -> Iterator[Source]:
 def _file(path: str, label: str, size: int, counter: _Counter, kind: str | None = None) -> Iterator[Source]:
     """A file, or the members of an archive; ``kind`` says why the file is not analyzed, unless the caller named it."""
     path = _absolute(path)
-    packed = archive_kind(label)
-    if packed is None or not (is_url(path) or os.path.isfile(path)):  # a pipe would wait, a device never end
+    if not is_archive(label) or not (is_url(path) or os.path.isfile(path)):  # a pipe would wait, a device never end
         yield Source(counter.next(), label, path, size, kind=kind)
         return
     try:
-        with open_bytes(path) as stream:
-            if packed.compression is not None:
+        with archive_errors(), contextlib.ExitStack() as stack:
+            stream = stack.enter_context(open_bytes(path))
+            if unpack := unpacker(label):
                 counter.n_archives += 1
                 with (
-                    counter.unpack_to(counter.n_archives - 1) as (temporary, final),
+                    counter.unpack_to(counter.n_archives - 1) as (temporary, path),
                     open(temporary, "wb") as copy,
-                    unpack(packed.compression, stream) as content,
+                    unpack(stream) as content,
                 ):
-                    copy_unpacked(content, copy, size)
-                path = final
-        with open_bytes(path) as stream:
-            for member in list_members(packed.form, stream):
-                name = f"{label}!/{member.name}".encode("utf-8", "backslashreplace").decode()
-                zip_name = member.name if packed.form == "zip" else None
-                kind = member.kind or kind_of_name(name)
-                yield Source(counter.next(), name, path, member.size, zip_name, member.offset, kind=kind)
+                    shutil.copyfileobj(content, copy)
+                stream = stack.enter_context(open_bytes(path))
+            for member, n_bytes, offset in list_members(label, stream):
+                if not 0 <= n_bytes < 1 << 63:
+                    raise OSError(f"damaged archive: a member of {n_bytes:,} bytes")
+                name = f"{label}!/{member}".encode("utf-8", "backslashreplace").decode()
+                kind = kind_of_name(name)
+                yield Source(counter.next(), name, path, n_bytes, member if offset is None else None, offset, kind=kind)
     except OSError as error:
         message = f"{type(error).__name__}: {error.strerror or error}"
         yield Source(counter.next(), label, path, size, error=message)
