@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
@@ -20,6 +21,7 @@ import pyarrow as pa
 import pytest
 from support.datasets import BROKEN, GOOD, module_text, tables
 
+from hlomap.corpus.folder import OutputError
 from hlomap.corpus.run import analyze_files
 from hlomap.errors import UnsupportedError
 from hlomap.io.discover import RIEGELI
@@ -266,6 +268,16 @@ def test_a_header_of_any_size_is_a_row(tmp_path: Path, kind: bytes, size: int) -
         stream.truncate(8 << 30)  # sparse
     status, error = files_of(tmp_path, tmp_path / "x.tar")["x.tar"]
     assert status == "error" and "at most 16,777,216 are read" in str(error)
+
+
+def test_a_full_disk_is_no_fault_of_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(shutil, "copyfileobj", full)
+    (tmp_path / "x.tar.gz").write_bytes(ARCHIVES["x.tar.gz"])
+    with pytest.raises(OutputError, match="No space left"):
+        analyze_files([tmp_path / "x.tar.gz"], tmp_path / "dataset", jobs=1)
 
 
 def test_a_file_above_the_limit_is_an_error(tmp_path: Path, tree: Path) -> None:

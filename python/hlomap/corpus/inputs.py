@@ -8,6 +8,7 @@ that does not exist is an error; a line of a list that leads nowhere becomes a r
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import hashlib
 import os
@@ -21,7 +22,7 @@ from typing import IO
 from ..errors import UnsupportedError
 from ..io.discover import kind_of, kind_of_name, label_of, list_files
 from .archives import archive_errors, is_archive, list_members, unpacker
-from .folder import is_url
+from .folder import OutputError, is_url
 from .sources import HEAD_BYTES, Source, open_bytes
 
 __all__ = ["Inputs", "Unpack"]
@@ -148,6 +149,8 @@ def _file(path: str, label: str, size: int, counter: _Counter, kind: str | None 
                 kind = kind_of_name(name)
                 yield Source(counter.next(), name, path, n_bytes, member if offset is None else None, offset, kind=kind)
     except OSError as error:
+        if isinstance(error, OutputError) or error.errno == errno.ENOSPC:  # the copy: no fault of the archive
+            raise
         message = f"{type(error).__name__}: {error.strerror or error}"
         yield Source(counter.next(), label, path, size, error=message)
 
