@@ -425,29 +425,6 @@ def test_killed_runs_leave_no_temporary_files(many: Path, tmp_path: Path, monkey
     assert [path.name for path in temporary.iterdir() if path.read_bytes() not in trials] == []
 
 
-def test_a_killed_run_at_a_url(
-    many: Path, tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Parts are written beside the output first: nothing is left of those either."""
-    output, temporary = tmp_path / "dataset", tmp_path / "tmp"
-    temporary.mkdir()
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    for n_parts in (1, 5):
-        process = start(many, f"file://{output}")
-        wait_for(lambda n=n_parts: len(list(output.glob("rows/part*"))) >= n, process)  # type: ignore[misc]
-        children = psutil.Process(process.pid).children()
-        for killed in (*children, process):
-            killed.kill()
-        process.communicate()
-        psutil.wait_procs(children, timeout=30)
-        for held in output.glob("_lock*"):
-            held.unlink()  # its heartbeat is stale a minute later
-        (output / "rows" / f".{n_parts:012}.tmp").touch()  # a part that was being written
-    analyze_files([many], f"file://{output}", jobs=1)
-    assert tables(output) == undisturbed and not left_over(output)
-    assert sys.platform != "linux" or not any(temporary.iterdir())
-
-
 def test_a_file_over_its_memory(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "large.txt").write_text(module_text(0, 300_000))

@@ -6,6 +6,7 @@ import bz2
 import errno
 import gzip
 import io
+import json
 import lzma
 import os
 import shutil
@@ -22,7 +23,8 @@ import pytest
 from support.datasets import BROKEN, GOOD, module_text, tables
 
 from hlomap.corpus.folder import OutputError
-from hlomap.corpus.run import analyze_files
+from hlomap.corpus.manifest import DatasetError
+from hlomap.corpus.run import Progress, analyze_files
 from hlomap.errors import UnsupportedError
 from hlomap.io.discover import RIEGELI
 
@@ -312,6 +314,24 @@ def test_memory_file_system(tmp_path: Path, tree: Path) -> None:
     assert sorted(memory.ls("/dataset", detail=False)) == ["/dataset/_hlomap.json", "/dataset/files", "/dataset/rows"]
     again = analyze_files(["memory://dumps"], "memory://dataset")
     assert again.report.status == summary.report.status
+
+
+def test_two_runs_at_a_url_that_begin_at_the_same_moment(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing locks there: the run whose manifest was replaced ends, and no part of it remains."""
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    memory.rm("/", recursive=True)
+    memory.pipe_file("/dumps/a.txt", (tree / "a.txt").read_bytes())
+
+    def replace(progress: Progress) -> None:
+        if progress.stage == "analyze":
+            manifest = json.loads(memory.cat_file("/dataset/_hlomap.json"))
+            memory.pipe_file("/dataset/_hlomap.json", json.dumps(manifest | {"dataset": "other"}).encode())
+
+    with pytest.raises(DatasetError, match="another run has begun there; the same command continues"):
+        analyze_files(["memory://dumps"], "memory://dataset", progress=replace)
+    assert not memory.glob("/dataset/*/part-*")
+    assert analyze_files(["memory://dumps"], "memory://dataset").report.status == {"done": 1}
 
 
 def test_a_module_in_place_of_a_list(tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,7 +98,7 @@ def open_dataset(folder: Folder, options: Mapping[str, Any]) -> Manifest:
             raise DatasetError(f"{folder.url} has {parts[0]} but no {MANIFEST}: choose another folder, or remove it")
         found = Manifest(uuid.uuid4().hex, dict(options), SCHEMA_VERSION, version)
         found.write(folder)
-        return found
+        return read_manifest(folder) or found  # nothing locks a folder at a URL: the last of two runs counts
     if found.schema_version != SCHEMA_VERSION:
         raise DatasetError(_differs(folder, "schema version", found.schema_version, SCHEMA_VERSION))
     if found.hlomap_version != version:

@@ -64,7 +64,7 @@ def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> 
     with output_errors():
         manifest = read_manifest(folder)
     if manifest is None or manifest.dataset != task.dataset:
-        raise DatasetError(f"{task.output} was removed or replaced")
+        raise DatasetError(f"{task.output} was removed, or another run has begun there; the same command continues")
     report = Report()
     with contextlib.ExitStack() as stack, output_errors():
         # The order of the parts is that of their renames, from last to first.
