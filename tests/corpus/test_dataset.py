@@ -64,7 +64,7 @@ def test_layout(many: Path, tmp_path: Path) -> None:
     hashes = {row["content_hash"] for row in found["rows"]}
     done = [row for row in found["files"] if row["status"] == "done"]
     assert hashes == {row["content_hash"] for row in done} and len(hashes) == len(done)
-    assert {row["stage"] for row in done if "module_" in row["path"]} == {"before_optimizations"}
+    assert {row["file_stage"] for row in done if "module_" in row["path"]} == {"before_optimizations"}
     assert sum(row["rows"] for row in found["files"]) == len(found["rows"])
     owners = {row["path"]: row["content_hash"] for row in done}
     assert all(owners[r["duplicate_of"]] == r["content_hash"] for r in found["files"] if r["status"] == "duplicate")
@@ -310,7 +310,7 @@ def test_a_file_over_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "tree" / "slow.txt").write_text(module_text(0, 1_000_000))
     analyze_files([tmp_path / "tree"], tmp_path / "one", jobs=1, timeout=0.05)
     (row,) = tables(tmp_path / "one")["files"]
-    assert (row["status"], row["error"]) == ("timed out", "took longer than the limit of 0.05 seconds")
+    assert (row["status"], row["file_error"]) == ("timed out", "took longer than the limit of 0.05 seconds")
     assert row["content_hash"] is not None
     (tmp_path / "tree" / "slow.txt").write_text(module_text(0, 100_000))
     (tmp_path / "tree" / "quick.txt").write_text(GOOD)
@@ -432,7 +432,7 @@ def test_a_file_over_its_memory(tmp_path: Path) -> None:
     summary = analyze_files([tmp_path / "tree"], tmp_path / "dataset", jobs=1, memory=200_000_000)
     found = {Path(row["path"]).name: row for row in tables(tmp_path / "dataset")["files"]}
     assert found["small.txt"]["status"] == "done"
-    assert found["large.txt"]["status"] in ("crashed", "error") and "emory" in found["large.txt"]["error"]
+    assert found["large.txt"]["status"] in ("crashed", "error") and "emory" in found["large.txt"]["file_error"]
     assert summary.has_errors and not left_over(tmp_path / "dataset")
 
 
@@ -450,7 +450,7 @@ def test_files_that_change_after_they_were_listed(tmp_path: Path) -> None:
             paths["shrank"].write_text(GOOD)
 
     analyze_files(paths.values(), output, jobs=1, progress=change)
-    found = {Path(row["path"]).name: (row["status"], row["error"]) for row in tables(output)["files"]}
+    found = {Path(row["path"]).name: (row["status"], row["file_error"]) for row in tables(output)["files"]}
     size = len(module_text(0))
     assert found == {
         "same": ("done", None),

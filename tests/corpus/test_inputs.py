@@ -37,7 +37,7 @@ def files_of(tmp_path: Path, *paths: Any, **options: Any) -> dict[str, tuple[str
     found = tables(output)["files"]
     assert len({row["path"] for row in found}) == len(found)
     return {
-        row["path"].rpartition("/")[2]: (row["status"], row["error"] or row["duplicate_of"] or row["kind"])
+        row["path"].rpartition("/")[2]: (row["status"], row["file_error"] or row["duplicate_of"] or row["kind"])
         for row in found
     }
 
@@ -63,7 +63,7 @@ def test_statuses(tmp_path: Path, tree: Path) -> None:
     assert found["c.txt"][0] == "error" and "4:" in str(found["c.txt"][1])
     assert found["d.txt"] == ("skipped", "other text")
     (row,) = [row for row in tables(tmp_path / "dataset")["files"] if row["path"].endswith("c.txt")]
-    assert (row["error_line"], row["error_column"]) == (4, 15)
+    assert (row["file_error_line"], row["file_error_column"]) == (4, 15)
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["folder", "archive"])

@@ -14,7 +14,7 @@ import hlomap as hm
 from hlomap.analysis.table import SCHEMA_VERSION, arrow_schema
 from hlomap.corpus.run import analyze_files
 from hlomap.corpus.scan import tables
-from hlomap.corpus.tables import rows_schema
+from hlomap.corpus.tables import FILES, rows_schema
 from hlomap.interop.duckdb import query
 
 
@@ -155,3 +155,37 @@ def test_missing_paths_and_tables(tmp_path: Path, dataset: Path) -> None:
         hm.scan(dataset, "modules")
     with pytest.raises(ValueError, match="expected one of rows, files, modules, found 'row'"):
         hm.scan(dataset, "row")  # type: ignore[arg-type]
+
+
+def test_files_and_rows_share_one_name() -> None:
+    """A query over both needs no prefixes."""
+    assert set(FILES.names) & set(rows_schema().names) == {"content_hash"}
+
+
+def test_passes_without_a_change(tmp_path: Path) -> None:
+    """Their files are duplicates: ``rows`` has the content once, a join with ``files`` has it for each pass."""
+    for step, name in enumerate(["a", "b", "c"]):
+        text = GOOD if step < 2 else GOOD.replace("negate", "cosine")
+        (tmp_path / f"module_0001.jit_f.{step:04}.pipe.after_{name}.txt").write_text(text)
+    analyze_files([tmp_path], tmp_path / "dataset", jobs=1)
+    sql = "select {} from {} group by all order by all"
+    found = {
+        source: [
+            row
+            for batch in query(tables(tmp_path / "dataset"), sql.format(columns, source))[1]
+            for row in batch.to_pylist()
+        ]
+        for source, columns in {
+            "rows": "step, pass, opcode, count(*) n",
+            "files join rows using (content_hash)": "file_step, file_pass, opcode, module, count(*) n",
+        }.items()
+    }
+    assert found["rows"] == [
+        {"step": 0, "pass": "a", "opcode": "negate", "n": 1},
+        {"step": 2, "pass": "c", "opcode": "cosine", "n": 1},
+    ]
+    assert [tuple(row.values()) for row in found["files join rows using (content_hash)"]] == [
+        (0, "a", "negate", "good", 1),
+        (1, "b", "negate", "good", 1),
+        (2, "c", "cosine", "good", 1),
+    ]

@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import Any
 
+from ..analysis.table import SCHEMA_VERSION
 from ..errors import HlomapError
 from ..types import error_text
 from .folder import Folder
 from .reports import Report
 
-__all__ = ["MANIFEST", "SCHEMA_VERSION", "DatasetError", "Manifest", "open_dataset", "read_manifest", "work_file"]
+__all__ = ["MANIFEST", "DatasetError", "Manifest", "open_dataset", "read_manifest", "work_file"]
 
 MANIFEST = "_hlomap.json"
-SCHEMA_VERSION = 1
 
 
 class DatasetError(HlomapError, ValueError):

@@ -18,10 +18,12 @@ from typing import IO, Any, NamedTuple, Protocol
 import pyarrow as pa
 from pyarrow import parquet
 
+from ..analysis.table import arrow_schema
+from ..io.dump_directory import name_columns
 from .folder import LocalFolder, output_errors
 from .manifest import work_file
 from .plan import Plan, read_shard
-from .tables import PartWriter, rows_schema
+from .tables import PartWriter
 from .tasks import FILES_FOLDER, ROWS_FOLDER, part_name
 
 __all__ = ["FORMATS", "merge"]
@@ -75,7 +77,7 @@ FORMATS: dict[str, type[_Format]] = {".parquet": PartWriter, ".csv": _Csv, ".jso
 
 def merge(folder: LocalFolder, plan: Plan, target: Path) -> None:
     """Writes the rows of all shards to ``target``, which appears at once."""
-    names = _schema()
+    names = arrow_schema(files=True)
     # The file is opened by name inside the folder of the run, so that the process's umask applies.
     temporary = os.path.join(folder.url, f"merged{target.suffix}")
     folder.remove(f"merged{target.suffix}")  # it may be a link
@@ -89,12 +91,6 @@ def merge(folder: LocalFolder, plan: Plan, target: Path) -> None:
         os.replace(temporary, target)
 
 
-def _schema() -> pa.Schema:
-    """The rows with the file's name in place of its hash."""
-    names = rows_schema()
-    return names.set(0, pa.field("file", pa.string(), metadata={"description": "path of the file"}))
-
-
 class _File(NamedTuple):
     path: str
     error: str | None
@@ -103,7 +99,7 @@ class _File(NamedTuple):
 
 def _files(folder: LocalFolder, shard: int) -> Iterator[_File]:
     part = parquet.ParquetFile(os.path.join(folder.url, part_name(FILES_FOLDER, shard)))
-    for batch in part.iter_batches(4096, columns=["path", "error", "rows"]):
+    for batch in part.iter_batches(4096, columns=["path", "file_error", "rows"]):
         yield from map(_File, *(column.to_pylist() for column in batch.columns))
 
 
@@ -114,7 +110,7 @@ def _shard_rows(folder: LocalFolder, shard: int, names: pa.Schema) -> Iterator[t
         rows = _Cursor(pa.ipc.open_stream(memory))
         for source, file in zip(read_shard(folder, shard), _files(folder, shard), strict=True):
             if file.error is not None:
-                cells = {"file": file.path, "error": file.error}
+                cells = {"file": file.path, **name_columns(file.path), "error": file.error}
                 yield source.number, pa.Table.from_pylist([cells], schema=names)
             elif file.n_rows:
                 table = rows.take(file.n_rows)

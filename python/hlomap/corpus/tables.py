@@ -1,12 +1,13 @@
 """The tables of a dataset: their columns, and the writers of their parts.
 
-Read :data:`FILES` first.  The columns of ``rows`` are those of :func:`hlomap.analyze` after ``content_hash``; nothing
-here lists them.
+Start with :data:`FILES`.  The columns of ``rows`` are those of :func:`hlomap.analyze` for paths, with ``content_hash``
+in place of ``file``; nothing here lists them.  It is the only name that ``files`` and ``rows`` share, so that a query
+over both needs no prefixes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from typing import Any, Final, Literal
@@ -14,9 +15,8 @@ from typing import Any, Final, Literal
 import numpy as np
 import pyarrow as pa
 
-from ..analysis.table import Batch, Table, arrow_schema
+from ..analysis.table import FILE_COLUMNS, SCHEMA_VERSION, Batch, Table, arrow_schema
 from ..interop.arrow import joined
-from .manifest import SCHEMA_VERSION
 from .tasks import Form
 
 __all__ = ["FILES", "MODULES", "PartWriter", "RowsWriter", "Status", "rows_schema"]
@@ -41,17 +41,20 @@ FILES: Final[pa.Schema] = _table(
         "kind": (pa.string(), "HLO, or what the file is instead; null where it could not be read"),
         "status": (pa.string(), "done, skipped (not HLO), duplicate, error, timed out or crashed"),
         "duplicate_of": (pa.string(), "the path of the file with the same content that has the rows"),
-        "error": (pa.string(), "why the file has no rows"),
-        "error_line": (pa.int64(), "line of a syntax error, from 1"),
-        "error_column": (pa.int64(), "column of a syntax error, from 1"),
-        "module": (pa.string(), "name of the module; of the first one in a file with several"),
+        "file_error": (pa.string(), "why the file has no rows"),
+        "file_error_line": (pa.int64(), "line of a syntax error, from 1"),
+        "file_error_column": (pa.int64(), "column of a syntax error, from 1"),
+        "file_module": (pa.string(), "name of the module; of the first one in a file with several"),
         "n_modules": (pa.int64(), "modules in the file"),
         "instructions": (pa.int64(), "instructions in all computations"),
         "computations": (pa.int64(), "computations"),
         "rows": (pa.int64(), "rows of this content in `rows`; 0 for a duplicate"),
         "seconds": (pa.float64(), "time to parse and analyze the file"),
-        "stage": (pa.string(), "stage of compilation, from the name of a dumped file"),
-        "pass": (pa.string(), "the pass before the dump, from its name"),
+        **{
+            f"file_{name}": (pa.int64() if kind == "int" else pa.string(), description)
+            for name, (kind, description) in FILE_COLUMNS.items()
+            if name != "file"
+        },
     }
 )
 """The columns of ``files``: a row for each input file."""
@@ -71,9 +74,12 @@ HASH: Final[pa.Field] = pa.field(
 
 @cache
 def rows_schema() -> pa.Schema:
-    """The columns of ``rows``: ``content_hash``, then those of :func:`hlomap.analyze`."""
-    own = arrow_schema()
-    return pa.schema([HASH, *own], metadata=own.metadata)
+    """The columns of ``rows``: those of :func:`hlomap.analyze` for paths, ``content_hash`` in place of ``file``."""
+    return arrow_schema(files=True).set(0, HASH)
+
+
+_OF_FILE = ("content_hash", *(f"file_{name}" for name in FILE_COLUMNS if name != "file"))
+"""The columns of ``files`` that the rows of a file begin with."""
 
 
 class PartWriter:
@@ -115,18 +121,21 @@ class PartWriter:
 
 
 class RowsWriter(PartWriter):
-    """Writes the rows of modules, each with the hash of its file as the first column."""
+    """Writes the rows of modules, each after the columns of its file."""
 
     def __init__(self, path: str, form: Form = "parquet") -> None:
         super().__init__(path, rows_schema(), form)
         self._batch = Batch()
-        self._hashes: list[str] = []
+        self._files: list[list[Any]] = []
         self._lengths: list[int] = []
 
-    def append(self, content_hash: str, tables: Sequence[Table]) -> None:
-        """Adds the rows of all modules of a file, or none where it raises: :class:`~hlomap.errors.UnsupportedError`."""
+    def append(self, file: Mapping[str, Any], tables: Sequence[Table]) -> None:
+        """Adds the rows of all modules of a file with this row of ``files``, or none where it raises.
+
+        Raises :class:`~hlomap.errors.UnsupportedError` for rows that Arrow cannot hold.
+        """
         self._batch.append(tables)
-        self._hashes.append(content_hash)
+        self._files.append([file[name] for name in _OF_FILE])
         self._lengths.append(sum(map(len, tables)))
 
     def write_full(self) -> None:
@@ -136,7 +145,10 @@ class RowsWriter(PartWriter):
 
     def _flush(self) -> None:
         if len(self._batch):
-            owners = pa.array(np.repeat(np.arange(len(self._hashes)), self._lengths))
-            hashes = pa.array(self._hashes, pa.string()).take(owners)
-            self._writer.write_table(pa.Table.from_arrays([hashes, *self._batch.take().columns], schema=rows_schema()))
-        self._hashes, self._lengths = [], []
+            owners = np.repeat(np.arange(len(self._files)), self._lengths)
+            kinds = rows_schema().types
+            cells = zip(zip(*self._files, strict=True), kinds[: len(_OF_FILE)], strict=True)
+            files = [pa.array(values, kind).take(pa.array(owners)) for values, kind in cells]
+            rows = self._batch.take()
+            self._writer.write_table(pa.Table.from_arrays([*files, *rows.columns], schema=rows_schema()))
+        self._files, self._lengths = [], []

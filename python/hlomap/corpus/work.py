@@ -22,8 +22,8 @@ from ..analysis.rows import analyze
 from ..analysis.table import Table, count_problems
 from ..errors import HlomapError
 from ..interop.stablehlo import can_convert
-from ..io.discover import kind_of
-from ..io.dump_directory import stage_and_pass
+from ..io.discover import kind_and_form
+from ..io.dump_directory import name_columns
 from ..io.load import parse_all, too_large
 from .folder import open_folder, output_errors
 from .manifest import DatasetError, read_manifest
@@ -98,7 +98,7 @@ class _Shard:
         self._writers = writers
         self._report = report
         self._begin = begin
-        self._contents: dict[str, tuple[str, str]] = {}  # the first path of each content, and its kind
+        self._contents: dict[str, dict[str, str]] = {}  # of each content: cells of the rows of its other files
         self._links: dict[tuple[int, ...], str] = {}  # contents of files with several hard links
         self._rows: list[dict[str, Any]] = []  # of the table of files
         self.reader = Reader()
@@ -115,21 +115,21 @@ class _Shard:
         """Analyzes a file and adds its row."""
         row: dict[str, Any] = dict.fromkeys(FILES.names)
         row.update(path=source.label, size=source.size, rows=0)
-        row["stage"], row["pass"] = stage_and_pass(source.label)
+        row.update({f"file_{name}": value for name, value in name_columns(source.label).items()})
         self._begin(position, "read", self._report.n_bytes)
         tables: list[Table] = []
         content = b""
         if source.kind is not None:
             row.update(status="skipped", kind=source.kind)
         elif source.error is not None:
-            row.update(status="error", error=source.error)
+            row.update(status="error", file_error=source.error)
         elif verdict is not None and verdict.stage == "read":
-            row.update(status=verdict.status, error=verdict.message)
+            row.update(status=verdict.status, file_error=verdict.message)
         else:
             with self.timed("read"):
                 content = self._read(source, row)
         if content and verdict is not None:
-            row.update(status=verdict.status, error=verdict.message)
+            row.update(status=verdict.status, file_error=verdict.message)
         elif content:
             self._begin(position, "analyze", self._report.n_bytes)
             tables = self._analyze(source, content, row)
@@ -158,12 +158,12 @@ class _Shard:
                 if known is not None and opened.file_id is not None and opened.file_id[2] == source.size:
                     self._mark_duplicate(row, known)
                     return b""
-                row["kind"] = kind_of(opened.head)
+                row["kind"], row["file_form"] = kind_and_form(opened.head)
                 if row["kind"] != "HLO" and not (row["kind"] == "StableHLO" and can_convert()):
                     row["status"] = "skipped"
                     return b""
                 if source.size > self._task.max_bytes:
-                    row.update(status="error", error=too_large(source.size, self._task.max_bytes))
+                    row.update(status="error", file_error=too_large(source.size, self._task.max_bytes))
                     return b""
                 content = opened.rest(source.size)
                 file_id = opened.file_id
@@ -171,11 +171,13 @@ class _Shard:
             row.update(status="skipped", kind="not a regular file")
             return b""
         except (OSError, MemoryError) as error:
-            row.update(status="error", error=f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}")
+            message = f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}"
+            row.update(status="error", file_error=message)
             return b""
         if len(content) != source.size:
             change = "grew" if len(content) > source.size else f"shrank to {len(content)} bytes"
-            row.update(status="error", error=f"the file had {source.size} bytes when it was listed, and {change} since")
+            message = f"the file had {source.size} bytes when it was listed, and {change} since"
+            row.update(status="error", file_error=message)
             return b""
         digest = hashlib.blake2b(content, digest_size=16).hexdigest()
         if file_id is not None:
@@ -183,13 +185,17 @@ class _Shard:
         if digest in self._contents:
             self._mark_duplicate(row, digest)
             return b""
-        self._contents[digest] = (source.label, row["kind"])
+        self._contents[digest] = {
+            "duplicate_of": source.label,
+            "kind": row["kind"],
+            "file_form": row["file_form"],
+            "content_hash": digest,
+        }
         row["content_hash"] = digest
         return content
 
     def _mark_duplicate(self, row: dict[str, Any], digest: str) -> None:
-        path, kind = self._contents[digest]
-        row.update(status="duplicate", kind=kind, content_hash=digest, duplicate_of=path)
+        row.update(self._contents[digest], status="duplicate")
 
     def _analyze(self, source: Source, content: bytes, row: dict[str, Any]) -> list[Table]:
         """Adds the rows of a file to those that are to be written; none of a file with an error."""
@@ -201,20 +207,20 @@ class _Shard:
                 with self.timed("analyze"):
                     tables = [analyze(module) for module in modules]
             with self.timed("write"):
-                self._writers.rows.append(row["content_hash"], tables)
+                self._writers.rows.append(row, tables)
         except _OutOfTime:
-            row.update(status="timed out", error=timeout_message(self._task.timeout))
+            row.update(status="timed out", file_error=timeout_message(self._task.timeout))
         except (KeyboardInterrupt, SystemExit):
             raise
         except HlomapError as error:
             line, column = getattr(error, "line", None), getattr(error, "column", None)
-            row.update(status="error", error=str(error), error_line=line, error_column=column)
+            row.update(status="error", file_error=str(error), file_error_line=line, file_error_column=column)
         except BaseException as error:  # a panic of the compiled core is a BaseException
-            row.update(status="error", error=f"{type(error).__name__}: {error}")
+            row.update(status="error", file_error=f"{type(error).__name__}: {error}")
         else:
             row.update(
                 status="done",
-                module=modules[0].name,
+                file_module=modules[0].name,
                 n_modules=len(modules),
                 instructions=sum(module.n_instructions for module in modules),
                 computations=sum(len(module.computations) for module in modules),
@@ -231,8 +237,8 @@ class _Shard:
         status: Status = row["status"]
         if status == "skipped":
             report.skipped[row["kind"]] += 1
-        elif row["error"] is not None:
-            report.add_error(row["path"], row["error"])
+        elif row["file_error"] is not None:
+            report.add_error(row["path"], row["file_error"])
         if status == "done":
             report.converted[row["kind"]] += row["kind"] != "HLO"
             report.modules += row["n_modules"]

@@ -18,7 +18,18 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-__all__ = ["Kind", "arrays", "from_message", "from_values", "joined", "schema", "to_pandas", "to_polars", "with_values"]
+__all__ = [
+    "Kind",
+    "arrays",
+    "beside",
+    "from_message",
+    "from_values",
+    "joined",
+    "schema",
+    "to_pandas",
+    "to_polars",
+    "with_values",
+]
 
 Kind: TypeAlias = Literal["text", "texts", "bool", "int", "ints", "float"]
 
@@ -60,6 +71,12 @@ def joined(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
 def from_values(columns: Mapping[str, Sequence[Any]], schema: pa.Schema) -> pa.Table:
     """The table of columns of Python values."""
     return pa.Table.from_arrays([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
+
+
+def beside(columns: Mapping[str, Sequence[Any]], table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table with columns of Python values before its own."""
+    own = [pa.array(values, schema.field(name).type) for name, values in columns.items()]
+    return pa.Table.from_arrays([*own, *table.columns], schema=schema)
 
 
 def with_values(table: pa.Table, columns: Mapping[str, Sequence[Any]]) -> pa.Table:
