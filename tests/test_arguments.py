@@ -28,6 +28,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "DumpDirectory": [(Path(), "str")],
     "MapSet": [([MAP], "")],
     "analyze": [(MODULE, "Module str")],
+    "analyze_corpus": [("no such file", "str"), ("dataset", "str")],
     "backward_slice": [(MODULE["n"], ""), (0, "int")],
     "forward_slice": [(MODULE.entry.parameters[0], ""), ((), "int")],
     "bounds_many": [([MAP], "")],

@@ -126,7 +126,7 @@ def test_records_are_documented_and_only_in_hlo(module: ModuleType, name: str) -
 def test_errors_derive_from_builtins(error: str) -> None:
     raised = getattr(hm.errors, error)
     assert issubclass(raised, hm.HlomapError)
-    builtin = (ValueError, KeyError, TypeError, NotImplementedError, OverflowError)
+    builtin = (ValueError, KeyError, TypeError, NotImplementedError, OverflowError, OSError, RuntimeError)
     assert raised is hm.HlomapError or issubclass(raised, builtin)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ __all__ = [
     "expect",
     "expect_index",
     "expect_items",
+    "expect_paths",
     "is_index",
     "one_line",
     "read_only",
@@ -142,6 +144,14 @@ def expect(kinds: type | tuple[type, ...], got: object, function: str, takes: st
     """Raises :func:`wrong_type` unless a value is of one of the kinds."""
     if not isinstance(got, kinds):
         raise wrong_type(function, takes, got, hint)
+
+
+def expect_paths(got: object, function: str, takes: str) -> list[str]:
+    """The only path or the paths of an argument; raises :func:`wrong_type` for anything else."""
+    paths = [got] if isinstance(got, (str, os.PathLike)) else expect_items(object, got, function, takes)  # type: ignore[arg-type]
+    for path in paths:
+        expect((str, os.PathLike), path, function, takes)
+    return [os.fspath(path) for path in paths]  # type: ignore[call-overload]
 
 
 def expect_items(kind: type[_T], got: Iterable[_T], function: str, takes: str) -> list[_T]:

@@ -14,7 +14,7 @@ from support.datasets import BROKEN, GOOD
 
 import hlomap as hm
 from hlomap.analysis.table import COLUMNS, FILE_COLUMNS
-from hlomap.corpus.run import analyze_files
+from hlomap.corpus.run import analyze_corpus
 
 DUMPS = CASES / "dumps"
 
@@ -35,7 +35,7 @@ def tree(tmp_path: Path) -> Path:
 def test_paths_give_what_the_command_writes(tree: Path, tmp_path: Path) -> None:
     """Rows, errors, order, duplicates and columns: one file of rows has the same."""
     for paths in ([DUMPS], [tree, DUMPS], [tree / "a.hlo", tree / "notes.md"]):
-        analyze_files(paths, tmp_path / "rows.jsonl", jobs=1)
+        analyze_corpus(paths, tmp_path / "rows.jsonl", jobs=1)
         expected = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
         table = hm.analyze(paths)
         assert list(table.columns) == [*FILE_COLUMNS, *COLUMNS]

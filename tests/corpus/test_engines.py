@@ -13,9 +13,9 @@ import psutil
 import pytest
 from support.datasets import left_over, tables, write_many
 
-from hlomap.corpus.engines import EngineError, open_engine
-from hlomap.corpus.run import Progress, analyze_files
-from hlomap.errors import UnsupportedError
+from hlomap.corpus.engines import open_engine
+from hlomap.corpus.run import Progress, analyze_corpus
+from hlomap.errors import EngineError, UnsupportedError
 
 Tables = dict[str, list[dict[str, Any]]]
 
@@ -28,7 +28,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def undisturbed(many: Path, tmp_path_factory: pytest.TempPathFactory) -> Tables:
     output = tmp_path_factory.mktemp("undisturbed") / "dataset"
-    analyze_files([many], output, jobs=2)
+    analyze_corpus([many], output, jobs=2)
     return tables(output)
 
 
@@ -75,7 +75,7 @@ def test_dask(many: Path, tmp_path: Path, undisturbed: Tables, cluster: Cluster)
             killed.extend(victim.children())
             victim.kill()
 
-    analyze_files([many], output, engine=f"dask:{cluster.address}", progress=kill)
+    analyze_corpus([many], output, engine=f"dask:{cluster.address}", progress=kill)
     assert tables(output) == undisturbed and not left_over(output)
     assert killed
     psutil.wait_procs(killed, timeout=30)
@@ -90,10 +90,10 @@ def test_a_lost_dask_scheduler(many: Path, tmp_path: Path, undisturbed: Tables, 
             cluster.scheduler.kill()
 
     with pytest.raises(EngineError, match="scheduler"):
-        analyze_files([many], output, engine=f"dask:{cluster.address}", progress=kill)
+        analyze_corpus([many], output, engine=f"dask:{cluster.address}", progress=kill)
     with pytest.raises(EngineError, match=f"cannot reach the Dask scheduler at {cluster.address}"):
-        analyze_files([many], output, engine=f"dask:{cluster.address}")
-    analyze_files([many], output, jobs=1)
+        analyze_corpus([many], output, engine=f"dask:{cluster.address}")
+    analyze_corpus([many], output, jobs=1)
     assert tables(output) == undisturbed and not left_over(output)
 
 

@@ -22,10 +22,8 @@ import pyarrow as pa
 import pytest
 from support.datasets import BROKEN, GOOD, module_text, tables
 
-from hlomap.corpus.folder import OutputError
-from hlomap.corpus.manifest import DatasetError
-from hlomap.corpus.run import Progress, analyze_files
-from hlomap.errors import UnsupportedError
+from hlomap.corpus.run import Progress, analyze_corpus
+from hlomap.errors import DatasetError, OutputError, UnsupportedError
 from hlomap.io.discover import RIEGELI
 
 
@@ -33,7 +31,7 @@ def files_of(tmp_path: Path, *paths: Any, **options: Any) -> dict[str, tuple[str
     """Status and reason of each file."""
     output = tmp_path / "dataset"
     shutil.rmtree(output, ignore_errors=True)
-    analyze_files(paths, output, jobs=1, **options)
+    analyze_corpus(paths, output, jobs=1, **options)
     found = tables(output)["files"]
     assert len({row["path"] for row in found}) == len(found)
     return {
@@ -213,7 +211,7 @@ def test_members_of_any_name(tmp_path: Path, form: str) -> None:
                 entry = tarfile.TarInfo(name)
                 entry.size = len(text)
                 tar.addfile(entry, io.BytesIO(text.encode()))
-    summary = analyze_files([tmp_path / f"x.{form}"], tmp_path / "dataset", jobs=1)
+    summary = analyze_corpus([tmp_path / f"x.{form}"], tmp_path / "dataset", jobs=1)
     n_without = 4 if form == "zip" else 0
     assert summary.report.status == {"done": len(NAMES) - n_without}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dataset", f"x.{form}"]
@@ -279,7 +277,7 @@ def test_a_full_disk_is_no_fault_of_an_archive(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(shutil, "copyfileobj", full)
     (tmp_path / "x.tar.gz").write_bytes(ARCHIVES["x.tar.gz"])
     with pytest.raises(OutputError, match="No space left"):
-        analyze_files([tmp_path / "x.tar.gz"], tmp_path / "dataset", jobs=1)
+        analyze_corpus([tmp_path / "x.tar.gz"], tmp_path / "dataset", jobs=1)
 
 
 def test_a_file_above_the_limit_is_an_error(tmp_path: Path, tree: Path) -> None:
@@ -307,12 +305,12 @@ def test_memory_file_system(tmp_path: Path, tree: Path) -> None:
     memory.rm("/", recursive=True)
     for path in tree.iterdir():
         memory.pipe_file(f"/dumps/{path.name}", path.read_bytes())
-    summary = analyze_files(["memory://dumps"], "memory://dataset")
+    summary = analyze_corpus(["memory://dumps"], "memory://dataset")
     assert summary.report.status == {"done": 1, "duplicate": 1, "error": 1, "skipped": 1}
     memory.get("/dataset", str(tmp_path / "dataset"), recursive=True)
     assert len(tables(tmp_path / "dataset")["rows"]) == 1
     assert sorted(memory.ls("/dataset", detail=False)) == ["/dataset/_hlomap.json", "/dataset/files", "/dataset/rows"]
-    again = analyze_files(["memory://dumps"], "memory://dataset")
+    again = analyze_corpus(["memory://dumps"], "memory://dataset")
     assert again.report.status == summary.report.status
 
 
@@ -329,9 +327,9 @@ def test_two_runs_at_a_url_that_begin_at_the_same_moment(tree: Path, monkeypatch
             memory.pipe_file("/dataset/_hlomap.json", json.dumps(manifest | {"dataset": "other"}).encode())
 
     with pytest.raises(DatasetError, match="another run has begun there; the same command continues"):
-        analyze_files(["memory://dumps"], "memory://dataset", progress=replace)
+        analyze_corpus(["memory://dumps"], "memory://dataset", progress=replace)
     assert not memory.glob("/dataset/*/part-*")
-    assert analyze_files(["memory://dumps"], "memory://dataset").report.status == {"done": 1}
+    assert analyze_corpus(["memory://dumps"], "memory://dataset").report.status == {"done": 1}
 
 
 def test_a_module_in_place_of_a_list(tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,7 +340,7 @@ def test_a_module_in_place_of_a_list(tmp_path: Path, tree: Path, monkeypatch: py
     for kind, program in zip(["HLO", "HLO", "StableHLO"], programs, strict=True):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(program)))
         with pytest.raises(UnsupportedError, match=f"`-` is a list of paths.*; found {kind}: .*`hlomap show -`"):
-            analyze_files(["-"], output, jobs=1)
+            analyze_corpus(["-"], output, jobs=1)
     with pytest.raises(UnsupportedError, match=r"is a list of paths.*; found HLO: without the @ .*/a.txt"):
-        analyze_files([f"@{tree}/a.txt"], output, jobs=1)
+        analyze_corpus([f"@{tree}/a.txt"], output, jobs=1)
     assert output.read_text() == "before"

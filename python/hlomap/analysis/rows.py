@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from .._core import Module, Shape
 from ..io.dump_directory import DumpDirectory, DumpedModule
-from ..types import ShapeIndex, wrong_type
+from ..types import ShapeIndex, expect_paths
 from .rule_provider import RuleProvider
 from .table import Table
 
@@ -68,12 +68,7 @@ def analyze(source: Module | DumpedModule | DumpDirectory | _Path | Iterable[_Pa
     if isinstance(source, (str, os.PathLike)):
         only = os.fspath(source)
         return files.analyze_paths([only]) if os.path.isdir(only) else files.analyze_file(only)
-    paths: list[str] = []
-    for path in source if isinstance(source, Iterable) else [source]:
-        if not isinstance(path, (str, os.PathLike)):
-            raise wrong_type("analyze", "a Module, a DumpDirectory or an item of it, or paths", path)
-        paths.append(os.fspath(path))
-    return files.analyze_paths(paths)
+    return files.analyze_paths(expect_paths(source, "analyze", "a Module, a DumpDirectory or an item of it, or paths"))
 
 
 def leaf_shapes(shape: Shape) -> Iterator[tuple[ShapeIndex, Shape]]:

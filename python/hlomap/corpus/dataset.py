@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from .folder import Folder
 from .manifest import work_file
 from .reports import Report
 from .tasks import FILES_FOLDER, part_name
 
-__all__ = ["done_shards", "read_reports"]
+__all__ = ["count_compilations", "done_shards", "read_columns", "read_reports"]
 
 _PART = re.compile(r"part-(\d{6,})\.parquet$")
 
@@ -27,6 +28,22 @@ def read_reports(folder: Folder, shards: Iterable[int]) -> Report:
     for shard in sorted(shards):
         total.add(_read_report(folder, shard))
     return total
+
+
+def read_columns(folder: Folder, columns: list[str]) -> Iterator[Iterator[tuple[Any, ...]]]:
+    """The cells of some columns of ``files``, part by part."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    for shard in sorted(done_shards(folder)):
+        part = parquet.read_table(pa.BufferReader(folder.read(part_name(FILES_FOLDER, shard))), columns=columns)
+        yield zip(*(column.to_pylist() for column in part.columns), strict=True)
+
+
+def count_compilations(folder: Folder) -> int:
+    """The number of compilations that have rows, by the names of their files."""
+    parts = read_columns(folder, ["file_compilation", "status"])
+    return len({name for part in parts for name, status in part if status == "done" and name is not None})
 
 
 def _read_report(folder: Folder, shard: int) -> Report:

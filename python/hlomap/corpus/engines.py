@@ -14,16 +14,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import UnsupportedError
+from ..errors import EngineError, UnsupportedError
 from .reports import Report
 from .supervisor import Children, run_task
 from .tasks import Task
 
-__all__ = ["IN_PROCESS", "Engine", "EngineError", "open_engine"]
-
-
-class EngineError(RuntimeError):
-    """The engine was lost: a scheduler that is gone, a worker that dies again and again."""
+__all__ = ["IN_PROCESS", "Engine", "open_engine"]
 
 
 @dataclass(frozen=True)

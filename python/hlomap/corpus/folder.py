@@ -17,12 +17,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-from ..errors import HlomapError
+from ..errors import HlomapError, OutputError
 
 __all__ = [
     "Folder",
     "LocalFolder",
-    "OutputError",
     "contains",
     "is_url",
     "open_folder",
@@ -32,10 +31,6 @@ __all__ = [
 ]
 
 _temporaries: set[str] = set()
-
-
-class OutputError(HlomapError, OSError):
-    """The output cannot be written: the run ends, and the same command continues it."""
 
 
 @contextlib.contextmanager

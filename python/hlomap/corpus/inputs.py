@@ -19,10 +19,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import IO
 
-from ..errors import UnsupportedError
+from ..errors import OutputError, UnsupportedError
 from ..io.discover import kind_of, kind_of_name, label_of, list_files
 from .archives import archive_errors, is_archive, list_members, unpacker
-from .folder import OutputError, is_url
+from .folder import is_url
 from .sources import HEAD_BYTES, Source, open_bytes
 
 __all__ = ["Inputs", "Unpack"]
@@ -69,8 +69,11 @@ class Inputs:
                     os.stat(path)  # raises
                 self.names.append(_absolute(path))
 
-    def list(self, unpack_to: Unpack) -> Iterator[Source]:
-        """All files, in the order of the inputs; folders depth first, sorted by name."""
+    def list(self, unpack_to: Unpack | None) -> Iterator[Source]:
+        """All files, in the order of the inputs; folders depth first, sorted by name.
+
+        Without ``unpack_to`` an archive is one file.
+        """
         counter = _Counter(unpack_to)
         for path in self._paths:
             if path == "-" and self._stdin is not None:
@@ -84,7 +87,7 @@ class Inputs:
 
 
 class _Counter:
-    def __init__(self, unpack_to: Unpack) -> None:
+    def __init__(self, unpack_to: Unpack | None) -> None:
         self.n_files = 0
         self.n_archives = 0
         self.unpack_to = unpack_to
@@ -127,7 +130,9 @@ def _list_path(path: str, counter: _Counter) -> Iterator[Source]:
 def _file(path: str, label: str, size: int, counter: _Counter, kind: str | None = None) -> Iterator[Source]:
     """A file, or the members of an archive; ``kind`` says why the file is not analyzed, unless the caller named it."""
     path = _absolute(path)
-    if not is_archive(label) or not (is_url(path) or os.path.isfile(path)):  # a pipe would wait, a device never end
+    unpack_to = counter.unpack_to
+    is_file = is_url(path) or os.path.isfile(path)  # a pipe would wait, a device never end
+    if unpack_to is None or not is_archive(label) or not is_file:
         yield Source(counter.next(), label, path, size, kind=kind)
         return
     try:
@@ -136,7 +141,7 @@ def _file(path: str, label: str, size: int, counter: _Counter, kind: str | None 
             if unpack := unpacker(label):
                 counter.n_archives += 1
                 with (
-                    counter.unpack_to(counter.n_archives - 1) as (temporary, path),
+                    unpack_to(counter.n_archives - 1) as (temporary, path),
                     open(temporary, "wb") as copy,
                     unpack(stream) as content,
                 ):

@@ -15,14 +15,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ..errors import HlomapError
-from .folder import Folder, LocalFolder, OutputError
+from ..errors import LockedError, OutputError
+from .folder import Folder, LocalFolder
 
-__all__ = ["LockedError", "lock", "remove_stale_locks"]
-
-
-class LockedError(HlomapError, OSError):
-    """Another run works on the same output."""
+__all__ = ["lock", "remove_stale_locks"]
 
 
 @contextlib.contextmanager

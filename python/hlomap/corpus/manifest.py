@@ -15,18 +15,14 @@ from importlib import metadata
 from typing import Any
 
 from ..analysis.table import SCHEMA_VERSION
-from ..errors import HlomapError
+from ..errors import DatasetError, HlomapError
 from ..types import error_text
 from .folder import Folder
 from .reports import Report
 
-__all__ = ["MANIFEST", "DatasetError", "Manifest", "open_dataset", "read_manifest", "work_file"]
+__all__ = ["MANIFEST", "Manifest", "open_dataset", "read_manifest", "work_file"]
 
 MANIFEST = "_hlomap.json"
-
-
-class DatasetError(HlomapError, ValueError):
-    """The folder holds something else than a dataset of these options."""
 
 
 @contextlib.contextmanager

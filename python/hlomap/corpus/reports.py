@@ -21,13 +21,16 @@ _MAX_ERRORS = 1000  # that a report names; all are in the table of files
 class Report:
     """Counts of some files, by status, by kind of skipped and of converted files, by reason of unknown rows; seconds.
 
-    ``unknown`` counts rows by opcode and reason, ``errors`` has the first files without rows and why, ``seconds`` the
-    CPU time of reading, parsing, analyzing and writing.
+    ``stages`` counts the modules of dumped compilations by stage (empty after a pass) and form; ``compilations`` is the
+    number of these, known once all shards are done.  ``unknown`` counts rows by opcode and reason, ``errors`` has the
+    first files without rows and why, ``seconds`` the CPU time of reading, parsing, analyzing and writing.
     """
 
     status: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     converted: Counter[str] = field(default_factory=Counter)
+    stages: Counter[tuple[str, str]] = field(default_factory=Counter)
+    compilations: int = 0
     n_bytes: int = 0
     modules: int = 0
     instructions: int = 0
@@ -51,6 +54,7 @@ class Report:
         self.status.update(other.status)
         self.skipped.update(other.skipped)
         self.converted.update(other.converted)
+        self.stages.update(other.stages)
         self.n_bytes += other.n_bytes
         self.modules += other.modules
         self.instructions += other.instructions
@@ -72,6 +76,8 @@ class Report:
             "status": dict(sorted(self.status.items())),
             "skipped": dict(sorted(self.skipped.items())),
             "converted": {kind: n for kind, n in sorted(self.converted.items()) if n},
+            "stages": [[*key, n] for key, n in sorted(self.stages.items())],
+            "compilations": self.compilations,
             "bytes": self.n_bytes,
             "modules": self.modules,
             "instructions": self.instructions,
@@ -89,6 +95,8 @@ class Report:
             _counts(cells["status"]),
             _counts(cells["skipped"]),
             _counts(cells["converted"]),
+            Counter({(str(stage), str(form)): _count(n) for stage, form, n in cells["stages"]}),
+            _count(cells["compilations"]),
             _count(cells["bytes"]),
             _count(cells["modules"]),
             _count(cells["instructions"]),

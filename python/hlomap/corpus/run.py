@@ -1,6 +1,6 @@
 """Analyzes a corpus: the coordinator.
 
-Read :func:`analyze_files` first.  The coordinator plans once, then submits shards to an engine until each has its part
+Start with :func:`analyze_corpus`.  The coordinator plans once, then submits shards to an engine until each has its part
 of ``files``; it holds no rows and no file names.  Whatever ends it, the same call continues.
 """
 
@@ -12,26 +12,28 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import UnsupportedError
+from ..errors import DatasetError, EngineError, OutputError, UnsupportedError
 from ..io.discover import kind_of
 from ..io.load import MAX_BYTES
-from .dataset import done_shards, read_reports
-from .engines import IN_PROCESS, Engine, EngineError, open_engine
-from .folder import Folder, LocalFolder, OutputError, contains, is_url, open_folder, output_errors, place_of
+from ..types import expect, expect_paths
+from .dataset import count_compilations, done_shards, read_columns, read_reports
+from .engines import IN_PROCESS, Engine, open_engine
+from .folder import Folder, LocalFolder, contains, is_url, open_folder, output_errors, place_of
 from .inputs import Inputs
 from .locks import lock, remove_stale_locks
-from .manifest import MANIFEST, DatasetError, Manifest, open_dataset, read_manifest
+from .manifest import MANIFEST, Manifest, open_dataset, read_manifest
 from .plan import WORK, Plan, Shard, make_plan, read_plan
 from .reports import Report
 from .sources import NotRegular, Reader, Source
+from .summary import CorpusSummary
 from .tasks import FILES_FOLDER, LEAST_MEMORY, MODULES_FOLDER, ROWS_FOLDER, Form, Task
 
-__all__ = ["Progress", "Summary", "analyze_files"]
+__all__ = ["Progress", "analyze_corpus"]
 
 _CHANGES = "_lock-changes"  # of the manifest and the plan, which the runs of several shards make together
 
@@ -69,29 +71,13 @@ class Progress:
         return self.report.n_bytes + self.at_work[1]
 
 
-@dataclass
-class Summary:
-    """The counts of a dataset, and the wall-clock time of this run.
-
-    ``is_complete`` is false for a run of one shard while others are missing.
-    """
-
-    report: Report
-    seconds: float
-    is_complete: bool = True
-
-    @property
-    def has_errors(self) -> bool:
-        """Whether a file or a row has an error."""
-        return self.report.failed > 0 or self.report.error_rows > 0
-
-
-def analyze_files(
-    paths: Iterable[str | os.PathLike[str]],
+def analyze_corpus(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    /,
     output: str | os.PathLike[str],
     *,
-    jobs: int | None = None,
-    engine: str = "local",
+    jobs: int | None = 1,
+    engine: str | None = None,
     shard: tuple[int, int] = (0, 1),
     resume: bool = True,
     modules: bool = False,
@@ -99,16 +85,19 @@ def analyze_files(
     memory: int | None = None,
     max_bytes: int = MAX_BYTES,
     progress: Callable[[Progress], None] | None = None,
-) -> Summary:
-    """Analyzes every module of a corpus into a dataset, or into one file.
+) -> CorpusSummary:
+    """Analyze every module of a corpus into a dataset, or into one file: what ``hlomap analyze`` does.
+
+    The rows are those of :func:`hlomap.analyze`.  A run that was ended, whatever ended it, is continued by the same
+    call; :func:`hlomap.scan` reads the dataset.
 
     Args:
-        paths: files, folders, globs, archives (tar, zip, compressed tar), URLs of fsspec, ``@FILE`` for a list of
-            names, ``-`` for a list on standard input.
+        paths: one or several files, folders, globs, archives (tar, zip, compressed tar), URLs of fsspec, ``@FILE`` for
+            a list of names, ``-`` for a list on standard input.
         output: the folder or URL of the dataset; or a file that ends in ``.parquet``, ``.csv`` or ``.jsonl``, with the
             rows alone.  An unfinished dataset of the same options is continued.
-        jobs: worker processes of the local engine; by default one for each core.
-        engine: ``local`` or ``dask:ADDRESS``.
+        jobs: worker processes of the local engine; ``None`` means one for each core.
+        engine: ``local`` (the default) or ``dask:ADDRESS``.
         shard: ``(i, n)`` does only the i-th of n parts of the work, for schedulers that start n runs; together they
             make the same dataset.
         resume: whether an existing dataset of the same options is continued; otherwise it is an error.
@@ -119,7 +108,7 @@ def analyze_files(
         progress: called about once a second.
 
     Returns:
-        The counts of the dataset so far.
+        A :class:`~hlomap.corpus.summary.CorpusSummary`: the counts of the dataset so far; ``print`` shows them.
 
     Raises:
         FileNotFoundError: an input does not exist.
@@ -129,7 +118,16 @@ def analyze_files(
         LockedError: another run is at work on the output.
         OutputError: the output cannot be written, such as on a full disk; the same call continues.
         EngineError: the engine was lost; the same call continues.
+
+    >>> import hlomap as hm, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     summary = hm.analyze_corpus("tests/cases/dumps", f"{folder}/dataset")
+    ...     table = hm.scan(f"{folder}/dataset").to_table(columns=["opcode", "stage", "form", "bytes"])
+    >>> summary.report.modules, table.num_rows
+    (8, 154)
     """
+    expect((str, os.PathLike), output, "analyze_corpus", "a path or URL as `output`")
+    names = expect_paths(paths, "analyze_corpus", "a path or paths")
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs: expected at least 1, found {jobs}")
     if memory is not None and memory < LEAST_MEMORY:
@@ -142,10 +140,10 @@ def analyze_files(
         options["max_bytes"] = max_bytes
     target = os.fspath(output)
     run = _Run(
-        Inputs(paths),
+        Inputs(names),
         target,
         jobs or _n_cores(),
-        engine,
+        engine or "local",
         shard,
         resume,
         options,
@@ -159,8 +157,7 @@ def analyze_files(
         raise UnsupportedError(f"{target}: modules and shards need a folder as output")
     else:
         summary = run.single_file(Path(target))
-    summary.seconds = time.perf_counter() - began
-    return summary
+    return replace(summary, seconds=time.perf_counter() - began)
 
 
 def _refuse_inputs(output: str, inputs: Inputs) -> None:
@@ -202,7 +199,7 @@ class _Run:
     report_progress: Callable[[Progress], None]
     began: float = field(default_factory=time.perf_counter)
 
-    def dataset(self, target: str) -> Summary:
+    def dataset(self, target: str) -> CorpusSummary:
         """Makes or continues the dataset in a folder."""
         if not is_url(target):
             with output_errors():
@@ -211,12 +208,20 @@ class _Run:
         index, n = self.shard
         # Shards lock their own share; the whole corpus is the only share of a run without.
         with lock(folder, "_lock" if n == 1 else f"_lock-{index}-of-{n}") as check:
-            if not self.resume and read_manifest(folder) is not None:
+            is_begun = read_manifest(folder) is not None
+            if is_begun and not self.resume:
                 raise DatasetError(f"{folder.url} has a dataset: choose another folder, or continue it with --resume")
             manifest, report = self._run(folder, "parquet", check)
-        return Summary(report, 0.0, manifest.summary is not None)
+        is_complete = manifest.summary is not None
+        unlisted = self._n_unlisted(folder) if is_begun and is_complete else 0
+        return CorpusSummary(self.output, report, is_complete=is_complete, unlisted=unlisted)
 
-    def single_file(self, target: Path) -> Summary:
+    def _n_unlisted(self, folder: Folder) -> int:
+        """How many files are there now and not in the dataset; archives count as one file."""
+        known = {path.partition("!/")[0] for paths in read_columns(folder, ["path"]) for (path,) in paths}
+        return len({source.label for source in self._listed(folder, expand=False)} - known)
+
+    def single_file(self, target: Path) -> CorpusSummary:
         """Makes a dataset next to the file, then merges its rows."""
         from .single_file import merge
 
@@ -239,7 +244,8 @@ class _Run:
             assert plan is not None
             self.report_progress(Progress("merge", report.files, report.n_bytes, report))
             merge(folder, plan, target)
-        return Summary(report, 0.0)
+            report.compilations = count_compilations(folder)
+        return CorpusSummary(self.output, report)
 
     def _options(self) -> dict[str, Any]:
         return {"inputs": self.inputs.names, **self.options}
@@ -263,6 +269,8 @@ class _Run:
             report = self._analyze(folder, manifest, plan, form, engine, check)
         if {shard.number for shard in plan.shards} <= done_shards(folder) and form == "parquet":
             manifest = self._complete(folder, manifest, plan)
+            if manifest.summary is not None and self.shard[1] == 1:
+                report = Report.from_dict(manifest.summary)
         return manifest, report
 
     def _is_small(self, plan: Plan) -> bool:
@@ -276,6 +284,7 @@ class _Run:
             found = read_manifest(folder)
             if found is None or found.summary is None:
                 total = read_reports(folder, (shard.number for shard in plan.shards))
+                total.compilations = count_compilations(folder)
                 found = manifest.completed(total.to_dict())
                 found.write(folder)
         self._remove_work(folder)
@@ -312,7 +321,7 @@ class _Run:
             except OSError as error:  # temporary files are output, too
                 raise OutputError(error.errno, error.strerror, error.filename) from error
 
-    def _listed(self, folder: Folder) -> Iterator[Any]:
+    def _listed(self, folder: Folder, expand: bool = True) -> Iterator[Any]:
         progress = Progress("list")
         last = 0.0
 
@@ -324,7 +333,7 @@ class _Run:
 
         unpacked = f"{folder.url}/{WORK}/archives/"
         is_replaced = self._replaces(folder)
-        for source in self.inputs.list(unpack_to):
+        for source in self.inputs.list(unpack_to if expand else None):
             if not source.path.startswith(unpacked) and is_replaced(source):
                 continue
             yield source

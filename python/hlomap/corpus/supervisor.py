@@ -22,9 +22,8 @@ from collections import Counter, deque
 from dataclasses import asdict
 from typing import Any
 
+from ..errors import DatasetError, OutputError
 from .child import SLOTS, STAGES, map_memory
-from .folder import OutputError
-from .manifest import DatasetError
 from .reports import Report
 from .tasks import Task, Verdict, timeout_message
 

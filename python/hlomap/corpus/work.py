@@ -20,13 +20,13 @@ import pyarrow as pa
 
 from ..analysis.rows import analyze
 from ..analysis.table import Table, count_problems
-from ..errors import HlomapError
+from ..errors import DatasetError, HlomapError
 from ..interop.stablehlo import can_convert
 from ..io.discover import kind_and_form
 from ..io.dump_directory import name_columns
 from ..io.load import parse_all, too_large
 from .folder import open_folder, output_errors
-from .manifest import DatasetError, read_manifest
+from .manifest import read_manifest
 from .plan import read_shard
 from .reports import Report
 from .sources import NotRegular, Reader, Source
@@ -242,6 +242,9 @@ class _Shard:
         if status == "done":
             report.converted[row["kind"]] += row["kind"] != "HLO"
             report.modules += row["n_modules"]
+            if row["file_compilation"] is not None:
+                stage = row["file_stage"] if row["file_step"] is None else None
+                report.stages[stage or "", row["file_form"]] += row["n_modules"]
             report.instructions += row["instructions"]
         report.rows += sum(map(len, tables))
         n_errors, unknown = count_problems(tables)
