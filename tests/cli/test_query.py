@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
+from support.datasets import module_text
 
 import hlomap as hm
 from hlomap.cli.main import main
@@ -92,6 +93,23 @@ def test_errors_are_those_of_duckdb(rows: str, sql: str, message: str) -> None:
 def test_statements_without_rows(rows: str) -> None:
     assert query(rows, "").output == ""
     assert query(rows, "select opcode from rows where false", "--json").output == ""
+
+
+def test_an_unfinished_dataset_says_so(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.hlo" for number in range(40)]
+    for number, path in enumerate(paths):
+        path.write_text(module_text(number) + "\n" * (1 << 15))
+    output = tmp_path / "dataset"
+    hm.analyze_corpus(paths, output, shard=(0, 2))
+    n_done, n_shards = len(list(output.glob("files/*"))), len(json.loads((output / "_work" / "plan.json").read_text()))
+    message = f"dataset is unfinished: {n_done} of {n_shards} shards; the same `hlomap analyze` continues it"
+    assert 0 < n_done < n_shards
+    found = query(str(output), "select count(*) > 0 n from rows", "--csv")
+    assert found.exit_code == 0 and found.stdout == "n\ntrue\n" and found.stderr.endswith(message + "\n")
+    with pytest.warns(UserWarning, match=message):
+        hm.scan(output)
+    hm.analyze_corpus(paths, output, shard=(1, 2))
+    assert query(str(output), "select 1").stderr == "" and hm.scan(output).count_rows() == 120
 
 
 def test_wrong_arguments(rows: str, tmp_path: Path) -> None:

@@ -58,10 +58,12 @@ def query(dataset: str, sql: str, as_json: bool, as_csv: bool, output: Path | No
     if output is not None and output.suffix not in _SUFFIXES:
         raise click.BadParameter(f"expected a name that ends with {', '.join(_SUFFIXES)}", param_hint="--output")
     refuse_overwriting(output, dataset, *Path(dataset).glob("*/part-*.parquet"))
-    from ..corpus.scan import tables
+    from ..corpus.scan import tables, unfinished
     from ..interop.duckdb import SqlError, query as run
 
     try:
+        if message := unfinished(dataset):
+            say(message, err=True)
         schema, batches = run(tables(dataset), sql)
         if output is not None:
             _write(output, schema, batches)
