@@ -125,4 +125,4 @@ def test_wrong_arguments(rows: str, tmp_path: Path) -> None:
 def test_without_duckdb_there_is_a_hint(rows: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
     found = query(rows, "select 1")
-    assert found.exit_code == 1 and found.output == "SQL needs DuckDB: pip install duckdb\n"
+    assert found.exit_code == 1 and found.output == "SQL needs duckdb: pip install 'hlomap[corpus]'\n"

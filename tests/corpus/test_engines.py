@@ -105,5 +105,8 @@ def test_unknown_engines() -> None:
 
 def test_an_extra_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(UnsupportedError, match="pip install distributed"), open_engine("dask:", 1):
+    with (
+        pytest.raises(UnsupportedError, match=r"engine dask needs distributed: pip install 'hlomap\[dask\]'"),
+        open_engine("dask:", 1),
+    ):
         pass

@@ -110,7 +110,7 @@ def test_without_jaxlib_one_line_says_what_to_install() -> None:
         command = [sys.executable, "-c", WITHOUT_JAXLIB, "show", str(file)]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 1 and done.stdout == ""
-        assert done.stderr == f"{file}: StableHLO needs jaxlib: pip install jax jaxlib\n"
+        assert done.stderr == f"{file}: StableHLO needs jaxlib: pip install 'hlomap[jax]'\n"
 
 
 def test_it_is_a_kind_of_its_own() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from .. import reprs
 from .._core import __version__, _row_columns, _RowBatch
-from ..types import UNSAFE, expect, one_line
+from ..types import UNSAFE, expect, needs, one_line
 
 if TYPE_CHECKING:
     import pandas
@@ -78,7 +78,8 @@ def arrow_schema(*, files: bool = False) -> pyarrow.Schema:
     >>> schema.metadata[b"hlomap.schema_version"], schema.field("opcode").metadata[b"description"]
     (b'1', b'Opcode of the instruction.')
     """
-    from ..interop import arrow
+    with needs("arrow", "arrow_schema"):
+        from ..interop import arrow
 
     versions = {"hlomap.schema_version": str(SCHEMA_VERSION), "hlomap.version": __version__}
     head = FILE_COLUMNS if files else {}
@@ -191,7 +192,8 @@ class Table:
 
         The compiled module writes all columns into one buffer, without the interpreter lock, and Arrow takes it over.
         """
-        from ..interop import arrow
+        with needs("arrow", "to_arrow"):
+            from ..interop import arrow
 
         if self._files:
             facts = {name: self._column(name) for name in FILE_COLUMNS}
@@ -212,14 +214,16 @@ class Table:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A :class:`pandas.DataFrame`; needs ``pip install pandas``.  Integers with nulls stay integers."""
-        from ..interop import arrow
+        """A :class:`pandas.DataFrame`; needs ``pip install 'hlomap[pandas]'``.  Integers with nulls stay integers."""
+        with needs("pandas", "to_pandas"):
+            from ..interop import arrow
 
         return arrow.to_pandas(self.to_arrow())
 
     def to_polars(self) -> polars.DataFrame:
-        """A :class:`polars.DataFrame`; needs ``pip install polars``."""
-        from ..interop import arrow
+        """A :class:`polars.DataFrame`; needs ``pip install 'hlomap[polars]'``."""
+        with needs("polars", "to_polars"):
+            from ..interop import arrow
 
         return arrow.to_polars(self.to_arrow())
 

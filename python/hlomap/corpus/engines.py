@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import EngineError, UnsupportedError
+from ..types import needs
 from .reports import Report
 from .supervisor import Children, run_task
 from .tasks import Task
@@ -97,10 +98,8 @@ def _open_dask(address: str) -> Iterator[Engine]:
     ``dask:`` alone starts a cluster on this machine.  Dask gives a task of a lost worker to another one; a worker only
     waits for its child process, so its heartbeats are never late.
     """
-    try:
+    with needs("dask", "engine dask"):
         import distributed
-    except ModuleNotFoundError as error:
-        raise UnsupportedError("engine dask needs Dask: pip install distributed") from error
     try:
         if os.path.isfile(address):
             client: Any = distributed.Client(scheduler_file=address, name="hlomap")

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from ..errors import DatasetError, EngineError, OutputError, UnsupportedError
 from ..io.discover import kind_of
 from ..io.load import MAX_BYTES
-from ..types import expect, expect_paths
+from ..types import expect, expect_paths, needs
 from .dataset import count_compilations, done_shards, read_columns, read_reports
 from .engines import IN_PROCESS, Engine, open_engine
 from .folder import Folder, LocalFolder, contains, is_url, open_folder, output_errors, place_of
@@ -127,6 +127,8 @@ def analyze_corpus(
     (8, 154)
     """
     expect((str, os.PathLike), output, "analyze_corpus", "a path or URL as `output`")
+    with needs("corpus", "analyze_corpus"):
+        import pyarrow  # noqa: F401  # workers would tell later
     names = expect_paths(paths, "analyze_corpus", "a path or paths")
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs: expected at least 1, found {jobs}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from ..analysis.table import SCHEMA_VERSION
 from ..errors import NotFoundError, UnsupportedError
-from ..types import expect, one_line
+from ..types import expect, needs, one_line
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -75,9 +75,10 @@ class _Location:
     """A directory or a file in some file system."""
 
     def __init__(self, name: str) -> None:
-        from pyarrow import fs
+        with needs("corpus", "scan"):
+            from pyarrow import fs
 
-        from ..interop.filesystems import connect
+            from ..interop.filesystems import connect
 
         self._name = name
         self._files, self._path = connect(name)

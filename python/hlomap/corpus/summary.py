@@ -13,7 +13,7 @@ __all__ = ["CorpusSummary"]
 
 _HINTS = {
     "Riegeli": "Riegeli (dump with --xla_dump_hlo_as_text or --xla_dump_hlo_as_proto)",
-    "StableHLO": "StableHLO (pip install jax jaxlib to convert it)",
+    "StableHLO": "StableHLO (pip install 'hlomap[jax]' to convert it)",
 }
 _MOST_COMMON = 8  # reasons that a summary lists; the others are summed up
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
 
-from ..errors import UnsupportedError
+from ..types import needs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,20 +95,16 @@ def arrays(table: Any) -> list[pa.ChunkedArray]:
 
 def to_pandas(table: pa.Table) -> pandas.DataFrame:
     """The same rows as a :class:`pandas.DataFrame`, with pandas' nullable types for integers and booleans."""
-    try:
+    with needs("pandas", "to_pandas"):
         import pandas
-    except ModuleNotFoundError as error:
-        raise UnsupportedError("to_pandas needs pandas: pip install pandas") from error
     types = {pa.int64(): pandas.Int64Dtype(), pa.bool_(): pandas.BooleanDtype()}
     return table.to_pandas(types_mapper=types.get)
 
 
 def to_polars(table: pa.Table) -> polars.DataFrame:
     """The same rows as a :class:`polars.DataFrame`."""
-    try:
+    with needs("polars", "to_polars"):
         import polars
-    except ModuleNotFoundError as error:
-        raise UnsupportedError("to_polars needs polars: pip install polars") from error
     frame = polars.from_arrow(table)
     assert isinstance(frame, polars.DataFrame)
     return frame
