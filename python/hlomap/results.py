@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         TileRead as TileRead,
         Tiling as Tiling,
     )
+    from .corpus.reports import CorpusReport as CorpusReport
     from .corpus.summary import CorpusSummary as CorpusSummary
     from .drawing.picture import Picture as Picture
     from .explanation.dependence import OutputDependence as OutputDependence
@@ -59,6 +60,7 @@ _MODULE_OF = {
         "analysis.table": "Batch Table",
         "analysis.tile_table": "TileTable",
         "analysis.tiles": "TileBox TileClause TileParameter TileRead Tiling",
+        "corpus.reports": "CorpusReport",
         "corpus.summary": "CorpusSummary",
         "drawing.picture": "Picture",
         "explanation.dependence": "OutputDependence",

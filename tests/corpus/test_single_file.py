@@ -16,7 +16,7 @@ import pytest
 from conftest import CASES
 from pyarrow import parquet
 
-from hlomap.corpus.reports import Report
+from hlomap.corpus.reports import CorpusReport
 from hlomap.corpus.run import analyze_corpus
 from hlomap.errors import UnsupportedError
 from hlomap.io.discover import detect_kind, list_files
@@ -32,7 +32,7 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def analyze(tmp_path: Path, *paths: Path, jobs: int = 1) -> tuple[Report, list[dict[str, Any]]]:
+def analyze(tmp_path: Path, *paths: Path, jobs: int = 1) -> tuple[CorpusReport, list[dict[str, Any]]]:
     output = tmp_path / "rows.jsonl"
     summary = analyze_corpus(paths, output, jobs=jobs)
     return summary.report, rows_of(output)

@@ -9,7 +9,7 @@ from typing import Any
 
 from .folder import Folder
 from .manifest import work_file
-from .reports import Report
+from .reports import CorpusReport
 from .tasks import FILES_FOLDER, part_name
 
 __all__ = ["count_compilations", "done_shards", "read_columns", "read_reports"]
@@ -22,9 +22,9 @@ def done_shards(folder: Folder) -> set[int]:
     return {int(match[1]) for name in folder.names(FILES_FOLDER) if (match := _PART.match(name))}
 
 
-def read_reports(folder: Folder, shards: Iterable[int]) -> Report:
+def read_reports(folder: Folder, shards: Iterable[int]) -> CorpusReport:
     """The counts of some shards that are done."""
-    total = Report()
+    total = CorpusReport()
     for shard in sorted(shards):
         total.add(_read_report(folder, shard))
     return total
@@ -46,7 +46,7 @@ def count_compilations(folder: Folder) -> int:
     return len({name for part in parts for name, status in part if status == "done" and name is not None})
 
 
-def _read_report(folder: Folder, shard: int) -> Report:
+def _read_report(folder: Folder, shard: int) -> CorpusReport:
     """The counts of a shard that is done."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -54,4 +54,4 @@ def _read_report(folder: Folder, shard: int) -> Report:
     name = part_name(FILES_FOLDER, shard)
     content = pa.BufferReader(folder.read(name))
     with work_file(folder, name, "remove it, and the same command makes it again, or remove the dataset"):
-        return Report.from_dict(json.loads(parquet.read_metadata(content).metadata[b"hlomap.report"]))
+        return CorpusReport.from_dict(json.loads(parquet.read_metadata(content).metadata[b"hlomap.report"]))

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import EngineError, UnsupportedError
 from ..types import needs
-from .reports import Report
+from .reports import CorpusReport
 from .supervisor import Children, run_task
 from .tasks import Task
 
@@ -33,7 +33,7 @@ class Engine:
 
     executor: Executor
     n_slots: Callable[[], int]
-    run: Callable[[Task], Report] = run_task
+    run: Callable[[Task], CorpusReport] = run_task
     at_work: Callable[[], tuple[int, int]] = lambda: (0, 0)
 
 

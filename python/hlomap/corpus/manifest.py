@@ -18,7 +18,7 @@ from ..analysis.table import SCHEMA_VERSION
 from ..errors import DatasetError, HlomapError
 from ..types import error_text
 from .folder import Folder
-from .reports import Report
+from .reports import CorpusReport
 
 __all__ = ["MANIFEST", "Manifest", "open_dataset", "read_manifest", "work_file"]
 
@@ -77,7 +77,7 @@ def read_manifest(folder: Folder) -> Manifest | None:
         if not isinstance(found.dataset, str) or not isinstance(found.options, dict):
             raise ValueError("expected a text as dataset, an object as options")
         if found.summary is not None:
-            Report.from_dict(found.summary)
+            CorpusReport.from_dict(found.summary)
         return found
 
 

@@ -1,7 +1,7 @@
 """Counts of a shard and of a run.
 
-:class:`Report` is small and adds up: workers send it instead of rows, and each part of ``files`` holds that of its
-shard, so that a continued run counts what earlier ones did.
+:class:`CorpusReport` is small and adds up: workers send it instead of rows, and each part of ``files`` holds that of
+its shard, so that a continued run counts what earlier ones did.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Report"]
+__all__ = ["CorpusReport"]
 
 _MAX_ERRORS = 1000  # that a report names; all are in the table of files
 
 
 @dataclass
-class Report:
+class CorpusReport:
     """Counts of some files, by status, by kind of skipped and of converted files, by reason of unknown rows; seconds.
 
     ``stages`` counts the modules of dumped compilations by stage (empty after a pass) and form; ``compilations`` is the
@@ -49,7 +49,7 @@ class Report:
         """Files that could not be analyzed."""
         return self.status["error"] + self.status["timed out"] + self.status["crashed"]
 
-    def add(self, other: Report) -> None:
+    def add(self, other: CorpusReport) -> None:
         """Adds the counts of another report."""
         self.status.update(other.status)
         self.skipped.update(other.skipped)
@@ -89,9 +89,9 @@ class Report:
         }
 
     @staticmethod
-    def from_dict(cells: Mapping[str, Any]) -> Report:
+    def from_dict(cells: Mapping[str, Any]) -> CorpusReport:
         """The report that :meth:`to_dict` wrote; ``ValueError``, ``KeyError`` and the like for anything else."""
-        return Report(
+        return CorpusReport(
             _counts(cells["status"]),
             _counts(cells["skipped"]),
             _counts(cells["converted"]),

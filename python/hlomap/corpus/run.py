@@ -28,7 +28,7 @@ from .inputs import Inputs
 from .locks import lock, remove_stale_locks
 from .manifest import MANIFEST, Manifest, open_dataset, read_manifest
 from .plan import WORK, Plan, Shard, make_plan, read_plan
-from .reports import Report
+from .reports import CorpusReport
 from .sources import NotRegular, Reader, Source
 from .summary import CorpusSummary
 from .tasks import FILES_FOLDER, LEAST_MEMORY, MODULES_FOLDER, ROWS_FOLDER, Form, Task
@@ -56,8 +56,8 @@ class Progress:
     stage: Literal["list", "analyze", "merge"] = "list"
     files: int = 0
     n_bytes: int = 0
-    report: Report = field(default_factory=Report)
-    began: Report = field(default_factory=Report)
+    report: CorpusReport = field(default_factory=CorpusReport)
+    began: CorpusReport = field(default_factory=CorpusReport)
     at_work: tuple[int, int] = (0, 0)
     """Files and bytes that local workers have done of the shards they are at."""
     seconds: float = 0.0
@@ -252,12 +252,12 @@ class _Run:
     def _options(self) -> dict[str, Any]:
         return {"inputs": self.inputs.names, **self.options}
 
-    def _run(self, folder: Folder, form: Form, check: Callable[[], None]) -> tuple[Manifest, Report]:
+    def _run(self, folder: Folder, form: Form, check: Callable[[], None]) -> tuple[Manifest, CorpusReport]:
         with lock(folder, _CHANGES, wait=True):
             manifest = open_dataset(folder, self._options())
         if manifest.summary is not None:
             self._remove_work(folder)
-            return manifest, Report.from_dict(manifest.summary)
+            return manifest, CorpusReport.from_dict(manifest.summary)
         is_private = self.inputs.is_private or folder.url.startswith("memory://")
         with open_engine(self.engine, self.jobs, in_process=is_private) as engine:
             for name in (FILES_FOLDER, ROWS_FOLDER, MODULES_FOLDER):
@@ -272,7 +272,7 @@ class _Run:
         if {shard.number for shard in plan.shards} <= done_shards(folder) and form == "parquet":
             manifest = self._complete(folder, manifest, plan)
             if manifest.summary is not None and self.shard[1] == 1:
-                report = Report.from_dict(manifest.summary)
+                report = CorpusReport.from_dict(manifest.summary)
         return manifest, report
 
     def _is_small(self, plan: Plan) -> bool:
@@ -367,7 +367,7 @@ class _Run:
 
     def _analyze(
         self, folder: Folder, manifest: Manifest, plan: Plan, form: Form, engine: Engine, check: Callable[[], None]
-    ) -> Report:
+    ) -> CorpusReport:
         index, n = self.shard
         ours = [shard for k, shard in enumerate(plan.shards) if k % n == index]
         done = done_shards(folder)
@@ -375,7 +375,7 @@ class _Run:
         progress = Progress("analyze", sum(s.n_files for s in ours), sum(s.n_bytes for s in ours), before)
         progress.began.add(before)
         waiting = deque(shard for shard in ours if shard.number not in done)
-        running: dict[Future[Report], Shard] = {}
+        running: dict[Future[CorpusReport], Shard] = {}
         failures: Counter[Shard] = Counter()
         while True:
             progress.seconds = self._seconds()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..explanation.text import joined, plural
-from .reports import Report
+from .reports import CorpusReport
 
 __all__ = ["CorpusSummary"]
 
@@ -27,7 +27,7 @@ class CorpusSummary:
     """
 
     output: str
-    report: Report
+    report: CorpusReport
     seconds: float = 0.0
     is_complete: bool = True
     unlisted: int = 0
@@ -89,7 +89,7 @@ class CorpusSummary:
         return rows
 
 
-def _compilation_rows(report: Report) -> list[tuple[str, str]]:
+def _compilation_rows(report: CorpusReport) -> list[tuple[str, str]]:
     """How many compilations the modules are of, and the condition in SQL that counts each once."""
     n_modules = sum(report.stages.values())
     if not report.compilations or n_modules <= report.compilations:

@@ -28,7 +28,7 @@ from ..io.load import parse_all, too_large
 from .folder import open_folder, output_errors
 from .manifest import read_manifest
 from .plan import read_shard
-from .reports import Report
+from .reports import CorpusReport
 from .sources import NotRegular, Reader, Source
 from .tables import FILES, MODULES, PartWriter, RowsWriter, Status
 from .tasks import FILES_FOLDER, MODULES_FOLDER, ROWS_FOLDER, Task, Verdict, part_name, timeout_message
@@ -54,7 +54,7 @@ class _Writers:
     modules: PartWriter | None
 
 
-def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> Report:
+def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> CorpusReport:
     """Writes the parts of a shard and returns its counts.
 
     ``verdicts`` has what earlier attempts found of files that ended their process, by position in the shard.  Raises
@@ -65,7 +65,7 @@ def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> 
         manifest = read_manifest(folder)
     if manifest is None or manifest.dataset != task.dataset:
         raise DatasetError(f"{task.output} was removed, or another run has begun there; the same command continues")
-    report = Report()
+    report = CorpusReport()
     with contextlib.ExitStack() as stack, output_errors():
         # The order of the parts is that of their renames, from last to first.
         files_path = stack.enter_context(folder.write_part(part_name(FILES_FOLDER, task.shard)))
@@ -93,7 +93,7 @@ def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> 
 class _Shard:
     """The state of one shard's work."""
 
-    def __init__(self, task: Task, writers: _Writers, report: Report, begin: Begin) -> None:
+    def __init__(self, task: Task, writers: _Writers, report: CorpusReport, begin: Begin) -> None:
         self._task = task
         self._writers = writers
         self._report = report
