@@ -657,8 +657,12 @@ def test_compilations_and_how_to_count_each_once(tmp_path: Path) -> None:
         sql = f"select count(*) n, count(distinct compilation) m from rows where {condition}"
         assert duckdb.sql(sql).fetchall() == [(3, 3)] and len(rows) == 12
     (dumps / "module_0000.jit_0.0003.fusion.after_dce.txt").write_text(GOOD)
+    (dumps / "module_0007.jit_7.before_optimizations.txt").write_text(dump_text("before", 7))
     summary = analyze_corpus(dumps, tmp_path / "with_passes")
-    assert "3 in 13 modules: 2 stages and passes, text and proto" in [value for _, value in summary.lines()]
+    at = (lines := [value for _, value in summary.lines()]).index(
+        "4 in 14 modules: 2 stages and passes, text and proto"
+    )
+    assert lines[at + 1] == "to count 3 of them once: where stage = 'cpu_after_optimizations' and form = 'text'"
     (tmp_path / "one.hlo").write_text(GOOD)
     one = analyze_corpus(tmp_path / "one.hlo", tmp_path / "one")
     assert all(label != " compilations" for label, _ in one.lines())

@@ -107,8 +107,10 @@ def _compilation_rows(report: CorpusReport) -> list[tuple[str, str]]:
         counts = {key: n for key, n in report.stages.items() if key[0].endswith("after_optimizations")}
         named = {key: n for key, n in (counts or report.stages).items() if key[0]}
         stage, form = min(named, key=lambda key: (-named[key], key[1] != "text", key))
-        condition = f"where stage = '{stage}'" + f" and form = '{form}'" * (len(forms) > 1)
-        rows.append(("", f"to count each once: {condition}"))
+        quoted = stage.replace("'", "''")
+        condition = f"where stage = '{quoted}'" + f" and form = '{form}'" * (len(forms) > 1)
+        each = "each" if named[stage, form] == report.compilations else f"{named[stage, form]} of them"
+        rows.append(("", f"to count {each} once: {condition}"))
     return rows
 
 
