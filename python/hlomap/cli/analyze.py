@@ -111,11 +111,12 @@ def analyze(
       hlomap analyze . -o shared --shard 0/3 --timeout 60
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads that find nothing to do
-    from ..corpus.run import SINGLE_FILES, analyze_corpus
+    from ..corpus.run import analyze_corpus
+    from ..interop.row_files import SUFFIXES
     from .progress import show_progress
 
     signal.signal(signal.SIGTERM, _exit_on_signal)
-    is_file = output.endswith(SINGLE_FILES)
+    is_file = output.endswith(SUFFIXES)
     try:
         with show_progress(quiet) as progress:
             summary = analyze_corpus(

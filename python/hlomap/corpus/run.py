@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import DatasetError, EngineError, OutputError, UnsupportedError
+from ..interop.row_files import SUFFIXES
 from ..io.discover import kind_of
 from ..io.load import MAX_BYTES
 from ..types import expect, expect_paths, needs
@@ -36,9 +37,6 @@ from .tasks import FILES_FOLDER, LEAST_MEMORY, MODULES_FOLDER, ROWS_FOLDER, Form
 __all__ = ["Progress", "analyze_corpus"]
 
 _CHANGES = "_lock-changes"  # of the manifest and the plan, which the runs of several shards make together
-
-SINGLE_FILES = (".parquet", ".csv", ".jsonl")
-"""Extensions of outputs that are one file."""
 
 _MAX_FAILURES = 3  # of an engine with one shard
 _FEW_BYTES = 1 << 18  # of files that need no worker
@@ -175,14 +173,14 @@ def _refuse_inputs(output: str, inputs: Inputs) -> None:
 def _single_file_form(output: str) -> str | None:
     """The extension of a single file, None for a dataset.  Raises :class:`UnsupportedError` for another extension."""
     suffix = os.path.splitext(output)[1]
-    if suffix in SINGLE_FILES:
+    if suffix in SUFFIXES:
         if is_url(output):
             raise UnsupportedError(f"{output}: a single file is written to a local path; a URL takes a dataset")
         return suffix
     if not suffix or is_url(output) or output.endswith(("/", os.sep)) or os.path.isdir(output):
         return None
     name = os.path.basename(output)
-    raise UnsupportedError(f"cannot write {name!r}: expected a folder, or an extension of {', '.join(SINGLE_FILES)}")
+    raise UnsupportedError(f"cannot write {name!r}: expected a folder, or an extension of {', '.join(SUFFIXES)}")
 
 
 def _n_cores() -> int:

@@ -16,10 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from ..analysis.table import FILE_COLUMNS, SCHEMA_VERSION, Batch, Table, arrow_schema
-from ..interop.arrow import joined
-from .tasks import Form
+from ..interop.row_files import PartWriter
 
-__all__ = ["FILES", "MODULES", "PartWriter", "RowsWriter", "Status", "rows_schema"]
+__all__ = ["FILES", "MODULES", "RowsWriter", "Status", "rows_schema"]
 
 Status = Literal["done", "skipped", "duplicate", "error", "timed out", "crashed"]
 
@@ -82,48 +81,10 @@ _OF_FILE = ("content_hash", *(f"file_{name}" for name in FILE_COLUMNS if name !=
 """The columns of ``files`` that the rows of a file begin with."""
 
 
-class PartWriter:
-    """Writes tables to one Parquet file, or to a stream of Arrow batches, in pieces of a bounded size."""
-
-    _FLUSH_ROWS = 1 << 16  # large enough to compress well
-    _FLUSH_BYTES = 1 << 24  # small enough to hold in memory
-
-    def __init__(self, path: str, names: pa.Schema, form: Form = "parquet") -> None:
-        if form == "parquet":
-            from pyarrow import parquet
-
-            self._writer: Any = parquet.ParquetWriter(path, names, compression="zstd")
-        else:
-            self._writer = pa.ipc.new_stream(path, names)
-        self._pending: list[pa.Table] = []
-        self._n_rows = 0
-        self._n_bytes = 0
-
-    def write(self, table: pa.Table) -> None:
-        """Adds rows."""
-        self._pending.append(table)
-        self._n_rows += table.num_rows
-        self._n_bytes += table.get_total_buffer_size()
-        if self._n_rows >= self._FLUSH_ROWS or self._n_bytes >= self._FLUSH_BYTES:
-            self._flush()
-
-    def close(self, facts: dict[str, str] | None = None) -> None:
-        """Writes the rest, and ``facts`` as metadata of the file."""
-        self._flush()
-        if facts:
-            self._writer.add_key_value_metadata(facts)
-        self._writer.close()
-
-    def _flush(self) -> None:
-        if self._pending:
-            self._writer.write_table(joined(self._pending, self._pending[0].schema))
-        self._pending, self._n_rows, self._n_bytes = [], 0, 0
-
-
 class RowsWriter(PartWriter):
     """Writes the rows of modules, each after the columns of its file."""
 
-    def __init__(self, path: str, form: Form = "parquet") -> None:
+    def __init__(self, path: str, form: Literal["parquet", "arrow"] = "parquet") -> None:
         super().__init__(path, rows_schema(), form)
         self._batch = Batch()
         self._files: list[list[Any]] = []

@@ -21,6 +21,7 @@ import pyarrow as pa
 from ..analysis.rows import analyze
 from ..analysis.table import Table, count_problems
 from ..errors import DatasetError, HlomapError
+from ..interop.row_files import PartWriter
 from ..interop.stablehlo import can_convert
 from ..io.discover import kind_and_form
 from ..io.dump_directory import name_columns
@@ -30,7 +31,7 @@ from .manifest import read_manifest
 from .plan import read_shard
 from .reports import CorpusReport
 from .sources import NotRegular, Reader, Source
-from .tables import FILES, MODULES, PartWriter, RowsWriter, Status
+from .tables import FILES, MODULES, RowsWriter, Status
 from .tasks import FILES_FOLDER, MODULES_FOLDER, ROWS_FOLDER, Task, Verdict, part_name, timeout_message
 
 __all__ = ["analyze_shard"]
