@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Tiling as Tiling,
     )
     from .corpus.reports import CorpusReport as CorpusReport
+    from .corpus.run import CorpusProgress as CorpusProgress
     from .corpus.summary import CorpusSummary as CorpusSummary
     from .drawing.picture import Picture as Picture
     from .explanation.dependence import OutputDependence as OutputDependence
@@ -61,6 +62,7 @@ _MODULE_OF = {
         "analysis.tile_table": "TileTable",
         "analysis.tiles": "TileBox TileClause TileParameter TileRead Tiling",
         "corpus.reports": "CorpusReport",
+        "corpus.run": "CorpusProgress",
         "corpus.summary": "CorpusSummary",
         "drawing.picture": "Picture",
         "explanation.dependence": "OutputDependence",

@@ -447,7 +447,7 @@ def test_files_that_change_after_they_were_listed(tmp_path: Path) -> None:
     for name, path in paths.items():
         path.write_text(module_text(len(name)))
 
-    def change(progress: corpus_run.Progress) -> None:
+    def change(progress: corpus_run.CorpusProgress) -> None:
         if progress.stage == "analyze" and paths["gone"].exists():
             paths["gone"].unlink()
             paths["grew"].write_text(module_text(1) + "\n")

@@ -14,7 +14,7 @@ import pytest
 from support.datasets import left_over, tables, write_many
 
 from hlomap.corpus.engines import open_engine
-from hlomap.corpus.run import Progress, analyze_corpus
+from hlomap.corpus.run import CorpusProgress, analyze_corpus
 from hlomap.errors import EngineError, UnsupportedError
 
 Tables = dict[str, list[dict[str, Any]]]
@@ -70,7 +70,7 @@ def test_dask(many: Path, tmp_path: Path, undisturbed: Tables, cluster: Cluster)
     victim = psutil.Process(cluster.workers[0].pid)
     killed = []
 
-    def kill(progress: Progress) -> None:
+    def kill(progress: CorpusProgress) -> None:
         if not killed and progress.report.files > 100:
             killed.extend(victim.children())
             victim.kill()
@@ -85,7 +85,7 @@ def test_dask(many: Path, tmp_path: Path, undisturbed: Tables, cluster: Cluster)
 def test_a_lost_dask_scheduler(many: Path, tmp_path: Path, undisturbed: Tables, cluster: Cluster) -> None:
     output = tmp_path / "dataset"
 
-    def kill(progress: Progress) -> None:
+    def kill(progress: CorpusProgress) -> None:
         if progress.report.files > 100:
             cluster.scheduler.kill()
 

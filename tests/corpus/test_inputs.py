@@ -22,7 +22,7 @@ import pyarrow as pa
 import pytest
 from support.datasets import BROKEN, GOOD, module_text, tables
 
-from hlomap.corpus.run import Progress, analyze_corpus
+from hlomap.corpus.run import CorpusProgress, analyze_corpus
 from hlomap.errors import DatasetError, OutputError, UnsupportedError
 from hlomap.io.discover import RIEGELI
 
@@ -321,7 +321,7 @@ def test_two_runs_at_a_url_that_begin_at_the_same_moment(tree: Path, monkeypatch
     memory.rm("/", recursive=True)
     memory.pipe_file("/dumps/a.txt", (tree / "a.txt").read_bytes())
 
-    def replace(progress: Progress) -> None:
+    def replace(progress: CorpusProgress) -> None:
         if progress.stage == "analyze":
             manifest = json.loads(memory.cat_file("/dataset/_hlomap.json"))
             memory.pipe_file("/dataset/_hlomap.json", json.dumps(manifest | {"dataset": "other"}).encode())

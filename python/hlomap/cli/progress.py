@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..corpus.run import Progress
+    from ..corpus.run import CorpusProgress
 
 __all__ = ["progress_line", "show_progress"]
 
@@ -19,7 +19,7 @@ _LINE_SECONDS = 60.0
 
 
 @contextmanager
-def show_progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
+def show_progress(quiet: bool) -> Iterator[Callable[[CorpusProgress], None]]:
     """A function that shows the progress it is given, until the block ends."""
     from rich.console import Console
 
@@ -32,7 +32,7 @@ def show_progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
         with Bar(TextColumn("{task.description}"), BarColumn(), console=stderr, transient=True) as bar:
             task = bar.add_task("", total=None)
 
-            def update(progress: Progress) -> None:
+            def update(progress: CorpusProgress) -> None:
                 total = progress.n_bytes if progress.stage == "analyze" else None
                 bar.update(task, description=progress_line(progress), total=total, completed=progress.bytes_done)
 
@@ -40,7 +40,7 @@ def show_progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
     else:
         last = time.monotonic()
 
-        def print_line(progress: Progress) -> None:
+        def print_line(progress: CorpusProgress) -> None:
             nonlocal last
             if time.monotonic() - last >= _LINE_SECONDS:
                 last = time.monotonic()
@@ -49,7 +49,7 @@ def show_progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
         yield print_line
 
 
-def progress_line(progress: Progress) -> str:
+def progress_line(progress: CorpusProgress) -> str:
     """Files, MB/s, instructions/s, errors so far and the time left."""
     if progress.stage == "list":
         return f"list: {progress.files:,} files, {progress.n_bytes / 1e6:,.1f} MB"

@@ -34,7 +34,7 @@ from .sources import NotRegular, Reader, Source
 from .summary import CorpusSummary
 from .tasks import FILES_FOLDER, LEAST_MEMORY, MODULES_FOLDER, ROWS_FOLDER, Form, Task
 
-__all__ = ["Progress", "analyze_corpus"]
+__all__ = ["CorpusProgress", "analyze_corpus"]
 
 _CHANGES = "_lock-changes"  # of the manifest and the plan, which the runs of several shards make together
 
@@ -44,7 +44,7 @@ _LOOK_SECONDS = 1.0  # between looks at the lock and reports of progress
 
 
 @dataclass
-class Progress:
+class CorpusProgress:
     """How far a run is: ``report`` counts what is done, by earlier runs too.
 
     ``stage`` is ``list``, ``analyze`` or ``merge``.  ``files`` and ``n_bytes`` are totals, 0 while they are not known.
@@ -82,7 +82,7 @@ def analyze_corpus(
     timeout: float | None = None,
     memory: int | None = None,
     max_bytes: int = MAX_BYTES,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[CorpusProgress], None] | None = None,
 ) -> CorpusSummary:
     """Analyze every module of a corpus into a dataset, or into one file: what ``hlomap analyze`` does.
 
@@ -196,7 +196,7 @@ class _Run:
     shard: tuple[int, int]
     resume: bool
     options: dict[str, Any]
-    report_progress: Callable[[Progress], None]
+    report_progress: Callable[[CorpusProgress], None]
     began: float = field(default_factory=time.perf_counter)
 
     def dataset(self, target: str) -> CorpusSummary:
@@ -242,7 +242,7 @@ class _Run:
             _, report = self._run(folder, "arrow", check)
             plan = self._plan(folder)
             assert plan is not None
-            self.report_progress(Progress("merge", report.files, report.n_bytes, report))
+            self.report_progress(CorpusProgress("merge", report.files, report.n_bytes, report))
             merge(folder, plan, target)
             report.compilations = count_compilations(folder)
         return CorpusSummary(self.output, report)
@@ -322,7 +322,7 @@ class _Run:
                 raise OutputError(error.errno, error.strerror, error.filename) from error
 
     def _listed(self, folder: Folder, expand: bool = True) -> Iterator[Any]:
-        progress = Progress("list")
+        progress = CorpusProgress("list")
         last = 0.0
 
         @contextlib.contextmanager
@@ -370,7 +370,7 @@ class _Run:
         ours = [shard for k, shard in enumerate(plan.shards) if k % n == index]
         done = done_shards(folder)
         before = read_reports(folder, done & {shard.number for shard in ours})
-        progress = Progress("analyze", sum(s.n_files for s in ours), sum(s.n_bytes for s in ours), before)
+        progress = CorpusProgress("analyze", sum(s.n_files for s in ours), sum(s.n_bytes for s in ours), before)
         progress.began.add(before)
         waiting = deque(shard for shard in ours if shard.number not in done)
         running: dict[Future[CorpusReport], Shard] = {}
