@@ -626,12 +626,15 @@ def test_new_files_are_not_in_a_complete_dataset(tmp_path: Path) -> None:
     (tmp_path / "in" / "a.txt").write_text(GOOD)
     with tarfile.open(tmp_path / "in" / "packed.tar.gz", "w:gz") as packed:
         packed.add(tmp_path / "in" / "a.txt", "b.txt")
+    tarfile.open(tmp_path / "in" / "empty.tar", "w").close()
+    (tmp_path / "in" / "odd!").mkdir()
+    (tmp_path / "in" / "odd!" / "e.txt").write_text(GOOD)
     assert analyze_corpus(tmp_path / "in", tmp_path / "dataset").unlisted == 0
     assert analyze_corpus(tmp_path / "in", tmp_path / "dataset").unlisted == 0
     for name in ("c.txt", "d.txt"):
         (tmp_path / "in" / name).write_text(GOOD)
     summary = analyze_corpus(tmp_path / "in", tmp_path / "dataset")
-    assert summary.unlisted == 2 and summary.report.files == 2
+    assert summary.unlisted == 2 and summary.report.files == 4
     assert (" not included", "2 new files: remove the output, or choose another, to analyze all") in summary.lines()
 
 

@@ -147,12 +147,15 @@ def _file(path: str, label: str, size: int, counter: _Counter, kind: str | None 
                 ):
                     shutil.copyfileobj(content, copy)
                 stream = stack.enter_context(open_bytes(path))
+            before = counter.n_files
             for member, n_bytes, offset in list_members(label, stream):
                 if not 0 <= n_bytes < 1 << 63:
                     raise OSError(f"damaged archive: a member of {n_bytes:,} bytes")
                 name = f"{label}!/{member}".encode("utf-8", "backslashreplace").decode()
                 kind = kind_of_name(name)
                 yield Source(counter.next(), name, path, n_bytes, member if offset is None else None, offset, kind=kind)
+            if counter.n_files == before:
+                yield Source(counter.next(), label, path, size, kind="archive without files")
     except OSError as error:
         if isinstance(error, OutputError) or error.errno == errno.ENOSPC:  # the copy: no fault of the archive
             raise

@@ -218,7 +218,8 @@ class _Run:
 
     def _n_unlisted(self, folder: Folder) -> int:
         """How many files are there now and not in the dataset; archives count as one file."""
-        known = {path.partition("!/")[0] for paths in read_columns(folder, ["path"]) for (path,) in paths}
+        paths = [path for part in read_columns(folder, ["path"]) for (path,) in part]
+        known = {*paths, *(path.partition("!/")[0] for path in paths)}
         return len({source.label for source in self._listed(folder, expand=False)} - known)
 
     def single_file(self, target: Path) -> CorpusSummary:
