@@ -1,7 +1,7 @@
 """Analyzes a corpus: the coordinator.
 
 Start with :func:`analyze_corpus`.  The coordinator plans once, then submits shards to an engine until each has its part
-of ``files``; it holds no rows and no file names.  Whatever ends it, the same call continues.
+of ``files``; it holds no rows.  Whatever ends it, the same call continues.
 """
 
 from __future__ import annotations
