@@ -62,6 +62,7 @@ FILE_COLUMNS: Final[dict[str, tuple[Kind, str]]] = {
 SCHEMA_VERSION: Final = 1
 """Incremented when a column is removed or changes type or meaning; a new column leaves it as it is."""
 
+_NAMES = tuple(COLUMNS)
 _SHARDING_COLUMNS = ("sharding", "operand_sharding", "remote_bytes")
 _SHOWN_COLUMNS = ("module", "instruction", "opcode", "operand_name", "exact", "bytes", "maps")
 _SHOWN_ROWS = 10
@@ -105,7 +106,7 @@ class Table:
         self._columns: dict[str, list[Any]] = {}
         self._files: Sequence[tuple[Mapping[str, Any], Table]] = ()
         self._is_sharded: bool | None = None  # not known yet
-        self._names = tuple(COLUMNS)
+        self._names = _NAMES
 
     @staticmethod
     def _of_files(files: Sequence[tuple[Mapping[str, Any], Table]]) -> Table:
