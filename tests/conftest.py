@@ -35,7 +35,7 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests of what is heavy to install run only where ``-m`` names their marker."""
-    heavy = {"browser", "ray", "beam"} - set(re.findall(r"\w+", config.option.markexpr))
+    heavy = {"browser"} - set(re.findall(r"\w+", config.option.markexpr))
     left_out = {item for item in items if any(item.get_closest_marker(name) for name in heavy)}
     if left_out:
         config.hook.pytest_deselected(items=list(left_out))

@@ -27,7 +27,8 @@ WRONG: list[Any] = [7, "text", None, object(), [object()], 1.5, MODULE]
 CALLS: dict[str, list[tuple[Any, str]]] = {
     "DumpDirectory": [(Path(), "str")],
     "MapSet": [([MAP], "")],
-    "analyze": [(MODULE, "Module")],
+    "analyze": [(MODULE, "Module str")],
+    "analyze_corpus": [("no such file", "str"), ("dataset", "str")],
     "backward_slice": [(MODULE["n"], ""), (0, "int")],
     "forward_slice": [(MODULE.entry.parameters[0], ""), ((), "int")],
     "bounds_many": [([MAP], "")],
@@ -100,7 +101,6 @@ def test_wrong_argument(name: str, number: int, wrong: Any) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: hm.analyze("dump"), "analyze() takes an hlomap.Module, got str; read a file with hlomap.load(path)"),  # type: ignore[arg-type]
         (
             lambda: hm.output_to_input(MODULE),  # type: ignore[arg-type]
             "output_to_input() takes an hlomap.Instruction or hlomap.Computation, got hlomap.Module; "

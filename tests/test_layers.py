@@ -21,9 +21,7 @@ LATE = {"pyarrow": "interop corpus", "rich": "cli", "click": "cli"}
 
 ONE_FILE = {
     "fsspec": "interop/filesystems.py",
-    "distributed": "corpus/engines/dask.py",
-    "ray": "corpus/engines/ray.py",
-    "apache_beam": "corpus/beam.py",
+    "distributed": "corpus/engines.py",
 }
 """Extras of corpora, and the file that imports each."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from conftest import BLESS
+from conftest import BLESS, CASES
 from support.stub_docs import documented, with_docstrings
 
 import hlomap as hm
@@ -32,6 +32,40 @@ def test_import_loads_no_heavy_package() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+WITHOUT_EXTRAS = """
+import sys
+for name in ("pyarrow", "click", "rich", "pandas", "polars", "duckdb", "fsspec", "jax", "jaxlib", "sympy", "networkx"):
+    sys.modules[name] = None
+import hlomap as hm
+module = hm.parse("ENTRY e {{ p = f32[2] parameter(0)  ROOT n = f32[2] negate(p) }}")
+table = hm.analyze(module)
+print(hm.output_to_input(module["n"])[0], len(list(table)), str(table).count("negate"), len(hm.analyze({dumps!r})))
+{use}
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "extra"),
+    [
+        ("table.to_arrow()", "arrow"),
+        ("table.to_pandas()", "pandas"),
+        ("table.to_polars()", "polars"),
+        ("hm.tile(module['n']).evaluate([[1]]).to_pandas()", "pandas"),
+        ("hm.scan('dataset')", "corpus"),
+        ("hm.analyze_corpus('dumps', 'dataset')", "corpus"),
+        ("hm.from_jax(abs, 1)", "jax"),
+        ("hm.IndexingMap.identity([4]).to_sympy()", "sympy"),
+        ("import runpy; runpy.run_module('hlomap', run_name='__main__')", "cli"),
+    ],
+)
+def test_numpy_and_ml_dtypes_are_enough(use: str, extra: str) -> None:
+    """Questions need nothing else; what does names its extra."""
+    code = WITHOUT_EXTRAS.format(use=use, dumps=str(CASES / "dumps"))
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 1 and run.stdout == "(d0) -> (d0), domain: d0 in [0, 1] 1 1 154\n"
+    assert run.stderr.endswith(f"pip install 'hlomap[{extra}]'\n"), run.stderr
 
 
 FIRST_USES = {
@@ -143,7 +177,7 @@ def test_records_are_documented_and_only_in_hlo(module: ModuleType, name: str) -
 def test_errors_derive_from_builtins(error: str) -> None:
     raised = getattr(hm.errors, error)
     assert issubclass(raised, hm.HlomapError)
-    builtin = (ValueError, KeyError, TypeError, NotImplementedError, OverflowError)
+    builtin = (ValueError, KeyError, TypeError, NotImplementedError, OverflowError, OSError, RuntimeError)
     assert raised is hm.HlomapError or issubclass(raised, builtin)
 
 

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from .analysis.tiles import tile as tile
     from .answers import Answer as Answer
     from .builder.builder import Builder as Builder
+    from .corpus.run import analyze_corpus as analyze_corpus
     from .corpus.scan import scan as scan
     from .errors import HlomapError as HlomapError
     from .explanation.diff import diff as diff
@@ -96,6 +97,7 @@ _MODULE_OF = {
         "analysis.tiles": "tile",
         "answers": "Answer",
         "builder.builder": "Builder",
+        "corpus.run": "analyze_corpus",
         "corpus.scan": "scan",
         "errors": "HlomapError",
         "explanation.diff": "diff",

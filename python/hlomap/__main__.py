@@ -1,6 +1,20 @@
 """``python -m hlomap`` is the command ``hlomap``."""
 
-from .cli.main import main
+import sys
+
+from .errors import UnsupportedError
+from .types import needs
+
+
+def main() -> None:
+    """Runs the command, or tells which extra it needs."""
+    try:
+        with needs("cli", "the command hlomap"):
+            from .cli.main import main as command
+    except UnsupportedError as error:
+        sys.exit(str(error))
+    command()
+
 
 if __name__ == "__main__":
     main()

@@ -12,12 +12,16 @@ if TYPE_CHECKING:
     from ._core import Diagnostic
 
 __all__ = [
+    "DatasetError",
     "DomainError",
+    "EngineError",
     "HloSyntaxError",
     "HlomapError",
+    "LockedError",
     "MapError",
     "MapSyntaxError",
     "NotFoundError",
+    "OutputError",
     "ShapeError",
     "SizeError",
     "UndecidedError",
@@ -96,6 +100,22 @@ class UndecidedError(HlomapError, ValueError):
     Traceback (most recent call last):
     hlomap.errors.UndecidedError: an unknown value has no truth value: no rule for sort; test isinstance(..., Unknown)
     """
+
+
+class DatasetError(HlomapError, ValueError):
+    """The output of :func:`hlomap.analyze_corpus` holds something else than a dataset of these options."""
+
+
+class OutputError(HlomapError, OSError):
+    """The output of :func:`hlomap.analyze_corpus` cannot be written; the same call continues."""
+
+
+class LockedError(HlomapError, OSError):
+    """Another run works on the same output."""
+
+
+class EngineError(HlomapError, RuntimeError):
+    """The engine of a run was lost: a scheduler that is gone, a worker that dies again and again."""
 
 
 class UnsupportedError(HlomapError, NotImplementedError):

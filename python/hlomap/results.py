@@ -24,6 +24,9 @@ if TYPE_CHECKING:
         TileRead as TileRead,
         Tiling as Tiling,
     )
+    from .corpus.reports import CorpusReport as CorpusReport
+    from .corpus.run import CorpusProgress as CorpusProgress
+    from .corpus.summary import CorpusSummary as CorpusSummary
     from .drawing.picture import Picture as Picture
     from .explanation.dependence import OutputDependence as OutputDependence
     from .explanation.diff import FusionChange as FusionChange, ModuleDiff as ModuleDiff
@@ -58,6 +61,9 @@ _MODULE_OF = {
         "analysis.table": "Batch Table",
         "analysis.tile_table": "TileTable",
         "analysis.tiles": "TileBox TileClause TileParameter TileRead Tiling",
+        "corpus.reports": "CorpusReport",
+        "corpus.run": "CorpusProgress",
+        "corpus.summary": "CorpusSummary",
         "drawing.picture": "Picture",
         "explanation.dependence": "OutputDependence",
         "explanation.diff": "FusionChange ModuleDiff",

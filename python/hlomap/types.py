@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeGuard, TypeVar
 
-from .errors import UndecidedError
+from .errors import UndecidedError, UnsupportedError
 from .sequences import bounded
 
 if TYPE_CHECKING:
@@ -23,7 +25,9 @@ __all__ = [
     "expect",
     "expect_index",
     "expect_items",
+    "expect_paths",
     "is_index",
+    "needs",
     "one_line",
     "read_only",
     "wrong_type",
@@ -142,6 +146,29 @@ def expect(kinds: type | tuple[type, ...], got: object, function: str, takes: st
     """Raises :func:`wrong_type` unless a value is of one of the kinds."""
     if not isinstance(got, kinds):
         raise wrong_type(function, takes, got, hint)
+
+
+def expect_paths(got: object, function: str, takes: str) -> list[str]:
+    """The only path or the paths of an argument; raises :func:`wrong_type` for anything else."""
+    paths = [got] if isinstance(got, (str, os.PathLike)) else expect_items(object, got, function, takes)  # type: ignore[arg-type]
+    for path in paths:
+        expect((str, os.PathLike), path, function, takes)
+    return [os.fspath(path) for path in paths]  # type: ignore[call-overload]
+
+
+@contextmanager
+def needs(extra: str, what: str) -> Iterator[None]:
+    """For imports of optional packages: without one raises an ``UnsupportedError`` that names the extra to install.
+
+    >>> with needs("arrow", "to_arrow"):
+    ...     import pyarrow_that_is_missing
+    Traceback (most recent call last):
+    hlomap.errors.UnsupportedError: to_arrow needs pyarrow_that_is_missing: pip install 'hlomap[arrow]'
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise UnsupportedError(f"{what} needs {error.name}: pip install 'hlomap[{extra}]'") from error
 
 
 def expect_items(kind: type[_T], got: Iterable[_T], function: str, takes: str) -> list[_T]:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hlomap as hm
-from hlomap.analysis.table import COLUMNS, DESCRIPTIONS, SCHEMA_VERSION, arrow_schema
+from hlomap.analysis.table import COLUMNS, DESCRIPTIONS, FILE_COLUMNS, SCHEMA_VERSION, arrow_schema
 
 CASES = Path(__file__).parents[1] / "cases" / "analysis" / "columns.txt"
 DOCS = Path(__file__).parents[2] / "docs" / "analyze.md"
@@ -89,9 +89,9 @@ def test_schema_is_that_of_the_docs() -> None:
         "text": "text", "texts": "list of text", "bool": "bool", "int": "int", "ints": "list of int", "float": "float"
     }  # fmt: skip
     documented = {name: (kind, re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)) for name, kind, text in lines}
-    assert documented.pop("file")[0] == "text"
-    assert documented == {name: (names[kind], DESCRIPTIONS[name]) for name, kind in COLUMNS.items()}
-    assert list(documented) == list(COLUMNS)
+    expected = FILE_COLUMNS | {name: (kind, DESCRIPTIONS[name]) for name, kind in COLUMNS.items()}
+    assert documented == {name: (names[kind], text) for name, (kind, text) in expected.items()}
+    assert list(documented) == list(expected)
 
 
 def test_parquet_keeps_versions_and_descriptions(tmp_path: Path) -> None:

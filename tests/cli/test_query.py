@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
+from support.datasets import module_text
 
 import hlomap as hm
 from hlomap.cli.main import main
@@ -94,6 +95,23 @@ def test_statements_without_rows(rows: str) -> None:
     assert query(rows, "select opcode from rows where false", "--json").output == ""
 
 
+def test_an_unfinished_dataset_says_so(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.hlo" for number in range(40)]
+    for number, path in enumerate(paths):
+        path.write_text(module_text(number) + "\n" * (1 << 15))
+    output = tmp_path / "dataset"
+    hm.analyze_corpus(paths, output, shard=(0, 2))
+    n_done, n_shards = len(list(output.glob("files/*"))), len(json.loads((output / "_work" / "plan.json").read_text()))
+    message = f"dataset is unfinished: {n_done} of {n_shards} shards; the same `hlomap analyze` continues it"
+    assert 0 < n_done < n_shards
+    found = query(str(output), "select count(*) > 0 n from rows", "--csv")
+    assert found.exit_code == 0 and found.stdout == "n\ntrue\n" and found.stderr.endswith(message + "\n")
+    with pytest.warns(UserWarning, match=message):
+        hm.scan(output)
+    hm.analyze_corpus(paths, output, shard=(1, 2))
+    assert query(str(output), "select 1").stderr == "" and hm.scan(output).count_rows() == 120
+
+
 def test_wrong_arguments(rows: str, tmp_path: Path) -> None:
     assert query(rows, "select 1", "--csv", "--json").exit_code == 2
     assert query(rows, "select 1", "-o", str(tmp_path / "x.txt")).exit_code == 2
@@ -107,4 +125,4 @@ def test_wrong_arguments(rows: str, tmp_path: Path) -> None:
 def test_without_duckdb_there_is_a_hint(rows: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
     found = query(rows, "select 1")
-    assert found.exit_code == 1 and found.output == "SQL needs DuckDB: pip install duckdb\n"
+    assert found.exit_code == 1 and found.output == "SQL needs duckdb: pip install 'hlomap[corpus]'\n"

@@ -13,9 +13,9 @@ import psutil
 import pytest
 from support.datasets import left_over, tables, write_many
 
-from hlomap.corpus.engines import EngineError, open_engine
-from hlomap.corpus.run import Progress, analyze_files
-from hlomap.errors import UnsupportedError
+from hlomap.corpus.engines import open_engine
+from hlomap.corpus.run import CorpusProgress, analyze_corpus
+from hlomap.errors import EngineError, UnsupportedError
 
 Tables = dict[str, list[dict[str, Any]]]
 
@@ -28,7 +28,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def undisturbed(many: Path, tmp_path_factory: pytest.TempPathFactory) -> Tables:
     output = tmp_path_factory.mktemp("undisturbed") / "dataset"
-    analyze_files([many], output, jobs=2)
+    analyze_corpus([many], output, jobs=2)
     return tables(output)
 
 
@@ -70,12 +70,12 @@ def test_dask(many: Path, tmp_path: Path, undisturbed: Tables, cluster: Cluster)
     victim = psutil.Process(cluster.workers[0].pid)
     killed = []
 
-    def kill(progress: Progress) -> None:
+    def kill(progress: CorpusProgress) -> None:
         if not killed and progress.report.files > 100:
             killed.extend(victim.children())
             victim.kill()
 
-    analyze_files([many], output, engine=f"dask:{cluster.address}", progress=kill)
+    analyze_corpus([many], output, engine=f"dask:{cluster.address}", progress=kill)
     assert tables(output) == undisturbed and not left_over(output)
     assert killed
     psutil.wait_procs(killed, timeout=30)
@@ -85,55 +85,28 @@ def test_dask(many: Path, tmp_path: Path, undisturbed: Tables, cluster: Cluster)
 def test_a_lost_dask_scheduler(many: Path, tmp_path: Path, undisturbed: Tables, cluster: Cluster) -> None:
     output = tmp_path / "dataset"
 
-    def kill(progress: Progress) -> None:
+    def kill(progress: CorpusProgress) -> None:
         if progress.report.files > 100:
             cluster.scheduler.kill()
 
     with pytest.raises(EngineError, match="scheduler"):
-        analyze_files([many], output, engine=f"dask:{cluster.address}", progress=kill)
+        analyze_corpus([many], output, engine=f"dask:{cluster.address}", progress=kill)
     with pytest.raises(EngineError, match=f"cannot reach the Dask scheduler at {cluster.address}"):
-        analyze_files([many], output, engine=f"dask:{cluster.address}")
-    analyze_files([many], output, jobs=1)
+        analyze_corpus([many], output, engine=f"dask:{cluster.address}")
+    analyze_corpus([many], output, jobs=1)
     assert tables(output) == undisturbed and not left_over(output)
 
 
-@pytest.mark.ray
-def test_ray(many: Path, tmp_path: Path, undisturbed: Tables) -> None:
-    analyze_files([many], tmp_path / "dataset", engine="ray:")
-    assert tables(tmp_path / "dataset") == undisturbed and not left_over(tmp_path / "dataset")
-
-
-@pytest.mark.beam
-def test_beam(many: Path, tmp_path: Path, undisturbed: Tables) -> None:
-    analyze_files([many], tmp_path / "dataset", engine="beam")
-    assert tables(tmp_path / "dataset") == undisturbed and not left_over(tmp_path / "dataset")
-
-
-@pytest.mark.beam
-def test_beam_transform(many: Path, undisturbed: Tables) -> None:
-    import apache_beam as beam
-    from apache_beam.testing.util import assert_that, equal_to
-
-    from hlomap.corpus.beam import Analyze
-
-    names = [row["path"] for row in undisturbed["files"]]
-    counts = [(status, sum(row["status"] == status for row in undisturbed["files"])) for status in ("done", "error")]
-    with beam.Pipeline(runner="BundleBasedDirectRunner") as pipeline:
-        found = pipeline | beam.Create(names) | Analyze()
-        assert_that(found.rows | beam.Map(repr), equal_to([repr(row) for row in undisturbed["rows"]]), "rows")
-        statuses = found.files | beam.Map(lambda row: row["status"]) | beam.combiners.Count.PerElement()
-        assert_that(statuses, equal_to([*counts, ("duplicate", len(names) - sum(n for _, n in counts))]), "files")
-
-
 def test_unknown_engines() -> None:
-    for name in ("spark", "local:8", ""):
-        with pytest.raises(UnsupportedError, match="expected local, dask:ADDRESS, ray:ADDRESS or beam"):
-            open_engine(name, 1)
+    for name in ("spark", "local:8", "ray:", ""):
+        with pytest.raises(UnsupportedError, match="expected local or dask:ADDRESS"), open_engine(name, 1):
+            pass
 
 
 def test_an_extra_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    monkeypatch.setitem(sys.modules, "ray", None)
-    for name, package in (("dask", "distributed"), ("ray", "ray")):
-        with pytest.raises(UnsupportedError, match=f"pip install {package}"), open_engine(f"{name}:", 1):
-            pass
+    with (
+        pytest.raises(UnsupportedError, match=r"engine dask needs distributed: pip install 'hlomap\[dask\]'"),
+        open_engine("dask:", 1),
+    ):
+        pass

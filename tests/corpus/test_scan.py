@@ -12,9 +12,9 @@ from support.datasets import BROKEN, GOOD, module_text, write_many
 
 import hlomap as hm
 from hlomap.analysis.table import SCHEMA_VERSION, arrow_schema
-from hlomap.corpus.run import analyze_files
+from hlomap.corpus.run import analyze_corpus
 from hlomap.corpus.scan import tables
-from hlomap.corpus.tables import rows_schema
+from hlomap.corpus.tables import FILES, rows_schema
 from hlomap.interop.duckdb import query
 
 
@@ -67,7 +67,7 @@ def test_a_dataset_of_the_runner(tmp_path: Path) -> None:
     for name, text in {"a": GOOD, "b": module_text(1), "copy": GOOD, "broken": BROKEN}.items():
         (tmp_path / f"{name}.hlo").write_text(text)
     output = tmp_path / "dataset"
-    analyze_files(sorted(tmp_path.glob("*.hlo")), output, jobs=1, modules=True)
+    analyze_corpus(sorted(tmp_path.glob("*.hlo")), output, jobs=1, modules=True)
     rows, files, modules = (hm.scan(output, table).to_table() for table in ("rows", "files", "modules"))
     assert rows.schema.equals(rows_schema(), check_metadata=True)
     names = {row["content_hash"]: Path(row["path"]).stem for row in files.to_pylist() if row["status"] == "done"}
@@ -89,14 +89,16 @@ def test_an_unfinished_dataset_has_the_rows_so_far(tmp_path: Path) -> None:
     many, output = tmp_path / "many", tmp_path / "dataset"
     many.mkdir()
     write_many(many)
-    report = analyze_files([many], output, jobs=1, shard=(0, 3)).report
-    assert hm.scan(output).count_rows() == report.rows > 0
-    assert hm.scan(output, "files").count_rows() == report.files < 310
+    report = analyze_corpus([many], output, jobs=1, shard=(0, 3)).report
+    with pytest.warns(UserWarning, match=r"dataset is unfinished: \d+ of \d+ shards"):
+        assert hm.scan(output).count_rows() == report.rows > 0
+    with pytest.warns(UserWarning, match="unfinished"):
+        assert hm.scan(output, "files").count_rows() == report.files < 310
 
 
 def test_a_corpus_without_files(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    analyze_files([tmp_path / "empty"], tmp_path / "dataset", jobs=1)
+    analyze_corpus([tmp_path / "empty"], tmp_path / "dataset", jobs=1)
     assert hm.scan(tmp_path / "dataset").to_table().equals(rows_schema().empty_table())
 
 
@@ -155,3 +157,37 @@ def test_missing_paths_and_tables(tmp_path: Path, dataset: Path) -> None:
         hm.scan(dataset, "modules")
     with pytest.raises(ValueError, match="expected one of rows, files, modules, found 'row'"):
         hm.scan(dataset, "row")  # type: ignore[arg-type]
+
+
+def test_files_and_rows_share_one_name() -> None:
+    """A query over both needs no prefixes."""
+    assert set(FILES.names) & set(rows_schema().names) == {"content_hash"}
+
+
+def test_passes_without_a_change(tmp_path: Path) -> None:
+    """Their files are duplicates: ``rows`` has the content once, a join with ``files`` has it for each pass."""
+    for step, name in enumerate(["a", "b", "c"]):
+        text = GOOD if step < 2 else GOOD.replace("negate", "cosine")
+        (tmp_path / f"module_0001.jit_f.{step:04}.pipe.after_{name}.txt").write_text(text)
+    analyze_corpus([tmp_path], tmp_path / "dataset", jobs=1)
+    sql = "select {} from {} group by all order by all"
+    found = {
+        source: [
+            row
+            for batch in query(tables(tmp_path / "dataset"), sql.format(columns, source))[1]
+            for row in batch.to_pylist()
+        ]
+        for source, columns in {
+            "rows": "step, pass, opcode, count(*) n",
+            "files join rows using (content_hash)": "file_step, file_pass, opcode, module, count(*) n",
+        }.items()
+    }
+    assert found["rows"] == [
+        {"step": 0, "pass": "a", "opcode": "negate", "n": 1},
+        {"step": 2, "pass": "c", "opcode": "cosine", "n": 1},
+    ]
+    assert [tuple(row.values()) for row in found["files join rows using (content_hash)"]] == [
+        (0, "a", "negate", "good", 1),
+        (1, "b", "negate", "good", 1),
+        (2, "c", "cosine", "good", 1),
+    ]

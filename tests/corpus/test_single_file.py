@@ -16,8 +16,8 @@ import pytest
 from conftest import CASES
 from pyarrow import parquet
 
-from hlomap.corpus.reports import Report
-from hlomap.corpus.run import analyze_files
+from hlomap.corpus.reports import CorpusReport
+from hlomap.corpus.run import analyze_corpus
 from hlomap.errors import UnsupportedError
 from hlomap.io.discover import detect_kind, list_files
 
@@ -32,9 +32,9 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def analyze(tmp_path: Path, *paths: Path, jobs: int = 1) -> tuple[Report, list[dict[str, Any]]]:
+def analyze(tmp_path: Path, *paths: Path, jobs: int = 1) -> tuple[CorpusReport, list[dict[str, Any]]]:
     output = tmp_path / "rows.jsonl"
-    summary = analyze_files(paths, output, jobs=jobs)
+    summary = analyze_corpus(paths, output, jobs=jobs)
     return summary.report, rows_of(output)
 
 
@@ -77,13 +77,13 @@ def test_files_are_listed_in_order_of_names(tmp_path: Path) -> None:
 
 def test_missing_path(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        analyze_files([tmp_path / "nowhere"], tmp_path / "rows.parquet")
+        analyze_corpus([tmp_path / "nowhere"], tmp_path / "rows.parquet")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_unknown_extension(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match=r"\.parquet"):
-        analyze_files([DUMPS], tmp_path / "rows.xlsx")
+        analyze_corpus([DUMPS], tmp_path / "rows.xlsx")
 
 
 def test_sample_dumps(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_any_number_of_workers_gives_the_same_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
 def test_formats_agree(tmp_path: Path, suffix: str) -> None:
     output = tmp_path / f"rows.{suffix}"
-    summary = analyze_files([DUMPS], output).report
+    summary = analyze_corpus([DUMPS], output).report
     assert [path.name for path in tmp_path.iterdir()] == [output.name]
     if suffix == "parquet":
         assert parquet.read_table(output).num_rows == summary.rows
@@ -159,7 +159,7 @@ def test_an_error_keeps_the_old_output(tmp_path: Path) -> None:
         raise RuntimeError("stop")
 
     with pytest.raises(RuntimeError, match="stop"):
-        analyze_files([DUMPS], output, progress=stop)
+        analyze_corpus([DUMPS], output, progress=stop)
     assert output.read_text() == "before"
     assert [path.name for path in tmp_path.iterdir()] == [output.name]
 

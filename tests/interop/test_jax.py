@@ -80,7 +80,7 @@ def test_wrong_objects() -> None:
 
 def test_without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jax", None)
-    with pytest.raises(hm.errors.UnsupportedError, match="from_jax needs jax to compile a function: pip install jax"):
+    with pytest.raises(hm.errors.UnsupportedError, match=r"from_jax needs jax: pip install 'hlomap\[jax\]'"):
         hm.from_jax(program, np.ones(3))
 
 

@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 import hlomap as hm
-from hlomap.corpus.run import analyze_files
+from hlomap.corpus.run import analyze_corpus
 from hlomap.interop import stablehlo
 from hlomap.io.discover import detect_kind, list_files
 
@@ -91,7 +91,7 @@ def test_analyze_converts_it(tmp_path: Path) -> None:
         shutil.copy(file, tmp_path)
     shutil.copy(FILES[-1], tmp_path / "zz.mlir")
     (tmp_path / "broken.mlir").write_text("module @m { func.func @f() { stablehlo.")
-    report = analyze_files([tmp_path], tmp_path / "dataset").report
+    report = analyze_corpus([tmp_path], tmp_path / "dataset").report
     assert report.status == {"done": len(FILES), "duplicate": 1, "error": 1}
     assert +report.converted == {"StableHLO": len(FILES)}
     table = hm.scan(tmp_path / "dataset", "files").to_table(columns=["kind"])
@@ -110,7 +110,7 @@ def test_without_jaxlib_one_line_says_what_to_install() -> None:
         command = [sys.executable, "-c", WITHOUT_JAXLIB, "show", str(file)]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 1 and done.stdout == ""
-        assert done.stderr == f"{file}: StableHLO needs jaxlib: pip install jax jaxlib\n"
+        assert done.stderr == f"{file}: StableHLO needs jaxlib: pip install 'hlomap[jax]'\n"
 
 
 def test_it_is_a_kind_of_its_own() -> None:

@@ -5,23 +5,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from .._core import Module, Shape
-from ..types import ShapeIndex, expect
+from ..io.dump_directory import DumpDirectory, DumpedModule
+from ..types import ShapeIndex, expect_paths
 from .rule_provider import RuleProvider
 from .table import Table
 
 __all__ = ["analyze", "leaf_shapes"]
 
 
-def analyze(module: Module) -> Table:
+_Path: TypeAlias = "str | os.PathLike[str]"
+
+
+def analyze(source: Module | DumpedModule | DumpDirectory | _Path | Iterable[_Path], /) -> Table:
     """The elements of each operand that are read: a row per instruction outside fused computations, output and operand.
+
+    Args:
+        source: a module; or a :class:`~hlomap.DumpDirectory` (each stage of each compilation once) or an item of it; or
+            the path of a file, or of a folder with everything below it, or several paths.  Paths are read here and all
+            rows are held in memory; :func:`hlomap.analyze_corpus` is for more.
+
+    Returns:
+        A :class:`~hlomap.Table` with the columns :data:`hlomap.analysis.table.COLUMNS`; for anything but a module they
+        come after :data:`hlomap.analysis.table.FILE_COLUMNS`, which tell the file, its stage and its form.
+
+    Raises:
+        TypeError: ``source`` is something else.
+        FileNotFoundError: a path does not exist.
+        HlomapError: the only path is a file that :func:`hlomap.load` refuses.  Other files that are not HLO are
+            skipped, those that cannot be read have a row with their ``error``; equal content counts once.
 
     A fusion is one instruction, with the composed maps of its computation.  A tuple has rows for each array in it: as
     an output for every array, as an operand for those that are read.  An operand of which nothing is read has one row
     without maps, except that tuple and get-tuple-element have rows only for the elements that are read.
-    :data:`hlomap.analysis.table.COLUMNS` lists the columns.
 
     A query that fails is a row, too: ``unknown`` is the reason, ``error`` the message of an error.
 
@@ -38,9 +58,17 @@ def analyze(module: Module) -> Table:
     >>> table["maps"][0]
     ('(d0, d1) -> (d1, d0), domain: d0 in [0, 7], d1 in [0, 3]',)
     """
-    expect(Module, module, "analyze", "an hlomap.Module", "read a file with hlomap.load(path)")
-    rules = RuleProvider(module)
-    return Table(rules.propagation.rows(rules))
+    if isinstance(source, Module):
+        rules = RuleProvider(source)
+        return Table(rules.propagation.rows(rules))
+    from . import files
+
+    if isinstance(source, (DumpedModule, DumpDirectory)):
+        return files.analyze_dump([source] if isinstance(source, DumpedModule) else source)
+    if isinstance(source, (str, os.PathLike)):
+        only = os.fspath(source)
+        return files.analyze_paths([only]) if os.path.isdir(only) else files.analyze_file(only)
+    return files.analyze_paths(expect_paths(source, "analyze", "a Module, a DumpDirectory or an item of it, or paths"))
 
 
 def leaf_shapes(shape: Shape) -> Iterator[tuple[ShapeIndex, Shape]]:

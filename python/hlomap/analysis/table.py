@@ -1,19 +1,20 @@
 """The result of an analysis: named columns of plain values, in a fixed order.
 
-Read :class:`Table` first.  All columns have the same length and the kinds of :data:`COLUMNS`; a null is ``None``.
+Start with :class:`Table`.  All columns have the same length and the kinds of :data:`COLUMNS`; a null is ``None``.
 A column is built on first access, and pyarrow, pandas and polars are imported by the ``to_`` methods alone.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from .. import reprs
 from .._core import __version__, _row_columns, _RowBatch
-from ..types import expect
+from ..types import UNSAFE, expect, needs, one_line
 
 if TYPE_CHECKING:
     import pandas
@@ -23,7 +24,16 @@ if TYPE_CHECKING:
     from .._core import Rows
     from ..interop.arrow import Kind
 
-__all__ = ["COLUMNS", "DESCRIPTIONS", "SCHEMA_VERSION", "Batch", "Table", "arrow_schema", "count_problems"]
+__all__ = [
+    "COLUMNS",
+    "DESCRIPTIONS",
+    "FILE_COLUMNS",
+    "SCHEMA_VERSION",
+    "Batch",
+    "Table",
+    "arrow_schema",
+    "count_problems",
+]
 
 COLUMNS: Final[dict[str, Kind]] = {name: cast("Kind", kind) for name, kind, _ in _row_columns()}
 """The columns of :func:`hlomap.analyze` in order, each with its kind.
@@ -35,15 +45,32 @@ COLUMNS: Final[dict[str, Kind]] = {name: cast("Kind", kind) for name, kind, _ in
 DESCRIPTIONS: Final[dict[str, str]] = {name: description for name, _, description in _row_columns()}
 """What the values of each column mean, their unit, and when they are null."""
 
-SCHEMA_VERSION: Final = 1
-"""Grows when a column changes its meaning or type, or goes; a new column leaves it as it is."""
+FILE_COLUMNS: Final[dict[str, tuple[Kind, str]]] = {
+    "file": ("text", "Path of the file."),
+    "compilation": (
+        "text",
+        "Folder, number and name of a compilation, from the name of a dumped file; null without one.",
+    ),
+    "stage": ("text", "Stage of the compilation, from the name of a dumped file; null without one."),
+    "step": ("int", "Number of the pass after which the module was dumped; null for other stages."),
+    "pipeline": ("text", "Pipeline of that pass."),
+    "pass": ("text", "Name of that pass."),
+    "form": ("text", "`text`, `proto` or `StableHLO`: what the file holds."),
+}
+"""The columns before :data:`COLUMNS` in a table of files, each with its kind and what its values mean."""
 
+SCHEMA_VERSION: Final = 1
+"""Incremented when a column is removed or changes type or meaning; a new column leaves it as it is."""
+
+_NAMES = tuple(COLUMNS)
 _SHARDING_COLUMNS = ("sharding", "operand_sharding", "remote_bytes")
+_SHOWN_COLUMNS = ("module", "instruction", "opcode", "operand_name", "exact", "bytes", "maps")
+_SHOWN_ROWS = 10
 
 
 @cache
-def arrow_schema() -> pyarrow.Schema:
-    """The Arrow schema of :meth:`Table.to_arrow`.
+def arrow_schema(*, files: bool = False) -> pyarrow.Schema:
+    """The Arrow schema of :meth:`Table.to_arrow`, with :data:`FILE_COLUMNS` for a table of ``files``.
 
     Its metadata has ``hlomap.schema_version`` (:data:`SCHEMA_VERSION`) and ``hlomap.version``; that of each field has
     its ``description``.  Parquet files keep all of it.
@@ -52,14 +79,17 @@ def arrow_schema() -> pyarrow.Schema:
     >>> schema.metadata[b"hlomap.schema_version"], schema.field("opcode").metadata[b"description"]
     (b'1', b'Opcode of the instruction.')
     """
-    from ..interop import arrow
+    with needs("arrow", "arrow_schema"):
+        from ..interop import arrow
 
     versions = {"hlomap.schema_version": str(SCHEMA_VERSION), "hlomap.version": __version__}
-    return arrow.schema(COLUMNS, DESCRIPTIONS, versions)
+    head = FILE_COLUMNS if files else {}
+    kinds = {name: kind for name, (kind, _) in head.items()} | COLUMNS
+    return arrow.schema(kinds, {name: text for name, (_, text) in head.items()} | DESCRIPTIONS, versions)
 
 
 class Table:
-    """The rows of an analysis, stored by column.
+    """The rows of an analysis, stored by column; iterating gives the rows.
 
     >>> import hlomap as hm
     >>> table = hm.analyze(hm.parse("HloModule m  ENTRY e { p = f32[2,3] parameter(0)  ROOT n = f32[2,3] negate(p) }"))
@@ -69,20 +99,39 @@ class Table:
     1
     """
 
-    __slots__ = ("_columns", "_is_sharded", "_rows")
+    __slots__ = ("_columns", "_files", "_is_sharded", "_names", "_rows")
 
     def __init__(self, rows: Rows) -> None:
         self._rows: Rows | None = rows
         self._columns: dict[str, list[Any]] = {}
+        self._files: Sequence[tuple[Mapping[str, Any], Table]] = ()
         self._is_sharded: bool | None = None  # not known yet
+        self._names = _NAMES
+
+    @staticmethod
+    def _of_files(files: Sequence[tuple[Mapping[str, Any], Table]]) -> Table:
+        """The rows of the modules of files, below each other, each with the file's :data:`FILE_COLUMNS`."""
+        table = Table._of_values({name: [] for name in (*FILE_COLUMNS, *COLUMNS)})
+        if files:
+            table._columns, table._files = {}, files
+        return table
+
+    @staticmethod
+    def _of_values(columns: Mapping[str, Sequence[Any]]) -> Table:
+        """The table of these columns, which are all of a table."""
+        table = Table.__new__(Table)
+        table.__setstate__({name: list(values) for name, values in columns.items()})
+        return table
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
-        return tuple(COLUMNS)
+        return self._names
 
     def __len__(self) -> int:
-        return len(self._column("module")) if self._rows is None else len(self._rows)
+        if self._files:
+            return sum(len(table) for _, table in self._files)
+        return len(self._columns["module"]) if self._rows is None else len(self._rows)
 
     def __getitem__(self, column: str) -> Sequence[Any]:
         """A list of the values of one column, a copy.  Raises :class:`KeyError` for an unknown name."""
@@ -92,8 +141,15 @@ class Table:
     def _column(self, column: str) -> list[Any]:
         found = self._columns.get(column)
         if found is None:
-            if self._rows is None:
+            if column not in self._names:
                 raise KeyError(column)
+            if self._rows is None:
+                parts = (
+                    [facts.get(column)] * len(table) if column in FILE_COLUMNS else table._column(column)
+                    for facts, table in self._files
+                )
+                found = self._columns[column] = [value for part in parts for value in part]
+                return found
             if column in _SHARDING_COLUMNS:
                 self._add_shardings(self._rows)
                 return self._columns[column]
@@ -109,12 +165,14 @@ class Table:
         return self._is_sharded
 
     def __getstate__(self) -> dict[str, Sequence[Any]]:
-        return {name: self._column(name) for name in COLUMNS}
+        return {name: self._column(name) for name in self._names}
 
     def __setstate__(self, columns: dict[str, list[Any]]) -> None:
         self._rows = None
         self._columns = columns
+        self._files = ()
         self._is_sharded = None
+        self._names = tuple(columns)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The rows in order, each a dictionary from column to value.
@@ -124,19 +182,27 @@ class Table:
         >>> [(row["operand_name"], row["maps"]) for row in hm.analyze(module).rows()]
         [('p', ('(d0) -> (-d0 + 4), domain: d0 in [0, 4]',))]
         """
-        names = self.columns
-        for values in zip(*(self._column(name) for name in names), strict=True):
-            yield dict(zip(names, values, strict=True))
+        for values in zip(*(self._column(name) for name in self._names), strict=True):
+            yield dict(zip(self._names, values, strict=True))
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return self.rows()
 
     def to_arrow(self) -> pyarrow.Table:
         """A :class:`pyarrow.Table` with the schema :func:`hlomap.analysis.table.arrow_schema`.
 
         The compiled module writes all columns into one buffer, without the interpreter lock, and Arrow takes it over.
         """
-        from ..interop import arrow
+        with needs("arrow", "to_arrow"):
+            from ..interop import arrow
 
+        if self._files:
+            facts = {name: self._column(name) for name in FILE_COLUMNS}
+            joined = Batch()
+            joined.append([table for _, table in self._files])
+            return arrow.beside(facts, joined.take(), arrow_schema(files=True))
         if self._rows is None:
-            return arrow.from_values(self._columns, arrow_schema())
+            return arrow.from_values(self._columns, arrow_schema(files="file" in self._names))
         batch = _RowBatch()
         batch.append([self._rows])
         found = arrow.from_message(batch.take(), arrow_schema())
@@ -149,14 +215,16 @@ class Table:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A :class:`pandas.DataFrame`; needs ``pip install pandas``.  Integers with nulls stay integers."""
-        from ..interop import arrow
+        """A :class:`pandas.DataFrame`; needs ``pip install 'hlomap[pandas]'``.  Integers with nulls stay integers."""
+        with needs("pandas", "to_pandas"):
+            from ..interop import arrow
 
         return arrow.to_pandas(self.to_arrow())
 
     def to_polars(self) -> polars.DataFrame:
-        """A :class:`polars.DataFrame`; needs ``pip install polars``."""
-        from ..interop import arrow
+        """A :class:`polars.DataFrame`; needs ``pip install 'hlomap[polars]'``."""
+        with needs("polars", "to_polars"):
+            from ..interop import arrow
 
         return arrow.to_polars(self.to_arrow())
 
@@ -171,7 +239,24 @@ class Table:
         return reprs.html(self)
 
     def __repr__(self) -> str:
-        return f"<hlomap.Table: {len(self)} rows, {len(COLUMNS)} columns>"
+        return f"<hlomap.Table: {len(self)} rows, {len(self._names)} columns>"
+
+    def __str__(self) -> str:
+        names = _SHOWN_COLUMNS if "file" in self._names else _SHOWN_COLUMNS[1:]
+        columns = [islice(self._column(name), _SHOWN_ROWS) for name in names]
+        rows = [list(names), *([_cell(value) for value in values] for values in zip(*columns, strict=True))]
+        widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        left = len(self) - len(rows) + 1
+        lines += [f"… {left:,} more rows"] if left else []
+        rows_word = "row" if len(self) == 1 else "rows"
+        return "\n".join([*lines, f"{len(self):,} {rows_word}, {len(self._names)} columns; their names: table.columns"])
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, tuple):
+        value = "; ".join(map(str, value))
+    return "null" if value is None else UNSAFE.sub("\ufffd", one_line(str(value), 60))
 
 
 class Batch:

@@ -1,6 +1,6 @@
 """``hlomap analyze``: arguments, progress, the summary and exit codes of a run over a corpus.
 
-:mod:`hlomap.corpus.run` does the work, :mod:`hlomap.cli.progress` words what it reports.
+:func:`hlomap.analyze_corpus` does the work, :mod:`hlomap.cli.progress` words what it reports.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from ..errors import UnsupportedError
+from ..errors import DatasetError, EngineError, LockedError, OutputError, UnsupportedError
 from .console import fail, max_bytes, prefix_with_file, say
 
 if TYPE_CHECKING:
-    from ..corpus.run import Summary
+    from ..corpus.summary import CorpusSummary
 
 __all__ = ["analyze"]
 
@@ -63,7 +63,7 @@ def _parse_size(context: click.Context, option: click.Parameter, text: str | Non
     metavar="ENGINE",
     default="local",
     show_default=True,
-    help="local, dask:ADDRESS, ray:ADDRESS or beam.",
+    help="local or dask:ADDRESS.",
 )
 @click.option(
     "--shard",
@@ -111,18 +111,15 @@ def analyze(
       hlomap analyze . -o shared --shard 0/3 --timeout 60
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads that find nothing to do
-    from ..corpus.engines import EngineError
-    from ..corpus.folder import OutputError
-    from ..corpus.locks import LockedError
-    from ..corpus.manifest import DatasetError
-    from ..corpus.run import SINGLE_FILES, analyze_files
+    from ..corpus.run import analyze_corpus
+    from ..interop.row_files import SUFFIXES
     from .progress import show_progress
 
     signal.signal(signal.SIGTERM, _exit_on_signal)
-    is_file = output.endswith(SINGLE_FILES)
+    is_file = output.endswith(SUFFIXES)
     try:
         with show_progress(quiet) as progress:
-            summary = analyze_files(
+            summary = analyze_corpus(
                 paths,
                 output,
                 jobs=jobs,
@@ -151,9 +148,9 @@ def analyze(
     for file, message in summary.report.errors:
         say(prefix_with_file(file, message), err=True)
     if as_json:
-        say(json.dumps(_to_dict(summary, output)))
+        say(json.dumps(summary.to_dict()))
     elif not quiet:
-        _print_summary(summary, output)
+        _print_summary(summary)
     if summary.has_errors:
         sys.exit(1)
 
@@ -165,23 +162,9 @@ def _stop(output: str, error: Exception) -> NoReturn:
     sys.exit(_UNFINISHED)
 
 
-def _to_dict(summary: Summary, output: str) -> dict[str, object]:
-    return {
-        "output": output,
-        "complete": summary.is_complete,
-        "files": summary.report.files,
-        **summary.report.to_dict(),
-        "wall_seconds": round(summary.seconds, 3),
-    }
-
-
-def _print_summary(summary: Summary, output: str) -> None:
-    from .progress import summary_rows
-
-    state = "" if summary.is_complete else " (other shards are missing)"
-    rows = [*summary_rows(summary), ("written to", output + state)]
+def _print_summary(summary: CorpusSummary) -> None:
     if not sys.stdout.isatty():
-        say("".join(f"{label:<14}  {value}\n" for label, value in rows), nl=False)
+        say(str(summary))
         return
     from rich.console import Console
     from rich.table import Table
@@ -189,7 +172,7 @@ def _print_summary(summary: Summary, output: str) -> None:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for row in rows:
+    for row in summary.lines():
         table.add_row(*row)
     Console(highlight=False, markup=False, emoji=False).print(table)
 

@@ -11,8 +11,11 @@ from importlib.metadata import PackageNotFoundError, version
 
 __all__ = ["Finding", "examine"]
 
-_REQUIRED = ("numpy", "ml_dtypes", "pyarrow", "rich", "click")
+_REQUIRED = ("numpy", "ml_dtypes")
 _OPTIONAL = {
+    "click": "the command hlomap",
+    "rich": "the command hlomap",
+    "pyarrow": "to_arrow, hlomap analyze, hlomap query",
     "jax": "hm.from_jax, StableHLO",
     "pandas": "to_pandas",
     "polars": "to_polars",
@@ -21,8 +24,6 @@ _OPTIONAL = {
     "duckdb": "hlomap query",
     "fsspec": "URLs as inputs and outputs of hlomap analyze",
     "distributed": "hlomap analyze --engine dask:ADDRESS",
-    "ray": "hlomap analyze --engine ray:ADDRESS",
-    "apache-beam": "hlomap analyze --engine beam",
 }
 
 _PROGRAM = """HloModule doctor
@@ -91,5 +92,5 @@ def _check_interpreter() -> str | None:
 def _check_table() -> str | None:
     import hlomap as hm
 
-    n_rows = hm.analyze(hm.parse(_PROGRAM)).to_arrow().num_rows
+    n_rows = len(list(hm.analyze(hm.parse(_PROGRAM)).rows()))
     return None if n_rows == 1 else f"expected 1 row, found {n_rows}"

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import click
+import rich  # noqa: F401  # commands import what they need of it
 
 from ..errors import HlomapError, UnsupportedError
 from .analyze import analyze

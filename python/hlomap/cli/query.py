@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import decimal
 import io
 import json
-import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import HlomapError
+from ..interop import row_files
 from .console import fail, printable_lines, refuse_overwriting, say
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["query"]
-
-_SUFFIXES = (".parquet", ".csv", ".jsonl")
 
 
 @click.command(
@@ -55,18 +51,23 @@ def query(dataset: str, sql: str, as_json: bool, as_csv: bool, output: Path | No
     """
     if as_json + as_csv + (output is not None) > 1:
         raise click.UsageError("give at most one of --json, --csv and --output")
-    if output is not None and output.suffix not in _SUFFIXES:
-        raise click.BadParameter(f"expected a name that ends with {', '.join(_SUFFIXES)}", param_hint="--output")
+    if output is not None and output.suffix not in row_files.SUFFIXES:
+        raise click.BadParameter(
+            f"expected a name that ends with {', '.join(row_files.SUFFIXES)}", param_hint="--output"
+        )
     refuse_overwriting(output, dataset, *Path(dataset).glob("*/part-*.parquet"))
-    from ..corpus.scan import tables
+    from ..corpus.scan import tables, unfinished
     from ..interop.duckdb import SqlError, query as run
 
     try:
+        if message := unfinished(dataset):
+            say(message, err=True)
         schema, batches = run(tables(dataset), sql)
         if output is not None:
             _write(output, schema, batches)
         elif as_json:
-            _print_json(batches)
+            for line in row_files.json_lines(batches):
+                say(line)
         elif as_csv:
             _print_csv(schema, batches)
         elif len(schema):
@@ -86,31 +87,18 @@ def query(dataset: str, sql: str, as_json: bool, as_csv: bool, output: Path | No
         sys.exit(130)
 
 
-def _print_json(batches: Iterable[pa.RecordBatch]) -> None:
-    for row in _rows(batches):
-        say(json.dumps(row, allow_nan=False))
-
-
 def _print_csv(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
     if not sys.stdout.isatty():
-        _write_csv(sys.stdout, schema, batches)
+        row_files.write_csv(sys.stdout, schema, batches)
         return
     text = io.StringIO()
-    _write_csv(text, schema, batches)
+    row_files.write_csv(text, schema, batches)
     say(text.getvalue(), nl=False)
-
-
-def _write_csv(stream: Any, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-    """A list or bool is JSON text in one cell; a null is an empty cell."""
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(schema.names)
-    for values in _values(batches):
-        writer.writerow([json.dumps(v, ensure_ascii=False) if isinstance(v, (bool, list, dict)) else v for v in values])
 
 
 def _print_table(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
     """On a terminal cells are folded to its width, elsewhere they are whole."""
-    rows = [[_cell(value) for value in values] for values in _values(batches)]
+    rows = [[_cell(value) for value in values] for values in row_files.values(batches)]
     names = [_cell(name) for name in schema.names]
     is_number = [_is_number(field.type) for field in schema]
     if not sys.stdout.isatty():
@@ -151,60 +139,8 @@ def _write(output: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -
     """Writes the result to a file, which appears when it is complete."""
     temporary = output.with_name(f".{output.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     try:
-        _WRITERS[output.suffix](temporary, schema, batches)
+        row_files.write(str(temporary), output.suffix, schema, batches)
         os.replace(temporary, output)
     finally:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
-
-
-def _write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-    from pyarrow import parquet
-
-    with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-
-
-def _write_csv_file(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-    with open(path, "w", encoding="utf-8", newline="") as stream:
-        _write_csv(stream, schema, batches)
-
-
-def _write_json_file(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-    with open(path, "w", encoding="utf-8", newline="\n") as stream:
-        stream.writelines(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in _rows(batches))
-
-
-_WRITERS: dict[str, Callable[[Path, Any, Iterable[Any]], None]] = {
-    ".parquet": _write_parquet,
-    ".csv": _write_csv_file,
-    ".jsonl": _write_json_file,
-}
-
-
-def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
-    for batch in batches:
-        for row in batch.to_pylist():
-            yield {name: _plain(value) for name, value in row.items()}
-
-
-def _values(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
-    for batch in batches:
-        for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            yield tuple(map(_plain, values))
-
-
-def _plain(value: Any) -> Any:
-    """The value as JSON has it: what DuckDB adds up is a decimal, and what is neither a number nor a list is text."""
-    if value is None or isinstance(value, (str, bool, int)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, decimal.Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, dict):
-        return {str(name): _plain(inner) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(inner) for inner in value]
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

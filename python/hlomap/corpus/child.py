@@ -80,7 +80,7 @@ def _prepare() -> None:
 
 
 def _answer(command: dict[str, Any], state: memoryview) -> dict[str, Any]:
-    from .manifest import DatasetError
+    from ..errors import DatasetError
     from .tasks import Task, Verdict
     from .work import analyze_shard
 

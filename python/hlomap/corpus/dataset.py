@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from .folder import Folder
 from .manifest import work_file
-from .reports import Report
+from .reports import CorpusReport
 from .tasks import FILES_FOLDER, part_name
 
-__all__ = ["done_shards", "read_report", "read_reports"]
+__all__ = ["count_compilations", "done_shards", "read_columns", "read_reports"]
 
 _PART = re.compile(r"part-(\d{6,})\.parquet$")
 
@@ -21,15 +22,31 @@ def done_shards(folder: Folder) -> set[int]:
     return {int(match[1]) for name in folder.names(FILES_FOLDER) if (match := _PART.match(name))}
 
 
-def read_reports(folder: Folder, shards: Iterable[int]) -> Report:
+def read_reports(folder: Folder, shards: Iterable[int]) -> CorpusReport:
     """The counts of some shards that are done."""
-    total = Report()
+    total = CorpusReport()
     for shard in sorted(shards):
-        total.add(read_report(folder, shard))
+        total.add(_read_report(folder, shard))
     return total
 
 
-def read_report(folder: Folder, shard: int) -> Report:
+def read_columns(folder: Folder, columns: list[str]) -> Iterator[Iterator[tuple[Any, ...]]]:
+    """The cells of some columns of ``files``, part by part."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    for shard in sorted(done_shards(folder)):
+        part = parquet.read_table(pa.BufferReader(folder.read(part_name(FILES_FOLDER, shard))), columns=columns)
+        yield zip(*(column.to_pylist() for column in part.columns), strict=True)
+
+
+def count_compilations(folder: Folder) -> int:
+    """The number of compilations that have rows, by the names of their files."""
+    parts = read_columns(folder, ["file_compilation", "status"])
+    return len({name for part in parts for name, status in part if status == "done" and name is not None})
+
+
+def _read_report(folder: Folder, shard: int) -> CorpusReport:
     """The counts of a shard that is done."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -37,4 +54,4 @@ def read_report(folder: Folder, shard: int) -> Report:
     name = part_name(FILES_FOLDER, shard)
     content = pa.BufferReader(folder.read(name))
     with work_file(folder, name, "remove it, and the same command makes it again, or remove the dataset"):
-        return Report.from_dict(json.loads(parquet.read_metadata(content).metadata[b"hlomap.report"]))
+        return CorpusReport.from_dict(json.loads(parquet.read_metadata(content).metadata[b"hlomap.report"]))

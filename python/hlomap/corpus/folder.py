@@ -17,14 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-from ..errors import HlomapError
+from ..errors import HlomapError, OutputError
 
 __all__ = [
     "Folder",
     "LocalFolder",
-    "OutputError",
     "contains",
-    "is_temporary",
     "is_url",
     "open_folder",
     "output_errors",
@@ -33,10 +31,6 @@ __all__ = [
 ]
 
 _temporaries: set[str] = set()
-
-
-class OutputError(HlomapError, OSError):
-    """The output cannot be written: the run ends, and the same command continues it."""
 
 
 @contextlib.contextmanager
@@ -85,8 +79,12 @@ def is_url(name: str) -> bool:
 
 def place_of(name: str) -> str:
     """Where a path or URL leads, links resolved: equal for two names of one place on a disk."""
-    local = re.sub(r"^(?:file|local)://", "", name)
+    local = _local_path(name)
     return name.rstrip("/") if is_url(local) else os.path.realpath(local)
+
+
+def _local_path(name: str) -> str:
+    return re.sub(r"^(?:file|local)://", "", name)
 
 
 def contains(folder: str, place: str) -> bool:
@@ -105,8 +103,9 @@ def is_temporary(name: str) -> bool:
 
 def open_folder(url: str) -> Folder:
     """The folder at a local path or at a URL of fsspec (extra ``fsspec``)."""
-    if not is_url(url):
-        return LocalFolder(url)
+    local = _local_path(url)
+    if not is_url(local):
+        return LocalFolder(local)
     from .remote import RemoteFolder
 
     return RemoteFolder(url)

@@ -7,6 +7,8 @@ that does not exist is an error; a line of a list that leads nowhere becomes a r
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import glob
 import hashlib
 import os
@@ -17,9 +19,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import IO
 
-from ..errors import UnsupportedError
+from ..errors import OutputError, UnsupportedError
 from ..io.discover import kind_of, kind_of_name, label_of, list_files
-from .archives import archive_kind, copy_unpacked, list_members, unpack
+from .archives import archive_errors, is_archive, list_members, unpacker
 from .folder import is_url
 from .sources import HEAD_BYTES, Source, open_bytes
 
@@ -67,8 +69,11 @@ class Inputs:
                     os.stat(path)  # raises
                 self.names.append(_absolute(path))
 
-    def list(self, unpack_to: Unpack) -> Iterator[Source]:
-        """All files, in the order of the inputs; folders depth first, sorted by name."""
+    def list(self, unpack_to: Unpack | None) -> Iterator[Source]:
+        """All files, in the order of the inputs; folders depth first, sorted by name.
+
+        Without ``unpack_to`` an archive is one file.
+        """
         counter = _Counter(unpack_to)
         for path in self._paths:
             if path == "-" and self._stdin is not None:
@@ -82,7 +87,7 @@ class Inputs:
 
 
 class _Counter:
-    def __init__(self, unpack_to: Unpack) -> None:
+    def __init__(self, unpack_to: Unpack | None) -> None:
         self.n_files = 0
         self.n_archives = 0
         self.unpack_to = unpack_to
@@ -125,28 +130,35 @@ def _list_path(path: str, counter: _Counter) -> Iterator[Source]:
 def _file(path: str, label: str, size: int, counter: _Counter, kind: str | None = None) -> Iterator[Source]:
     """A file, or the members of an archive; ``kind`` says why the file is not analyzed, unless the caller named it."""
     path = _absolute(path)
-    packed = archive_kind(label)
-    if packed is None or not (is_url(path) or os.path.isfile(path)):  # a pipe would wait, a device never end
+    unpack_to = counter.unpack_to
+    is_file = is_url(path) or os.path.isfile(path)  # a pipe would wait, a device never end
+    if unpack_to is None or not is_archive(label) or not is_file:
         yield Source(counter.next(), label, path, size, kind=kind)
         return
     try:
-        with open_bytes(path) as stream:
-            if packed.compression is not None:
+        with archive_errors(), contextlib.ExitStack() as stack:
+            stream = stack.enter_context(open_bytes(path))
+            if unpack := unpacker(label):
                 counter.n_archives += 1
                 with (
-                    counter.unpack_to(counter.n_archives - 1) as (temporary, final),
+                    unpack_to(counter.n_archives - 1) as (temporary, path),
                     open(temporary, "wb") as copy,
-                    unpack(packed.compression, stream) as content,
+                    unpack(stream) as content,
                 ):
-                    copy_unpacked(content, copy, size)
-                path = final
-        with open_bytes(path) as stream:
-            for member in list_members(packed.form, stream):
-                name = f"{label}!/{member.name}".encode("utf-8", "backslashreplace").decode()
-                zip_name = member.name if packed.form == "zip" else None
-                kind = member.kind or kind_of_name(name)
-                yield Source(counter.next(), name, path, member.size, zip_name, member.offset, kind=kind)
+                    shutil.copyfileobj(content, copy)
+                stream = stack.enter_context(open_bytes(path))
+            before = counter.n_files
+            for member, n_bytes, offset in list_members(label, stream):
+                if not 0 <= n_bytes < 1 << 63:
+                    raise OSError(f"damaged archive: a member of {n_bytes:,} bytes")
+                name = f"{label}!/{member}".encode("utf-8", "backslashreplace").decode()
+                kind = kind_of_name(name)
+                yield Source(counter.next(), name, path, n_bytes, member if offset is None else None, offset, kind=kind)
+            if counter.n_files == before:
+                yield Source(counter.next(), label, path, size, kind="archive without files")
     except OSError as error:
+        if isinstance(error, OutputError) or error.errno == errno.ENOSPC:  # the copy: no fault of the archive
+            raise
         message = f"{type(error).__name__}: {error.strerror or error}"
         yield Source(counter.next(), label, path, size, error=message)
 

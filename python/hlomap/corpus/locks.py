@@ -1,35 +1,24 @@
 """Locks that keep two runs from one output.
 
-Read :func:`lock` first.  On a disk a lock is one of the operating system on an open file: it ends with the process,
-however that ends, and works on NFS.  Object stores have no such locks; there a lock is an object with the time of its
-last heartbeat, and is stale a minute later.
+Start with :func:`lock`.  A lock is one of the operating system on an open file: it ends with the process, however that
+ends, and works on NFS.  Object stores have no such locks: there two runs do shards twice, with equal parts.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import socket
 import stat
-import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ..errors import HlomapError
-from .folder import Folder, LocalFolder, OutputError
+from ..errors import LockedError, OutputError
+from .folder import Folder, LocalFolder
 
-__all__ = ["LockedError", "lock", "remove_stale_locks"]
-
-_HEARTBEAT = 10.0  # seconds
-_STALE = 60.0
-
-
-class LockedError(HlomapError, OSError):
-    """Another run works on the same output."""
+__all__ = ["lock", "remove_stale_locks"]
 
 
 @contextlib.contextmanager
@@ -38,8 +27,10 @@ def lock(folder: Folder, name: str, *, wait: bool = False) -> Iterator[Callable[
 
     Raises :class:`LockedError` at once where another process holds it; with ``wait`` waits for it.
     """
-    take = _file_lock(folder, name, wait) if isinstance(folder, LocalFolder) else _object_lock(folder, name, wait)
-    with take as check:
+    if not isinstance(folder, LocalFolder):
+        yield lambda: None
+        return
+    with _file_lock(folder, name, wait) as check:
         yield check
 
 
@@ -113,61 +104,3 @@ def _lock_descriptor(fd: int, wait: bool) -> None:
                     raise
                 time.sleep(0.5)
     fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-
-
-@contextlib.contextmanager
-def _object_lock(folder: Folder, name: str, wait: bool) -> Iterator[Callable[[], None]]:
-    token = uuid.uuid4().hex
-    while (holder := _live_holder(folder, name)) is not None:
-        if not wait:
-            raise LockedError(f"{folder.url}: another run is at work ({holder})")
-        time.sleep(1.0)
-    _beat(folder, name, token)
-    ended = threading.Event()
-    lost = threading.Event()
-
-    def is_ours() -> bool:
-        try:
-            return bool(json.loads(folder.read(name))["token"] == token)
-        except (OSError, ValueError, KeyError):
-            return False
-
-    def check() -> None:
-        if lost.is_set():
-            raise LockedError(f"{folder.url}: another run took over, or the folder was removed")
-
-    def keep() -> None:
-        while not ended.wait(_HEARTBEAT):
-            try:
-                if not is_ours():
-                    lost.set()
-                    return
-                _beat(folder, name, token)
-            except OSError:
-                continue  # the next beat may succeed; after a minute without one the lock is stale
-
-    if not is_ours():  # two runs began at the same moment, and the other wrote last
-        raise LockedError(f"{folder.url}: another run has begun at the same moment")
-    beat = threading.Thread(target=keep, daemon=True)
-    beat.start()
-    try:
-        yield check
-    finally:
-        ended.set()
-        beat.join()
-        if is_ours():
-            with contextlib.suppress(OSError):
-                folder.remove(name)
-
-
-def _beat(folder: Folder, name: str, token: str) -> None:
-    holder = f"process {os.getpid()} on {socket.gethostname()}"
-    folder.write(name, json.dumps({"token": token, "holder": holder, "time": time.time()}).encode())
-
-
-def _live_holder(folder: Folder, name: str) -> str | None:
-    try:
-        found = json.loads(folder.read(name))
-    except (FileNotFoundError, ValueError):
-        return None
-    return str(found["holder"]) if time.time() - found["time"] < _STALE else None

@@ -14,19 +14,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .._core import __version__
-from ..errors import HlomapError
+from ..analysis.table import SCHEMA_VERSION
+from ..errors import DatasetError, HlomapError
 from ..types import error_text
 from .folder import Folder
-from .reports import Report
+from .reports import CorpusReport
 
-__all__ = ["MANIFEST", "SCHEMA_VERSION", "DatasetError", "Manifest", "open_dataset", "read_manifest", "work_file"]
+__all__ = ["MANIFEST", "Manifest", "open_dataset", "read_manifest", "work_file"]
 
 MANIFEST = "_hlomap.json"
-SCHEMA_VERSION = 1
-
-
-class DatasetError(HlomapError, ValueError):
-    """The folder holds something else than a dataset of these options."""
 
 
 @contextlib.contextmanager
@@ -81,7 +77,7 @@ def read_manifest(folder: Folder) -> Manifest | None:
         if not isinstance(found.dataset, str) or not isinstance(found.options, dict):
             raise ValueError("expected a text as dataset, an object as options")
         if found.summary is not None:
-            Report.from_dict(found.summary)
+            CorpusReport.from_dict(found.summary)
         return found
 
 
@@ -97,7 +93,7 @@ def open_dataset(folder: Folder, options: Mapping[str, Any]) -> Manifest:
             raise DatasetError(f"{folder.url} has {parts[0]} but no {MANIFEST}: choose another folder, or remove it")
         found = Manifest(uuid.uuid4().hex, dict(options), SCHEMA_VERSION, __version__)
         found.write(folder)
-        return found
+        return read_manifest(folder) or found  # nothing locks a folder at a URL: the last of two runs counts
     if found.schema_version != SCHEMA_VERSION:
         raise DatasetError(_differs(folder, "schema version", found.schema_version, SCHEMA_VERSION))
     if found.hlomap_version != __version__:

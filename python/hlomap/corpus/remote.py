@@ -11,12 +11,11 @@ import os
 import posixpath
 import sys
 import tempfile
-import uuid
 from collections.abc import Callable, Iterator
 from typing import IO
 
 from ..interop.filesystems import open_fsspec
-from .folder import is_temporary, output_errors
+from .folder import output_errors
 
 __all__ = ["RemoteFolder", "list_inputs", "open_input"]
 
@@ -71,25 +70,12 @@ class RemoteFolder:
         target = self._path(name)
         with output_errors():
             self._fs.makedirs(posixpath.dirname(target), exist_ok=True)
-            if self._is_disk:  # an upload is not atomic, a rename is
-                temporary = posixpath.join(posixpath.dirname(target), f".{uuid.uuid4().hex[:12]}.tmp")
-                upload(temporary)
-                self._fs.mv(temporary, target)
-            else:
-                upload(target)
-
-    @property
-    def _is_disk(self) -> bool:
-        protocol = self._fs.protocol
-        return "file" in ((protocol,) if isinstance(protocol, str) else protocol)
+            upload(target)
 
     def names(self, folder: str) -> list[str]:
-        return sorted(name for name in self._names(folder) if not is_temporary(name))
-
-    def _names(self, folder: str) -> list[str]:
         self._fs.invalidate_cache()
         try:
-            return [posixpath.basename(name) for name in self._fs.ls(self._path(folder), detail=False)]
+            return sorted(posixpath.basename(name) for name in self._fs.ls(self._path(folder), detail=False))
         except FileNotFoundError:
             return []
 
@@ -98,11 +84,7 @@ class RemoteFolder:
             self._fs.rm(self._path(name), recursive=True)
 
     def clean(self, folder: str) -> None:
-        """Removes what killed writers left on a disk; unfinished uploads to an object store are not visible."""
-        if self._is_disk:
-            for name in filter(is_temporary, self._names(folder)):
-                with contextlib.suppress(OSError):
-                    self._fs.rm(posixpath.join(self._path(folder), name))
+        """Does nothing: unfinished uploads are not visible."""
 
 
 @contextlib.contextmanager

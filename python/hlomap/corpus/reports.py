@@ -1,7 +1,7 @@
 """Counts of a shard and of a run.
 
-:class:`Report` is small and adds up: workers send it instead of rows, and each part of ``files`` holds that of its
-shard, so that a continued run counts what earlier ones did.
+:class:`CorpusReport` is small and adds up: workers send it instead of rows, and each part of ``files`` holds that of
+its shard, so that a continued run counts what earlier ones did.
 """
 
 from __future__ import annotations
@@ -12,22 +12,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Report"]
+__all__ = ["CorpusReport"]
 
 _MAX_ERRORS = 1000  # that a report names; all are in the table of files
 
 
 @dataclass
-class Report:
+class CorpusReport:
     """Counts of some files, by status, by kind of skipped and of converted files, by reason of unknown rows; seconds.
 
-    ``unknown`` counts rows by opcode and reason, ``errors`` has the first files without rows and why, ``seconds`` the
-    CPU time of reading, parsing, analyzing and writing.
+    ``stages`` counts the modules of dumped compilations by stage (empty after a pass) and form; ``compilations`` is the
+    number of these, known once all shards are done.  ``unknown`` counts rows by opcode and reason, ``errors`` has the
+    first files without rows and why, ``seconds`` the CPU time of reading, parsing, analyzing and writing.
     """
 
     status: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     converted: Counter[str] = field(default_factory=Counter)
+    stages: Counter[tuple[str, str]] = field(default_factory=Counter)
+    compilations: int = 0
     n_bytes: int = 0
     modules: int = 0
     instructions: int = 0
@@ -46,11 +49,12 @@ class Report:
         """Files that could not be analyzed."""
         return self.status["error"] + self.status["timed out"] + self.status["crashed"]
 
-    def add(self, other: Report) -> None:
+    def add(self, other: CorpusReport) -> None:
         """Adds the counts of another report."""
         self.status.update(other.status)
         self.skipped.update(other.skipped)
         self.converted.update(other.converted)
+        self.stages.update(other.stages)
         self.n_bytes += other.n_bytes
         self.modules += other.modules
         self.instructions += other.instructions
@@ -72,6 +76,8 @@ class Report:
             "status": dict(sorted(self.status.items())),
             "skipped": dict(sorted(self.skipped.items())),
             "converted": {kind: n for kind, n in sorted(self.converted.items()) if n},
+            "stages": [[*key, n] for key, n in sorted(self.stages.items())],
+            "compilations": self.compilations,
             "bytes": self.n_bytes,
             "modules": self.modules,
             "instructions": self.instructions,
@@ -83,12 +89,14 @@ class Report:
         }
 
     @staticmethod
-    def from_dict(cells: Mapping[str, Any]) -> Report:
+    def from_dict(cells: Mapping[str, Any]) -> CorpusReport:
         """The report that :meth:`to_dict` wrote; ``ValueError``, ``KeyError`` and the like for anything else."""
-        return Report(
+        return CorpusReport(
             _counts(cells["status"]),
             _counts(cells["skipped"]),
             _counts(cells["converted"]),
+            Counter({(str(stage), str(form)): _count(n) for stage, form, n in cells["stages"]}),
+            _count(cells["compilations"]),
             _count(cells["bytes"]),
             _count(cells["modules"]),
             _count(cells["instructions"]),

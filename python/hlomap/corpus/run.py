@@ -1,7 +1,7 @@
 """Analyzes a corpus: the coordinator.
 
-Read :func:`analyze_files` first.  The coordinator plans once, then submits shards to an engine until each has its part
-of ``files``; it holds no rows and no file names.  Whatever ends it, the same call continues.
+Start with :func:`analyze_corpus`.  The coordinator plans once, then submits shards to an engine until each has its part
+of ``files``; it holds no rows.  Whatever ends it, the same call continues.
 """
 
 from __future__ import annotations
@@ -12,32 +12,31 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import UnsupportedError
+from ..errors import DatasetError, EngineError, OutputError, UnsupportedError
+from ..interop.row_files import SUFFIXES
 from ..io.discover import kind_of
 from ..io.load import MAX_BYTES
-from .dataset import done_shards, read_reports
-from .engines import Engine, EngineError, open_engine
-from .engines.local import IN_PROCESS
-from .folder import Folder, LocalFolder, OutputError, contains, is_url, open_folder, output_errors, place_of
+from ..types import expect, expect_paths, needs
+from .dataset import count_compilations, done_shards, read_columns, read_reports
+from .engines import IN_PROCESS, Engine, open_engine
+from .folder import Folder, LocalFolder, contains, is_url, open_folder, output_errors, place_of
 from .inputs import Inputs
 from .locks import lock, remove_stale_locks
-from .manifest import MANIFEST, DatasetError, Manifest, open_dataset, read_manifest
+from .manifest import MANIFEST, Manifest, open_dataset, read_manifest
 from .plan import WORK, Plan, Shard, make_plan, read_plan
-from .reports import Report
+from .reports import CorpusReport
 from .sources import NotRegular, Reader, Source
+from .summary import CorpusSummary
 from .tasks import FILES_FOLDER, LEAST_MEMORY, MODULES_FOLDER, ROWS_FOLDER, Form, Task
 
-__all__ = ["Progress", "Summary", "analyze_files"]
+__all__ = ["CorpusProgress", "analyze_corpus"]
 
 _CHANGES = "_lock-changes"  # of the manifest and the plan, which the runs of several shards make together
-
-SINGLE_FILES = (".parquet", ".csv", ".jsonl")
-"""Extensions of outputs that are one file."""
 
 _MAX_FAILURES = 3  # of an engine with one shard
 _FEW_BYTES = 1 << 18  # of files that need no worker
@@ -45,7 +44,7 @@ _LOOK_SECONDS = 1.0  # between looks at the lock and reports of progress
 
 
 @dataclass
-class Progress:
+class CorpusProgress:
     """How far a run is: ``report`` counts what is done, by earlier runs too.
 
     ``stage`` is ``list``, ``analyze`` or ``merge``.  ``files`` and ``n_bytes`` are totals, 0 while they are not known.
@@ -55,8 +54,8 @@ class Progress:
     stage: Literal["list", "analyze", "merge"] = "list"
     files: int = 0
     n_bytes: int = 0
-    report: Report = field(default_factory=Report)
-    began: Report = field(default_factory=Report)
+    report: CorpusReport = field(default_factory=CorpusReport)
+    began: CorpusReport = field(default_factory=CorpusReport)
     at_work: tuple[int, int] = (0, 0)
     """Files and bytes that local workers have done of the shards they are at."""
     seconds: float = 0.0
@@ -70,46 +69,33 @@ class Progress:
         return self.report.n_bytes + self.at_work[1]
 
 
-@dataclass
-class Summary:
-    """The counts of a dataset, and the wall-clock time of this run.
-
-    ``is_complete`` is false for a run of one shard while others are missing.
-    """
-
-    report: Report
-    seconds: float
-    is_complete: bool = True
-
-    @property
-    def has_errors(self) -> bool:
-        """Whether a file or a row has an error."""
-        return self.report.failed > 0 or self.report.error_rows > 0
-
-
-def analyze_files(
-    paths: Iterable[str | os.PathLike[str]],
+def analyze_corpus(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    /,
     output: str | os.PathLike[str],
     *,
-    jobs: int | None = None,
-    engine: str = "local",
+    jobs: int | None = 1,
+    engine: str | None = None,
     shard: tuple[int, int] = (0, 1),
     resume: bool = True,
     modules: bool = False,
     timeout: float | None = None,
     memory: int | None = None,
     max_bytes: int = MAX_BYTES,
-    progress: Callable[[Progress], None] | None = None,
-) -> Summary:
-    """Analyzes every module of a corpus into a dataset, or into one file.
+    progress: Callable[[CorpusProgress], None] | None = None,
+) -> CorpusSummary:
+    """Analyze every module of a corpus into a dataset, or into one file: what ``hlomap analyze`` does.
+
+    The rows are those of :func:`hlomap.analyze`.  A run that was ended, whatever ended it, is continued by the same
+    call; :func:`hlomap.scan` reads the dataset.
 
     Args:
-        paths: files, folders, globs, archives (tar, zip, compressed tar), URLs of fsspec, ``@FILE`` for a list of
-            names, ``-`` for a list on standard input.
+        paths: one or several files, folders, globs, archives (tar, zip, compressed tar), URLs of fsspec, ``@FILE`` for
+            a list of names, ``-`` for a list on standard input.
         output: the folder or URL of the dataset; or a file that ends in ``.parquet``, ``.csv`` or ``.jsonl``, with the
             rows alone.  An unfinished dataset of the same options is continued.
-        jobs: worker processes of the local engine; by default one for each core.
-        engine: ``local``, ``dask:ADDRESS``, ``ray:ADDRESS`` or ``beam``.
+        jobs: worker processes of the local engine; ``None`` means one for each core.
+        engine: ``local`` (the default) or ``dask:ADDRESS``.
         shard: ``(i, n)`` does only the i-th of n parts of the work, for schedulers that start n runs; together they
             make the same dataset.
         resume: whether an existing dataset of the same options is continued; otherwise it is an error.
@@ -120,7 +106,7 @@ def analyze_files(
         progress: called about once a second.
 
     Returns:
-        The counts of the dataset so far.
+        A :class:`~hlomap.corpus.summary.CorpusSummary`: the counts of the dataset so far; ``print`` shows them.
 
     Raises:
         FileNotFoundError: an input does not exist.
@@ -130,7 +116,18 @@ def analyze_files(
         LockedError: another run is at work on the output.
         OutputError: the output cannot be written, such as on a full disk; the same call continues.
         EngineError: the engine was lost; the same call continues.
+
+    >>> import hlomap as hm, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     summary = hm.analyze_corpus("tests/cases/dumps", f"{folder}/dataset")
+    ...     table = hm.scan(f"{folder}/dataset").to_table(columns=["opcode", "stage", "form", "bytes"])
+    >>> summary.report.modules, table.num_rows
+    (8, 154)
     """
+    expect((str, os.PathLike), output, "analyze_corpus", "a path or URL as `output`")
+    with needs("corpus", "analyze_corpus"):
+        import pyarrow  # noqa: F401  # workers would tell later
+    names = expect_paths(paths, "analyze_corpus", "a path or paths")
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs: expected at least 1, found {jobs}")
     if memory is not None and memory < LEAST_MEMORY:
@@ -143,10 +140,10 @@ def analyze_files(
         options["max_bytes"] = max_bytes
     target = os.fspath(output)
     run = _Run(
-        Inputs(paths),
+        Inputs(names),
         target,
         jobs or _n_cores(),
-        engine,
+        engine or "local",
         shard,
         resume,
         options,
@@ -160,8 +157,7 @@ def analyze_files(
         raise UnsupportedError(f"{target}: modules and shards need a folder as output")
     else:
         summary = run.single_file(Path(target))
-    summary.seconds = time.perf_counter() - began
-    return summary
+    return replace(summary, seconds=time.perf_counter() - began)
 
 
 def _refuse_inputs(output: str, inputs: Inputs) -> None:
@@ -177,14 +173,14 @@ def _refuse_inputs(output: str, inputs: Inputs) -> None:
 def _single_file_form(output: str) -> str | None:
     """The extension of a single file, None for a dataset.  Raises :class:`UnsupportedError` for another extension."""
     suffix = os.path.splitext(output)[1]
-    if suffix in SINGLE_FILES:
+    if suffix in SUFFIXES:
         if is_url(output):
             raise UnsupportedError(f"{output}: a single file is written to a local path; a URL takes a dataset")
         return suffix
     if not suffix or is_url(output) or output.endswith(("/", os.sep)) or os.path.isdir(output):
         return None
     name = os.path.basename(output)
-    raise UnsupportedError(f"cannot write {name!r}: expected a folder, or an extension of {', '.join(SINGLE_FILES)}")
+    raise UnsupportedError(f"cannot write {name!r}: expected a folder, or an extension of {', '.join(SUFFIXES)}")
 
 
 def _n_cores() -> int:
@@ -200,10 +196,10 @@ class _Run:
     shard: tuple[int, int]
     resume: bool
     options: dict[str, Any]
-    report_progress: Callable[[Progress], None]
+    report_progress: Callable[[CorpusProgress], None]
     began: float = field(default_factory=time.perf_counter)
 
-    def dataset(self, target: str) -> Summary:
+    def dataset(self, target: str) -> CorpusSummary:
         """Makes or continues the dataset in a folder."""
         if not is_url(target):
             with output_errors():
@@ -212,12 +208,21 @@ class _Run:
         index, n = self.shard
         # Shards lock their own share; the whole corpus is the only share of a run without.
         with lock(folder, "_lock" if n == 1 else f"_lock-{index}-of-{n}") as check:
-            if not self.resume and read_manifest(folder) is not None:
+            is_begun = read_manifest(folder) is not None
+            if is_begun and not self.resume:
                 raise DatasetError(f"{folder.url} has a dataset: choose another folder, or continue it with --resume")
             manifest, report = self._run(folder, "parquet", check)
-        return Summary(report, 0.0, manifest.summary is not None)
+        is_complete = manifest.summary is not None
+        unlisted = self._n_unlisted(folder) if is_begun and is_complete else 0
+        return CorpusSummary(self.output, report, is_complete=is_complete, unlisted=unlisted)
 
-    def single_file(self, target: Path) -> Summary:
+    def _n_unlisted(self, folder: Folder) -> int:
+        """How many files are there now and not in the dataset; archives count as one file."""
+        paths = [path for part in read_columns(folder, ["path"]) for (path,) in part]
+        known = {*paths, *(path.partition("!/")[0] for path in paths)}
+        return len({source.label for source in self._listed(folder, expand=False)} - known)
+
+    def single_file(self, target: Path) -> CorpusSummary:
         """Makes a dataset next to the file, then merges its rows."""
         from .single_file import merge
 
@@ -238,19 +243,20 @@ class _Run:
             _, report = self._run(folder, "arrow", check)
             plan = self._plan(folder)
             assert plan is not None
-            self.report_progress(Progress("merge", report.files, report.n_bytes, report))
+            self.report_progress(CorpusProgress("merge", report.files, report.n_bytes, report))
             merge(folder, plan, target)
-        return Summary(report, 0.0)
+            report.compilations = count_compilations(folder)
+        return CorpusSummary(self.output, report)
 
     def _options(self) -> dict[str, Any]:
         return {"inputs": self.inputs.names, **self.options}
 
-    def _run(self, folder: Folder, form: Form, check: Callable[[], None]) -> tuple[Manifest, Report]:
+    def _run(self, folder: Folder, form: Form, check: Callable[[], None]) -> tuple[Manifest, CorpusReport]:
         with lock(folder, _CHANGES, wait=True):
             manifest = open_dataset(folder, self._options())
         if manifest.summary is not None:
             self._remove_work(folder)
-            return manifest, Report.from_dict(manifest.summary)
+            return manifest, CorpusReport.from_dict(manifest.summary)
         is_private = self.inputs.is_private or folder.url.startswith("memory://")
         with open_engine(self.engine, self.jobs, in_process=is_private) as engine:
             for name in (FILES_FOLDER, ROWS_FOLDER, MODULES_FOLDER):
@@ -264,6 +270,8 @@ class _Run:
             report = self._analyze(folder, manifest, plan, form, engine, check)
         if {shard.number for shard in plan.shards} <= done_shards(folder) and form == "parquet":
             manifest = self._complete(folder, manifest, plan)
+            if manifest.summary is not None and self.shard[1] == 1:
+                report = CorpusReport.from_dict(manifest.summary)
         return manifest, report
 
     def _is_small(self, plan: Plan) -> bool:
@@ -277,6 +285,7 @@ class _Run:
             found = read_manifest(folder)
             if found is None or found.summary is None:
                 total = read_reports(folder, (shard.number for shard in plan.shards))
+                total.compilations = count_compilations(folder)
                 found = manifest.completed(total.to_dict())
                 found.write(folder)
         self._remove_work(folder)
@@ -313,8 +322,8 @@ class _Run:
             except OSError as error:  # temporary files are output, too
                 raise OutputError(error.errno, error.strerror, error.filename) from error
 
-    def _listed(self, folder: Folder) -> Iterator[Any]:
-        progress = Progress("list")
+    def _listed(self, folder: Folder, expand: bool = True) -> Iterator[Any]:
+        progress = CorpusProgress("list")
         last = 0.0
 
         @contextlib.contextmanager
@@ -325,7 +334,7 @@ class _Run:
 
         unpacked = f"{folder.url}/{WORK}/archives/"
         is_replaced = self._replaces(folder)
-        for source in self.inputs.list(unpack_to):
+        for source in self.inputs.list(unpack_to if expand else None):
             if not source.path.startswith(unpacked) and is_replaced(source):
                 continue
             yield source
@@ -357,22 +366,21 @@ class _Run:
 
     def _analyze(
         self, folder: Folder, manifest: Manifest, plan: Plan, form: Form, engine: Engine, check: Callable[[], None]
-    ) -> Report:
+    ) -> CorpusReport:
         index, n = self.shard
         ours = [shard for k, shard in enumerate(plan.shards) if k % n == index]
         done = done_shards(folder)
         before = read_reports(folder, done & {shard.number for shard in ours})
-        progress = Progress("analyze", sum(s.n_files for s in ours), sum(s.n_bytes for s in ours), before)
+        progress = CorpusProgress("analyze", sum(s.n_files for s in ours), sum(s.n_bytes for s in ours), before)
         progress.began.add(before)
         waiting = deque(shard for shard in ours if shard.number not in done)
-        running: dict[Future[Report], Shard] = {}
+        running: dict[Future[CorpusReport], Shard] = {}
         failures: Counter[Shard] = Counter()
         while True:
             progress.seconds = self._seconds()
             progress.at_work = engine.at_work()
             self.report_progress(progress)
-            room = len(ours) if engine.n_slots is None else 2 * engine.n_slots()
-            while waiting and len(running) < room:
+            while waiting and len(running) < 2 * engine.n_slots():
                 shard = waiting.popleft()
                 task = Task(folder.url, manifest.dataset, shard.number, shard.n_files, form, **self.options)
                 running[engine.executor.submit(engine.run, task)] = shard

@@ -5,18 +5,20 @@
 
 from __future__ import annotations
 
+import json
 import os
+import warnings
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from ..analysis.table import SCHEMA_VERSION
 from ..errors import NotFoundError, UnsupportedError
-from ..types import expect, one_line
+from ..types import expect, needs, one_line
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
-__all__ = ["TABLES", "TableName", "scan", "tables"]
+__all__ = ["TABLES", "TableName", "scan", "tables", "unfinished"]
 
 TableName: TypeAlias = Literal["rows", "files", "modules"]
 
@@ -24,15 +26,17 @@ TABLES: Final[tuple[TableName, ...]] = get_args(TableName)
 """The tables of a dataset; ``modules`` is optional."""
 
 _MARK = "_hlomap.json"
+_PLAN = "_work/plan.json"
 
 
-def scan(path: str | os.PathLike[str], table: TableName = "rows") -> Dataset:
+def scan(path: str | os.PathLike[str], /, table: TableName = "rows") -> Dataset:
     """A table of a dataset, as a :class:`pyarrow.dataset.Dataset`: no rows are read before something asks for them.
 
-    ``path`` is a directory that ``hlomap analyze PATHS -o DIR`` wrote, a Parquet file of rows that
-    ``hlomap analyze PATHS -o FILE.parquet`` wrote, or the URL of one (``s3://…``; anything but ``s3``, ``gs`` and
-    ``file`` needs fsspec).  ``table`` is ``"rows"`` (the columns of :func:`hlomap.analyze`), ``"files"`` (a row for
-    each input file) or ``"modules"`` (the content of the files, where ``--modules`` kept it).
+    ``path`` is a directory that :func:`hlomap.analyze_corpus` or ``hlomap analyze PATHS -o DIR`` wrote, a Parquet file
+    of rows that ``hlomap analyze PATHS -o FILE.parquet`` wrote, or the URL of one (``s3://…``; anything but ``s3``,
+    ``gs`` and ``file`` needs fsspec).  ``table`` is ``"rows"`` (the columns of :func:`hlomap.analyze` for paths),
+    ``"files"`` (a row for each input file) or ``"modules"`` (the content of the files, where ``--modules`` kept it).
+    Warns of a dataset that is not finished.
 
     Raises ``FileNotFoundError`` where nothing is at ``path``, :class:`~hlomap.errors.NotFoundError` (a ``KeyError``)
     for a table that the dataset does not have, and :class:`~hlomap.errors.UnsupportedError` for anything else that is
@@ -49,7 +53,15 @@ def scan(path: str | os.PathLike[str], table: TableName = "rows") -> Dataset:
     expect(str, table, "scan", "the name of a table")
     if table not in TABLES:
         raise ValueError(f"table: expected one of {', '.join(TABLES)}, found {one_line(repr(table), 60)}")
-    return _Location(os.fspath(path)).dataset(table)
+    location = _Location(os.fspath(path))
+    if message := location.unfinished():
+        warnings.warn(message, stacklevel=2)
+    return location.dataset(table)
+
+
+def unfinished(path: str | os.PathLike[str]) -> str | None:
+    """How many shards of a dataset are done, if some are missing; errors as for :func:`scan`."""
+    return _Location(os.fspath(path)).unfinished()
 
 
 def tables(path: str | os.PathLike[str]) -> dict[str, Dataset]:
@@ -63,9 +75,10 @@ class _Location:
     """A directory or a file in some file system."""
 
     def __init__(self, name: str) -> None:
-        from pyarrow import fs
+        with needs("corpus", "scan"):
+            from pyarrow import fs
 
-        from ..interop.filesystems import connect
+            from ..interop.filesystems import connect
 
         self._name = name
         self._files, self._path = connect(name)
@@ -73,6 +86,22 @@ class _Location:
         if info.type == fs.FileType.NotFound:
             raise FileNotFoundError(2, "No such file or directory", name)
         self._is_directory = info.type == fs.FileType.Directory
+
+    def unfinished(self) -> str | None:
+        if not self._is_directory or b'"complete": false' not in self._read(_MARK):
+            return None
+        try:
+            done = f"{len(self._parts('files'))} of {len(json.loads(self._read(_PLAN)))} shards"
+        except (TypeError, ValueError):  # not there yet, or damaged, which the next run tells
+            done = "no shards yet"
+        return f"{self._name} is unfinished: {done}; the same `hlomap analyze` continues it"
+
+    def _read(self, name: str) -> bytes:
+        """The content of a file in the directory, empty without it."""
+        if not self._exists(name):
+            return b""
+        with self._files.open_input_file(f"{self._path.rstrip('/')}/{name}") as stream:
+            return bytes(stream.read())
 
     def has(self, table: TableName) -> bool:
         return self._is_directory and bool(self._parts(table))

@@ -1,99 +1,43 @@
 """Merges the rows of all shards into one file: Parquet, CSV or JSON lines.
 
-Read :func:`merge` first.  Rows come in the order of the listing, and a file that could not be analyzed has a row with
+Start with :func:`merge`.  Rows come in the order of the listing, and a file that could not be analyzed has a row with
 its error.  Each shard's rows are mapped into memory and read once, from front to back.
 """
 
 from __future__ import annotations
 
-import contextlib
-import csv
 import heapq
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyarrow import parquet
 
-from ..interop.arrow import column, from_rows
+from ..analysis.table import arrow_schema
+from ..interop import row_files
+from ..interop.arrow import from_rows, repeated
+from ..io.dump_directory import name_columns
 from .folder import LocalFolder, output_errors
 from .manifest import work_file
 from .plan import Plan, read_shard
-from .tables import PartWriter, rows_schema
 from .tasks import FILES_FOLDER, ROWS_FOLDER, part_name
 
-__all__ = ["FORMATS", "merge"]
-
-
-class _Format(Protocol):
-    """A writer for one file format: call ``write`` any number of times, then ``close``."""
-
-    def __init__(self, path: str, names: pa.Schema) -> None: ...
-    def write(self, table: pa.Table) -> None: ...
-    def close(self) -> None: ...
-
-
-class _Csv:
-    """A list or bool is JSON text in one cell; a null is an empty cell."""
-
-    def __init__(self, path: str, names: pa.Schema) -> None:
-        self._file: IO[str] = open(path, "w", encoding="utf-8", newline="")
-        self._rows = csv.writer(self._file, lineterminator="\n")
-        self._rows.writerow(names.names)
-
-    def write(self, table: pa.Table) -> None:
-        columns = [
-            [None if value is None else json.dumps(value, ensure_ascii=False) for value in column.to_pylist()]
-            if pa.types.is_list(column.type) or pa.types.is_boolean(column.type)
-            else column.to_pylist()
-            for column in table.columns
-        ]
-        self._rows.writerows(zip(*columns, strict=True))
-
-    def close(self) -> None:
-        self._file.close()
-
-
-class _JsonLines:
-    """One object a line, keys in the order of the columns."""
-
-    def __init__(self, path: str, names: pa.Schema) -> None:
-        self._file: IO[str] = open(path, "w", encoding="utf-8", newline="\n")
-
-    def write(self, table: pa.Table) -> None:
-        self._file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist())
-
-    def close(self) -> None:
-        self._file.close()
-
-
-FORMATS: dict[str, type[_Format]] = {".parquet": PartWriter, ".csv": _Csv, ".jsonl": _JsonLines}
-"""Writers by file name extension."""
+__all__ = ["merge"]
 
 
 def merge(folder: LocalFolder, plan: Plan, target: Path) -> None:
     """Writes the rows of all shards to ``target``, which appears at once."""
-    names = _schema()
+    names = arrow_schema(files=True)
     # The file is opened by name inside the folder of the run, so that the process's umask applies.
     temporary = os.path.join(folder.url, f"merged{target.suffix}")
     folder.remove(f"merged{target.suffix}")  # it may be a link
-    with output_errors(), contextlib.ExitStack() as stack:
-        writer = FORMATS[target.suffix](temporary, names)
-        stack.callback(writer.close)
-        shards = [_shard_rows(folder, shard.number, names) for shard in plan.shards]
-        for _, table in heapq.merge(*shards, key=lambda item: item[0]):
-            writer.write(table)
+    shards = [_shard_rows(folder, shard.number, names) for shard in plan.shards]
     with output_errors():
+        rows = (table for _, table in heapq.merge(*shards, key=lambda item: item[0]))
+        row_files.write(temporary, target.suffix, names, rows)
         os.replace(temporary, target)
-
-
-def _schema() -> pa.Schema:
-    """The rows with the file's name in place of its hash."""
-    names = rows_schema()
-    return names.set(0, pa.field("file", pa.string(), metadata={"description": "path of the file"}))
 
 
 class _File(NamedTuple):
@@ -104,7 +48,7 @@ class _File(NamedTuple):
 
 def _files(folder: LocalFolder, shard: int) -> Iterator[_File]:
     part = parquet.ParquetFile(os.path.join(folder.url, part_name(FILES_FOLDER, shard)))
-    for batch in part.iter_batches(4096, columns=["path", "error", "rows"]):
+    for batch in part.iter_batches(4096, columns=["path", "file_error", "rows"]):
         yield from map(_File, *(column.to_pylist() for column in batch.columns))
 
 
@@ -115,11 +59,11 @@ def _shard_rows(folder: LocalFolder, shard: int, names: pa.Schema) -> Iterator[t
         rows = _Cursor(pa.ipc.open_stream(memory))
         for source, file in zip(read_shard(folder, shard), _files(folder, shard), strict=True):
             if file.error is not None:
-                cells = {"file": file.path, "error": file.error}
+                cells = {"file": file.path, **name_columns(file.path), "error": file.error}
                 yield source.number, from_rows([cells], names)
             elif file.n_rows:
                 table = rows.take(file.n_rows)
-                path = pa.repeat(column([file.path], pa.string())[0], table.num_rows)
+                path = repeated([file.path], [table.num_rows], pa.string())
                 yield source.number, pa.Table.from_arrays([path, *table.columns[1:]], schema=names)
 
 

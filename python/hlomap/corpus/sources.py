@@ -14,8 +14,9 @@ import stat
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import IO, TypeAlias
+from typing import IO
 
+from .archives import archive_errors
 from .folder import is_url
 
 __all__ = ["NotRegular", "Opened", "Reader", "Source", "head_digest", "open_bytes"]
@@ -28,7 +29,7 @@ class Source:
     """A file as it was listed.
 
     ``number`` is its position in the listing, ``label`` its name in tables, ``path`` a local path or a URL.  ``member``
-    names a member of a zip archive; ``offset`` is where a member of an archive begins.  If the listing shows it,
+    names a member of a zip archive; ``offset`` is where a member of a tar archive begins.  If the listing shows it,
     ``error`` is why the file cannot be read, and ``kind`` why it is not analyzed as a file of its own.
     """
 
@@ -83,9 +84,6 @@ class Opened:
         return blocks[0] if len(blocks) == 1 else b"".join(blocks)
 
 
-_Members: TypeAlias = dict[int | None, zipfile.ZipInfo]
-
-
 class NotRegular(Exception):
     """The path leads to a pipe, a socket, a device or a folder."""
 
@@ -94,22 +92,22 @@ class Reader:
     """Opens sources one after another and keeps the last archive open."""
 
     def __init__(self) -> None:
-        self._zip: tuple[str, zipfile.ZipFile, _Members, contextlib.ExitStack] | None = None
+        self._zip_path: str | None = None
+        self._zip: zipfile.ZipFile | None = None
+        self._files = contextlib.ExitStack()
 
     def __enter__(self) -> Reader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._close_zip()
+        self._files.close()
 
     @contextlib.contextmanager
     def open(self, source: Source) -> Iterator[Opened]:
         """Raises ``OSError`` where the file cannot be read, :class:`NotRegular` for what is not a file."""
         if source.member is not None:
-            with _archive_errors(source):
-                archive, members = self._archive(source.path)
-                with archive.open(members[source.offset]) as stream:
-                    yield Opened(stream.read)
+            with archive_errors(), self._archive(source.path).open(source.member) as stream:
+                yield Opened(stream.read)
         elif is_url(source.path):
             from . import remote
 
@@ -132,19 +130,12 @@ class Reader:
             finally:
                 os.close(fd)
 
-    def _archive(self, path: str) -> tuple[zipfile.ZipFile, _Members]:
-        if self._zip is None or self._zip[0] != path:
-            self._close_zip()
-            stack = contextlib.ExitStack()
-            archive = stack.enter_context(zipfile.ZipFile(stack.enter_context(open_bytes(path))))
-            # Not by name: several members may have the same one.
-            self._zip = (path, archive, {info.header_offset: info for info in archive.infolist()}, stack)
-        return self._zip[1:3]
-
-    def _close_zip(self) -> None:
-        if self._zip is not None:
-            self._zip[-1].close()
-            self._zip = None
+    def _archive(self, path: str) -> zipfile.ZipFile:
+        if self._zip is None or self._zip_path != path:
+            self._files.close()
+            self._zip = self._files.enter_context(zipfile.ZipFile(self._files.enter_context(open_bytes(path))))
+            self._zip_path = path
+        return self._zip
 
 
 def head_digest(source: Source, reader: Reader) -> bytes:
@@ -177,13 +168,3 @@ def open_bytes(path: str) -> IO[bytes]:
 
         return remote.open_input(path)
     return open(path, "rb")
-
-
-@contextlib.contextmanager
-def _archive_errors(source: Source) -> Iterator[None]:
-    try:
-        yield
-    except OSError:
-        raise
-    except Exception as error:  # of zipfile and the libraries that it reads compressed members with: any kind
-        raise OSError(f"cannot read {source.member} in the archive: {error or type(error).__name__}") from error

@@ -22,10 +22,9 @@ from collections import Counter, deque
 from dataclasses import asdict
 from typing import Any
 
+from ..errors import DatasetError, OutputError
 from .child import SLOTS, STAGES, map_memory
-from .folder import OutputError
-from .manifest import DatasetError
-from .reports import Report
+from .reports import CorpusReport
 from .tasks import Task, Verdict, timeout_message
 
 __all__ = ["Child", "Children", "run_task"]
@@ -48,7 +47,7 @@ class ChildDied(Exception):
         self.kind = kind
 
 
-def run_task(task: Task) -> Report:
+def run_task(task: Task) -> CorpusReport:
     """Analyzes a shard in a child of this process and returns its counts; see :meth:`Children.run_task`."""
     return _children.run_task(task)
 
@@ -63,7 +62,7 @@ class Children:
         self.busy: set[Child] = set()
         self._idle: list[Child] = []
 
-    def run_task(self, task: Task) -> Report:
+    def run_task(self, task: Task) -> CorpusReport:
         """Analyzes a shard in a child and returns its counts.
 
         Raises :class:`OutputError` or :class:`DatasetError` where the output fails.
@@ -97,7 +96,7 @@ class Children:
             else:
                 self._idle.append(child)
                 if "report" in answer:
-                    return Report.from_dict(answer["report"])
+                    return CorpusReport.from_dict(answer["report"])
                 if "dataset_error" in answer:
                     raise DatasetError(answer["dataset_error"])
                 raise OutputError(*answer["output_error"])

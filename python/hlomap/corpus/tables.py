@@ -1,24 +1,24 @@
 """The tables of a dataset: their columns, and the writers of their parts.
 
-Read :data:`FILES` first.  The columns of ``rows`` are those of :func:`hlomap.analyze` after ``content_hash``; nothing
-here lists them.
+Start with :data:`FILES`.  The columns of ``rows`` are those of :func:`hlomap.analyze` for paths, with ``content_hash``
+in place of ``file``; nothing here lists them.  It is the only name that ``files`` and ``rows`` share, so that a query
+over both needs no prefixes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final, Literal
 
 import pyarrow as pa
 
 from .._core import __version__
-from ..analysis.table import Batch, Table, arrow_schema
-from ..interop.arrow import column, joined
-from .manifest import SCHEMA_VERSION
-from .tasks import Form
+from ..analysis.table import FILE_COLUMNS, SCHEMA_VERSION, Batch, Table, arrow_schema
+from ..interop.arrow import repeated
+from ..interop.row_files import PartWriter
 
-__all__ = ["FILES", "MODULES", "HashedRows", "PartWriter", "RowsWriter", "Status", "rows_schema"]
+__all__ = ["FILES", "MODULES", "RowsWriter", "Status", "rows_schema"]
 
 Status = Literal["done", "skipped", "duplicate", "error", "timed out", "crashed"]
 
@@ -40,17 +40,20 @@ FILES: Final[pa.Schema] = _table(
         "kind": (pa.string(), "HLO, or what the file is instead; null where it could not be read"),
         "status": (pa.string(), "done, skipped (not HLO), duplicate, error, timed out or crashed"),
         "duplicate_of": (pa.string(), "the path of the file with the same content that has the rows"),
-        "error": (pa.string(), "why the file has no rows"),
-        "error_line": (pa.int64(), "line of a syntax error, from 1"),
-        "error_column": (pa.int64(), "column of a syntax error, from 1"),
-        "module": (pa.string(), "name of the module; of the first one in a file with several"),
+        "file_error": (pa.string(), "why the file has no rows"),
+        "file_error_line": (pa.int64(), "line of a syntax error, from 1"),
+        "file_error_column": (pa.int64(), "column of a syntax error, from 1"),
+        "file_module": (pa.string(), "name of the module; of the first one in a file with several"),
         "n_modules": (pa.int64(), "modules in the file"),
         "instructions": (pa.int64(), "instructions in all computations"),
         "computations": (pa.int64(), "computations"),
         "rows": (pa.int64(), "rows of this content in `rows`; 0 for a duplicate"),
         "seconds": (pa.float64(), "time to parse and analyze the file"),
-        "stage": (pa.string(), "stage of compilation, from the name of a dumped file"),
-        "pass": (pa.string(), "the pass before the dump, from its name"),
+        **{
+            f"file_{name}": (pa.int64() if kind == "int" else pa.string(), description)
+            for name, (kind, description) in FILE_COLUMNS.items()
+            if name != "file"
+        },
     }
 )
 """The columns of ``files``: a row for each input file."""
@@ -70,94 +73,41 @@ HASH: Final[pa.Field] = pa.field(
 
 @cache
 def rows_schema() -> pa.Schema:
-    """The columns of ``rows``: ``content_hash``, then those of :func:`hlomap.analyze`."""
-    own = arrow_schema()
-    return pa.schema([HASH, *own], metadata=own.metadata)
+    """The columns of ``rows``: those of :func:`hlomap.analyze` for paths, ``content_hash`` in place of ``file``."""
+    return arrow_schema(files=True).set(0, HASH)
 
 
-class PartWriter:
-    """Writes tables to one Parquet file, or to a stream of Arrow batches, in pieces of a bounded size."""
-
-    _FLUSH_ROWS = 1 << 16  # large enough to compress well
-    _FLUSH_BYTES = 1 << 24  # small enough to hold in memory
-
-    def __init__(self, path: str, names: pa.Schema, form: Form = "parquet") -> None:
-        if form == "parquet":
-            from pyarrow import parquet
-
-            self._writer: Any = parquet.ParquetWriter(path, names, compression="zstd")
-        else:
-            self._writer = pa.ipc.new_stream(path, names)
-        self._pending: list[pa.Table] = []
-        self._n_rows = 0
-        self._n_bytes = 0
-
-    def write(self, table: pa.Table) -> None:
-        """Adds rows."""
-        self._pending.append(table)
-        self._n_rows += table.num_rows
-        self._n_bytes += table.get_total_buffer_size()
-        if self._n_rows >= self._FLUSH_ROWS or self._n_bytes >= self._FLUSH_BYTES:
-            self._flush()
-
-    def close(self, facts: dict[str, str] | None = None) -> None:
-        """Writes the rest, and ``facts`` as metadata of the file."""
-        self._flush()
-        if facts:
-            self._writer.add_key_value_metadata(facts)
-        self._writer.close()
-
-    def _flush(self) -> None:
-        if self._pending:
-            self._writer.write_table(joined(self._pending, self._pending[0].schema))
-        self._pending, self._n_rows, self._n_bytes = [], 0, 0
+_OF_FILE = ("content_hash", *(f"file_{name}" for name in FILE_COLUMNS if name != "file"))
+"""The columns of ``files`` that the rows of a file begin with."""
 
 
 class RowsWriter(PartWriter):
-    """Writes the rows of modules, each with the hash of its file as the first column."""
+    """Writes the rows of modules, each after the columns of its file."""
 
-    def __init__(self, path: str, form: Form = "parquet") -> None:
+    def __init__(self, path: str, form: Literal["parquet", "arrow"] = "parquet") -> None:
         super().__init__(path, rows_schema(), form)
-        self._hashed = HashedRows()
+        self._batch = Batch()
+        self._files: list[list[Any]] = []
+        self._lengths: list[int] = []
 
-    def append(self, content_hash: str, tables: Sequence[Table]) -> None:
-        """Adds the rows of all modules of a file, or none where it raises: :class:`~hlomap.errors.UnsupportedError`."""
-        self._hashed.append(content_hash, tables)
+    def append(self, file: Mapping[str, Any], tables: Sequence[Table]) -> None:
+        """Adds the rows of all modules of a file with this row of ``files``, or none where it raises.
+
+        Raises :class:`~hlomap.errors.UnsupportedError` for rows that Arrow cannot hold.
+        """
+        self._batch.append(tables)
+        self._files.append([file[name] for name in _OF_FILE])
+        self._lengths.append(sum(map(len, tables)))
 
     def write_full(self) -> None:
         """Writes the rows where there are many."""
-        if len(self._hashed) >= self._FLUSH_ROWS or self._hashed.n_bytes >= self._FLUSH_BYTES:
+        if len(self._batch) >= self._FLUSH_ROWS or self._batch.n_bytes >= self._FLUSH_BYTES:
             self._flush()
 
     def _flush(self) -> None:
-        if len(self._hashed):
-            self._writer.write_table(self._hashed.take())
-
-
-class HashedRows:
-    """The rows of the modules of some files, with their hashes; ``len`` is their number, ``n_bytes`` their size."""
-
-    def __init__(self) -> None:
-        self._batch = Batch()
-        self._hashes: list[str] = []
-        self._lengths: list[int] = []
-
-    def __len__(self) -> int:
-        return len(self._batch)
-
-    @property
-    def n_bytes(self) -> int:
-        return self._batch.n_bytes
-
-    def append(self, content_hash: str, tables: Sequence[Table]) -> None:
-        """Adds the rows of all modules of a file, or none where it raises."""
-        self._batch.append(tables)
-        self._hashes.append(content_hash)
-        self._lengths.append(sum(map(len, tables)))
-
-    def take(self) -> pa.Table:
-        """All rows; none are left."""
-        each = map(pa.repeat, column(self._hashes, pa.string()), self._lengths)
-        hashes = pa.concat_arrays([pa.nulls(0, pa.string()), *each])
-        self._hashes, self._lengths = [], []
-        return pa.Table.from_arrays([hashes, *self._batch.take().columns], schema=rows_schema())
+        if len(self._batch):
+            cells = zip(zip(*self._files, strict=True), rows_schema().types[: len(_OF_FILE)], strict=True)
+            files = [repeated(values, self._lengths, kind) for values, kind in cells]
+            rows = self._batch.take()
+            self._writer.write_table(pa.Table.from_arrays([*files, *rows.columns], schema=rows_schema()))
+        self._files, self._lengths = [], []

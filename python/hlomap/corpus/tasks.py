@@ -1,7 +1,7 @@
 """What goes to a worker: names, never rows.
 
 A :class:`Task` is all that a worker needs for a shard; it finds the files' names in the plan and answers with a
-:class:`hlomap.corpus.reports.Report`.
+:class:`hlomap.corpus.reports.CorpusReport`.
 """
 
 from __future__ import annotations

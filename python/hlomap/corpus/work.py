@@ -8,34 +8,32 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, Protocol
-
-import pyarrow as pa
+from typing import Any
 
 from ..analysis.rows import analyze
 from ..analysis.table import Table, count_problems
-from ..errors import HlomapError
+from ..errors import DatasetError, HlomapError
 from ..interop.arrow import from_rows
+from ..interop.row_files import PartWriter
 from ..interop.stablehlo import can_convert
-from ..io.discover import kind_of, label_of
-from ..io.dump_directory import stage_and_pass
+from ..io.discover import kind_and_form
+from ..io.dump_directory import name_columns
 from ..io.load import parse_all, too_large
-from .folder import is_url, open_folder, output_errors
-from .manifest import DatasetError, read_manifest
+from .folder import open_folder, output_errors
+from .manifest import read_manifest
 from .plan import read_shard
-from .reports import Report
+from .reports import CorpusReport
 from .sources import NotRegular, Reader, Source
-from .tables import FILES, MODULES, HashedRows, PartWriter, RowsWriter, Status
+from .tables import FILES, MODULES, RowsWriter, Status
 from .tasks import FILES_FOLDER, MODULES_FOLDER, ROWS_FOLDER, Task, Verdict, part_name, timeout_message
 
-__all__ = ["analyze_file", "analyze_shard", "source_of"]
+__all__ = ["analyze_shard"]
 
 Begin = Callable[[int, str, int], None]
 """Called with the position of a file in its shard, its stage (``read``, ``analyze`` or ``write``), and the bytes before
@@ -49,23 +47,14 @@ class _OutOfTime(KeyboardInterrupt):
     """Raised by the timer of a file; handlers of errors let it pass, as they do an interrupt."""
 
 
-class _Writes(Protocol):
-    def write(self, table: pa.Table) -> None: ...
-
-
-class _WritesRows(Protocol):
-    def append(self, content_hash: str, tables: Sequence[Table]) -> None: ...
-    def write_full(self) -> None: ...
-
-
 @dataclass(frozen=True)
 class _Writers:
-    files: _Writes
-    rows: _WritesRows
-    modules: _Writes | None
+    files: PartWriter
+    rows: RowsWriter
+    modules: PartWriter | None
 
 
-def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> Report:
+def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> CorpusReport:
     """Writes the parts of a shard and returns its counts.
 
     ``verdicts`` has what earlier attempts found of files that ended their process, by position in the shard.  Raises
@@ -75,8 +64,8 @@ def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> 
     with output_errors():
         manifest = read_manifest(folder)
     if manifest is None or manifest.dataset != task.dataset:
-        raise DatasetError(f"{task.output} was removed or replaced")
-    report = Report()
+        raise DatasetError(f"{task.output} was removed, or another run has begun there; the same command continues")
+    report = CorpusReport()
     with contextlib.ExitStack() as stack, output_errors():
         # The order of the parts is that of their renames, from last to first.
         files_path = stack.enter_context(folder.write_part(part_name(FILES_FOLDER, task.shard)))
@@ -101,59 +90,15 @@ def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> 
     return report
 
 
-class _Kept:
-    """Keeps tables instead of writing them."""
-
-    def __init__(self) -> None:
-        self.tables: list[pa.Table] = []
-        self.rows = HashedRows()
-
-    def write(self, table: pa.Table) -> None:
-        self.tables.append(table)
-
-    def append(self, content_hash: str, tables: Sequence[Table]) -> None:
-        self.rows.append(content_hash, tables)
-
-    def write_full(self) -> None:
-        """Keeps all rows."""
-
-
-def source_of(name: str) -> Source:
-    """The file at a local path or URL, with its size now."""
-    if is_url(name):
-        from . import remote
-
-        return next(Source(0, name, url, size) for url, size in remote.list_inputs(name))
-    try:
-        size = os.stat(name).st_size
-    except OSError:
-        size = 0
-    return Source(0, label_of(name), name, size)
-
-
-def analyze_file(source: Source, *, hash_only: bool = False) -> tuple[dict[str, Any], pa.Table]:
-    """The row of ``files`` and the rows of one file, analyzed in this process; with ``hash_only`` not analyzed."""
-    files, rows = _Kept(), _Kept()
-    task = Task("", "", 0)
-    shard = _Shard(task, _Writers(files, rows, None), Report(), lambda position, stage, n_bytes: None)
-    with shard.reader:
-        shard.add(0, source, _NOT_ANALYZED if hash_only else None)
-    shard.flush_files()
-    return files.tables[0].to_pylist()[0], rows.rows.take()
-
-
-_NOT_ANALYZED = Verdict("skipped", "", "analyze")
-
-
 class _Shard:
     """The state of one shard's work."""
 
-    def __init__(self, task: Task, writers: _Writers, report: Report, begin: Begin) -> None:
+    def __init__(self, task: Task, writers: _Writers, report: CorpusReport, begin: Begin) -> None:
         self._task = task
         self._writers = writers
         self._report = report
         self._begin = begin
-        self._contents: dict[str, tuple[str, str]] = {}  # the first path of each content, and its kind
+        self._contents: dict[str, dict[str, str]] = {}  # of each content: cells of the rows of its other files
         self._links: dict[tuple[int, ...], str] = {}  # contents of files with several hard links
         self._rows: list[dict[str, Any]] = []  # of the table of files
         self.reader = Reader()
@@ -170,21 +115,21 @@ class _Shard:
         """Analyzes a file and adds its row."""
         row: dict[str, Any] = dict.fromkeys(FILES.names)
         row.update(path=source.label, size=source.size, rows=0)
-        row["stage"], row["pass"] = stage_and_pass(source.label)
+        row.update({f"file_{name}": value for name, value in name_columns(source.label).items()})
         self._begin(position, "read", self._report.n_bytes)
         tables: list[Table] = []
         content = b""
         if source.kind is not None:
             row.update(status="skipped", kind=source.kind)
         elif source.error is not None:
-            row.update(status="error", error=source.error)
+            row.update(status="error", file_error=source.error)
         elif verdict is not None and verdict.stage == "read":
-            row.update(status=verdict.status, error=verdict.message)
+            row.update(status=verdict.status, file_error=verdict.message)
         else:
             with self.timed("read"):
                 content = self._read(source, row)
         if content and verdict is not None:
-            row.update(status=verdict.status, error=verdict.message)
+            row.update(status=verdict.status, file_error=verdict.message)
         elif content:
             self._begin(position, "analyze", self._report.n_bytes)
             tables = self._analyze(source, content, row)
@@ -213,12 +158,12 @@ class _Shard:
                 if known is not None and opened.file_id is not None and opened.file_id[2] == source.size:
                     self._mark_duplicate(row, known)
                     return b""
-                row["kind"] = kind_of(opened.head)
+                row["kind"], row["file_form"] = kind_and_form(opened.head)
                 if row["kind"] != "HLO" and not (row["kind"] == "StableHLO" and can_convert()):
                     row["status"] = "skipped"
                     return b""
                 if source.size > self._task.max_bytes:
-                    row.update(status="error", error=too_large(source.size, self._task.max_bytes))
+                    row.update(status="error", file_error=too_large(source.size, self._task.max_bytes))
                     return b""
                 content = opened.rest(source.size)
                 file_id = opened.file_id
@@ -226,11 +171,13 @@ class _Shard:
             row.update(status="skipped", kind="not a regular file")
             return b""
         except (OSError, MemoryError) as error:
-            row.update(status="error", error=f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}")
+            message = f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}"
+            row.update(status="error", file_error=message)
             return b""
         if len(content) != source.size:
             change = "grew" if len(content) > source.size else f"shrank to {len(content)} bytes"
-            row.update(status="error", error=f"the file had {source.size} bytes when it was listed, and {change} since")
+            message = f"the file had {source.size} bytes when it was listed, and {change} since"
+            row.update(status="error", file_error=message)
             return b""
         digest = hashlib.blake2b(content, digest_size=16).hexdigest()
         if file_id is not None:
@@ -238,13 +185,17 @@ class _Shard:
         if digest in self._contents:
             self._mark_duplicate(row, digest)
             return b""
-        self._contents[digest] = (source.label, row["kind"])
+        self._contents[digest] = {
+            "duplicate_of": source.label,
+            "kind": row["kind"],
+            "file_form": row["file_form"],
+            "content_hash": digest,
+        }
         row["content_hash"] = digest
         return content
 
     def _mark_duplicate(self, row: dict[str, Any], digest: str) -> None:
-        path, kind = self._contents[digest]
-        row.update(status="duplicate", kind=kind, content_hash=digest, duplicate_of=path)
+        row.update(self._contents[digest], status="duplicate")
 
     def _analyze(self, source: Source, content: bytes, row: dict[str, Any]) -> list[Table]:
         """Adds the rows of a file to those that are to be written; none of a file with an error."""
@@ -256,20 +207,20 @@ class _Shard:
                 with self.timed("analyze"):
                     tables = [analyze(module) for module in modules]
             with self.timed("write"):
-                self._writers.rows.append(row["content_hash"], tables)
+                self._writers.rows.append(row, tables)
         except _OutOfTime:
-            row.update(status="timed out", error=timeout_message(self._task.timeout))
+            row.update(status="timed out", file_error=timeout_message(self._task.timeout))
         except (KeyboardInterrupt, SystemExit):
             raise
         except HlomapError as error:
             line, column = getattr(error, "line", None), getattr(error, "column", None)
-            row.update(status="error", error=str(error), error_line=line, error_column=column)
+            row.update(status="error", file_error=str(error), file_error_line=line, file_error_column=column)
         except BaseException as error:  # a panic of the compiled core is a BaseException
-            row.update(status="error", error=f"{type(error).__name__}: {error}")
+            row.update(status="error", file_error=f"{type(error).__name__}: {error}")
         else:
             row.update(
                 status="done",
-                module=modules[0].name,
+                file_module=modules[0].name,
                 n_modules=len(modules),
                 instructions=sum(module.n_instructions for module in modules),
                 computations=sum(len(module.computations) for module in modules),
@@ -286,11 +237,14 @@ class _Shard:
         status: Status = row["status"]
         if status == "skipped":
             report.skipped[row["kind"]] += 1
-        elif row["error"] is not None:
-            report.add_error(row["path"], row["error"])
+        elif row["file_error"] is not None:
+            report.add_error(row["path"], row["file_error"])
         if status == "done":
             report.converted[row["kind"]] += row["kind"] != "HLO"
             report.modules += row["n_modules"]
+            if row["file_compilation"] is not None:
+                stage = row["file_stage"] if row["file_step"] is None else None
+                report.stages[stage or "", row["file_form"]] += row["n_modules"]
             report.instructions += row["instructions"]
         report.rows += sum(map(len, tables))
         n_errors, unknown = count_problems(tables)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ..errors import UnsupportedError
+from ..types import needs
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 __all__ = [
     "Kind",
     "arrays",
+    "beside",
     "column",
     "from_message",
     "from_rows",
     "from_values",
     "joined",
+    "repeated",
     "schema",
     "to_pandas",
     "to_polars",
@@ -80,6 +82,11 @@ def column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(kind, len(values), [pa.py_buffer(buffer) for buffer in buffers])
 
 
+def repeated(values: Sequence[Any], times: Sequence[int], kind: pa.DataType) -> pa.Array:
+    """Each value so many times, as for :func:`column`."""
+    return pa.concat_arrays([pa.nulls(0, kind), *map(pa.repeat, column(values, kind), times)])
+
+
 def from_rows(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
     """The table of rows whose missing cells are null, with columns as for :func:`column`."""
     columns = [column([row.get(field.name) for row in rows], field.type) for field in schema]
@@ -98,6 +105,12 @@ def from_values(columns: Mapping[str, Sequence[Any]], schema: pa.Schema) -> pa.T
     return pa.Table.from_arrays([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
+def beside(columns: Mapping[str, Sequence[Any]], table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table with columns of Python values before its own."""
+    own = [column(values, schema.field(name).type) for name, values in columns.items()]
+    return pa.Table.from_arrays([*own, *table.columns], schema=schema)
+
+
 def with_values(table: pa.Table, columns: Mapping[str, Sequence[Any]]) -> pa.Table:
     """The table with the values of some of its columns replaced."""
     for name, values in columns.items():
@@ -114,20 +127,16 @@ def arrays(table: Any) -> list[pa.ChunkedArray]:
 
 def to_pandas(table: pa.Table) -> pandas.DataFrame:
     """The same rows as a :class:`pandas.DataFrame`, with pandas' nullable types for integers and booleans."""
-    try:
+    with needs("pandas", "to_pandas"):
         import pandas
-    except ModuleNotFoundError as error:
-        raise UnsupportedError("to_pandas needs pandas: pip install pandas") from error
     types = {pa.int64(): pandas.Int64Dtype(), pa.bool_(): pandas.BooleanDtype()}
     return table.to_pandas(types_mapper=types.get)
 
 
 def to_polars(table: pa.Table) -> polars.DataFrame:
     """The same rows as a :class:`polars.DataFrame`."""
-    try:
+    with needs("polars", "to_polars"):
         import polars
-    except ModuleNotFoundError as error:
-        raise UnsupportedError("to_polars needs polars: pip install polars") from error
     frame = polars.from_arrow(table)
     assert isinstance(frame, polars.DataFrame)
     return frame

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from ..errors import UnsupportedError
+from ..types import needs
 
 if TYPE_CHECKING:
     import pandas
@@ -24,7 +25,8 @@ Columns = Mapping[str, npt.NDArray[Any]]
 
 def to_arrow(columns: Columns) -> pyarrow.Table:
     """The columns as a pyarrow table."""
-    import pyarrow as pa
+    with needs("arrow", "to_arrow"):
+        import pyarrow as pa
 
     def array(column: npt.NDArray[Any]) -> pa.Array:
         if column.ndim == 1:
@@ -36,14 +38,16 @@ def to_arrow(columns: Columns) -> pyarrow.Table:
 
 def to_pandas(columns: Columns) -> pandas.DataFrame:
     """The columns as a pandas frame."""
-    import pandas as pd
+    with needs("pandas", "to_pandas"):
+        import pandas as pd
 
     return pd.DataFrame(flat(columns))
 
 
 def to_polars(columns: Columns) -> polars.DataFrame:
     """The columns as a polars frame."""
-    import polars as pl
+    with needs("polars", "to_polars"):
+        import polars as pl
 
     return pl.DataFrame(flat(columns))
 
@@ -54,14 +58,15 @@ def write(columns: Columns, path: str) -> None:
     Raises :class:`UnsupportedError` for another suffix.
     """
     if path.endswith(".parquet"):
+        table = to_arrow(columns)
         import pyarrow.parquet
 
-        pyarrow.parquet.write_table(to_arrow(columns), path)
+        pyarrow.parquet.write_table(table, path)
     elif path.endswith(".csv"):
-        import pyarrow as pa
+        table = to_arrow(flat(columns))
         import pyarrow.csv
 
-        pyarrow.csv.write_csv(pa.table({name: pa.array(column) for name, column in flat(columns).items()}), path)
+        pyarrow.csv.write_csv(table, path)
     else:
         raise UnsupportedError(f"expected a file that ends with .parquet or .csv, found {path}")
 

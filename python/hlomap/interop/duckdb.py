@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from ..errors import UnsupportedError
+from ..types import needs
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyarrow import dataset
 
 __all__ = ["SqlError", "query"]
@@ -25,10 +24,9 @@ def query(views: Mapping[str, dataset.Dataset], sql: str) -> tuple[pa.Schema, It
     Columns and rows that the query does not need are not read.  Raises :class:`SqlError` for what DuckDB refuses, at
     once or between batches, and :class:`~hlomap.errors.UnsupportedError` without DuckDB.
     """
-    try:
+    with needs("corpus", "SQL"):
         import duckdb
-    except ModuleNotFoundError as error:
-        raise UnsupportedError("SQL needs DuckDB: pip install duckdb") from error
+        import pyarrow as pa
     connection = duckdb.connect()
     try:
         for name, view in views.items():
@@ -53,4 +51,6 @@ def query(views: Mapping[str, dataset.Dataset], sql: str) -> tuple[pa.Schema, It
 
 def _errors(duckdb: Any) -> tuple[type[Exception], ...]:
     """Errors between batches arrive through Arrow."""
+    import pyarrow as pa
+
     return duckdb.Error, pa.ArrowException, OSError

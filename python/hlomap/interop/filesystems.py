@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ..errors import UnsupportedError
+from ..types import needs
 
 __all__ = ["connect", "open_fsspec"]
 
@@ -33,10 +34,8 @@ def open_fsspec(url: str) -> tuple[Any, str]:
 
     Raises :class:`UnsupportedError` for a URL that nothing installed opens.
     """
-    try:
+    with needs("corpus", url):
         import fsspec
-    except ModuleNotFoundError as error:
-        raise UnsupportedError(f"{url} needs fsspec: pip install fsspec") from error
     try:
         return fsspec.core.url_to_fs(url)  # type: ignore[no-any-return]
     except (ImportError, ValueError) as error:  # the package of one protocol, such as s3fs

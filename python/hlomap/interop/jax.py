@@ -13,7 +13,7 @@ import numpy as np
 from .._core import Module
 from ..errors import UnsupportedError
 from ..io.load import parse
-from ..types import expect, wrong_type
+from ..types import expect, needs, wrong_type
 
 __all__ = ["from_jax"]
 
@@ -63,10 +63,8 @@ def _jitted(function: Any) -> Any:
     if isinstance(function, np.ufunc):
         advice = "JAX cannot trace a function of NumPy, use that of jax.numpy"
         raise wrong_type("from_jax", "a function of JAX, a Lowered or a Compiled", function, advice)
-    try:
+    with needs("jax", "from_jax"):
         import jax
-    except ImportError as error:
-        raise UnsupportedError("from_jax needs jax to compile a function: pip install jax jaxlib") from error
     return jax.jit(function)
 
 

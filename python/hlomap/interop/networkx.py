@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from .._core import Instruction
-from ..errors import UnsupportedError
+from ..types import needs
 
 if TYPE_CHECKING:
     import networkx
@@ -18,10 +18,8 @@ def to_networkx(
     values: Mapping[Instruction, object], uses: Iterable[tuple[Instruction, Instruction, int]]
 ) -> networkx.MultiDiGraph[Instruction]:
     """The graph of uses (operand, user, number of the operand); a value has its set as the attribute ``maps``."""
-    try:
+    with needs("networkx", "to_networkx"):
         import networkx
-    except ModuleNotFoundError as error:
-        raise UnsupportedError("to_networkx needs networkx: pip install networkx") from error
     graph: networkx.MultiDiGraph[Instruction] = networkx.MultiDiGraph()
     graph.add_nodes_from((value, {"maps": maps}) for value, maps in values.items())
     graph.add_edges_from(uses)

@@ -58,7 +58,7 @@ def to_hlo_proto(source: str | bytes, name: str | None) -> bytes:
 
 def _missing(name: str | None) -> UnsupportedError:
     where = f"{name}: " if name else ""
-    return UnsupportedError(f"{where}StableHLO needs jaxlib: pip install jax jaxlib")
+    return UnsupportedError(f"{where}StableHLO needs jaxlib: pip install 'hlomap[jax]'")
 
 
 def _refused(name: str | None, found: str) -> HloSyntaxError:

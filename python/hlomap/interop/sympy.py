@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .._core import Expr, IndexingMap
-from ..errors import UnsupportedError
+from ..types import needs
 from ._expressions import expect_defined, variables
 
 if TYPE_CHECKING:
@@ -46,10 +46,8 @@ class SympyMap:
 
 def to_sympy(m: IndexingMap) -> SympyMap:
     """The map as SymPy objects; see :meth:`hlomap.IndexingMap.to_sympy`."""
-    try:
+    with needs("sympy", "to_sympy"):
         import sympy
-    except ModuleNotFoundError as error:
-        raise UnsupportedError("to_sympy needs sympy: pip install sympy") from error
     expect_defined(m)
     symbols = {e: sympy.Symbol(variable.name, integer=True) for e, variable in variables(m)}
     known: dict[Expr, Any] = dict(symbols)

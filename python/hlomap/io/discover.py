@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from .._core import is_module_head, unpack_head
 from .mlir import mlir_kind
 
-__all__ = ["RIEGELI", "SourceFile", "detect_kind", "kind_of", "kind_of_name", "label_of", "list_files"]
+__all__ = ["RIEGELI", "SourceFile", "detect_kind", "kind_and_form", "kind_of", "kind_of_name", "label_of", "list_files"]
 
 RIEGELI = b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f"
 """The first bytes of a Riegeli file."""
@@ -107,18 +107,29 @@ def kind_of(head: bytes) -> str:
     >>> kind_of(b"HloModule m"), kind_of(b"digraph G {"), kind_of(b"")
     ('HLO', 'other text', 'empty')
     """
+    return kind_and_form(head)[0]
+
+
+def kind_and_form(head: bytes) -> tuple[str, str | None]:
+    """The kind of a file, and the form of a program: ``"text"`` or ``"proto"`` of HLO, or ``"StableHLO"``.
+
+    >>> kind_and_form(b"HloModule m"), kind_and_form(b"digraph G {")
+    (('HLO', 'text'), ('other text', None))
+    """
     if not head:
-        return "empty"
+        return "empty", None
     compression, head = unpack_head(head, _HEAD_BYTES)
     if compression is not None and not head:
-        return f"compressed ({compression})"
+        return f"compressed ({compression})", None
     if head.startswith(RIEGELI):
-        return "Riegeli"
+        return "Riegeli", None
     text = head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
     start = _BLANK.match(text)
     begin = start.end() if start else 0
-    if _HEADER.match(text, begin) or _COMPUTATION.match(text, begin) or is_module_head(head):
-        return "HLO"
+    if _HEADER.match(text, begin) or _COMPUTATION.match(text, begin):
+        return "HLO", "text"
+    if is_module_head(head):
+        return "HLO", "proto"
     if (kind := mlir_kind(head)) is not None:
-        return kind
-    return "binary" if b"\x00" in head or "\ufffd" in text[:-3] else "other text"
+        return kind, kind
+    return "binary" if b"\x00" in head or "\ufffd" in text[:-3] else "other text", None

@@ -22,7 +22,7 @@ from .load import load
 if TYPE_CHECKING:
     from ..explanation.history import History
 
-__all__ = ["DumpDirectory", "DumpedModule", "stage_and_pass"]
+__all__ = ["DumpDirectory", "DumpedModule", "name_columns"]
 
 _COMPRESSION = re.compile(r"\.(?:gz|xz|zst)$")
 _FORMAT = re.compile(r"\.(?:txt|hlo\.pb|hlo|pb)$")
@@ -232,18 +232,24 @@ def _parse_name(stem: str, files: list[Path]) -> DumpedModule:
     return DumpedModule(match["name"], number, match["stage"], tuple(files), run, *pass_fields)
 
 
-def stage_and_pass(name: str) -> tuple[str | None, str | None]:
-    """The stage in the name of a dumped file, and the pass that ran before it was dumped; None where it has none.
+def name_columns(label: str) -> dict[str, str | int | None]:
+    """What the name of a dumped file says, as columns of a table: ``None`` for what it does not have.
 
-    >>> stage_and_pass("module_0001.jit_f.cpu_after_optimizations.txt")
-    ('cpu_after_optimizations', None)
-    >>> stage_and_pass("dumps/module_0001.jit_f.0007.fusion.after_dce.before_cse.txt")
-    ('0007.fusion.after_dce.before_cse', 'dce')
-    >>> stage_and_pass("module.txt")
-    (None, None)
+    >>> name_columns("dumps/module_0001.jit_f.0007.fusion.after_dce.before_cse.txt")
+    {'compilation': 'dumps/module_0001.jit_f', 'stage': '0007.fusion.after_dce.before_cse', 'step': 7, \
+'pipeline': 'fusion', 'pass': 'dce'}
+    >>> set(name_columns("module.txt").values())
+    {None}
     """
-    stem = _FORMAT.sub("", _COMPRESSION.sub("", name.rpartition("/")[2]))
-    if _NAME.match(stem) is None:
-        return None, None
+    folder, slash, name = label.rpartition("/")
+    stem = _FORMAT.sub("", _COMPRESSION.sub("", name))
+    head = _NAME.match(stem)
     found = _parse_name(stem, [Path(name)])
-    return found.stage or None, found.after
+    compilation = None if head is None else folder + slash + stem[: head.start("rest")] + found.name
+    return {
+        "compilation": compilation,
+        "stage": found.stage or None,
+        "step": found.step,
+        "pipeline": found.pipeline,
+        "pass": found.after,
+    }
