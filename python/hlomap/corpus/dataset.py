@@ -36,7 +36,8 @@ def read_columns(folder: Folder, columns: list[str]) -> Iterator[Iterator[tuple[
     from pyarrow import parquet
 
     for shard in sorted(done_shards(folder)):
-        part = parquet.read_table(pa.BufferReader(folder.read(part_name(FILES_FOLDER, shard))), columns=columns)
+        content = pa.BufferReader(folder.read(part_name(FILES_FOLDER, shard)))
+        part = parquet.ParquetFile(content).read(columns=columns)  # read_table imports pandas where it is installed
         yield zip(*(column.to_pylist() for column in part.columns), strict=True)
 
 
