@@ -105,7 +105,7 @@ from hlomap.cli.main import main
 try:
     main(["analyze", "a.hlo", "b.hlo", "-o", {output!r}])
 except SystemExit:
-    print([name for name in ("pandas", "rich") if name in sys.modules])
+    print([name for name in ("pandas", "rich.console") if name in sys.modules])
 """
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
         assert run.stdout.endswith("[]\n"), run
