@@ -181,7 +181,6 @@ METHODS: dict[str, list[tuple[Callable[[Any], object], str]]] = {
     "IndexingMap.bounds": [(MAP.bounds, "int")],
     "IndexingMap.equivalent": [(MAP.equivalent, "")],
     "IndexingMap.image": [(MAP.image, "None")],
-    "IndexingMap.from_isl": [(hm.IndexingMap.from_isl, "str")],
     "IndexingMap.to_mlir": [(MAP.to_mlir, "str")],
     "Variable": [
         (lambda x: hm.Variable(x, 0, 1), "str None"),

@@ -560,24 +560,6 @@ class IndexingMap:
         >>> print(m.to_isl())
         { [d0] -> [o0, (d0 mod 8)] : 0 <= d0 <= 31 and exists (s0: 0 <= s0 <= 2 and o0 = floor(d0/8) + s0) }
         """
-    @staticmethod
-    def from_isl(text: str, /) -> IndexingMap:
-        """Reads a relation in the notation of isl: the texts of :meth:`to_isl`, and those that isl prints of basic
-        maps.
-
-        The map relates the same tuples.  Its dims are the input tuple, its runtime variables the parameters.  A
-        new name in the output tuple and a quantified name are range variables, unless the conditions determine
-        them.  Bounds that the text leaves out are derived from the conditions.  Names of tuples are dropped.
-
-        Raises :class:`~hlomap.errors.MapSyntaxError`, with line and column, for text that is not a relation, for
-        unions (``or``, ``;``, ``!=``, ``not``), nested tuples, and variables without bounds; and
-        :class:`~hlomap.errors.SizeError` for bounds that do not fit in 64 bits.
-
-        >>> import hlomap as hm
-        >>> print(hm.IndexingMap.from_isl("{ [d0] -> [o0, o1] : 0 <= d0 <= 31 and -7 + d0 <= 8o0 <= d0 "
-        ...                               "and (-d0 + o1) mod 8 = 0 and 0 <= o1 <= 7 }"))
-        (d0) -> (d0 floordiv 8, d0 mod 8), domain: d0 in [0, 31]
-        """
     def to_sympy(self) -> SympyMap:
         """The map as SymPy objects, a :class:`~hlomap.interop.sympy.SympyMap`: symbols, results and conditions.
 

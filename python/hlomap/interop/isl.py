@@ -1,8 +1,7 @@
 """Writes indexing maps as relations in the notation of isl, the integer set library.
 
-Read :func:`to_isl`; :mod:`hlomap.interop.isl_reader` reads the notation.  Neither needs isl: ``islpy.Map(m.to_isl())``
-is the object.  The notation is described in the isl manual, section "Input and Output"
-(https://libisl.sourceforge.io/manual.pdf).
+Read :func:`to_isl`, which does not need isl: ``islpy.Map(m.to_isl())`` is the object.  The notation is described in the
+isl manual, section "Input and Output" (https://libisl.sourceforge.io/manual.pdf).
 """
 
 from __future__ import annotations

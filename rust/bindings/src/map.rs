@@ -587,26 +587,6 @@ impl PyMap {
         interop(slf.py(), "isl", "to_isl", (slf,))
     }
 
-    /// Reads a relation in the notation of isl: the texts of :meth:`to_isl`, and those that isl prints of basic maps.
-    ///
-    /// The map relates the same tuples.  Its dims are the input tuple, its runtime variables the parameters.  A new
-    /// name in the output tuple and a quantified name are range variables, unless the conditions determine them.  Bounds
-    /// that the text leaves out are derived from the conditions.  Names of tuples are dropped.
-    ///
-    /// Raises :class:`~hlomap.errors.MapSyntaxError`, with line and column, for text that is not a relation, for unions
-    /// (``or``, ``;``, ``!=``, ``not``), nested tuples, and variables without bounds; and
-    /// :class:`~hlomap.errors.SizeError` for bounds that do not fit in 64 bits.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> print(hm.IndexingMap.from_isl("{ [d0] -> [o0, o1] : 0 <= d0 <= 31 and -7 + d0 <= 8o0 <= d0 "
-    /// ...                               "and (-d0 + o1) mod 8 = 0 and 0 <= o1 <= 7 }"))
-    /// (d0) -> (d0 floordiv 8, d0 mod 8), domain: d0 in [0, 31]
-    #[staticmethod]
-    #[pyo3(signature = (text, /))]
-    fn from_isl<'py>(py: Python<'py>, text: Arg<'py, &str>) -> PyResult<Bound<'py, PyAny>> {
-        interop(py, "isl_reader", "from_isl", (text.of("IndexingMap.from_isl", "text")?,))
-    }
-
     /// The map as SymPy objects, a :class:`~hlomap.interop.sympy.SympyMap`: symbols, results and conditions.
     ///
     /// Raises :class:`~hlomap.errors.UnsupportedError` where sympy is not installed (extra ``sympy``), and
