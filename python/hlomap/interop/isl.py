@@ -22,9 +22,9 @@ from ._expressions import (
     variables,
 )
 
-__all__ = ["KEYWORDS", "to_isl"]
+__all__ = ["to_isl"]
 
-KEYWORDS = frozenset(
+_KEYWORDS = frozenset(
     {"and", "or", "not", "implies", "exists", "true", "false"}
     | {"floor", "floord", "ceil", "ceild", "mod", "min", "max", "infty", "infinity", "nan", "rat"}
 )
@@ -38,7 +38,7 @@ def to_isl(m: IndexingMap) -> str:
     { [d0] -> [o0, (d0 mod 8)] : 0 <= d0 <= 31 and exists (s0: 0 <= s0 <= 2 and o0 = floor(d0/8) + s0) }
     """
     expect_defined(m)
-    name = names(m, lambda word: word.lower() in KEYWORDS)
+    name = names(m, lambda word: word.lower() in _KEYWORDS)
 
     def write(expr: Expr) -> str:
         return text(expr, lambda node: _parts(node, name))
