@@ -43,7 +43,7 @@ def exact_leaves(modules: Iterable[hm.Module]) -> tuple[Counter[str], Counter[st
                 continue
             found["counted"] += 1
             for leaf in loop.carried:
-                maps = hm.output_to_input(at, leaf.leaf)[0]
+                maps = hm.output_to_input(at, leaf.shape_index)[0]
                 found["leaves"] += 1
                 found["exact" if maps.exact else "unknown" if maps.is_unknown else "over"] += 1
                 if not maps.exact:

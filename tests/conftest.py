@@ -172,7 +172,7 @@ def relation(m: hm.IndexingMap, source: hm.Shape, target: hm.Shape, values: Mapp
     runtime = np.zeros((len(points), 0), np.int64)
     for number, variable in enumerate(m.runtime):
         index = hm.IndexingMap(
-            list(m.dims), list(variable.index), ranges=list(m.ranges), runtime=list(m.runtime[:number])
+            list(m.dims), list(variable.element), ranges=list(m.ranges), runtime=list(m.runtime[:number])
         )
         where = index.evaluate(at, s, runtime, check=False).astype(np.int64)
         supplied = np.asarray(values[variable.source]).astype(np.int64)
@@ -206,7 +206,7 @@ def related(
     """The union of the maps of a set to one array, as a bool matrix."""
     found = np.zeros((source.n_elements, target.n_elements), np.bool_)
     for m in maps:
-        if m.index == leaf:
+        if m.shape_index == leaf:
             found |= relation(m, source, target, values)
     return found
 

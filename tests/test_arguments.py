@@ -187,7 +187,7 @@ METHODS: dict[str, list[tuple[Callable[[Any], object], str]]] = {
         (lambda x: hm.Variable("v", x, 1), "int"),
         (lambda x: hm.Variable("v", 0, x), "int"),
         (lambda x: hm.Variable("v", 0, 1, source=x), "int None"),
-        (lambda x: hm.Variable("v", 0, 1, index=x), ""),
+        (lambda x: hm.Variable("v", 0, 1, element=x), ""),
     ],
     "Constraint": [
         (lambda x: hm.Constraint(x, 0, 1), "int"),

@@ -85,7 +85,7 @@ VALUES: dict[str, Any] = {
     "Unknown(reason='no rule for sort')": hm.Unknown("no rule for sort"),
     "Unknown(reason='rrrr": hm.Unknown("r" * 300),
     "Variable(d0 in [0, 2])": MAP.dims[0],
-    "Variable(nnnn": hm.Variable("n" * 300, 0, 3, source=3, index=[RAGGED]),
+    "Variable(nnnn": hm.Variable("n" * 300, 0, 3, source=3, element=[RAGGED]),
     "Window('{size=3x3 stride=2x2}')": hlo.Window.parse("{size=3x3 stride=2x2}"),
     "Window('{size=3x3x3": hlo.Window.parse("{size=" + "x".join(["3"] * 100) + "}"),
     "WindowDim(size=3, stride=1, pad_low=0,": hlo.WindowDim(3),

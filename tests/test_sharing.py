@@ -111,7 +111,9 @@ SAMPLES: dict[str, list[Any]] = {
         hm.IndexingMap([("row", 0, 3), 5], [hm.Expr.dim(1)], constraints=[(hm.Expr.dim(0), 1, 2)]),
         hm.IndexingMap.undefined([2, 3]),
         hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [3, 2]").simplify(),
-        hm.IndexingMap([3], [hm.Expr.runtime(0)], runtime=[hm.Variable("at", 0, 2, source=5, index=[hm.Expr.dim(0)])]),
+        hm.IndexingMap(
+            [3], [hm.Expr.runtime(0)], runtime=[hm.Variable("at", 0, 2, source=5, element=[hm.Expr.dim(0)])]
+        ),
         *RUNTIME,
         *TUPLE_PART,
     ],
@@ -148,7 +150,7 @@ SAMPLES: dict[str, list[Any]] = {
     "Variable": [
         hm.IndexingMap.identity([3]).dims[0],
         hm.Variable(None, 0, 3),
-        hm.Variable("at", -1, 1, source=3, index=[hm.Expr.dim(0)]),
+        hm.Variable("at", -1, 1, source=3, element=[hm.Expr.dim(0)]),
         *RUNTIME[0].runtime,
         *(v for m in RUNTIME for v in m.runtime),
     ],
@@ -191,9 +193,9 @@ def content(value: Any) -> Any:
             return kind, [(name, value.text(name), content(value[name])) for name in value]
         case hm.IndexingMap():
             variables = [content(kind) for kind in (value.dims, value.ranges, value.runtime)]
-            return kind, str(value), value.index, content(value.use), variables
+            return kind, str(value), value.shape_index, content(value.use), variables
         case hm.Variable():
-            return kind, value.name, value.lower, value.upper, value.source, value.index, content(value.supplier)
+            return kind, value.name, value.lower, value.upper, value.source, value.element, content(value.supplier)
         case hm.MapSet():
             maps = [(content(m), content(value.uses(m))) for m in value]
             return kind, value.is_unknown, value.exact, value.reason, maps, content(value.devices)

@@ -172,7 +172,7 @@ class Variable:
 
     ``Variable(name, lower, upper)`` makes one; without a name it has the default one, ``d0``, ``s0`` or ``rt0``.
     The value of a runtime variable is an element of an array that is known only when the program runs: ``source``
-    is an opaque number for that array, ``index`` the index of the element as expressions, and ``supplier`` the
+    is an opaque number for that array, ``element`` its index in the array as expressions, and ``supplier`` the
     instruction behind the number, for maps that belong to a program.
 
     >>> import hlomap as hm
@@ -184,7 +184,7 @@ class Variable:
     """
 
     def __new__(
-        cls, name: str | None, lower: int, upper: int, *, source: int | None = None, index: Sequence[_ExprLike] = ...
+        cls, name: str | None, lower: int, upper: int, *, source: int | None = None, element: Sequence[_ExprLike] = ...
     ) -> Variable: ...
     @property
     def name(self) -> str:
@@ -199,7 +199,7 @@ class Variable:
     def source(self) -> int | None:
         """The number of the array that holds the value of a runtime variable; ``None`` where it is not known."""
     @property
-    def index(self) -> tuple[Expr, ...]:
+    def element(self) -> tuple[Expr, ...]:
         """The index of the element of the source, as expressions over the other variables; ``()`` for a scalar."""
     @property
     def supplier(self) -> Instruction | None:
@@ -356,7 +356,7 @@ class IndexingMap:
     def is_undefined(self) -> bool:
         """Whether nothing is known about the map."""
     @property
-    def index(self) -> tuple[int, ...]:
+    def shape_index(self) -> tuple[int, ...]:
         """The shape index of the tuple element that the map belongs to; ``()`` for an array."""
     @property
     def use(self) -> tuple[Instruction, int] | None:
@@ -1046,7 +1046,7 @@ def linear_index(
     shape: Shape,
     /,
     *,
-    index: Sequence[int] | None = None,
+    shape_index: Sequence[int] | None = None,
     part: int | None = None,
     unit: Literal["element", "byte", "bit"] | None = None,
 ) -> IndexingMap:
@@ -1054,8 +1054,8 @@ def linear_index(
     padding.
 
     ``unit`` is the unit of positions: ``"element"`` (the default); ``"byte"``, the byte of the element's first
-    bit; or ``"bit"``, where bit 0 is the lowest of byte 0.  For a tuple, ``index`` is the shape index of an array
-    in it. ``part`` is the number of a part where split configs cut the array (:attr:`Shape.parts`): positions are
+    bit; or ``"bit"``, where bit 0 is the lowest of byte 0.  For a tuple, ``shape_index`` is that of an array in
+    it. ``part`` is the number of a part where split configs cut the array (:attr:`Shape.parts`): positions are
     then those in the buffer of the part.
 
     Raises :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded
@@ -1071,7 +1071,7 @@ def linear_index(
     (d0, d1) -> (d0 * 20 + d1 * 4), domain: d0 in [0, 2], d1 in [0, 4]
     """
 
-def logical_index(shape: Shape, /, *, index: Sequence[int] | None = None, part: int | None = None) -> IndexingMap:
+def logical_index(shape: Shape, /, *, shape_index: Sequence[int] | None = None, part: int | None = None) -> IndexingMap:
     """The map from a position in the buffer, counted in elements, to the index of the element there.
 
     Positions of padding lie outside its domain.  Arguments and errors as in :func:`linear_index`.

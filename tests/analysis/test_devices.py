@@ -188,7 +188,7 @@ def test_offsets_on_different_devices_are_different_values(composed: str) -> Non
     assert str(only).startswith("(d0){rt0, rt1} -> (d0 - rt0 + rt1), ")
     assert found.devices is not None
     (joint,) = found.devices.maps
-    assert [[str(e) for e in v.index] for v in joint.runtime] == [["d1", "1"], ["d1", "0"]]
+    assert [[str(e) for e in v.element] for v in joint.runtime] == [["d1", "1"], ["d1", "0"]]
 
 
 def test_irregular_groups_have_a_map_for_each_run() -> None:

@@ -220,7 +220,7 @@ def test_variadic_reduce() -> None:
     for operand in (0, 1):
         for i, found in enumerate(hm.input_to_output(root, operand)):
             assert texts(found) == ["(d0, d1) -> (d1), domain: d0 in [0, 255], d1 in [0, 9]"]
-            assert [m.index for m in found] == [(i,)]
+            assert [m.shape_index for m in found] == [(i,)]
     for operand in (2, 3):
         for found in hm.input_to_output(root, operand):
             assert texts(found) == ["()[s0] -> (s0), domain: s0 in [0, 9]"]

@@ -135,8 +135,8 @@ ENTRY e {
     # The shape index of a tuple selects all its leaves.
     assert results(hm.output_to_input(root, 1)[0]) == ["(d0) -> (-d0 + 5)", "(d0) -> (d0)"]
     first, second = hm.input_to_output(root)
-    assert [m.index for m in first] == [(0,)]
-    assert [m.index for m in second] == [(1, 0), (1, 1)]
+    assert [m.shape_index for m in first] == [(0,)]
+    assert [m.shape_index for m in second] == [(1, 0), (1, 1)]
     assert results(hm.indexing(root, (1, 0))[module.entry["p"]]) == ["(d0) -> (-d0 + 5)"]
 
 
@@ -481,7 +481,9 @@ ENTRY e {
     (there,) = hm.output_to_input(e["t"], physical=True)
     (back,) = hm.input_to_output(e["t"], physical=True)
     assert is_map(there, "(d0) -> ((d0 mod 4) * 3 + d0 floordiv 4), domain: d0 in [0, 11]")
-    assert is_map(back, "(d0) -> ((d0 mod 3) * 4 + d0 floordiv 3), domain: d0 in [0, 11]") and back[0].index == (0,)
+    assert is_map(back, "(d0) -> ((d0 mod 3) * 4 + d0 floordiv 3), domain: d0 in [0, 11]") and back[0].shape_index == (
+        0,
+    )
 
 
 def element_pairs(maps: hm.MapSet) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:

@@ -70,7 +70,7 @@ def test_maps_over_iterations_are_those_of_each_iteration(part: int) -> None:
 
 def test_offsets_of_a_stride_are_expressions_of_the_iteration() -> None:
     loop = only_loop("fori_stride.opt")
-    (source,) = (a.leaf for a in hm.loop(loop).accesses() if a.instruction.opcode == "dynamic-slice")
+    (source,) = (a.shape_index for a in hm.loop(loop).accesses() if a.instruction.opcode == "dynamic-slice")
     (slice_,) = (at for c in loop.module.computations for at in c.instructions if at.opcode == "dynamic-slice")
     found = hm.loop(loop).indexing(1)
     assert source is not None and [str(m) for m in found[slice_]] == [
@@ -81,8 +81,8 @@ def test_offsets_of_a_stride_are_expressions_of_the_iteration() -> None:
 def test_a_nested_loop_has_an_iteration_of_each() -> None:
     inner = next(w for w in loops(programs()["fori_flash_attention.pre"]) if len(hm.loop(w).accesses()[0].loops) == 2)
     found = hm.loop(inner)
-    keys = next(leaf.leaf[0] for leaf in found.carried if leaf.kind == "consumed")
-    output = next(leaf.leaf[0] for leaf in found.carried if leaf.kind == "recurrence" and leaf.shape.rank == 2)
+    keys = next(leaf.shape_index[0] for leaf in found.carried if leaf.kind == "consumed")
+    output = next(leaf.shape_index[0] for leaf in found.carried if leaf.kind == "recurrence" and leaf.shape.rank == 2)
     maps = found.indexing(output)[found.body.parameters[0]]
     assert "(d0, d1, t0, t1)[s0" in texts(maps, keys)[0] and "t0 * 3 + s0" in texts(maps, keys)[0]
 
@@ -90,7 +90,7 @@ def test_a_nested_loop_has_an_iteration_of_each() -> None:
 def test_an_offset_outside_is_clamped() -> None:
     loop = only_loop("fori_clamped_reads.pre")
     xs = leaf_of(loop, "invariant", "f32[7]")
-    output = next(leaf.leaf[0] for leaf in hm.loop(loop).carried if leaf.kind == "recurrence")
+    output = next(leaf.shape_index[0] for leaf in hm.loop(loop).carried if leaf.kind == "recurrence")
     found = hm.loop(loop).indexing(output)[hm.loop(loop).body.parameters[0]]
     assert texts(found, xs) == ["(d0, t0) -> (d0 + min(t0 * 2, 4)), domain: d0 in [0, 2], t0 in [0, 4]"]
 

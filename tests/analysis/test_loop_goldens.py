@@ -131,8 +131,12 @@ def test_online_softmax(size: str, is_whole: bool) -> None:
     """The weighted sum reads all keys, and of the values its own column."""
     loop = only_loop("fori_online_softmax.pre")
     carried = hm.loop(loop).carried
-    state = [leaf.leaf[0] for leaf in carried if str(leaf.shape.without_layout()) == size and leaf.kind == "recurrence"]
-    keys, values = [leaf.leaf[0] for leaf in carried if leaf.kind == "consumed"]
+    state = [
+        leaf.shape_index[0]
+        for leaf in carried
+        if str(leaf.shape.without_layout()) == size and leaf.kind == "recurrence"
+    ]
+    keys, values = [leaf.shape_index[0] for leaf in carried if leaf.kind == "consumed"]
     for output in state:
         assert reads(loop, output, keys).all()
         found = reads(loop, output, values)

@@ -289,12 +289,12 @@ def test_kinds(name: str, kinds: str) -> None:
 
 
 def texts(maps: hm.MapSet, leaf: int) -> list[str]:
-    return [str(m).partition(", runtime:")[0] for m in maps if m.index == (leaf,)]
+    return [str(m).partition(", runtime:")[0] for m in maps if m.shape_index == (leaf,)]
 
 
 def leaf_of(loop: hm.Instruction, kind: str, shape: str) -> int:
     (found,) = [
-        leaf.leaf[0]
+        leaf.shape_index[0]
         for leaf in hm.loop(loop).carried
         if leaf.kind == kind and str(leaf.shape.without_layout()) == shape
     ]
@@ -309,7 +309,7 @@ def test_golden_layers() -> None:
     reads = related(found, (ws,), shape[state], shape[ws], {}).reshape(2, 3, 4, 3, 3)
     assert found.exact and reads[:, :, :3].all(), "all of the layers before the last"
     assert (reads[:, :, 3] == np.eye(3, dtype=bool)[None, :, None]).all(), "one column of the last layer"
-    (access,) = [a for a in hm.loop(loop).accesses() if a.leaf == (ws,)]
+    (access,) = [a for a in hm.loop(loop).accesses() if a.shape_index == (ws,)]
     assert [str(e) for e in access.offset] == ["d0", "0", "0"] and access.sizes == (1, 3, 3) and access.disjoint
 
 
@@ -338,7 +338,7 @@ def test_nine_of_ten_leaves_of_counted_loops_are_exact(folder: str) -> None:
         for loop in loops(hm.parse(text)) if b"while(" in text else ():
             found = hm.loop(loop)
             for leaf in found.carried if isinstance(found.trip_count, int) else ():
-                maps = hm.output_to_input(loop, leaf.leaf)[0]
+                maps = hm.output_to_input(loop, leaf.shape_index)[0]
                 assert maps.exact or maps.reason
                 n += not maps.is_unknown
                 n_exact += maps.exact
@@ -352,5 +352,5 @@ def test_a_loop_of_many_iterations_costs_what_a_short_one_does() -> None:
     for n in (5, 10**9):
         loop = loops(hm.parse(text.replace("[5,3]", f"[{n},3]").replace("constant(5)", f"constant({n})")))[0]
         assert hm.loop(loop).trip_count == n
-        found = [hm.output_to_input(loop, leaf.leaf)[0] for leaf in hm.loop(loop).carried]
+        found = [hm.output_to_input(loop, leaf.shape_index)[0] for leaf in hm.loop(loop).carried]
         assert all(maps.exact for maps in found) and sum(map(len, found)) == 8

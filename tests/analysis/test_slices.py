@@ -99,7 +99,7 @@ def test_both_directions_through_a_computation() -> None:
     there = hm.output_to_input(module.entry, 3)
     assert [results(maps) for maps in there] == [set(), {"d0 + 4"}, set(), set()]
     back = hm.input_to_output(module.entry, 1)
-    assert results(back[3]) == {"d0 - 4"} and back[3][0].index == (3,)
+    assert results(back[3]) == {"d0 - 4"} and back[3][0].shape_index == (3,)
     assert not back[2] and results(hm.input_to_output(module.entry, 0)[2]) == {""}
     found = hm.indexing(module.entry, 0)
     for parameter, maps in zip(module.entry.parameters, hm.output_to_input(module.entry, 0), strict=True):
@@ -180,7 +180,7 @@ def pairs(maps: hm.MapSet) -> set[Pair]:
         for point in product(*bounds):
             dims, ranges = point[: len(m.dims)], point[len(m.dims) :]
             if m.in_domain(dims, ranges):
-                found.add((m.index, dims, tuple(int(x) for x in m.evaluate(dims, ranges))))
+                found.add((m.shape_index, dims, tuple(int(x) for x in m.evaluate(dims, ranges))))
     return found
 
 

@@ -289,7 +289,7 @@ def test_scatter_looks_up_rows_of_updates_by_a_sequential_parameter() -> None:
     )
     (updates,) = (r for r in t.reads if r.operand == 2)
     assert [(p.size, p.kind) for p in t.params] == [(5, "parallel"), (4, "parallel"), (6, "sequential")]
-    assert [str(e) for v in updates.map.runtime for e in v.index] == ["d2", "0", "d2", "1"]
+    assert [str(e) for v in updates.map.runtime for e in v.element] == ["d2", "0", "d2", "1"]
     assert t.evaluate([[5, 4, 6], [1, 1, 1]])["grid"].tolist() == [1, 20]
 
 

@@ -128,8 +128,8 @@ def test_addresses() -> None:
     assert (hm.linear_index(shape, unit="bit").evaluate(indices((3, 5)))[:, 0] == at * 4).all()
     assert (hm.linear_index(shape, unit="byte").evaluate(indices((3, 5)))[:, 0] == at // 2).all()
     tuple_shape = S("(s32[], (f32[2,3]{0,1}, token[]))")
-    assert hm.linear_index(tuple_shape, index=(1, 0), unit="byte").evaluate([1, 2]) == [20]
-    assert hm.logical_index(tuple_shape, index=(1, 0)).evaluate([5]).tolist() == [1, 2]
+    assert hm.linear_index(tuple_shape, shape_index=(1, 0), unit="byte").evaluate([1, 2]) == [20]
+    assert hm.logical_index(tuple_shape, shape_index=(1, 0)).evaluate([5]).tolist() == [1, 2]
     with pytest.raises(ValueError, match='unit: expected element, byte or bit, found "word"'):
         hm.linear_index(shape, unit="word")  # type: ignore[arg-type]
 

@@ -314,7 +314,7 @@ def small_maps(draw: st.DrawFn) -> hm.IndexingMap:
         bounds,
         [expression() for _ in range(draw(st.sampled_from([2])))],
         ranges=[(0, draw(st.integers(0, 4))) for _ in range(n_ranges)],
-        runtime=[hm.Variable(None, 0, 2, source=1, index=[])] * n_runtime,
+        runtime=[hm.Variable(None, 0, 2, source=1, element=[])] * n_runtime,
         constraints=[(expression(), 0, draw(st.integers(0, 4))) for _ in range(draw(st.integers(0, 1)))],
     )
 

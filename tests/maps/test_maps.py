@@ -262,7 +262,7 @@ def test_construction_errors() -> None:
     with pytest.raises(errors.MapError, match="cannot be the name"):
         hm.IndexingMap([("mod", 0, 1)], [D0])
     with pytest.raises(errors.MapError, match="before it is defined"):
-        later = hm.Variable(None, 0, 3, source=1, index=[hm.Expr.runtime(0)])
+        later = hm.Variable(None, 0, 3, source=1, element=[hm.Expr.runtime(0)])
         hm.IndexingMap([4], [D0], runtime=[later])
     with pytest.raises(errors.MapError, match="results of the first map"):
         hm.IndexingMap.identity([4]).then(hm.IndexingMap.identity([4, 4]))
@@ -287,7 +287,7 @@ def test_runtime_variables_keep_source_and_index_through_composition() -> None:
     gather = hm.IndexingMap.parse("(d0){rt0} -> (rt0), domain: d0 in [0, 9], rt0 in [0, 99], runtime: rt0 = #1(d0)")
     row = hm.IndexingMap.parse("(d0){rt0} -> (d0 + rt0), domain: d0 in [0, 99], rt0 in [0, 7], runtime: rt0 = #2(d0)")
     both = gather.then(row)
-    assert [(v.source, [str(e) for e in v.index]) for v in both.runtime] == [(1, ["d0"]), (2, ["rt0"])]
+    assert [(v.source, [str(e) for e in v.element]) for v in both.runtime] == [(1, ["d0"]), (2, ["rt0"])]
     assert [str(e) for e in both.results] == ["rt0 + rt1"]
     assert [v.source for v in both.remap_sources({2: 7}).runtime] == [1, 7]
 

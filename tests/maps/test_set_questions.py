@@ -128,7 +128,7 @@ def test_answers_hold_for_all_values_of_runtime_variables(a: hm.IndexingMap, b: 
 def gathers(draw: st.DrawFn) -> hm.IndexingMap:
     """A map with an element of the first or the second array of three numbers, which the dims select."""
     dims, at = hm.Expr.dim(0), draw(QUASIAFFINE).substitute(ranges=[hm.Expr.dim(0)]) % 3
-    runtime = [hm.Variable(None, 0, 2, source=draw(st.sampled_from([1, 2])), index=[at])]
+    runtime = [hm.Variable(None, 0, 2, source=draw(st.sampled_from([1, 2])), element=[at])]
     results = [dims * draw(st.integers(-3, 3)) + draw(st.integers(-3, 3)) * hm.Expr.runtime(0)]
     bounds = draw(st.lists(st.sampled_from([(0, 0), (0, 1), (0, 2), (2, 3)]), min_size=2, max_size=2))
     constraints = draw(st.sampled_from([[], [(hm.Expr.runtime(0) + dims, 0, 2)], [(hm.Expr.dim(1) + dims, 1, 2)]]))
@@ -144,7 +144,7 @@ def gathered(m: hm.IndexingMap, arrays: dict[int, tuple[int, ...]]) -> list[tupl
         for ranges in product(*(range(v.lower, v.upper + 1) for v in m.ranges)):
             values = []
             for v in m.runtime:
-                index = hm.IndexingMap(list(m.dims), list(v.index), ranges=list(m.ranges))
+                index = hm.IndexingMap(list(m.dims), list(v.element), ranges=list(m.ranges))
                 values.append(arrays[v.source or 0][index.evaluate(point, ranges)[0]])
             if m.in_domain(point, ranges, values):
                 found.append(tuple(m.evaluate(point, ranges, values).tolist()))
@@ -351,12 +351,12 @@ ENTRY e {
 def test_arrays_of_a_tuple_are_kept_apart() -> None:
     reads = {name: hm.indexing(TUPLE[name], within=[*TUPLE.entry.instructions]) for name in ("a", "b", "y")}
     a, b, y = (reads[name][TUPLE["t"]] for name in ("a", "b", "y"))
-    assert {m.index for m in a} == {m.index for m in b} == {(0,)} != {m.index for m in y}
+    assert {m.shape_index for m in a} == {m.shape_index for m in b} == {(0,)} != {m.shape_index for m in y}
     assert hm.overlap(a, y).value is False and hm.overlap(a, a | y).value is True
-    assert {m.index for m in (a | y).image([(0, 0)])} == {(0,), (1,)}
+    assert {m.shape_index for m in (a | y).image([(0, 0)])} == {(0,), (1,)}
     assert (a | y).subtract_elements(y) == a.image()
     halves = hm.MapSet([*a, *y.restrict({0: (0, 1)}), *y.restrict({0: (2, 3)})])
-    assert [m.index for m in halves.coalesce()] == [(0,), (1,)]
+    assert [m.shape_index for m in halves.coalesce()] == [(0,), (1,)]
 
 
 def test_uses_and_suppliers_stay() -> None:

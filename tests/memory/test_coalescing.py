@@ -96,8 +96,8 @@ def requests(
 
 
 def index_of(v: hm.Variable, points: np.ndarray) -> Any:
-    here = hm.IndexingMap([(0, 10**6)] * points.shape[1], v.index)
-    return tuple(here.evaluate(points, check=False).T) if v.index else ()
+    here = hm.IndexingMap([(0, 10**6)] * points.shape[1], v.element)
+    return tuple(here.evaluate(points, check=False).T) if v.element else ()
 
 
 def accesses(lanes: Mapping[int, Mapping[int, int]], width: int, vector: int, offset: int) -> list[list[np.ndarray]]:

@@ -24,7 +24,7 @@ def _label(direction: str, leaf: tuple[int, ...]) -> str:
 def _lines(label: str, found: hm.MapSet) -> list[str]:
     if found.is_unknown:
         return [f"// {label}: unknown: {found.reason}"]
-    texts = [f"{list(m.index)} {m}" if m.index else str(m) for m in found] or ["nothing"]
+    texts = [f"{list(m.shape_index)} {m}" if m.shape_index else str(m) for m in found] or ["nothing"]
     lines = [f"// {label}: {'' if found.exact else 'over '}{text}" for text in texts]
     if found.devices is not None:
         groups = ",".join("{" + ",".join(map(str, group)) + "}" for group in found.devices.groups)

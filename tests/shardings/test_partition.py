@@ -321,7 +321,9 @@ ENTRY e {
 }""")
     found = hm.partitioned(module["t"])
     assert not isinstance(found, hm.Unknown)
-    assert [(read.operands, read.index, read.received.tolist()) for read in found.reads] == [((0, 1), (), [16, 16])]
+    assert [(read.operands, read.shape_index, read.received.tolist()) for read in found.reads] == [
+        ((0, 1), (), [16, 16])
+    ]
     assert found.least.tolist() == [16, 16]
     assert [str(hm.sharding_of(module["t"], i)) for i in (0, 1)] == ["{devices=[2]<=[2]}", "{replicated}"]
     assert str(hm.sharding_of(module["t"], ())) == "{{devices=[2]<=[2]}, {replicated}}"

@@ -107,7 +107,7 @@ def compare(loop: hm.Instruction, *, seed: int = 0, max_pairs: int = 1 << 17) ->
             sets = (backward, reference, back, back_reference)
             if source.n_elements * target.n_elements > max_pairs or any(s.is_unknown for s in sets):
                 continue
-            if any(_volume(m) > max_pairs for s in sets for m in s if m.index in (leaf, out)):
+            if any(_volume(m) > max_pairs for s in sets for m in s if m.shape_index in (leaf, out)):
                 continue
             true = related(reference, leaf, source, target, values)
             true_back = related(back_reference, out, target, source, values).T

@@ -194,9 +194,9 @@ def test_custom_rules() -> None:
     assert hm.output_to_input(root, 0)[0].is_unknown
     hm.register_rule("swap", swapped)
     try:
-        assert [m.index for m in hm.output_to_input(root, 0)[0]] == [(1,)]
+        assert [m.shape_index for m in hm.output_to_input(root, 0)[0]] == [(1,)]
         there, back = hm.input_to_output(root, (0, 0))
-        assert not there and [m.index for m in back] == [(1,)]
+        assert not there and [m.shape_index for m in back] == [(1,)]
         hm.register_rule("swap", lambda call, leaf: [hm.MapSet.unknown("it depends")])
         assert hm.output_to_input(root, 0)[0].reason == "it depends"
         assert hm.input_to_output(root, (0, 0))[0].reason == "it depends"

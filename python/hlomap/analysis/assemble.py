@@ -26,7 +26,7 @@ def assemble(record: _Record, devices: Callable[[int], DeviceIndexing]) -> MapSe
         maps,
         exact=exact,
         reason=reason,
-        uses=None if uses is None else {(m.index, m): found for m, found in zip(maps, uses, strict=True)},
+        uses=None if uses is None else {(m.shape_index, m): found for m, found in zip(maps, uses, strict=True)},
         devices=devices(number) if crosses else None,
     )
 

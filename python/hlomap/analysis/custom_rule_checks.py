@@ -58,8 +58,8 @@ def _fault(m: IndexingMap, start: Shape, end: Shape, sources: Sequence[Shape]) -
         if variable.source is None or not 0 <= variable.source < len(sources):
             return f"whose rt{k} has the source {variable.source}; there are {len(sources)} operands"
         rank = len(sources[variable.source].dimensions) if sources[variable.source].is_array else 0
-        if len(variable.index) != rank:
-            return f"whose rt{k} has {len(variable.index)} indices of an operand of rank {rank}"
+        if len(variable.element) != rank:
+            return f"whose rt{k} has {len(variable.element)} indices of an operand of rank {rank}"
     if m.is_known_empty:
         return None
     for k, (dim, size) in enumerate(zip(m.dims, start.dimensions, strict=True)):

@@ -134,7 +134,7 @@ def inverted_map(m: IndexingMap, sizes: Sequence[int]) -> IndexingMap:
         dims,
         ranges=[(v.lower, v.upper) for v in (*m.dims, *m.ranges)],
         runtime=[
-            Variable(None, v.lower, v.upper, source=v.source, index=[moved(e) for e in v.index]) for v in m.runtime
+            Variable(None, v.lower, v.upper, source=v.source, element=[moved(e) for e in v.element]) for v in m.runtime
         ],
         constraints=[
             *((moved(result) - Expr.dim(i), 0, 0) for i, result in enumerate(m.results)),
@@ -154,7 +154,7 @@ def _to_operand_indexing(result: PartResult) -> OperandIndexing:
         result = [result]
     if isinstance(result, MapSet) and result.is_unknown:
         return Unknown(result.reason or "the rule gives no reason")
-    maps = tuple((tuple(m.index), m) for m in bounded(result))
+    maps = tuple((tuple(m.shape_index), m) for m in bounded(result))
     for _, m in maps:
         if m.is_undefined:
             return Unknown("the rule returned an undefined map")

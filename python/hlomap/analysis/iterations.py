@@ -38,7 +38,7 @@ def _over_iterations(m: IndexingMap, values: ScalarValues, trip_counts: Sequence
         else:
             replaced.append(_clamped(value, variable).substitute(dims=iterations))
     runtime = [
-        Variable(None, v.lower, v.upper, source=v.source, index=[e.substitute(runtime=replaced) for e in v.index])
+        Variable(None, v.lower, v.upper, source=v.source, element=[e.substitute(runtime=replaced) for e in v.element])
         for v in kept
     ]
     found = IndexingMap(
@@ -49,11 +49,11 @@ def _over_iterations(m: IndexingMap, values: ScalarValues, trip_counts: Sequence
         constraints=[(c.expr.substitute(runtime=replaced), c.lower, c.upper) for c in m.constraints],
     ).simplify(keep_point_dims=True, drop_unused=True)
     suppliers = {v.source: v.supplier for v in kept if v.source is not None and v.supplier is not None}
-    return found._placed(tuple(m.index), m.use, suppliers)
+    return found._placed(tuple(m.shape_index), m.use, suppliers)
 
 
 def _value(variable: Variable, values: ScalarValues) -> Scalar | None:
-    if variable.supplier is None or variable.index:
+    if variable.supplier is None or variable.element:
         return None
     value = values.of(variable.supplier)
     return value if isinstance(value, Scalar) else None

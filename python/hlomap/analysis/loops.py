@@ -34,7 +34,7 @@ Kind: TypeAlias = Literal["invariant", "induction", "stacked", "consumed", "recu
 class LoopCounter:
     """The leaf that the condition of a loop reads: ``start + step * t`` at the beginning of iteration ``t``."""
 
-    leaf: ShapeIndex
+    shape_index: ShapeIndex
     start: int
     step: int
 
@@ -57,7 +57,7 @@ class CarriedValue:
     Fields that do not belong to the kind are None.
     """
 
-    leaf: ShapeIndex
+    shape_index: ShapeIndex
     shape: Shape
     kind: Kind
     start: int | None = None
@@ -247,8 +247,8 @@ def loop(instruction: Instruction) -> Loop:
     ... }''')
     >>> found = hm.loop(module["w"])
     >>> found.trip_count, found.counter
-    (5, LoopCounter(leaf=(0,), start=0, step=2))
-    >>> [(leaf.leaf, leaf.kind) for leaf in found.carried]
+    (5, LoopCounter(shape_index=(0,), start=0, step=2))
+    >>> [(leaf.shape_index, leaf.kind) for leaf in found.carried]
     [((0,), 'induction'), ((1,), 'recurrence')]
     """
     expect(Instruction, instruction, "loop", "a while instruction", "use module[name]")

@@ -38,12 +38,12 @@ def to_physical(maps: MapSet, source: Shape, target: Shape, form: Form = "linear
     try:
         from_memory, to_memory = _FORMS[form]
         to_index = from_memory(source)
-        to_position = {m.index: to_memory(shape_at(target, m.index)) for m in maps}
+        to_position = {m.shape_index: to_memory(shape_at(target, m.shape_index)) for m in maps}
     except (HlomapError, OverflowError) as error:
         return MapSet.unknown(f"layout: {error}")
     done: list[IndexingMap] = []
     for m, first in zip(maps, _compose_all([(to_index, m) for m in maps]), strict=True):
-        moved = first if isinstance(first, Unknown) else _compose((first, to_position[m.index]))
+        moved = first if isinstance(first, Unknown) else _compose((first, to_position[m.shape_index]))
         if isinstance(moved, Unknown):
             return MapSet.unknown(moved.reason)
         done.append(moved)

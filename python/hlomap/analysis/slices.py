@@ -85,10 +85,10 @@ def backward_slice(instruction: Instruction | Computation, output: int | ShapeIn
     return Slice(needed, instruction, indices)
 
 
-def forward_slice(parameter: Instruction, index: int | ShapeIndex = ()) -> Slice:
+def forward_slice(parameter: Instruction, shape_index: int | ShapeIndex = ()) -> Slice:
     """The elements of each value of the module's entry that depend on an element of a parameter.
 
-    ``index`` is a shape index into the parameter; one of a tuple stands for all arrays in it.  The dictionary begins
+    ``shape_index`` is one into the parameter; that of a tuple stands for all arrays in it.  The dictionary begins
     with the parameter itself and lists operands before users.  Values that do not depend on the parameter are left out.
     It is exact where all rules on the way are; otherwise it contains more.
 
@@ -115,12 +115,12 @@ def forward_slice(parameter: Instruction, index: int | ShapeIndex = ()) -> Slice
     """
     takes = "a parameter of the entry as `parameter`"
     expect(Instruction, parameter, "forward_slice", takes, "see module.entry.parameters")
-    expect_index(index, "forward_slice", "index")
+    expect_index(shape_index, "forward_slice", "shape_index")
     module = parameter.module
     if parameter not in module.entry.parameters:
         raise ShapeError(f"{parameter.name} is not a parameter of the entry computation {module.entry.name}")
     rules = RuleProvider(module)
-    indices = shape_indices(parameter.shape, index, "parameter")
+    indices = shape_indices(parameter.shape, shape_index, "parameter")
     records = rules.propagation.forward(rules, parameter.number, indices, True)
     values = ((module.instruction(record[0]), assemble(record, devices_not_requested)) for record in records)
     reached_values = ((value, maps.simplify()) for value, maps in values if maps or value == parameter)
@@ -178,9 +178,9 @@ def _pass_to_operands(
 ) -> None:
     """To the operands of a caller that calls the computation repeatedly."""
     operands = caller.operands
-    for leaf in dict.fromkeys(m.index for m in maps) if not maps.is_unknown else array_leaves(caller.shape):
+    for leaf in dict.fromkeys(m.shape_index for m in maps) if not maps.is_unknown else array_leaves(caller.shape):
         here = checked_rule(caller, leaf, -1, partial(rule, caller, leaf, rules))
-        own = maps if maps.is_unknown else MapSet([m for m in maps if m.index == leaf])
+        own = maps if maps.is_unknown else MapSet([m for m in maps if m.shape_index == leaf])
         for number, part in here.parts.items():
             operand = operands[number]
             for index in array_leaves(operand.shape):
@@ -211,7 +211,7 @@ def _by_index(maps: MapSet, value: Instruction) -> Iterator[tuple[ShapeIndex, Ma
     for index in array_leaves(value.shape):
         if maps.is_unknown:
             yield index, maps
-        elif own := [m for m in maps if tuple(m.index) == index]:
+        elif own := [m for m in maps if tuple(m.shape_index) == index]:
             yield index, MapSet(own, exact=maps.exact, reason=maps.reason)
 
 

@@ -90,7 +90,7 @@ class TileRead:
     """The value that is read, or written."""
     operand: int
     """The number of the operand, or of the output that is written."""
-    index: ShapeIndex
+    shape_index: ShapeIndex
     """Which array of the value, where it is a tuple."""
     unknown: str | None
     """Why nothing is known."""
@@ -163,7 +163,7 @@ class TileRead:
         return tuple(TileClause(self, reason, any_of) for reason, any_of in self._symbolic[1])
 
     def __str__(self) -> str:
-        where = f"{self.instruction.name}{''.join(f'.{i}' for i in self.index)}"
+        where = f"{self.instruction.name}{''.join(f'.{i}' for i in self.shape_index)}"
         if self._own_map is None:
             return f"{where}: unknown, {self.unknown}"
         dims = [
@@ -256,7 +256,7 @@ class Tiling:
                     reads.append(TileRead(end, operand, index, unknown, False, None, self, len(reads)))
                 continue
             for m in maps:
-                reads.append(TileRead(end, operand, m.index, None, exact and not crosses, m, self, len(reads)))
+                reads.append(TileRead(end, operand, m.shape_index, None, exact and not crosses, m, self, len(reads)))
         self.reads: tuple[TileRead, ...] = tuple(reads)
         """One for each operand and map."""
         disagree = "the tiles of the tiled output do not say which of its elements they need"
@@ -288,7 +288,7 @@ class Tiling:
 
     @staticmethod
     def _shape(read: TileRead) -> Shape:
-        return shape_at(read.instruction.shape, read.index)
+        return shape_at(read.instruction.shape, read.shape_index)
 
     @property
     def legal(self) -> tuple[TileClause, ...]:

@@ -194,9 +194,9 @@ def _relation(source: str, target: str, maps: MapSet | HlomapError) -> Relation:
 def _text(m: IndexingMap) -> MapText:
     formula, _, rest = str(m).partition(", domain: ")
     domain, _, _ = rest.partition("runtime: ")
-    leaf = f" of {{{', '.join(map(str, m.index))}}}" if m.index else ""
+    leaf = f" of {{{', '.join(map(str, m.shape_index))}}}" if m.shape_index else ""
     runtime = tuple(
-        f"{variable.name} = {variable.supplier.name}[{', '.join(map(str, variable.index))}]"
+        f"{variable.name} = {variable.supplier.name}[{', '.join(map(str, variable.element))}]"
         for variable in m.runtime
         if variable.supplier is not None
     )

@@ -383,8 +383,8 @@ def _operand_reads(number: int, operand: Instruction, maps: MapSet, names: Names
         words = f"any elements of {label}"
         yield OperandReads(number, operand, (), operand.shape, maps, (), words, found)
         return
-    for leaf in dict.fromkeys(tuple(m.index) for m in maps):
-        own = [m for m in maps if tuple(m.index) == leaf]
+    for leaf in dict.fromkeys(tuple(m.shape_index) for m in maps):
+        own = [m for m in maps if tuple(m.shape_index) == leaf]
         shape = shape_at(operand.shape, leaf)
         label = value_label(operand) + leaf_text(leaf)
         yield OperandReads(

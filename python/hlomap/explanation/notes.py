@@ -56,7 +56,7 @@ def notes_of(
         yield f"{', '.join(listed)} {verb} by position, as a mask does: elements that are not chosen are read, not used"
     runtime = dict.fromkeys(
         f"{v.name} is the value {printable(v.supplier.name, 80)}"
-        f"[{', '.join(m.text(e) for e in v.index)}], from {v.lower} to {v.upper}"
+        f"[{', '.join(m.text(e) for e in v.element)}], from {v.lower} to {v.upper}"
         for read in reads
         for m in (names.of(m, read.operand) for m in read.maps)
         for v in m.map.runtime

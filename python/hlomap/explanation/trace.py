@@ -131,8 +131,8 @@ def _step(
     if maps.is_unknown:
         return Step(value, distance, maps, f"any elements of {label}: {printable(maps.reason)}", readers)
     found = []
-    for leaf in dict.fromkeys(tuple(m.index) for m in maps):
-        own = [m for m in maps if tuple(m.index) == leaf]
+    for leaf in dict.fromkeys(tuple(m.shape_index) for m in maps):
+        own = [m for m in maps if tuple(m.shape_index) == leaf]
         found.append(phrases(own, label + leaf_text(leaf), shape_at(value.shape, leaf), names, -1))
     words = clauses(found[:_MOST_LEAVES] + ["more"] * (len(found) > _MOST_LEAVES))
     return Step(value, distance, maps, words, readers)

@@ -116,7 +116,7 @@ class ReadTable:
             leaf,
             str(shape),
             tuple(str(operand.shape) for operand in operands),
-            tuple((s.exact, s.reason, *((m.index, str(m)) for m in s)) for s in sets),
+            tuple((s.exact, s.reason, *((m.shape_index, str(m)) for m in s)) for s in sets),
             _hints(instruction),
             any(m.runtime for s in sets for m in s) and instruction.number,  # its values come from instructions
         )
@@ -139,7 +139,7 @@ class ReadTable:
                 continue
             reads += [
                 self._read(k, at, shape_at(operand.shape, at), maps, names)
-                for at in dict.fromkeys(m.index for m in maps)
+                for at in dict.fromkeys(m.shape_index for m in maps)
             ]
         record = {
             "leaf": leaf,
@@ -157,7 +157,7 @@ class ReadTable:
 
     def _read(self, k: int, leaf: ShapeIndex, shape: Shape, maps: MapSet, names: Names) -> dict[str, Any]:
         """One array of an operand."""
-        own = [m for m in maps if m.index == leaf]
+        own = [m for m in maps if m.shape_index == leaf]
         texts = [str(names.of(m, k)) for m in own]
         key = (tuple(texts), maps.exact, str(shape), names.sizes, names.operands.get(k))
         if key not in self._words:
@@ -189,7 +189,7 @@ def _suppliers(maps: Iterable[IndexingMap], names: Names, operand: int) -> Itera
         named = names.of(m, operand)
         for variable in m.runtime:
             if variable.supplier is not None:
-                index = ", ".join(named.text(e) for e in variable.index)
+                index = ", ".join(named.text(e) for e in variable.element)
                 yield variable.name, variable.supplier.number, index
 
 

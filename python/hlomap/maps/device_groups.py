@@ -79,7 +79,7 @@ def lift_to_devices(m: IndexingMap, table: GroupTable) -> list[IndexingMap]:
     rank = len(m.dims)
     here = [Expr.dim(rank), Expr.dim(rank + 1)]
     runtime = [
-        Variable(v.name, v.lower, v.upper, source=v.source, index=[*v.index, *here])
+        Variable(v.name, v.lower, v.upper, source=v.source, element=[*v.element, *here])
         if v.source is not None
         else Variable(v.name, v.lower, v.upper)
         for v in m.runtime
@@ -146,7 +146,7 @@ def _rewrite_along_axis(m: IndexingMap, k: int, size: int, n: int) -> IndexingMa
         [*m.dims[:rank], ("group", 0, 0), ("position", 0, n - 1)],
         rewrite(m.results),
         ranges=m.ranges,
-        runtime=[Variable(v.name, v.lower, v.upper, source=v.source, index=rewrite(v.index)) for v in m.runtime],
+        runtime=[Variable(v.name, v.lower, v.upper, source=v.source, element=rewrite(v.element)) for v in m.runtime],
         constraints=[*((c.expr.substitute(dims=dims), c.lower, c.upper) for c in m.constraints), *bounds],
     ).simplify(keep_point_dims=True)
 

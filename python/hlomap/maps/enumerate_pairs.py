@@ -83,7 +83,9 @@ def _read_runtime(m: IndexingMap, at: Ints, s: Ints, values: Mapping[int, Any]) 
         source = variable.source
         if source is None or source not in values:
             raise EnumerationLimitError("a runtime variable has a source without a value")
-        index = IndexingMap(list(m.dims), list(variable.index), ranges=list(m.ranges), runtime=list(m.runtime[:number]))
+        index = IndexingMap(
+            list(m.dims), list(variable.element), ranges=list(m.ranges), runtime=list(m.runtime[:number])
+        )
         points = index.evaluate(at, s, runtime, check=False)
         held = np.asarray(values[source])
         # Outside the domain the index may be anything.

@@ -39,7 +39,7 @@ Use: TypeAlias = tuple[Instruction, int]
 class MapSet:
     """A union of indexing maps between the elements of two values.
 
-    Each member has the shape index of its target array (``.index``) and its first use in text order (``.use``).
+    Each member has the shape index of its target array (``.shape_index``) and its first use in text order (``.use``).
 
     >>> import hlomap as hm
     >>> MapSet([hm.IndexingMap.parse("(d0) -> (d0 + 1), domain: d0 in [0, 3]")])
@@ -68,7 +68,7 @@ class MapSet:
         for m in members:
             if not isinstance(m, IndexingMap):
                 raise wrong_type("MapSet", "a sequence of hlomap.IndexingMap", m, "as an item")
-            key = (m.index, m)
+            key = (m.shape_index, m)
             kept.setdefault(key, m)
             if uses is None and (use := m.use) is not None:
                 own_uses[key] = (*own_uses.get(key, ()), use)
@@ -122,7 +122,7 @@ class MapSet:
         >>> MapSet().uses
         <bound method MapSet.uses of MapSet(no map, exact)>
         """
-        return self._uses.get((tuple(member.index), member), ())
+        return self._uses.get((tuple(member.shape_index), member), ())
 
     def union(self, *others: MapSet) -> MapSet:
         """The members of all sets; exact if all of them are, unknown if one of them is.
@@ -164,9 +164,9 @@ class MapSet:
         if len(members) > 1:
             by_index: dict[ShapeIndex, list[IndexingMap]] = {}
             for m in members:
-                by_index.setdefault(m.index, []).append(m)
+                by_index.setdefault(m.shape_index, []).append(m)
             kept = {(index, m) for index, own in by_index.items() for m in uncontained(own)}
-            members = [m for m in members if (m.index, m) in kept]
+            members = [m for m in members if (m.shape_index, m) in kept]
         simplified = simplified._select(members)
         return simplified._change_device_maps(lambda maps: maps.simplify())
 
@@ -193,7 +193,7 @@ class MapSet:
         members = []
         for (_, b), m in zip(pairs, composed, strict=True):
             if not m.is_known_empty:
-                members.append(m._placed(tuple(b.index), b.use, suppliers | _suppliers(b)))
+                members.append(m._placed(tuple(b.shape_index), b.use, suppliers | _suppliers(b)))
         exact, reason = self._exact and after._exact, self._reason or after._reason
         if self._devices is not None and after._devices is not None:
             exact, reason = False, reason or "the pairs of devices are not known"
@@ -265,8 +265,8 @@ class MapSet:
             return self
         uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
         members: list[IndexingMap] = []
-        for leaf in dict.fromkeys(tuple(m.index) for m in self._maps):
-            own = [m for m in self._maps if m.index == leaf]
+        for leaf in dict.fromkeys(tuple(m.shape_index) for m in self._maps):
+            own = [m for m in self._maps if m.shape_index == leaf]
             for m, parts in _coalesce(own):
                 stands_for = [own[i] for i in parts]
                 suppliers = {k: v for part in stands_for for k, v in _suppliers(part).items()}
@@ -307,7 +307,7 @@ class MapSet:
         reason: str | None = None
         effort = Effort()
         for m, same_leaf in zip(self._maps, find_meeting(self._maps, taken._maps), strict=True):
-            leaf = tuple(m.index)
+            leaf = tuple(m.shape_index)
             remaining = subtract(m, same_leaf, effort) if same_leaf else [m]
             if isinstance(remaining, str):
                 reason = reason or remaining
@@ -359,11 +359,11 @@ class MapSet:
         if self._unknown or inner._unknown:
             return Answer(True) if self._unknown else Answer(None, reason=inner._reason or "unknown")
         effort, containment = Effort(), Containment()
-        leaves = [tuple(m.index) for m in self._maps]
+        leaves = [tuple(m.shape_index) for m in self._maps]
         found: list[bool | None] = []
         for m, own in zip(inner._maps, find_meeting(inner._maps, self._maps), strict=True):
-            if leaves.count(tuple(m.index)) == 1:
-                found += [containment.contains(k, m) for k in self._maps if k.index == m.index]
+            if leaves.count(tuple(m.shape_index)) == 1:
+                found += [containment.contains(k, m) for k in self._maps if k.shape_index == m.shape_index]
             else:
                 found.append(_covers(own, m, effort, containment))
         if False not in found and (self._devices is not None or inner._devices is not None):
@@ -380,7 +380,7 @@ class MapSet:
         uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
         members: list[IndexingMap] = []
         for before, m in zip(self._maps, replaced, strict=True):
-            leaf = tuple(before.index)
+            leaf = tuple(before.shape_index)
             members.append(m._placed(leaf, before.use, _suppliers(before)))
             own = uses.get((leaf, m), ())
             uses[leaf, m] = own + tuple(use for use in self._uses.get((leaf, before), ()) if use not in own)
@@ -421,7 +421,7 @@ class MapSet:
         return member in self._maps
 
     def _key(self) -> tuple[object, ...]:
-        maps = frozenset((tuple(m.index), m) for m in self._maps)
+        maps = frozenset((tuple(m.shape_index), m) for m in self._maps)
         return self._unknown, self._exact, maps, self._devices.maps if self._devices is not None else None
 
     def __eq__(self, other: object) -> bool:
@@ -445,7 +445,7 @@ class MapSet:
     def __str__(self) -> str:
         if self._unknown:
             return f"UNKNOWN: {self._reason}"
-        return "\n".join(f"{list(m.index)} {m}" if m.index else str(m) for m in self._maps)
+        return "\n".join(f"{list(m.shape_index)} {m}" if m.shape_index else str(m) for m in self._maps)
 
     def _repr_svg_(self) -> str | None:
         return reprs.svg(self)
@@ -596,7 +596,7 @@ def _bring_to_common_table(
             rewritten = _rewrite_for_table(m, one._devices, table)
             if rewritten is None:
                 return unknown_devices(NO_COMMON_GROUP)
-            maps += [other._placed(tuple(m.index), m.use, _suppliers(m)) for other in rewritten]
+            maps += [other._placed(tuple(m.shape_index), m.use, _suppliers(m)) for other in rewritten]
         device_sets.append(MapSet(maps, exact=source._exact, reason=source._reason))
     return table, device_sets
 

@@ -86,8 +86,8 @@ def overlap(a: MapSet | IndexingMap, b: MapSet | IndexingMap) -> Answer[CommonEl
             is_empty = not other.is_unknown and all(m.is_empty().value is True for m in other)
             return Answer(False) if is_empty else Answer(None, reason=one.reason or "unknown")
     undecided: str | None = None
-    for leaf in dict.fromkeys(m.index for m in first):
-        left, right = ([m for m in one if m.index == leaf] for one in (first, second))
+    for leaf in dict.fromkeys(m.shape_index for m in first):
+        left, right = ([m for m in one if m.shape_index == leaf] for one in (first, second))
         meets, found, reason = _overlap(left, right)
         if found is not None:
             i, j, element, here, there = found

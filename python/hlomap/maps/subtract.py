@@ -83,7 +83,7 @@ def find_meeting(maps: Sequence[IndexingMap], others: Sequence[IndexingMap]) -> 
     bounds = [_bounds(m) for m in maps]
     groups: dict[tuple[object, ...], tuple[list[int], list[npt.NDArray[np.int64]]]] = {}
     for j, k in enumerate(others):
-        numbers, tables = groups.setdefault((tuple(k.index), len(k.dims), len(k.results)), ([], []))
+        numbers, tables = groups.setdefault((tuple(k.shape_index), len(k.dims), len(k.results)), ([], []))
         numbers.append(j)
         tables.append(_bounds(k))
     stacked = {key: (np.array(numbers), np.stack(tables)) for key, (numbers, tables) in groups.items()}
@@ -91,7 +91,7 @@ def find_meeting(maps: Sequence[IndexingMap], others: Sequence[IndexingMap]) -> 
     for m, own in zip(maps, bounds, strict=True):
         meeting: list[int] = []
         for (leaf, n_dims, n_results), (at, theirs) in stacked.items():
-            if leaf == m.index:
+            if leaf == m.shape_index:
                 is_alike = (n_dims, n_results) == (len(m.dims), len(m.results))
                 meets = ((theirs[:, 0] <= own[1]) & (own[0] <= theirs[:, 1])).all(axis=1) if is_alike else slice(None)
                 meeting += at[meets].tolist()
@@ -200,26 +200,26 @@ def _intersect(m: IndexingMap, other: IndexingMap) -> _Intersection | str:
             break
     unused = set(range(len(other.ranges))) - solved.keys()
     mentioned = [theirs for theirs, _ in pending] + [c.expr for c in other.constraints]
-    mentioned += [e for v in other.runtime for e in v.index]
+    mentioned += [e for v in other.runtime for e in v.element]
     if any(unused & _ranges_in(e) for e in mentioned):
         return "the results of a map do not determine its ranges"
     for i in unused:
         solved[i] = Expr.constant(other.ranges[i].lower)
     for v in other.runtime:
-        index = [translate(e) for e in v.index]
+        index = [translate(e) for e in v.element]
         known = [*m.runtime, *added]
         equal = (
             k
             for k, w in enumerate(known)
             if v.source is not None
-            and (v.source, v.lower, v.upper, index) == (w.source, w.lower, w.upper, list(w.index))
+            and (v.source, v.lower, v.upper, index) == (w.source, w.lower, w.upper, list(w.element))
         )
         number = next(equal, None)
         if number is None and v.source is None:
             return "a runtime variable has no source"
         if number is None:
             number = len(known)
-            added.append(Variable(None, v.lower, v.upper, source=v.source, index=index))
+            added.append(Variable(None, v.lower, v.upper, source=v.source, element=index))
         runtime.append(Expr.runtime(number))
     conditions += [(solved[i], v.lower, v.upper) for i, v in enumerate(other.ranges) if i not in unused]
     conditions += [(translate(theirs) - own, 0, 0) for theirs, own in pending]

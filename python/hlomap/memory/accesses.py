@@ -33,7 +33,7 @@ class Access:
     instruction: Instruction
     operand: int
     """The number of the operand, or of the output that is written."""
-    index: ShapeIndex
+    shape_index: ShapeIndex
     is_write: bool
     maps: MapSet
     """From threads to elements; unknown with the reason."""
@@ -41,7 +41,7 @@ class Access:
     @property
     def shape(self) -> Shape:
         """The array."""
-        return shape_at(self.instruction.shape, self.index)
+        return shape_at(self.instruction.shape, self.shape_index)
 
 
 def by_thread_map(root: Root, thread_map: IndexingMap) -> Iterator[Access]:
@@ -103,7 +103,7 @@ def _read(operand: Instruction, number: int, threads: MapSet, maps: MapSet) -> I
     unknown = next((s for s in (threads, maps) if s.is_unknown), None)
     exact, reason = threads.exact and maps.exact, threads.reason or maps.reason
     for index in array_leaves(operand.shape):
-        steps = [first.then(second) for second in maps if second.index == index for first in threads]
+        steps = [first.then(second) for second in maps if second.shape_index == index for first in threads]
         here = unknown or MapSet(steps, exact=exact, reason=reason, devices=maps.devices)
         if here:
             yield Access(operand, number, index, is_write=False, maps=here)

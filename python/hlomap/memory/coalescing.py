@@ -31,7 +31,7 @@ class Coalescing:
     """The value that is read, or written."""
     operand: int
     """The number of the operand, or of the output that is written."""
-    index: ShapeIndex
+    shape_index: ShapeIndex
     """Which array of the operand, where it is a tuple."""
     is_write: bool
     requests: int | None
@@ -58,7 +58,8 @@ class Coalescing:
         return self.bytes_used / self.bytes_moved if self.bytes_moved else 1.0
 
     def __str__(self) -> str:
-        where = f"{'write' if self.is_write else 'read'} {self.instruction.name}{''.join(f'.{i}' for i in self.index)}"
+        verb = "write" if self.is_write else "read"
+        where = f"{verb} {self.instruction.name}{''.join(f'.{i}' for i in self.shape_index)}"
         if self.sectors is None or self.efficiency is None:
             return f"{where}: unknown, {self.reason}"
         most = "" if self.exact else "at most "
@@ -165,7 +166,7 @@ class _Question:
 
 
 def _place(access: Access) -> tuple[Instruction, int, ShapeIndex, bool]:
-    return access.instruction, access.operand, access.index, access.is_write
+    return access.instruction, access.operand, access.shape_index, access.is_write
 
 
 def _unknown(access: Access, reason: str) -> Coalescing:

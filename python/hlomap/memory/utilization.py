@@ -143,7 +143,7 @@ _ZERO = _count(0, 0)
 
 
 def _at_index(maps: MapSet, index: tuple[int, ...]) -> MapSet:
-    own = [m for m in maps if m.index == index]
+    own = [m for m in maps if m.shape_index == index]
     return maps if len(own) == len(maps) else MapSet(own, exact=maps.exact, reason=maps.reason)
 
 

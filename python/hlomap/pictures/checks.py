@@ -25,7 +25,7 @@ def draw_check(result: CheckResult) -> Picture:
     shape, source = shape_at(instruction.shape, result.output), shape_at(operand.shape, result.shape_index)
     try:
         maps = list(output_to_input(instruction, result.output))[result.operand]
-        own = MapSet([m for m in maps if tuple(m.index) == tuple(result.shape_index)], exact=maps.exact)
+        own = MapSet([m for m in maps if tuple(m.shape_index) == tuple(result.shape_index)], exact=maps.exact)
         known = None if maps.is_unknown or any(m.is_undefined for m in own) else tuple(own)
     except (HlomapError, OverflowError, IndexError):
         known = None

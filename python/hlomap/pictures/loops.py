@@ -56,11 +56,11 @@ def leaf_labels(loop: Loop) -> list[str]:
     start = loop.instruction.operands[0] if loop.instruction.operands else None
     for leaf in loop.carried:
         at: Instruction | None = start
-        rest = list(leaf.leaf)
+        rest = list(leaf.shape_index)
         while rest and at is not None and at.opcode == "tuple" and rest[0] < len(at.operands):
             at = at.operands[rest.pop(0)]
         name = printable(at.name, 24) if at is not None and not rest else ""
-        found.append(f"{leaf_text(leaf.leaf) or '{}'} {name}".strip())
+        found.append(f"{leaf_text(leaf.shape_index) or '{}'} {name}".strip())
     return found
 
 
@@ -84,7 +84,11 @@ def _cell(leaf: CarriedValue, t: int, accesses: Sequence[Access]) -> str:
         start = (leaf.start or 0) + (leaf.step or 0) * t
         return "writes " + _window([(start, leaf.size or 0) if d == leaf.dim else None for d in range(leaf.shape.rank)])
     if leaf.kind == "consumed":
-        windows = [text for access in accesses if access.leaf == leaf.leaf and (text := _accessed(access, t, leaf))]
+        windows = [
+            text
+            for access in accesses
+            if access.shape_index == leaf.shape_index and (text := _accessed(access, t, leaf))
+        ]
         return f"reads {windows[0]}" if windows else "reads"
     if leaf.kind == "recurrence":
         return "from start" if t == 0 else f"reads t={t - 1} {_moves(leaf)}"

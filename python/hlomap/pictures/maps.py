@@ -135,8 +135,8 @@ def _targets(maps: MapSet, label: str, status: str) -> Iterator[Operand]:
     """An array for each shape index, as large as the elements that are reached: sets do not know their direction."""
     if maps.is_unknown:
         yield Operand(Array(label, f"any element may be reached{status}", ()), None)
-    for leaf in dict.fromkeys(tuple(m.index) for m in maps):
-        own = tuple(m for m in maps if tuple(m.index) == leaf)
+    for leaf in dict.fromkeys(tuple(m.shape_index) for m in maps):
+        own = tuple(m for m in maps if tuple(m.shape_index) == leaf)
         bounds = _bounds_of_elements(own)
         is_known = not any(m.is_undefined for m in own)
         array = Array(label + leaf_text(leaf), _sizes(bounds) + status, bounds)
@@ -198,9 +198,11 @@ def explanation_scene(
 def value_operands(value: Instruction, maps: MapSet, *, is_counted: bool = True) -> list[Operand]:
     """The arrays of a value that maps reach, with its name; one where nothing is known."""
     found = []
-    indices = list(dict.fromkeys(tuple(m.index) for m in maps)) or [index for index, _ in leaf_shapes(value.shape)][:1]
+    indices = (
+        list(dict.fromkeys(tuple(m.shape_index) for m in maps)) or [index for index, _ in leaf_shapes(value.shape)][:1]
+    )
     for leaf in indices:
-        own = tuple(m for m in maps if tuple(m.index) == leaf)
+        own = tuple(m for m in maps if tuple(m.shape_index) == leaf)
         is_known = not maps.is_unknown and not any(m.is_undefined for m in own)
         shape = shape_at(value.shape, leaf)
         facts = f"{shape.without_layout()}{_status(maps)}"

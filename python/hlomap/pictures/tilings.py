@@ -37,12 +37,12 @@ def draw_tiling(tiling: Tiling, sizes: Sequence[int] | None, element: Sequence[i
     starts = [i // n * n for i, n in zip(at, chosen, strict=True)]
     box = [(start, min(start + n, p.size) - 1) for start, n, p in zip(starts, chosen, params, strict=True)]
     n_tiles = prod(-(-p.size // n) for n, p in zip(chosen, params, strict=True))
-    written = next((w for w in tiling.writes if w.index == tiling._question[1]), tiling.writes[0])
-    shape = shape_at(written.instruction.shape, written.index)
+    written = next((w for w in tiling.writes if w.shape_index == tiling._question[1]), tiling.writes[0])
+    shape = shape_at(written.instruction.shape, written.shape_index)
     lit: Bounds = [b for b, p in zip(box, params, strict=True) if p.kind == "parallel"]
     names = ", ".join(f"{p.name} {b[0]}:{b[1] + 1}" for b, p in zip(box, params, strict=True))
     slices = ", ".join(f"{a}:{b + 1}" for a, b in lit)
-    label = printable(written.instruction.name, 60) + leaf_text(written.index)
+    label = printable(written.instruction.name, 60) + leaf_text(written.shape_index)
     output = array_of(label, shape, f"{shape.without_layout()}, tile [{slices}] is lit")
     operands = [_operand(read) for read in tiling.reads]
     title = f"tiles {chosen} of {printable(tiling.root.name, 60)}"
@@ -69,10 +69,10 @@ def choose_candidate(tiling: Tiling) -> list[int]:
 
 
 def _operand(read: TileRead) -> Operand:
-    shape = shape_at(read.instruction.shape, read.index)
+    shape = shape_at(read.instruction.shape, read.shape_index)
     facts = str(shape.without_layout())
     if read.map is None:
         facts += f", unknown: {printable(read.unknown, 150)}"
-    array: Array = array_of(printable(read.instruction.name, 60) + leaf_text(read.index), shape, facts)
+    array: Array = array_of(printable(read.instruction.name, 60) + leaf_text(read.shape_index), shape, facts)
     # The maps start at all parameters: their points are not reads.
     return Operand(array, None if read.map is None else (read.map,), read.is_exact_map, is_counted=False)

@@ -61,7 +61,7 @@ def _remote_bytes(
     if key not in known:
         found = _partitioned(instruction)
         reads = () if found is None else found.reads
-        known[key] = {(operand, read.index): read.bytes for read in reads for operand in read.operands}
+        known[key] = {(operand, read.shape_index): read.bytes for read in reads for operand in read.operands}
     return known[key]
 
 

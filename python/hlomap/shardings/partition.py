@@ -47,7 +47,7 @@ class RemoteReads:
     """The operand."""
     operands: tuple[int, ...]
     """Its number, or numbers where it is an operand several times."""
-    index: ShapeIndex
+    shape_index: ShapeIndex
     """The array in an operand that is a tuple."""
     sharding: Sharding
     received: Ints
@@ -159,7 +159,9 @@ def partitioned(instruction: Instruction) -> Partitioned | Unknown:
         received = read_only(np.array([count.received[k] for count in counted], np.int64)[of_class])
         reason = next((count.reasons[k] for count in counted if count.reasons[k] is not None), None)
         reads.append(
-            RemoteReads(one.value, one.operands, one.index, one.sharding, received, reason is None, reason, work, k)
+            RemoteReads(
+                one.value, one.operands, one.shape_index, one.sharding, received, reason is None, reason, work, k
+            )
         )
     return Partitioned(instruction, tuple(reads), read_only(devices), read_only(least))
 
@@ -174,7 +176,7 @@ class _Array:
     value: Instruction
     operands: tuple[int, ...]
     """The numbers of the operand; none for the output."""
-    index: ShapeIndex
+    shape_index: ShapeIndex
     sharding: Sharding
     tiles: Tiles
 
@@ -287,10 +289,10 @@ class _Work:
         """For each array of an operand, the maps of the outputs that read it, by number."""
         numbers: dict[Instruction, tuple[tuple[int, ...], dict[ShapeIndex, int]]] = {}
         for k, one in enumerate(operands):
-            numbers.setdefault(one.value, (one.operands, {}))[1][one.index] = k
+            numbers.setdefault(one.value, (one.operands, {}))[1][one.shape_index] = k
         rules, given = RuleProvider(instruction.module), instruction.operands
         for o, output in enumerate(outputs):
-            sets = operand_maps(rules, instruction, output.index)
+            sets = operand_maps(rules, instruction, output.shape_index)
             some = {given[n] for n, maps in sets.items() if len(maps) or not maps.exact} & numbers.keys()
             for operand in sorted(some, key=lambda one: numbers[one][0][0]):
                 of_operand, arrays = numbers[operand]
@@ -374,7 +376,7 @@ class _Work:
         operand = self.operands[k]
         if not any(pieces):
             return
-        readers = self._most_readers(k, self.outputs[o].index, box)
+        readers = self._most_readers(k, self.outputs[o].shape_index, box)
         for m, group in zip(self.reads[k][o], pieces, strict=True):
             if group and not m.runtime:
                 pairs = [_with_dims(piece).count(distinct=True).lower for piece in group]
@@ -397,11 +399,11 @@ class _Work:
         """The maps to the outputs, by index; None where some are unknown."""
         found: dict[ShapeIndex, list[IndexingMap]] = {}
         for number in operand.operands:
-            for maps in input_to_output(self._instruction, (number, *operand.index)):
+            for maps in input_to_output(self._instruction, (number, *operand.shape_index)):
                 if maps.is_unknown:
                     return None
                 for m in maps:
-                    found.setdefault(m.index, []).append(m)
+                    found.setdefault(m.shape_index, []).append(m)
         return found
 
     def remote_maps(self, k: int) -> MapSet:
@@ -444,7 +446,7 @@ def _by_array(sets: Sequence[MapSet], arrays: Mapping[ShapeIndex, int]) -> Itera
         return
     found: dict[ShapeIndex, list[IndexingMap]] = {} if maps.exact else {index: [] for index in arrays}
     for m in maps:
-        found.setdefault(m.index, []).append(m)
+        found.setdefault(m.shape_index, []).append(m)
     yield from ((arrays[index], maps._select(own)) for index, own in found.items())
 
 
@@ -461,7 +463,7 @@ def _moving(m: IndexingMap, output: Shape, operand: Shape) -> tuple[list[tuple[i
     A result that is a dim plus a constant moves with it, or against it: the dim and 1 or -1.  Nothing for one that is
     all of its dimension wherever the dims are; None for one that stays where it is.
     """
-    others = [c.expr for c in m.constraints] + [e for v in m.runtime for e in v.index]
+    others = [c.expr for c in m.constraints] + [e for v in m.runtime for e in v.element]
     used = [variables_of(e) for e in m.results]
     of_others = {variable for e in others for variable in variables_of(e)}
     found: list[tuple[int, int] | tuple[()] | None] = []
@@ -546,7 +548,7 @@ def _from_device(m: IndexingMap, n_kept: int, *first: tuple[str, int, int]) -> I
         [substitute(e) for e in m.results],
         ranges=[(v.lower, v.upper) for v in (*m.dims[n_kept:], *m.ranges)],
         runtime=[
-            Variable(v.name, v.lower, v.upper, source=v.source, index=[substitute(e) for e in v.index])
+            Variable(v.name, v.lower, v.upper, source=v.source, element=[substitute(e) for e in v.element])
             for v in m.runtime
         ],
         constraints=[(substitute(c.expr), c.lower, c.upper) for c in m.constraints],

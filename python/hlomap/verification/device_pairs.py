@@ -44,7 +44,7 @@ def enumerate_device_pairs(
     for groups in _device_tables(devices, grid):
         grouped.update(device for group in groups for device in group)
         for m in devices.maps:
-            if m.index != leaf:
+            if m.shape_index != leaf:
                 continue
             sources = {v.source for v in m.runtime if v.source is not None}
             held = {source: _stack_values(source, groups, table_sizes[1], values) for source in sources}

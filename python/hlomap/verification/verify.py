@@ -526,7 +526,7 @@ def _mentioned_pairs(
     """The pairs of a map set for the runtime values on any of the devices."""
     pairs: set[tuple[int, int]] = set()
     for m in maps:
-        if m.index == leaf:
+        if m.shape_index == leaf:
             for values in _runtime_values(m, experiment.values):
                 a, b = enumerate_pairs(m, source, target, values, _MAX_POINTS, rows)
                 pairs |= set(zip(a.tolist(), b.tolist(), strict=True))

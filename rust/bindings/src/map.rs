@@ -254,7 +254,7 @@ impl PyMap {
 
     /// The shape index of the tuple element that the map belongs to; ``()`` for an array.
     #[getter]
-    fn index(&self, py: Python<'_>) -> Py<PyTuple> {
+    fn shape_index(&self, py: Python<'_>) -> Py<PyTuple> {
         self.origin.as_ref().map_or_else(|| PyTuple::empty(py).unbind(), |p| p.index.clone_ref(py))
     }
 

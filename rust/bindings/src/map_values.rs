@@ -16,7 +16,7 @@ use crate::repr;
 ///
 /// ``Variable(name, lower, upper)`` makes one; without a name it has the default one, ``d0``, ``s0`` or ``rt0``.
 /// The value of a runtime variable is an element of an array that is known only when the program runs: ``source``
-/// is an opaque number for that array, ``index`` the index of the element as expressions, and ``supplier`` the
+/// is an opaque number for that array, ``element`` its index in the array as expressions, and ``supplier`` the
 /// instruction behind the number, for maps that belong to a program.
 ///
 /// >>> import hlomap as hm
@@ -35,20 +35,20 @@ pub struct PyVariable {
 #[pymethods]
 impl PyVariable {
     #[new]
-    #[pyo3(signature = (name, lower, upper, *, source=None, index=Arg::from(Vec::new())))]
+    #[pyo3(signature = (name, lower, upper, *, source=None, element=Arg::from(Vec::new())))]
     fn new(
         name: Option<Arg<'_, &str>>,
         lower: Arg<'_, i64>,
         upper: Arg<'_, i64>,
         source: Option<Arg<'_, i64>>,
-        index: Arg<'_, Vec<ExprLike>>,
+        element: Arg<'_, Vec<ExprLike>>,
     ) -> PyResult<PyVariable> {
         let name = name.of("Variable", "name")?;
         let lower = lower.of("Variable", "lower")?;
         let upper = upper.of("Variable", "upper")?;
         let source = source.of("Variable", "source")?;
-        let index = index.of("Variable", "index")?;
-        let source = source.map(|id| Arc::new(Source { id, index: index.into_iter().map(|e| e.0).collect() }));
+        let element = element.of("Variable", "element")?;
+        let source = source.map(|id| Arc::new(Source { id, index: element.into_iter().map(|e| e.0).collect() }));
         let variable = Variable { name: name.map(Arc::from), interval: Interval::new(lower, upper), source };
         Ok(PyVariable { variable, default_name: String::new(), supplier: None })
     }
@@ -79,7 +79,7 @@ impl PyVariable {
 
     /// The index of the element of the source, as expressions over the other variables; ``()`` for a scalar.
     #[getter]
-    fn index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+    fn element<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let index: Vec<PyExpr> =
             self.variable.source.iter().flat_map(|s| &s.index).map(|e| PyExpr::from(e.clone())).collect();
         PyTuple::new(py, index)
@@ -108,7 +108,7 @@ impl PyVariable {
         let Variable { name, interval, .. } = &self.variable;
         let supplier = self.supplier(py);
         let range = (interval.lo, interval.hi);
-        let arguments = (name.as_deref(), &self.default_name, range, self.source(), self.index(py)?, supplier);
+        let arguments = (name.as_deref(), &self.default_name, range, self.source(), self.element(py)?, supplier);
         by_function(py, "_variable", arguments)
     }
 

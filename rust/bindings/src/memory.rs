@@ -31,7 +31,7 @@ fn unit_of(name: &str) -> PyResult<Unit> {
 /// padding.
 ///
 /// ``unit`` is the unit of positions: ``"element"`` (the default); ``"byte"``, the byte of the element's first
-/// bit; or ``"bit"``, where bit 0 is the lowest of byte 0.  For a tuple, ``index`` is the shape index of an array
+/// bit; or ``"bit"``, where bit 0 is the lowest of byte 0.  For a tuple, ``shape_index`` is that of an array
 /// in it. ``part`` is the number of a part where split configs cut the array (:attr:`Shape.parts`): positions are
 /// then those in the buffer of the part.
 ///
@@ -47,15 +47,15 @@ fn unit_of(name: &str) -> PyResult<Unit> {
 /// >>> print(hm.linear_index(hm.Shape.parse("s4[3,5]{1,0:E(4)}"), unit="bit"))
 /// (d0, d1) -> (d0 * 20 + d1 * 4), domain: d0 in [0, 2], d1 in [0, 4]
 #[pyfunction]
-#[pyo3(signature = (shape, /, *, index=None, part=None, unit=None))]
+#[pyo3(signature = (shape, /, *, shape_index=None, part=None, unit=None))]
 fn linear_index(
     py: Python<'_>,
     shape: &Bound<'_, PyAny>,
-    index: Option<Arg<'_, Vec<i64>>>,
+    shape_index: Option<Arg<'_, Vec<i64>>>,
     part: Option<Arg<'_, usize>>,
     unit: Option<Arg<'_, &str>>,
 ) -> PyResult<PyMap> {
-    let index = index.of("linear_index", "index")?;
+    let shape_index = shape_index.of("linear_index", "shape_index")?;
     let part = part.of("linear_index", "part")?;
     let unit = unit.of("linear_index", "unit")?;
     let shape = shape_argument(shape, "linear_index")?;
@@ -64,7 +64,7 @@ fn linear_index(
         None => linear(py, shape, |a| ::layout::address(a, unit)),
         Some(part) => linear(py, shape, |a| SplitPart::of(a, part)?.address(unit)),
     };
-    match index {
+    match shape_index {
         None => of(shape.get()),
         Some(index) => of(&shape.get().at(py, Arg::from(index))?),
     }
@@ -80,21 +80,21 @@ fn linear_index(
 /// >>> m.evaluate([17]), m.in_domain([[17], [18], [19]])
 /// (array([2, 3]), array([ True, False, False]))
 #[pyfunction]
-#[pyo3(signature = (shape, /, *, index=None, part=None))]
+#[pyo3(signature = (shape, /, *, shape_index=None, part=None))]
 fn logical_index(
     py: Python<'_>,
     shape: &Bound<'_, PyAny>,
-    index: Option<Arg<'_, Vec<i64>>>,
+    shape_index: Option<Arg<'_, Vec<i64>>>,
     part: Option<Arg<'_, usize>>,
 ) -> PyResult<PyMap> {
-    let index = index.of("logical_index", "index")?;
+    let shape_index = shape_index.of("logical_index", "shape_index")?;
     let part = part.of("logical_index", "part")?;
     let shape = shape_argument(shape, "logical_index")?;
     let of = |shape: &PyShape| match part {
         None => linear(py, shape, ::layout::logical_index),
         Some(part) => linear(py, shape, |a| SplitPart::of(a, part)?.logical_index()),
     };
-    match index {
+    match shape_index {
         None => of(shape.get()),
         Some(index) => of(&shape.get().at(py, Arg::from(index))?),
     }

@@ -365,7 +365,7 @@ def _without_device(m: IndexingMap) -> IndexingMap:
     rank, n = len(m.dims) - 2, len(m.ranges)
     dims = [*dim_exprs(rank), Expr.range(n), Expr.range(n + 1)]
     runtime = [
-        Variable(None, v.lower, v.upper, source=v.source, index=[e.substitute(dims=dims) for e in v.index[:-2]])
+        Variable(None, v.lower, v.upper, source=v.source, element=[e.substitute(dims=dims) for e in v.element[:-2]])
         for v in m.runtime
     ]
     return IndexingMap(

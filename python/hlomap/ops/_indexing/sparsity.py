@@ -18,7 +18,7 @@ def whole_index(side: SparseSide, index: Sequence[ExprLike], runtime: list[Varia
 
     Its position in the block is a new variable of ``runtime``.
     """
-    runtime.append(Variable(None, 0, side.block - 1, source=side.index_operand, index=index))
+    runtime.append(Variable(None, 0, side.block - 1, source=side.index_operand, element=index))
     return Expr.runtime(len(runtime) - 1) + side.block * index[side.dimension]
 
 

@@ -86,7 +86,7 @@ def by_root(static: Transfer, peer: Callable[[ElementOnDevice, Callable[[ExprLik
             return peer(
                 e,
                 lambda position: Variable(
-                    None, 0, e.n_devices - 1, source=roots, index=[operand, Expr.dim(e.rank), position]
+                    None, 0, e.n_devices - 1, source=roots, element=[operand, Expr.dim(e.rank), position]
                 ),
             )
 

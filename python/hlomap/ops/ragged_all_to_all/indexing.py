@@ -33,7 +33,7 @@ def _device_maps(instruction: Instruction, operand: int, table: GroupTable, *, t
         if operand == 0:
             index = [number, group, sender]
             bounds = ((2, rows[0]), (3, min(rows[0], out[0])), (4, out[0]))
-            runtime = [Variable(None, 0, upper, source=k, index=index) for k, upper in bounds]
+            runtime = [Variable(None, 0, upper, source=k, element=index) for k, upper in bounds]
             start, count, to = (Expr.runtime(i) for i in range(3))
             moved = Expr.dim(0) - (start if to_output else to)
             results = [moved + (to if to_output else start), *(Expr.dim(i) for i in range(1, rank))]

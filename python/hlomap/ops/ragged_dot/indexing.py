@@ -30,7 +30,7 @@ def _map_side(d: RaggedDotDimensions, side: Sequence[str], source: Sequence[str]
     at = {**dict(zip(target, results, strict=True)), **{label: Expr.dim(i) for i, label in enumerate(source)}}
     row = at[d.ragged]
     index = [at[label] for label in d.groups[:-1]]
-    sizes = [Variable(None, 0, n_rows, source=2, index=[*index, k]) for k in range(n_groups)]
+    sizes = [Variable(None, 0, n_rows, source=2, element=[*index, k]) for k in range(n_groups)]
     ends = [sum((Expr.runtime(i) for i in range(k)), Expr.constant(0)) for k in range(n_groups + 1)]
     if "g" not in at:  # rows in no group are not read
         within = [(ends[-1] - row, 1, n_groups * n_rows)]

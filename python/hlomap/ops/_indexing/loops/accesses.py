@@ -26,7 +26,7 @@ class Access:
     """
 
     instruction: Instruction
-    leaf: ShapeIndex | None
+    shape_index: ShapeIndex | None
     offset: tuple[Expr, ...]
     sizes: tuple[int, ...]
     disjoint: bool | None
