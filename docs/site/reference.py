@@ -75,8 +75,10 @@ TOPICS = [
         "Tiles, schedules, traffic",
         "What an operation moves: rows of an analysis, tiles, GPU schedules, coalescing.",
         [
-            *("analyze", "scan", "tile", "schedule", "thread_map", "coalescing", "utilization", "Device", "Limits"),
-            *results("Table Batch Tiling TileTable TileParameter TileRead TileClause TileBox"),
+            *("analyze", "analyze_corpus", "scan", "tile", "schedule", "thread_map", "coalescing", "utilization"),
+            *("Device", "Limits"),
+            *results("Table Batch CorpusSummary CorpusReport CorpusProgress"),
+            *results("Tiling TileTable TileParameter TileRead TileClause TileBox"),
             *results("Schedule OutputSchedule Coalescing Utilization"),
         ],
     ),

@@ -347,6 +347,9 @@ fn bitcast_factors<'py>(
     PyTuple::new(py, parts).map(Some)
 }
 
+/// Requests, sectors, bytes used, longest run.
+type Totals = (i128, i128, i128, i128);
+
 /// (requests, sectors, bytes used, longest run) of a grid that accesses an array, and why they are upper bounds.
 ///
 /// ``elements`` leads from (th_x, th_y, th_z, bl_x, bl_y, bl_z) and ranges to the elements; the counts are those of the
@@ -370,7 +373,7 @@ fn count_requests(
     base_alignment: i64,
     sector_bytes: i64,
     effort: Option<(u64, u64, u64)>,
-) -> PyResult<((i128, i128, i128, i128), Option<&'static str>)> {
+) -> PyResult<(Totals, Option<&'static str>)> {
     let effort = effort.map_or_else(Effort::default, |(few, many, most)| Effort {
         few_points: few.into(),
         many_points: many.into(),
