@@ -48,7 +48,7 @@ def decompose_bitcast(operand: Shape, output: Shape) -> BitcastFactors | Unknown
     """The transpose, reshape and transpose that a bitcast between two shapes consists of.
 
     Unknown where there are none: with tiles or padding only the positions of elements relate them
-    (:func:`hlomap.linear_index`), and between elements of different widths there is no reshape.
+    (:func:`hlomap.linear_index`), and no reshape leads from one element width to another.
 
     >>> factors = decompose_bitcast(Shape.parse("f32[2,3]{0,1}"), Shape.parse("f32[3,2]"))
     >>> not isinstance(factors, Unknown) and factors.is_transpose
