@@ -2302,7 +2302,7 @@ class TilePlan:
         self,
         candidates: npt.NDArray[np.int64],
         limits: tuple[int, bool, int, int, int, Sequence[int], int, bool],
-        device: tuple[int, int, int, int],
+        device: tuple[int, int, int, int, int],
         stages: int,
         columns: Sequence[str],
         threads: int,

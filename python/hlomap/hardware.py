@@ -6,7 +6,8 @@ the package knows a device: every question takes one of these records, or your o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, fields
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -69,6 +70,7 @@ class Device(_Record):
     """
 
     name: str = "unknown"
+    _: KW_ONLY
     n_multiprocessors: int = 0
     """Streaming multiprocessors, or cores that run blocks of their own."""
     threads: int = 0
@@ -94,59 +96,97 @@ class Device(_Record):
     max_blocks_x: int = 2**31 - 1
     """The most blocks of a grid along x."""
 
+    peak_f64: int = 0
+    """Operations of a second on ``f64``, by the fastest unit that takes them (dense, such as tensor cores)."""
+    peak_f32: int = 0
+    """The same on ``f32``, TF32 included."""
+    peak_f16: int = 0
+    """The same on ``f16`` and ``bf16``."""
+    peak_f8: int = 0
+    """The same on floats of 8 bits."""
+    peak_f4: int = 0
+    """The same on floats of 4 bits."""
+    peak_s8: int = 0
+    """The same on integers of 8 bits."""
+
+    def peak(self, dtype: str) -> int:
+        """The operations of a second on operands of an element type, 0 where that is unknown.
+
+        >>> import hlomap as hm
+        >>> hm.Device.named("h100").peak("bf16")
+        989400000000000
+        """
+        name = {"bf16": "f16", "u8": "s8"}.get(dtype, dtype if dtype[:1] == "s" else dtype.partition("e")[0])
+        return int(getattr(self, f"peak_{name}", 0))
+
     @staticmethod
     def named(name: str) -> Device:
-        """The device with this name: ``"a6000"``, ``"h100"`` or ``"b200"``.
+        """The device with this name, in any case: ``"a6000"``, ``"v100"``, ``"a100"`` (40 GB), ``"a100-80gb"``,
+        ``"l40s"``, ``"h100"``, ``"h200"``, ``"b200"`` or ``"mi300x"``.
 
         Raises ``ValueError`` for other names.
         """
         expect(str, name, "Device.named", "a name")
-        if name not in _DEVICES:
+        if name.lower() not in _DEVICES:
             raise ValueError(
                 f"expected one of {', '.join(_DEVICES)}, found {name!r}; Device(...) describes another one"
             )
-        return _DEVICES[name]
+        return _DEVICES[name.lower()]
 
 
-# NVIDIA's data sheets of RTX A6000, H100 SXM and B200; blocks and registers of the compute capabilities 8.6, 9.0, 10.0.
+def _nvidia(name: str, sm: tuple[int, int, int, int, int], l2: int, gb: int, peaks: Sequence[float]) -> Device:
+    """A device with a number of multiprocessors, the threads, blocks and KiB of shared memory of each, a compute
+    capability, MiB of cache, GB a second and 10**12 operations a second on f64, f32, f16, f8, f4 and s8."""
+    n, threads, max_blocks, shared, generation = sm
+    return Device(
+        name,
+        n_multiprocessors=n,
+        threads=threads,
+        max_blocks=max_blocks,
+        registers=65536,
+        shared_bytes=shared << 10,
+        # From Ampere on, the system has one KiB of each block.
+        shared_bytes_per_block=(shared - (generation >= 8)) << 10,
+        cache_bytes=l2 << 20,
+        dram_bytes_per_second=gb * 10**9,
+        generation=generation,
+        **_peaks(peaks),
+    )
+
+
+def _peaks(tera: Sequence[float]) -> dict[str, int]:
+    return {f"peak_{kind}": round(t * 10) * 10**11 for kind, t in zip(_KINDS_OF_PEAKS, tera, strict=True)}
+
+
+_KINDS_OF_PEAKS = ("f64", "f32", "f16", "f8", "f4", "s8")
+_A100 = (108, 2048, 32, 164, 8), (19.5, 156, 312, 0, 0, 624)
+_HOPPER = (132, 2048, 32, 228, 9), (67, 494.7, 989.4, 1978.9, 0, 1978.9)
+# The vendors' data sheets of V100 SXM2, RTX A6000, A100 SXM, L40S, H100 SXM, H200 SXM, B200 (HGX) and MI300X; blocks
+# and shared memory of the compute capabilities 7.0, 8.6, 8.0, 8.9, 9.0, 9.0 and 10.0.
 _DEVICES = {
     device.name: device
     for device in (
+        _nvidia("v100", (80, 2048, 32, 96, 7), 6, 900, (7.8, 15.7, 125, 0, 0, 0)),
+        _nvidia("a6000", (84, 1536, 16, 100, 8), 6, 768, (0.6, 77.4, 154.8, 0, 0, 309.7)),
+        _nvidia("a100", _A100[0], 40, 1555, _A100[1]),
+        _nvidia("a100-80gb", _A100[0], 40, 2039, _A100[1]),
+        _nvidia("l40s", (142, 1536, 24, 100, 8), 96, 864, (1.4, 183, 366, 733, 0, 733)),
+        _nvidia("h100", _HOPPER[0], 50, 3350, _HOPPER[1]),
+        _nvidia("h200", _HOPPER[0], 50, 4800, _HOPPER[1]),
+        _nvidia("b200", (148, 2048, 32, 228, 10), 126, 8000, (37, 1125, 2250, 4500, 9000, 4500)),
         Device(
-            "a6000",
-            84,
-            1536,
-            16,
-            65536,
-            102400,
-            101376,
-            cache_bytes=6 << 20,
-            dram_bytes_per_second=768 * 10**9,
-            generation=8,
-        ),
-        Device(
-            "h100",
-            132,
-            2048,
-            32,
-            65536,
-            233472,
-            232448,
-            cache_bytes=50 << 20,
-            dram_bytes_per_second=3350 * 10**9,
-            generation=9,
-        ),
-        Device(
-            "b200",
-            148,
-            2048,
-            32,
-            65536,
-            233472,
-            232448,
-            cache_bytes=126 << 20,
-            dram_bytes_per_second=8000 * 10**9,
-            generation=10,
+            "mi300x",
+            n_multiprocessors=304,
+            threads=2048,
+            max_blocks=32,
+            registers=131072,
+            shared_bytes=65536,
+            shared_bytes_per_block=65536,
+            warp=64,
+            sector_bytes=128,
+            cache_bytes=256 << 20,
+            dram_bytes_per_second=5300 * 10**9,
+            **_peaks((163.4, 653.7, 1307.4, 2614.9, 0, 2614.9)),
         ),
     )
 }
@@ -173,7 +213,7 @@ class Limits(_Record):
     max_grid: int = 0
     """The most tiles of the output (``grid_too_large``)."""
     max_shared_bytes: int = 0
-    """The most bytes of memory that the blocks of one program share (``shared_memory``)."""
+    """The most bytes of memory that the threads of one block share (``shared_memory``)."""
     max_live_bytes: int = 0
     """The most bytes of one full tile of everything that is read and written (``registers``)."""
     multiple_of: tuple[int, ...] = ()
@@ -193,9 +233,9 @@ class Limits(_Record):
         pipelining").  Raises ``ValueError`` for other names.
         """
         expect(str, name, "Limits.named", "a name")
-        if name not in _LIMITS:
+        if name.lower() not in _LIMITS:
             raise ValueError(f"expected one of {', '.join(_LIMITS)}, found {name!r}; or state yours by Limits(...)")
-        return _LIMITS[name]
+        return _LIMITS[name.lower()]
 
 
 _LIMITS = {

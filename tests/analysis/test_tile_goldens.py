@@ -311,6 +311,85 @@ def test_rule_4_quotient_and_remainder_together() -> None:
     assert both(3) == [1, 3]
 
 
+@pytest.mark.parametrize(
+    ("body", "read"),
+    [
+        (
+            "p = f32[99] parameter(0)\nROOT s = f32[10] slice(p), slice={[40:60:2]}",
+            "p[(tid_t0*ts_t0)*2 + 40 : +ts_t0 by 2]",
+        ),
+        (
+            "p = f32[9] parameter(0)\nROOT r = f32[9] reverse(p), dimensions={0}",
+            "p[-(tid_t0*ts_t0) - ts_t0 + 9 : +ts_t0 by -1]",
+        ),
+        ("p = f32[9,5] parameter(0)\nROOT s = f32[9,1] slice(p), slice={[0:9], [3:4]}", "p[tid_t0*ts_t0 : +ts_t0, 3]"),
+        (
+            "p = f32[9,5] parameter(0)\ni = s32[] parameter(1)\n"
+            "ROOT s = f32[2,5] dynamic-slice(p, i, i), dynamic_slice_sizes={2,5}",
+            "p[tid_t0*ts_t0 + rt0 : +ts_t0, tid_t1*ts_t1 : +ts_t1]",
+        ),
+    ],
+)
+def test_reads_print_as_slices(body: str, read: str) -> None:
+    assert str(tiling(body).reads[0]) == read
+
+
+DOT = """a = bf16[2048,1024] parameter(0)
+  b = bf16[1024,4096] parameter(1)
+  ROOT d = bf16[2048,4096] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"""
+
+
+@pytest.mark.parametrize("limits", [None, "triton"])
+def test_a_device_refuses_what_does_not_fit_it(limits: str | None) -> None:
+    """By the shared memory of a block, and by the registers, which hold what is not there."""
+    candidates = [[128, 128, 64], [1024, 1024, 1], [64, 64, 1024], [64, 64, 512]]
+    table = tiling(DOT).evaluate(candidates, device="H100", limits=limits)
+    assert table["legal"].tolist() == [True, False, False, False]
+    assert [text.split(":")[0] for text in table.refused] == ["shared_memory", "registers"]
+    assert list(table.refused.values()) == [2, 1]
+    # 64 KiB of 228 KiB of shared memory, 32 KiB of 256 KiB of registers: three blocks.
+    assert (table["occupancy"][0], table["waves"][0], table["tail"][0]) == (3, 2, 512 - 3 * 132)
+    assert tiling(DOT).evaluate(candidates[2:], device="b200", stages=1)["legal"].tolist() == [False, True]
+
+
+def test_shared_memory_has_room_for_powers_of_two() -> None:
+    """Triton rounds every size up, that of a whole dimension as well."""
+    t = tiling(DOT.replace("1024", "1000"))
+    smem = [t.evaluate([[16, 16, 1000]], limits=limits)["smem_bytes"][0] for limits in (None, "triton")]
+    assert smem == [2 * 32 * 1000 * 2, 2 * 32 * 1024 * 2]
+
+
+def test_threads_are_all_cores_or_as_many_as_asked_for() -> None:
+    t = tiling(DOT)
+    candidates = t.candidates("pow2")
+    assert t.evaluate(candidates, threads=0) == t.evaluate(candidates)
+    with pytest.raises(ValueError, match=r"^threads: expected at least 1, or 0 for all cores, found -1$"):
+        t.evaluate(candidates, threads=-1)
+    with pytest.raises(ValueError, match=r"^stages: "):
+        t.evaluate(candidates, stages=0)
+
+
+def test_explain_shows_a_tile_that_reads() -> None:
+    text = """x = f32[16] parameter(0)
+      a = f32[8] slice(x), slice={[8:16]}
+      b = f32[8] slice(x), slice={[0:8]}
+      ROOT r = f32[16] concatenate(a, b), dimensions={0}"""
+    t = tiling(text)
+    lines = t.explain([8]).splitlines()
+    assert [line for line in lines if "read " in line and "tile" in line] == [
+        "  read 0: x [8], 32 bytes a tile,",
+        "  read 1: x [8], 32 bytes a tile,",
+    ]
+    assert "legal" in t.explain([5])
+
+
+def test_names_of_devices_have_any_case() -> None:
+    names = ["v100", "a6000", "a100", "a100-80gb", "l40s", "h100", "h200", "b200", "mi300x"]
+    for name in names:
+        assert hm.Device.named(name.upper()).name == name
+    assert hm.Limits.named("Triton") == hm.Limits.named("triton")
+
+
 CHAIN = """ENTRY e {
   x = f32[8,16] parameter(0)
   v = f32[16,4] parameter(1)
@@ -343,8 +422,7 @@ def test_parameters_are_told_apart() -> None:
         }""").entry
     )
     assert [str(read) for read in t.reads] == [
-        f"x: (tid_t{i} * ts_t{i} / ts_t{i} / 1, tid_t{j} * ts_t{j} / ts_t{j} / 1)"
-        for i, j in [(0, 2), (2, 1), (0, 3), (3, 1)]
+        f"x[tid_t{i}*ts_t{i} : +ts_t{i}, tid_t{j}*ts_t{j} : +ts_t{j}]" for i, j in [(0, 2), (2, 1), (0, 3), (3, 1)]
     ]
 
 

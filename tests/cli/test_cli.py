@@ -183,6 +183,8 @@ def test_tile_names_what_is_wrong(tmp_path: Path) -> None:
         (["--instruction", root, "--shape-index", "7"], "no output"),
         (["--instruction", root, "--explain", "1"], "--explain: expected 4 sizes t0,t1,t2,t3, found 1"),
         (["--instruction", root, "--explain", "0,1,1,1"], "--explain: "),
+        (["--instruction", root, "--device", "q100"], "'--device': expected one of v100"),
+        (["--instruction", root, "--limits", "q100"], "'--limits': expected one of none, triton"),
     ]:
         result = run("tile", file, *arguments)
         assert result.exit_code in (1, 2) and message in " ".join(result.stderr.split()), result.stderr

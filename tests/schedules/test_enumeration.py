@@ -70,7 +70,9 @@ def test_scatters_with_sorted_indices() -> None:
         sizes = [rng.randint(1, 300), *(rng.choice([1, 2, 3, 8, 33, 64]) for _ in range(rng.randint(0, 2)))]
         if prod(sizes) > 20_000:
             continue
-        per_warp = flat.indices_per_warp(sizes[0], rng.randint(1, 9), 32, rng.randint(1, 2), hm.Device("few", 1, 64))
+        per_warp = flat.indices_per_warp(
+            sizes[0], rng.randint(1, 9), 32, rng.randint(1, 2), hm.Device("few", n_multiprocessors=1, threads=64)
+        )
         launch = flat.sorted_scatter(hm.Shape(rng.choice(TYPES), sizes), per_warp)
         assert once(launch.output, sizes), (sizes, per_warp)
 
@@ -86,7 +88,7 @@ def test_transposes() -> None:
         layout = rng.choice([None, random_layout(rng, rank)])
         shape = hm.Shape(rng.choice(TYPES[:-1]), sizes, layout)
         # Few multiprocessors make a grid busy, so that wide tiles occur.
-        device = hm.Device("small", rng.choice([1, 84]), 128, generation=rng.choice([9, 10]))
+        device = hm.Device("small", n_multiprocessors=rng.choice([1, 84]), threads=128, generation=rng.choice([9, 10]))
         try:
             launch = launch_of_shape(shape, "transpose", device, Options(permutation=permutation))
         except hm.errors.ShapeError as error:

@@ -6,14 +6,12 @@ shows it, and which sizes near it are legal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-
-from ..hardware import Limits
 
 if TYPE_CHECKING:
     from .tiles import TileRead, Tiling
@@ -25,23 +23,32 @@ _MOST_POINTS = 1 << 16
 _NEAR = 64
 
 
-def explain(t: Tiling, candidate: Sequence[int], limits: Limits) -> str:
-    """See :meth:`hlomap.Tiling.explain`."""
+def explain(t: Tiling, candidate: Sequence[int], given: Mapping[str, Any]) -> str:
+    """See :meth:`hlomap.Tiling.explain`; ``given`` are the device and the limits."""
     sizes = [min(n, max(1, p.size)) for n, p in zip(candidate, t.params, strict=True)]
-    table = t.evaluate([sizes], limits=limits)
-    lines = [f"tile [{', '.join(map(str, sizes))}]: {table['grid'][0]} tiles, {table['steps'][0]} steps each"]
+    table = t.evaluate([sizes], **given)
+    row = {name: column[0].tolist() for name, column in table.items()}
+    n_steps = f"{row['steps']:,} step{'s' * (row['steps'] != 1)}"
+    lines = [f"tile [{', '.join(map(str, sizes))}]: {row['grid']:,} tiles x {n_steps}"]
     for k, read in enumerate(t.reads):
-        lines.append(f"  read {k}: {_read_line(t, read, sizes)}, {table['tile_bytes'][0, k]} bytes a tile,")
-        total = f"{table['read_bytes'][0, k]} bytes in all, each {table['reread'][0, k]:.4g} times"
-        lines.append(f"    {total}, runs of {table['run_bytes'][0, k]} bytes")
-    if table["legal"][0]:
+        lines.append(f"  read {k}: {_read_line(t, read, sizes)}, {row['tile_bytes'][k]:,} bytes a tile,")
+        often = "once" if row["reread"][k] == 1 else f"{row['reread'][k]:.4g} times"
+        total = f"{row['read_bytes'][k]:,} bytes in all, each read {often}"
+        lines.append(f"    {total}, runs of {row['run_bytes'][k]:,} bytes")
+    if row["occupancy"]:
+        device = given["device"]
+        at_once = f"{row['occupancy']} at once on each of {device.n_multiprocessors} multiprocessors"
+        lines.append(
+            f"  {device.name}: {row['waves']:,} waves, {at_once}, {row['smem_bytes']:,} bytes of shared memory"
+        )
+    if row["legal"]:
         return "\n".join([*lines, "legal"])
-    lines.append(f"not legal: {table.reasons[int(table['reason'][0])]}")
+    lines.append(f"not legal: {table.reasons[row['reason']]}")
     for read in t.reads:
         witness = _witness(t, read, sizes)
         if witness:
             lines.append(f"  {witness}")
-    near = list(_nearest(t, sizes, limits))
+    near = list(_nearest(t, sizes, given))
     lines += near or ["  no size of one parameter alone makes it legal"]
     return "\n".join(lines)
 
@@ -50,9 +57,22 @@ def _read_line(t: Tiling, read: TileRead, sizes: Sequence[int]) -> str:
     name = read.instruction.name
     if read.map is None:
         return f"any element of {name} ({read.unknown})"
-    box = t.box(read, sizes, [0] * len(sizes))
+    box = t.box(read, sizes, _a_tile_that_reads(t, read, sizes))
     dims = [f"{n}" if stride == 1 else f"{n} by {stride}" for n, stride in zip(box.size, box.stride, strict=True)]
     return f"{name} [{', '.join(dims)}]"
+
+
+def _a_tile_that_reads(t: Tiling, read: TileRead, sizes: Sequence[int]) -> list[int]:
+    """The first whole tile of the domain, or else the first of all tiles that reads anything."""
+    assert read.map is not None
+    spans = []
+    for dim, n in zip(read.map.dims, sizes, strict=True):
+        first, end = dim.lower // n, dim.upper // n + 1
+        whole = -(-dim.lower // n)
+        spans.append((whole if (whole + 1) * n <= dim.upper + 1 else first, end))
+    tiles = _points(spans, min(prod(max(0, end - start) for start, end in spans), _MOST_TILES)).tolist()
+    reads = (tile for tile in tiles if 0 not in t.box(read, sizes, tile).size)
+    return next(reads, [0] * len(sizes))
 
 
 def _witness(t: Tiling, read: TileRead, sizes: Sequence[int]) -> str | None:
@@ -118,7 +138,7 @@ def _listed(values: npt.NDArray[np.int64]) -> str:
     return shown + (f", … {len(values)} values" if len(values) > 6 else "")
 
 
-def _nearest(t: Tiling, sizes: Sequence[int], limits: Limits) -> Iterator[str]:
+def _nearest(t: Tiling, sizes: Sequence[int], given: Mapping[str, Any]) -> Iterator[str]:
     """For each parameter the legal sizes next to its own, all others as they are."""
     for k, p in enumerate(t.params):
         powers = [1 << i for i in range(max(0, p.size - 1).bit_length())]
@@ -128,7 +148,7 @@ def _nearest(t: Tiling, sizes: Sequence[int], limits: Limits) -> Iterator[str]:
             continue
         rows = np.tile(np.array(sizes, np.int64), (len(choices), 1))
         rows[:, k] = choices
-        legal = choices[t.evaluate(rows, limits=limits, columns=["legal"])["legal"]]
+        legal = choices[t.evaluate(rows, **given, columns=["legal"])["legal"]]
         if len(legal):
             closest = legal[np.argsort(np.abs(legal - sizes[k]), kind="stable")][:6]
             yield f"  legal with {p.name} = {', '.join(map(str, sorted(closest.tolist())))} in place of {sizes[k]}"

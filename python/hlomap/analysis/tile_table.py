@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -45,6 +48,7 @@ _COLUMNS = (
     "dram_bytes_upper",
     "waves",
     "tail",
+    "occupancy",
 )
 
 
@@ -65,9 +69,11 @@ class TileTable(Mapping[str, npt.NDArray[Any]]):
     * ``sectors``: of one full tile read run by run, in the mean over the places where its runs begin, rounded up;
       ``efficiency``: ``tile_bytes`` for each byte of them
     * ``write_bytes``: of all outputs; ``live_bytes``: of one tile of everything that is read and written
-    * ``smem_bytes``: by the rule ``buffers`` of the limits
+    * ``smem_bytes``: by the rule ``buffers`` of the limits, sizes rounded up as ``power_of_two`` says
     * ``dram_bytes_lower``: every element once; ``dram_bytes_upper``: every sector of every tile
-    * ``waves``: rounds of blocks on the device, 0 without one; ``tail``: blocks of the last round
+    * ``occupancy``: the blocks that a multiprocessor of the device holds at once, by its shared memory, and by its
+      registers, which hold what is not in shared memory; ``waves``: rounds of blocks, ``tail``: blocks of the last
+      round; all 0 without a device
 
     >>> import hlomap as hm
     >>> module = hm.parse("ENTRY e { p = f32[6,4] parameter(0)  ROOT t = f32[4,6] transpose(p), dimensions={1,0} }")
@@ -99,27 +105,42 @@ class TileTable(Mapping[str, npt.NDArray[Any]]):
         unknown = [name for name in wanted if name not in _COLUMNS]
         if unknown:
             raise ValueError(f"no column {unknown[0]!r}; the columns are {', '.join(_COLUMNS)}")
-        if stages < 1 or threads < 1:
-            raise ValueError(f"expected at least 1 stage and 1 thread, found {stages} and {threads}")
+        if stages < 1:
+            raise ValueError(f"stages: expected at least 1, found {stages}")
+        if threads < 0:
+            raise ValueError(f"threads: expected at least 1, or 0 for all cores, found {threads}")
         over = -1 if limits.max_overshoot is None else int(limits.max_overshoot * 100)
         found = plan.evaluate(
             rows,
             (
                 limits.max_tile_elements,
                 limits.power_of_two,
-                limits.max_grid,
-                limits.max_shared_bytes,
+                _least(limits.max_grid, device.max_blocks_x if device.n_multiprocessors else 0),
+                _least(limits.max_shared_bytes, device.shared_bytes_per_block),
                 limits.max_live_bytes,
                 list(limits.multiple_of),
                 over,
                 limits.buffers == "all",
             ),
-            (device.n_multiprocessors, device.shared_bytes, device.max_blocks, device.sector_bytes),
+            (
+                device.n_multiprocessors,
+                device.shared_bytes,
+                min(4 * device.registers, 2**63 - 1),
+                device.max_blocks,
+                device.sector_bytes,
+            ),
             stages,
             wanted,
-            threads,
+            threads or os.cpu_count() or 1,
         )
         return cls(found if columns is None else {name: found[name] for name in wanted}, len(rows), reasons)
+
+    @cached_property
+    def refused(self) -> Mapping[str, int]:
+        """Why candidates are not legal: each reason that occurs, with how many it refuses, the most frequent first."""
+        return ReadOnlyDict(
+            {self.reasons[number]: n for number, n in Counter(self["reason"].tolist()).most_common() if number}
+        )
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         return read_only(self._columns[name].view())
@@ -160,6 +181,11 @@ class TileTable(Mapping[str, npt.NDArray[Any]]):
         return columns.to_polars(self)
 
 
+def _least(*limits: int) -> int:
+    """The least of limits, where 0 is none."""
+    return min(filter(None, limits), default=0)
+
+
 _MEANING = {
     "unknown_map": "nothing is known of what is read",
     "not_a_box": "what a tile reads is not a box",
@@ -169,9 +195,9 @@ _MEANING = {
     "overflow": "a number does not fit into 64 bits",
     "outputs_disagree": "what is needed of the output is not one of its tiles",
     "tile_too_large": "a tile has more elements than the limits allow",
-    "grid_too_large": "there are more tiles than the limits allow",
-    "shared_memory": "the tiles do not fit the shared memory of the limits",
-    "registers": "the tiles do not fit the registers of the limits",
+    "grid_too_large": "there are more tiles than can be launched",
+    "shared_memory": "the tiles do not fit the shared memory of a block",
+    "registers": "the tiles do not fit the registers",
     "not_power_of_two": "a size is neither a power of two nor the whole dimension",
     "not_multiple": "the size of a box is not a multiple of what the limits ask for",
     "overshoot": "tiles reach too far beyond the end of a dimension",

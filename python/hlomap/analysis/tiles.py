@@ -166,11 +166,9 @@ class TileRead:
         where = f"{self.instruction.name}{''.join(f'.{i}' for i in self.shape_index)}"
         if self._own_map is None:
             return f"{where}: unknown, {self.unknown}"
-        dims = [
-            f"{o} / {s} / {'-' if r else ''}{st}"
-            for o, s, st, r in zip(self.offsets, self.sizes, self.strides, self.reversed, strict=True)
-        ]
-        return f"{where}: ({', '.join(dims)})"
+        whole = self._tiling._shape(self).dimensions
+        columns = zip(self.offsets, self.sizes, self.strides, self.reversed, whole, strict=True)
+        return f"{where}[{', '.join(_range_text(*column) for column in columns)}]"
 
 
 def tile(root: Instruction | Computation, output: int | ShapeIndex = 0) -> Tiling:
@@ -194,8 +192,8 @@ def tile(root: Instruction | Computation, output: int | ShapeIndex = 0) -> Tilin
     t0 64 parallel, d dimension 0
     t1 48 parallel, d dimension 1
     t2 32 sequential, d range 0
-    a: (tid_t0 * ts_t0 / ts_t0 / 1, tid_t2 * ts_t2 / ts_t2 / 1)
-    b: (tid_t2 * ts_t2 / ts_t2 / 1, tid_t1 * ts_t1 / ts_t1 / 1)
+    a[tid_t0*ts_t0 : +ts_t0, tid_t2*ts_t2 : +ts_t2]
+    b[tid_t2*ts_t2 : +ts_t2, tid_t1*ts_t1 : +ts_t1]
     >>> table = t.evaluate([[16, 16, 32], [32, 48, 8]])
     >>> table["legal"].tolist(), table["grid"].tolist(), table["read_bytes"].tolist()
     ([True, True], [12, 2], [[24576, 24576], [8192, 12288]])
@@ -324,10 +322,12 @@ class Tiling:
     ) -> TileTable:
         """What each candidate costs: a column for each number, a row for each candidate.
 
-        ``device`` gives ``waves``, ``tail`` and the bytes of a sector, ``limits`` further reasons why a candidate is
-        not legal; both are records or names (:meth:`Device.named`, :meth:`Limits.named`).  ``stages`` are the buffers
-        of a pipeline.  ``columns`` are the ones that are needed; without ``run_bytes``, ``sectors``, ``efficiency``
-        and ``dram_bytes_upper`` it is quicker.  The columns are explained in :class:`TileTable`.
+        ``device`` gives ``waves``, ``tail``, ``occupancy`` and the bytes of a sector; a candidate that does not fit its
+        shared memory and its registers is not legal.  ``limits`` are further reasons; both are records or names
+        (:meth:`Device.named`, :meth:`Limits.named`).  ``stages`` are the buffers of a pipeline.  ``columns`` are the
+        ones that are needed; without ``run_bytes``, ``sectors``, ``efficiency`` and ``dram_bytes_upper`` it is
+        quicker.  ``threads`` share the work, 0 are as many as there are cores.  The columns are explained in
+        :class:`TileTable`.
 
         Raises :class:`ShapeError` for candidates of another width, ``ValueError`` for sizes below 1, unknown names and
         unknown columns.
@@ -427,14 +427,17 @@ class Tiling:
                 upper[k] = beyond
         return TileBox(box.offset, box.size, box.stride, tuple(lower), tuple(upper))
 
-    def explain(self, candidate: Sizes, *, limits: Limits | str | None = None) -> str:
+    def explain(
+        self, candidate: Sizes, *, device: Device | str | None = None, limits: Limits | str | None = None
+    ) -> str:
         """Words about one candidate: what a tile reads, why it is not legal, and the nearest legal sizes.
 
         Raises as :meth:`evaluate`.
         """
         from .tile_explanation import explain
 
-        return explain(self, self._rows([bounded(candidate)])[0].tolist(), _named(limits, Limits))
+        given = {"device": _named(device, Device), "limits": _named(limits, Limits)}
+        return explain(self, self._rows([bounded(candidate)])[0].tolist(), given)
 
     def __str__(self) -> str:
         lines = []
@@ -449,6 +452,17 @@ class Tiling:
     def __repr__(self) -> str:
         n = prod(max(1, p.size) for p in self.params)
         return f"<Tiling of {self.root.name}: {len(self.params)} parameters, {len(self.reads)} reads, {n} points>"
+
+
+def _range_text(offset: Expr, size: Expr, stride: Expr, is_reversed: bool, whole: int) -> str:
+    """``offset : +size by stride``; a dimension read whole is ``:``, one element is its offset."""
+    start, n, step = (str(e).replace(" * ", "*") for e in (offset, size, stride))
+    step = f"-{step}" if is_reversed else step
+    if n == "1":
+        return start
+    if (start, n, step) == ("0", str(whole), "1"):
+        return ":"
+    return f"{start} : +{n}{'' if step == '1' else f' by {step}'}"
 
 
 def _first(box: TileBox, k: int, lower: int) -> int:

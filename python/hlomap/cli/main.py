@@ -8,12 +8,15 @@ Results go to stdout, in colour only on a terminal; progress, notes and errors g
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 import rich  # noqa: F401  # commands import what they need of it
 
 from ..errors import HlomapError, UnsupportedError
+from ..hardware import Device, Limits
 from .analyze import analyze
 from .compare import diff
 from .console import FILE, Commands, fail, parse_indices, print_json, print_lines, read_modules, refuse_overwriting, say
@@ -24,6 +27,18 @@ from .show import show
 from .verify import verify
 
 __all__ = ["main"]
+
+
+def _named(kind: type[Device | Limits]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
+    """Reads the name of a record."""
+
+    def read(context: click.Context, parameter: click.Parameter, name: str | None) -> Any:
+        try:
+            return name and kind.named(name)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+
+    return read
 
 
 @click.group(
@@ -132,14 +147,18 @@ def layout(
 )
 @click.option(
     "--limits",
-    "limits_name",
-    type=click.Choice(["none", "triton", "mosaic_tpu"]),
+    "limits",
+    metavar="NAME",
+    callback=_named(Limits),
     default="none",
     show_default=True,
-    help="Rules of a backend.",
+    help="Rules of a backend: none, triton or mosaic_tpu.",
 )
 @click.option(
-    "--device", "device_name", type=click.Choice(["a6000", "h100", "b200"]), help="Count waves of blocks on a device."
+    "--device",
+    metavar="NAME",
+    callback=_named(Device),
+    help="Fit the blocks into a device and count their waves: h100, a100, mi300x, ...",
 )
 @click.option("--top", metavar="N", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print.")
 @click.option("--explain", metavar="SIZES", type=parse_indices, help="Explain one candidate, such as 32,16,128.")
@@ -157,8 +176,8 @@ def tile(
     shape_index: tuple[int, ...] | None,
     kind: str,
     at_most: int,
-    limits_name: str,
-    device_name: str | None,
+    limits: Limits,
+    device: Device | None,
     top: int,
     explain: tuple[int, ...] | None,
     output: str | None,
@@ -189,9 +208,9 @@ def tile(
             if len(explain) != len(tiling.params):
                 problem = f"expected {len(tiling.params)} sizes {names}, found {len(explain)}"
                 raise click.BadParameter(problem, param_hint="--explain")
-            say(tiling.explain(explain, limits=limits_name))
+            say(tiling.explain(explain, device=device, limits=limits))
             return
-        table = tile_report.evaluated(tiling, kind, at_most, limits_name, device_name)
+        table = tile_report.evaluated(tiling, kind, at_most, limits, device)
         if output is not None:
             tile_report.write(table, output)
     except UnsupportedError as error:

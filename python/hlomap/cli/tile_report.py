@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy.typing as npt
 
 from ..analysis.tile_table import TileTable
 from ..analysis.tiles import Tiling
+from ..hardware import Device, Limits
 from ..interop import columns
 
 __all__ = ["Evaluated", "as_dict", "evaluated", "text", "write"]
@@ -17,7 +17,7 @@ __all__ = ["Evaluated", "as_dict", "evaluated", "text", "write"]
 Evaluated = tuple[npt.NDArray[np.int64], TileTable]
 
 
-def evaluated(tiling: Tiling, kind: str, at_most: int, limits: str, device: str | None) -> Evaluated:
+def evaluated(tiling: Tiling, kind: str, at_most: int, limits: Limits, device: Device | None) -> Evaluated:
     """The candidates and what they cost."""
     candidates = tiling.candidates(cast(Literal["pow2", "divisors", "dense"], kind), at_most)
     return candidates, tiling.evaluate(candidates, limits=limits, device=device)
@@ -37,7 +37,6 @@ def _names(candidates: npt.NDArray[np.int64]) -> list[str]:
 def as_dict(tiling: Tiling, found: Evaluated, top: int) -> dict[str, Any]:
     """The listing as JSON values, with the sizes and the costs of the best candidates."""
     candidates, table = found
-    refused = Counter(table["reason"][~table["legal"]].tolist()).most_common()
     rows = []
     for i in _best(found, top):
         costs = {name: table[name][i].tolist() for name in table if name not in ("legal", "reason")}
@@ -47,16 +46,17 @@ def as_dict(tiling: Tiling, found: Evaluated, top: int) -> dict[str, Any]:
         "reads": [str(read) for read in tiling.reads],
         "n_candidates": len(table),
         "n_legal": int(table["legal"].sum()),
-        "reasons": {table.reasons[number]: count for number, count in refused},
+        "reasons": table.refused,
         "best": rows,
     }
 
 
 def _best(found: Evaluated, top: int) -> list[int]:
-    """The legal candidates that move the fewest bytes."""
+    """The legal candidates that move the fewest bytes, then those with the fewest waves and live bytes."""
     _, table = found
     legal = np.flatnonzero(table["legal"])
-    return [int(i) for i in legal[np.argsort(_moved(table)[legal], kind="stable")][:top]]
+    order = np.lexsort([column[legal] for column in (table["live_bytes"], table["waves"], _moved(table))])
+    return [int(i) for i in legal[order][:top]]
 
 
 def _moved(table: TileTable) -> npt.NDArray[Any]:
@@ -69,21 +69,29 @@ def text(tiling: Tiling, found: Evaluated, top: int) -> str:
     candidates, table = found
     lines = [str(tiling), ""]
     legal = np.flatnonzero(table["legal"])
-    lines.append(f"{len(legal)} of {len(table)} candidates are legal")
-    for number, count in Counter(table["reason"][~table["legal"]].tolist()).most_common(3):
-        lines.append(f"  {count} are not: {table.reasons[number]}")
-    moved, best = _moved(table), _best(found, top)
+    lines.append(f"{len(legal):,} of {len(table):,} candidates are legal")
+    for reason, count in list(table.refused.items())[:3]:
+        lines.append(f"  {count:,} are not: {reason}")
+    best = _best(found, top)
     if not best:
         return "\n".join(lines)
-    reads = range(len(tiling.reads))
-    head = [*_names(candidates), "grid", "steps", "bytes moved", *(f"read {k}" for k in reads)]
-    head += [*(f"run {k}" for k in reads), "live"]
-    rows = [head]
-    for i in best:
-        row = [*candidates[i].tolist(), table["grid"][i], table["steps"][i], moved[i]]
-        row += [*table["read_bytes"][i], *table["run_bytes"][i], table["live_bytes"][i]]
-        rows.append([str(cell) for cell in row])
-    widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
+    columns: list[tuple[str, npt.NDArray[Any]]] = [*zip(_names(candidates), candidates.T, strict=True)]
+    columns += [("grid", table["grid"]), ("steps", table["steps"])]
+    if table["occupancy"].any():
+        columns += [("waves", table["waves"]), ("occupancy", table["occupancy"])]
+    columns.append(("bytes moved", _moved(table)))
+    names = _read_names(tiling)
+    for what, name in (("read", "read_bytes"), ("run", "run_bytes")):
+        columns += [(f"{what} {read}", table[name][:, k]) for k, read in enumerate(names)]
+    columns.append(("live", table["live_bytes"]))
+    rows = [[name for name, _ in columns], *([f"{column[i]:,}" for _, column in columns] for i in best)]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     lines.append("")
     lines += ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
     return "\n".join(lines)
+
+
+def _read_names(tiling: Tiling) -> list[str]:
+    """The instruction of each read; of several reads of one their numbers as well."""
+    names = [str(read.instruction.name) for read in tiling.reads]
+    return [name if names.count(name) == 1 else f"{name} ({k})" for k, name in enumerate(names)]

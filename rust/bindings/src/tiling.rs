@@ -80,7 +80,7 @@ impl PyTilePlan {
         py: Python<'py>,
         candidates: PyReadonlyArray2<'py, i64>,
         limits: (i64, bool, i64, i64, i64, Vec<i64>, i64, bool),
-        device: (i64, i64, i64, i64),
+        device: (i64, i64, i64, i64, i64),
         stages: i64,
         columns: Vec<String>,
         threads: usize,
@@ -91,7 +91,7 @@ impl PyTilePlan {
         }
         let (max_tile_elements, power_of_two, max_grid, max_shared_bytes, max_live_bytes, multiple_of, over, all) =
             limits;
-        let (n_multiprocessors, shared_bytes, max_blocks, sector_bytes) = device;
+        let (n_multiprocessors, shared_bytes, register_bytes, max_blocks, sector_bytes) = device;
         let request = Request {
             limits: Limits {
                 max_tile_elements,
@@ -103,7 +103,7 @@ impl PyTilePlan {
                 max_overshoot_percent: over,
                 buffers_all: all,
             },
-            device: DeviceCounts { n_multiprocessors, shared_bytes, max_blocks, sector_bytes },
+            device: DeviceCounts { n_multiprocessors, shared_bytes, register_bytes, max_blocks, sector_bytes },
             stages,
             wanted: Wanted::of(&columns.iter().map(String::as_str).collect::<Vec<_>>()),
         };
@@ -216,7 +216,7 @@ fn columns_of<'py>(
     add!([of_reads[0]]; legal reason grid steps);
     add!(of_reads; tile_bytes waste waste_exact read_bytes read_bytes_exact distinct_bytes distinct_bytes_exact);
     add!(of_reads; reread run_bytes run_bytes_exact sectors sectors_exact efficiency);
-    add!([of_reads[0]]; write_bytes live_bytes smem_bytes dram_bytes_lower dram_bytes_upper waves tail);
+    add!([of_reads[0]]; write_bytes live_bytes smem_bytes dram_bytes_lower dram_bytes_upper waves tail occupancy);
     Ok(all)
 }
 

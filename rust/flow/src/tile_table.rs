@@ -113,6 +113,8 @@ pub struct DeviceCounts {
     pub n_multiprocessors: i64,
     /// Bytes of shared memory of one multiprocessor.
     pub shared_bytes: i64,
+    /// Bytes of the registers of one multiprocessor.
+    pub register_bytes: i64,
     /// The most blocks of one multiprocessor.
     pub max_blocks: i64,
     /// Bytes of one access to memory.
@@ -263,6 +265,8 @@ columns! {
     waves: i64,
     /// Blocks of the last round.
     tail: i64,
+    /// Blocks that a multiprocessor holds at once.
+    occupancy: i64,
 }
 
 #[inline]
@@ -422,7 +426,7 @@ impl TilePlan {
                 reason = why.number(array);
             }
         };
-        let (mut live, mut shared, mut written, mut least, mut most) = (0i64, 0i64, 0i64, 0i64, 0i64);
+        let (mut live, mut held, mut shared, mut written, mut least, mut most) = (0i64, 0i64, 0i64, 0i64, 0i64, 0i64);
         let mut greatest = 0i64;
         for (k, (array, memo)) in self.arrays.iter().zip(memos).enumerate() {
             let count = match &array.map {
@@ -443,10 +447,14 @@ impl TilePlan {
             }
             let tile_elements = count.tile_elements();
             let tile = bytes(tile_elements, array.bits);
-            greatest = greatest.max(request.limits.elements(count.runs.iter().map(|run| run.size)));
+            let elements = request.limits.elements(count.runs.iter().map(|run| run.size));
+            greatest = greatest.max(elements);
             live = live.saturating_add(tile);
+            let buffer = bytes(u128::try_from(elements).unwrap_or(0), array.bits);
             if request.limits.buffers_all || (array.is_sequential && !array.is_write) {
-                shared = shared.saturating_add(tile.saturating_mul(request.stages));
+                shared = shared.saturating_add(buffer.saturating_mul(request.stages));
+            } else {
+                held = held.saturating_add(buffer);
             }
             if !request.limits.multiple_of.is_empty() && !array.is_multiple(&count, &request.limits.multiple_of) {
                 refuse(Reason::NotMultiple, Some(k));
@@ -519,6 +527,7 @@ impl TilePlan {
             (grid, limits.max_grid, Reason::GridTooLarge),
             (shared, limits.max_shared_bytes, Reason::SharedMemory),
             (live, limits.max_live_bytes, Reason::Registers),
+            (held, request.device.register_bytes, Reason::Registers),
         ] {
             if limit > 0 && value > limit {
                 refuse(why, None);
@@ -535,10 +544,12 @@ impl TilePlan {
         if with_runs {
             put(want.dram_bytes_upper, &mut out.dram_bytes_upper, most.saturating_add(written));
         }
-        let at_once = request.blocks_at_once(shared);
+        let occupancy = request.occupancy(shared, held);
+        let at_once = occupancy.saturating_mul(request.device.n_multiprocessors);
         let waves = if at_once == 0 { 0 } else { (grid - 1) / at_once + 1 };
         put(want.waves, &mut out.waves, waves);
         put(want.tail, &mut out.tail, if at_once == 0 { 0 } else { grid - (waves - 1) * at_once });
+        put(want.occupancy, &mut out.occupancy, if at_once == 0 { 0 } else { occupancy });
     }
 }
 
@@ -551,17 +562,18 @@ impl Request {
         }
     }
 
-    fn blocks_at_once(&self, shared: i64) -> i64 {
+    /// The blocks that a multiprocessor holds at once, by its shared memory and its registers.
+    fn occupancy(&self, shared: i64, held: i64) -> i64 {
         let d = &self.device;
         let most = d.max_blocks.max(1);
-        let by_memory = if shared > 0 && d.shared_bytes > 0 { (d.shared_bytes / shared).clamp(1, most) } else { most };
-        d.n_multiprocessors.saturating_mul(by_memory)
+        let by = |used: i64, whole: i64| if used > 0 && whole > 0 { (whole / used).clamp(1, most) } else { most };
+        by(shared, d.shared_bytes).min(by(held, d.register_bytes))
     }
 }
 
 impl Limits {
     fn elements(&self, sizes: impl Iterator<Item = i64>) -> i64 {
-        let rounded = |n: i64| if self.power_of_two { power_of_two(n) } else { n };
+        let rounded = |n: i64| if self.power_of_two && n > 0 { power_of_two(n) } else { n };
         sizes.fold(1i64, |product, n| product.saturating_mul(rounded(n)))
     }
 }
