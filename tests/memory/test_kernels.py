@@ -26,7 +26,7 @@ FUSIONS = [
         """z = f32[] constant(0)  e = f32[64,2048] exponential(p0)
         s = f32[64] reduce(e, z), dimensions={1}, to_apply=add
         ROOT r = f32[64] negate(s)""",
-        [(4096, 32768, 524288)],
+        [(2048, 16384, 524288)],  # two neighbours at once
         [(64, 64, 256)],
     ),
     (
@@ -34,8 +34,8 @@ FUSIONS = [
         ["f32[2048,256]"],
         """z = f32[] constant(0)  e = f32[2048,256] exponential(p0)
         ROOT r = f32[256] reduce(e, z), dimensions={0}, to_apply=add""",
-        [(16384, 131072, 2097152)],  # two neighbouring columns for each thread, one by one
-        [(256, 256, 1024)],  # by the first thread of each warp
+        [(8192, 65536, 2097152)],  # two neighbouring columns for each thread
+        [(128, 128, 1024)],  # by the first thread of each warp
     ),
     (
         "concatenate",
@@ -71,6 +71,55 @@ def test_kernels(
     found = hm.coalescing(fusion)
     counts = [(r.is_write, r.requests, r.sectors, r.bytes_used) for r in found]
     assert counts == [(False, *r) for r in reads] + [(True, *w) for w in writes]
+
+
+LOOP = """HloModule m{header}
+fused {{ p = {kind}[1024,1024] parameter(0)  ROOT c = f32[1024,1024] convert(p) }}
+ENTRY e {{ p = {kind}[1024,1024] parameter(0)  ROOT f = f32[1024,1024] fusion(p), kind=kLoop, calls=fused{config} }}"""
+
+
+@pytest.mark.parametrize(("kind", "vectors"), [("bf16", (4, 4)), ("s8", (4, 4)), ("f64", (2, 4))])
+def test_vectors_are_those_of_the_schedule(kind: str, vectors: tuple[int, int]) -> None:
+    """As many as 16 bytes hold; the simplest loop wastes nothing."""
+    fusion = hm.parse(LOOP.format(kind=kind, header="", config="")).entry.root
+    found = hm.coalescing(fusion)
+    assert [r.vector for r in found] == list(vectors)
+    # Of 32 bytes for each thread an access has half.
+    assert [r.efficiency for r in found] == [0.5 if kind == "f64" else 1, 1]
+    assert [r.kernel for r in found] == ["loop, vectors of 4"] * 2
+    assert [r.vector for r in hm.coalescing(fusion, vector=1)] == [1, 1]
+    assert [(r.vector, r.kernel) for r in hm.coalescing(fusion, hm.thread_map(fusion))] == [(1, None)] * 2
+
+
+@pytest.mark.parametrize(
+    ("header", "config", "backend"),
+    [
+        (", is_scheduled=true", ', backend_config={"outer_dimension_partitions":["2"]}', "CPU"),
+        (", is_scheduled=true", ', backend_config={"window_config":{}}', "TPU"),
+        (", is_scheduled=true", ', backend_config={"operation_queue_id":"0"}', "GPU"),
+        (", is_scheduled=true", "", None),
+        ("", "", None),
+    ],
+)
+def test_programs_for_other_backends_have_a_note(header: str, config: str, backend: str | None) -> None:
+    fusion = hm.parse(LOOP.format(kind="bf16", header=header, config=config)).entry.root
+    found, (read, _) = hm.schedule(fusion), hm.coalescing(fusion)
+    assert found.compiled_for == backend
+    note = (
+        f"compiled for the {backend}: this is how CUDA would run the same fusion" if backend in ("CPU", "TPU") else None
+    )
+    assert found.note == note and (note or "vectors of 4") in str(found) and str(read).endswith(note or "vectors of 4")
+
+
+def test_what_has_no_schedule_is_unknown() -> None:
+    """A matrix product of Triton or a library: no thread is known."""
+    config = (
+        '{"fusion_backend_config":{"kind":"KIND","triton_gemm_config":{"block_m":"2","block_n":"2","num_warps":"4"}}}'
+    )
+    for kind in ("__triton_gemm", "__cudnn$fusion"):
+        text = LOOP.format(kind="bf16", header="", config=f", backend_config={config.replace('KIND', kind)}")
+        for record in hm.coalescing(hm.parse(text.replace("kLoop", "kCustom")).entry.root):
+            assert record.sectors is None and (record.reason or "").startswith("unknown schedule: ")
 
 
 @pytest.mark.parametrize(("emitter", "operands", "body"), [f[:3] for f in FUSIONS], ids=[f[0] for f in FUSIONS])

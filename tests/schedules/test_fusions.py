@@ -31,7 +31,10 @@ def fusion(lines: list[tuple[str, str]]) -> hm.Instruction:
             name, tiles = value.split(" ", 1)
             sizes = [{"sizes": [str(n) for n in tile]} for tile in json.loads(tiles)]
             block = {"num_warps": "2", "output_tiles": sizes, **json.loads(given.get("block", "{}"))}
-            config = json.dumps({"fusion_backend_config": {"kind": name, "block_level_fusion_config": block}})
+            part = "block_level_fusion_config"
+            if "gemm" in given:
+                part, block = "triton_gemm_config", json.loads(given["gemm"])
+            config = json.dumps({"fusion_backend_config": {"kind": name, part: block}})
             kind = f"kind=kCustom, calls=fused, backend_config={config}"
     return hm.parse(
         f"HloModule m\n{ADD}\nfused {{\n{body}\n}}\n"

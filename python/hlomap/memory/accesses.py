@@ -7,7 +7,7 @@ from threads to arrays by maps alone; a kernel that reads in another order than 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .._core import Computation, IndexingMap, Instruction, Shape
 from ..analysis.queries import output_to_input, reached
@@ -37,6 +37,10 @@ class Access:
     is_write: bool
     maps: MapSet
     """From threads to elements; unknown with the reason."""
+    vector: int = 1
+    """The neighbouring elements that a thread accesses at once, at most."""
+    kernel: str | None = None
+    """Where the maps come from."""
 
     @property
     def shape(self) -> Shape:
@@ -60,12 +64,22 @@ def by_thread_map(root: Root, thread_map: IndexingMap) -> Iterator[Access]:
 
 
 def by_schedule(root: Root, device: Device) -> Iterator[Access]:
-    """The accesses of the kernel that XLA would make; where it is not known, threads take outputs in memory order."""
-    outputs = _outputs(root)
+    """The accesses of the kernel that XLA would make; what is no kernel of XLA's takes outputs in memory order."""
     found = _schedule(root, device)
-    if found is None or len(found.outputs) != len(outputs):
+    kernel = "no kernel of XLA's: threads in the order of memory"
+    if isinstance(found, Schedule):
+        kernel = f"{found.emitter}, vectors of {found.vector}"
+        kernel = f"{kernel}; {found.note}" if found.note else kernel
+    for access in _accesses(root, found):
+        yield replace(access, kernel=kernel, vector=found.vector if isinstance(found, Schedule) else 1)
+
+
+def _accesses(root: Root, found: Schedule | str | None) -> Iterator[Access]:
+    outputs = _outputs(root)
+    if not isinstance(found, Schedule):
         for k, (index, shape) in enumerate(outputs):
-            yield from _write_and_reads(root, k, index, MapSet([flat_thread_map(shape)]))
+            threads = MapSet([flat_thread_map(shape)]) if found is None else MapSet.unknown(found)
+            yield from _write_and_reads(root, k, index, threads)
         return
     region = _Region.of(root)
     for k, ((index, _), output) in enumerate(zip(outputs, found.outputs, strict=True)):
@@ -76,13 +90,20 @@ def by_schedule(root: Root, device: Device) -> Iterator[Access]:
         yield from region.reads(output)
 
 
-def _schedule(root: Root, device: Device) -> Schedule | None:
-    """The schedule, where it says what each thread does."""
+def _schedule(root: Root, device: Device) -> Schedule | str | None:
+    """The schedule, or why it does not say what each thread does; None for what is no kernel."""
     try:
         found = schedule(root, device)
-    except UnsupportedError:  # not enough is known about the device
+    except UnsupportedError as error:  # not enough is known about the device
+        return f"unknown schedule: {error}"
+    if found.emitter == "none":
         return None
-    return None if found.emitter == "triton_block" or found.threads == 0 else found
+    reason = found.reason
+    if reason is None and found.emitter == "triton_block":
+        reason = "which thread of a block has an element is Triton's choice"
+    if reason is None and len(found.outputs) != len(_outputs(root)):
+        reason = "the schedule has other outputs"
+    return found if reason is None else f"unknown schedule: {reason}; a thread_map would tell"
 
 
 def _reads_as_it_writes(found: Schedule, output: OutputSchedule) -> bool:

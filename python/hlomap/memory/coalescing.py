@@ -49,6 +49,11 @@ class Coalescing:
     """Why it is not exact."""
     map: IndexingMap | None
     """From a thread to the elements; None where nothing is known."""
+    vector: int
+    """The neighbouring elements that a thread accesses at once, at most."""
+    kernel: str | None
+    """The schedule whose threads these are, and whether the module was compiled for another backend; None for a thread
+    map of the caller."""
 
     @property
     def efficiency(self) -> float | None:
@@ -64,7 +69,8 @@ class Coalescing:
             return f"{where}: unknown, {self.reason}"
         most = "" if self.exact else "at most "
         counts = f"{self.requests} requests, {self.sectors} sectors, {self.bytes_used} of {self.bytes_moved} bytes used"
-        return f"{where}: {most}{counts}{'' if self.exact else f' ({self.reason})'}"
+        kernel = f"; {self.kernel}" if self.kernel else ""
+        return f"{where}: {most}{counts}{'' if self.exact else f' ({self.reason})'}{kernel}"
 
 
 def coalescing(
@@ -72,7 +78,7 @@ def coalescing(
     thread_map: IndexingMap | None = None,
     *,
     warp: int = 32,
-    vector: int = 1,
+    vector: int | None = None,
     base_alignment: int = 256,
     device: Device | str = "h100",
 ) -> tuple[Coalescing, ...]:
@@ -81,11 +87,13 @@ def coalescing(
     ``root`` is an instruction, a fusion or a computation, whose parameters are then the operands.  ``thread_map`` leads
     from (th_x, th_y, th_z, bl_x, bl_y, bl_z) and ranges to the elements of the output; outputs of other dimensions are
     unknown.  Without it, the kernel is the one that XLA would make for the device (:func:`hlomap.schedule`), which may
-    read in another order than it writes; where that is not known, threads take the output in the order of memory.
+    read in another order than it writes; where that is not known, nor are the counts.  A computation or an instruction
+    that XLA would not make a kernel of takes the output in the order of memory.
 
     A request is one access of a warp: ``warp`` threads of consecutive numbers ``x + X * (y + Y * z)``, at one value of
-    the ranges of the thread map and of the read.  With ``vector`` above 1, so many steps of the last range (the last
-    with several values, counted from its least) are one request, if every active lane of the warp takes all of them,
+    the ranges of the thread map and of the read.  ``vector`` is by default that of the schedule, at most 16 bytes, and
+    1 for a thread map.  Above 1, so many steps of the last range (the last with several values, counted from its
+    least) are one request, if every active lane of the warp takes all of them,
     at neighbouring elements whose first one is aligned to all of them; else each step is a request of its own.
 
     Addresses are those of the layouts, tiles, padding and packed elements included.  Arrays begin at unknown multiples
@@ -102,8 +110,8 @@ def coalescing(
     ... }''')
     >>> for record in coalescing(module["t"]):
     ...     print(record)
-    read p: 32768 requests, 131072 sectors, 4194304 of 4194304 bytes used
-    write t: 32768 requests, 131072 sectors, 4194304 of 4194304 bytes used
+    read p: 32768 requests, 131072 sectors, 4194304 of 4194304 bytes used; tiled_transpose, vectors of 1
+    write t: 32768 requests, 131072 sectors, 4194304 of 4194304 bytes used; tiled_transpose, vectors of 1
     >>> print(coalescing(module["t"], hm.thread_map(module["t"], "loop"))[0])
     read p: 32768 requests, 1048576 sectors, 4194304 of 33554432 bytes used
     """
@@ -113,7 +121,8 @@ def coalescing(
         expect(IndexingMap, thread_map, "coalescing", "an hlomap.IndexingMap as `thread_map`, or None")
     chosen = as_device(device, "coalescing")
     _expect_number(warp, "warp", 1024)
-    _expect_number(vector, "vector", 64)
+    if vector is not None:
+        _expect_number(vector, "vector", 64)
     _expect_number(base_alignment, "base_alignment", 1 << 40)
     question = _Question(warp, vector, base_alignment, chosen.sector_bytes)
     accesses = by_schedule(root, chosen) if thread_map is None else by_thread_map(root, thread_map)
@@ -126,7 +135,7 @@ class _Question:
     """The numbers of a question."""
 
     warp: int
-    vector: int
+    vector: int | None
     base_alignment: int
     sector_bytes: int
 
@@ -134,7 +143,7 @@ class _Question:
         """The record of each map of an access."""
         maps = access.maps
         if maps.is_unknown:
-            yield _unknown(access, maps.reason or "unknown")
+            yield _unknown(access, maps.reason or "unknown", self._vector(access))
             return
         inexact = None if maps.exact else maps.reason or "the maps may have elements that are not read"
         if maps.devices is not None:
@@ -142,35 +151,42 @@ class _Question:
         for elements in maps:
             yield self._count(access, elements, inexact)
 
+    def _vector(self, access: Access) -> int:
+        """What the caller says; else what the schedule says and one instruction can access, 16 bytes."""
+        return self.vector or max(1, min(access.vector, 128 // max(1, access.shape.value_bits)))
+
     def _count(self, access: Access, elements: IndexingMap, inexact: str | None) -> Coalescing:
         """The record of one map from threads to elements; ``inexact`` says why it has too many."""
         if elements.is_undefined:
-            return _unknown(access, "nothing is known about an undefined map")
+            return _unknown(access, "nothing is known about an undefined map", self._vector(access))
         if not access.shape.n_elements:
             return self._counted(access, (0, 0, 0, 0), inexact, elements)
-        numbers = (self.warp, self.vector, self.base_alignment, self.sector_bytes)
+        numbers = (self.warp, self._vector(access), self.base_alignment, self.sector_bytes)
         try:
             counts, reason = count_requests(elements, access.shape, *numbers)
         except (HlomapError, OverflowError) as error:
-            return _unknown(access, str(error))
+            return _unknown(access, str(error), self._vector(access))
         if not counts[0] and elements.is_empty().value:
             return self._counted(access, counts, inexact, elements)
         return self._counted(access, counts, inexact or reason, elements.simplify(keep_point_dims=True))
 
     def _counted(
-        self, access: Access, counts: tuple[int, int, int, int], reason: str | None, elements: IndexingMap
+        self, access: Access, found: tuple[int, int, int, int], reason: str | None, elements: IndexingMap
     ) -> Coalescing:
-        n, sectors, used, run = counts
-        moved = sectors * self.sector_bytes
-        return Coalescing(*_place(access), n, sectors, used, moved, run, reason is None, reason, elements)
+        n, sectors, used, run = found
+        counts = n, sectors, used, sectors * self.sector_bytes, run
+        return Coalescing(
+            *_place(access), *counts, reason is None, reason, elements, self._vector(access), access.kernel
+        )
 
 
 def _place(access: Access) -> tuple[Instruction, int, ShapeIndex, bool]:
     return access.instruction, access.operand, access.shape_index, access.is_write
 
 
-def _unknown(access: Access, reason: str) -> Coalescing:
-    return Coalescing(*_place(access), None, None, None, None, None, False, reason, None)
+def _unknown(access: Access, reason: str, vector: int) -> Coalescing:
+    place = _place(access)
+    return Coalescing(*place, None, None, None, None, None, False, reason, None, vector, access.kernel)
 
 
 def _expect_number(value: int, name: str, greatest: int) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from .._core import Computation, Instruction, Shape, Window, reshape_is_bitcast
+from .._core import Computation, Instruction, Module, Shape, Window, reshape_is_bitcast
 from ..ops import lookup
 from . import reductions, transposes
 from .launch import storage_bits
@@ -22,6 +22,7 @@ __all__ = [
     "Region",
     "TransposeForm",
     "TritonConfig",
+    "compiled_for",
     "first_array",
     "fusion_config",
     "groups_of_roots",
@@ -322,8 +323,55 @@ def _config(instruction: Instruction, part: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def triton_config(config: dict[str, Any]) -> TritonConfig | str:
+_BACKENDS = {
+    "CPU": ("outer_dimension_partitions", "fusion_config", "onednn_matmul_config", "onednn_fusion_config"),
+    "TPU": ("window_config", "used_scoped_memory_configs", "scoped_memory_configs", "flag_configs"),
+    "GPU": ("operation_queue_id", "fusion_backend_config", "native_emitter_backend_config", "gemm_backend_config"),
+}
+"""Fields of backend configs that only one backend writes."""
+
+
+def compiled_for(module: Module) -> str | None:
+    """The backend that compiled a module, ``"CPU"``, ``"TPU"`` or ``"GPU"``, by the first backend config that tells."""
+    if not module.attributes.get("is_scheduled"):
+        return None
+    for computation in module.computations:
+        for instruction in computation:
+            config = instruction.attributes.text("backend_config") or ""
+            for backend, names in _BACKENDS.items():
+                if any(f'"{name}"' in config for name in names):
+                    return backend
+    return None
+
+
+def _gemm_tiles(config: dict[str, Any], region: Region) -> TritonConfig | str:
+    """The tiles of a matrix product: ``block_m`` times ``block_n``, and one of each batch."""
+    gemm = config["triton_gemm_config"]
+    try:
+        tile, n_warps = (int(gemm["block_m"]), int(gemm["block_n"])), int(gemm["num_warps"])
+    except (KeyError, TypeError, ValueError):
+        return "the config has no tile sizes: triton_gemm_config with block_m, block_n and num_warps"
+    products = [i.shape for i in region.instructions if i.opcode in ("dot", "scaled-dot")]
+    if len(products) != 1 or products[0].rank < 2:
+        return f"the config is that of a matrix product, found {len(products)}"
+    sizes = products[0].dimensions
+    if any(first_array(root).dimensions != sizes for root in region.roots):
+        return f"an output has other sizes than the matrix product, {products[0]}"
+    return TritonConfig(((1,) * (len(sizes) - 2) + tile,) * len(region.roots), n_warps)
+
+
+def triton_config(config: dict[str, Any], region: Region) -> TritonConfig | str:
     """The tiles of a fusion for Triton, or why they are not known."""
+    if "block_level_fusion_config" in config or "triton_gemm_config" not in config:
+        found = _block_tiles(config)
+    else:
+        found = _gemm_tiles(config, region)
+    if isinstance(found, TritonConfig) and not 1 <= found.n_warps <= 32:
+        return f"the config has {found.n_warps} warps, expected 1 to 32"
+    return found
+
+
+def _block_tiles(config: dict[str, Any]) -> TritonConfig | str:
     block = config.get("block_level_fusion_config")
     try:
         tiles = tuple(tuple(int(size) for size in tile["sizes"]) for tile in block["output_tiles"])  # type: ignore[index]
@@ -331,8 +379,6 @@ def triton_config(config: dict[str, Any]) -> TritonConfig | str:
         n_tiles, group = (int(block.get(name, 0)) for name in ("num_tiles_per_pid", "group_size"))  # type: ignore[union-attr]
     except (KeyError, TypeError, ValueError):
         return "the config has no tile sizes: block_level_fusion_config with output_tiles and num_warps"
-    if not 1 <= n_warps <= 32:
-        return f"the config has {n_warps} warps, expected 1 to 32"
     if n_tiles > 1 or group > 1:
         numbers = f"num_tiles_per_pid={n_tiles} and group_size={group}"
         return f"the config has {numbers}: which tiles a block has is Triton's choice"

@@ -30,6 +30,7 @@ from . import flat, reductions, transposes
 from .fusions import (
     Hero,
     Region,
+    compiled_for,
     first_array,
     fusion_config,
     groups_of_roots,
@@ -91,8 +92,23 @@ class Schedule:
     outputs: tuple[OutputSchedule, ...] = ()
     reason: str | None = None
 
+    @property
+    def compiled_for(self) -> str | None:
+        """The backend that compiled the module, ``"CPU"``, ``"TPU"`` or ``"GPU"``, where its backend configs tell."""
+        return compiled_for(self.hero.module)
+
+    @property
+    def note(self) -> str | None:
+        """That the module was compiled for another backend than GPUs, if so."""
+        backend = self.compiled_for
+        if backend in (None, "GPU"):
+            return None
+        return f"compiled for the {backend}: this is how CUDA would run the same fusion"
+
     def __str__(self) -> str:
         lines = [f"{self.emitter}: {self.test}", f"  hero    {self.hero.opcode} {self.hero.name}"]
+        if self.note is not None:
+            lines.append(f"  note    {self.note}")
         if self.reason is not None:
             return "\n".join([*lines, f"  unknown {self.reason}"])
         shared = f", shared memory {list(self.shared_shape)}" if self.shared_shape else ""
@@ -240,14 +256,15 @@ def _custom(instruction: Instruction, region: Region) -> Schedule:
     """Triton has the tiles of its config, other custom fusions are the choice of a library."""
     config = fusion_config(instruction)
     kind = config.get("kind")
-    test = f"the config has the kind {kind}"
+    test = f"the config has the kind {kind}" if kind else "the kind kCustom, and no fusion_backend_config"
     root = region.roots[0]
     if not isinstance(kind, str) or "triton" not in kind:
         reason = "a library or a kernel of its own decides"
         return Schedule("cudnn" if isinstance(kind, str) and "cudnn" in kind else "custom", test, root, reason=reason)
-    tiles = triton_config(config)
+    tiles = triton_config(config, region)
     if isinstance(tiles, str):
         return Schedule("triton_block", test, root, reason=tiles)
+    test += f" and tiles of {', '.join(dict.fromkeys(map(_list, tiles.tiles)))}"
     if len(tiles.tiles) != len(region.roots):
         reason = f"the config has {len(tiles.tiles)} tiles for {len(region.roots)} outputs"
         return Schedule("triton_block", test, root, reason=reason)
