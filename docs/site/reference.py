@@ -78,7 +78,7 @@ TOPICS = [
             *("analyze", "analyze_corpus", "scan", "tile", "schedule", "thread_map", "coalescing", "utilization"),
             *("Device", "Limits"),
             *results("Table Batch CorpusSummary CorpusReport CorpusProgress"),
-            *results("Tiling TileTable TileParameter TileRead TileClause TileBox"),
+            *results("Tiling TileTable TileFrontier TileParameter TileRead TileClause TileBox"),
             *results("Schedule OutputSchedule Coalescing Utilization"),
         ],
     ),

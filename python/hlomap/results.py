@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .analysis.reads import Reads as Reads
     from .analysis.slice import Slice as Slice
     from .analysis.table import Batch as Batch, Table as Table
+    from .analysis.tile_frontier import TileFrontier as TileFrontier
     from .analysis.tile_table import TileTable as TileTable
     from .analysis.tiles import (
         TileBox as TileBox,
@@ -59,6 +60,7 @@ _MODULE_OF = {
         "analysis.reads": "Reads",
         "analysis.slice": "Slice",
         "analysis.table": "Batch Table",
+        "analysis.tile_frontier": "TileFrontier",
         "analysis.tile_table": "TileTable",
         "analysis.tiles": "TileBox TileClause TileParameter TileRead Tiling",
         "corpus.reports": "CorpusReport",

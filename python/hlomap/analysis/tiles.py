@@ -30,6 +30,7 @@ from .tile_table import TileTable, reason_texts
 
 if TYPE_CHECKING:
     from .._core import _Record
+    from .tile_frontier import TileFrontier
 
 __all__ = ["TileBox", "TileClause", "TileParameter", "TileRead", "Tiling", "tile"]
 
@@ -438,6 +439,69 @@ class Tiling:
 
         given = {"device": _named(device, Device), "limits": _named(limits, Limits)}
         return explain(self, self._rows([bounded(candidate)])[0].tolist(), given)
+
+    def frontier(self, device: Device | str | None = None) -> TileFrontier:
+        """The least bytes that legal tiles move for each size of memory on the chip, which has one tile of everything.
+
+        All sizes are tried if they are at most 300,000; else the least size for each number of tiles of a parallel
+        parameter, powers of two for a sequential one, and of still more a part.
+
+        The sizes of a ``device``, of the shared memory of a block and of the cache, are listed, too.  ``hm.draw`` draws
+        the frontier.
+
+        >>> import hlomap as hm
+        >>> module = hm.parse('''ENTRY e {
+        ...   a = f32[64,64] parameter(0)
+        ...   b = f32[64,64] parameter(1)
+        ...   ROOT d = f32[64,64] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        ... }''')
+        >>> f = hm.tile(module.entry).frontier()
+        >>> int(f.moved_bytes[f.at(1024)]), f.candidates[f.at(1024)].tolist()
+        (163840, [13, 16, 1])
+        """
+        from .tile_frontier import frontier
+
+        return frontier(self, None if device is None else _named(device, Device))
+
+    def features(self) -> dict[str, int | float | bool | str]:
+        """Facts for models of cost, as a flat record: sizes and kinds of parameters; of each read type, rank, distinct
+        bytes, longest contiguous run, and how often an element is used; bytes; and ``flops``, two for each multiply-add
+        of contractions.
+
+        >>> import hlomap as hm
+        >>> module = hm.parse("ENTRY e { p = f32[6,4] parameter(0)  ROOT t = f32[4,6] transpose(p), dimensions={1,0} }")
+        >>> record = hm.tile(module.entry).features()
+        >>> record["n_params"], record["t0_size"], record["read0_bytes"], record["read0_reuse"]
+        (2, 4, 96, 1.0)
+        """
+        from .tile_costs import features
+
+        return features(self)
+
+    def time_at_least(
+        self, candidates: npt.ArrayLike, device: Device | str, *, flops: float | None = None
+    ) -> npt.NDArray[np.float64]:
+        """The seconds that each candidate takes at least: a bound, not an estimate.
+
+        The greater of two: distinct bytes over the bandwidth of the device, and operations over its peak for their
+        element type, where every tile computes its full size and every multiprocessor whole tiles (tile and wave
+        quantization).  Operations are two for each multiply-add of contractions, or ``flops`` in total.
+
+        Raises as :meth:`evaluate`, and :class:`UnsupportedError` for a device without bandwidth or multiprocessors.
+
+        >>> import hlomap as hm
+        >>> module = hm.parse('''ENTRY e {
+        ...   a = bf16[4096,4096] parameter(0)
+        ...   b = bf16[4096,4096] parameter(1)
+        ...   ROOT d = bf16[4096,4096] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        ... }''')
+        >>> seconds = hm.tile(module.entry).time_at_least([[128, 128, 64], [1024, 1024, 64]], "h100")
+        >>> (seconds * 1e6).round().tolist()
+        [143.0, 1146.0]
+        """
+        from .tile_costs import time_at_least
+
+        return time_at_least(self, self._rows(candidates), _named(device, Device), flops)
 
     def __str__(self) -> str:
         lines = []

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from .._core import IndexingMap, Instruction, Layout, Module, Shape, Sharding
 from ..analysis.loops import Loop
 from ..analysis.table import Table
+from ..analysis.tile_frontier import TileFrontier
 from ..analysis.tiles import Tiling
 from ..drawing.picture import Picture, stacked
 from ..explanation.diff import ModuleDiff
@@ -15,7 +16,7 @@ from ..explanation.explain import Explanation
 from ..maps.map_set import MapSet
 from ..types import ShapeIndex, expect, wrong_type
 from ..verification.verify import CheckResult
-from . import bytes_moved, checks, loops, maps, shardings, slices, tilings
+from . import bytes_moved, checks, frontiers, loops, maps, shardings, slices, tilings
 
 __all__ = ["Drawable", "draw"]
 
@@ -29,6 +30,7 @@ Drawable: TypeAlias = (
     | ModuleDiff
     | Table
     | Tiling
+    | TileFrontier
     | Loop
     | CheckResult
     | Shape
@@ -39,8 +41,8 @@ Drawable: TypeAlias = (
     | list[Any]
 )
 _KINDS = (
-    MapSet, IndexingMap, Instruction, Explanation, Module, ModuleDiff, Table, Tiling, Loop, CheckResult, Shape, Layout,
-    Sharding, Picture, Mapping, tuple, list,
+    MapSet, IndexingMap, Instruction, Explanation, Module, ModuleDiff, Table, Tiling, TileFrontier, Loop, CheckResult,
+    Shape, Layout, Sharding, Picture, Mapping, tuple, list,
 )  # fmt: skip
 
 
@@ -67,7 +69,7 @@ def draw(
             - the dictionary of :func:`hlomap.backward_slice`, :func:`hlomap.forward_slice` or :func:`hlomap.indexing`:
               the same, with each of its values;
             - a :class:`~hlomap.verification.verify.CheckResult`: the same, with the elements of the witness;
-            - a tiling: one tile of the output, and what it reads;
+            - a tiling: one tile of the output, and what it reads; a frontier of tiles: bytes moved, as bars;
             - a module, the rows of :func:`hlomap.analyze` or a :func:`hlomap.diff`: bytes that are moved, as bars;
             - a loop: what each iteration does with every array that it carries;
             - a shape or a layout: positions in memory;
@@ -141,6 +143,7 @@ def draw(
         ModuleDiff: bytes_moved.draw_diff,
         Table: bytes_moved.draw_table,
         Loop: loops.draw_loop,
+        TileFrontier: frontiers.draw_frontier,
         CheckResult: checks.draw_check,
     }
     return drawn[type(value)](value) if type(value) in drawn else value.draw()  # type: ignore[union-attr]
