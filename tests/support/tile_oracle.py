@@ -218,7 +218,7 @@ class Enumerated:
         self.points = dims[inside]
         self.elements: Ints = m.evaluate(dims, ranges, values, check=False)[inside]
         self.runtime = dict(enumerate(runtime))
-        self.elements = self.elements.reshape(len(self.points), -1)
+        self.elements = self.elements.reshape(len(self.points), len(m.results))
         used = {name for e in [*m.results, *(c.expr for c in m.constraints)] for name in _names(str(e))}
         self.depends = [
             f"d{k}" in used or d.lower > 0 or d.upper + 1 < n

@@ -19,7 +19,8 @@ def map_by_labels(
     """Dimensions, results and ranges of the map from an array with labels ``source`` to one with labels ``target``.
 
     ``source_blocks`` and ``target_blocks`` give block lengths by label: along such a dimension the array has one
-    element for each block of ``sizes[label]`` elements.
+    element for each block of ``sizes[label]`` elements.  A range counts elements, also where the target has blocks: so
+    it is the range of the same label in a target without.
     """
     own, theirs = source_blocks or {}, target_blocks or {}
     ranges: list[Bounds] = []
@@ -32,7 +33,7 @@ def map_by_labels(
     for label in target:
         block = theirs.get(label, 1)
         if label not in source:
-            results.append(new_range(sizes[label] // block))
+            results.append(new_range(sizes[label]) // block if block > 1 else new_range(sizes[label]))
             continue
         index: Expr = Expr.dim(source.index(label))
         if own.get(label, 1) > 1:
