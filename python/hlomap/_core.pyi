@@ -2287,7 +2287,8 @@ class Propagation:
 class TilePlan:
     """What tiles of an output read and write: ``sizes`` are those of the parameters, the first ``n_parallel`` of
     which are the dimensions of array number ``tiled``.  An array is a map from some of the parameters, or None
-    where nothing is known, its shape, whether the map is exact, and whether it is written.
+    where nothing is known, its shape, whether the map is exact, and whether it is written.  Where forms do not
+    tell, up to ``few_points`` points are enumerated.
     """
 
     def __new__(
@@ -2297,6 +2298,7 @@ class TilePlan:
         arrays: Sequence[tuple[IndexingMap | None, Shape, bool, bool]],
         tiled: int,
         /,
+        few_points: int = ...,
     ) -> TilePlan: ...
     def evaluate(
         self,

@@ -8,7 +8,7 @@ use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use quasiaffine::tile::{symbolic_tile, Clause, Refusal};
+use quasiaffine::tile::{symbolic_tile, Clause, Refusal, FEW_POINTS};
 use quasiaffine::{Domain, Expr, Interval, Kind, Map, Var, Variable};
 
 use crate::detach::unlocked;
@@ -19,7 +19,8 @@ use crate::map::PyMap;
 
 /// What tiles of an output read and write: ``sizes`` are those of the parameters, the first ``n_parallel`` of which are
 /// the dimensions of array number ``tiled``.  An array is a map from some of the parameters, or None where nothing is
-/// known, its shape, whether the map is exact, and whether it is written.
+/// known, its shape, whether the map is exact, and whether it is written.  Where forms do not tell, up to ``few_points``
+/// points are enumerated.
 #[pyclass(name = "TilePlan", module = "hlomap._core", frozen)]
 pub struct PyTilePlan {
     plan: TilePlan,
@@ -35,13 +36,14 @@ type Run = (i64, i64, i64, i64, i64);
 #[pymethods]
 impl PyTilePlan {
     #[new]
-    #[pyo3(signature = (sizes, n_parallel, arrays, tiled, /))]
+    #[pyo3(signature = (sizes, n_parallel, arrays, tiled, /, few_points=FEW_POINTS))]
     fn new(
         py: Python<'_>,
         sizes: Vec<i64>,
         n_parallel: usize,
         arrays: Vec<ArrayArgument<'_>>,
         tiled: usize,
+        few_points: i64,
     ) -> PyResult<PyTilePlan> {
         let mut given = Vec::new();
         for (map, shape, exact, is_write) in &arrays {
@@ -61,7 +63,7 @@ impl PyTilePlan {
         let n_reads = given.iter().filter(|(.., is_write)| !is_write).count();
         let plan = unlocked(py, || {
             let arrays = given.iter().map(|(map, shape, exact, is_write)| {
-                TiledArray::new(map.as_ref(), shape, *exact, *is_write, &sizes, n_parallel)
+                TiledArray::new(map.as_ref(), shape, *exact, *is_write, &sizes, n_parallel, few_points)
             });
             let arrays = arrays.collect::<quasiaffine::Result<_>>()?;
             quasiaffine::Result::Ok(TilePlan::new(sizes, n_parallel, arrays, tiled))

@@ -535,7 +535,17 @@ impl Propagator {
                 _ if k == tiled => identity.clone(),
                 (Some(map), None) => Some(map.clone()),
                 (Some(_), Some(_)) => None,
-                (None, _) => array(other).and_then(|shape| tiles::beside(&parameters, shape)),
+                (None, _) => match array(other) {
+                    None => None,
+                    Some(shape) if shapes::sizes(shape).eq(parameters.parallel.iter().copied()) => identity.clone(),
+                    Some(shape) => {
+                        let own = self.backward(m, rules, schedule, std::slice::from_ref(other), false)?;
+                        let sizes: SmallVec<[i64; 6]> = shapes::sizes(shape).collect();
+                        let tied = |&value| parameters.tied(alone.state(value)?, own.state(value)?, &sizes);
+                        let found = schedule.order.iter().skip(1).find_map(tied);
+                        found.or_else(|| tiles::beside(&parameters, shape))
+                    }
+                },
             });
         }
         drop(alone);

@@ -40,7 +40,7 @@ pub struct TiledArray {
 
 impl TiledArray {
     /// An array with a map from [some](tiles::over) of the parameters of `sizes`, the first `n_parallel` of which are
-    /// parallel; `None` where nothing is known of what is read.
+    /// parallel; `None` where nothing is known of what is read. For `few_points` see [`TiledMap::new`].
     ///
     /// # Errors
     /// Those of [`tiles::numbers_of`].
@@ -51,6 +51,7 @@ impl TiledArray {
         is_write: bool,
         sizes: &[i64],
         n_parallel: usize,
+        few_points: i64,
     ) -> quasiaffine::Result<TiledArray> {
         let numbers = map.map_or_else(|| Ok(SmallVec::new()), tiles::numbers_of)?;
         let own = of_numbers(sizes, &numbers);
@@ -61,7 +62,7 @@ impl TiledArray {
         };
         let is_sequential = map.is_some_and(|map| depends_on_steps(map, &own, n_parallel));
         Ok(TiledArray {
-            map: map.map(|m| TiledMap::new(m, &own, n_parallel)),
+            map: map.map(|m| TiledMap::new(m, &own, n_parallel, few_points)),
             numbers,
             exact,
             is_write,

@@ -23,7 +23,7 @@ use crate::indexing::{is_identity_on, InstructionIndexing, ShapeIndex, SIMPLIFY}
 use crate::propagate::{Direction, Rule};
 use crate::schedule::{Schedule, Step};
 use crate::shapes;
-use crate::state::{is_whole, Use};
+use crate::state::{self, is_whole, Use};
 
 /// A range of a rule as a tiling parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -145,6 +145,30 @@ impl Parameters {
         let vars = (0..n_dims as u32).map(|number| self.variable(number)).collect();
         let domain = Domain { vars, n_dims, n_ranges: 0, constraints: Vec::new() };
         Map::new(domain, (0..n_dims as u32).map(Expr::dim)).ok()
+    }
+
+    /// The map to an output of these sizes whose dimensions are dimensions of the tiled one: those that lead to the same
+    /// elements of a value, which is known by its maps from the parameters and from the output.
+    pub(crate) fn tied(&self, tiled: &state::State, own: &state::State, sizes: &[i64]) -> Option<Map> {
+        let mut ties: SmallVec<[Option<u32>; 6]> = SmallVec::from_elem(None, sizes.len());
+        for (a, b) in tiled.entries.iter().flat_map(|a| own.entries.iter().map(move |b| (a, b))) {
+            if a.index != b.index || a.map.results().len() != b.map.results().len() {
+                continue;
+            }
+            for pair in a.map.results().iter().zip(b.map.results()) {
+                let (Expr::Var(x), Expr::Var(y)) = pair else { continue };
+                let size = self.parallel.get(x.index as usize);
+                let tie = ties.get_mut(y.index as usize).filter(|_| x.kind == Kind::Dim && y.kind == Kind::Dim);
+                if let Some(tie) = tie.filter(|_| size == sizes.get(y.index as usize)) {
+                    tie.get_or_insert(x.index);
+                }
+            }
+        }
+        let ties: SmallVec<[u32; 6]> = ties.into_iter().collect::<Option<_>>()?;
+        if ties.iter().enumerate().any(|(k, tie)| ties[..k].contains(tie)) {
+            return None;
+        }
+        Some(self.identity()?.with_results(ties.into_iter().map(Expr::dim).collect()))
     }
 
     /// Whether a map leads to all elements of an array, whatever the parameters are.
@@ -360,14 +384,11 @@ pub fn origin<E>(
     Ok((id, index))
 }
 
-/// The map from the parameters to an output that does not depend on the tiled one: the elements at the same place, where
-/// both have the same sizes, or as many elements in the same order.
+/// The map from the parameters to an output that does not depend on the tiled one and has as many elements: those at the
+/// same place of the order.
 pub fn beside(parameters: &Parameters, shape: &Shape) -> Option<Map> {
     let identity = parameters.identity()?;
     let sizes: SmallVec<[i64; 6]> = shapes::sizes(shape).collect();
-    if sizes == parameters.parallel {
-        return Some(identity);
-    }
     let count = |sizes: &[i64]| sizes.iter().try_fold(1i64, |n, &size| n.checked_mul(size));
     if count(&sizes)? != count(&parameters.parallel)? {
         return None;

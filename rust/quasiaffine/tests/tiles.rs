@@ -71,6 +71,27 @@ fn random_map(r: &mut Random) -> (String, Vec<i64>) {
     if r.below(12) == 0 {
         domain.push(format!("({} + {}) mod 2 in [0, 0]", var(r), var(r)));
     }
+    if r.below(5) == 0 {
+        // Of a variable the values that some of another leave, as of a scan or a window at a border.
+        let (a, b, k) = (var(r), var(r), [1, 1, 2, -1][r.below(4) as usize]);
+        if a != b {
+            results = vec![r.of(&["A", "A * 3 + 1", "5 - A", "A * 2"]).replace('A', &a)];
+            let (sign, lo, len) = (r.of(&[" - ", " + "]), r.below(8) - 3, r.below(9));
+            domain.truncate(n as usize);
+            domain.push(format!("{b} * {k}{sign}{a} in [{lo}, {}]", lo + len));
+        }
+    }
+    if r.below(6) == 0 {
+        // The quotients of multiples, as of padding between elements.
+        let (a, b, c) = (var(r), var(r), 2 + r.below(3));
+        let x = r.of(&["A", "A + B", "A + B * 2", "5 - A"]).replace('A', &a).replace('B', &b);
+        let (shift, rest) = (r.below(5), r.below(c));
+        let quotient = format!("({x} + {shift}) floordiv {c}");
+        let last = results.len() - 1;
+        results[last] = r.of(&["Q", "Q * 2 + 1", "3 - Q", "Q floordiv 2"]).replace('Q', &quotient);
+        domain.truncate(n as usize);
+        domain.push(format!("({x} + {rest}) mod {c} in [{0}, {0}]", (rest - shift).rem_euclid(c)));
+    }
     let dims = (0..n).map(|i| format!("d{i}")).collect::<Vec<_>>().join(", ");
     (format!("({dims}) -> ({}), domain: {}", results.join(", "), domain.join(", ")), sizes)
 }
@@ -126,7 +147,7 @@ fn compare_with_points(few_points: i64, percent: u64) {
         }
         let all = points_of(&map, &sizes);
         let n_parallel = r.below(sizes.len() as i64 + 1) as usize;
-        let tiled = TiledMap::with_enumeration(&map, &sizes, n_parallel, few_points);
+        let tiled = TiledMap::new(&map, &sizes, n_parallel, few_points);
         let mut memo = Memo::default();
         for _ in 0..6 {
             let n: Vec<i64> = sizes.iter().map(|&s| 1 + r.below(s)).collect();

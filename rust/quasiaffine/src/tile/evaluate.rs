@@ -7,7 +7,7 @@ use crate::analysis::interval::Interval;
 use crate::expr::{Expr, Kind};
 use crate::map::domain::Constraint;
 use crate::map::{Map, State};
-use crate::tile::group::{BoxRun, Common, Group, GroupAnswer, TightRun, FEW_POINTS};
+use crate::tile::group::{BoxRun, Common, Group, GroupAnswer, TightRun};
 use crate::tile::image::Refusal;
 
 /// How many answers are kept for one group.
@@ -81,13 +81,9 @@ pub struct Memo {
 
 impl TiledMap {
     /// A map over dimensions of the sizes `extents`, of which the first `n_parallel` have a tile each also where the map
-    /// does not depend on them. The map's ranges may be parts of the extents.
-    pub fn new(map: &Map, extents: &[i64], n_parallel: usize) -> TiledMap {
-        TiledMap::with_enumeration(map, extents, n_parallel, FEW_POINTS)
-    }
-
-    /// [`TiledMap::new`] that enumerates the points of groups with at most `few_points` where their form does not tell.
-    pub fn with_enumeration(map: &Map, extents: &[i64], n_parallel: usize, few_points: i64) -> TiledMap {
+    /// does not depend on them. The map's ranges may be parts of the extents. The points of groups with at most
+    /// `few_points`, such as [`FEW_POINTS`](crate::tile::FEW_POINTS), are enumerated where their form does not tell.
+    pub fn new(map: &Map, extents: &[i64], n_parallel: usize, few_points: i64) -> TiledMap {
         let domain = map.domain();
         let (n_dims, n_vars) = (domain.n_dims, domain.n_dims + domain.n_ranges);
         let intervals: SmallVec<[Interval; 8]> = domain.vars[..n_vars].iter().map(|v| v.interval).collect();

@@ -18,10 +18,10 @@ use crate::map::domain::{Constraint, Domain, Variable};
 use crate::map::Map;
 use crate::tile::class::{classes, TileClass};
 use crate::tile::cut_runs::sum_of_cut_runs;
-use crate::tile::image::{image, Refusal, Run, Tiles};
+use crate::tile::image::{image, Base, Refusal, Run, Tiles};
 
 /// The most points of a group that are enumerated to answer for one choice of sizes.
-pub(crate) const FEW_POINTS: i64 = 1 << 14;
+pub const FEW_POINTS: i64 = 1 << 14;
 
 /// The most products of classes that are gone through.
 const MAX_PRODUCTS: usize = 1 << 10;
@@ -38,6 +38,10 @@ pub(crate) struct Group {
     bounds: SmallVec<[Interval; 4]>,
     /// The constraints on one variable and runtime values, which cut the ends of runs off.
     runtime_cuts: Vec<RuntimeCut>,
+    /// Quotients that a constraint makes exact.
+    exact_quotients: SmallVec<[Expr; 1]>,
+    /// The only constraint, where it is one between a variable of the only result, which is a line, and one of none.
+    partner: Option<Partner>,
     /// The constraints that are none of these.
     cuts: Vec<Constraint>,
     has_runtime: bool,
@@ -51,10 +55,49 @@ pub(crate) struct Group {
 
 /// `sign * variable + rest` lies in the interval, or `rest` alone; the rest is a constant and runtime values.
 #[derive(Debug)]
-struct RuntimeCut {
+pub(crate) struct RuntimeCut {
     variable: Option<(u32, i64)>,
     rest: Expr,
     interval: Interval,
+}
+
+/// `factor * free + sign * bound` lies in the interval, which is no shorter than the factor: of a bound variable the
+/// values that the points `a, ..., b` of the free one leave are those of an interval.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Partner {
+    free: u32,
+    factor: i64,
+    bound: u32,
+    sign: i64,
+    interval: Interval,
+}
+
+impl Partner {
+    pub fn of(c: &Constraint, vars: &[u32], exprs: &[Expr], n_dims: usize) -> Option<Partner> {
+        let ([v, w], [e]) = (vars, exprs) else { return None };
+        let (free, bound) = match line(e, var_of(*w as usize, n_dims)) {
+            Some((slope, _)) if slope != 0 => (*v, *w),
+            _ => {
+                line(e, var_of(*v as usize, n_dims)).filter(|(slope, _)| *slope != 0)?;
+                (*w, *v)
+            }
+        };
+        let (x, y) = (var_of(free as usize, n_dims), var_of(bound as usize, n_dims));
+        let (factor, sign) = (linear_coefficient(&c.expr, x)?, linear_coefficient(&c.expr, y)?);
+        let linear = Expr::Var(x).scale(factor).ok()?.add(&Expr::Var(y).scale(sign).ok()?).ok()?;
+        let rest = c.expr.sub(&linear).ok()?.as_const()?;
+        let interval = Interval::new(c.interval.lo.checked_sub(rest)?, c.interval.hi.checked_sub(rest)?);
+        let is_long = i128::from(interval.hi) - i128::from(interval.lo) + 1 >= i128::from(factor).abs();
+        (sign.abs() == 1 && is_long).then_some(Partner { free, factor, bound, sign, interval })
+    }
+
+    /// The values of the bound variable for some points of the free one: the first one, and how many.
+    fn left(&self, first: i64, last: i64) -> Option<(i64, i64)> {
+        let (a, b) = (self.factor.checked_mul(first)?, self.factor.checked_mul(last)?);
+        let (lo, hi) = (self.interval.lo.checked_sub(a.max(b))?, self.interval.hi.checked_sub(a.min(b))?);
+        let start = if self.sign > 0 { lo } else { hi.checked_neg()? };
+        Some((start, hi.checked_sub(lo)?.checked_add(1)?))
+    }
 }
 
 /// What a group reaches in the tiles of one choice of sizes.
@@ -154,15 +197,22 @@ impl Group {
         let exprs: SmallVec<[Expr; 4]> = results.iter().map(|&r| map.results()[r].clone()).collect();
         let mut bounds: SmallVec<[Interval; 4]> = smallvec![Interval::ALL; exprs.len()];
         let (mut cuts, mut runtime_cuts) = (Vec::new(), Vec::new());
+        let mut exact_quotients = SmallVec::new();
         for &c in &constraints {
             if let Some((i, interval)) = exprs.iter().enumerate().find_map(|(i, e)| Some((i, on_result(c, e)?))) {
                 bounds[i] = bounds[i].intersect(interval);
             } else if let Some(cut) = runtime_cut(c, &vars, &exprs, map.domain().n_dims) {
                 runtime_cuts.push(cut);
+            } else if let Some(quotient) = exact_quotient(c, &exprs) {
+                exact_quotients.push(quotient);
             } else {
                 cuts.push(c.clone());
             }
         }
+        let partner = match &constraints[..] {
+            [c] if cuts.len() == 1 && !has_runtime => Partner::of(c, &vars, &exprs, map.domain().n_dims),
+            _ => None,
+        };
         let alone = if has_runtime { None } else { alone(map, &vars, &exprs, &constraints) };
         let (points, is_injective) = (OnceLock::new(), OnceLock::new());
         let is_plain = constraints.is_empty() && !has_runtime;
@@ -173,11 +223,28 @@ impl Group {
                 .map(Some),
             _ => None,
         };
-        Group { vars, results, exprs, bounds, runtime_cuts, cuts, has_runtime, line, alone, points, is_injective }
+        Group {
+            vars,
+            results,
+            exprs,
+            bounds,
+            runtime_cuts,
+            exact_quotients,
+            partner,
+            cuts,
+            has_runtime,
+            line,
+            alone,
+            points,
+            is_injective,
+        }
     }
 
     /// What the group reaches in tiles of the sizes `n`, which hold for all variables by flat number.
     pub fn answer(&self, common: &Common, n: &[i64]) -> GroupAnswer {
+        if let Some(answer) = self.partnered(common, n) {
+            return answer;
+        }
         match self.classified(common, n) {
             Ok(answer) => answer,
             Err(refusal) => self.enumerated(common, n, refusal).unwrap_or_else(|| self.bounded(common, n, refusal)),
@@ -202,6 +269,25 @@ impl Group {
         Some(((i128::from(interval.hi) - i128::from(interval.lo) + 1) as u128, Some(run)))
     }
 
+    /// The answer where a constraint ties the only variable of the only result to one of no result.
+    fn partnered(&self, common: &Common, n: &[i64]) -> Option<GroupAnswer> {
+        let partner = self.partner?;
+        let (free, bound) = (partner.free as usize, partner.bound as usize);
+        let mut elements = 0u128;
+        for class in classes(common.intervals[free], n[free]) {
+            let (start, len) = partner.left(class.start, class.start.checked_add(class.len - 1)?)?;
+            let base = Base { value: start, gap: 0, ramp: None };
+            let run = Run { base, below: 0, stride: 1, len, sum_of_lens: None };
+            let slope = partner.factor.checked_mul(-partner.sign)?.checked_mul(class.step)?;
+            let ramps = [(partner.free, slope, class.n_tiles)];
+            elements = elements.saturating_add(sum_of_cut_runs(&run, common.intervals[bound], &ramps)?);
+        }
+        let mut full = self.full(common, n);
+        full[free] = TileClass { start: 0, step: 0, n_tiles: 1, len: 1 };
+        let runs = self.image(common, &full).ok()?;
+        Some(GroupAnswer::exact(runs.iter().map(BoxRun::of).collect(), elements))
+    }
+
     fn full(&self, common: &Common, n: &[i64]) -> Classes {
         let class = |v: usize| {
             let n_tiles = (common.extents[v] - 1) / n[v] + 1;
@@ -210,8 +296,13 @@ impl Group {
         (0..common.intervals.len()).map(class).collect()
     }
 
+    fn tiles<'a>(&'a self, common: &'a Common, classes: &'a [TileClass]) -> Tiles<'a> {
+        let (n_dims, runtime) = (common.n_dims, &common.runtime[..]);
+        Tiles { classes, n_dims, runtime, exact_quotients: &self.exact_quotients }
+    }
+
     fn image(&self, common: &Common, classes: &[TileClass]) -> Result<SmallVec<[Run; 4]>, Refusal> {
-        let tiles = Tiles { classes, n_dims: common.n_dims, runtime: &common.runtime };
+        let tiles = self.tiles(common, classes);
         let exprs: SmallVec<[&Expr; 4]> = self.exprs.iter().collect();
         image(&tiles, &exprs)
     }
@@ -269,7 +360,7 @@ impl Group {
 
     /// An error where a runtime value of a cut may differ inside a tile.
     fn check_runtime_cuts(&self, common: &Common, classes: &[TileClass]) -> Result<(), Refusal> {
-        let tiles = Tiles { classes, n_dims: common.n_dims, runtime: &common.runtime };
+        let tiles = self.tiles(common, classes);
         for cut in &self.runtime_cuts {
             image(&tiles, &[&cut.rest])?;
         }
@@ -436,7 +527,8 @@ impl Group {
             points_of_tile = points_of_tile.saturating_mul(n[v] as u128);
         }
         // A tile reaches as many elements as it has points where different points reach different elements.
-        let is_cut = !self.cuts.is_empty() || self.bounds.iter().any(|b| *b != Interval::ALL);
+        let has_cuts = !self.cuts.is_empty() || !self.exact_quotients.is_empty();
+        let is_cut = has_cuts || self.bounds.iter().any(|b| *b != Interval::ALL);
         let exact = !is_cut && !self.has_runtime && self.is_injective();
         let boxes = of_tile.saturating_mul(n_tiles);
         let elements = if exact { points } else { points.min(boxes) };
@@ -467,6 +559,19 @@ impl Group {
             }
             cut.push(one(first, (last - first + 1).max(1)));
         }
+        let last = |class: &TileClass| class.start.saturating_add(class.len - 1);
+        let left = self.partner.and_then(|partner| {
+            let free = &cut[partner.free as usize];
+            Some((partner.bound as usize, partner.left(free.start, last(free))?))
+        });
+        if let Some((bound, (start, len))) = left {
+            let (lo, hi) = (cut[bound].start.max(start), last(&cut[bound]).min(start.saturating_add(len - 1)));
+            if lo > hi {
+                return None;
+            }
+            cut[bound] = TileClass { start: lo, len: hi - lo + 1, ..cut[bound] };
+        }
+        let is_cut = !self.cuts.is_empty() && left.is_none();
         let tight = |run: &Run| {
             let first = run.base.value.saturating_add(run.below);
             TightRun { first, last: first.saturating_add(run.span()), stride: run.stride }
@@ -476,9 +581,7 @@ impl Group {
             _ => self.exprs.iter().map(|e| hull(e, &full, common)).collect(),
         };
         let inside = match self.image(common, &cut) {
-            Ok(runs) if self.cuts.is_empty() && runs.iter().all(|run| run.base.gap == 0) => {
-                runs.iter().map(tight).collect()
-            }
+            Ok(runs) if !is_cut && runs.iter().all(|run| run.base.gap == 0) => runs.iter().map(tight).collect(),
             _ => match once(&self.points, || self.all_points(common)) {
                 Some(all) => self.enumerated_tile(all, n, tile)?,
                 None => self.exprs.iter().map(|e| hull(e, &cut, common)).collect::<SmallVec<[TightRun; 4]>>(),
@@ -527,9 +630,31 @@ pub(crate) fn on_result(c: &Constraint, result: &Expr) -> Option<Interval> {
     of(c.expr.sub(result).ok()?, 1).or_else(|| of(c.expr.add(result).ok()?, -1))
 }
 
+/// The quotient in some results that a constraint on a remainder makes exact: the numerator is a multiple of the divisor,
+/// and its variables occur nowhere else, where the constraint would leave fewer values, too.
+pub(crate) fn exact_quotient(c: &Constraint, exprs: &[Expr]) -> Option<Expr> {
+    let Some(Op::Mod(numerator, Expr::Const(divisor))) = c.expr.op() else { return None };
+    let remainder = c.interval.as_point()?;
+    let mut own: SmallVec<[Var; 4]> = SmallVec::new();
+    numerator.for_each_var(&mut |v| own.push(v));
+    let mut n_uses = 0usize;
+    exprs.iter().for_each(|e| e.for_each_var(&mut |v| n_uses += usize::from(own.contains(&v))));
+    let mut open: SmallVec<[&Expr; 8]> = exprs.iter().collect();
+    while let Some(e) = open.pop() {
+        if let Some(Op::FloorDiv(a, Expr::Const(b))) = e.op() {
+            let shift = a.sub(numerator).ok().and_then(|shift| shift.as_const());
+            if b == divisor && shift.is_some_and(|k| (i128::from(k) + i128::from(remainder)) % i128::from(*b) == 0) {
+                return (n_uses == own.len()).then(|| e.clone());
+            }
+        }
+        open.extend(e.operands());
+    }
+    None
+}
+
 /// A constraint on one variable and runtime values, where the variable occurs in at most one result, as a multiple that
 /// nothing but runtime values is added to: cut off, its run is a run.
-fn runtime_cut(c: &Constraint, vars: &[u32], exprs: &[Expr], n_dims: usize) -> Option<RuntimeCut> {
+pub(crate) fn runtime_cut(c: &Constraint, vars: &[u32], exprs: &[Expr], n_dims: usize) -> Option<RuntimeCut> {
     let is_runtime = |e: &Expr| {
         let mut found = true;
         e.for_each_var(&mut |v| found &= v.kind == Kind::Runtime);

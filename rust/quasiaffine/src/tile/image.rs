@@ -95,6 +95,8 @@ pub(crate) struct Tiles<'a> {
     pub classes: &'a [TileClass],
     pub n_dims: usize,
     pub runtime: &'a [RuntimeValue],
+    /// Quotients whose numerator is a multiple of the divisor at every point of the domain.
+    pub exact_quotients: &'a [Expr],
 }
 
 /// The runs of results in the tiles of a class; their product is the image of each tile.
@@ -133,8 +135,10 @@ impl Walk<'_> {
                     }
                     Ok(total)
                 }
-                Some(Op::FloorDiv(a, Expr::Const(c))) => self.divided(a, *c, true),
-                Some(Op::Mod(a, Expr::Const(c))) => self.divided(a, *c, false),
+                Some(Op::FloorDiv(a, Expr::Const(c))) => {
+                    self.divided(a, *c, true, self.tiles.exact_quotients.contains(e))
+                }
+                Some(Op::Mod(a, Expr::Const(c))) => self.divided(a, *c, false, false),
                 _ => {
                     // One unknown number where no operand changes inside a tile.
                     for operand in e.operands() {
@@ -175,13 +179,16 @@ impl Walk<'_> {
         Ok(Value { base: Base { value: class.start, gap: class.step, ramp }, terms })
     }
 
-    /// `e floordiv c` or `e mod c`.
-    fn divided(&mut self, e: &Expr, c: i64, is_quotient: bool) -> Result<Value> {
+    /// `e floordiv c` or `e mod c`; of a quotient that `is_exact` only the points where c divides e.
+    fn divided(&mut self, e: &Expr, c: i64, is_quotient: bool, is_exact: bool) -> Result<Value> {
         if c < 1 {
             return Err(Refusal::NotABox);
         }
         let value = self.value(e)?;
         let terms = self.leaves(&value.terms)?;
+        if terms.iter().any(|t| self.may_be_none(t)) {
+            return Err(Refusal::NotABox);
+        }
         let (mut multiples, mut rest) = (Terms::new(), Terms::new());
         for t in terms {
             if t.stride % c == 0 {
@@ -205,6 +212,9 @@ impl Walk<'_> {
         let first = if gap == 0 { int::floor_mod(value.base.value, c) } else { int::floor_mod(value.base.value, gap) };
         let last = if gap == 0 { first } else { c - gap + first };
         let stays = first.checked_add(low).is_some_and(|n| n >= 0) && last.checked_add(high).is_some_and(|n| n < c);
+        if is_exact {
+            return self.run_of_quotients(value.base, c, &multiples, &rest, c - 1);
+        }
         if stays {
             let base = if is_quotient { quotient(value.base, c) } else { remainder(value.base, c, first, gap) };
             let mut terms = if is_quotient { multiples } else { rest };
@@ -214,19 +224,23 @@ impl Walk<'_> {
             return Ok(Value { base, terms });
         }
         if is_quotient {
-            self.run_of_quotients(value.base, c, &multiples, &rest)
+            self.run_of_quotients(value.base, c, &multiples, &rest, 0)
         } else {
             self.all_remainders(c, &rest)
         }
     }
 
-    /// The quotients of numbers that lie no farther apart than `c` are a run.
-    fn run_of_quotients(&mut self, base: Base, c: i64, multiples: &Terms, rest: &Terms) -> Result<Value> {
+    /// The quotients of numbers that lie no farther apart than `c` are a run. `skipped` of the least numbers do not count:
+    /// the multiples of c in a run are the quotients without its first c - 1 numbers.
+    fn run_of_quotients(&mut self, base: Base, c: i64, multiples: &Terms, rest: &Terms, skipped: i64) -> Result<Value> {
         let (stride, _) = self.progression(rest)?;
-        if stride > c || rest.iter().any(|t| self.digits[t.digit as usize].sum_of_lens.is_some()) {
+        if stride > if skipped > 0 { 1 } else { c }
+            || rest.iter().any(|t| self.digits[t.digit as usize].sum_of_lens.is_some())
+        {
             return Err(Refusal::Gap);
         }
         let (low, high) = self.range(rest)?;
+        let low = fits(low.checked_add(skipped))?;
         let (bottom, top) = (fits(base.value.checked_add(low))?, fits(base.value.checked_add(high))?);
         let span = fits(high.checked_sub(low))?;
         let gap = fits(int::gcd(base.gap, c))?;
@@ -289,8 +303,14 @@ impl Walk<'_> {
                 },
             }
         }
-        leaves.retain(|t| t.stride != 0 && self.digits[t.digit as usize].len > 1);
+        leaves.retain(|t| t.stride != 0 && (self.digits[t.digit as usize].len != 1 || self.may_be_none(t)));
         Ok(leaves)
+    }
+
+    /// Whether some tile has no value of a term's digit: lengths of quotients differ by one.
+    fn may_be_none(&self, t: &Term) -> bool {
+        let digit = &self.digits[t.digit as usize];
+        digit.len < 1 || (digit.len == 1 && digit.sum_of_lens.is_some())
     }
 
     /// The least and the greatest sum of terms.
@@ -319,6 +339,9 @@ impl Walk<'_> {
         parts.sort_unstable();
         let Some(&(first, ..)) = parts.first() else { return Ok((1, 1)) };
         let stride = fits(i64::try_from(first).ok())?;
+        if terms.iter().any(|t| self.may_be_none(t)) {
+            return if parts.len() == 1 { Ok((stride, parts[0].1)) } else { Err(Refusal::Gap) };
+        }
         let mut len = 1i64;
         for (k, &(s, n, varies)) in parts.iter().enumerate() {
             let ratio = fits(i64::try_from(s / first).ok())?;

@@ -12,8 +12,9 @@ use smallvec::SmallVec;
 use crate::analysis::interval::Interval;
 use crate::error::Result;
 use crate::expr::{Expr, Kind, Op};
+use crate::map::domain::Constraint;
 use crate::map::{Map, State};
-use crate::tile::group::{on_result, var_of};
+use crate::tile::group::{exact_quotient, on_result, runtime_cut, var_of, Partner};
 use crate::tile::image::Refusal;
 
 /// The tile of one result.
@@ -94,6 +95,7 @@ pub fn symbolic_tile(map: &Map, extents: &[i64]) -> SymbolicTile {
     }
     let constraints = &map.domain().constraints;
     let mut is_cut = vec![true; constraints.len()];
+    let exact_quotients: Vec<Expr> = constraints.iter().filter_map(|c| exact_quotient(c, map.results())).collect();
     for (r, e) in map.results().iter().enumerate() {
         let mut bounds = Interval::ALL;
         for (c, is_cut) in constraints.iter().zip(&mut is_cut) {
@@ -102,7 +104,7 @@ pub fn symbolic_tile(map: &Map, extents: &[i64]) -> SymbolicTile {
                 *is_cut = false;
             }
         }
-        let mut writer = Writer { map, extents, result: r, clauses: Vec::new() };
+        let mut writer = Writer { map, extents, result: r, clauses: Vec::new(), exact_quotients: &exact_quotients };
         let run = writer.run(e, bounds).ok().flatten();
         let known = std::mem::take(&mut tile.clauses);
         writer.clauses.retain(|clause| !known.contains(clause));
@@ -123,12 +125,32 @@ pub fn symbolic_tile(map: &Map, extents: &[i64]) -> SymbolicTile {
             }
         }));
     }
-    if is_cut.contains(&true) {
+    let cuts =
+        constraints.iter().zip(is_cut).filter(|(c, is_cut)| *is_cut && exact_quotient(c, map.results()).is_none());
+    for (c, _) in cuts {
         tile.runs.iter_mut().for_each(|run| run.exact = false);
-        tile.clauses.push(Clause { any: Vec::new(), reason: Refusal::NotABox });
+        if !cuts_ends_off(c, map) && !tile.clauses.iter().any(|clause| clause.any.is_empty()) {
+            tile.clauses.push(Clause { any: Vec::new(), reason: Refusal::NotABox });
+        }
     }
     tile.clauses.extend(shared(map));
     tile
+}
+
+/// Whether a constraint leaves a run of a run, whatever the sizes are.
+fn cuts_ends_off(c: &Constraint, map: &Map) -> bool {
+    let domain = map.domain();
+    let vars_of = |e: &Expr| {
+        let mut found: SmallVec<[u32; 4]> = SmallVec::new();
+        e.for_each_var(&mut |v| found.extend(domain.flat(v).filter(|_| v.kind != Kind::Runtime).map(|v| v as u32)));
+        found
+    };
+    let vars = vars_of(&c.expr);
+    let uses = |e: &&Expr| vars_of(e).iter().any(|v| vars.contains(v));
+    let results: Vec<Expr> = map.results().iter().filter(uses).cloned().collect();
+    let n_tied = domain.constraints.iter().map(|c| &c.expr).filter(uses).count();
+    runtime_cut(c, &vars, &results, domain.n_dims).is_some()
+        || (n_tied == 1 && Partner::of(c, &vars, &results, domain.n_dims).is_some())
 }
 
 /// A dimension of which two results use the same digits must have one value in a tile.
@@ -199,6 +221,7 @@ struct Writer<'a> {
     extents: &'a [i64],
     result: usize,
     clauses: Vec<Clause>,
+    exact_quotients: &'a [Expr],
 }
 
 impl Writer<'_> {
@@ -411,6 +434,15 @@ impl Writer<'_> {
         let mut sum = Sum { low, parts: Vec::new(), first, last, reversed: inner.reversed };
         if is_quotient {
             sum.parts = multiples.iter().map(|p| Part { factor: p.factor / c, ..p.clone() }).collect();
+        }
+        if is_quotient && self.exact_quotients.contains(whole) {
+            // Of a run the multiples of c, which may be none.
+            let ([_], [], true) = (&rest[..], &multiples[..], self.is_alone(whole, e)) else { return Ok(None) };
+            let up = |e: &Expr| e.add(&Expr::Const(c - 1))?.floor_div(&by);
+            let (low, first) = (up(&inner.low)?, up(&inner.first)?);
+            let size = inner.top()?.floor_div(&by)?.sub(&low)?.add(&Expr::Const(1))?;
+            let parts = vec![Part { factor: 1, size, most: rest[0].most }];
+            return Ok(Some(Sum { low, parts, first, ..sum }));
         }
         let one = match &rest[..] {
             [] => return Ok(Some(sum)),
