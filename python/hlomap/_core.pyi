@@ -619,6 +619,7 @@ class IndexingMap:
 
 def simplify_many(
     maps: Sequence[IndexingMap],
+    /,
     *,
     keep_point_dims: bool = False,
     drop_unused: bool = False,
@@ -638,6 +639,7 @@ def simplify_many(
 
 def compose_many(
     pairs: Sequence[tuple[IndexingMap, IndexingMap]],
+    /,
     *,
     simplify: bool = False,
     drop_unused: bool = False,
@@ -655,7 +657,7 @@ def compose_many(
     (d0) -> (d0 floordiv 4), domain: d0 in [0, 7]
     """
 
-def count_many(maps: Sequence[IndexingMap], *, distinct: bool = False, threads: int = 1) -> list[Count]:
+def count_many(maps: Sequence[IndexingMap], /, *, distinct: bool = False, threads: int = 1) -> list[Count]:
     """:meth:`IndexingMap.count` of many maps, in order.
 
     One call without the interpreter lock, on ``threads`` threads.  Raises ``TypeError`` for anything but a
@@ -667,7 +669,7 @@ def count_many(maps: Sequence[IndexingMap], *, distinct: bool = False, threads: 
     [8, 4]
     """
 
-def bounds_many(maps: Sequence[IndexingMap], *, threads: int = 1) -> list[tuple[tuple[int, int], ...]]:
+def bounds_many(maps: Sequence[IndexingMap], /, *, threads: int = 1) -> list[tuple[tuple[int, int], ...]]:
     """:meth:`IndexingMap.bounds` of every result of many maps: for each map a tuple of ``(lower, upper)`` by result.
 
     One call without the interpreter lock, on ``threads`` threads.  Errors as in the method; ``TypeError`` for

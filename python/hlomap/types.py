@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeGuard, TypeVar
 
+from ._core import Computation, Instruction, Module
 from .errors import UndecidedError, UnsupportedError
 from .sequences import bounded
 
@@ -26,10 +27,13 @@ __all__ = [
     "expect_index",
     "expect_items",
     "expect_paths",
+    "instruction_of",
     "is_index",
+    "module_hint",
     "needs",
     "one_line",
     "read_only",
+    "subject_of",
     "wrong_type",
 ]
 
@@ -113,15 +117,41 @@ def error_text(error: BaseException, limit: int = 1000) -> str:
 
 
 def wrong_type(function: str, takes: str, got: object, hint: str = "") -> TypeError:
-    """The error of a public function whose argument is of the wrong kind.
+    """The error of a public function, named as callers write it after ``hm.``, whose argument is of the wrong kind.
 
-    >>> wrong_type("analyze", "an hlomap.Module", "dump", "read a file with hlomap.load(path)")
-    TypeError('analyze() takes an hlomap.Module, got str; read a file with hlomap.load(path)')
+    >>> wrong_type("tile", "an Instruction", "dump", 'use module["name"]')
+    TypeError('hm.tile: expected an Instruction, got str (use module["name"])')
     """
     found = type(got)
-    name = found.__name__ if found.__module__ == "builtins" else f"{found.__module__}.{found.__qualname__}"
-    name = "None" if got is None else name.replace("hlomap._core.", "hlomap.")
-    return TypeError(f"{function}() takes {takes}, got {name}" + (f"; {hint}" if hint else ""))
+    is_plain = found.__module__ == "builtins" or found.__module__.startswith("hlomap.")
+    name = "None" if got is None else found.__name__ if is_plain else f"{found.__module__}.{found.__qualname__}"
+    return TypeError(f"hm.{function}: expected {takes}, got {name}" + (f" ({hint})" if hint else ""))
+
+
+def subject_of(got: Instruction | Computation | Module, function: str, /) -> Instruction | Computation:
+    """What a question is about: an instruction or a computation; a module stands for its entry.
+
+    Raises :func:`wrong_type` for anything else.
+    """
+    if isinstance(got, (Instruction, Computation)):
+        return got
+    if isinstance(got, Module):
+        return got.entry
+    raise wrong_type(function, "an Instruction, a Computation or a Module", got, 'use module["name"]')
+
+
+def instruction_of(got: object, function: str, what: str = "an Instruction", hint: str | None = None) -> Instruction:
+    """What a question is about that computations cannot answer; raises :func:`wrong_type` for anything else."""
+    if isinstance(got, Instruction):
+        return got
+    source = "computation" if isinstance(got, Computation) else "module"
+    raise wrong_type(function, what, got, hint or f'use {source}["name"]')
+
+
+def module_hint(got: object) -> str:
+    """What to write instead, for a question that only modules answer."""
+    kind = type(got).__name__.lower()
+    return f"use {kind}.module" if isinstance(got, (Instruction, Computation)) else "read a file with hm.load(path)"
 
 
 def is_index(got: object) -> TypeGuard[int]:
@@ -148,11 +178,11 @@ def expect(kinds: type | tuple[type, ...], got: object, function: str, takes: st
         raise wrong_type(function, takes, got, hint)
 
 
-def expect_paths(got: object, function: str, takes: str) -> list[str]:
+def expect_paths(got: object, function: str, takes: str, hint: str = "") -> list[str]:
     """The only path or the paths of an argument; raises :func:`wrong_type` for anything else."""
-    paths = [got] if isinstance(got, (str, os.PathLike)) else expect_items(object, got, function, takes)  # type: ignore[arg-type]
+    paths = [got] if isinstance(got, (str, os.PathLike)) else expect_items(object, got, function, takes, hint)  # type: ignore[arg-type]
     for path in paths:
-        expect((str, os.PathLike), path, function, takes)
+        expect((str, os.PathLike), path, function, takes, hint)
     return [os.fspath(path) for path in paths]  # type: ignore[call-overload]
 
 
@@ -171,14 +201,14 @@ def needs(extra: str, what: str) -> Iterator[None]:
         raise UnsupportedError(f"{what} needs {error.name}: pip install 'hlomap[{extra}]'") from error
 
 
-def expect_items(kind: type[_T], got: Iterable[_T], function: str, takes: str) -> list[_T]:
+def expect_items(kind: type[_T], got: Iterable[_T], function: str, takes: str, hint: str = "") -> list[_T]:
     """The items of an iterable; raises :func:`wrong_type` unless it is one and all are of a kind."""
     try:
         items = bounded(got)
     except TypeError:
-        raise wrong_type(function, takes, got) from None
+        raise wrong_type(function, takes, got, hint) from None
     if isinstance(got, str):
-        raise wrong_type(function, takes, got)
+        raise wrong_type(function, takes, got, hint)
     for item in items:
         expect(kind, item, function, takes, "as an item")
     return items

@@ -101,5 +101,5 @@ def test_printing_shows_the_first_rows() -> None:
 
 @pytest.mark.parametrize("wrong", [None, 3, b"a.hlo", [3], hm.parse(GOOD)["n"]])
 def test_anything_else_is_a_type_error(wrong: object) -> None:
-    with pytest.raises(TypeError, match=r"analyze.. takes a Module, a DumpDirectory or an item of it, or paths, got"):
+    with pytest.raises(TypeError, match=r"hm.analyze: expected a Module, a DumpDirectory or an item of it, or paths"):
         hm.analyze(wrong)  # type: ignore[arg-type]

@@ -250,10 +250,10 @@ def test_a_box_outside_64_bits_reaches_nothing() -> None:
         (
             lambda: ROW.image([0.5]),
             TypeError,
-            "IndexingMap.image() takes an interval for each dim as `box`: an int,",
+            "hm.IndexingMap.image: expected an interval for each dim as `box`: an int,",
         ),
-        (lambda: OVER.image([(0, 1.5)]), TypeError, "got tuple; as an item: (0, 1.5)"),
-        (lambda: hm.overlap(ROW, [ROW]), TypeError, "overlap() takes an hlomap.IndexingMap or an hlomap.MapSet as `b`"),
+        (lambda: OVER.image([(0, 1.5)]), TypeError, "got tuple (as an item: (0, 1.5))"),
+        (lambda: hm.overlap(ROW, [ROW]), TypeError, "hm.overlap: expected an IndexingMap or a MapSet as `b`"),
         (
             lambda: hm.overlap(ROW, parsed("(d0) -> (d0, d0), domain: d0 in [0, 3]")),
             hm.errors.MapError,
@@ -276,7 +276,7 @@ def test_errors(call: Callable[[], object], error: type[Exception], message: str
 @pytest.mark.parametrize("method", ["then", "covers", "image", "subtract_pairs", "subtract_elements"])
 @pytest.mark.parametrize("wrong", [7, "text", object(), [object()], 1.5])
 def test_wrong_arguments(method: str, wrong: Any) -> None:
-    with pytest.raises(TypeError, match=rf"^MapSet\.{method}\(\) takes .*, got "):
+    with pytest.raises(TypeError, match=rf"^hm.MapSet\.{method}: expected .*, got "):
         getattr(OVER, method)(wrong)
 
 

@@ -170,7 +170,7 @@ def test_devices() -> None:
         hm.thread_map(shape, "loop", device=hm.Device("unknown"))
     with pytest.raises(ValueError, match="a6000, h100, b200"):
         hm.thread_map(shape, "loop", device="h1000")
-    with pytest.raises(TypeError, match=r"thread_map\(\) takes an hlomap.Device"):
+    with pytest.raises(TypeError, match=r"hm.thread_map: expected a Device"):
         hm.thread_map(shape, "loop", device=7)  # type: ignore[arg-type]
 
 

@@ -33,6 +33,7 @@ InputToOutput: TypeAlias = Callable[[Instruction, int, ShapeIndex], Sequence[Par
 
 def register_rule(
     name: str,
+    /,
     output_to_input: OutputToInput,
     input_to_output: InputToOutput | None = None,
     *,
@@ -103,7 +104,7 @@ def register_rule(
     clear()
 
 
-def unregister_rule(name: str) -> None:
+def unregister_rule(name: str, /) -> None:
     """Removes a rule; raises :class:`~hlomap.errors.NotFoundError`, a ``KeyError``, where no rule has that name.
 
     >>> unregister_rule("never_registered")

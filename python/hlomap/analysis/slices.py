@@ -17,9 +17,9 @@ from ..maps.map_set import MapSet
 from ..ops import lookup
 from ..ops._rule import OutputToInput
 from ..ops._shapes import array_leaves, shape_at
-from ..types import ShapeIndex, Unknown, expect, expect_index
+from ..types import ShapeIndex, Unknown, expect_index, instruction_of, subject_of
 from .assemble import assemble, devices_not_requested
-from .queries import expect_subject, reached, shape_indices
+from .queries import reached, shape_indices
 from .rule_cache import checked_rule
 from .rule_provider import RuleProvider
 from .slice import Slice
@@ -28,11 +28,12 @@ from .toposort import reverse_postorder
 __all__ = ["backward_slice", "forward_slice"]
 
 
-def backward_slice(instruction: Instruction | Computation, output: int | ShapeIndex = 0) -> Slice:
+def backward_slice(subject: Instruction | Computation | Module, /, output: int | ShapeIndex = 0) -> Slice:
     """The elements of each parameter of the module's entry that an element of the output needs.
 
     The instruction may be in any computation: a fused one, the body of a loop, a branch.  The result covers all calls
-    and all iterations, so it is an over-approximation there.  A computation stands for its root.  Parameters that are
+    and all iterations, so it is an over-approximation there.  A computation stands for its root, a
+    module for that of its entry.  Parameters that are
     not needed are left out; ``[name]`` finds a parameter by its name, too.  Maps tell which elements are needed and not
     how often: a chain of windows has one range.
 
@@ -55,10 +56,9 @@ def backward_slice(instruction: Instruction | Computation, output: int | ShapeIn
     ...     print(parameter.name, maps)
     p (d0, d1) -> (-d1 + 5, d0 + 1), domain: d0 in [0, 1], d1 in [0, 5]
     """
-    expect_subject(instruction, "backward_slice")
+    about = subject_of(subject, "backward_slice")
     expect_index(output, "backward_slice", "output")
-    if isinstance(instruction, Computation):
-        instruction = instruction.root
+    instruction = about.root if isinstance(about, Computation) else about
     rules = RuleProvider(instruction.module)
     entry = instruction.module.entry
     found: dict[Instruction, MapSet] = {}
@@ -85,7 +85,7 @@ def backward_slice(instruction: Instruction | Computation, output: int | ShapeIn
     return Slice(needed, instruction, indices)
 
 
-def forward_slice(parameter: Instruction, shape_index: int | ShapeIndex = ()) -> Slice:
+def forward_slice(parameter: Instruction, /, shape_index: int | ShapeIndex = ()) -> Slice:
     """The elements of each value of the module's entry that depend on an element of a parameter.
 
     ``shape_index`` is one into the parameter; that of a tuple stands for all arrays in it.  The dictionary begins
@@ -113,8 +113,7 @@ def forward_slice(parameter: Instruction, shape_index: int | ShapeIndex = ()) ->
     t (d0, d1) -> (d1, -d0 + 5), domain: d0 in [0, 5], d1 in [0, 3]
     x (d0, d1) -> (d1, -d0 + 5), domain: d0 in [0, 5], d1 in [0, 3]
     """
-    takes = "a parameter of the entry as `parameter`"
-    expect(Instruction, parameter, "forward_slice", takes, "see module.entry.parameters")
+    instruction_of(parameter, "forward_slice", "a parameter of the entry", "use module.entry.parameters[0]")
     expect_index(shape_index, "forward_slice", "shape_index")
     module = parameter.module
     if parameter not in module.entry.parameters:

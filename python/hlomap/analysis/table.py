@@ -135,7 +135,7 @@ class Table:
 
     def __getitem__(self, column: str) -> Sequence[Any]:
         """A list of the values of one column, a copy.  Raises :class:`KeyError` for an unknown name."""
-        expect(str, column, "Table.__getitem__", "the name of a column (str)", "rows() iterates over the rows")
+        expect(str, column, "results.Table[]", "the name of a column (str)", "rows() iterates over the rows")
         return list(self._column(column))
 
     def _column(self, column: str) -> list[Any]:

@@ -43,7 +43,8 @@ def from_jax(
     stages = function
     if hasattr(stages, "runtime_executable") or hasattr(stages, "compiler_ir"):
         if args or kwargs:
-            raise TypeError(f"expected no arguments with a {type(function).__name__}, found {len(args) + len(kwargs)}")
+            kind, n = type(function).__name__, len(args) + len(kwargs)
+            raise TypeError(f"hm.from_jax: expected no arguments with a {kind}, got {n}")
     elif callable(stages):
         if not hasattr(stages, "lower"):
             stages = _jitted(stages)
@@ -72,8 +73,7 @@ def _advice(value: Any) -> str:
     """What to pass in place of a program of JAX in another form."""
     if hasattr(value, "mlir_module"):  # jax.export.Exported
         return (
-            "hlomap.parse(exported.mlir_module()) reads its program, "
-            "hlomap.from_jax(jax.jit(exported.call), *args) compiles it"
+            "hm.parse(exported.mlir_module()) reads its program, hm.from_jax(jax.jit(exported.call), *args) compiles it"
         )
     if hasattr(value, "jaxpr") or hasattr(value, "eqns"):
         return "pass the function that was traced, and its arguments"

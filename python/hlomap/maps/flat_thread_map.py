@@ -31,7 +31,7 @@ def flat_thread_map(
     (th_x, th_y, th_z, bl_x, bl_y, bl_z) -> (th_x), domain: th_x in [0, 3], th_y in [0, 0], th_z in [0, 0],
       bl_x in [0, 0], bl_y in [0, 0], bl_z in [0, 0]
     """
-    expect(Shape, shape, "thread_map", "an hlomap.Shape", "read text with hlomap.Shape.parse(text)")
+    expect(Shape, shape, "thread_map", "a Shape", "read text with hm.Shape.parse(text)")
     expect(int, per_thread, "thread_map", "an int as `per_thread`")
     if not shape.is_array or per_thread < 1:
         raise ShapeError(f"expected an array and at least 1 element per thread, found {shape} and {per_thread}")

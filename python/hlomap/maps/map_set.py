@@ -64,10 +64,10 @@ class MapSet:
         try:
             members = iter(maps)
         except TypeError:
-            raise wrong_type("MapSet", "a sequence of hlomap.IndexingMap", maps) from None
+            raise wrong_type("MapSet", "a sequence of IndexingMap", maps) from None
         for m in members:
             if not isinstance(m, IndexingMap):
-                raise wrong_type("MapSet", "a sequence of hlomap.IndexingMap", m, "as an item")
+                raise wrong_type("MapSet", "a sequence of IndexingMap", m, "as an item")
             key = (m.shape_index, m)
             kept.setdefault(key, m)
             if uses is None and (use := m.use) is not None:
@@ -502,7 +502,7 @@ def as_map_set(got: MapSet | IndexingMap, function: str, parameter: str) -> MapS
     """
     if isinstance(got, MapSet):
         return got
-    expect(IndexingMap, got, function, f"an hlomap.IndexingMap or an hlomap.MapSet as `{parameter}`")
+    expect(IndexingMap, got, function, f"an IndexingMap or a MapSet as `{parameter}`")
     return MapSet([got])
 
 

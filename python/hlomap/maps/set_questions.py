@@ -55,7 +55,7 @@ class CommonElement:
         return f"({_listed(self.element)}) from {self.first} and {self.second}"
 
 
-def overlap(a: MapSet | IndexingMap, b: MapSet | IndexingMap) -> Answer[CommonElement]:
+def overlap(a: MapSet | IndexingMap, /, b: MapSet | IndexingMap) -> Answer[CommonElement]:
     """Whether some element is in the images of both: one that a map of ``a`` reaches, and a map of ``b``.
 
     The dims of the two may differ; the results are an index in the same array.  Maps with different shape indices

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .._core import IndexingMap
+from .._core import IndexingMap
+from ..types import expect
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class SimplifyTrace:
 
 
 def explain_simplify(
-    map: IndexingMap, *, keep_point_dims: bool = False, drop_unused: bool = False, rescale: bool = False
+    map: IndexingMap, /, *, keep_point_dims: bool = False, drop_unused: bool = False, rescale: bool = False
 ) -> SimplifyTrace:
     """Simplifies a map and reports every rule that fired.
 
@@ -77,9 +76,6 @@ def explain_simplify(
 
     The rules, their order and why they end are described in ``SIMPLIFY.md`` of the Rust crate ``quasiaffine``.
     """
-    from .._core import IndexingMap
-
-    if not isinstance(map, IndexingMap):
-        raise TypeError(f"hm.explain_simplify: map must be a hlomap.IndexingMap, found {type(map).__name__}")
+    expect(IndexingMap, map, "explain_simplify", "an IndexingMap")
     simplified, steps = map._simplify_traced(keep_point_dims, drop_unused, rescale)
     return SimplifyTrace(map, simplified, tuple(SimplifyStep(*step) for step in steps))

@@ -158,10 +158,10 @@ def _expect_thread_map(thread_map: IndexingMap, rank: int) -> None:
     if len(dims) != len(THREAD_DIMS) or min(v.lower for v in dims) < 0:
         raise ShapeError(
             f"expected a thread map with the 6 dims {', '.join(THREAD_DIMS)}, all from 0, found "
-            f"{', '.join(f'{v.name} in [{v.lower}, {v.upper}]' for v in dims) or 'none'}; hlomap.thread_map makes one"
+            f"{', '.join(f'{v.name} in [{v.lower}, {v.upper}]' for v in dims) or 'none'}; hm.thread_map makes one"
         )
     if len(thread_map.results) != rank and not thread_map.is_known_empty:
         raise ShapeError(
             f"expected a thread map to an array with {rank} dimensions, found one with {len(thread_map.results)} "
-            "results; hlomap.thread_map(shape) makes one"
+            "results; hm.thread_map(shape) makes one"
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._core import Computation, Count, Instruction, Shape, _count, _count_windows
+from .._core import Computation, Count, Instruction, Module, Shape, _count, _count_windows
 from ..analysis.queries import maps_within, needed_by_outputs, output_to_input
 from ..analysis.rule_provider import RuleProvider
 from ..errors import HlomapError
@@ -18,7 +18,7 @@ from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
 from ..maps.map_set import MapSet
 from ..maps.union_count import UNBOUNDED, count_union
 from ..ops._shapes import array_leaves, shape_at
-from ..types import expect
+from ..types import subject_of
 
 __all__ = ["Utilization", "utilization"]
 
@@ -62,10 +62,11 @@ class Utilization:
         return f"{text}{reads}{'' if self.reason is None else f' ({self.reason})'}"
 
 
-def utilization(root: Instruction | Computation) -> tuple[Utilization, ...]:
+def utilization(subject: Instruction | Computation | Module, /) -> tuple[Utilization, ...]:
     """How much of each operand is read, all outputs together: a record for each operand.
 
-    ``root`` is an instruction, a fusion or a computation, whose parameters are then the operands.  The counts follow
+    ``subject`` is an instruction, a fusion or a computation, whose parameters are then the operands; a module stands
+    for its entry.  The counts follow
     the elements through the whole of it: two slices of one operand that overlap count what they share once, and a
     slice of a concatenation reads nothing of the operands that it leaves out.  Runtime values give bounds.
     Where very many maps lead to the operands of a computation, the reads have no upper bound.
@@ -87,8 +88,7 @@ def utilization(root: Instruction | Computation) -> tuple[Utilization, ...]:
     p: 6 of 8 elements, 0.75, 8 reads
     q: 0 of 20 elements, 0, 0 reads
     """
-    takes = "an hlomap.Instruction or hlomap.Computation"
-    expect((Instruction, Computation), root, "utilization", takes, "use module.entry or module[name]")
+    root = subject_of(subject, "utilization")
     value, operands = (root.root, root.parameters) if isinstance(root, Computation) else (root, root.operands)
     indices = list(array_leaves(value.shape))
     sizes = [shape_at(value.shape, index).dimensions for index in indices]

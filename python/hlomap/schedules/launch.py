@@ -15,6 +15,7 @@ from .._core import Expr, IndexingMap, Shape, linear_index, logical_index
 from ..errors import UnsupportedError
 from ..hardware import Device
 from ..maps.flat_thread_map import THREAD_DIMS
+from ..types import wrong_type
 
 __all__ = [
     "BLOCK",
@@ -110,12 +111,10 @@ def as_device(device: Device | str, function: str) -> Device:
     if isinstance(device, str):
         device = Device.named(device)
     if not isinstance(device, Device):
-        raise TypeError(
-            f"{function}() takes an hlomap.Device or the name of one as `device`, got {type(device).__name__}"
-        )
+        raise wrong_type(function, "a Device or the name of one as `device`", device)
     if device.n_multiprocessors < 1 or device.threads < 1:
         raise UnsupportedError(
-            f"{function}() needs n_multiprocessors and threads of a device, found {device.n_multiprocessors} and "
+            f"hm.{function} needs n_multiprocessors and threads of a device, found {device.n_multiprocessors} and "
             f"{device.threads} of {device.name!r}; state them in Device(...)"
         )
     return device

@@ -16,6 +16,7 @@ from .._core import (
     Expr,
     IndexingMap,
     Instruction,
+    Module,
     Shape,
     Variable,
     linear_index,
@@ -25,7 +26,7 @@ from ..analysis.queries import input_to_output, output_to_input
 from ..errors import HlomapError, ShapeError
 from ..hardware import Device
 from ..maps.map_set import MapSet
-from ..types import expect
+from ..types import subject_of
 from . import flat, reductions, transposes
 from .fusions import (
     Hero,
@@ -102,7 +103,7 @@ class Schedule:
         return "\n".join(lines)
 
 
-def schedule(fusion: Instruction | Computation, device: Device | str = "h100") -> Schedule:
+def schedule(subject: Instruction | Computation | Module, /, device: Device | str = "h100") -> Schedule:
     """The schedule that XLA would pick for a fusion, or for an instruction that is a kernel of its own.
 
     ``device`` is a :class:`~hlomap.Device` or the name of one.  The decision is that of XLA for CUDA devices as of
@@ -125,9 +126,7 @@ def schedule(fusion: Instruction | Computation, device: Device | str = "h100") -
     >>> print(found.outputs[0].inputs[0][0].results)
     (Expr('d3 floordiv 2'), Expr('d0 floordiv 32 + s0 * 4'), Expr('d0 mod 32 + (d3 mod 2) * 32'))
     """
-    takes = "an hlomap.Instruction, or the hlomap.Computation of a fusion"
-    expect((Instruction, Computation), fusion, "schedule", takes, "use module.entry or module[name]")
-    return _of(fusion, as_device(device, "schedule"), _scheduled)
+    return _of(subject_of(subject, "schedule"), as_device(device, "schedule"), _scheduled)
 
 
 def schedule_as_loop(fusion: Instruction | Computation, device: Device) -> Schedule:

@@ -26,6 +26,7 @@ _PARTS = ("output", "input", "shared_write", "shared_read")
 
 def thread_map(
     x: Shape | Instruction | Computation,
+    /,
     schedule: str | None = None,
     *,
     threads: int | Sequence[int] | None = None,
@@ -75,8 +76,8 @@ def thread_map(
     >>> print(rows.results, rows.dims[0].upper + 1)
     (Expr('d0 floordiv 32 + d3 * 8'), Expr('(d0 mod 32) * 2 + s0 * 64 + s1')) 256
     """
-    takes = "an hlomap.Shape, or the hlomap.Instruction of a fusion"
-    expect((Shape, Instruction, Computation), x, "thread_map", takes, "read text with hlomap.Shape.parse(text)")
+    takes = "a Shape, or the Instruction of a fusion"
+    expect((Shape, Instruction, Computation), x, "thread_map", takes, "read text with hm.Shape.parse(text)")
     for name, value in (("schedule", schedule), ("variant", variant)):
         expect((str, type(None)), value, "thread_map", f"a name as `{name}`")
     for name, number in (("unroll", unroll or 1), ("operand", operand), ("output", output)):
@@ -155,6 +156,6 @@ def _of_instruction(
 def _one(maps: MapSet, what: str) -> IndexingMap:
     """The only map of a set."""
     if maps.is_unknown or len(maps) != 1:
-        found = maps.reason if maps.is_unknown else f"{len(maps)} maps; hlomap.schedule(...) has all of them"
+        found = maps.reason if maps.is_unknown else f"{len(maps)} maps; hm.schedule(...) has all of them"
         raise UnsupportedError(f"{what}: {found}")
     return maps[0]

@@ -23,7 +23,7 @@ from ..maps.map_set import MapSet
 from ..maps.union_count import count_union
 from ..maps.variables import variables_of
 from ..ops._shapes import array_leaves, shape_at
-from ..types import ShapeIndex, Unknown, expect, read_only
+from ..types import ShapeIndex, Unknown, instruction_of, read_only
 from .assignment import Assignment, assign
 from .device_maps import maps_of, tile_positions
 from .orders import Ints
@@ -108,7 +108,7 @@ class Partitioned:
         return "\n".join([*lines, *(f"  {read}" for read in self.reads)])
 
 
-def partitioned(instruction: Instruction) -> Partitioned | Unknown:
+def partitioned(instruction: Instruction, /) -> Partitioned | Unknown:
     """What each device needs of other devices to compute its part of an instruction, as the module's shardings say.
 
     An operand without a sharding is on every device, as XLA's partitioner takes it.  The answer is ``Unknown``, with
@@ -138,7 +138,7 @@ def partitioned(instruction: Instruction) -> Partitioned | Unknown:
     (device)[s0, s1] -> (s1, s0), domain: device in [1, 3], s0 in [0, 7], s1 in [0, 23], device * 8 - s1 in [1, 32]
     (device)[s0, s1] -> (s1, s0), domain: device in [0, 2], s0 in [0, 7], s1 in [8, 31], device * 8 - s1 in [-32, -8]
     """
-    expect(Instruction, instruction, "partitioned", "an hlomap.Instruction", "use module.entry.root or module[name]")
+    instruction_of(instruction, "partitioned")
     arrays = _read_arrays(instruction)
     if isinstance(arrays, Unknown):
         return arrays

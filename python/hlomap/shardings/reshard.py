@@ -108,6 +108,7 @@ class Reshard:
 
 def reshard(
     shape: Shape,
+    /,
     source: Sharding,
     target: Sharding,
     *,
@@ -136,11 +137,11 @@ def reshard(
     >>> print(reshard(hm.Shape("f32", [64, 64]), by_rows, hm.hlo.Sharding.parse("{replicated}")).collective)
     all-gather
     """
-    expect(Shape, shape, "reshard", "an hlomap.Shape", "read text with hlomap.Shape.parse")
+    expect(Shape, shape, "reshard", "a Shape", "read text with hm.Shape.parse")
     for given in (source, target):
-        expect(Sharding, given, "reshard", "an hlomap.hlo.Sharding", "read text with hlomap.hlo.Sharding.parse")
+        expect(Sharding, given, "reshard", "a Sharding", "read text with hm.hlo.Sharding.parse")
     if mesh is not None:
-        expect(Mesh, mesh, "reshard", "an hlomap.hlo.Mesh as `mesh`")
+        expect(Mesh, mesh, "reshard", "a Mesh as `mesh`")
     before, after = _assign_both(shape, source, target, read_count(num_devices, "reshard"))
     if shape.n_elements * shape.element_bits * after.n_replicas >= 1 << 66:
         raise SizeError(f"the bytes of {one_line(str(shape))} on all devices do not fit in 64 bits")

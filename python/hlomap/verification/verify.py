@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import reprs
-from .._core import IndexingMap, Instruction, Module, Shape
+from .._core import Computation, IndexingMap, Instruction, Module, Shape
 from ..analysis.loops import fixed_leaves
 from ..analysis.queries import input_to_output, output_to_input
 from ..dtypes import MAX_RANK, is_integer, is_unsigned, numpy_dtype
@@ -32,7 +32,7 @@ from ..ops import lookup, op_of
 from ..ops._evaluation import DeviceGrid
 from ..ops._shapes import array_leaves, shape_at
 from ..sequences import bounded
-from ..types import ShapeIndex, expect, one_line
+from ..types import ShapeIndex, one_line, subject_of
 from .device_pairs import enumerate_device_pairs
 
 __all__ = ["CheckResult", "CheckStatus", "verify"]
@@ -128,23 +128,24 @@ class CheckResult:
 
 
 def verify(
-    target: Instruction | Module,
+    subject: Instruction | Computation | Module,
+    /,
     *,
     max_changes: int = MAX_CHANGES,
     seed: int = 0,
     custom_calls: Mapping[str, Callable[..., Any]] | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> list[CheckResult]:
-    """Check every map set of an instruction, or of all instructions of a module, by running the interpreter.
+    """Check every map set of an instruction, or of all instructions of a computation or module, by running them.
 
     Operands get random values; in a module's entry they get the values that the module computes from random arguments.
     Then one element of an operand array is changed at a time, every element of arrays with at most ``max_changes`` and
     a sample of larger ones, a smaller one where arrays have hundreds of thousands of elements, and the output elements
     that change are compared with those that the map set mentions.
-    Constants and iotas keep their values, since maps may depend on them.  In a module, instructions with equal
-    signatures are checked once.  ``custom_calls`` maps custom call targets to functions, as in
-    :func:`hlomap.execute`.  ``progress`` is called with the number of instructions of a module that are done and the
-    number of all.
+    Constants and iotas keep their values, since maps may depend on them.  In a module (outside its fusions) or a
+    computation, instructions with equal signatures are checked once.  ``custom_calls`` maps custom call targets to
+    functions, as in :func:`hlomap.execute`.  ``progress`` is called with the number of instructions of a module that
+    are done and the number of all.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -157,14 +158,17 @@ def verify(
     t: output [] and operand 0 [], output_to_input: exact
     t: output [] and operand 0 [], input_to_output: exact
     """
-    takes = "an hlomap.Instruction or hlomap.Module"
-    expect((Instruction, Module), target, "verify", takes, "read a file with hlomap.load(path)")
     functions = {**CALLS, **(custom_calls or {})}
-    if isinstance(target, Instruction):
-        return list(_check(target, None, max_changes, seed, functions))
+    if isinstance(subject, Module):
+        computations = [computation for computation in subject.computations if not computation.is_fusion]
+    else:
+        found = subject_of(subject, "verify")
+        if isinstance(found, Instruction):
+            return list(_check(found, None, max_changes, seed, functions))
+        computations = [found]
     results: list[CheckResult] = []
-    entry = _entry_values(target, seed, functions)
-    checked = _different_instructions(target)
+    entry = _entry_values(computations[0].module, seed, functions)
+    checked = _different_instructions(computations)
     for number, instruction in enumerate(checked, 1):
         results += _check(instruction, entry, max_changes, seed, functions)
         if progress is not None:
@@ -172,12 +176,10 @@ def verify(
     return results
 
 
-def _different_instructions(module: Module) -> list[Instruction]:
-    """The instructions outside fusions that have operands and a semantics; of those with one signature the first."""
+def _different_instructions(computations: Sequence[Computation]) -> list[Instruction]:
+    """The instructions that have operands and a semantics; of those with one signature the first."""
     found: dict[bytes, Instruction] = {}
-    for computation in module.computations:
-        if computation.is_fusion:
-            continue
+    for computation in computations:
         for instruction in computation.instructions:
             if instruction.operands and not lookup(instruction.opcode).structural:
                 found.setdefault(instruction.signature(tuple(range(len(instruction.operands)))), instruction)

@@ -284,15 +284,21 @@ impl PyMap {
     /// ()[s0] -> (s0 * 4 + 4), domain: s0 in [0, 1]
     ///
     /// With ``trace=True`` the result is that of :func:`hlomap.explain_simplify`: the map and the rules that fired.
-    #[pyo3(signature = (*, keep_point_dims=false, drop_unused=false, rescale=false, trace=false))]
+    #[pyo3(signature = (*, keep_point_dims=Arg::from(false), drop_unused=Arg::from(false), rescale=Arg::from(false),
+        trace=Arg::from(false)),
+        text_signature = "($self, *, keep_point_dims=False, drop_unused=False, rescale=False, trace=False)")]
     fn simplify(
         slf: &Bound<'_, PyMap>,
-        keep_point_dims: bool,
-        drop_unused: bool,
-        rescale: bool,
-        trace: bool,
+        keep_point_dims: Arg<'_, bool>,
+        drop_unused: Arg<'_, bool>,
+        rescale: Arg<'_, bool>,
+        trace: Arg<'_, bool>,
     ) -> PyResult<Py<PyAny>> {
         let (py, this) = (slf.py(), slf.get());
+        let keep_point_dims = keep_point_dims.of("IndexingMap.simplify", "keep_point_dims")?;
+        let drop_unused = drop_unused.of("IndexingMap.simplify", "drop_unused")?;
+        let rescale = rescale.of("IndexingMap.simplify", "rescale")?;
+        let trace = trace.of("IndexingMap.simplify", "trace")?;
         if trace {
             let explain = py.import(intern!(py, "hlomap.maps.simplification"))?.getattr("explain_simplify")?;
             let options = [("keep_point_dims", keep_point_dims), ("drop_unused", drop_unused), ("rescale", rescale)];
@@ -307,10 +313,13 @@ impl PyMap {
     fn _simplify_traced(
         &self,
         py: Python<'_>,
-        keep_point_dims: bool,
-        drop_unused: bool,
-        rescale: bool,
+        keep_point_dims: Arg<'_, bool>,
+        drop_unused: Arg<'_, bool>,
+        rescale: Arg<'_, bool>,
     ) -> PyResult<(PyMap, Vec<NamedStep>)> {
+        let keep_point_dims = keep_point_dims.of("explain_simplify", "keep_point_dims")?;
+        let drop_unused = drop_unused.of("explain_simplify", "drop_unused")?;
+        let rescale = rescale.of("explain_simplify", "rescale")?;
         let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
         let (map, steps) = unlocked(py, || {
             let (map, steps) = simplify_traced(&self.map, options);
@@ -367,7 +376,7 @@ impl PyMap {
     ///        [2, 2]])
     /// >>> m.evaluate([4], [0])
     /// array([0, 1])
-    #[pyo3(signature = (dims, ranges=None, runtime=None, *, check=true, threads=Arg::from(1)),
+    #[pyo3(signature = (dims, ranges=None, runtime=None, *, check=Arg::from(true), threads=Arg::from(1)),
         text_signature = "($self, dims, ranges=None, runtime=None, *, check=True, threads=1)")]
     fn evaluate<'py>(
         &self,
@@ -375,9 +384,10 @@ impl PyMap {
         dims: &Bound<'py, PyAny>,
         ranges: Option<&Bound<'py, PyAny>>,
         runtime: Option<&Bound<'py, PyAny>>,
-        check: bool,
+        check: Arg<'_, bool>,
         threads: Arg<'_, usize>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let check = check.of("IndexingMap.evaluate", "check")?;
         let threads = n_threads(threads.of("IndexingMap.evaluate", "threads")?);
         let tables = self.tables("IndexingMap.evaluate", dims, ranges, runtime)?;
         let program = Program::new(&self.map).or_raise(py)?;
@@ -451,7 +461,7 @@ impl PyMap {
         let expr = match result.cast::<PyExpr>() {
             Ok(e) => e.get().0.clone(),
             Err(_) => {
-                let takes = "the number of a result (int) or an hlomap.Expr";
+                let takes = "the number of a result (int) or an Expr";
                 let i: isize = result.extract().map_err(|_| wrong_type("IndexingMap.bounds", takes, result, ""))?;
                 let n = self.map.results().len() as isize;
                 let at = if i < 0 { i + n } else { i };
@@ -472,8 +482,9 @@ impl PyMap {
     /// >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
     /// >>> m.count().upper, m.count(distinct=True).upper
     /// (8, 4)
-    #[pyo3(signature = (distinct=false))]
-    fn count(&self, py: Python<'_>, distinct: bool) -> PyResult<PyCount> {
+    #[pyo3(signature = (distinct=Arg::from(false)), text_signature = "($self, distinct=False)")]
+    fn count(&self, py: Python<'_>, distinct: Arg<'_, bool>) -> PyResult<PyCount> {
+        let distinct = distinct.of("IndexingMap.count", "distinct")?;
         let count =
             unlocked(py, || if distinct { quasiaffine::distinct(&self.map) } else { quasiaffine::touched(&self.map) })?;
         Ok(PyCount { lower: count.lower, upper: count.upper })
@@ -715,7 +726,7 @@ fn interop<'py>(
 /// The maps of an argument.
 fn maps_of(maps: &Bound<'_, PyAny>, function: &str) -> PyResult<Vec<Map>> {
     let map = |m: &Bound<'_, PyAny>| m.cast::<PyMap>().ok().map(|m| m.get().map.clone());
-    expect_many(maps, function, "a sequence of hlomap.IndexingMap", map)
+    expect_many(maps, function, "a sequence of IndexingMap", map)
 }
 
 /// :meth:`IndexingMap.simplify` of many maps, in order.
@@ -728,16 +739,20 @@ fn maps_of(maps: &Bound<'_, PyAny>, function: &str) -> PyResult<Vec<Map>> {
 /// >>> [str(m.results[0]) for m in hm.simplify_many(maps, threads=2)]
 /// ['d0 mod 3', 'd0']
 #[pyfunction]
-#[pyo3(signature = (maps, *, keep_point_dims=false, drop_unused=false, rescale=false, threads=Arg::from(1)),
-    text_signature = "(maps, *, keep_point_dims=False, drop_unused=False, rescale=False, threads=1)")]
+#[pyo3(signature = (maps, /, *, keep_point_dims=Arg::from(false), drop_unused=Arg::from(false),
+    rescale=Arg::from(false), threads=Arg::from(1)),
+    text_signature = "(maps, /, *, keep_point_dims=False, drop_unused=False, rescale=False, threads=1)")]
 fn simplify_many(
     py: Python<'_>,
     maps: &Bound<'_, PyAny>,
-    keep_point_dims: bool,
-    drop_unused: bool,
-    rescale: bool,
+    keep_point_dims: Arg<'_, bool>,
+    drop_unused: Arg<'_, bool>,
+    rescale: Arg<'_, bool>,
     threads: Arg<'_, usize>,
 ) -> PyResult<Vec<PyMap>> {
+    let keep_point_dims = keep_point_dims.of("simplify_many", "keep_point_dims")?;
+    let drop_unused = drop_unused.of("simplify_many", "drop_unused")?;
+    let rescale = rescale.of("simplify_many", "rescale")?;
     let threads = threads.of("simplify_many", "threads")?;
     let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
     let maps = maps_of(maps, "simplify_many")?;
@@ -756,22 +771,24 @@ fn simplify_many(
 /// >>> print(hm.compose_many([(half, half)], simplify=True)[0])
 /// (d0) -> (d0 floordiv 4), domain: d0 in [0, 7]
 #[pyfunction]
-#[pyo3(signature = (pairs, *, simplify=false, drop_unused=false, threads=Arg::from(1)),
-    text_signature = "(pairs, *, simplify=False, drop_unused=False, threads=1)")]
+#[pyo3(signature = (pairs, /, *, simplify=Arg::from(false), drop_unused=Arg::from(false), threads=Arg::from(1)),
+    text_signature = "(pairs, /, *, simplify=False, drop_unused=False, threads=1)")]
 fn compose_many(
     py: Python<'_>,
     pairs: &Bound<'_, PyAny>,
-    simplify: bool,
-    drop_unused: bool,
+    simplify: Arg<'_, bool>,
+    drop_unused: Arg<'_, bool>,
     threads: Arg<'_, usize>,
 ) -> PyResult<Vec<PyMap>> {
+    let simplify = simplify.of("compose_many", "simplify")?;
+    let drop_unused = drop_unused.of("compose_many", "drop_unused")?;
     let threads = threads.of("compose_many", "threads")?;
     let options = Options { drop_unused, ..Options::default() };
     let pair = |pair: &Bound<'_, PyAny>| {
         let (a, b) = pair.extract::<(PyRef<'_, PyMap>, PyRef<'_, PyMap>)>().ok()?;
         Some((a.map.clone(), b.map.clone()))
     };
-    let pairs = expect_many(pairs, "compose_many", "a sequence of pairs of hlomap.IndexingMap", pair)?;
+    let pairs = expect_many(pairs, "compose_many", "a sequence of pairs of IndexingMap", pair)?;
     let composed = unlocked_many(py, &pairs, threads, |(a, b)| {
         if simplify {
             quasiaffine::compose(a, b, options)
@@ -792,14 +809,15 @@ fn compose_many(
 /// >>> [hm.count_many([m], distinct=distinct)[0].upper for distinct in (False, True)]
 /// [8, 4]
 #[pyfunction]
-#[pyo3(signature = (maps, *, distinct=false, threads=Arg::from(1)),
-    text_signature = "(maps, *, distinct=False, threads=1)")]
+#[pyo3(signature = (maps, /, *, distinct=Arg::from(false), threads=Arg::from(1)),
+    text_signature = "(maps, /, *, distinct=False, threads=1)")]
 fn count_many(
     py: Python<'_>,
     maps: &Bound<'_, PyAny>,
-    distinct: bool,
+    distinct: Arg<'_, bool>,
     threads: Arg<'_, usize>,
 ) -> PyResult<Vec<PyCount>> {
+    let distinct = distinct.of("count_many", "distinct")?;
     let threads = threads.of("count_many", "threads")?;
     let maps = maps_of(maps, "count_many")?;
     let count = if distinct { quasiaffine::distinct } else { quasiaffine::touched };
@@ -828,7 +846,7 @@ fn _count_windows(py: Python<'_>, maps: &Bound<'_, PyAny>) -> PyResult<Option<(P
 /// >>> hm.bounds_many([m])
 /// [((-7, 9), (0, 1))]
 #[pyfunction]
-#[pyo3(signature = (maps, *, threads=Arg::from(1)), text_signature = "(maps, *, threads=1)")]
+#[pyo3(signature = (maps, /, *, threads=Arg::from(1)), text_signature = "(maps, /, *, threads=1)")]
 fn bounds_many<'py>(
     py: Python<'py>,
     maps: &Bound<'py, PyAny>,

@@ -1,11 +1,11 @@
 //! Python functions that read texts and bytes to modules, without the interpreter lock.
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 use crate::detach::unlocked;
 use crate::diagnostic::syntax_error;
+use crate::error::wrong_type;
 use crate::module::PyModule_;
 
 /// All modules of a text, parsed without the interpreter lock.
@@ -34,8 +34,7 @@ pub fn parse_text(
         let bytes = bytes.as_bytes();
         unlocked(py, || hlo::parse_bytes(bytes, name, strict))?
     } else {
-        let found = source.get_type().name()?;
-        return Err(PyTypeError::new_err(format!("parse_text() takes HLO text (str) or bytes, got {found}")));
+        return Err(wrong_type("parse", "HLO text (str) or bytes", source, ""));
     };
     match parsed {
         Ok(modules) => Ok(modules.into_iter().map(PyModule_).collect()),
