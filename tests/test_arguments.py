@@ -32,7 +32,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "backward_slice": [(MODULE["n"], "Module"), (0, "int")],
     "forward_slice": [(MODULE.entry.parameters[0], ""), ((), "int")],
     "bounds_many": [([MAP], "")],
-    "coalescing": [(MODULE["n"], "Module"), (hm.thread_map(SHAPE), "None")],
+    "coalescing": [(MODULE["n"], "Module"), (hm.flat_thread_map(SHAPE), "None")],
     "compose_many": [([(MAP, MAP)], "")],
     "count_many": [([MAP], "")],
     "layouts.decompose_bitcast": [(SHAPE, ""), (SHAPE, "")],
@@ -65,7 +65,9 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "schedule": [(MODULE["n"], "Module")],
     "sharding_of": [(MODULE["n"], "Module"), (0, "int")],
     "simplify_many": [([MAP], "")],
-    "thread_map": [(SHAPE, "")],
+    "thread_map": [(MODULE["n"], "Module")],
+    "emitter_thread_map": [(SHAPE, ""), ("loop", "")],
+    "flat_thread_map": [(SHAPE, "")],
     "tile": [(MODULE["n"], "Module"), (0, "int")],
     "layouts.transpose_is_bitcast": [(SHAPE, ""), (SHAPE, ""), ([0, 1], "")],
     "unpack": [(bytes(96), ""), (SHAPE, "str")],
@@ -127,6 +129,7 @@ ANSWERED = {
     "partitioned": "Instruction",
     "schedule": ANY,
     "sharding_of": ANY,
+    "thread_map": ANY,
     "tile": ANY,
     "utilization": ANY,
     "verify": ANY,
@@ -198,8 +201,8 @@ def test_every_question_is_listed() -> None:
             "hm.simplify_many: expected a sequence of IndexingMap, got str (as an item)",
         ),  # type: ignore[list-item]
         (
-            lambda: hm.thread_map(SHAPE, threads="x"),
-            "hm.thread_map: expected an int, or up to three along x, y and z, as",
+            lambda: hm.flat_thread_map(SHAPE, threads="x"),
+            "hm.flat_thread_map: expected an int, or up to three along x, y and z, as",
         ),  # type: ignore[arg-type]
         (lambda: hm.indexing(MODULE["n"], within=MODULE), "hm.indexing: expected instructions as `within`, got Module"),  # type: ignore[arg-type]
     ],
@@ -441,8 +444,7 @@ ENTRY e { p = f32[64,64]{1,0} parameter(0)  ROOT f = f32[64,64]{1,0} fusion(p), 
             tiling.evaluate([[16, 16], [64, 64]], device=device, limits=limits)
             tiling.explain([16, 16], limits=limits)
             for use in (hm.schedule, hm.coalescing):
-                with contextlib.suppress(hm.errors.UnsupportedError):  # it needs numbers that are 0, unknown
-                    use(root, device=device)
+                use(root, device=device)
     for wrong in ("any", 1, None):
         with pytest.raises((TypeError, ValueError), match="buffers"):
             hm.Limits(buffers=wrong)  # type: ignore[arg-type]

@@ -351,7 +351,7 @@ def results(dump: hm.DumpDirectory) -> Iterator[object]:
         yield from (hm.explain(i), hm.draw(i))
     fusion, dot = FUSED["f"], FUSED["d"]
     yield from (hm.explain(dot, (1, 1)), hm.draw(dot, element=(1, 1)), hm.verify(FUSED["n"]), hm.analyze(FUSED))
-    yield from (hm.schedule(fusion), hm.coalescing(fusion), hm.utilization(fusion), hm.thread_map(square))
+    yield from (hm.schedule(fusion), hm.coalescing(fusion), hm.utilization(fusion), hm.flat_thread_map(square))
     yield from (hm.partitioned(fusion), hm.partitioned(dot), hm.sharding_of(dot), hm.reshard(square, both, rows))
     yield from (hm.diff(FUSED, LOOP), hm.diff(FUSED, hm.parse(str(FUSED).replace("negate", "abs"))), hm.explore(FUSED))
     yield from (hm.tile(dot), hm.tile(dot).evaluate([[16, 16, 16]]), hm.tile(dot).box(0, [16, 16, 16], [0, 0, 0]))

@@ -75,7 +75,8 @@ TOPICS = [
         "Tiles, schedules, traffic",
         "What an operation moves: rows of an analysis, tiles, GPU schedules, coalescing.",
         [
-            *("analyze", "analyze_corpus", "scan", "tile", "schedule", "thread_map", "coalescing", "utilization"),
+            *("analyze", "analyze_corpus", "scan", "tile", "coalescing", "utilization"),
+            *("schedule", "thread_map", "emitter_thread_map", "flat_thread_map"),
             *("Device", "Limits"),
             *results("Table Batch CorpusSummary CorpusReport CorpusProgress"),
             *results("Tiling TileTable TileParameter TileRead TileClause TileBox"),

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         unpack as unpack,
         unravel_index as unravel_index,
     )
+    from .maps.flat_thread_map import flat_thread_map as flat_thread_map
     from .maps.map_set import DeviceIndexing as DeviceIndexing, MapSet as MapSet
     from .maps.set_questions import overlap as overlap
     from .maps.simplification import explain_simplify as explain_simplify
@@ -72,7 +73,7 @@ if TYPE_CHECKING:
     from .memory.utilization import utilization as utilization
     from .pictures.draw import draw as draw
     from .schedules.schedule import schedule as schedule
-    from .schedules.thread_map import thread_map as thread_map
+    from .schedules.thread_map import emitter_thread_map as emitter_thread_map, thread_map as thread_map
     from .shardings.partition import partitioned as partitioned
     from .shardings.program import sharding_of as sharding_of
     from .shardings.reshard import reshard as reshard
@@ -109,6 +110,7 @@ _MODULE_OF = {
         "io.dump_directory": "DumpDirectory DumpedModule",
         "io.load": "load parse parse_all",
         "layouts.buffers": "pack ravel_index unpack unravel_index",
+        "maps.flat_thread_map": "flat_thread_map",
         "maps.map_set": "DeviceIndexing MapSet",
         "maps.set_questions": "overlap",
         "maps.simplification": "explain_simplify",
@@ -116,7 +118,7 @@ _MODULE_OF = {
         "memory.utilization": "utilization",
         "pictures.draw": "draw",
         "schedules.schedule": "schedule",
-        "schedules.thread_map": "thread_map",
+        "schedules.thread_map": "emitter_thread_map thread_map",
         "shardings.partition": "partitioned",
         "shardings.program": "sharding_of",
         "shardings.reshard": "reshard",

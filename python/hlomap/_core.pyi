@@ -1040,7 +1040,7 @@ def count_requests(
 
     >>> import hlomap as hm
     >>> shape = hm.Shape("f32", [640])
-    >>> hm._core.count_requests(hm.thread_map(shape), shape, 32, 1, 256, 32)
+    >>> hm._core.count_requests(hm.flat_thread_map(shape), shape, 32, 1, 256, 32)
     ((20, 80, 2560, 128), None)
     """
 

@@ -63,6 +63,9 @@ class Unknown:
     def __repr__(self) -> str:
         return f"Unknown(reason={one_line(self.reason)!r})"
 
+    def __str__(self) -> str:
+        return f"unknown: {self.reason}"
+
     def __bool__(self) -> NoReturn:
         raise UndecidedError(f"an unknown value has no truth value: {self.reason}; test isinstance(..., Unknown)")
 

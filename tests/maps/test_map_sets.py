@@ -199,7 +199,7 @@ def test_restriction() -> None:
 )
 def test_threads_process_every_element_once(shape: str, grid: dict[str, int]) -> None:
     made = hm.Shape.parse(shape)
-    m = hm.thread_map(made, **grid)  # type: ignore[arg-type]
+    m = hm.flat_thread_map(made, **grid)  # type: ignore[arg-type]
     assert [v.name for v in m.dims] == ["th_x", "th_y", "th_z", "bl_x", "bl_y", "bl_z"]
     axes = [np.arange(v.lower, v.upper + 1) for v in (*m.dims, *m.ranges)]
     points = np.stack([axis.reshape(-1) for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
@@ -212,14 +212,14 @@ def test_threads_process_every_element_once(shape: str, grid: dict[str, int]) ->
 def test_thread_maps_compose() -> None:
     module = hm.parse("ENTRY e {\n p = f32[8,64] parameter(0)\n ROOT t = f32[64,8] transpose(p), dimensions={1,0}\n}")
     root = module.entry.root
-    (m,) = hm.MapSet([hm.thread_map(root.shape, threads=64)]).then(hm.output_to_input(root)[0])
+    (m,) = hm.MapSet([hm.flat_thread_map(root.shape, threads=64)]).then(hm.output_to_input(root)[0])
     assert [str(result) for result in m.results] == ["d0 mod 8", "d0 floordiv 8 + d3 * 8"]
 
 
 @pytest.mark.parametrize("grid", [{"threads": 0}, {"threads": (1, 1, 1, 1)}, {"per_thread": 0}, {"blocks": -1}])
 def test_invalid_grids(grid: dict[str, int]) -> None:
     with pytest.raises(hm.errors.ShapeError):
-        hm.thread_map(hm.Shape.parse("f32[4]"), **grid)
+        hm.flat_thread_map(hm.Shape.parse("f32[4]"), **grid)
 
 
 # A map, the subtracted maps, the difference.

@@ -254,7 +254,7 @@ def _objects() -> list[Any]:
         tiling.evaluate([(2, 2)]),
         tiling.box(0, (2, 2), (0, 0)),
         hm.indexing(i),
-        hm.thread_map(i.shape),
+        hm.flat_thread_map(i.shape),
         hm.analyze(module),
         hm.linear_index(i.shape),
     ]

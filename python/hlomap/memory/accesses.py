@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from .._core import Computation, IndexingMap, Instruction, Shape
 from ..analysis.queries import output_to_input, reached
 from ..analysis.rule_provider import RuleProvider
-from ..errors import ShapeError, UnsupportedError
+from ..errors import ShapeError
 from ..hardware import Device
 from ..maps.flat_thread_map import THREAD_DIMS, flat_thread_map
 from ..maps.map_set import MapSet
 from ..ops._shapes import array_leaves, shape_at
 from ..schedules.schedule import OutputSchedule, Schedule, schedule
-from ..types import ShapeIndex
+from ..types import ShapeIndex, Unknown
 
 __all__ = ["Access", "by_schedule", "by_thread_map"]
 
@@ -44,15 +44,18 @@ class Access:
         return shape_at(self.instruction.shape, self.shape_index)
 
 
-def by_thread_map(root: Root, thread_map: IndexingMap) -> Iterator[Access]:
+def by_thread_map(root: Root, thread_map: IndexingMap | Unknown) -> Iterator[Access]:
     """The accesses of a grid whose threads compute these elements of each output of the map's rank.
 
     Raises :class:`ShapeError` for a map that does not lead from threads to the first output.
     """
     outputs = _outputs(root)
-    if outputs:
-        _expect_thread_map(thread_map, outputs[0][1].rank)
-    maps = MapSet([thread_map])
+    if isinstance(thread_map, Unknown):
+        maps = MapSet.unknown(thread_map.reason)
+    else:
+        maps = MapSet([thread_map])
+        if outputs:
+            _expect_thread_map(thread_map, outputs[0][1].rank)
     other = MapSet.unknown("the thread map leads to an output of other dimensions")
     for k, (index, shape) in enumerate(outputs):
         threads = maps if shape.dimensions == outputs[0][1].dimensions else other
@@ -62,8 +65,8 @@ def by_thread_map(root: Root, thread_map: IndexingMap) -> Iterator[Access]:
 def by_schedule(root: Root, device: Device) -> Iterator[Access]:
     """The accesses of the kernel that XLA would make; where it is not known, threads take outputs in memory order."""
     outputs = _outputs(root)
-    found = _schedule(root, device)
-    if found is None or len(found.outputs) != len(outputs):
+    found = schedule(root, device)
+    if isinstance(found, Unknown) or found.emitter == "triton_block" or len(found.outputs) != len(outputs):
         for k, (index, shape) in enumerate(outputs):
             yield from _write_and_reads(root, k, index, MapSet([flat_thread_map(shape)]))
         return
@@ -74,15 +77,6 @@ def by_schedule(root: Root, device: Device) -> Iterator[Access]:
             continue
         yield Access(_value(root), k, index, is_write=True, maps=output.output)
         yield from region.reads(output)
-
-
-def _schedule(root: Root, device: Device) -> Schedule | None:
-    """The schedule, where it says what each thread does."""
-    try:
-        found = schedule(root, device)
-    except UnsupportedError:  # not enough is known about the device
-        return None
-    return None if found.emitter == "triton_block" or found.threads == 0 else found
 
 
 def _reads_as_it_writes(found: Schedule, output: OutputSchedule) -> bool:
@@ -163,5 +157,5 @@ def _expect_thread_map(thread_map: IndexingMap, rank: int) -> None:
     if len(thread_map.results) != rank and not thread_map.is_known_empty:
         raise ShapeError(
             f"expected a thread map to an array with {rank} dimensions, found one with {len(thread_map.results)} "
-            "results; hm.thread_map(shape) makes one"
+            "results; hm.flat_thread_map(shape) makes one"
         )

@@ -13,7 +13,7 @@ from .._core import Computation, IndexingMap, Instruction, Module, count_request
 from ..errors import HlomapError
 from ..hardware import Device
 from ..schedules.launch import as_device
-from ..types import ShapeIndex, expect, subject_of
+from ..types import ShapeIndex, Unknown, expect, subject_of
 from .accesses import Access, by_schedule, by_thread_map
 
 __all__ = ["Coalescing", "coalescing"]
@@ -70,7 +70,7 @@ class Coalescing:
 def coalescing(
     subject: Instruction | Computation | Module,
     /,
-    thread_map: IndexingMap | None = None,
+    thread_map: IndexingMap | Unknown | None = None,
     *,
     warp: int = 32,
     vector: int = 1,
@@ -111,7 +111,7 @@ def coalescing(
     """
     root = subject_of(subject, "coalescing")
     if thread_map is not None:
-        expect(IndexingMap, thread_map, "coalescing", "an IndexingMap as `thread_map`, or None")
+        expect((IndexingMap, Unknown), thread_map, "coalescing", "an IndexingMap as `thread_map`, or None")
     chosen = as_device(device, "coalescing")
     _expect_number(warp, "warp", 1024)
     _expect_number(vector, "vector", 64)

@@ -19,6 +19,7 @@ import numpy as np
 from .._core import Count, Expr, IndexingMap, Instruction, Shape, Sharding, Variable, _count
 from ..analysis.queries import input_to_output, operand_maps
 from ..analysis.rule_provider import RuleProvider
+from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..maps.union_count import count_union
 from ..maps.variables import variables_of
@@ -112,15 +113,14 @@ def partitioned(instruction: Instruction, /) -> Partitioned | Unknown:
     """What each device needs of other devices to compute its part of an instruction, as the module's shardings say.
 
     An operand without a sharding is on every device, as XLA's partitioner takes it.  The answer is ``Unknown``, with
-    the reason, where the instruction has no sharding, where a value has one that does not tell where elements are, and
-    where an operand has none but comes from split values: the module's shardings are not propagated yet.
+    the reason, where the instruction has no sharding, where a value has one that does not fit it or does not tell where
+    elements are, and where an operand has none but comes from split values: the module's shardings are not propagated
+    yet.
 
     ``.reads`` has the elements of each operand that a device needs and does not hold, as maps and bytes.  ``.bytes`` is
     what must move in any case: instead of operands, other devices may send elements of the result, or summands of them.
     It holds for whoever moves values that the instruction itself has; an algorithm may need less that passes on
     something else, such as the end of a running sum, or that computes the operand a second time.
-
-    Raises :class:`~hlomap.errors.ShapeError` where a sharding does not fit its value.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''ENTRY e {
@@ -139,6 +139,13 @@ def partitioned(instruction: Instruction, /) -> Partitioned | Unknown:
     (device)[s0, s1] -> (s1, s0), domain: device in [0, 2], s0 in [0, 7], s1 in [8, 31], device * 8 - s1 in [-32, -8]
     """
     instruction_of(instruction, "partitioned")
+    try:
+        return _partitioned(instruction)
+    except HlomapError as error:
+        return Unknown(f"{instruction.name}: {error}")
+
+
+def _partitioned(instruction: Instruction) -> Partitioned | Unknown:
     arrays = _read_arrays(instruction)
     if isinstance(arrays, Unknown):
         return arrays
