@@ -36,7 +36,7 @@ def explain(t: Tiling, candidate: Sequence[int], limits: Limits) -> str:
         lines.append(f"    {total}, runs of {table['run_bytes'][0, k]} bytes")
     if table["legal"][0]:
         return "\n".join([*lines, "legal"])
-    lines.append(f"not legal: {table.reasons[int(table['reason'][0])]}")
+    lines.append(f"not legal: {table.reason(0)}")
     for read in t.reads:
         witness = _witness(t, read, sizes)
         if witness:
