@@ -102,6 +102,32 @@ def test_wrong_argument(name: str, number: int, wrong: Any) -> None:
         assert re.match(rf"hm\.{name}: expected .*, got ", str(raised.value))
 
 
+ODD: list[Any] = [1 << 70, -1, "x", None, object(), 1.5, [1 << 70], ["x"], b"x", {1: 2}, np.float64(1.5), np.int64(3)]
+RAW = (
+    "(argument '|cannot be|too (big|large) to|can't|an instance|support|attribute|iterable|callable|hashable|object is)"
+)
+
+
+@pytest.mark.parametrize("name", sorted(CALLS.keys() - {"analyze_corpus", "DumpDirectory", "scan"}))
+def test_every_argument_has_an_error_of_ours(name: str) -> None:
+    """Keywords, too: numbers that do not fit, and values of any other kind."""
+    function, given = attrgetter(name)(hm), [value for value, _ in CALLS[name]]
+    for number, parameter in enumerate(signature(function).parameters.values()):
+        for odd in ODD if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) else ():
+            arguments, keywords = list(given), {}
+            if number < len(given):
+                arguments[number] = odd
+            else:
+                keywords = {parameter.name: odd}
+            try:
+                function(*arguments, **keywords)
+            except (hm.HlomapError, FileNotFoundError):
+                continue
+            except (TypeError, ValueError) as error:
+                assert str(error).startswith(f"hm.{name}: ") or parameter.name in ("device", "path"), (odd, error)
+                assert not re.search(RAW, str(error))
+
+
 def test_the_first_argument_is_positional_only() -> None:
     for name in CALLS:
         first = next(iter(signature(attrgetter(name)(hm)).parameters.values()))
@@ -448,3 +474,13 @@ ENTRY e { p = f32[64,64]{1,0} parameter(0)  ROOT f = f32[64,64]{1,0} fusion(p), 
     for wrong in ("any", 1, None):
         with pytest.raises((TypeError, ValueError), match="buffers"):
             hm.Limits(buffers=wrong)  # type: ignore[arg-type]
+
+
+def test_names_of_devices_and_limits_ignore_case() -> None:
+    tiling = hm.tile(MODULE)
+    assert tiling.evaluate([[3, 3]], device="H100", limits="Triton") == tiling.evaluate(
+        [[3, 3]], device="h100", limits="triton"
+    )
+    assert hm.schedule(MODULE["n"], "A6000") == hm.schedule(MODULE["n"], "a6000")
+    with pytest.raises(ValueError, match="'TITAN'"):
+        hm.Device.named("TITAN")

@@ -12,8 +12,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .lazy import lazy_names
 
 if TYPE_CHECKING:
     from . import builder as builder, errors as errors, hlo as hlo, layouts as layouts, results as results
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from .analysis.rows import analyze as analyze
     from .analysis.slices import backward_slice as backward_slice, forward_slice as forward_slice
     from .analysis.tiles import tile as tile
-    from .answers import Answer as Answer
+    from .answers import Answer as Answer, Unknown as Unknown
     from .builder.builder import Builder as Builder
     from .corpus.run import analyze_corpus as analyze_corpus
     from .corpus.scan import scan as scan
@@ -77,7 +78,6 @@ if TYPE_CHECKING:
     from .shardings.partition import partitioned as partitioned
     from .shardings.program import sharding_of as sharding_of
     from .shardings.reshard import reshard as reshard
-    from .types import Unknown as Unknown
     from .verification.verify import verify as verify
 
 # The module of each public name, which is imported on the first access to the name (PEP 562).
@@ -96,7 +96,7 @@ _MODULE_OF = {
         "analysis.rows": "analyze",
         "analysis.slices": "backward_slice forward_slice",
         "analysis.tiles": "tile",
-        "answers": "Answer",
+        "answers": "Answer Unknown",
         "builder.builder": "Builder",
         "corpus.run": "analyze_corpus",
         "corpus.scan": "scan",
@@ -122,22 +122,10 @@ _MODULE_OF = {
         "shardings.partition": "partitioned",
         "shardings.program": "sharding_of",
         "shardings.reshard": "reshard",
-        "types": "Unknown",
         "verification.verify": "verify",
     }.items()
     for name in names.split()
 }
 
 if not TYPE_CHECKING:  # so that type checkers reject misspelled names
-    __all__ = list(_MODULE_OF)
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULE_OF:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        if not _MODULE_OF[name]:
-            return importlib.import_module(f".{name}", __name__)
-        value = globals()[name] = getattr(importlib.import_module(f".{_MODULE_OF[name]}", __name__), name)
-        return value
-
-    def __dir__() -> list[str]:
-        return __all__
+    __all__, __getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

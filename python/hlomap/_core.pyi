@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .analysis.rule_provider import RuleProvider
 from .analysis.table import Table
-from .answers import Answer
+from .answers import Answer, Unknown
 from .drawing import Picture
 from .interop.sympy import SympyMap
 from .maps.image import Box
@@ -21,7 +21,6 @@ from .maps.map_set import MapSet
 from .maps.set_questions import CommonElement
 from .maps.simplification import SimplifyTrace
 from .ops import _rule
-from .types import Unknown
 
 __version__: str
 

@@ -98,14 +98,15 @@ class Device(_Record):
     def named(name: str) -> Device:
         """The device with this name: ``"a6000"``, ``"h100"`` or ``"b200"``.
 
-        Raises ``ValueError`` for other names.
+        Upper and lower case are the same.  Raises ``ValueError`` for other names.
         """
         expect(str, name, "Device.named", "a name")
-        if name not in _DEVICES:
+        if name.lower() not in _DEVICES:
+            names = ", ".join(_DEVICES)
             raise ValueError(
-                f"expected one of {', '.join(_DEVICES)}, found {name!r}; Device(...) describes another one"
+                f"hm.Device.named: expected one of {names}, got {name!r}; Device(...) describes another one"
             )
-        return _DEVICES[name]
+        return _DEVICES[name.lower()]
 
 
 # NVIDIA's data sheets of RTX A6000, H100 SXM and B200; blocks and registers of the compute capabilities 8.6, 9.0, 10.0.
@@ -190,12 +191,13 @@ class Limits(_Record):
 
         ``"triton"``: sizes are powers of two or whole, a tensor has at most 2**20 elements.  ``"mosaic_tpu"``: the
         last two sizes are multiples of 8 and 128 or whole, and two buffers of every block fit 16 MiB (Pallas, "TPU
-        pipelining").  Raises ``ValueError`` for other names.
+        pipelining").  Upper and lower case are the same.  Raises ``ValueError`` for other names.
         """
         expect(str, name, "Limits.named", "a name")
-        if name not in _LIMITS:
-            raise ValueError(f"expected one of {', '.join(_LIMITS)}, found {name!r}; or state yours by Limits(...)")
-        return _LIMITS[name]
+        if name.lower() not in _LIMITS:
+            names = ", ".join(_LIMITS)
+            raise ValueError(f"hm.Limits.named: expected one of {names}, got {name!r}; or state yours by Limits(...)")
+        return _LIMITS[name.lower()]
 
 
 _LIMITS = {

@@ -7,8 +7,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .lazy import lazy_names
 
 if TYPE_CHECKING:
     from ._core import Cost as Cost, Count as Count
@@ -91,12 +92,4 @@ _MODULE_OF = {
 }
 
 if not TYPE_CHECKING:  # so that type checkers reject misspelled names
-    __all__ = list(_MODULE_OF)
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULE_OF:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f".{_MODULE_OF[name]}", __package__), name)
-
-    def __dir__() -> list[str]:
-        return __all__
+    __all__, __getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

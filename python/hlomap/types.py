@@ -1,4 +1,4 @@
-"""Values that every package shares: shape indices, and the reason where nothing is known."""
+"""What every package shares: arguments of public functions and their errors, shape indices, and short texts."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from operator import index
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeGuard, TypeVar
 
 from ._core import Computation, Instruction, Module
-from .errors import UndecidedError, UnsupportedError
+from .errors import UnsupportedError
 from .sequences import bounded
 
 if TYPE_CHECKING:
@@ -21,10 +21,11 @@ __all__ = [
     "UNSAFE",
     "ReadOnlyDict",
     "ShapeIndex",
-    "Unknown",
+    "as_shape_index",
     "error_text",
     "expect",
     "expect_index",
+    "expect_ints",
     "expect_items",
     "expect_paths",
     "instruction_of",
@@ -46,28 +47,6 @@ UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u
 
 ShapeIndex: TypeAlias = tuple[int, ...]
 """The path from a value to one of the arrays in it: tuple elements from the outside in, ``()`` for an array itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """A result that is not known, with the reason; it has no truth value.
-
-    >>> import hlomap as hm
-    >>> factors = hm.layouts.decompose_bitcast(hm.Shape.parse("f32[8]{0:T(4)}"), hm.Shape.parse("f32[8]"))
-    >>> factors.reason if isinstance(factors, hm.Unknown) else None
-    'tiles or padding in f32[8]{0:T(4)}'
-    """
-
-    reason: str
-
-    def __repr__(self) -> str:
-        return f"Unknown(reason={one_line(self.reason)!r})"
-
-    def __str__(self) -> str:
-        return f"unknown: {self.reason}"
-
-    def __bool__(self) -> NoReturn:
-        raise UndecidedError(f"an unknown value has no truth value: {self.reason}; test isinstance(..., Unknown)")
 
 
 class ReadOnlyDict(dict[_Key, _T]):
@@ -168,11 +147,25 @@ def is_index(got: object) -> TypeGuard[int]:
     return hasattr(type(got), "__index__")
 
 
+def expect_ints(function: str, **given: object) -> None:
+    """Raises :func:`wrong_type` for the first argument that is not an integer."""
+    for argument, got in given.items():
+        if not is_index(got):
+            raise wrong_type(function, f"an int as `{argument}`", got)
+
+
 def expect_index(got: object, function: str, argument: str) -> None:
     """Raises :func:`wrong_type` unless a value is the number of an output or operand, or a shape index."""
     items = bounded(got) if isinstance(got, (tuple, list)) else (got,)
     if not all(map(is_index, items)):
         raise wrong_type(function, f"a number or a shape index (a tuple of int) as `{argument}`", got)
+
+
+def as_shape_index(given: int | ShapeIndex) -> ShapeIndex:
+    """The shape index of an output or operand that is given by it or by a number."""
+    if isinstance(given, int):
+        return (given,)
+    return tuple(map(index, given)) if isinstance(given, (tuple, list)) else (index(given),)
 
 
 def expect(kinds: type | tuple[type, ...], got: object, function: str, takes: str, hint: str = "") -> None:

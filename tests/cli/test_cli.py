@@ -165,7 +165,7 @@ def test_analyze_with_wrong_arguments(arguments: tuple[str, ...], monkeypatch: p
 def test_tile_lists_the_best_candidates(tmp_path: Path) -> None:
     file = CASES / "modules" / "attention_causal.hlo"
     root = hm.load(file).entry.root.name
-    result = run("tile", file, "--instruction", root, "--top", 3, "--limits", "triton", "--device", "h100")
+    result = run("tile", file, "--instruction", root, "--top", 3, "--limits", "triton", "--device", "H100")
     assert result.exit_code == 0, result.stderr
     compare_with_golden(result.stdout, file.with_suffix(".tile.txt"))
     for suffix in ("csv", "parquet"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from .._core import Computation, IndexingMap, Instruction, InstructionIndexing, Propagation
+from ..answers import Unknown
 from ..maps.device_groups import (
     NO_COMMON_GROUP,
     GroupTable,
@@ -22,7 +23,7 @@ from ..maps.device_groups import (
 from ..ops import op_of
 from ..ops._rule import CollectiveRule, Footprint, OperandIndexing, RuleResult
 from ..ops._shapes import shape_at
-from ..types import ShapeIndex, Unknown
+from ..types import ShapeIndex
 from .rule_cache import checked_rule
 from .rule_provider import RuleProvider
 

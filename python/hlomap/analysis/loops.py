@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 from .. import reprs
 from .._core import Computation, Instruction, Shape
+from ..answers import Unknown
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..ops import op_of
@@ -20,7 +21,7 @@ from ..ops._indexing.loops.counter import CountedLoop
 from ..ops._indexing.loops.maps import Edge, LoopMaps
 from ..ops._shapes import array_leaves, shape_at
 from ..ops.loops.indexing import loop_facts, loop_maps
-from ..types import ShapeIndex, Unknown, instruction_of
+from ..types import ShapeIndex, instruction_of
 from .iterations import over_iterations
 from .queries import indexing
 from .rule_provider import RuleProvider

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from .._core import Computation, Instruction, Module, Shape
+from ..answers import Unknown
 from ..errors import HlomapError, ShapeError
 from ..maps.map_set import DeviceIndexing, MapSet
 from ..ops import lookup
 from ..ops._shapes import array_leaves, n_outputs, shape_at
-from ..types import ShapeIndex, Unknown, expect_index, expect_items, subject_of
+from ..types import ShapeIndex, as_shape_index, expect_index, expect_items, subject_of
 from .assemble import assemble, assemble_devices, crosses_devices, devices_not_requested, unknown_for_all_records
 from .device_rules import device_rules
 from .physical import Form, Physical, memory_form, to_physical
@@ -66,7 +67,7 @@ def output_to_input(
     """
     instruction = subject_of(subject, "output_to_input")
     expect_index(output, "output_to_input", "output")
-    form = memory_form(physical)
+    form = memory_form(physical, "output_to_input")
     operands, shape = operands_and_shape(instruction)
     indices = shape_indices(shape, output, "output")
     memory = (shape, lambda k: operands[k].shape, form) if form else None
@@ -153,8 +154,8 @@ def input_to_output(
     """
     instruction = subject_of(subject, "input_to_output")
     expect_index(operand, "input_to_output", "operand")
-    form = memory_form(physical)
-    number, *below = (operand,) if isinstance(operand, int) else tuple(operand) or (0,)
+    form = memory_form(physical, "input_to_output")
+    number, *below = as_shape_index(operand) or (0,)
     operands, shape = operands_and_shape(instruction)
     if not 0 <= number < len(operands):
         raise ShapeError(f"{instruction.name} has {len(operands)} operands, no operand {number}")
@@ -243,7 +244,7 @@ def reached(
 
 def shape_indices(shape: Shape, index: int | ShapeIndex, what: str) -> list[ShapeIndex]:
     """The arrays at a shape index; output 0 of an array is the array itself."""
-    found = (index,) if isinstance(index, int) else tuple(index)
+    found = as_shape_index(index)
     if found == (0,) and (not shape.is_tuple or not shape.tuple_shapes):
         found = ()
     try:

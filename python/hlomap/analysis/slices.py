@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from functools import partial
 
 from .._core import Computation, Expr, IndexingMap, Instruction, Module
+from ..answers import Unknown
 from ..errors import ShapeError
 from ..maps.map_set import MapSet
 from ..ops import lookup
 from ..ops._rule import OutputToInput
 from ..ops._shapes import array_leaves, shape_at
-from ..types import ShapeIndex, Unknown, expect_index, instruction_of, subject_of
+from ..types import ShapeIndex, expect_index, instruction_of, subject_of
 from .assemble import assemble, devices_not_requested
 from .queries import reached, shape_indices
 from .rule_cache import checked_rule

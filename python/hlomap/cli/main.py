@@ -133,13 +133,16 @@ def layout(
 @click.option(
     "--limits",
     "limits_name",
-    type=click.Choice(["none", "triton", "mosaic_tpu"]),
+    type=click.Choice(["none", "triton", "mosaic_tpu"], case_sensitive=False),
     default="none",
     show_default=True,
     help="Rules of a backend.",
 )
 @click.option(
-    "--device", "device_name", type=click.Choice(["a6000", "h100", "b200"]), help="Count waves of blocks on a device."
+    "--device",
+    "device_name",
+    type=click.Choice(["a6000", "h100", "b200"], case_sensitive=False),
+    help="Count waves of blocks on a device.",
 )
 @click.option("--top", metavar="N", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print.")
 @click.option("--explain", metavar="SIZES", type=parse_indices, help="Explain one candidate, such as 32,16,128.")

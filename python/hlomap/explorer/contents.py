@@ -11,11 +11,11 @@ from typing import Any
 
 from .._core import Computation, Instruction, Module
 from ..analysis.loops import loop
+from ..answers import Unknown
 from ..errors import HlomapError
 from ..explanation.overview import FREE_OPERATIONS, executed_computations
 from ..explanation.source import source_of, value_label
 from ..explanation.text import plural, printable
-from ..types import Unknown
 from .reads import Interned, ReadTable
 
 __all__ = ["instruction_numbers", "module_contents"]

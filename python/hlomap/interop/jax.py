@@ -39,7 +39,7 @@ def from_jax(
     """
     expect(str, stage, "from_jax", "'optimized' or 'unoptimized' as `stage`")
     if stage not in ("optimized", "unoptimized"):
-        raise ValueError(f"expected stage 'optimized' or 'unoptimized', found {stage!r}")
+        raise ValueError(f"hm.from_jax: expected 'optimized' or 'unoptimized' as `stage`, got {stage!r}")
     stages = function
     if hasattr(stages, "runtime_executable") or hasattr(stages, "compiler_ir"):
         if args or kwargs:

@@ -69,6 +69,7 @@ def _parse_all(source: _Source, name: str | None, strict: bool, function: str) -
     takes = "HLO text (str) or bytes"
     expect((str, bytes, bytearray, memoryview), source, function, takes, "read a file with hm.load(path)")
     expect((str, type(None)), name, function, "a str or None as `name`")
+    expect(bool, strict, function, "a bool as `strict`")
     if isinstance(source, (bytearray, memoryview)):
         source = bytes(source)
     try:
@@ -105,7 +106,7 @@ def read_source(path: str | os.PathLike[str], max_bytes: int | None = MAX_BYTES)
     Raises :class:`~hlomap.errors.HloSyntaxError` for too large a file, and ``OSError``.
     """
     if max_bytes is not None and (isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 0):
-        raise ValueError(f"max_bytes: expected a number of bytes or None, found {max_bytes!r}")
+        raise ValueError(f"hm.load: expected a number of bytes or None as `max_bytes`, got {max_bytes!r}")
     if os.fspath(path) == "-":
         return _read(sys.stdin.buffer, "<stdin>", max_bytes)
     if os.path.isdir(path):

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .._core import Shape, bitcast_factors, is_valid_bitcast, reshape_is_bitcast, transpose_is_bitcast
+from ..answers import Unknown
 from ..errors import ShapeError
-from ..types import Unknown, expect
+from ..types import expect
 
 __all__ = [
     "BitcastFactors",

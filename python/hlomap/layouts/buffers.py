@@ -65,7 +65,10 @@ def pack(
     flat = np.ascontiguousarray(values).reshape(-1)
     buffer = np.empty(n, dtype)
     given = as_array(fill).reshape(-1)
-    padding = given.astype(dtype)
+    try:
+        padding = given.astype(dtype)
+    except (TypeError, ValueError):
+        raise wrong_type("pack", f"an element of {dtype} as `fill`", fill) from None
     if padding.size != 1:
         raise ShapeError(f"fill: expected one element, found {padding.size}")
     if not (is_float(dtype) or dtype.kind == "c") and padding.astype(given.dtype) != given:
@@ -225,5 +228,5 @@ def _expect_threads(threads: object, function: str) -> None:
 
 def _n_threads(threads: int | None, n_bytes: int) -> int:
     if threads is not None:
-        return max(1, threads)
+        return min(max(1, threads), 1 << 16)  # the compiled module takes no more than there are processors
     return 1 if n_bytes < _MIN_THREADED else min(16, os.cpu_count() or 1)

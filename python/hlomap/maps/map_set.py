@@ -73,6 +73,7 @@ class MapSet:
             if uses is None and (use := m.use) is not None:
                 own_uses[key] = (*own_uses.get(key, ()), use)
         if uses is not None:
+            expect(Mapping, uses, "MapSet", "a mapping from (shape index, map) to uses as `uses`")
             own_uses = {key: tuple(found) for key, found in uses.items() if key in kept}
         self._maps = tuple(kept.values())
         self._uses = own_uses

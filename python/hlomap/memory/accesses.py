@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from .._core import Computation, IndexingMap, Instruction, Shape
 from ..analysis.queries import output_to_input, reached
 from ..analysis.rule_provider import RuleProvider
+from ..answers import Unknown
 from ..errors import ShapeError
 from ..hardware import Device
 from ..maps.flat_thread_map import THREAD_DIMS, flat_thread_map
 from ..maps.map_set import MapSet
 from ..ops._shapes import array_leaves, shape_at
 from ..schedules.schedule import OutputSchedule, Schedule, schedule
-from ..types import ShapeIndex, Unknown
+from ..types import ShapeIndex
 
 __all__ = ["Access", "by_schedule", "by_thread_map"]
 

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .._core import Computation, IndexingMap, Instruction, Module, count_requests
+from ..answers import Unknown
 from ..errors import HlomapError
 from ..hardware import Device
 from ..schedules.launch import as_device
-from ..types import ShapeIndex, Unknown, expect, subject_of
+from ..types import ShapeIndex, expect, subject_of
 from .accesses import Access, by_schedule, by_thread_map
 
 __all__ = ["Coalescing", "coalescing"]
@@ -177,4 +178,4 @@ def _unknown(access: Access, reason: str) -> Coalescing:
 def _expect_number(value: int, name: str, greatest: int) -> None:
     expect(int, value, "coalescing", f"an int as `{name}`")
     if not 1 <= value <= greatest:
-        raise ValueError(f"{name}: expected 1 to {greatest}, found {value}")
+        raise ValueError(f"hm.coalescing: expected 1 to {greatest} as `{name}`, got {value}")

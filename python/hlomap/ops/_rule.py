@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
 from .._core import Computation, Expr, Footprint as Footprint, Instruction, Shape
-from ..types import ShapeIndex, Unknown
+from ..answers import Unknown
+from ..types import ShapeIndex
 from ._evaluation import Evaluate
 
 ExprLike: TypeAlias = Expr | int

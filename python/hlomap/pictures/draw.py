@@ -14,7 +14,7 @@ from ..drawing.picture import Picture, stacked
 from ..explanation.diff import ModuleDiff
 from ..explanation.explain import Explanation
 from ..maps.map_set import MapSet
-from ..types import ShapeIndex, expect, wrong_type
+from ..types import ShapeIndex, expect, expect_index, wrong_type
 from ..verification.verify import CheckResult
 from . import bytes_moved, checks, loops, maps, shardings, slices, tilings
 
@@ -112,6 +112,7 @@ def draw(
     """
     takes = "a value of hlomap that has a picture, such as a map or an Instruction"
     expect(_KINDS, value, "draw", takes, 'use module["name"]')
+    expect_index(output, "draw", "output")
     if isinstance(value, Sharding):
         _refuse("a sharding", element=element, tile=tile, output=output)
         if not isinstance(shape, Shape):
@@ -154,7 +155,7 @@ def draw(
 def _refuse(kind: str, **given: object) -> None:
     """Refuses arguments that do not belong to the value."""
     for name, value in given.items():
-        if value is not None and not (name == "output" and value in (0, ())):
+        if value is not None and not (name == "output" and (not value if isinstance(value, tuple) else value == 0)):
             raise wrong_type("draw", f"no `{name}` for {kind}", value)
 
 

@@ -23,10 +23,11 @@ from .._core import (
     logical_index,
 )
 from ..analysis.queries import input_to_output, output_to_input
+from ..answers import Unknown
 from ..errors import HlomapError, ShapeError
 from ..hardware import Device
 from ..maps.map_set import MapSet
-from ..types import Unknown, subject_of
+from ..types import subject_of
 from . import flat, reductions, transposes
 from .fusions import (
     Hero,

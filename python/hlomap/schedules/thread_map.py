@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 from .._core import Computation, IndexingMap, Instruction, Module, Shape
+from ..answers import Unknown
 from ..errors import ShapeError, UnsupportedError
 from ..hardware import Device
 from ..maps.map_set import MapSet
-from ..types import Unknown, expect, expect_items, subject_of
+from ..types import expect, expect_items, subject_of
 from .launch import as_device, lacks_numbers
 from .schedule import schedule as schedule_of, schedule_as_loop
 from .shapes import SCHEDULES, Options, launch_of_shape

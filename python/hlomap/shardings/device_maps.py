@@ -12,9 +12,10 @@ from operator import index
 from typing import SupportsIndex
 
 from .._core import Expr, IndexingMap, Shape, Sharding
+from ..answers import Unknown
 from ..errors import ShapeError, UnsupportedError
 from ..maps.map_set import MapSet
-from ..types import Unknown, expect, is_index, wrong_type
+from ..types import expect, is_index, wrong_type
 from .assignment import Assignment, assign
 from .orders import Digit, Strided, place_values, split_digits
 

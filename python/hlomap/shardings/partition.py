@@ -16,15 +16,16 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .._core import Count, Expr, IndexingMap, Instruction, Shape, Sharding, Variable, _count
+from .._core import Count, Expr, Footprint, IndexingMap, Instruction, Shape, Sharding, Variable, _count
 from ..analysis.queries import input_to_output, operand_maps
 from ..analysis.rule_provider import RuleProvider
+from ..answers import Unknown
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..maps.union_count import count_union
 from ..maps.variables import variables_of
 from ..ops._shapes import array_leaves, shape_at
-from ..types import ShapeIndex, Unknown, instruction_of, read_only
+from ..types import ShapeIndex, instruction_of, read_only
 from .assignment import Assignment, assign
 from .device_maps import maps_of, tile_positions
 from .orders import Ints
@@ -375,8 +376,8 @@ class _Work:
         if any(maps.is_unknown for maps in self.reads[k].values()):
             return _count(0, most)
         has_runtime = any(m.runtime for m in needed)
-        # Whatever the values are: the elements for all of them together.
-        count = count_union(list(dict.fromkeys(_for_all_runtime_values(m) for m in needed)))
+        any_values = Footprint(((), m) for m in needed).for_any_runtime("the elements for all values together")
+        count = count_union(list(dict.fromkeys(m for _, m in any_values.maps)))
         return _count(0 if has_runtime else min(count.lower, most), min(count.upper, most))
 
     def _relations(self, o: int, k: int, box: Side, pieces: Sequence[Sequence[IndexingMap]]) -> Iterator[_Relation]:
@@ -581,19 +582,6 @@ def _least(by_operand: Sequence[Sequence[_Relation]], weight: Fraction) -> int:
             each = min(min(one.weight for one in chosen), weight / reads)
             best = max(best, each * sum(one.n_pairs for one in chosen))
     return ceil(best)
-
-
-def _for_all_runtime_values(m: IndexingMap) -> IndexingMap:
-    """The map with its runtime variables as ranges."""
-    if not m.runtime:
-        return m
-    runtime = [Expr.range(len(m.ranges) + k) for k in range(len(m.runtime))]
-    return IndexingMap(
-        m.dims,
-        [e.substitute(runtime=runtime) for e in m.results],
-        ranges=[(v.lower, v.upper) for v in (*m.ranges, *m.runtime)],
-        constraints=[(c.expr.substitute(runtime=runtime), c.lower, c.upper) for c in m.constraints],
-    )
 
 
 def _with_dims(m: IndexingMap) -> IndexingMap:

@@ -14,8 +14,9 @@ from math import prod
 import numpy as np
 
 from .._core import Mesh, Shape, Sharding
+from ..answers import Unknown
 from ..errors import SizeError, UnsupportedError
-from ..types import Unknown, expect, one_line, read_only
+from ..types import expect, one_line, read_only
 from .assignment import Assignment, assign
 from .device_maps import read_count
 from .links import least_seconds, mesh_positions, read_links

@@ -32,7 +32,7 @@ from ..ops import lookup, op_of
 from ..ops._evaluation import DeviceGrid
 from ..ops._shapes import array_leaves, shape_at
 from ..sequences import bounded
-from ..types import ShapeIndex, one_line, subject_of
+from ..types import ShapeIndex, expect, expect_ints, one_line, subject_of, wrong_type
 from .device_pairs import enumerate_device_pairs
 
 __all__ = ["CheckResult", "CheckStatus", "verify"]
@@ -158,6 +158,12 @@ def verify(
     t: output [] and operand 0 [], output_to_input: exact
     t: output [] and operand 0 [], input_to_output: exact
     """
+    expect_ints("verify", max_changes=max_changes, seed=seed)
+    if seed < 0:
+        raise ValueError(f"hm.verify: expected an int of at least 0 as `seed`, got {seed}")
+    expect((Mapping, type(None)), custom_calls, "verify", "a mapping from names to functions as `custom_calls`")
+    if progress is not None and not callable(progress):
+        raise wrong_type("verify", "a function or None as `progress`", progress)
     functions = {**CALLS, **(custom_calls or {})}
     if isinstance(subject, Module):
         computations = [computation for computation in subject.computations if not computation.is_fusion]

@@ -23,7 +23,9 @@ fn unit_of(name: &str) -> PyResult<Unit> {
         "element" => Ok(Unit::Element),
         "byte" => Ok(Unit::Byte),
         "bit" => Ok(Unit::Bit),
-        _ => Err(PyValueError::new_err(format!("unit: expected element, byte or bit, found {name:?}"))),
+        _ => Err(PyValueError::new_err(format!(
+            "hm.linear_index: expected element, byte or bit as `unit`, got {name:?}"
+        ))),
     }
 }
 
