@@ -88,7 +88,7 @@ def test_equality_and_other_forms() -> None:
     assert S("(f32[2]{0}, s8[])").without_layout() == S("(f32[2], s8[])")
     assert c.with_layout(None) == a and a.with_layout(c.layout) == c
     assert [c.size(0), c.size(-1), S("f32[?]").size(0)] == [2, 3, -1]
-    with pytest.raises(ValueError, match="expected written, meant or ignored as .layout."):
+    with pytest.raises(ValueError, match=r"expected written, meant or ignored as .layout."):
         a.equals(b, layout="some")  # type: ignore[arg-type]
     physical = S("f32[3,5,7]{0,2,1:T(8,128)L(64)}").physical
     assert str(physical) == "f32[5,7,3]{2,1,0:T(8,128)L(64)}"
