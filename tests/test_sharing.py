@@ -449,6 +449,16 @@ def test_loops_and_pictures_are_the_same_after_unpickling() -> None:
             table.reasons[0] = "any"
 
 
+def test_results_stay_as_they_are() -> None:
+    """Their attributes cannot be set, those of classes that are not dataclasses either."""
+    loop, slice = hm.loop(LOOP["w"]), hm.backward_slice(FUSED["d"])
+    for value in (loop, slice, hm.tile(FUSED["d"]), hm.Shape("f32", [2, 2]).draw(), hm.output_to_input(FUSED["d"])[0]):
+        public = [name for name in (*dir(type(value)), *getattr(value, "__dict__", ())) if not name.startswith("_")]
+        for name in public:
+            with pytest.raises(AttributeError):
+                setattr(value, name, None)
+
+
 def test_a_read_only_dict_refuses_every_change() -> None:
     value = ReadOnlyDict(a=1)
     changes: list[Callable[[dict[str, int]], object]] = [

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNSAFE",
+    "ReadOnly",
     "ReadOnlyDict",
     "ShapeIndex",
     "as_shape_index",
@@ -47,6 +48,17 @@ UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u
 
 ShapeIndex: TypeAlias = tuple[int, ...]
 """The path from a value to one of the arrays in it: tuple elements from the outside in, ``()`` for an array itself."""
+
+
+class ReadOnly:
+    """A result whose attributes are set once, by its constructor."""
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if hasattr(self, name):
+            raise AttributeError(f"a result of hlomap stays as it is: {type(self).__name__}.{name} cannot be set")
+        super().__setattr__(name, value)
 
 
 class ReadOnlyDict(dict[_Key, _T]):

@@ -21,7 +21,7 @@ from ..ops._indexing.loops.counter import CountedLoop
 from ..ops._indexing.loops.maps import Edge, LoopMaps
 from ..ops._shapes import array_leaves, shape_at
 from ..ops.loops.indexing import loop_facts, loop_maps
-from ..types import ShapeIndex, instruction_of
+from ..types import ReadOnly, ShapeIndex, instruction_of
 from .iterations import over_iterations
 from .queries import indexing
 from .rule_provider import RuleProvider
@@ -74,7 +74,7 @@ class CarriedValue:
         return tuple(i for i, move in enumerate(self.moves or ()) if move is None)
 
 
-class Loop:
+class Loop(ReadOnly):
     """A ``while`` instruction, as :func:`hlomap.loop` describes it."""
 
     def __init__(self, instruction: Instruction) -> None:

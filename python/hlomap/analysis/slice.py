@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from .._core import Instruction
 from ..errors import NotFoundError
 from ..maps.map_set import MapSet
-from ..types import ReadOnlyDict, ShapeIndex, one_line
+from ..types import ReadOnly, ReadOnlyDict, ShapeIndex, one_line
 
 if TYPE_CHECKING:
     import networkx
@@ -21,7 +21,7 @@ __all__ = ["Slice"]
 _MOST_NAMES = 20
 
 
-class Slice(ReadOnlyDict[Instruction, MapSet]):
+class Slice(ReadOnly, ReadOnlyDict[Instruction, MapSet]):
     """The elements of each value that an element of the start reads, or that read it; ``[name]`` finds a value, too.
 
     >>> import hlomap as hm

@@ -22,7 +22,7 @@ from ..errors import ShapeError
 from ..hardware import Device, Limits
 from ..ops._shapes import array_leaves, shape_at
 from ..sequences import as_array, bounded
-from ..types import ShapeIndex, expect, expect_index, subject_of, wrong_type
+from ..types import ReadOnly, ShapeIndex, expect, expect_index, subject_of, wrong_type
 from .queries import shape_indices
 from .rule_provider import RuleProvider
 from .tile_candidates import candidates
@@ -218,7 +218,7 @@ def tile(subject: Instruction | Computation | Module, /, output: int | ShapeInde
     return Tiling((root, chosen[0]), start, ends, indices, (sizes, sequential, outputs, records))
 
 
-class Tiling:
+class Tiling(ReadOnly):
     """The tiles of an output: parameters, what tiles read, and what candidates of sizes cost.
 
     :func:`tile` makes one.  A candidate is a size for each of :attr:`params`; a size beyond the parameter's counts as
