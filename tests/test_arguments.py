@@ -193,6 +193,7 @@ def test_every_question_is_listed() -> None:
             lambda: hm.tile("n"),  # type: ignore[arg-type]
             'hm.tile: expected an Instruction, a Computation or a Module, got str (use module["name"])',
         ),
+        (lambda: hm.thread_map(SHAPE), 'got Shape (use module["name"]; for a shape hm.flat_thread_map(shape))'),  # type: ignore[arg-type]
         (
             lambda: hm.explain(MODULE),  # type: ignore[arg-type]
             'hm.explain: expected an Instruction, got Module (use module["name"])',

@@ -122,7 +122,9 @@ def wrong_type(function: str, takes: str, got: object, hint: str = "") -> TypeEr
     return TypeError(f"hm.{function}: expected {takes}, got {name}" + (f" ({hint})" if hint else ""))
 
 
-def subject_of(got: Instruction | Computation | Module, function: str, /) -> Instruction | Computation:
+def subject_of(
+    got: Instruction | Computation | Module, function: str, hint: str = 'use module["name"]'
+) -> Instruction | Computation:
     """What a question is about: an instruction or a computation; a module stands for its entry.
 
     Raises :func:`wrong_type` for anything else.
@@ -131,7 +133,7 @@ def subject_of(got: Instruction | Computation | Module, function: str, /) -> Ins
         return got
     if isinstance(got, Module):
         return got.entry
-    raise wrong_type(function, "an Instruction, a Computation or a Module", got, 'use module["name"]')
+    raise wrong_type(function, "an Instruction, a Computation or a Module", got, hint)
 
 
 def instruction_of(got: object, function: str, what: str = "an Instruction", hint: str | None = None) -> Instruction:

@@ -58,7 +58,7 @@ def thread_map(
     >>> thread_map(module["t"], "loop", of="shared_read")
     Unknown(reason='the schedule loop of t uses no shared memory')
     """
-    fusion = subject_of(subject, "thread_map")
+    fusion = subject_of(subject, "thread_map", 'use module["name"]; for a shape hm.flat_thread_map(shape)')
     _expect_schedule(schedule, of, "thread_map")
     for name, number in (("operand", operand), ("output", output)):
         expect(int, number, "thread_map", f"an int as `{name}`")
