@@ -155,6 +155,18 @@ def test_a_table_of_tiles_is_a_table() -> None:
             wrong()
     with pytest.raises(TypeError, match=r"hm.results.TileTable\[\]: expected the name of a column \(str\), got int"):
         table[0]  # type: ignore[index]
+    tiling = hm.tile(module)
+    for call in ({"stages": "x"}, {"threads": 1.5}):
+        with pytest.raises(TypeError, match=r"hm.results.Tiling.evaluate: expected an int as `(stages|threads)`, got"):
+            tiling.evaluate([[3, 6]], **call)  # type: ignore[arg-type]
+    for call in ({"at_most": "x"}, {"seed": "x"}):
+        with pytest.raises(
+            TypeError, match=r"hm.results.Tiling.candidates: expected an int as `(at_most|seed)`, got str"
+        ):
+            tiling.candidates("dense", **call)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="as `stages`"):
+        tiling.evaluate([[3, 6]], stages=1 << 70)
+    assert tiling.evaluate([[3, 6]], threads=1 << 70) == tiling.evaluate([[3, 6]])
     for name in ("reasons", "columns", "anything"):
         with pytest.raises(AttributeError):
             setattr(table, name, ())

@@ -12,7 +12,7 @@ from .._core import TilePlan, _tile_reasons
 from ..errors import NotFoundError
 from ..hardware import Device, Limits
 from ..sequences import bounded
-from ..types import ReadOnlyDict, expect, read_only
+from ..types import ReadOnlyDict, expect, expect_ints, read_only
 from .table import SHOWN_ROWS, first_rows
 
 if TYPE_CHECKING:
@@ -104,8 +104,10 @@ class TileTable:
         unknown = [name for name in wanted if name not in _COLUMNS]
         if unknown:
             raise ValueError(f"no column {unknown[0]!r}; the columns are {', '.join(_COLUMNS)}")
-        if stages < 1 or threads < 1:
-            raise ValueError(f"expected at least 1 stage and 1 thread, found {stages} and {threads}")
+        expect_ints("results.Tiling.evaluate", stages=stages, threads=threads)
+        if not (0 < stages < 1 << 31 and threads > 0):
+            expected = "1 to 2**31 - 1 as `stages` and at least 1 as `threads`"
+            raise ValueError(f"hm.results.Tiling.evaluate: expected {expected}, got {stages} and {threads}")
         over = -1 if limits.max_overshoot is None else int(limits.max_overshoot * 100)
         found = plan.evaluate(
             rows,
@@ -122,7 +124,7 @@ class TileTable:
             (device.n_multiprocessors, device.shared_bytes, device.max_blocks, device.sector_bytes),
             stages,
             wanted,
-            threads,
+            min(threads, 1 << 16),  # there are no more processors
         )
         return cls(found if columns is None else {name: found[name] for name in wanted}, len(rows), texts)
 

@@ -22,7 +22,7 @@ from ..errors import ShapeError
 from ..hardware import Device, Limits
 from ..ops._shapes import array_leaves, shape_at
 from ..sequences import as_array, bounded
-from ..types import ReadOnly, ShapeIndex, expect, expect_index, subject_of, wrong_type
+from ..types import ReadOnly, ShapeIndex, expect, expect_index, expect_ints, subject_of, wrong_type
 from .queries import shape_indices
 from .rule_provider import RuleProvider
 from .tile_candidates import candidates
@@ -309,6 +309,7 @@ class Tiling(ReadOnly):
         >>> hm.tile(module.entry).candidates("pow2").tolist()
         [[1], [2], [4], [6]]
         """
+        expect_ints("results.Tiling.candidates", at_most=0 if at_most is None else at_most, seed=seed)
         return candidates([p.size for p in self.params], kind, at_most, seed)
 
     def evaluate(
