@@ -24,6 +24,9 @@ from .ops import _rule
 
 __version__: str
 
+#: Name and law of every rule of the simplifier.
+LAWS: list[tuple[str, str]]
+
 _ExprLike: TypeAlias = "Expr | int"
 _VariableLike: TypeAlias = "int | tuple[int, int] | list[int] | tuple[str, int, int] | Variable"
 _ConstraintLike: TypeAlias = "tuple[_ExprLike, int, int] | Constraint"
@@ -400,8 +403,12 @@ class IndexingMap:
         """
     def _simplify_traced(
         self, keep_point_dims: bool, drop_unused: bool, rescale: bool, /
-    ) -> tuple[IndexingMap, list[tuple[str, str, str, str]]]:
-        """The simplified map, and name, law, what was there before and after, of each rule that fired."""
+    ) -> tuple[
+        IndexingMap,
+        list[tuple[str, str, str, str, tuple[IndexingMap, int, list[tuple[int, int] | None]] | None]],
+    ]:
+        """The simplified map, and of each rule that fired name, law, what was there before and after as texts and as
+        statements."""
     def then(self, second: IndexingMap, /) -> IndexingMap:
         """The composition: first this map, then ``second``; not simplified.
 

@@ -11,8 +11,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 use quasiaffine::map::{Map, State};
+use quasiaffine::rules::Rule;
 use quasiaffine::simplify::simplify_traced;
-use quasiaffine::simplify::trace::Step;
+use quasiaffine::simplify::trace::{Statement, Step};
 use quasiaffine::text::{self, Style};
 use quasiaffine::{Constraint, Domain, Expr, Interval, Options, Program, Variable};
 
@@ -74,7 +75,34 @@ impl PyMap {
 }
 
 /// The name and the law of a rule that fired, what was there before, and after.
-type NamedStep = (&'static str, &'static str, String, String);
+type NamedStep = (&'static str, &'static str, String, String, Option<Statements>);
+
+/// The expressions of a step as the results of a map over its variables, how many of them were there before, and the
+/// interval of each that a constraint bounds.
+type Statements = (PyMap, usize, Vec<Option<(i64, i64)>>);
+
+/// Nothing where a statement is not a value or a constraint. The domain is without the constraints that are rewritten.
+fn statements(step: &Step) -> Option<Statements> {
+    let all = || step.before.iter().chain(&step.after);
+    let part = |statement: &Statement| match statement {
+        Statement::Value(e) => Some((e.clone(), None)),
+        Statement::Constraint(e, interval) => Some((e.clone(), Some((interval.lo, interval.hi)))),
+        Statement::Contradiction => Some((Expr::Const(0), Some((1, 1)))),
+        Statement::Map(_) | Statement::Unprintable => None,
+    };
+    let (exprs, intervals): (Vec<Expr>, Vec<_>) = all().map(part).collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    let mut domain = (*step.domain).clone();
+    domain.constraints.retain(|c| !step.before.contains(&Statement::from(c)));
+    // What the rules take for one value: runtime variables that read the same element of the same source.
+    for i in domain.n_dims + domain.n_ranges..domain.vars.len() {
+        let source = &domain.vars[i].source;
+        let Some(j) = domain.vars[..i].iter().position(|v| source.is_some() && v.source == *source) else { continue };
+        let difference = Expr::Var(domain.var(i)).sub(&Expr::Var(domain.var(j))).ok()?;
+        domain.constraints.push(Constraint { expr: difference, interval: Interval::point(0) });
+    }
+    domain.vars.iter_mut().for_each(|v| *v = Variable::new(v.interval));
+    Some((Map::new(domain, exprs).ok()?.into(), step.before.len(), intervals))
+}
 
 /// The results of a map that is simplified within microseconds have fewer nodes.
 const SMALL_MAP: u32 = 64;
@@ -308,7 +336,8 @@ impl PyMap {
         Ok(Py::new(py, this.with(simplified(py, &this.map, options)?))?.into_any())
     }
 
-    /// The simplified map, and name, law, what was there before and after, of each rule that fired.
+    /// The simplified map, and of each rule that fired name, law, what was there before and after as texts and as
+    /// statements.
     #[pyo3(signature = (keep_point_dims, drop_unused, rescale, /))]
     fn _simplify_traced(
         &self,
@@ -323,11 +352,11 @@ impl PyMap {
         let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
         let (map, steps) = unlocked(py, || {
             let (map, steps) = simplify_traced(&self.map, options);
-            let text = |step: &Step| {
+            let named = |step: &Step| {
                 let [before, after] = step.to_text();
-                (step.rule.name(), step.rule.law(), before, after)
+                (step.rule.name(), step.rule.law(), before, after, statements(step))
             };
-            (map, steps.iter().map(text).collect())
+            (map, steps.iter().map(named).collect())
         })?;
         Ok((self.with(map), steps))
     }
@@ -903,6 +932,7 @@ fn grid_maps(
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyMap>()?;
+    m.add("LAWS", Rule::ALL.iter().map(|rule| (rule.name(), rule.law())).collect::<Vec<_>>())?;
     m.add_function(wrap_pyfunction!(grid_maps, m)?)?;
     m.add_function(wrap_pyfunction!(_map, m)?)?;
     m.add_function(wrap_pyfunction!(simplify_many, m)?)?;
