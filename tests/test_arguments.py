@@ -52,7 +52,6 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "logical_index": [(SHAPE, "")],
     "loop": [(MODULE["n"], "")],
     "output_to_input": [(MODULE["n"], "Module"), (0, "int")],
-    "overlap": [(MAP, ""), (MAP, "")],
     "pack": [(BYTES, "int float"), (None, "None str")],
     "parse": [("", "str")],
     "parse_all": [("", "str")],
@@ -277,6 +276,9 @@ METHODS: dict[str, list[tuple[Callable[[Any], object], str]]] = {
     "IndexingMap.then": [(MAP.then, "")],
     "IndexingMap.simplify": [(lambda x: MAP.simplify(trace=x), ""), (lambda x: MAP.simplify(rescale=x), "")],
     "IndexingMap.count": [(MAP.count, "")],
+    "IndexingMap.restrict": [(MAP.restrict, "")],
+    "IndexingMap.covers": [(MAP.covers, "")],
+    "IndexingMap.overlap": [(MAP.overlap, "")],
     "IndexingMap.remap_sources": [(MAP.remap_sources, "")],
     "IndexingMap.evaluate": [
         (MAP.evaluate, "int"),
@@ -397,7 +399,11 @@ def test_every_method_with_arguments_is_listed() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: MAP.then("x"), TypeError, "hm.IndexingMap.then: expected an IndexingMap as `second`, got str"),  # type: ignore[arg-type]
+        (
+            lambda: MAP.then("x"),
+            TypeError,
+            "hm.IndexingMap.then: expected an IndexingMap or a MapSet as `second`, got str",
+        ),  # type: ignore[arg-type]
         (lambda: hm.Shape.tuple([SHAPE, 3]), TypeError, "a sequence of Shape as `shapes`, got int (as an item: 3)"),  # type: ignore[list-item]
         (lambda: hm.Expr.dim(-1), ValueError, "hm.Expr.dim: expected an int from 0 to 2**32 - 1 as `index`, got -1"),
         (

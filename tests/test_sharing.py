@@ -103,7 +103,7 @@ SAMPLES: dict[str, list[Any]] = {
         hm.Answer(False, witness=(1, 2)),
         hm.Answer(False, reason="other ranks"),
         hm.Answer(None, reason="too many points"),
-        hm.overlap(hm.MapSet([*RUNTIME]), hm.MapSet([*RUNTIME])),
+        hm.MapSet([*RUNTIME]).overlap(hm.MapSet([*RUNTIME])),
         hm.IndexingMap([("row", 0, 3), 5], [hm.Expr.dim(1)]).is_injective(),
     ],
     "Expr": [hm.Expr.parse("(d0 * 8 + s1) mod 4 - min(rt0, -3) * d2"), hm.Expr.constant(-(2**63))],

@@ -47,7 +47,7 @@ TOPICS = [
         "Maps",
         "Symbolic maps from points to points, and questions about them.",
         [
-            *("IndexingMap", "Expr", "Variable", "Constraint", "overlap", "Answer"),
+            *("IndexingMap", "Expr", "Variable", "Constraint", "Answer"),
             *("simplify_many", "compose_many", "count_many", "bounds_many", "explain_simplify"),
             *results("Count Cost CommonElement MapPoint SimplifyTrace SimplifyStep"),
         ],

@@ -68,7 +68,6 @@ if TYPE_CHECKING:
     )
     from .maps.flat_thread_map import flat_thread_map as flat_thread_map
     from .maps.map_set import DeviceIndexing as DeviceIndexing, MapSet as MapSet
-    from .maps.set_questions import overlap as overlap
     from .maps.simplification import explain_simplify as explain_simplify
     from .memory.coalescing import coalescing as coalescing
     from .memory.utilization import utilization as utilization
@@ -112,7 +111,6 @@ _MODULE_OF = {
         "layouts.buffers": "pack ravel_index unpack unravel_index",
         "maps.flat_thread_map": "flat_thread_map",
         "maps.map_set": "DeviceIndexing MapSet",
-        "maps.set_questions": "overlap",
         "maps.simplification": "explain_simplify",
         "memory.coalescing": "coalescing",
         "memory.utilization": "utilization",

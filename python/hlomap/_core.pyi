@@ -16,7 +16,7 @@ from .analysis.table import Table
 from .answers import Answer, Unknown
 from .drawing import Picture
 from .interop.sympy import SympyMap
-from .maps.image import Box
+from .maps.image import Box, Interval
 from .maps.map_set import MapSet
 from .maps.set_questions import CommonElement
 from .maps.simplification import SimplifyTrace
@@ -409,8 +409,11 @@ class IndexingMap:
     ]:
         """The simplified map, and of each rule that fired name, law, what was there before and after as texts and as
         statements."""
-    def then(self, second: IndexingMap, /) -> IndexingMap:
-        """The composition: first this map, then ``second``; not simplified.
+    @overload
+    def then(self, second: IndexingMap, /) -> IndexingMap: ...
+    @overload
+    def then(self, second: MapSet, /) -> MapSet:
+        """The composition: first this map, then ``second``; not simplified.  With a set it is a set, simplified.
 
         Ranges and runtime variables of this map come before those of the second; runtime variables keep their
         sources. Raises :class:`~hlomap.errors.MapError` where the number of results differs from the second map's
@@ -421,6 +424,45 @@ class IndexingMap:
         >>> pair = hm.IndexingMap.parse("(d0)[s0] -> (d0, s0), domain: d0 in [0, 9], s0 in [0, 1]")
         >>> print(shift.then(pair).simplify())
         (d0)[s0] -> (d0 + 1, s0), domain: d0 in [0, 3], s0 in [0, 1]
+        """
+    def restrict(self, dims: Mapping[int, Interval], /) -> IndexingMap:
+        """The map for the points whose index lies in these intervals, a mapping from dimension to interval.
+
+        An interval is one of the kinds that :meth:`image` takes.  Raises :class:`~hlomap.errors.ShapeError` for a
+        dimension that does not exist.
+
+        >>> import hlomap as hm
+        >>> print(hm.IndexingMap.parse("(d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [0, 9]").restrict({1: (2, 4)}))
+        (d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [2, 4]
+        """
+    def __or__(self, other: MapSet | IndexingMap, /) -> MapSet:
+        """The set of this map and the maps of ``other``: a :class:`~hlomap.MapSet`."""
+    def __and__(self, other: MapSet | IndexingMap, /) -> MapSet:
+        """The pairs (point, element) that both have, as :meth:`MapSet.__and__`."""
+    def __sub__(self, other: MapSet | IndexingMap, /) -> MapSet:
+        """The pairs (point, element) of this map that ``other`` does not have, as :meth:`MapSet.__sub__`."""
+    def __ror__(self, other: NoReturn, /) -> NoReturn:
+        """Not implemented: the left operand has the operator."""
+    def __rand__(self, other: NoReturn, /) -> NoReturn:
+        """Not implemented: the left operand has the operator."""
+    def __rsub__(self, other: NoReturn, /) -> NoReturn:
+        """Not implemented: the left operand has the operator."""
+    def covers(self, other: MapSet | IndexingMap, /) -> Answer[tuple[int, ...]]:
+        """Whether this map has all pairs (point, element) of ``other``, as :meth:`MapSet.covers`: a
+        :class:`~hlomap.Answer`.
+
+        >>> import hlomap as hm
+        >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")
+        >>> row.covers(hm.IndexingMap.identity([5]))
+        Answer(True)
+        """
+    def overlap(self, other: MapSet | IndexingMap, /) -> Answer[CommonElement]:
+        """Whether some element is in the images of both, as :meth:`MapSet.overlap`: a :class:`~hlomap.Answer`.
+
+        >>> import hlomap as hm
+        >>> even, odd = (hm.IndexingMap([10], [hm.Expr.dim(0) * 2 + i]) for i in (0, 1))
+        >>> even.overlap(odd)
+        Answer(False)
         """
     def remap_sources(self, sources: Mapping[int, int], /) -> IndexingMap:
         """The map with the sources of runtime variables renumbered; numbers that are not in ``sources`` stay."""
@@ -531,10 +573,12 @@ class IndexingMap:
         >>> hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 4]").inverse()
         Unknown(reason='no inverse is known: the map may reach an element from several points')
         """
-    def equivalent(self, other: IndexingMap, /) -> Answer[tuple[int, ...]]:
+    def equivalent(self, other: MapSet | IndexingMap, /) -> Answer[tuple[int, ...]]:
         """Whether ``other`` is the same function: at each point it has the same image, the set over all ranges.
 
-        A witness is a point whose images differ: values of the dims, then of the runtime variables.
+        A witness is a point whose images differ: values of the dims, then of the runtime variables.  A set is
+        compared as by :meth:`MapSet.equivalent`.  Raises :class:`~hlomap.errors.ShapeError` for maps with other
+        numbers of dims or results.
 
         >>> import hlomap as hm
         >>> a = hm.IndexingMap.parse("(d0) -> ((d0 * 6) mod 4), domain: d0 in [0, 9]")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from .._core import Computation, Instruction, Module, Shape
 from ..answers import Unknown
 from ..errors import HlomapError, ShapeError
-from ..maps.map_set import DeviceIndexing, MapSet
+from ..maps.map_set import DeviceIndexing, MapSet, union
 from ..ops import lookup
 from ..ops._shapes import array_leaves, n_outputs, shape_at
 from ..types import ShapeIndex, as_shape_index, expect_index, expect_items, subject_of
@@ -105,7 +105,7 @@ def needed_by_outputs(
         for sets in alone if as_one else ():
             for number, maps in sets.items():
                 by_number.setdefault(number, []).append(maps.image())
-        return [{number: MapSet().union(*own) for number, own in by_number.items()}] if as_one else alone
+        return [{number: union(own) for number, own in by_number.items()}] if as_one else alone
     needed: list[dict[int, MapSet]] = [{} for _ in range(1 if as_one else len(indices))]
     for number, members, unknown, inexact in found:
         own: dict[int, list[int]] = {}
@@ -300,7 +300,7 @@ def _reached_sets(
             if memory is not None:
                 maps = to_physical(maps, shape_at(memory[0], index), memory[1](record[0]), memory[2])
             sets.setdefault(record[0], []).append(maps)
-    return {k: own[0] if len(own) == 1 else own[0].union(*own[1:]) for k, own in sets.items()}
+    return {k: own[0] if len(own) == 1 else union(own) for k, own in sets.items()}
 
 
 def _needed_by_all(

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..analysis.rule_provider import RuleProvider
 from ..errors import HlomapError
 from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
 from ..maps.map_set import MapSet
-from ..maps.union_count import UNBOUNDED, count_union
+from ..maps.union_count import UNBOUNDED, sum_counts
 from ..ops._shapes import array_leaves, shape_at
 from ..types import subject_of
 
@@ -126,7 +126,7 @@ def _of_operand(
         reads_here, elements_here = _count_reads(
             [(_at_index(maps, index), sizes) for maps, sizes in reads], is_partial, images, shape
         )
-        touched, distinct = _sum([touched, reads_here]), _sum([distinct, elements_here])
+        touched, distinct = sum_counts([touched, reads_here]), sum_counts([distinct, elements_here])
         n_elements += shape.n_elements
         n_bytes += -(-elements_here.upper * shape.element_bits // 8)
     sets = [maps for maps, _ in reads] + ([] if elements is None else [elements])
@@ -147,12 +147,6 @@ def _at_index(maps: MapSet, index: tuple[int, ...]) -> MapSet:
     return maps if len(own) == len(maps) else MapSet(own, exact=maps.exact, reason=maps.reason)
 
 
-def _sum(counts: Iterable[Count]) -> Count:
-    counts = list(counts)
-    upper = min(sum(count.upper for count in counts), UNBOUNDED)
-    return _count(sum(count.lower for count in counts), upper)
-
-
 def _count_reads(
     reads: Sequence[_Read], is_partial: bool, elements: MapSet | None, shape: Shape
 ) -> tuple[Count, Count]:
@@ -160,12 +154,12 @@ def _count_reads(
     maps = [m for own, _ in reads for m in own]
     images: Sequence[_Read] = reads if elements is None else [(elements, ())]
     is_unknown = any(own.is_unknown for own, _ in (*reads, *images))
-    touched = _sum(m.count() for m in maps)
+    touched = sum_counts(m.count() for m in maps)
     if is_unknown or (is_partial and (elements or not all(own.exact for own, _ in images))):
         touched = _count(0 if is_unknown else touched.lower, UNBOUNDED)
     if any(own.is_unknown for own, _ in images):
         return touched, _count(0, shape.n_elements)
-    distinct = count_union(list(dict.fromkeys(m for own, _ in images for m in own)))
+    distinct = MapSet(m for own, _ in images for m in own).count(distinct=True)
     if not (is_unknown or is_partial or (touched.exact and distinct.exact)):
         touched, distinct = _count_windows(maps) or (touched, distinct)
     if not distinct.exact:

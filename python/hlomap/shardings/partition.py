@@ -21,8 +21,7 @@ from ..analysis.queries import input_to_output, operand_maps
 from ..analysis.rule_provider import RuleProvider
 from ..answers import Unknown
 from ..errors import HlomapError
-from ..maps.map_set import MapSet
-from ..maps.union_count import count_union
+from ..maps.map_set import MapSet, union
 from ..maps.variables import variables_of
 from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex, instruction_of, read_only
@@ -377,7 +376,7 @@ class _Work:
             return _count(0, most)
         has_runtime = any(m.runtime for m in needed)
         any_values = Footprint(((), m) for m in needed).for_any_runtime("the elements for all values together")
-        count = count_union(list(dict.fromkeys(m for _, m in any_values.maps)))
+        count = MapSet(m for _, m in any_values.maps).count(distinct=True)
         return _count(0 if has_runtime else min(count.lower, most), min(count.upper, most))
 
     def _relations(self, o: int, k: int, box: Side, pieces: Sequence[Sequence[IndexingMap]]) -> Iterator[_Relation]:
@@ -448,7 +447,7 @@ class _Work:
 
 def _by_array(sets: Sequence[MapSet], arrays: Mapping[ShapeIndex, int]) -> Iterator[tuple[int, MapSet]]:
     """The maps of all sets to each array at an index, by number; arrays that certainly nothing reads are left out."""
-    maps = MapSet().union(*sets)
+    maps = union(sets)
     if maps.is_unknown:
         yield from ((k, maps) for k in arrays.values())
         return

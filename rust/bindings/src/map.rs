@@ -361,7 +361,7 @@ impl PyMap {
         Ok((self.with(map), steps))
     }
 
-    /// The composition: first this map, then ``second``; not simplified.
+    /// The composition: first this map, then ``second``; not simplified.  With a set it is a set, simplified.
     ///
     /// Ranges and runtime variables of this map come before those of the second; runtime variables keep their
     /// sources. Raises :class:`~hlomap.errors.MapError` where the number of results differs from the second map's
@@ -373,12 +373,63 @@ impl PyMap {
     /// >>> print(shift.then(pair).simplify())
     /// (d0)[s0] -> (d0 + 1, s0), domain: d0 in [0, 3], s0 in [0, 1]
     #[pyo3(signature = (second, /))]
-    fn then(&self, py: Python<'_>, second: Arg<'_, Bound<'_, PyMap>>) -> PyResult<PyMap> {
-        let second = second.of("IndexingMap.then", "second")?;
-        let second = second.get();
-        let is_long = !(is_small(&self.map) && is_small(&second.map));
-        let composed = unlocked_if(py, is_long, || quasiaffine::then(&self.map, &second.map))?;
-        Ok(composed.or_raise(py)?.into())
+    fn then<'py>(slf: &Bound<'py, PyMap>, second: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let Ok(second) = second.cast::<PyMap>() else { return of_sets(slf, "then", second, "second") };
+        let (py, first, second) = (slf.py(), &slf.get().map, &second.get().map);
+        let is_long = !(is_small(first) && is_small(second));
+        let composed = unlocked_if(py, is_long, || quasiaffine::then(first, second))?;
+        Ok(Bound::new(py, PyMap::from(composed.or_raise(py)?))?.into_any())
+    }
+
+    /// The map for the points whose index lies in these intervals, a mapping from dimension to interval.
+    ///
+    /// An interval is one of the kinds that :meth:`image` takes.  Raises :class:`~hlomap.errors.ShapeError` for a
+    /// dimension that does not exist.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.IndexingMap.parse("(d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [0, 9]").restrict({1: (2, 4)}))
+    /// (d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [2, 4]
+    #[pyo3(signature = (dims, /))]
+    fn restrict<'py>(slf: &Bound<'py, PyMap>, dims: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        map_set(slf.py())?.getattr("restrict_map")?.call1((slf, dims))
+    }
+
+    /// The set of this map and the maps of ``other``: a :class:`~hlomap.MapSet`.
+    fn __or__<'py>(slf: &Bound<'py, PyMap>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        set_of(slf)?.call_method1("__or__", (other,))
+    }
+
+    /// The pairs (point, element) that both have, as :meth:`MapSet.__and__`.
+    fn __and__<'py>(slf: &Bound<'py, PyMap>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        set_of(slf)?.call_method1("__and__", (other,))
+    }
+
+    /// The pairs (point, element) of this map that ``other`` does not have, as :meth:`MapSet.__sub__`.
+    fn __sub__<'py>(slf: &Bound<'py, PyMap>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        set_of(slf)?.call_method1("__sub__", (other,))
+    }
+
+    /// Whether this map has all pairs (point, element) of ``other``, as :meth:`MapSet.covers`: a
+    /// :class:`~hlomap.Answer`.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")
+    /// >>> row.covers(hm.IndexingMap.identity([5]))
+    /// Answer(True)
+    #[pyo3(signature = (other, /))]
+    fn covers<'py>(slf: &Bound<'py, PyMap>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        of_sets(slf, "covers", other, "other")
+    }
+
+    /// Whether some element is in the images of both, as :meth:`MapSet.overlap`: a :class:`~hlomap.Answer`.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> even, odd = (hm.IndexingMap([10], [hm.Expr.dim(0) * 2 + i]) for i in (0, 1))
+    /// >>> even.overlap(odd)
+    /// Answer(False)
+    #[pyo3(signature = (other, /))]
+    fn overlap<'py>(slf: &Bound<'py, PyMap>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        of_sets(slf, "overlap", other, "other")
     }
 
     /// The map with the sources of runtime variables renumbered; numbers that are not in ``sources`` stay.
@@ -538,7 +589,7 @@ impl PyMap {
     #[pyo3(signature = (r#box=None), text_signature = "($self, box=None)")]
     fn image<'py>(slf: &Bound<'py, PyMap>, r#box: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        py.import(intern!(py, "hlomap.maps.map_set"))?.getattr("image_of_map")?.call1((slf, r#box))
+        map_set(py)?.getattr("image_of_map")?.call1((slf, r#box))
     }
 
     /// Whether different points reach different elements: a :class:`~hlomap.Answer`.
@@ -554,8 +605,7 @@ impl PyMap {
     /// >>> found.value, found.witness.first.dims, found.witness.second.dims
     /// (False, (0,), (1,))
     fn is_injective<'py>(slf: &Bound<'py, PyMap>) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
-        py.import(intern!(py, "hlomap.maps.set_questions"))?.getattr("is_injective")?.call1((slf,))
+        set_of(slf)?.call_method0("is_injective")
     }
 
     /// The map from the results back to the dims; :class:`~hlomap.Unknown` where this map is not known to be injective
@@ -580,17 +630,28 @@ impl PyMap {
 
     /// Whether ``other`` is the same function: at each point it has the same image, the set over all ranges.
     ///
-    /// A witness is a point whose images differ: values of the dims, then of the runtime variables.
+    /// A witness is a point whose images differ: values of the dims, then of the runtime variables.  A set is compared
+    /// as by :meth:`MapSet.equivalent`.  Raises :class:`~hlomap.errors.ShapeError` for maps with other numbers of dims
+    /// or results.
     ///
     /// >>> import hlomap as hm
     /// >>> a = hm.IndexingMap.parse("(d0) -> ((d0 * 6) mod 4), domain: d0 in [0, 9]")
     /// >>> a.equivalent(hm.IndexingMap.parse("(d0) -> (d0 mod 2 * 2), domain: d0 in [0, 9]")).value
     /// True
     #[pyo3(signature = (other, /))]
-    fn equivalent(&self, py: Python<'_>, other: Arg<'_, Bound<'_, PyMap>>) -> PyResult<Answer> {
-        let other = other.of("IndexingMap.equivalent", "other")?;
-        let other = &other.get().map;
-        Ok(unlocked(py, || quasiaffine::equivalent(&self.map, other))?.into())
+    fn equivalent<'py>(slf: &Bound<'py, PyMap>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, this) = (slf.py(), &slf.get().map);
+        let is_alike = |other: &Map| {
+            let is_function = [this, other].iter().all(|m| m.state() == State::Defined);
+            let has_results = this.results().len() == other.results().len() || !is_function;
+            this.domain().n_dims == other.domain().n_dims && has_results
+        };
+        match other.cast::<PyMap>().map(|m| &m.get().map) {
+            Ok(other) if is_alike(other) => {
+                Answer::from(unlocked(py, || quasiaffine::equivalent(this, other))?).into_pyobject(py)
+            }
+            _ => of_sets(slf, "equivalent", other, "other"),
+        }
     }
 
     /// Whether the domain has no point; ``.value`` of the answer is ``None`` if that is undecided.
@@ -740,6 +801,27 @@ impl PyMap {
 fn _map(py: Python<'_>, text: &str, index: Py<PyTuple>, usage: Py<PyAny>, suppliers: Py<PyDict>) -> PyResult<PyMap> {
     let map = unlocked_if(py, text.len() >= SHORT_TEXT, || text::parse_map(text))?;
     Ok(PyMap::placed(map.or_raise(py)?, index, usage, suppliers))
+}
+
+/// The module of the sets of maps.
+fn map_set(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
+    py.import(intern!(py, "hlomap.maps.map_set"))
+}
+
+/// The set of one map.
+fn set_of<'py>(m: &Bound<'py, PyMap>) -> PyResult<Bound<'py, PyAny>> {
+    map_set(m.py())?.getattr("MapSet")?.call1(((m,),))
+}
+
+/// A method of the set of a map, with another map or set as its argument.
+fn of_sets<'py>(
+    m: &Bound<'py, PyMap>,
+    method: &str,
+    other: &Bound<'py, PyAny>,
+    parameter: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let other = map_set(m.py())?.getattr("as_map_set")?.call1((other, format!("IndexingMap.{method}"), parameter))?;
+    set_of(m)?.call_method1(method, (other,))
 }
 
 /// Calls a function of a module of `hlomap.interop`, which writes and reads other notations.
