@@ -57,6 +57,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "parse_all": [("", "str")],
     "partitioned": [(MODULE["n"], "")],
     "ravel_index": [(SHAPE, ""), ((0, 0), "")],
+    "readers": [(MODULE["n"], "")],
     "register_rule": [("name", "str"), (len, "")],
     "layouts.reshape_is_bitcast": [(SHAPE, ""), (SHAPE, "")],
     "reshard": [(SHAPE, ""), (SHARDING, ""), (SHARDING, "")],

@@ -75,12 +75,12 @@ TOPICS = [
         "Tiles, schedules, traffic",
         "What an operation moves: rows of an analysis, tiles, GPU schedules, coalescing.",
         [
-            *("analyze", "analyze_corpus", "scan", "tile", "coalescing", "utilization"),
+            *("analyze", "analyze_corpus", "scan", "tile", "coalescing", "utilization", "readers"),
             *("schedule", "thread_map", "emitter_thread_map", "flat_thread_map"),
             *("Device", "Limits"),
             *results("Table Batch CorpusSummary CorpusReport CorpusProgress"),
             *results("Tiling TileTable TileParameter TileRead TileClause TileBox"),
-            *results("Schedule OutputSchedule Coalescing Utilization"),
+            *results("Schedule OutputSchedule Coalescing Utilization Reader Readers"),
         ],
     ),
     (

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from .maps.map_set import DeviceIndexing as DeviceIndexing, MapSet as MapSet
     from .maps.simplification import explain_simplify as explain_simplify
     from .memory.coalescing import coalescing as coalescing
+    from .memory.readers import readers as readers
     from .memory.utilization import utilization as utilization
     from .pictures.draw import draw as draw
     from .schedules.schedule import schedule as schedule
@@ -113,6 +114,7 @@ _MODULE_OF = {
         "maps.map_set": "DeviceIndexing MapSet",
         "maps.simplification": "explain_simplify",
         "memory.coalescing": "coalescing",
+        "memory.readers": "readers",
         "memory.utilization": "utilization",
         "pictures.draw": "draw",
         "schedules.schedule": "schedule",

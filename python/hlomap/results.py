@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .maps.set_questions import CommonElement as CommonElement, MapPoint as MapPoint
     from .maps.simplification import SimplifyStep as SimplifyStep, SimplifyTrace as SimplifyTrace
     from .memory.coalescing import Coalescing as Coalescing
+    from .memory.readers import Reader as Reader, Readers as Readers
     from .memory.utilization import Utilization as Utilization
     from .ops._indexing.loops.accesses import Access as Access
     from .schedules.schedule import OutputSchedule as OutputSchedule, Schedule as Schedule
@@ -81,6 +82,7 @@ _MODULE_OF = {
         "maps.set_questions": "CommonElement MapPoint",
         "maps.simplification": "SimplifyStep SimplifyTrace",
         "memory.coalescing": "Coalescing",
+        "memory.readers": "Reader Readers",
         "memory.utilization": "Utilization",
         "schedules.schedule": "OutputSchedule Schedule",
         "ops._indexing.loops.accesses": "Access",

@@ -65,6 +65,16 @@ def test_show_one_output_of_an_instruction() -> None:
     assert "output{0} -> " not in second.stdout and "output{1} -> " in second.stdout
 
 
+def test_show_readers() -> None:
+    file = CASES / "readers" / "plain.hlo"
+    found = hm.readers(hm.load(file)["x"])
+    assert run("show", file, "--readers", "x").stdout == f"{found}\n"
+    assert json.loads(run("show", file, "--readers", "x", "--json").stdout) == [found.to_dict()]
+    for name, message in (("y1", "no instruction `y1`"), ("s", "inside rows")):
+        result = run("show", file, "--readers", name)
+        assert result.exit_code == 2 and "--readers" in result.stderr and message in result.stderr
+
+
 def test_show_computation() -> None:
     result = run("show", CASES / "modules" / "rmsnorm_bf16.hlo", "--computation", "region_0.1")
     assert result.exit_code == 0

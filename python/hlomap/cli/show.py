@@ -21,6 +21,7 @@ from .selection import Selection, find_instruction, parse_place
 if TYPE_CHECKING:
     from ..drawing.picture import Picture
     from ..explanation.explain import Explanation
+    from ..memory.readers import Readers
     from .listing import Direction, Listing, Part
 
 __all__ = ["show"]
@@ -44,6 +45,7 @@ _RUNS = re.compile("█+|▒+|░+|[^█▒░]+")  # the blocks of drawing.map_
 @click.option("--element", metavar="I,J", type=parse_indices, help="With --instruction: explain this element.")
 @click.option("--output", metavar="I,J", type=parse_indices, help="With --instruction: the output at this shape index.")
 @click.option("--input-to-output", is_flag=True, help="Map operand elements to the output elements that read them.")
+@click.option("--readers", metavar="NAME", help="Who reads this value from memory, how many bytes and how often.")
 @click.option("--picture", is_flag=True, help="With --instruction: draw what one element of the output reads.")
 @click.option(
     "--svg",
@@ -63,6 +65,7 @@ def show(
     input_to_output: bool,
     picture: bool,
     svg: Path | None,
+    readers: str | None,
     as_json: bool,
     **filters: Any,
 ) -> None:
@@ -78,6 +81,7 @@ def show(
       hlomap show module.hlo --top bytes --limit 5
       hlomap show module.hlo --instruction fusion.3 --element 1,2
       hlomap show module.hlo --instruction fusion.3 --element 1,2 --picture --svg reads.svg
+      hlomap show module.hlo --readers x
       hlomap show module.hlo --json
     """
     from . import report
@@ -95,11 +99,19 @@ def show(
         raise click.BadParameter("excludes --element and --output", param_hint="--input-to-output")
     if instruction is not None and (top or any(v for name, v in filters.items() if name != "computation")):
         raise click.BadParameter("excludes --all, --opcode, --fusion, --source and --top", param_hint="--instruction")
+    if readers is not None and (
+        instruction is not None or top or any(v for k, v in filters.items() if k != "computation")
+    ):
+        raise click.BadParameter("excludes what chooses other instructions", param_hint="--readers")
     refuse_overwriting(svg, file, option="--svg")
     direction: Direction = "input_to_output" if input_to_output else "output_to_input"
     selection = Selection(**filters)
     values: list[Any] = []
     for module in read_modules(file):
+        if readers is not None:
+            read = _readers(find_instruction(module, readers, selection.computation, "--readers"))
+            values.append(read.to_dict()) if as_json else say(str(read))
+            continue
         if instruction is not None:
             found = find_instruction(module, instruction, selection.computation)
             drawn = _draw(found, element, output) if picture or svg is not None else None
@@ -124,6 +136,15 @@ def show(
                 _print_picture(drawn if picture else None)
     if as_json:
         print_json(values)
+
+
+def _readers(value: Instruction) -> Readers:
+    from ..memory.readers import readers
+
+    try:
+        return readers(value)
+    except HlomapError as error:
+        raise click.BadParameter(str(error), param_hint="--readers") from error
 
 
 def _explanation(instruction: Instruction, element: tuple[int, ...], output: tuple[int, ...] | None) -> Explanation:

@@ -14,11 +14,10 @@ from .._core import Expr, IndexingMap, Instruction
 from ..analysis.rows import leaf_shapes
 from ..errors import HlomapError
 from ..maps.map_set import DeviceIndexing, MapSet, group_table
-from ..memory.utilization import utilization
+from ..memory.readers import applied_by, readers
 from ..ops import lookup
 from ..types import ShapeIndex
 from .names import Names
-from .overview import FREE_OPERATIONS
 from .text import bytes_text, plural, printable
 from .values import is_container
 
@@ -42,7 +41,7 @@ def notes_of(
     """The remarks on an instruction, on what it reads, and on the values that it comes from."""
     if leaf and next(islice(leaf_shapes(instruction.shape), 1, None), None) is not None:
         yield f"this is {output_name(instruction, leaf)}; `output` chooses another one"
-    if instruction.parameter_number is not None and not instruction.computation.is_fusion:
+    if instruction.parameter_number is not None and applied_by(instruction.computation) is None:
         yield from _reader_notes(instruction)
     fused = [i for c in instruction.called_computations if c.is_fusion for i in c if i.parameter_number is None]
     if fused:
@@ -81,25 +80,17 @@ def output_name(instruction: Instruction, leaf: ShapeIndex) -> str:
 
 
 def _reader_notes(parameter: Instruction) -> Iterator[str]:
-    """Who reads a parameter, and how many bytes; operations without a copy in memory hand it on."""
-    users = list(dict.fromkeys(parameter.users))
-    for user in users[:_MOST_NOTES]:
-        name = f"{printable(user.name, 60)} ({printable(user.opcode, 40)})"
-        if user.opcode in FREE_OPERATIONS:
-            yield f"handed on by {name}"
-            continue
-        try:
-            read = [one for one in utilization(user) if one.instruction == parameter]
-        except (HlomapError, OverflowError) as error:
-            yield f"read by {name}: {printable(error)}"
-            continue
-        for one in read:
-            where = f" as operand {one.operand}" if len(read) > 1 else ""
-            times = one.touched.upper / one.distinct.upper if one.distinct.upper else 0
-            often = f", each element {times:.4g} times" if one.exact and one.touched.exact and times > 1 else ""
-            yield f"read by {name}{where}: {'' if one.exact else 'at most '}{bytes_text(one.bytes)}{often}"
-    if len(users) > _MOST_NOTES:
-        yield f"read by {plural(len(users) - _MOST_NOTES, 'instruction')} more"
+    """Who reads a parameter from memory, and how many bytes."""
+    try:
+        found = readers(parameter)
+    except (HlomapError, OverflowError) as error:
+        yield f"who reads it is not known: {printable(error)}"
+        return
+    if len(found) > 1:
+        yield printable(found.title)
+    yield from (f"read by {printable(reader, 300)}" for reader in found[:_MOST_NOTES])
+    if len(found) > _MOST_NOTES:
+        yield f"read by {plural(len(found) - _MOST_NOTES, 'instruction')} more"
 
 
 def _is_mask(instruction: Instruction) -> bool:

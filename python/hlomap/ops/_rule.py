@@ -93,6 +93,24 @@ def no_constant_operands(instruction: Instruction) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class InPlace:
+    """An array of an output that takes over the memory of the operand ``operand``, of the same shape.
+
+    ``replaces``: the operation replaces some of the elements, and leaves the others where they are.
+    ``reads``: it reads those that it replaces.
+    """
+
+    operand: int
+    replaces: bool = True
+    reads: bool = False
+
+
+def nothing_in_place(instruction: Instruction) -> Mapping[ShapeIndex, InPlace]:
+    """No output takes over the memory of an operand."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
 class ElementwiseMethod:
     """A method of :class:`hlomap.Builder` that writes an elementwise operation.
 
@@ -150,6 +168,11 @@ class OpRule:
     structural: bool = False
     """The operation only creates tuples or extracts elements of them; its rules are cheaper than the signature under
     which their results would be cached."""
+    moves_nothing: bool = False
+    """The operation hands values on or names them: it reads and writes no array in memory.  The instructions of the
+    computations that a call, loop or branch runs do that themselves."""
+    in_place: Callable[[Instruction], Mapping[ShapeIndex, InPlace]] = nothing_in_place
+    """The arrays of the output that take over the memory of an operand."""
     parameter_to_operands: OutputToInput | None = None
     """``parameter_to_operands(instruction, leaf, context)``: the elements of each operand on which an element of a
     called computation's parameter depends, in any of the calls.  For an operation that calls a computation repeatedly,

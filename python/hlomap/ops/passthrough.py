@@ -50,7 +50,8 @@ def _forwarding_rule(opcode: str, source: ShapeIndex, target: ShapeIndex) -> OpR
             value = value[i]
         return (value, None) if target else value
 
-    return OpRule(opcode, output_to_input, input_to_output, evaluate, builder_methods=BUILDER_METHODS.get(opcode, ()))
+    methods = BUILDER_METHODS.get(opcode, ())
+    return OpRule(opcode, output_to_input, input_to_output, evaluate, moves_nothing=True, builder_methods=methods)
 
 
 for _opcode, (_source, _target) in FORWARDED.items():
@@ -61,6 +62,7 @@ register(
         reads_nothing,
         reaches_nothing,
         lambda instruction, operands, context: None,
+        moves_nothing=True,
         builder_methods=("send",),
     )
 )

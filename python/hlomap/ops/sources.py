@@ -54,4 +54,13 @@ for _name, _evaluate in (
     ("replica-id", _replica),
     ("after-all", _token),
 ):
-    register(OpRule(_name, reads_nothing, reaches_nothing, _evaluate, pointwise=_name not in ("iota", "after-all")))
+    register(
+        OpRule(
+            _name,
+            reads_nothing,
+            reaches_nothing,
+            _evaluate,
+            pointwise=_name not in ("iota", "after-all"),
+            moves_nothing=_name not in ("partition-id", "replica-id"),
+        )
+    )

@@ -53,7 +53,17 @@ def _element(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return operands[0][int(instruction.attributes["index"])]
 
 
-register(OpRule("tuple", _tuple_output_to_input, _tuple_input_to_output, _tuple, pointwise=True, structural=True))
+register(
+    OpRule(
+        "tuple",
+        _tuple_output_to_input,
+        _tuple_input_to_output,
+        _tuple,
+        pointwise=True,
+        structural=True,
+        moves_nothing=True,
+    )
+)
 register(
     OpRule(
         "get-tuple-element",
@@ -62,5 +72,6 @@ register(
         _element,
         pointwise=True,
         structural=True,
+        moves_nothing=True,
     )
 )

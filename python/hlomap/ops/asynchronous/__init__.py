@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from .._registry import lookup, register, register_derived
-from .._rule import OpRule, no_constant_operands
+from .._rule import InPlace, OpRule, no_constant_operands
 from .attributes import bound_value
 from .evaluate import evaluate_step
 from .indexing import start_collective, step_rules
@@ -44,6 +44,7 @@ def _rule(opcode: str, wrapped: Callable[[], OpRule]) -> OpRule:
         depends_on_called_values=op.depends_on_called_values if op else True,
         collective=start_collective(op.collective) if op and op.collective else None,
         forwards_calls=is_long,
+        in_place=lambda instruction: {(0, k): InPlace(k, replaces=False) for k in range(len(instruction.operands))},
         value_of_parameter=bound_value if is_long or (op and op.value_of_parameter) else None,
     )
 

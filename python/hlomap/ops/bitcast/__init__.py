@@ -13,4 +13,4 @@ from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
-register(OpRule("bitcast", output_to_input, input_to_output, evaluate))
+register(OpRule("bitcast", output_to_input, input_to_output, evaluate, moves_nothing=True))

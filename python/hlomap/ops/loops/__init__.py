@@ -22,6 +22,7 @@ register(
         depends_on_called_values=True,
         surroundings=initial_integers,
         pointwise=True,
+        moves_nothing=True,
         parameter_to_operands=carried_to_input,
     )
 )

@@ -10,6 +10,6 @@ from __future__ import annotations
 from .._registry import register
 from .._rule import OpRule
 from .evaluate import evaluate
-from .indexing import constant_operands, input_to_output, output_to_input
+from .indexing import constant_operands, input_to_output, output_to_input, updated_operands
 
-register(OpRule("scatter", output_to_input, input_to_output, evaluate, constant_operands))
+register(OpRule("scatter", output_to_input, input_to_output, evaluate, constant_operands, in_place=updated_operands))

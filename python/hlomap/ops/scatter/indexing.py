@@ -6,13 +6,19 @@ from ..._core import Instruction
 from ...types import ShapeIndex
 from .._indexing.gather_windows import batch_indices, operand_to_windows, window_to_operand
 from .._indexing.maps import full_bounds, identity_map, on_all_outputs, single_map
-from .._rule import RuleContext, RuleResult
+from .._rule import InPlace, RuleContext, RuleResult
 from .attributes import scatter_dimensions
 
 
 def constant_operands(instruction: Instruction) -> tuple[int, ...]:
     """The indices: constants and iotas are folded."""
     return (len(instruction.operands) // 2,)
+
+
+def updated_operands(instruction: Instruction) -> dict[ShapeIndex, InPlace]:
+    """The operand that each output updates."""
+    n = len(instruction.operands) // 2 if instruction.shape.is_tuple else 0
+    return {(k,): InPlace(k, reads=True) for k in range(n)} or {(): InPlace(0, reads=True)}
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
