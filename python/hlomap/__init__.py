@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from .explanation.diff import diff as diff
     from .explanation.explain import explain as explain
     from .explorer.page import explore as explore
+    from .guard.check import check as check
     from .hardware import Device as Device, Limits as Limits
     from .interop.jax import from_jax as from_jax
     from .interpreter import execute as execute
@@ -104,6 +105,7 @@ _MODULE_OF = {
         "explanation.diff": "diff",
         "explanation.explain": "explain",
         "explorer.page": "explore",
+        "guard.check": "check",
         "hardware": "Device Limits",
         "interop.jax": "from_jax",
         "interpreter": "execute",

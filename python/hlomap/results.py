@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .explanation.source import Source as Source
     from .explanation.trace import Step as Step
     from .explorer.page import ExplorerPage as ExplorerPage
+    from .guard.check import CheckReport as CheckReport, Violation as Violation
     from .layouts.bitcasts import BitcastFactors as BitcastFactors
     from .layouts.bridges import CuteLayout as CuteLayout, LinearLayout as LinearLayout
     from .maps.set_questions import CommonElement as CommonElement, MapPoint as MapPoint
@@ -77,6 +78,7 @@ _MODULE_OF = {
         "explanation.source": "Source",
         "explanation.trace": "Step",
         "explorer.page": "ExplorerPage",
+        "guard.check": "CheckReport Violation",
         "layouts.bitcasts": "BitcastFactors",
         "layouts.bridges": "CuteLayout LinearLayout",
         "maps.set_questions": "CommonElement MapPoint",

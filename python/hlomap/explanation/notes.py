@@ -24,7 +24,7 @@ from .values import is_container
 if TYPE_CHECKING:
     from .explain import OperandReads
 
-__all__ = ["group_words", "notes_of", "output_name"]
+__all__ = ["group_words", "n_between_devices", "notes_of", "output_name"]
 
 _MOST_NOTES = 12  # of one kind
 _MOST_GROUPS = 4
@@ -135,12 +135,12 @@ def group_words(devices: DeviceIndexing, element_bits: int) -> str:
     along = f" along {', '.join(map(repr, axes))}" if axes else ""
     shown = ",".join(f"{{{','.join(map(str, islice(group, 64)))}}}" for group in islice(groups, _MOST_GROUPS))
     listed = printable(shown, 80) + ",…" * (len(groups) > _MOST_GROUPS)
-    n = _n_between_devices(devices.maps)
+    n = n_between_devices(devices.maps)
     read = "" if n is None else f"; they read {bytes_text(-(-n * element_bits // 8))} from each other in all"
     return f"{plural(len(groups), 'group')}{of}{along}: {listed}{read}"
 
 
-def _n_between_devices(maps: MapSet) -> int | None:
+def n_between_devices(maps: MapSet) -> int | None:
     """The number of pairs of a device and an element on another one that it reads; None where it is not known."""
     if len(maps) != 1 or not maps.exact or maps[0].runtime:
         return None

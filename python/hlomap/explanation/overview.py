@@ -149,9 +149,10 @@ def _bytes(shape: Shape) -> int:
     return _extent([part for _, part in leaf_shapes(shape)])[1] or 0
 
 
-def executed_computations(module: Module) -> list[Computation]:
-    """The entry, and the computations that calls, loops and branches run."""
-    found, pending = {module.entry: None}, [module.entry]
+def executed_computations(start: Module | Computation) -> list[Computation]:
+    """The entry or a computation, and the computations that calls, loops and branches run."""
+    entry = start.entry if isinstance(start, Module) else start
+    found, pending = {entry: None}, [entry]
     while pending:
         for instruction in pending.pop(0):
             for called in instruction.called_computations if runs_calls(instruction) else ():

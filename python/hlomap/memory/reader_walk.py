@@ -99,7 +99,7 @@ class Walk:
         if op_of(caller).parameter_to_operands is not None:
             if computation != condition_and_body(caller)[1]:
                 return _Found({}, {})  # the loop alone uses the result of the condition
-            found = self._loop(caller, outs, 0)
+            found = self._loop(caller, outs, 0, is_after_one=True)
             reason = f"an iteration of {caller.name} may be any of them"
             _add(reads, found.reads, Times(1, reason))
             outs = {**outs, **found.outs}
@@ -196,11 +196,14 @@ class Walk:
             outs = {leaf: _inexact(maps, str(times.reason)) for leaf, maps in outs.items()}
         return _Found(reads, outs)
 
-    def _loop(self, user: Instruction, carried: dict[ShapeIndex, MapSet], depth: int) -> _Found:
-        """A loop: what the state holds in each iteration, until that repeats."""
+    def _loop(
+        self, user: Instruction, carried: dict[ShapeIndex, MapSet], depth: int, *, is_after_one: bool = False
+    ) -> _Found:
+        """A loop, or what is left of it after its first iteration: what the state holds, until that repeats."""
         try:
             condition, body = condition_and_body(user)
             n = loop(user).trip_count
+            n = max(n - is_after_one, 0) if isinstance(n, int) else n
         except HlomapError as error:
             return _Found(_whole_reads(user, carried.values(), str(error)), {})
         states, found, tested = [carried], [], []
