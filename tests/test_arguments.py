@@ -31,6 +31,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "analyze_corpus": [("no such file", "str"), ("dataset", "str")],
     "backward_slice": [(MODULE["n"], "Module"), (0, "int")],
     "forward_slice": [(MODULE.entry.parameters[0], ""), ((), "int")],
+    "check": [(MODULE, "Module")],
     "bounds_many": [([MAP], "")],
     "coalescing": [(MODULE["n"], "Module"), (hm.flat_thread_map(SHAPE), "None")],
     "compose_many": [([(MAP, MAP)], "")],

@@ -75,6 +75,49 @@ def test_show_readers() -> None:
         assert result.exit_code == 2 and "--readers" in result.stderr and message in result.stderr
 
 
+def test_check(tmp_path: Path) -> None:
+    file, rules = CASES / "readers" / "plain.hlo", tmp_path / "rules.toml"
+    rules.write_text('forbid = ["copy"]\n[max_reads]\nx = 4\n')
+    result = run("check", file, rules)
+    assert result.exit_code == 1
+    assert (
+        result.stdout
+        == """\
+plain: 1 of 2 limits broken
+                limit  found
+  max_reads[x]      4      4
+  forbid[copy]      0      1  broken
+
+  forbid[copy]: limit 0, found 1
+    begin moves data: 36 bytes written
+    begin = (f32[4], f32[4], u32[]) copy-start(q)
+"""
+    )
+    rules.write_text("max_reads = {x = 4}")
+    assert run("check", file, rules).exit_code == 0
+    assert json.loads(run("check", file, rules, "--json").stdout)[0]["ok"] is True
+    for text, message in (
+        ("max_byte = 3", "no rule `max_byte`; there are max_bytes"),
+        ("max_bytes = ", "Invalid value"),
+        ('max_bytes = "3"', "int of at least 0"),
+        ('forbid = ["copi"]', "no opcode matches `copi`"),
+        ("max_reads = {y = 1}", "no parameter `y`"),
+    ):
+        rules.write_text(text)
+        result = run("check", file, rules)
+        assert result.exit_code == 2 and message in result.stderr and "rules.toml" in result.stderr, result.stderr
+
+
+def test_diff_for_github() -> None:
+    before, after = CASES / "cli" / "before.hlo", CASES / "cli" / "after.hlo"
+    result = run("diff", before, after, "--exit-code", "--format", "github")
+    assert result.exit_code == 1
+    head, line, *rows = result.stdout.splitlines()
+    assert (head, line) == ("| | before | after | change |", "|---|--:|--:|--:|")
+    assert rows[0].startswith("| bytes moved, at most | ") and all(row.count(" | ") == 3 for row in rows)
+    assert run("diff", before, after, "--json", "--format", "github").exit_code == 2
+
+
 def test_show_computation() -> None:
     result = run("show", CASES / "modules" / "rmsnorm_bf16.hlo", "--computation", "region_0.1")
     assert result.exit_code == 0

@@ -15,6 +15,7 @@ import rich  # noqa: F401  # commands import what they need of it
 
 from ..errors import HlomapError, UnsupportedError
 from .analyze import analyze
+from .check import check
 from .compare import diff
 from .console import FILE, Commands, fail, parse_indices, print_json, print_lines, read_modules, refuse_overwriting, say
 from .explore import explore
@@ -49,6 +50,7 @@ def main(max_bytes: int) -> None:
 
 
 main.add_command(show)
+main.add_command(check)
 main.add_command(diff)
 main.add_command(explore)
 main.add_command(query)

@@ -27,7 +27,7 @@ from ..memory.readers import readers
 from ..ops import lookup
 from ..types import expect, is_index, one_line, wrong_type
 
-__all__ = ["CheckReport", "Violation", "check"]
+__all__ = ["CheckReport", "Violation", "check", "remote_bytes", "source_line"]
 
 _MOST_SHOWN = 20
 
@@ -50,12 +50,7 @@ class Violation:
     @property
     def source(self) -> str | None:
         """The line of the program that the instruction comes from, as ``file:line``; None where it is not recorded."""
-        origin = None if self.instruction is None else source_of(self.instruction)
-        if origin is None:
-            return None
-        if origin.stack:
-            return origin.stack[-1]
-        return f"{origin.file}:{origin.line}" if origin.file and origin.line else origin.file
+        return None if self.instruction is None else source_line(self.instruction)
 
     def __str__(self) -> str:
         found = "unknown" if isinstance(self.found, Unknown) else f"{self.found:,}"
@@ -97,6 +92,7 @@ class CheckReport:
 
     def assert_ok(self) -> None:
         """Raises ``AssertionError`` with the report as text unless all limits hold."""
+        __tracebackhide__ = True  # pytest shows the test, not this frame
         if not self.ok:
             raise AssertionError(str(self))
 
@@ -207,6 +203,9 @@ def check(
         for limit in (limits or {}).values():
             _expect_limit(limit, name)
     patterns = {"forbid": _patterns(forbid, "forbid"), "bitcasts_only": _patterns(bitcasts_only, "bitcasts_only")}
+    if not is_hlo and not callable(subject) and not hasattr(subject, "as_text"):  # a Lowered or a Compiled
+        takes = "an hlomap.Module, Computation or Instruction, or a function of JAX"
+        raise wrong_type("check", takes, subject, "read a file with hlomap.load(path)")
     program = subject if is_hlo else from_jax(subject, *arguments, stage=stage)
     checks = _Checks(program)
     if max_bytes is not None:
@@ -218,7 +217,7 @@ def check(
     for pattern, limit in (max_count or {}).items():
         checks.max_count(pattern, limit)
     if max_remote_bytes is not None:
-        checks.max_remote_bytes(max_remote_bytes)
+        checks.maxremote_bytes(max_remote_bytes)
     for pattern in patterns["bitcasts_only"]:
         checks.bitcasts_only(pattern)
     return CheckReport(program, tuple(checks.limits), tuple(checks.violations))
@@ -287,12 +286,12 @@ class _Checks:
         why = f"{plural(len(found), 'instruction')} outside fusions: {names}"
         self._add(f"max_count[{pattern}]", limit, len(found), found[-1] if found else None, why)
 
-    def max_remote_bytes(self, limit: int) -> None:
+    def maxremote_bytes(self, limit: int) -> None:
         found: int = 0
         unknown: tuple[Instruction, Unknown] | None = None
         by_instruction: dict[Instruction, int] = {}
         for instruction in self.executed:
-            n = _remote_bytes(instruction)
+            n = remote_bytes(instruction)
             if isinstance(n, Unknown):
                 unknown = unknown or (instruction, n)
             elif n:
@@ -326,7 +325,7 @@ class _Checks:
         raise NotFoundError(f"check: no parameter `{printable(name)}` in max_reads; there are {there}: {advice}")
 
     def _expect_opcode(self, pattern: str, rule: str, also: str = "") -> None:
-        if not any(fnmatchcase(opcode, pattern) for opcode in _opcodes()):
+        if not any(fnmatchcase(opcode, pattern) for opcode in (*_opcodes(), *(i.opcode for i in self.executed))):
             raise NotFoundError(f"check: no opcode matches `{printable(pattern)}` in {rule}{also and ', ' + also}")
 
     def _add(self, rule: str, limit: int, found: int | Unknown, at: Instruction | None, why: str) -> None:
@@ -411,7 +410,7 @@ def _n_bytes(instruction: Instruction) -> int:
     return sum(-(-s.n_elements * s.element_bits // 8) for _, s in leaf_shapes(instruction.shape) if s.is_array)
 
 
-def _remote_bytes(instruction: Instruction) -> int | Unknown:
+def remote_bytes(instruction: Instruction) -> int | Unknown:
     """The bytes that all devices together read from each other for an instruction."""
     if not instruction.operands or _runs(instruction):
         return 0  # what it runs is counted
@@ -429,6 +428,16 @@ def _remote_bytes(instruction: Instruction) -> int | Unknown:
         bits = max((s.element_bits for _, s in leaf_shapes(operand.shape) if s.is_array), default=0)
         total += -(-n * bits // 8)
     return total
+
+
+def source_line(instruction: Instruction) -> str | None:
+    """The line of the program that an instruction comes from, as ``file:line``, with the function if it is known."""
+    origin = source_of(instruction)
+    if origin is None:
+        return None
+    if origin.stack:
+        return origin.stack[-1]
+    return f"{origin.file}:{origin.line}" if origin.file and origin.line else origin.file
 
 
 def _head(instruction: Instruction) -> str:
