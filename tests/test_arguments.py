@@ -52,6 +52,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "load": [("no such file", "str")],
     "logical_index": [(SHAPE, "")],
     "loop": [(MODULE["n"], "")],
+    "observed_reads": [(MODULE["n"], "Module"), ((0, 0), "")],
     "output_to_input": [(MODULE["n"], "Module"), (0, "int")],
     "pack": [(BYTES, "int float"), (None, "None str")],
     "parse": [("", "str")],

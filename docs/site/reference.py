@@ -103,7 +103,11 @@ TOPICS = [
         "run",
         "Run, check, build",
         "The NumPy interpreter, the checks of maps against it, and a builder for HLO.",
-        ["execute", "verify", *results("CheckResult CheckStatus"), "Builder", "builder"],
+        [
+            *("execute", "verify", "observed_reads", "check"),
+            *results("CheckResult CheckStatus ObservedReads CheckReport Violation"),
+            *("Builder", "builder"),
+        ],
     ),
     ("errors", "Errors", "What calls raise. Not knowing is a value, not an error.", ["HlomapError", "errors"]),
     ("hlo", "Records of HLO", "What attributes of instructions and modules hold.", ["hlo"]),

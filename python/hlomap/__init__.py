@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from .shardings.partition import partitioned as partitioned
     from .shardings.program import sharding_of as sharding_of
     from .shardings.reshard import reshard as reshard
+    from .verification.observe import observed_reads as observed_reads
     from .verification.verify import verify as verify
 
 # The module of each public name, which is imported on the first access to the name (PEP 562).
@@ -124,6 +125,7 @@ _MODULE_OF = {
         "shardings.partition": "partitioned",
         "shardings.program": "sharding_of",
         "shardings.reshard": "reshard",
+        "verification.observe": "observed_reads",
         "verification.verify": "verify",
     }.items()
     for name in names.split()

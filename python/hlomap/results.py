@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .schedules.schedule import OutputSchedule as OutputSchedule, Schedule as Schedule
     from .shardings.partition import Partitioned as Partitioned, RemoteReads as RemoteReads
     from .shardings.reshard import Reshard as Reshard
+    from .verification.observe import ObservedReads as ObservedReads
     from .verification.verify import CheckResult as CheckResult, CheckStatus as CheckStatus
 
 # The module of each class, which is imported on the first access to the name (PEP 562).
@@ -90,6 +91,7 @@ _MODULE_OF = {
         "ops._indexing.loops.accesses": "Access",
         "shardings.partition": "Partitioned RemoteReads",
         "shardings.reshard": "Reshard",
+        "verification.observe": "ObservedReads",
         "verification.verify": "CheckResult CheckStatus",
     }.items()
     for name in names.split()

@@ -204,7 +204,7 @@ def _entry_values(module: Module, seed: int, functions: Functions) -> dict[int, 
         _check_sizes(module.entry.instructions)
         for p in module.entry.parameters:
             _check_size(p, _MAX_ARGUMENT)
-        arguments = [_random_value(p.shape, rng) for p in module.entry.parameters]
+        arguments = [random_value(p.shape, rng) for p in module.entry.parameters]
         _machine(module, seed, functions, record).run(module.entry, [arguments])
     except (HlomapError, MemoryError):
         pass
@@ -217,9 +217,9 @@ def _machine(
     return Machine(plan_module(module), DeviceGrid(*grid, custom_calls=functions), _BUDGET, seed, on_value)
 
 
-def _random_value(shape: Shape, rng: np.random.Generator) -> Value:
+def random_value(shape: Shape, rng: np.random.Generator) -> Value:
     if shape.is_tuple:
-        return tuple(_random_value(inner, rng) for inner in shape.tuple_shapes)
+        return tuple(random_value(inner, rng) for inner in shape.tuple_shapes)
     return _random_array(shape.dtype, shape.dimensions, rng) if shape.is_array else None
 
 
@@ -370,13 +370,13 @@ class _Experiment:
     def _operand_value(self, operand: Instruction, known: Mapping[int, Value] | None) -> Value:
         if known is not None and operand.number in known:
             return known[operand.number]
-        if _is_fixed(operand):
+        if is_fixed(operand):
             inner = [self._operand_value(x, known) for x in operand.operands]
             return _machine(operand.module, 0, self._functions).run(plan_instruction(operand), [inner])[0]
-        value = _random_value(operand.shape, self._rng)
+        value = random_value(operand.shape, self._rng)
         for leaf, number in self._fixed_leaves.items():
             shape = shape_at(operand.shape, leaf)
-            value = _replace_leaf(value, leaf, np.full(shape.dimensions, number, numpy_dtype(shape.dtype)))
+            value = replace_leaf(value, leaf, np.full(shape.dimensions, number, numpy_dtype(shape.dtype)))
         return value
 
     def _record(self, instruction: Instruction, value: Value, device: int = 0) -> None:
@@ -397,7 +397,7 @@ class _Experiment:
         """
         operand = self._instruction.operands[k]
         original = np.asarray(at_leaf(self._operands[k], leaf))
-        if _is_fixed(operand) or leaf in self._fixed_leaves or not original.size:
+        if is_fixed(operand) or leaf in self._fixed_leaves or not original.size:
             return {}
         chosen = list(range(original.size))
         if original.size > max_changes:
@@ -412,7 +412,7 @@ class _Experiment:
                 array = original.reshape(-1).copy()
                 array[i] = other
                 operands = list(self._operands)
-                operands[k] = _replace_leaf(operands[k], leaf, array.reshape(original.shape))
+                operands[k] = replace_leaf(operands[k], leaf, array.reshape(original.shape))
                 for out, elements, source, target in self._changed_outputs(operands):
                     changes[out] = np.union1d(changes[out], elements) if out in changes else elements
                     if self._is_collective or len(self._baseline) > 1:
@@ -460,13 +460,13 @@ def _check_value_shape(value: Value, shape: Shape) -> None:
             raise ShapeError(f"the computed value at {list(leaf)} has sizes {list(sizes)}, declared are {list(bounds)}")
 
 
-def _is_fixed(operand: Instruction) -> bool:
+def is_fixed(operand: Instruction) -> bool:
     """Whether the operand's values may be part of a map, as those of a constant, an iota or a tuple of them."""
     if not operand.operands:
         return operand.parameter_number is None and not operand.called_computations
     parts = [x.shape for x in operand.operands]
     is_tuple = op_of(operand).structural and operand.shape.is_tuple and list(operand.shape.tuple_shapes) == parts
-    return is_tuple and all(_is_fixed(x) for x in operand.operands)
+    return is_tuple and all(is_fixed(x) for x in operand.operands)
 
 
 def _other_values(element: Any, operand: Instruction, leaf: ShapeIndex, rng: np.random.Generator) -> list[Any]:
@@ -622,10 +622,10 @@ def _row_major(value: Value) -> Value:
     return None if value is None else np.array(value, order="C")
 
 
-def _replace_leaf(value: Value, leaf: ShapeIndex, new: Value) -> Value:
+def replace_leaf(value: Value, leaf: ShapeIndex, new: Value) -> Value:
     if not leaf:
         return new
-    return tuple(_replace_leaf(x, leaf[1:], new) if i == leaf[0] else x for i, x in enumerate(value))
+    return tuple(replace_leaf(x, leaf[1:], new) if i == leaf[0] else x for i, x in enumerate(value))
 
 
 def _changed_elements(a: npt.ArrayLike, b: npt.ArrayLike, bounds: Sequence[int]) -> Ints:
