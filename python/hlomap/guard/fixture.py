@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import linecache
 from pathlib import Path
 from typing import Any, Literal
 
 from .._core import Module
 from ..errors import DatasetError
+from ..explanation.text import printable
 from ..interop.jax import from_jax
 from .check import CheckReport, check
 from .figures import Figures, against, figures, text_table
@@ -25,7 +27,8 @@ class Hlo:
         """:func:`hlomap.check`, which fails the test unless all limits hold."""
         __tracebackhide__ = True
         report = check(subject, *arguments, **limits)
-        report.assert_ok()
+        if not report.ok:
+            raise AssertionError(f"{report}{_source_lines(report)}")
         return report
 
     def golden(
@@ -56,5 +59,17 @@ class Hlo:
         report = against(module, golden)
         if not report.ok:
             table = text_table(golden, now, ("golden", "now"))
-            raise AssertionError(f"{report}\n\n{table}\n\n{path.name}: pytest --hlo-update accepts these figures")
+            accept = f"{path.name}: pytest --hlo-update accepts these figures"
+            raise AssertionError(f"{report}{_source_lines(report)}\n\n{table}\n\n{accept}")
         return report
+
+
+def _source_lines(report: CheckReport) -> str:
+    """The lines of the program that broken limits come from, as far as the files are there."""
+    lines: dict[str, None] = {}
+    for violation in report.violations:
+        file, _, number = (violation.source or "").split(" in ")[0].rpartition(":")
+        text = linecache.getline(file, int(number)).rstrip() if number.isdecimal() else ""
+        if text:
+            lines[printable(f"{Path(file).name}:{number}  {text}")] = None
+    return "\n\n" + "\n".join(lines) if lines else ""

@@ -6,7 +6,7 @@ halves of a group that does are tried until its elements are found.  Where few e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,14 +40,14 @@ class ObservedReads:
     subject: Computation | Instruction
     output: ShapeIndex
     element: tuple[int, ...]
-    observed: ReadOnlyDict[Instruction, Any]
+    observed: Mapping[Instruction, Any]
     """For each parameter, or operand of an instruction, an array of bool of its shape; tuples for tuples."""
     n_runs: int
     is_complete: bool
     """Whether every search came to its end; else the runs did not suffice."""
 
     @property
-    def not_observed_within_budget(self) -> ReadOnlyDict[Instruction, Any]:
+    def not_observed_within_budget(self) -> Mapping[Instruction, Any]:
         """The elements that no run showed, in the same form."""
         return ReadOnlyDict({parameter: _not(mask) for parameter, mask in self.observed.items()})
 
