@@ -105,7 +105,7 @@ TOPICS = [
         "The NumPy interpreter, the checks of maps against it, and a builder for HLO.",
         [
             *("execute", "verify", "observed_reads", "check"),
-            *results("CheckResult CheckStatus ObservedReads CheckReport Violation"),
+            *results("CheckResult CheckStatus ObservedReads CheckReport Violation Hlo"),
             *("Builder", "builder"),
         ],
     ),

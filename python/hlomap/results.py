@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .explanation.trace import Step as Step
     from .explorer.page import ExplorerPage as ExplorerPage
     from .guard.check import CheckReport as CheckReport, Violation as Violation
+    from .guard.fixture import Hlo as Hlo
     from .layouts.bitcasts import BitcastFactors as BitcastFactors
     from .layouts.bridges import CuteLayout as CuteLayout, LinearLayout as LinearLayout
     from .maps.set_questions import CommonElement as CommonElement, MapPoint as MapPoint
@@ -80,6 +81,7 @@ _MODULE_OF = {
         "explanation.trace": "Step",
         "explorer.page": "ExplorerPage",
         "guard.check": "CheckReport Violation",
+        "guard.fixture": "Hlo",
         "layouts.bitcasts": "BitcastFactors",
         "layouts.bridges": "CuteLayout LinearLayout",
         "maps.set_questions": "CommonElement MapPoint",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -82,7 +83,10 @@ def test_golden(hlo, request):
 def run(folder: Path, *arguments: str) -> tuple[int, str]:
     (folder / "test_it.py").write_text(TESTS)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "hlomap.guard.plugin", *arguments]
-    found = subprocess.run([*command, "test_it.py"], cwd=folder, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # where the plugin is installed, too
+    found = subprocess.run(
+        [*command, "test_it.py"], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     return found.returncode, found.stdout
 
 

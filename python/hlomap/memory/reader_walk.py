@@ -74,6 +74,7 @@ class Walk:
     def __init__(self, rules: RuleProvider) -> None:
         self._rules = rules
         self._found: dict[object, _Found] = {}
+        self._users_of: dict[Instruction, tuple[list[Instruction], dict[ShapeIndex, list[Instruction]]]] = {}
 
     def reads(self, value: Instruction, leaf: ShapeIndex) -> Reads:
         """The readers of an array, in its computation and below, and in those that call it."""
@@ -127,7 +128,7 @@ class Walk:
         waiting: set[Instruction] = set()
 
         def push(value: Instruction) -> None:
-            for user in value.users:
+            for user in self._users(value, states[value]):
                 if user not in waiting:
                     waiting.add(user)
                     heappush(pending, (user.number, user))
@@ -154,6 +155,23 @@ class Walk:
             _add(total, own, Times(1))
         root = next(iter(states)).computation.root
         return _Found(total, states.get(root, {}))
+
+    def _users(self, value: Instruction, leaves: Iterable[ShapeIndex]) -> list[Instruction]:
+        """The users of some arrays of a value: of a wide tuple most take others out of it."""
+        if not value.shape.is_tuple:
+            return list(value.users)
+        if value not in self._users_of:
+            every, by_leaf = self._users_of[value] = [], {}
+            for user in value.users:
+                if not op_of(user).structural:
+                    every.append(user)
+                    continue
+                for out in array_leaves(user.shape):
+                    for k, maps in operand_maps(self._rules, user, out).items():
+                        for leaf in {tuple(m.shape_index) for m in maps} if user.operands[k] == value else ():
+                            by_leaf.setdefault(leaf, []).append(user)
+        every, by_leaf = self._users_of[value]
+        return [*every, *(user for leaf in leaves for user in by_leaf.get(leaf, ()))]
 
     def _use(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet], depth: int) -> _Found:
         """What a user does with the arrays of its operands that hold the value."""

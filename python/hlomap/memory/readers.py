@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 
@@ -56,11 +56,11 @@ class Reader:
 
     def __str__(self) -> str:
         most = "" if self.exact else "at most "
-        text = f"{self.instruction.name} ({self.instruction.opcode}): {most}{self.bytes:,} bytes"
+        text = f"{self.instruction.name} ({self.instruction.opcode}): {most}{_words(self.bytes)}"
         if isinstance(self.times, Unknown) or isinstance(self.total_bytes, Unknown):
             text += ", an unknown number of times"
         elif self.total_bytes != self.bytes or self.times != 1:
-            text += f", {self.times:,} times, {self.total_bytes:,} bytes in all"
+            text += f", {self.times:,} times, {_words(self.total_bytes)} in all"
         return text + (f" ({self.reason})" if self.reason else "")
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,14 +103,14 @@ class Readers(Sequence[Reader]):
     @property
     def times(self) -> int | Unknown:
         """How often the element that is read most often leaves memory, at most; 0 without readers."""
-        most = 0
-        for k, reader in enumerate(self):
-            others = (other for i, other in enumerate(self) if i != k and _may_meet(reader, other))
-            total = _sum([reader.times, *(other.times for other in others)])
-            if isinstance(total, Unknown):
-                return total
-            most = max(most, total)
-        return most
+        by_maps: dict[MapSet, list[tuple[_Branches, int]]] = {}
+        for reader in self:
+            if isinstance(reader.times, Unknown):
+                return reader.times
+            by_maps.setdefault(reader.maps, []).append((_branches(reader.instruction), reader.times))
+        own = list(by_maps)
+        meeting = ((one for one in own if one is maps or overlap(maps, one).value is not False) for maps in own)
+        return max((_most_reads([read for one in met for read in by_maps[one]], 0) for met in meeting), default=0)
 
     @property
     def exact(self) -> bool:
@@ -142,7 +142,7 @@ class Readers(Sequence[Reader]):
             return f"{text}, how often is not known"
         most = "" if self.exact else "at most "
         return (
-            f"{text}, {most}{total:,} bytes in all, no element more than {'once' if times == 1 else f'{times:,} times'}"
+            f"{text}, {most}{_words(total)} in all, no element more than {'once' if times == 1 else f'{times:,} times'}"
         )
 
     def __repr__(self) -> str:
@@ -346,13 +346,47 @@ def _distinct(maps: MapSet, shape: Shape, n: int = 1) -> Count:
     return _count(found.lower if maps.exact else 0, min(found.upper, most))
 
 
+def _words(n_bytes: int) -> str:
+    return f"{n_bytes:,} byte{'s' * (n_bytes != 1)}"
+
+
 def _bytes(n: int, shape: Shape) -> int:
     return -(-n * shape.element_bits // 8)
 
 
-def _may_meet(a: Reader, b: Reader) -> bool:
-    """Whether two readers may read the same element."""
-    return overlap(a.maps, b.maps).value is not False
+_Branches: TypeAlias = tuple[tuple[Instruction, int], ...]
+
+
+def _branches(reader: Instruction) -> _Branches:
+    """The branches in which an instruction is, outermost first, of conditionals that run once at most."""
+    found: list[tuple[Instruction, int]] = []
+    computation = reader.computation
+    while computation != reader.module.entry:
+        callers = computation.callers
+        if len(callers) != 1:
+            return ()
+        called = callers[0].called_computations
+        if op_of(callers[0]).parameter_to_operands is not None:
+            found.clear()
+        elif called.count(computation) == 1 and len(called) > 1:
+            found.append((callers[0], called.index(computation)))
+        computation = callers[0].computation
+    return tuple(reversed(found))
+
+
+def _most_reads(reads: Sequence[tuple[_Branches, int]], depth: int) -> int:
+    """The sum of reads, of which only those of one branch of each conditional come about."""
+    total = 0
+    by_conditional: dict[Instruction, dict[int, list[tuple[_Branches, int]]]] = {}
+    for branches, n in reads:
+        if len(branches) == depth:
+            total += n
+        else:
+            conditional, position = branches[depth]
+            by_conditional.setdefault(conditional, {}).setdefault(position, []).append((branches, n))
+    for positions in by_conditional.values():
+        total += max(_most_reads(own, depth + 1) for own in positions.values())
+    return total
 
 
 def _suppliers(m: IndexingMap) -> dict[int, Instruction]:
