@@ -38,7 +38,7 @@ def diff(before: Path, after: Path, exit_code: bool, as_json: bool, form: str) -
     Examples:
       hlomap diff before.hlo after.hlo
       hlomap diff before.hlo after.hlo --json
-      hlomap diff before.hlo after.hlo --exit-code --format github
+      hlomap diff before.hlo after.hlo --format github
     """
     from ..explanation.diff import diff as compare
 

@@ -81,7 +81,7 @@ def show(
       hlomap show module.hlo --top bytes --limit 5
       hlomap show module.hlo --instruction fusion.3 --element 1,2
       hlomap show module.hlo --instruction fusion.3 --element 1,2 --picture --svg reads.svg
-      hlomap show module.hlo --readers x
+      hlomap show module.hlo --readers x.1
       hlomap show module.hlo --json
     """
     from . import report
@@ -109,7 +109,7 @@ def show(
     values: list[Any] = []
     for module in read_modules(file):
         if readers is not None:
-            read = _readers(find_instruction(module, readers, selection.computation, "--readers"))
+            read = _readers(module, readers, selection.computation)
             values.append(read.to_dict()) if as_json else say(str(read))
             continue
         if instruction is not None:
@@ -138,11 +138,13 @@ def show(
         print_json(values)
 
 
-def _readers(value: Instruction) -> Readers:
+def _readers(module: Module, name: str, computation: str | None) -> Readers:
+    """Of an instruction, or of the parameter of the entry that has the name in the source."""
     from ..memory.readers import readers
 
+    labelled = [p for p in module.entry.parameters if p.metadata.op_name == name and computation is None]
     try:
-        return readers(value)
+        return readers(labelled[0] if labelled else find_instruction(module, name, computation, "--readers"))
     except HlomapError as error:
         raise click.BadParameter(str(error), param_hint="--readers") from error
 

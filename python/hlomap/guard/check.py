@@ -25,7 +25,7 @@ from ..explanation.values import MOVERS, is_container, runs_calls
 from ..interop.jax import from_jax
 from ..memory.readers import readers
 from ..ops import lookup
-from ..types import expect, is_index, one_line, wrong_type
+from ..types import expect, expect_items, is_index, one_line, wrong_type
 
 __all__ = ["CheckReport", "Violation", "check", "remote_bytes", "source_line"]
 
@@ -356,10 +356,7 @@ def _expect_limit(limit: object, name: str) -> None:
 
 
 def _patterns(got: Iterable[str], name: str) -> list[str]:
-    items = [got] if isinstance(got, str) else list(got) if isinstance(got, Iterable) else [got]
-    for item in items:
-        expect(str, item, "check", f"opcodes as `{name}`")
-    return items
+    return expect_items(str, [got] if isinstance(got, str) else got, "check", f"opcodes as `{name}`")
 
 
 def _opcodes() -> Iterator[str]:

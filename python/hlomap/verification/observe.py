@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..dtypes import is_integer, is_unsigned, numpy_dtype
 from ..errors import HlomapError, NotFoundError, ShapeError
 from ..interpreter import evaluate_one, execute
 from ..ops._shapes import array_leaves, shape_at
-from ..sequences import as_array
+from ..sequences import as_array, bounded
 from ..types import ReadOnlyDict, ShapeIndex, expect, expect_index, is_index, one_line, read_only, wrong_type
 from .verify import at_leaf, differs, is_fixed, random_value, replace_leaf
 
@@ -165,7 +166,7 @@ def observed_reads(
     leaf = () if leaf == (0,) and not shape.is_tuple else leaf
     at = _checked_element(element, shape_at(shape, leaf), f"output {list(leaf)} of {program.name}")
     search = _Search(program, leaf, at, inputs, max_runs)
-    for seed in range(seeds):
+    for seed in range(min(seeds, max_runs)):
         search.look(seed, seeds - seed)
     return ObservedReads(program, leaf, at, search.masks(), search.n_runs, search.is_complete)
 
@@ -287,7 +288,7 @@ class _Search:
         return random_value(parameter.shape, rng)
 
     def _given(self, inputs: Sequence[npt.ArrayLike]) -> list[Any]:
-        given = list(inputs)
+        given = bounded(inputs)
         if len(given) != len(self._parameters):
             n = len(self._parameters)
             raise ShapeError(f"observed_reads: expected an input for each of {n} parameters, found {len(given)}")
@@ -376,9 +377,12 @@ def _words(mask: npt.NDArray[np.bool_]) -> str:
 def _checked_element(element: object, shape: Shape, what: str) -> tuple[int, ...]:
     if hasattr(element, "__array__"):
         element = as_array(element).tolist()
-    if not isinstance(element, Sequence) or isinstance(element, (str, bytes)) or not all(map(is_index, element)):
+    items: list[Any] = (
+        bounded(element) if isinstance(element, Sequence) and not isinstance(element, (str, bytes)) else [None]
+    )
+    if not all(map(is_index, items)):
         raise wrong_type("observed_reads", "a sequence of int as `element`", element)
-    point = tuple(int(i) for i in element)
+    point = tuple(map(index, items))
     sizes = shape.dimensions if shape.is_array else ()
     if not shape.is_array or len(point) != len(sizes) or not all(0 <= i < n for i, n in zip(point, sizes, strict=True)):
         raise ShapeError(f"observed_reads: {what} is {shape}, it has no element {list(point)}")
