@@ -142,6 +142,7 @@ ANY = "Module Computation Instruction"
 ANSWERED = {
     "analyze": "Module",
     "backward_slice": ANY,
+    "check": ANY,
     "coalescing": ANY,
     "diff": "Module",
     "draw": ANY,
@@ -153,8 +154,10 @@ ANSWERED = {
     "input_to_output": ANY,
     "is_bitcast": ANY,
     "loop": "Instruction",
+    "observed_reads": ANY,
     "output_to_input": ANY,
     "partitioned": "Instruction",
+    "readers": "Instruction",
     "schedule": ANY,
     "sharding_of": ANY,
     "thread_map": ANY,
@@ -168,7 +171,10 @@ ANSWERED = {
 @pytest.mark.parametrize("question", ANSWERED)
 def test_subjects(question: str) -> None:
     """A module stands for its entry; what a subject cannot be asked says which call to write."""
-    ask, rest = getattr(hm, question), {"diff": [MODULE], "execute": [BYTES]}.get(question, [])
+    ask, rest = (
+        getattr(hm, question),
+        {"diff": [MODULE], "execute": [BYTES], "observed_reads": [(0, 0)]}.get(question, []),
+    )
     answers = {}
     for subject in (MODULE, MODULE.entry, MODULE["p"], "n", None):
         kind = "None" if subject is None else type(subject).__name__
@@ -179,7 +185,7 @@ def test_subjects(question: str) -> None:
             with pytest.raises(TypeError) as raised:
                 ask(subject, *rest)
             assert re.fullmatch(rf"hm\.{question}: expected .*, got {kind} \(.+\)", str(raised.value))
-    if "Computation" in answers and question not in ("draw", "execute", "verify"):
+    if "Computation" in answers and question not in ("check", "draw", "execute", "verify"):
         assert str(answers["Module"]) == str(answers["Computation"])
 
 

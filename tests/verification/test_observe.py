@@ -102,7 +102,7 @@ def test_outputs_and_subjects() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda m: hm.observed_reads("x", ()), TypeError, "observed_reads\\(\\) takes an hlomap.Instruction"),
+        (lambda m: hm.observed_reads("x", ()), TypeError, "hm.observed_reads: expected an Instruction"),
         (lambda m: hm.observed_reads(m, (1,)), hm.errors.ShapeError, "has no element \\[1\\]"),
         (lambda m: hm.observed_reads(m, "0"), TypeError, "`element`"),
         (lambda m: hm.observed_reads(m, (), output=2), hm.errors.ShapeError, "no output 2|index"),

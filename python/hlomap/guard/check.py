@@ -202,10 +202,16 @@ def check(
         expect(Mapping, limits or {}, "check", f"a mapping to int as `{name}`")
         for limit in (limits or {}).values():
             _expect_limit(limit, name)
+    for pattern in max_count or {}:
+        expect(str, pattern, "check", "opcodes as the keys of `max_count`")
+    for key in max_reads or {}:
+        expect((str, int), key, "check", "names or numbers of parameters as the keys of `max_reads`")
     patterns = {"forbid": _patterns(forbid, "forbid"), "bitcasts_only": _patterns(bitcasts_only, "bitcasts_only")}
     if not is_hlo and not callable(subject) and not hasattr(subject, "as_text"):  # a Lowered or a Compiled
-        takes = "an hlomap.Module, Computation or Instruction, or a function of JAX"
-        raise wrong_type("check", takes, subject, "read a file with hlomap.load(path)")
+        takes = "a Module, a Computation, an Instruction or a function of JAX"
+        raise wrong_type("check", takes, subject, "read a file with hm.load(path)")
+    if not isinstance(stage, str) or stage not in ("optimized", "unoptimized"):
+        raise ValueError(f"hm.check: expected stage 'optimized' or 'unoptimized', found {one_line(repr(stage), 60)}")
     program = subject if is_hlo else from_jax(subject, *arguments, stage=stage)
     checks = _Checks(program)
     if max_bytes is not None:
@@ -322,11 +328,11 @@ class _Checks:
                 return parameter
         there = joined([f"`{value_label(p)}`" for p in start.parameters[:_MOST_SHOWN]]) or "none"
         advice = "JAX drops what a function does not use" if isinstance(name, str) else "they count from 0"
-        raise NotFoundError(f"check: no parameter `{printable(name)}` in max_reads; there are {there}: {advice}")
+        raise NotFoundError(f"hm.check: no parameter `{printable(name)}` in max_reads; there are {there}: {advice}")
 
     def _expect_opcode(self, pattern: str, rule: str, also: str = "") -> None:
         if not any(fnmatchcase(opcode, pattern) for opcode in (*_opcodes(), *(i.opcode for i in self.executed))):
-            raise NotFoundError(f"check: no opcode matches `{printable(pattern)}` in {rule}{also and ', ' + also}")
+            raise NotFoundError(f"hm.check: no opcode matches `{printable(pattern)}` in {rule}{also and ', ' + also}")
 
     def _add(self, rule: str, limit: int, found: int | Unknown, at: Instruction | None, why: str) -> None:
         self.limits.append((rule, limit, found))
@@ -351,7 +357,7 @@ def _expect_limit(limit: object, name: str) -> None:
         raise (
             wrong_type("check", f"an int of at least 0 as `{name}`", limit)
             if not is_index(limit)
-            else ValueError(f"check: expected a number of at least 0 as `{name}`, found {limit!r}")
+            else ValueError(f"hm.check: expected a number of at least 0 as `{name}`, found {limit!r}")
         )
 
 

@@ -16,7 +16,7 @@ from ..analysis.queries import operand_maps
 from ..analysis.rule_provider import RuleProvider
 from ..answers import Unknown
 from ..errors import HlomapError
-from ..maps.map_set import MapSet
+from ..maps.map_set import MapSet, union
 from ..ops import op_of
 from ..ops._shapes import array_leaves, shape_at
 from ..ops.loops.attributes import condition_and_body
@@ -304,7 +304,7 @@ class Walk:
                     found = self._maps(user, out, k, leaf).then(maps)
                     is_exact = out not in place.kept
                     parts.append(found if is_exact else _inexact(found, f"{user.name} updates it in place"))
-        total = MapSet().union(*parts)
+        total = union(parts)
         return _Found({(user, total): Times(1)} if total or total.is_unknown else {}, outs)
 
     def _in_place(self, user: Instruction, operand: int, leaf: ShapeIndex) -> _Place:
@@ -389,5 +389,5 @@ def _whole_reads(user: Instruction, held: Iterable[MapSet], reason: str | None, 
     sets = [maps.image() for maps in held]
     if not sets:
         return {}
-    total = sets[0].union(*sets[1:])
+    total = union(sets)
     return {(user, total if reason is None else _inexact(total, reason)): Times(n, reason)}

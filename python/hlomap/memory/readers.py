@@ -22,13 +22,11 @@ from ..analysis.toposort import reverse_postorder
 from ..answers import Unknown
 from ..errors import ShapeError
 from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
-from ..maps.map_set import MapSet
-from ..maps.set_questions import overlap
-from ..maps.union_count import count_union
+from ..maps.map_set import MapSet, union
 from ..ops import op_of
 from ..ops._indexing.loops.accesses import enclosing_loop, values_in_nest
 from ..ops._shapes import array_leaves, shape_at
-from ..types import ShapeIndex, expect, one_line
+from ..types import ShapeIndex, instruction_of, one_line
 from .reader_walk import Times, Walk
 
 __all__ = ["Reader", "Readers", "applied_by", "readers"]
@@ -109,7 +107,7 @@ class Readers(Sequence[Reader]):
                 return reader.times
             by_maps.setdefault(reader.maps, []).append((_branches(reader.instruction), reader.times))
         own = list(by_maps)
-        meeting = ((one for one in own if one is maps or overlap(maps, one).value is not False) for maps in own)
+        meeting = ((one for one in own if one is maps or maps.overlap(one).value is not False) for maps in own)
         return max((_most_reads([read for one in met for read in by_maps[one]], 0) for met in meeting), default=0)
 
     @property
@@ -201,7 +199,7 @@ def readers(value: Instruction, /) -> Readers:
     >>> found.times, found.total_bytes
     (2, 96)
     """
-    expect(Instruction, value, "readers", "an hlomap.Instruction", "use module.entry.parameters or module[name]")
+    value = instruction_of(value, "readers")
     inside = applied_by(value.computation)
     if inside is not None:
         raise ShapeError(f"{value.name} is inside {inside.name}, so its value is in no memory: ask for {inside.name}")
@@ -240,12 +238,12 @@ def _reader(instruction: Instruction, value: Instruction, parts: Sequence[tuple[
     reasons = [part.reason for part in every]
     n_bytes = 0
     for leaf, own in by_leaf.items():
-        shape, maps = shape_at(value.shape, leaf), MapSet().union(*(part.maps for part in own))
+        shape, maps = shape_at(value.shape, leaf), union([part.maps for part in own])
         distinct = own[0].distinct if len(own) == 1 else _distinct(maps, shape)
         n_bytes += _bytes(distinct.upper, shape)
         reasons.append(None if distinct.exact or not maps.exact else _OVERLAP)
     reason = next((reason for reason in reasons if reason), None)
-    maps = MapSet().union(*(part.maps for part in every))
+    maps = union([part.maps for part in every])
     unknown = next((Unknown(str(part.reason)) for part in every if part.times is None), None)
     if unknown is not None:
         return Reader(instruction, maps, n_bytes, unknown, unknown, False, unknown.reason)
@@ -339,11 +337,8 @@ def _with_iterations(maps: MapSet, n: int) -> MapSet:
 
 def _distinct(maps: MapSet, shape: Shape, n: int = 1) -> Count:
     """The elements that maps reach, each ``n`` times at most."""
-    most = shape.n_elements * n
-    if maps.is_unknown:
-        return _count(0, most)
-    found = count_union(list(maps))
-    return _count(found.lower if maps.exact else 0, min(found.upper, most))
+    found = maps.count(distinct=True)
+    return _count(found.lower, min(found.upper, shape.n_elements * n))
 
 
 def _words(n_bytes: int) -> str:

@@ -20,7 +20,19 @@ from ..errors import HlomapError, NotFoundError, ShapeError
 from ..interpreter import evaluate_one, execute
 from ..ops._shapes import array_leaves, shape_at
 from ..sequences import as_array, bounded
-from ..types import ReadOnlyDict, ShapeIndex, expect, expect_index, is_index, one_line, read_only, wrong_type
+from ..types import (
+    ReadOnlyDict,
+    ShapeIndex,
+    as_shape_index,
+    expect_index,
+    expect_ints,
+    expect_items,
+    is_index,
+    one_line,
+    read_only,
+    subject_of,
+    wrong_type,
+)
 from .verify import at_leaf, differs, is_fixed, random_value, replace_leaf
 
 __all__ = ["ObservedReads", "observed_reads"]
@@ -152,17 +164,14 @@ def observed_reads(
     Observed, not proved: what changes e, in 15 runs
       x: 3 of 6 elements: [0], [1], [2]
     """
-    takes = "an hlomap.Instruction, Computation or Module"
-    expect((Instruction, Computation, Module), subject, "observed_reads", takes, "read a file with hlomap.load(path)")
+    program = subject_of(subject, "observed_reads")
     expect_index(output, "observed_reads", "output")
+    expect_ints("observed_reads", seeds=seeds, max_runs=max_runs)
     for name, number in (("seeds", seeds), ("max_runs", max_runs)):
-        if not is_index(number):
-            raise wrong_type("observed_reads", f"an int as `{name}`", number)
         if number < 1:
-            raise ValueError(f"observed_reads: expected at least 1 as `{name}`, found {number}")
-    program = subject.entry if isinstance(subject, Module) else subject
+            raise ValueError(f"hm.observed_reads: expected at least 1 as `{name}`, found {number}")
     shape = program.shape if isinstance(program, Instruction) else program.root.shape
-    leaf = (output,) if isinstance(output, int) else tuple(output)
+    leaf = as_shape_index(output)
     leaf = () if leaf == (0,) and not shape.is_tuple else leaf
     at = _checked_element(element, shape_at(shape, leaf), f"output {list(leaf)} of {program.name}")
     search = _Search(program, leaf, at, inputs, max_runs)
@@ -288,10 +297,10 @@ class _Search:
         return random_value(parameter.shape, rng)
 
     def _given(self, inputs: Sequence[npt.ArrayLike]) -> list[Any]:
-        given = bounded(inputs)
+        given = expect_items(object, inputs, "observed_reads", "a sequence of arrays as `inputs`")
         if len(given) != len(self._parameters):
             n = len(self._parameters)
-            raise ShapeError(f"observed_reads: expected an input for each of {n} parameters, found {len(given)}")
+            raise ShapeError(f"hm.observed_reads: expected an input for each of {n} parameters, found {len(given)}")
         return [_fitting(value, p.shape, p.name) for value, p in zip(given, self._parameters, strict=True)]
 
 
@@ -299,13 +308,16 @@ def _fitting(value: Any, shape: Shape, name: str) -> Any:
     if shape.is_tuple:
         parts = shape.tuple_shapes
         if not isinstance(value, (tuple, list)) or len(value) != len(parts):
-            raise ShapeError(f"observed_reads: input {name} is {shape}: expected {len(parts)} arrays")
+            raise ShapeError(f"hm.observed_reads: input {name} is {shape}: expected {len(parts)} arrays")
         return tuple(_fitting(one, part, name) for one, part in zip(value, parts, strict=True))
     if not shape.is_array:
         return None
-    array = np.asarray(value).astype(numpy_dtype(shape.dtype))
+    try:
+        array = as_array(value).astype(numpy_dtype(shape.dtype))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ShapeError(f"hm.observed_reads: input {name} is {shape}: {error}") from None
     if array.shape != shape.dimensions:
-        raise ShapeError(f"observed_reads: input {name} is {shape}, found an array of sizes {list(array.shape)}")
+        raise ShapeError(f"hm.observed_reads: input {name} is {shape}, found an array of sizes {list(array.shape)}")
     return array
 
 
@@ -385,5 +397,5 @@ def _checked_element(element: object, shape: Shape, what: str) -> tuple[int, ...
     point = tuple(map(index, items))
     sizes = shape.dimensions if shape.is_array else ()
     if not shape.is_array or len(point) != len(sizes) or not all(0 <= i < n for i, n in zip(point, sizes, strict=True)):
-        raise ShapeError(f"observed_reads: {what} is {shape}, it has no element {list(point)}")
+        raise ShapeError(f"hm.observed_reads: {what} is {shape}, it has no element {list(point)}")
     return point
