@@ -151,6 +151,13 @@ def test_coalesced_sets_relate_the_same_pairs_for_all_arrays(members: list[hm.In
         assert {e for m in found for e in gathered(m, arrays)} == {e for m in members for e in gathered(m, arrays)}
 
 
+def test_a_constraint_that_a_join_makes_redundant_is_gone() -> None:
+    whole = parsed("(d0, d1) -> (), domain: d0 in [0, 5], d1 in [0, 2], d0 - d1 in [0, 5]")
+    corner = parsed("(d0, d1) -> (), domain: d0 in [3, 5], d1 in [3, 5], d0 - d1 in [0, 5]")
+    above = parsed("(d0, d1) -> (), domain: d0 in [0, 1], d1 in [1, 2], d0 - d1 in [-6, -1]")
+    assert all_pairs(hm.MapSet([whole, corner, above]).coalesce()) == all_pairs([whole, corner, above])
+
+
 @given(ONE_RESULT, st.integers(-4, 9))
 def test_halves_are_coalesced(m: hm.IndexingMap, cut: int) -> None:
     halves = hm.MapSet([m]).restrict({0: (-9, cut)}) | hm.MapSet([m]).restrict({0: (cut + 1, 19)})
