@@ -76,6 +76,10 @@ class DeviceRules(RuleProvider):
         self._plain = plain
         self._is_wide = is_wide
 
+    def traits(self, instruction: Instruction) -> tuple[bool, bool, bool, tuple[int, ...], bool, str | None, bool]:
+        """Those of the plain rules."""
+        return self._plain.traits(instruction)
+
     def rule(
         self, instruction: Instruction, key: bytes, index: ShapeIndex, direction: int, repeats: bool
     ) -> InstructionIndexing:
@@ -100,8 +104,9 @@ class DeviceRules(RuleProvider):
         """None: results are not cached."""
         return None
 
-    def keep(self, fingerprint: bytes, index: ShapeIndex, direction: int, indexing: InstructionIndexing) -> None:
-        """Does nothing: results are not cached."""
+    def keep(self, fingerprint: bytes, index: ShapeIndex, direction: int, indexing: InstructionIndexing) -> bool:
+        """Does nothing: results are not cached beyond this propagation."""
+        return self._plain.shares_computations
 
     def _parts(
         self,

@@ -22,6 +22,7 @@ from .device_rules import device_rules
 from .physical import Form, Physical, memory_form, to_physical
 from .rule_provider import RuleProvider
 from .slice import Slice
+from .used import ASSUMPTIONS, Assume, rules_of
 
 __all__ = [
     "indexing",
@@ -37,7 +38,13 @@ _physical_devices = unknown_for_all_records("devices are those of elements, not 
 
 
 def output_to_input(
-    subject: Instruction | Computation | Module, /, output: int | ShapeIndex = 0, *, physical: Physical = False
+    subject: Instruction | Computation | Module,
+    /,
+    output: int | ShapeIndex = 0,
+    *,
+    physical: Physical = False,
+    used: bool = False,
+    assume: Assume = "finite",
 ) -> tuple[MapSet, ...]:
     """The elements of each operand that an element of the output reads: one :class:`MapSet` for each operand.
 
@@ -52,7 +59,11 @@ def output_to_input(
     determine them; ``"dims"`` gives maps between the dimensions in memory order, major to minor, where tiles do not
     count and an array without a layout is row-major.  With an invalid layout the set is unknown.
 
-    Raises :class:`ShapeError` where the output does not exist, and ``ValueError`` for another ``physical``.
+    ``used=True`` leaves out the elements that are mentioned and cannot change the output, as behind a mask, under an
+    assumption that ``assume`` chooses and ``.assumes`` of each set words: see :func:`backward_slice`.
+
+    Raises :class:`ShapeError` where the output does not exist, and ``ValueError`` for another ``physical`` or
+    ``assume``.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -71,7 +82,9 @@ def output_to_input(
     operands, shape = operands_and_shape(instruction)
     indices = shape_indices(shape, output, "output")
     memory = (shape, lambda k: operands[k].shape, form) if form else None
-    return _query(RuleProvider(instruction.module), instruction, -1, indices, len(operands), memory)
+    rules = rules_of(instruction.module, used, assume)
+    found = _query(rules, instruction, -1, indices, len(operands), memory)
+    return tuple(maps._assuming(ASSUMPTIONS[assume]) for maps in found) if used else found
 
 
 def operand_maps(rules: RuleProvider, instruction: Instruction | Computation, index: ShapeIndex) -> dict[int, MapSet]:
@@ -239,7 +252,8 @@ def reached(
         else:
             found = between.propagation.backward(between, start.number, indices, region, root, last)
             devices = assemble_devices(found, between.table)
-    return {module.instruction(record[0]): assemble(record, devices) for record in records}
+    sets = ((module.instruction(record[0]), assemble(record, devices)) for record in records)
+    return dict(sets)
 
 
 def shape_indices(shape: Shape, index: int | ShapeIndex, what: str) -> list[ShapeIndex]:

@@ -36,7 +36,7 @@ class Slice(ReadOnly, ReadOnlyDict[Instruction, MapSet]):
     (d0) -> (d0), domain: d0 in [0, 2]
     """
 
-    __slots__ = ("indices", "relation", "start")
+    __slots__ = ("assumes", "indices", "relation", "start")
 
     def __init__(
         self,
@@ -44,8 +44,12 @@ class Slice(ReadOnly, ReadOnlyDict[Instruction, MapSet]):
         start: Instruction,
         indices: Sequence[ShapeIndex],
         relation: Literal["read", "reached"] = "read",
+        assumes: str | None = None,
     ) -> None:
         super().__init__(sets)
+        self.assumes: str | None = assumes
+        """The assumption under which elements without influence are left out; None where all that are mentioned are
+        in the slice."""
         self.start: Instruction = start
         """The instruction at whose elements all maps start."""
         self.indices: tuple[ShapeIndex, ...] = tuple(indices)
@@ -114,7 +118,7 @@ class Slice(ReadOnly, ReadOnlyDict[Instruction, MapSet]):
         raise NotFoundError(message)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (list(self.items()), self.start, self.indices, self.relation)
+        return type(self), (list(self.items()), self.start, self.indices, self.relation, self.assumes)
 
 
 def _operands(value: Instruction) -> Iterable[Instruction]:

@@ -25,11 +25,19 @@ from .rule_cache import checked_rule
 from .rule_provider import RuleProvider
 from .slice import Slice
 from .toposort import reverse_postorder
+from .used import ASSUMPTIONS, Assume, rules_of
 
 __all__ = ["backward_slice", "forward_slice"]
 
 
-def backward_slice(subject: Instruction | Computation | Module, /, output: int | ShapeIndex = 0) -> Slice:
+def backward_slice(
+    subject: Instruction | Computation | Module,
+    /,
+    output: int | ShapeIndex = 0,
+    *,
+    used: bool = False,
+    assume: Assume = "finite",
+) -> Slice:
     """The elements of each parameter of the module's entry that an element of the output needs.
 
     The instruction may be in any computation: a fused one, the body of a loop, a branch.  The result covers all calls
@@ -38,7 +46,14 @@ def backward_slice(subject: Instruction | Computation | Module, /, output: int |
     not needed are left out; ``[name]`` finds a parameter by its name, too.  Maps tell which elements are needed and not
     how often: a chain of windows has one range.
 
-    Raises :class:`~hlomap.errors.ShapeError` where the output does not exist.
+    ``used=True`` leaves out what is mentioned and cannot change the output: the branch that a ``select`` never chooses,
+    a factor where the other one is known to be zero, a term where the sum is known.  Values are known where the program
+    makes them of constants and indices, as masks are.  That rests on an assumption, which ``.assumes`` of the result
+    words: ``assume="finite"`` takes inputs for finite, so that ``0 * x`` is 0 and ``x - inf`` is ``-inf``;
+    ``assume="masks"`` also takes constants of at most -1e4 for masks, whose exponential is 0 beside any other number.
+
+    Raises :class:`~hlomap.errors.ShapeError` where the output does not exist, and ``ValueError`` for another
+    ``assume``.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -60,7 +75,7 @@ def backward_slice(subject: Instruction | Computation | Module, /, output: int |
     about = subject_of(subject, "backward_slice")
     expect_index(output, "backward_slice", "output")
     instruction = about.root if isinstance(about, Computation) else about
-    rules = RuleProvider(instruction.module)
+    rules = rules_of(instruction.module, used, assume)
     entry = instruction.module.entry
     found: dict[Instruction, MapSet] = {}
     pending: dict[int, dict[tuple[Instruction, ShapeIndex], MapSet]] = {}
@@ -82,8 +97,11 @@ def backward_slice(subject: Instruction | Computation | Module, /, output: int |
                     found[parameter] = found[parameter] | maps if parameter in found else maps
                 else:
                     _pass_to_callers(pending, computation, number, maps, rules)
-    needed = ((parameter, found[parameter].simplify()) for parameter in entry.parameters if parameter in found)
-    return Slice(needed, instruction, indices)
+    needed = [(parameter, found[parameter].simplify()) for parameter in entry.parameters if parameter in found]
+    if not used:
+        return Slice(needed, instruction, indices)
+    assumes = ASSUMPTIONS[assume]
+    return Slice(((value, maps._assuming(assumes)) for value, maps in needed), instruction, indices, assumes=assumes)
 
 
 def forward_slice(parameter: Instruction, /, shape_index: int | ShapeIndex = ()) -> Slice:
@@ -122,7 +140,10 @@ def forward_slice(parameter: Instruction, /, shape_index: int | ShapeIndex = ())
     rules = RuleProvider(module)
     indices = shape_indices(parameter.shape, shape_index, "parameter")
     records = rules.propagation.forward(rules, parameter.number, indices, True)
-    values = ((module.instruction(record[0]), assemble(record, devices_not_requested)) for record in records)
+    values = (
+        (module.instruction(record[0]), assemble(record, devices_not_requested))
+        for record in records
+    )
     reached_values = ((value, maps.simplify()) for value, maps in values if maps or value == parameter)
     return Slice(reached_values, parameter, indices, "reached")
 

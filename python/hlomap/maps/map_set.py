@@ -69,7 +69,7 @@ class MapSet:
     True
     """
 
-    __slots__ = ("_devices", "_exact", "_maps", "_reason", "_unknown", "_uses")
+    __slots__ = ("_assumes", "_devices", "_exact", "_maps", "_reason", "_unknown", "_uses")
 
     def __init__(
         self,
@@ -79,6 +79,7 @@ class MapSet:
         reason: str | None = None,
         uses: Mapping[tuple[ShapeIndex, IndexingMap], Iterable[Use]] | None = None,
         devices: DeviceIndexing | None = None,
+        assumes: str | None = None,
     ) -> None:
         kept: dict[tuple[ShapeIndex, IndexingMap], IndexingMap] = {}
         own_uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
@@ -104,6 +105,7 @@ class MapSet:
         self._reason = reason if is_known else "nothing is known about an undefined map"
         self._unknown = not is_known
         self._devices = devices if is_known else None
+        self._assumes = assumes
 
     @classmethod
     def unknown(cls, reason: str) -> MapSet:
@@ -130,6 +132,14 @@ class MapSet:
     def reason(self) -> str | None:
         """The reason why the set is unknown or not exact."""
         return self._reason
+
+    @property
+    def assumes(self) -> str | None:
+        """The assumption under which elements that are mentioned and cannot matter are left out; None where none is.
+
+        It comes from ``used=True`` in a query, which see.
+        """
+        return self._assumes
 
     @property
     def devices(self) -> DeviceIndexing | None:
@@ -233,7 +243,8 @@ class MapSet:
             for part in changed:
                 parts.append(part._placed(leaf, m.use, suppliers))
                 uses[leaf, part] = uses.get((leaf, part), ()) + self._uses.get((leaf, m), ())
-        return MapSet(parts, exact=self._exact and reason is None, reason=self._reason or reason, uses=uses)
+        exact, reason = self._exact and reason is None, self._reason or reason
+        return MapSet(parts, exact=exact, reason=reason, uses=uses, assumes=self._assumes)
 
     def simplify(self) -> MapSet:
         """The set with simplified maps, without maps that are empty or contained in another one.
@@ -282,7 +293,8 @@ class MapSet:
         exact, reason = self._exact and after._exact, self._reason or after._reason
         if self._devices is not None and after._devices is not None:
             exact, reason = False, reason or "the pairs of devices are not known"
-        return MapSet(members, exact=exact, reason=reason, devices=_compose_devices(self, after))
+        assumes = self._assumes or after._assumes
+        return MapSet(members, exact=exact, reason=reason, devices=_compose_devices(self, after), assumes=assumes)
 
     def restrict(self, dims: Mapping[int, Interval], /) -> MapSet:
         """The set for the points whose index lies in these intervals, a mapping from dimension to interval.
@@ -358,7 +370,7 @@ class MapSet:
                 members.append(m._placed(leaf, stands_for[0].use, suppliers))
                 found = (use for part in stands_for for use in self._uses.get((leaf, part), ()))
                 uses[leaf, m] = tuple(dict.fromkeys(found))
-        coalesced = MapSet(members, exact=self._exact, reason=self._reason, uses=uses, devices=self._devices)
+        coalesced = self._with(members, uses)
         return coalesced._change_device_maps(lambda maps: maps.coalesce())
 
     def covers(self, other: MapSet | IndexingMap, /) -> Answer[tuple[int, ...]]:
@@ -581,14 +593,28 @@ class MapSet:
             members.append(m._placed(leaf, before.use, _suppliers(before)))
             own = uses.get((leaf, m), ())
             uses[leaf, m] = own + tuple(use for use in self._uses.get((leaf, before), ()) if use not in own)
-        return MapSet(members, exact=self._exact, reason=self._reason, uses=uses, devices=self._devices)
+        return self._with(members, uses)
+
+    def _with(
+        self, members: Sequence[IndexingMap], uses: Mapping[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]]
+    ) -> MapSet:
+        """Other maps for the same pairs."""
+        exact, reason, devices = self._exact, self._reason, self._devices
+        return MapSet(members, exact=exact, reason=reason, uses=uses, devices=devices, assumes=self._assumes)
+
+    def _assuming(self, assumes: str) -> MapSet:
+        """The set, of which elements without influence were left out under an assumption."""
+        found = self._with(self._maps, self._uses)
+        found._unknown, found._assumes = self._unknown, assumes
+        return found
 
     def _select(self, maps: Sequence[IndexingMap], inexact: str | None = None) -> MapSet:
         """The set with some of its maps; ``inexact`` is a reason why they are not exact."""
         if self._unknown or (len(maps) == len(self._maps) and inexact is None):
             return self
         exact, reason = self._exact and inexact is None, self._reason or inexact
-        return MapSet(maps, exact=exact, reason=reason, uses=self._uses, devices=self._devices)
+        uses, devices, assumes = self._uses, self._devices, self._assumes
+        return MapSet(maps, exact=exact, reason=reason, uses=uses, devices=devices, assumes=assumes)
 
     def _change_device_maps(self, change: Callable[[MapSet], MapSet]) -> MapSet:
         """The set with its device maps changed by a function."""
@@ -739,6 +765,7 @@ def union(sets: Sequence[MapSet]) -> MapSet:
         reason=next((one._reason for one in sets if one._reason), None),
         uses=uses,
         devices=_union_devices(sets),
+        assumes=next((one._assumes for one in sets if one._assumes), None),
     )
 
 
@@ -817,7 +844,8 @@ def _with_devices(maps: MapSet, devices: DeviceIndexing) -> MapSet:
     """The set with another device indexing; empty where that proves it."""
     if devices.maps.exact and not devices.maps:
         return MapSet()
-    return MapSet(maps, exact=maps.exact, reason=maps.reason, uses=maps._uses, devices=devices)
+    exact, reason, assumes = maps._exact, maps._reason, maps._assumes
+    return MapSet(maps, exact=exact, reason=reason, uses=maps._uses, devices=devices, assumes=assumes)
 
 
 def _bring_to_common_table(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from .._core import Computation, Expr, Footprint as Footprint, Instruction, Shape
 from ..answers import Unknown
@@ -50,6 +50,9 @@ class RuleContext(Protocol):
         self, instruction: Instruction, computation: Computation, parameter: int, leaf: ShapeIndex
     ) -> RuleResult:
         """From ``leaf`` of a parameter to each output of the computation's root."""
+
+    def known_integers(self, instruction: Instruction) -> Any:
+        """What is known of the values of an integer array from its computation alone (:mod:`hlomap.ops._known`)."""
 
     def iteration(self, body: Computation, leaf: ShapeIndex, direction: int) -> OperandIndexing:
         """From ``leaf`` of a loop's body to its parameter (direction -1), or from its parameter to the result, for a
@@ -165,6 +168,14 @@ class OpRule:
     same rules, so that they share results."""
     chooses: bool = False
     """An element of the output is that of one of the other operands, which the first operand chooses."""
+    known_values: Callable[[Instruction, Sequence[Any], Any], Any] | None = None
+    """``known_values(instruction, operands, context)``: what is known of the values of the output, from what is known
+    of those of the operands (:mod:`hlomap.ops._known`).  Without this function nothing is."""
+    possible_values: Callable[[Instruction, Sequence[Any], bool], Any] | None = None
+    """The same for a single element, by the values that it may have."""
+    used: Callable[[Instruction, Sequence[Any], Mapping[int, Any], Any], Mapping[int, Any]] | None = None
+    """``used(instruction, operands, maps, context)``: the maps from the output to the operands without the elements
+    that cannot change it, from what is known of the values of the operands."""
     structural: bool = False
     """The operation only creates tuples or extracts elements of them; its rules are cheaper than the signature under
     which their results would be cached."""

@@ -13,6 +13,7 @@ from .._core import Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import forward_from_operand, forward_to_outputs, reaches_nothing, reads_nothing
+from ._known import Known, KnownContext
 from ._registry import register
 from ._rule import NOTHING, OpRule, RuleContext, RuleResult
 
@@ -33,6 +34,10 @@ BUILDER_METHODS: dict[str, tuple[str, ...]] = {
 }
 
 
+def _known_operand(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
+    return operands[0]
+
+
 def _forwarding_rule(opcode: str, source: ShapeIndex, target: ShapeIndex) -> OpRule:
     def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         if leaf[: len(target)] != target:
@@ -51,7 +56,15 @@ def _forwarding_rule(opcode: str, source: ShapeIndex, target: ShapeIndex) -> OpR
         return (value, None) if target else value
 
     methods = BUILDER_METHODS.get(opcode, ())
-    return OpRule(opcode, output_to_input, input_to_output, evaluate, moves_nothing=True, builder_methods=methods)
+    return OpRule(
+        opcode,
+        output_to_input,
+        input_to_output,
+        evaluate,
+        moves_nothing=True,
+        known_values=_known_operand if source == target == () else None,
+        builder_methods=methods,
+    )
 
 
 for _opcode, (_source, _target) in FORWARDED.items():

@@ -11,6 +11,7 @@ from .._core import Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import forward_array
+from ._known import UNKNOWN, Known, KnownContext, Parts, is_plain
 from ._registry import register
 from ._rule import OpRule, RuleContext, RuleResult
 from ._shapes import require, shape_at
@@ -53,6 +54,15 @@ def _element(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return operands[0][int(instruction.attributes["index"])]
 
 
+def _known_tuple(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
+    return UNKNOWN if all(map(is_plain, operands)) else Parts(operands)
+
+
+def _known_element(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
+    (value,) = operands
+    return value[int(instruction.attributes["index"])] if isinstance(value, Parts) else value
+
+
 register(
     OpRule(
         "tuple",
@@ -62,6 +72,7 @@ register(
         pointwise=True,
         structural=True,
         moves_nothing=True,
+        known_values=_known_tuple,
     )
 )
 register(
@@ -73,5 +84,6 @@ register(
         pointwise=True,
         structural=True,
         moves_nothing=True,
+        known_values=_known_element,
     )
 )

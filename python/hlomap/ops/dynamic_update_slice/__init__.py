@@ -6,6 +6,7 @@ next.  Section DynamicUpdateSlice of XLA's operation semantics.
 
 from __future__ import annotations
 
+from .._known import moved
 from .._registry import register
 from .._rule import InPlace, OpRule
 from .evaluate import evaluate
@@ -19,5 +20,6 @@ register(
         evaluate,
         constant_operands,
         in_place=lambda instruction: {(): InPlace(0)},
+        known_values=moved(0, 1),
     )
 )

@@ -6,11 +6,13 @@ functions, Element-wise binary arithmetic operations, Clamp, Map, Select and oth
 
 from __future__ import annotations
 
+from .._known import moved
 from .._registry import register
 from .._rule import OpRule
 from .builder_methods import METHODS
 from .evaluate import semantics
 from .indexing import input_to_output, output_to_input
+from .known import known_values, possible, used
 
 for _name, _evaluate in semantics():
     register(
@@ -22,6 +24,9 @@ for _name, _evaluate in semantics():
             pointwise=True,
             sizes_class="elementwise",
             chooses=_name == "select",
+            known_values=moved() if _name == "copy" else known_values(_evaluate),
+            possible_values=possible(_evaluate),
+            used=used(_evaluate),
             builder_methods=METHODS.get(_name, ()),
         )
     )

@@ -1,0 +1,73 @@
+"""What is used of what is mentioned, judged by running: the elements of inputs that change an element of the output."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.generate_masks import programs
+
+import hlomap as hm
+from hlomap.dtypes import numpy_dtype
+
+PROGRAMS = programs()
+SEEDS = 4
+
+
+def pairs(maps: hm.MapSet, n_from: int, sizes: tuple[int, ...], out: tuple[int, ...]) -> np.ndarray:
+    """Which elements (columns) a set relates to which elements of the output (rows)."""
+    found = np.zeros((n_from, int(np.prod(sizes))), bool)
+    for m in maps:
+        spans = [np.arange(v.lower, v.upper + 1) for v in (*m.dims, *m.ranges)]
+        points = np.stack([axis.reshape(-1) for axis in np.meshgrid(*spans, indexing="ij")], 1) if spans else None
+        points = np.zeros((1, 0), np.int64) if points is None else points
+        dims, ranges = points[:, : len(m.dims)], points[:, len(m.dims) :]
+        inside = m.in_domain(dims, ranges)
+        results = m.evaluate(dims[inside], ranges[inside])
+        rows = np.ravel_multi_index(tuple(dims[inside].T), out) if out else np.zeros(inside.sum(), int)
+        columns = np.ravel_multi_index(tuple(results.T), sizes) if sizes else np.zeros(inside.sum(), int)
+        found[rows, columns] = True
+    return found
+
+
+def observed(module: hm.Module, number: int) -> np.ndarray:
+    """Which elements of a parameter (columns) change which of the output (rows), with any of several inputs."""
+    parameters = module.entry.parameters
+    size = parameters[number].shape.n_elements
+    found = np.zeros((module.entry.root.shape.n_elements, size), bool)
+    for seed in range(SEEDS):
+        rng = np.random.default_rng(seed)
+        types = [numpy_dtype(p.shape.dtype) for p in parameters]
+        inputs = [rng.normal(size=p.shape.dimensions).astype(to) for p, to in zip(parameters, types, strict=True)]
+        before = np.asarray(hm.execute(module, *inputs)).astype(np.float64).reshape(-1)
+        for k in range(size):
+            changed = [x.copy() for x in inputs]
+            step = rng.choice([-1, 1]) * rng.uniform(0.5, 2) * (1 + 3 * (seed % 2))
+            changed[number].reshape(-1)[k] += types[number].type(step)
+            after = np.asarray(hm.execute(module, *changed)).astype(np.float64).reshape(-1)
+            found[:, k] |= (after != before) & ~(np.isnan(after) & np.isnan(before))
+    return found
+
+
+def sees_one_key(used: hm.Slice) -> np.ndarray:
+    """Which elements of the output are one element of the values: the softmax of one score is 1, whatever it is."""
+    parameters = used.start.module.entry.parameters
+    root = used.start
+    if len(parameters) != 3:
+        return np.zeros(root.shape.n_elements, bool)
+    values = parameters[2]
+    return pairs(used[values], root.shape.n_elements, values.shape.dimensions, root.shape.dimensions).sum(1) == 1
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_used_is_what_changes_the_output(name: str) -> None:
+    module, assume = hm.parse(PROGRAMS[name]), name.rpartition(".")[2]
+    root = module.entry.root
+    used = hm.backward_slice(root, used=True, assume=assume)
+    for parameter in module.entry.parameters:
+        maps = used.get(parameter, hm.MapSet())
+        assert not maps.is_unknown, maps.reason
+        found = pairs(maps, root.shape.n_elements, parameter.shape.dimensions, root.shape.dimensions)
+        seen = observed(module, parameter.parameter_number or 0)
+        assert not (seen & ~found).any(), "an element that changes the output is left out"
+        rows = ~sees_one_key(used)
+        assert (seen == found)[rows].all(), "an element that changes nothing is used"
