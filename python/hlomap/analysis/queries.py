@@ -19,6 +19,7 @@ from ..ops._shapes import array_leaves, n_outputs, shape_at
 from ..types import ShapeIndex, as_shape_index, expect_index, expect_items, subject_of
 from .assemble import assemble, assemble_devices, crosses_devices, devices_not_requested, unknown_for_all_records
 from .device_rules import device_rules
+from .known_indices import with_known_indices
 from .physical import Form, Physical, memory_form, to_physical
 from .rule_provider import RuleProvider
 from .slice import Slice
@@ -253,7 +254,7 @@ def reached(
             found = between.propagation.backward(between, start.number, indices, region, root, last)
             devices = assemble_devices(found, between.table)
     sets = ((module.instruction(record[0]), assemble(record, devices)) for record in records)
-    return dict(sets)
+    return {value: with_known_indices(maps, rules) for value, maps in sets}
 
 
 def shape_indices(shape: Shape, index: int | ShapeIndex, what: str) -> list[ShapeIndex]:
@@ -310,7 +311,7 @@ def _reached_sets(
         else:
             devices = _query_devices(rules, instruction, direction, index)
         for record in records:
-            maps = assemble(record, devices)
+            maps = with_known_indices(assemble(record, devices), rules)
             if memory is not None:
                 maps = to_physical(maps, shape_at(memory[0], index), memory[1](record[0]), memory[2])
             sets.setdefault(record[0], []).append(maps)

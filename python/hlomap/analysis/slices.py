@@ -20,6 +20,7 @@ from ..ops._rule import OutputToInput
 from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex, expect_index, instruction_of, subject_of
 from .assemble import assemble, devices_not_requested
+from .known_indices import with_known_indices
 from .queries import reached, shape_indices
 from .rule_cache import checked_rule
 from .rule_provider import RuleProvider
@@ -141,7 +142,7 @@ def forward_slice(parameter: Instruction, /, shape_index: int | ShapeIndex = ())
     indices = shape_indices(parameter.shape, shape_index, "parameter")
     records = rules.propagation.forward(rules, parameter.number, indices, True)
     values = (
-        (module.instruction(record[0]), assemble(record, devices_not_requested))
+        (module.instruction(record[0]), with_known_indices(assemble(record, devices_not_requested), rules))
         for record in records
     )
     reached_values = ((value, maps.simplify()) for value, maps in values if maps or value == parameter)

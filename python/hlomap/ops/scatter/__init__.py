@@ -7,9 +7,20 @@ XLA's operation semantics.
 
 from __future__ import annotations
 
+from .._indexing.index_vectors import known_surroundings
 from .._registry import register
 from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import constant_operands, input_to_output, output_to_input, updated_operands
 
-register(OpRule("scatter", output_to_input, input_to_output, evaluate, constant_operands, in_place=updated_operands))
+register(
+    OpRule(
+        "scatter",
+        output_to_input,
+        input_to_output,
+        evaluate,
+        constant_operands,
+        in_place=updated_operands,
+        surroundings=known_surroundings(constant_operands),
+    )
+)

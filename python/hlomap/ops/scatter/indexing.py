@@ -26,7 +26,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     n, d = scatter_dimensions(instruction)
     results, ranges = batch_indices(d.indices_sizes, d.paired_dims, range(len(d.indices_sizes)))
     all_indices = single_map(full_bounds(d.operand_sizes), results, ranges=ranges)
-    return [*[identity_map(d.operand_sizes)] * n, all_indices, *[operand_to_windows(instruction, d)] * n]
+    return [*[identity_map(d.operand_sizes)] * n, all_indices, *[operand_to_windows(instruction, d, context)] * n]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -35,7 +35,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     if operand < n:
         return on_all_outputs(instruction, identity_map(d.operand_sizes))
     if operand > n:
-        return on_all_outputs(instruction, window_to_operand(instruction, d))
+        return on_all_outputs(instruction, window_to_operand(instruction, d, context))
     results, ranges = batch_indices(
         d.operand_sizes, {p: i for i, p in d.paired_dims.items()}, range(len(d.operand_sizes))
     )
