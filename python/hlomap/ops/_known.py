@@ -92,6 +92,11 @@ def is_constant(values: Values) -> bool:
     return len(values) == 1 and not any(isinstance(value, Some) for value in values)
 
 
+def constant_or_affine(value: Expr) -> Values | Expr:
+    """The values of an integer, which may not depend on the index."""
+    return frozenset([value.value or 0]) if value.kind == "constant" else value
+
+
 def is_mask(value: Number | Some) -> bool:
     """Whether a number masks, where masks are assumed."""
     return value is Some.MASK or (not isinstance(value, Some) and -math.inf < value <= MASK)

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._core import Expr, IndexingMap
 from ._evaluation import Array
-from ._known import MAX_PIECES, UNKNOWN, Piece, Pieces, merged
+from ._known import MAX_PIECES, UNKNOWN, Piece, Pieces, constant_or_affine, merged
 
 _MAX_ELEMENTS = 1 << 16
 """Elements of an array whose runs are looked for."""
@@ -119,7 +119,7 @@ def _piece(run: _Run, sizes: Sequence[int]) -> Piece:
     if run.kind is not None:
         return Piece(frozenset([run.kind]), region)  # type: ignore[list-item]
     value = numbers[-1]
-    return Piece(value if value.value is None else frozenset([value.value]), region)
+    return Piece(constant_or_affine(value), region)
 
 
 def _linear(number: int, steps: Sequence[int]) -> Expr:

@@ -95,11 +95,12 @@ def _repeated(values: Values, combine: Callable[[Sequence[Values]], Values]) -> 
     more = combine([values, values])
     if more <= values:
         return values
-    if more <= NUMBER | values:
-        return NUMBER | values if combine([NUMBER, values]) <= NUMBER | values else ANYTHING
-    infinite = frozenset(v for v in values | more if not isinstance(v, Some) and not math.isfinite(v))
-    closed = NUMBER | values | infinite
-    return closed if combine([closed, closed]) <= closed else ANYTHING
+    closed = values | NUMBER | _infinite(more)
+    return closed if _infinite(combine([closed, closed])) <= closed else ANYTHING
+
+
+def _infinite(values: Values) -> Values:
+    return frozenset(value for value in values if not isinstance(value, Some) and not math.isfinite(value))
 
 
 def _are_in_each_row(pieces: Sequence[Piece], instruction: Instruction) -> bool:

@@ -29,6 +29,7 @@ from .._known import (
     Piece,
     Some,
     Values,
+    constant_or_affine,
     is_constant,
     is_mask,
     is_plain,
@@ -96,7 +97,7 @@ def _of_integers(instruction: Instruction, region: IndexingMap, operands: Sequen
         parts = [region]
         for condition in conditions:
             parts = [part for before in parts for holds, part in _split(before, condition) if holds]
-        found += [Piece(value if value.value is None else frozenset([value.value]), part) for part in parts]
+        found += [Piece(constant_or_affine(value), part) for part in parts]
     return found or None
 
 
