@@ -15,8 +15,8 @@ from ..analysis.rows import leaf_shapes
 from ..errors import HlomapError
 from ..maps.map_set import DeviceIndexing, MapSet, group_table
 from ..memory.readers import applied_by, readers
-from ..ops import lookup
 from ..types import ShapeIndex
+from .masks import mask_notes
 from .names import Names
 from .text import bytes_text, plural, printable
 from .values import is_container
@@ -28,7 +28,6 @@ __all__ = ["group_words", "n_between_devices", "notes_of", "output_name"]
 
 _MOST_NOTES = 12  # of one kind
 _MOST_GROUPS = 4
-_MOST_VALUES = 10_000
 
 
 def notes_of(
@@ -48,11 +47,7 @@ def notes_of(
         listed = [f"{n} {printable(opcode, 40)}" for opcode, n in Counter(i.opcode for i in fused).most_common(8)]
         yield f"fuses {plural(len(fused), 'instruction')}: {', '.join(listed)}"
     inner = (i for v in (instruction, *values) if is_container(v) for i in v.called_computations[0])
-    masks = [i for i in dict.fromkeys((instruction, *values, *inner)) if _is_mask(i)]
-    if masks:
-        listed = [printable(i.name, 60) for i in masks[:_MOST_NOTES]]
-        verb = "chooses" if len(masks) == 1 else "choose"
-        yield f"{', '.join(listed)} {verb} by position, as a mask does: elements that are not chosen are read, not used"
+    yield from islice(mask_notes(dict.fromkeys((instruction, *values, *inner)), instruction, names), _MOST_NOTES)
     runtime = dict.fromkeys(
         f"{v.name} is the value {printable(v.supplier.name, 80)}"
         f"[{', '.join(m.text(e) for e in v.element)}], from {v.lower} to {v.upper}"
@@ -91,30 +86,6 @@ def _reader_notes(parameter: Instruction) -> Iterator[str]:
     yield from (f"read by {printable(reader, 300)}" for reader in found[:_MOST_NOTES])
     if len(found) > _MOST_NOTES:
         yield f"read by {plural(len(found) - _MOST_NOTES, 'instruction')} more"
-
-
-def _is_mask(instruction: Instruction) -> bool:
-    """Whether an instruction chooses between operands by what is known when it is compiled and differs by position."""
-    if not lookup(instruction.opcode).chooses or not instruction.operands:
-        return False
-    pending, seen = [instruction.operands[0]], set[Instruction]()
-    while pending and len(seen) < _MOST_VALUES:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        number = value.parameter_number
-        if number is not None:
-            callers = value.computation.callers
-            if not callers or not all(is_container(caller) for caller in callers):
-                return False
-            pending += [caller.operands[number] for caller in callers]
-        elif is_container(value):
-            pending.append(value.called_computations[0].root)
-        elif not value.operands and value.opcode not in ("constant", "iota"):
-            return False
-        pending += value.operands
-    return not pending and any(value.opcode == "iota" for value in seen)
 
 
 def group_words(devices: DeviceIndexing, element_bits: int) -> str:
