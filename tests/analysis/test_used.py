@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.generate_masks import programs
+from support.mask_programs import random_program
 
 import hlomap as hm
 from hlomap.dtypes import numpy_dtype
@@ -71,3 +72,23 @@ def test_used_is_what_changes_the_output(name: str) -> None:
         assert not (seen & ~found).any(), "an element that changes the output is left out"
         rows = ~sees_one_key(used)
         assert (seen == found)[rows].all(), "an element that changes nothing is used"
+
+
+@pytest.mark.parametrize("start", range(0, 120, 20))
+def test_whatever_changes_the_output_of_random_programs_is_used(start: int) -> None:
+    n_mentioned = n_used = 0
+    for seed in range(start, start + 20):
+        module = hm.parse(random_program(seed))
+        root = module.entry.root
+        every = hm.backward_slice(root)
+        used = hm.backward_slice(root, used=True)
+        for number, parameter in enumerate(module.entry.parameters):
+            sizes = parameter.shape.dimensions
+            mentioned, found = (
+                pairs(maps.get(parameter, hm.MapSet()), root.shape.n_elements, sizes, root.shape.dimensions)
+                for maps in (every, used)
+            )
+            assert not (observed(module, number) & ~found).any(), seed
+            assert not (found & ~mentioned).any(), seed
+            n_mentioned, n_used = n_mentioned + mentioned.sum(), n_used + found.sum()
+    assert n_used < n_mentioned

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from .._core import Computation, Instruction
 from ..ops import op_of
+from ..ops._evaluation import Device
 from ..ops._indexing.loops.scalar_values import dtype_interval
 from ..ops._known import (
     ANYTHING,
@@ -45,8 +46,16 @@ class KnownValues:
     With ``integers_alone`` nothing is known of arrays of other types, whose operands are not looked at.
     """
 
-    def __init__(self, rules: RuleProvider, *, masks: bool = False, integers_alone: bool = False) -> None:
+    def __init__(
+        self,
+        rules: RuleProvider,
+        *,
+        masks: bool = False,
+        integers_alone: bool = False,
+        device: Device | None = None,
+    ) -> None:
         self.masks: bool = masks
+        self.device: Device | None = device
         self._integers_alone = integers_alone
         self._rules = rules
         self._known: dict[tuple[int, ...], Known] = {}

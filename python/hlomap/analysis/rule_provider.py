@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .._core import Computation, Instruction, InstructionIndexing, Module, Propagation, Shape
 from ..errors import HlomapError
 from ..ops import op_of
+from ..ops._evaluation import Device
 from ..ops._indexing.maps import merge_parts
 from ..ops._known import Known
 from ..ops._registry import custom_rules
@@ -47,7 +48,7 @@ class RuleProvider:
         self._shapes: dict[int, Shape] = {}
         self._facts: dict[tuple[Instruction, Callable[[Instruction, RuleContext], Any]], Any] = {}
         self._keys: dict[int, bytes] = {}
-        self._known_integers: KnownValues | None = None
+        self._known_integers: dict[Device | None, KnownValues] = {}
         self._calls: dict[tuple[int, int, ShapeIndex, int], Mapping[int, OperandIndexing]] = {}
 
     # Called by the propagation.
@@ -147,16 +148,17 @@ class RuleProvider:
         """What is known of the values of an integer array from its computation alone."""
         return self._integers().in_call(instruction, ())
 
-    def known_values(self, instruction: Instruction) -> Known:
-        """The same, from the whole module."""
-        return self._integers().of(instruction)
+    def known_values(self, instruction: Instruction, device: Device | None = None) -> Known:
+        """The same, from the whole module; on one device, or on any."""
+        return self._integers(device).of(instruction)
 
-    def _integers(self) -> KnownValues:
-        if self._known_integers is None:
+    def _integers(self, device: Device | None = None) -> KnownValues:
+        found = self._known_integers.get(device)
+        if found is None:
             from .known_values import KnownValues
 
-            self._known_integers = KnownValues(self, integers_alone=True)
-        return self._known_integers
+            found = self._known_integers[device] = KnownValues(self, integers_alone=True, device=device)
+        return found
 
     def output_to_input(
         self, instruction: Instruction, computation: Computation, index: ShapeIndex

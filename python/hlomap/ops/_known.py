@@ -14,6 +14,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol, TypeAlias
 
 from .._core import Computation, Expr, IndexingMap, Instruction, _coalesce
+from ._evaluation import Device
 from ._rule import Footprint, OperandIndexing
 
 MAX_PIECES = 64
@@ -79,6 +80,10 @@ class KnownContext(Protocol):
     @property
     def masks(self) -> bool:
         """Whether large negative constants count as masks."""
+
+    @property
+    def device(self) -> Device | None:
+        """The device on which the program runs; None for any."""
 
     def maps(self, instruction: Instruction) -> dict[int, OperandIndexing]:
         """From an element of the output to the operands, by number."""

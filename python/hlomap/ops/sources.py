@@ -67,12 +67,20 @@ def _known_iota(instruction: Instruction, operands: Sequence[Known], context: Kn
     return (Piece(Expr.dim(along), IndexingMap(list(sizes), [])),)
 
 
+def _known_partition(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
+    return UNKNOWN if context.device is None else (Piece(frozenset([context.device.partition])),)
+
+
+def _known_replica(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
+    return UNKNOWN if context.device is None else (Piece(frozenset([context.device.replica])),)
+
+
 for _name, _evaluate, _known in (
     ("parameter", _parameter, None),
     ("constant", _constant, _known_constant),
     ("iota", _iota, _known_iota),
-    ("partition-id", _partition, None),
-    ("replica-id", _replica, None),
+    ("partition-id", _partition, _known_partition),
+    ("replica-id", _replica, _known_replica),
     ("after-all", _token, None),
 ):
     register(
