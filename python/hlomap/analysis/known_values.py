@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from .._core import Computation, Instruction
+from ..errors import HlomapError
 from ..ops import op_of
 from ..ops._evaluation import Device
 from ..ops._indexing.loops.scalar_values import dtype_interval
@@ -25,6 +26,7 @@ from ..ops._known import (
     Values,
     converted,
     merged,
+    nothing_known,
     together,
 )
 from ..ops._rule import OperandIndexing
@@ -37,7 +39,7 @@ Calls: TypeAlias = tuple[Instruction, ...]
 """The fusions and calls that lead to a computation, the innermost last."""
 
 _MAX_CALLS = 64
-"""Ways to reach a computation that are told apart; with more, nothing is known in it."""
+"""Ways to reach a computation that are told apart, and calls on such a way; with more, nothing is known in it."""
 
 
 class KnownValues:
@@ -64,17 +66,18 @@ class KnownValues:
     def of(self, instruction: Instruction) -> Known:
         """What is known of an instruction's values, whichever way its computation is reached."""
         ways = self._ways_to(instruction.computation)
-        return _either([self.in_call(instruction, calls) for calls in ways] or [(Piece(ANYTHING),)], instruction)
+        known = [self.in_call(instruction, calls) for calls in ways]
+        return _either(known, instruction) if known else nothing_known(instruction)
 
-    def _ways_to(self, computation: Computation) -> list[Calls]:
+    def _ways_to(self, computation: Computation, depth: int = 0) -> list[Calls]:
         """The ways to reach a computation; none where there are too many, or too deep."""
         if computation.number not in self._ways:
-            self._ways[computation.number] = []  # for calls in a circle, which no valid program has
-            callers = [caller for caller in computation.callers if _inlines(caller)]
-            ways = [(*calls, caller) for caller in callers for calls in self._ways_to(caller.computation)]
-            if len(callers) < max(len(computation.callers), 1):
-                ways.append(())
-            self._ways[computation.number] = ways if 0 < len(ways) <= _MAX_CALLS else []
+            callers = computation.callers
+            inlining = [caller for caller in callers if _inlines(caller)]
+            found = [self._ways_to(caller.computation, depth + 1) if depth < _MAX_CALLS else [] for caller in inlining]
+            ways = [(*calls, caller) for caller, own in zip(inlining, found, strict=True) for calls in own]
+            ways += [()] * (len(inlining) < max(len(callers), 1))
+            self._ways[computation.number] = ways if all(found) and len(ways) <= _MAX_CALLS else []
         return self._ways[computation.number]
 
     def in_call(self, instruction: Instruction, calls: Calls) -> Known:
@@ -122,7 +125,10 @@ class KnownValues:
         hook = op_of(at).known_values
         if hook is None:
             return converted(at, sources)
-        found: Known = hook(at, sources, self)
+        try:
+            found: Known = hook(at, sources, self)
+        except (HlomapError, OverflowError):  # a number does not fit in 64 bits
+            return nothing_known(at)
         return found
 
     def maps(self, instruction: Instruction) -> dict[int, OperandIndexing]:

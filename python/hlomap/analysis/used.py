@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from .._core import Instruction, InstructionIndexing, Module
+from ..errors import HlomapError
 from ..ops import op_of
 from ..ops._known import is_plain
 from ..types import ShapeIndex
@@ -71,7 +72,10 @@ class UsedRules(RuleProvider):
         if all(map(is_plain, known)):
             return mentioned
         parts = mentioned.parts
-        used = op.used(instruction, known, parts, self.values)
+        try:
+            used = op.used(instruction, known, parts, self.values)
+        except (HlomapError, OverflowError):  # a number does not fit in 64 bits
+            return mentioned
         return mentioned if used == parts else InstructionIndexing(instruction, index, -1, used)
 
     def recall(self, fingerprint: bytes, index: ShapeIndex, direction: int) -> InstructionIndexing | None:

@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from .._core import Computation, Expr, IndexingMap, Instruction, _coalesce
 from ._evaluation import Device
+from ._indexing.loops.scalar_values import dtype_interval
 from ._rule import Footprint, OperandIndexing
 
 MAX_PIECES = 64
@@ -231,7 +232,13 @@ def converted(instruction: Instruction, operands: Sequence[Known]) -> Known:
     """An operation without an entry: finite numbers give finite numbers, and of others nothing is known."""
     values = {value for pieces in operands for piece in leaves(pieces) for value in piece.possible}
     is_finite = all(isinstance(value, Some) or math.isfinite(value) for value in values)
-    return UNKNOWN if is_finite else (Piece(ANYTHING),)
+    return UNKNOWN if is_finite else nothing_known(instruction)
+
+
+def nothing_known(instruction: Instruction) -> Pieces:
+    """Elements that may have any value of their type."""
+    shape = instruction.shape
+    return UNKNOWN if shape.is_array and dtype_interval(shape.dtype) is not None else (Piece(ANYTHING),)
 
 
 def leaves(known: Known) -> Iterator[Piece]:

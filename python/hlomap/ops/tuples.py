@@ -11,7 +11,7 @@ from .._core import Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import forward_array
-from ._known import UNKNOWN, Known, KnownContext, Parts, is_plain
+from ._known import UNKNOWN, Known, KnownContext, Parts, is_plain, nothing_known
 from ._registry import register
 from ._rule import OpRule, RuleContext, RuleResult
 from ._shapes import require, shape_at
@@ -60,7 +60,9 @@ def _known_tuple(instruction: Instruction, operands: Sequence[Known], context: K
 
 def _known_element(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
     (value,) = operands
-    return value[int(instruction.attributes["index"])] if isinstance(value, Parts) else value
+    if isinstance(value, Parts):
+        return value[int(instruction.attributes["index"])]
+    return value if is_plain(value) else nothing_known(instruction)
 
 
 register(
