@@ -13,6 +13,9 @@ from hlomap.dtypes import numpy_dtype
 PROGRAMS = programs()
 SEEDS = 4
 
+LOOSE = {"layers", "layers_with_masks", "blockwise", "branches", "segments_of_data"}
+"""Programs of which more is used than was observed: loops, branches and data decide what matters."""
+
 
 def pairs(maps: hm.MapSet, n_from: int, sizes: tuple[int, ...], out: tuple[int, ...]) -> np.ndarray:
     """Which elements (columns) a set relates to which elements of the output (rows)."""
@@ -71,7 +74,33 @@ def test_used_is_what_changes_the_output(name: str) -> None:
         seen = observed(module, parameter.parameter_number or 0)
         assert not (seen & ~found).any(), "an element that changes the output is left out"
         rows = ~sees_one_key(used)
-        assert (seen == found)[rows].all(), "an element that changes nothing is used"
+        is_tight = name.partition(".")[0] not in LOOSE
+        assert not is_tight or (seen == found)[rows].all(), "an element that changes nothing is used"
+
+
+def test_a_mask_that_all_layers_share_is_known_in_each() -> None:
+    module = hm.parse(PROGRAMS["layers.finite"])
+    x, _ = module.entry.parameters
+    (m,) = hm.backward_slice(module.entry, used=True)[x]
+    assert m.in_domain([1, 0], [1, 0]) and not m.in_domain([1, 0], [2, 0])
+
+
+def test_indices_behind_a_copy_of_what_is_known() -> None:
+    """The rule that leaves out what cannot matter is not the one by which values move."""
+    module = hm.parse("""HloModule m
+      ENTRY e {
+        x = f32[9] parameter(0)
+        i = s32[4] constant({7,7,1,1})
+        c = s32[4] copy(i)
+        n = s32[4] negate(c)
+        m = s32[4] negate(n)
+        k = s32[4] copy(m)
+        ROOT g = f32[4] gather(x, k), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0},
+          index_vector_dim=1, slice_sizes={1}
+      }""")
+    expected = "(d0) -> (7), domain: d0 in [0, 1]\n(d0) -> (1), domain: d0 in [2, 3]"
+    for used in (False, True):
+        assert str(hm.backward_slice(module.entry, used=used)["x"]) == expected
 
 
 @pytest.mark.parametrize("start", range(0, 120, 20))

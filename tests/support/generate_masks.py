@@ -120,6 +120,52 @@ def _masked_sums(t: int, n: int) -> Iterator[tuple[str, Callable[..., Any], tupl
     yield "one_hot", lambda x: jax.nn.one_hot(jnp.arange(t) // 2, t) @ x, ((t, n),)
 
 
+def _loops_and_data(t: int, n: int) -> Iterator[tuple[str, Callable[..., Any], tuple[tuple[int, ...], ...]]]:
+    """Masks in loops and branches, and masks that data decide."""
+    import jax
+    import jax.numpy as jnp
+
+    def causal() -> Any:
+        return jnp.tril(jnp.ones((t, t), bool))
+
+    def layer(x: Any, w: Any, mask: Any) -> Any:
+        return x + jax.nn.softmax(jnp.where(mask, x @ w @ x.T, -jnp.inf)) @ x
+
+    def layers(x: Any, ws: Any) -> Any:
+        mask = causal()
+        return jax.lax.scan(lambda x, w: (layer(x, w, mask), None), x, ws)[0]
+
+    def layers_with_masks(x: Any, ws: Any) -> Any:
+        return jax.lax.scan(lambda x, w: (layer(x, w, causal()), None), x, ws)[0]
+
+    def blockwise(q: Any, k: Any, v: Any) -> Any:
+        def step(carry: Any, j: Any) -> Any:
+            most, total, out = carry
+            key, value = (jax.lax.dynamic_slice(x, (j, 0), (1, n)) for x in (k, v))
+            scores = jnp.where(jnp.arange(t)[:, None] >= j, q @ key.T, -jnp.inf)
+            more = jnp.maximum(most, scores.max(1, keepdims=True))
+            before, powers = jnp.exp(most - more), jnp.exp(scores - more)
+            return (more, total * before + powers.sum(1, keepdims=True), out * before + powers @ value), None
+
+        start = jnp.full((t, 1), -jnp.inf), jnp.zeros((t, 1)), jnp.zeros((t, n))
+        (_, total, out), _ = jax.lax.scan(step, start, jnp.arange(t))
+        return out / total
+
+    def branches(x: Any, y: Any) -> Any:
+        mask = jnp.tril(jnp.ones((t, t)))
+        return jax.lax.cond(x[0, 0] > 0, lambda a, b: (a @ b.T * mask) @ b, lambda a, b: (a @ b.T) @ b, x, y)
+
+    def segments(q: Any, k: Any, v: Any, of: Any) -> Any:
+        return jax.nn.softmax(jnp.where((of[:, None] == of[None, :]) & causal(), q @ k.T, -jnp.inf)) @ v
+
+    x, ws = (t, n), (2, n, n)
+    yield "layers", layers, (x, ws)
+    yield "layers_with_masks", layers_with_masks, (x, ws)
+    yield "blockwise", blockwise, (x, x, x)
+    yield "branches", branches, (x, x)
+    yield "segments_of_data", segments, (x, x, x, (t,))
+
+
 def _cases() -> Iterator[tuple[str, Callable[..., Any], tuple[tuple[int, ...], ...], str, str, str]]:
     """Name, function, sizes of its arguments, their type, stage and assumption."""
     masks = _masks()
@@ -149,6 +195,8 @@ def _cases() -> Iterator[tuple[str, Callable[..., Any], tuple[tuple[int, ...], .
     yield "library_window", _library(local_window_size=(1, 0)), layout, "float32", "unoptimized", "masks"
     for name, function, sizes in _masked_sums(5, 6):
         yield name, function, sizes, "float32", "unoptimized", "finite"
+    for name, function, sizes in _loops_and_data(5, 2):
+        yield name, function, sizes, "float32", "optimized", "finite"
 
 
 def main() -> None:

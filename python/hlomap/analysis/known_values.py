@@ -45,7 +45,8 @@ _MAX_CALLS = 64
 class KnownValues:
     """The values of one module, each computed once for each way to reach it, when it is first asked for.
 
-    With ``integers_alone`` nothing is known of arrays of other types, whose operands are not looked at.
+    With ``integers_alone`` nothing is known of arrays of other types, whose operands are not looked at; with
+    ``own_computation_alone`` nothing of what a loop gets.
     """
 
     def __init__(
@@ -54,11 +55,13 @@ class KnownValues:
         *,
         masks: bool = False,
         integers_alone: bool = False,
+        own_computation_alone: bool = False,
         device: Device | None = None,
     ) -> None:
         self.masks: bool = masks
         self.device: Device | None = device
         self._integers_alone = integers_alone
+        self._own_computation_alone = own_computation_alone
         self._rules = rules
         self._known: dict[tuple[int, ...], Known] = {}
         self._ways: dict[int, list[Calls]] = {}
@@ -95,15 +98,19 @@ class KnownValues:
                 pending += waiting
             else:
                 pending.pop()
-                known[key] = self._computed(at, [known[source] for _, _, source in sources])
+                known[key] = self._computed(at, calls, [known[source] for _, _, source in sources])
         return known[key]
 
     def _sources(self, at: Instruction, calls: Calls) -> list[tuple[Instruction, Calls]]:
         """The values that determine an instruction's."""
         number = at.parameter_number
-        if number is not None:
-            operands = calls[-1].operands if calls else ()
+        if number is not None and calls:
+            operands = calls[-1].operands
             return [(operands[number], calls[:-1])] if number < len(operands) else []
+        if number is not None:
+            caller = self._repeating(at.computation)
+            ways = self._ways_to(caller.computation) if caller is not None else []
+            return [(one, ways[0]) for one in caller.operands] if caller is not None and len(ways) == 1 else []
         if self._is_skipped(at):
             return []
         if _inlines(at):
@@ -113,23 +120,35 @@ class KnownValues:
     def _is_skipped(self, at: Instruction) -> bool:
         return self._integers_alone and at.shape.is_array and dtype_interval(at.shape.dtype) is None
 
-    def _computed(self, at: Instruction, sources: Sequence[Known]) -> Known:
+    def _repeating(self, computation: Computation) -> Instruction | None:
+        """The only caller of a computation, where it calls that repeatedly and says what it passes."""
+        callers = computation.callers
+        if self._own_computation_alone or len(callers) != 1 or callers[0].inconsistency is not None:
+            return None
+        return callers[0] if op_of(callers[0]).known_parameter is not None else None
+
+    def _computed(self, at: Instruction, calls: Calls, sources: Sequence[Known]) -> Known:
         if self._is_skipped(at):
             return UNKNOWN
         if at.inconsistency is not None:
             return converted(at, sources)
-        if at.parameter_number is not None:
+        is_parameter = at.parameter_number is not None
+        if (is_parameter and (calls or not sources)) or _inlines(at):
             return sources[0] if sources else UNKNOWN
-        if _inlines(at):
-            return sources[0]
-        hook = op_of(at).known_values
-        if hook is None:
-            return converted(at, sources)
         try:
-            found: Known = hook(at, sources, self)
+            if is_parameter:
+                return self._of_repeated(at.computation, sources)
+            hook = op_of(at).known_values
+            known: Known = converted(at, sources) if hook is None else hook(at, sources, self)
+            return known
         except (HlomapError, OverflowError):  # a number does not fit in 64 bits
             return nothing_known(at)
-        return found
+
+    def _of_repeated(self, computation: Computation, sources: Sequence[Known]) -> Known:
+        caller = computation.callers[0]
+        hook = op_of(caller).known_parameter
+        known: Known = UNKNOWN if hook is None else hook(caller, sources)
+        return known
 
     def maps(self, instruction: Instruction) -> dict[int, OperandIndexing]:
         """From an element of the output to the operands, by number."""

@@ -7,7 +7,7 @@ composed here.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from .._core import Computation, Instruction, InstructionIndexing, Module, Propagation, Shape
 from ..errors import HlomapError
@@ -48,7 +48,7 @@ class RuleProvider:
         self._shapes: dict[int, Shape] = {}
         self._facts: dict[tuple[Instruction, Callable[[Instruction, RuleContext], Any]], Any] = {}
         self._keys: dict[int, bytes] = {}
-        self._known_integers: dict[Device | None, KnownValues] = {}
+        self._known_integers: dict[Device | Literal["computation"] | None, KnownValues] = {}
         self._calls: dict[tuple[int, int, ShapeIndex, int], Mapping[int, OperandIndexing]] = {}
 
     # Called by the propagation.
@@ -146,18 +146,22 @@ class RuleProvider:
 
     def known_integers(self, instruction: Instruction) -> Known:
         """What is known of the values of an integer array from its computation alone."""
-        return self._integers().in_call(instruction, ())
+        return self._integers("computation").in_call(instruction, ())
 
     def known_values(self, instruction: Instruction, device: Device | None = None) -> Known:
         """The same, from the whole module; on one device, or on any."""
         return self._integers(device).of(instruction)
 
-    def _integers(self, device: Device | None = None) -> KnownValues:
-        found = self._known_integers.get(device)
+    def _integers(self, where: Device | Literal["computation"] | None) -> KnownValues:
+        found = self._known_integers.get(where)
         if found is None:
             from .known_values import KnownValues
 
-            found = self._known_integers[device] = KnownValues(self, integers_alone=True, device=device)
+            alone, device = where == "computation", None if where == "computation" else where
+            # The maps of what is used, or between devices, are not those of values.
+            rules = self if type(self) is RuleProvider else RuleProvider(self.module)
+            found = KnownValues(rules, integers_alone=True, own_computation_alone=alone, device=device)
+            self._known_integers[where] = found
         return found
 
     def output_to_input(

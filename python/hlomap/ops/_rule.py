@@ -171,6 +171,9 @@ class OpRule:
     known_values: Callable[[Instruction, Sequence[Any], Any], Any] | None = None
     """``known_values(instruction, operands, context)``: what is known of the values of the output, from what is known
     of those of the operands (:mod:`hlomap.ops._known`).  Without this function nothing is."""
+    known_parameter: Callable[[Instruction, Sequence[Any]], Any] | None = None
+    """``known_parameter(instruction, operands)``: what is known of the one parameter of the computations that the
+    operation calls repeatedly, in any of the calls.  Without this function nothing is."""
     possible_values: Callable[[Instruction, Sequence[Any], bool], Any] | None = None
     """The same for a single element, by the values that it may have."""
     used: Callable[[Instruction, Sequence[Any], Mapping[int, Any], Any], Mapping[int, Any]] | None = None
