@@ -103,6 +103,49 @@ def test_indices_behind_a_copy_of_what_is_known() -> None:
         assert str(hm.backward_slice(module.entry, used=used)["x"]) == expected
 
 
+def test_a_map_of_constants_is_not_followed() -> None:
+    module = hm.parse("""HloModule m
+      f { a = f32[] parameter(0)
+        ROOT n = f32[] negate(a) }
+      ENTRY e {
+        x = f32[4] parameter(0)
+        z = f32[] constant(inf)
+        zs = f32[4] broadcast(z), dimensions={}
+        m = f32[4] map(zs), dimensions={0}, to_apply=f
+        ROOT r = f32[4] multiply(m, x)
+      }""")
+    assert str(hm.backward_slice(module.entry, used=True)["x"]) == "(d0) -> (d0), domain: d0 in [0, 3]"
+
+
+def test_another_assumption_is_an_error() -> None:
+    module = hm.parse("ENTRY e { p = f32[2] parameter(0)  ROOT n = f32[2] negate(p) }")
+    with pytest.raises(ValueError, match='expected assume="finite" or assume="masks", found \'none\''):
+        hm.backward_slice(module.entry, used=True, assume="none")  # type: ignore[arg-type]
+    assert hm.output_to_input(module.entry)[0].assumes is None
+    assert hm.output_to_input(module.entry, used=True)[0].assumes == hm.backward_slice(module.entry, used=True).assumes
+
+
+def test_a_row_that_is_masked_as_a_whole_uses_its_values_evenly() -> None:
+    """With a large negative number in place of an infinite one, the softmax of such a row is even."""
+    module = hm.parse("""HloModule m
+      max { a = f32[] parameter(0)
+        b = f32[] parameter(1)
+        ROOT r = f32[] maximum(a, b) }
+      ENTRY e {
+        v = f32[3] parameter(0)
+        c = f32[] constant(-1e30)
+        scores = f32[2,3] broadcast(c), dimensions={}
+        low = f32[] constant(-inf)
+        most = f32[2] reduce(scores, low), dimensions={1}, to_apply=max
+        mosts = f32[2,3] broadcast(most), dimensions={0}
+        less = f32[2,3] subtract(scores, mosts)
+        powers = f32[2,3] exponential(less)
+        ROOT r = f32[2] dot(powers, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+      }""")
+    used = hm.backward_slice(module.entry, used=True, assume="masks")
+    assert str(used["v"]) == "(d0)[s0] -> (s0), domain: d0 in [0, 1], s0 in [0, 2]"
+
+
 @pytest.mark.parametrize("start", range(0, 120, 20))
 def test_whatever_changes_the_output_of_random_programs_is_used(start: int) -> None:
     n_mentioned = n_used = 0

@@ -72,6 +72,19 @@ def backward_slice(
     >>> for parameter, maps in backward_slice(module.computation("f")["s"]).items():
     ...     print(parameter.name, maps)
     p (d0, d1) -> (-d1 + 5, d0 + 1), domain: d0 in [0, 1], d1 in [0, 5]
+    >>> masked = hm.parse('''HloModule m
+    ... ENTRY e {
+    ...   p = f32[8] parameter(0)
+    ...   i = s32[8] iota(), iota_dimension=0
+    ...   n = s32[] constant(5)
+    ...   limit = s32[8] broadcast(n), dimensions={}
+    ...   is_data = pred[8] compare(i, limit), direction=LT
+    ...   z = f32[] constant(0)
+    ...   zeros = f32[8] broadcast(z), dimensions={}
+    ...   ROOT x = f32[8] select(is_data, p, zeros)
+    ... }''')
+    >>> print(backward_slice(masked.entry, used=True)["p"])
+    (d0) -> (d0), domain: d0 in [0, 4]
     """
     about = subject_of(subject, "backward_slice")
     expect_index(output, "backward_slice", "output")

@@ -15,6 +15,7 @@ from .indexing import input_to_output, output_to_input
 from .known import known_values, possible, used
 
 for _name, _evaluate in semantics():
+    _is_alone = _name != "map"  # whose semantics are those of a computation
     register(
         OpRule(
             _name,
@@ -24,9 +25,9 @@ for _name, _evaluate in semantics():
             pointwise=True,
             sizes_class="elementwise",
             chooses=_name == "select",
-            known_values=moved() if _name == "copy" else known_values(_evaluate),
-            possible_values=possible(_evaluate),
-            used=used(_evaluate),
+            known_values=moved() if _name == "copy" else known_values(_evaluate) if _is_alone else None,
+            possible_values=possible(_evaluate) if _is_alone else None,
+            used=used(_evaluate) if _is_alone else None,
             builder_methods=METHODS.get(_name, ()),
         )
     )
