@@ -57,7 +57,8 @@ def _with_known_positions(maps: MapSet, rules: RuleProvider) -> MapSet:
     found = MapSet(members, exact=devices.maps.exact, reason=devices.maps.reason)
     own = [_without_device(m) for m in members]
     if None in own:
-        return maps._replace_devices(DeviceIndexing(devices.ids, devices.groups, found))
+        between = DeviceIndexing(devices.ids, devices.groups, found)
+        return MapSet(maps, exact=maps.exact, reason=maps.reason, devices=between, assumes=maps.assumes)
     return MapSet([m for m in own if m is not None], exact=found.exact, reason=found.reason, assumes=maps.assumes)
 
 
