@@ -77,10 +77,11 @@ TOPICS = [
         [
             *("analyze", "analyze_corpus", "scan", "tile", "coalescing", "utilization", "readers"),
             *("schedule", "thread_map", "emitter_thread_map", "flat_thread_map"),
+            *("cost",),
             *("Device", "Limits"),
             *results("Table Batch CorpusSummary CorpusReport CorpusProgress"),
             *results("Tiling TileTable TileParameter TileRead TileClause TileBox"),
-            *results("Schedule OutputSchedule Coalescing Utilization Reader Readers"),
+            *results("Schedule OutputSchedule Coalescing Utilization Reader Readers CostReport"),
         ],
     ),
     (

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         simplify_many as simplify_many,
     )
     from .analysis.bitcasts import is_bitcast as is_bitcast
+    from .analysis.cost import cost as cost
     from .analysis.custom_rules import register_rule as register_rule, unregister_rule as unregister_rule
     from .analysis.loops import loop as loop
     from .analysis.queries import (
@@ -92,6 +93,7 @@ _MODULE_OF = {
             "bounds_many compose_many count_many linear_index logical_index simplify_many"
         ),
         "analysis.bitcasts": "is_bitcast",
+        "analysis.cost": "cost",
         "analysis.custom_rules": "register_rule unregister_rule",
         "analysis.loops": "loop",
         "analysis.queries": "indexing input_to_output output_to_input",

@@ -2400,6 +2400,12 @@ class Rows:
     def __len__(self) -> int: ...
     def column(self, name: str, /) -> list[Any]:
         """The values of a column.  Raises :class:`KeyError` for an unknown name."""
+    def add_arithmetic(
+        self, arithmetic: Callable[[Instruction], tuple[int | None, int | None, float | None]], /
+    ) -> None:
+        """Fills the columns about arithmetic, once: ``arithmetic(instruction)`` returns flops, transcendentals and
+        how often they are evaluated, for one of the instructions with equal signatures.
+        """
     def sharding_columns(self, table: Table, /) -> dict[str, list[Any]] | None:
         """The columns about shardings of a table that has these rows, by name; ``None`` where no row has a sharding."""
     def problems(self) -> tuple[int, dict[tuple[str, str], int]]:

@@ -93,6 +93,33 @@ class Device(_Record):
     """The major number of NVIDIA's compute capability: 8 for Ampere, 9 for Hopper, 10 for Blackwell."""
     max_blocks_x: int = 2**31 - 1
     """The most blocks of a grid along x."""
+    f64_flops_per_second: int = 0
+    """The most flops in a second, by any unit of the device, without sparsity, on operands of this type: f64."""
+    f32_flops_per_second: int = 0
+    """The same for f32, which matrix units may round to TF32."""
+    f16_flops_per_second: int = 0
+    """The same for f16 and bf16."""
+    f8_flops_per_second: int = 0
+    """The same for types of 8 bits, floating-point or integer."""
+    f4_flops_per_second: int = 0
+    """The same for floating-point types of 4 bits."""
+
+    def peak(self, dtype: str) -> int:
+        """The most flops in a second on operands of an HLO element type; 0 where that is unknown.
+
+        >>> Device.named("h100").peak("bf16") == 989 * 10**12, Device.named("h100").peak("s32")
+        (True, 0)
+        """
+        peaks = {
+            "f64": self.f64_flops_per_second,
+            "f32": self.f32_flops_per_second,
+            "f16": self.f16_flops_per_second,
+            "bf16": self.f16_flops_per_second,
+            "s8": self.f8_flops_per_second,
+            "u8": self.f8_flops_per_second,
+        }
+        narrow = self.f8_flops_per_second if dtype.startswith("f8") else 0
+        return peaks.get(dtype, self.f4_flops_per_second if dtype.startswith("f4") else narrow)
 
     @staticmethod
     def named(name: str) -> Device:
@@ -124,6 +151,10 @@ _DEVICES = {
             cache_bytes=6 << 20,
             dram_bytes_per_second=768 * 10**9,
             generation=8,
+            f64_flops_per_second=605 * 10**9,
+            f32_flops_per_second=77_400 * 10**9,
+            f16_flops_per_second=154_800 * 10**9,
+            f8_flops_per_second=309_700 * 10**9,
         ),
         Device(
             "h100",
@@ -136,6 +167,10 @@ _DEVICES = {
             cache_bytes=50 << 20,
             dram_bytes_per_second=3350 * 10**9,
             generation=9,
+            f64_flops_per_second=67 * 10**12,
+            f32_flops_per_second=495 * 10**12,
+            f16_flops_per_second=989 * 10**12,
+            f8_flops_per_second=1979 * 10**12,
         ),
         Device(
             "b200",
@@ -148,6 +183,11 @@ _DEVICES = {
             cache_bytes=126 << 20,
             dram_bytes_per_second=8000 * 10**9,
             generation=10,
+            f64_flops_per_second=40 * 10**12,
+            f32_flops_per_second=1200 * 10**12,
+            f16_flops_per_second=2500 * 10**12,
+            f8_flops_per_second=5000 * 10**12,
+            f4_flops_per_second=10_000 * 10**12,
         ),
     )
 }

@@ -13,6 +13,7 @@ from .lazy import lazy_names
 
 if TYPE_CHECKING:
     from ._core import Cost as Cost, Count as Count
+    from .analysis.cost import CostReport as CostReport
     from .analysis.loops import CarriedValue as CarriedValue, Loop as Loop, LoopCounter as LoopCounter
     from .analysis.reads import Reads as Reads
     from .analysis.slice import Slice as Slice
@@ -60,6 +61,7 @@ _MODULE_OF = {
     name: module
     for module, names in {
         "_core": "Cost Count",
+        "analysis.cost": "CostReport",
         "analysis.loops": "CarriedValue Loop LoopCounter",
         "analysis.reads": "Reads",
         "analysis.slice": "Slice",

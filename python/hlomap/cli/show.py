@@ -38,7 +38,9 @@ _RUNS = re.compile("█+|▒+|░+|[^█▒░]+")  # the blocks of drawing.map_
 @click.option("--fusion", "only_fusions", is_flag=True, help="Only fusions.")
 @click.option("--unknown", "only_unknown", is_flag=True, help="Only instructions with an unknown map.")
 @click.option("--source", metavar="FILE:LINE", type=parse_place, help="Only what comes from a line, or from a file.")
-@click.option("--top", type=click.Choice(["bytes"]), help="Those that move the most bytes, the most first.")
+@click.option(
+    "--top", type=click.Choice(["bytes", "flops", "transcendentals"]), help="Those with the most, loops included."
+)
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), default=20, show_default=True, help="With --top: how many."
 )
@@ -124,7 +126,7 @@ def show(
                 continue
             listed = Listing(module.name, [_instruction_part(found, direction, output)])
         else:
-            listed = _module_listing(module, selection, direction, limit if top else None)
+            listed = _module_listing(module, selection, direction, top, limit)
         if only_unknown:
             listed = replace(listed, parts=_unknown_parts(listed.parts))
         if as_json:
@@ -195,17 +197,24 @@ def _instruction_part(instruction: Instruction, direction: Direction, output: tu
     return Part(f"{computation}: {instruction.name}", computation, tuple(entries))
 
 
-def _module_listing(module: Module, selection: Selection, direction: Direction, most: int | None) -> Listing:
-    """The whole module, or the instructions that move the most bytes."""
+def _module_listing(module: Module, selection: Selection, direction: Direction, by: str | None, most: int) -> Listing:
+    """The whole module, or the instructions that move the most bytes or take the most operations."""
     from ..explanation.overview import overview
     from .listing import Listing, Part, entries
 
     found = overview(module)
     sections = selection.sections(module, found)
-    if most is None:
+    if by is None:
         parts = (Part(s.title, s.computation.name, entries(s.instructions, direction)) for s in sections)
         return Listing(module.name, parts, None if selection.computation else found, selection.left_out(module, found))
     selected = {instruction for section in sections for instruction in section.instructions}
+    if by != "bytes":
+        from ..analysis.cost import cost
+
+        numbers = {part.subject: getattr(part, by) for part in cost(module).parts if part.subject in selected}
+        order = sorted((i for i in found.moved if numbers.get(i)), key=lambda i: -numbers[i])[:most]
+        shown = entries(order, direction, lambda i: f"{numbers[i]:,} {by}, moves {found.moved[i]} bytes")
+        return Listing(module.name, [Part(f"the most {by}", "", shown)], found)
     top = [instruction for instruction in found.moved if instruction in selected][:most]
     most_moved = entries(top, direction, lambda i: f"moves {found.moved[i]} bytes, {found.share(i)}")
     return Listing(module.name, [Part("the most bytes", "", most_moved)], found)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from .._core import Computation, Expr, Footprint as Footprint, Instruction, Shape
 from ..answers import Unknown
 from ..types import ShapeIndex
 from ._evaluation import Evaluate
+from ._operations import Cost
 
 ExprLike: TypeAlias = Expr | int
 Bounds: TypeAlias = tuple[int, int]
@@ -198,6 +199,15 @@ class OpRule:
     """The methods of :class:`hlomap.Builder` that write the operation: names of methods in :mod:`hlomap.builder`, or
     :class:`ElementwiseMethod`.  If empty, the method is named like the opcode, and is derived from the
     attributes of the operation where :mod:`hlomap.builder` has none of that name."""
+    operations: Cost | None = None
+    """``operations(instruction, context)``: how many arithmetic operations the whole output takes.  None for an
+    operation that runs computations: see ``runs``."""
+    runs: Literal["once", "loop", "branch"] | None = None
+    """How often the called computations run, if they are the work of the operation: once, in a loop (the body and a
+    condition), or one of them."""
+    updated_operand: Callable[[Instruction], int | None] | None = None
+    """The operand that has the new elements of the output.  The output takes the memory of operand 0 of the same
+    number of arrays, whose other elements stay where they are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, range_exprs, single_map
 from ._known import moved
+from ._operations import moves_elements
 from ._registry import register
 from ._rule import ExprLike, OpRule, RuleContext, RuleResult
 
@@ -57,5 +58,6 @@ register(
         evaluate,
         known_values=moved(),
         builder_methods=("broadcast", "broadcast_in_dim"),
+        operations=moves_elements,
     )
 )

@@ -8,6 +8,7 @@ from .._core import Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import forward_from_operand, forward_to_outputs
+from ._operations import moves_elements
 from ._registry import register
 from ._rule import NOTHING, InPlace, OpRule, RuleContext, RuleResult
 from ._shapes import n_outputs
@@ -35,5 +36,6 @@ register(
         _copy_start_input_to_output,
         _copy_start,
         in_place=lambda instruction: {(1,): InPlace(0, replaces=False)},
+        operations=moves_elements,
     )
 )

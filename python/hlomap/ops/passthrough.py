@@ -14,6 +14,7 @@ from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import forward_from_operand, forward_to_outputs, reaches_nothing, reads_nothing
 from ._known import Known, KnownContext
+from ._operations import moves_elements
 from ._registry import register
 from ._rule import NOTHING, OpRule, RuleContext, RuleResult
 
@@ -64,6 +65,7 @@ def _forwarding_rule(opcode: str, source: ShapeIndex, target: ShapeIndex) -> OpR
         moves_nothing=True,
         known_values=_known_operand if source == target == () else None,
         builder_methods=methods,
+        operations=moves_elements,
     )
 
 
@@ -75,7 +77,8 @@ register(
         reads_nothing,
         reaches_nothing,
         lambda instruction, operands, context: None,
-        moves_nothing=True,
         builder_methods=("send",),
+        operations=moves_elements,
+        moves_nothing=True,
     )
 )

@@ -34,6 +34,7 @@ from ._known import (
     with_ranges_as_dims,
 )
 from ._numpy.reduction import pack_results, reduce_axes
+from ._operations import reduced
 from ._registry import register
 from ._rule import Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
 from ._shapes import result_shape
@@ -145,4 +146,8 @@ def used(
     return {**plain, 0: restricted(part, regions)}
 
 
-register(OpRule("reduce", output_to_input, input_to_output, evaluate, known_values=known_values, used=used))
+register(
+    OpRule(
+        "reduce", output_to_input, input_to_output, evaluate, known_values=known_values, used=used, operations=reduced
+    )
+)

@@ -16,6 +16,7 @@ from ._indexing.maps import dim_exprs, map_to_all, simplify_maps, single_map
 from ._indexing.sizes_in_use import keeps_linear_order, over_approximate
 from ._known import moved
 from ._numpy.sizes_in_use import reshaped_sizes
+from ._operations import moves_elements
 from ._registry import register
 from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
 
@@ -49,5 +50,6 @@ register(
         evaluate,
         known_values=moved(),
         builder_methods=("reshape", "collapse"),
+        operations=moves_elements,
     )
 )

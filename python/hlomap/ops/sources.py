@@ -16,6 +16,7 @@ from ._evaluation import EvalContext, Value
 from ._indexing.loops.scalar_values import dtype_interval
 from ._indexing.maps import reaches_nothing, reads_nothing
 from ._known import UNKNOWN, Known, KnownContext, Piece
+from ._operations import moves_elements
 from ._registry import register
 from ._rule import OpRule
 from ._tables import pieces_of
@@ -92,5 +93,6 @@ for _name, _evaluate, _known in (
             pointwise=_name not in ("iota", "after-all"),
             known_values=_known,
             moves_nothing=_name not in ("partition-id", "replica-id"),
+            operations=moves_elements,
         )
     )

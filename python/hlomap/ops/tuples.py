@@ -12,6 +12,7 @@ from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import forward_array
 from ._known import UNKNOWN, Known, KnownContext, Parts, is_plain, nothing_known
+from ._operations import moves_elements
 from ._registry import register
 from ._rule import OpRule, RuleContext, RuleResult
 from ._shapes import require, shape_at
@@ -73,6 +74,7 @@ register(
         _tuple,
         pointwise=True,
         structural=True,
+        operations=moves_elements,
         moves_nothing=True,
         known_values=_known_tuple,
     )
@@ -85,6 +87,7 @@ register(
         _element,
         pointwise=True,
         structural=True,
+        operations=moves_elements,
         moves_nothing=True,
         known_values=_known_element,
     )

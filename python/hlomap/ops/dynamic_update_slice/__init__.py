@@ -7,6 +7,7 @@ next.  Section DynamicUpdateSlice of XLA's operation semantics.
 from __future__ import annotations
 
 from .._known import moved
+from .._operations import moves_elements
 from .._registry import register
 from .._rule import InPlace, OpRule
 from .evaluate import evaluate
@@ -21,5 +22,7 @@ register(
         constant_operands,
         in_place=lambda instruction: {(): InPlace(0)},
         known_values=moved(0, 1),
+        operations=moves_elements,
+        updated_operand=lambda instruction: 1,
     )
 )

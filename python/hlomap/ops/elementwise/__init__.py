@@ -13,6 +13,7 @@ from .builder_methods import METHODS
 from .evaluate import semantics
 from .indexing import input_to_output, output_to_input
 from .known import known_values, possible, used
+from .operations import operations_of
 
 for _name, _evaluate in semantics():
     _is_alone = _name != "map"  # whose semantics are those of a computation
@@ -24,6 +25,7 @@ for _name, _evaluate in semantics():
             _evaluate,
             pointwise=True,
             sizes_class="elementwise",
+            operations=operations_of(_name),
             chooses=_name == "select",
             known_values=moved() if _name == "copy" else known_values(_evaluate) if _is_alone else None,
             possible_values=possible(_evaluate) if _is_alone else None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from .._indexing.index_vectors import known_surroundings
 from .._known import moved
+from .._operations import moves_elements
 from .._registry import register
 from .._rule import OpRule
 from .evaluate import evaluate
@@ -23,5 +24,6 @@ register(
         constant_operands,
         surroundings=known_surroundings(constant_operands),
         known_values=moved(0),
+        operations=moves_elements,
     )
 )

@@ -23,6 +23,7 @@ register(
         depends_on_called_values=True,
         surroundings=initial_integers,
         pointwise=True,
+        runs="loop",
         moves_nothing=True,
         parameter_to_operands=carried_to_input,
         known_values=known_values,
