@@ -59,6 +59,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "parse": [("", "str")],
     "parse_all": [("", "str")],
     "partitioned": [(MODULE["n"], "")],
+    "profile": [(b"", "str")],
     "ravel_index": [(SHAPE, ""), ((0, 0), "")],
     "readers": [(MODULE["n"], "")],
     "register_rule": [("name", "str"), (len, "")],

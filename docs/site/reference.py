@@ -77,11 +77,11 @@ TOPICS = [
         [
             *("analyze", "analyze_corpus", "scan", "tile", "coalescing", "utilization", "readers"),
             *("schedule", "thread_map", "emitter_thread_map", "flat_thread_map"),
-            *("cost",),
+            *("cost", "profile"),
             *("Device", "Limits"),
             *results("Table Batch CorpusSummary CorpusReport CorpusProgress"),
             *results("Tiling TileTable TileParameter TileRead TileClause TileBox"),
-            *results("Schedule OutputSchedule Coalescing Utilization Reader Readers CostReport"),
+            *results("Schedule OutputSchedule Coalescing Utilization Reader Readers CostReport Profile ProfileRow Unplaced"),
         ],
     ),
     (

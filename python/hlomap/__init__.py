@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .analysis.cost import cost as cost
     from .analysis.custom_rules import register_rule as register_rule, unregister_rule as unregister_rule
     from .analysis.loops import loop as loop
+    from .analysis.profile import profile as profile
     from .analysis.queries import (
         indexing as indexing,
         input_to_output as input_to_output,
@@ -96,6 +97,7 @@ _MODULE_OF = {
         "analysis.cost": "cost",
         "analysis.custom_rules": "register_rule unregister_rule",
         "analysis.loops": "loop",
+        "analysis.profile": "profile",
         "analysis.queries": "indexing input_to_output output_to_input",
         "analysis.rows": "analyze",
         "analysis.slices": "backward_slice forward_slice",

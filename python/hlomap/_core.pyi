@@ -2492,6 +2492,19 @@ def _reads(
     """The reads of an array by a union of maps, which is ``exact`` or not: the texts of the maps, their ``divmod``
     nodes, the bounds of touched and of distinct elements, and the number of bytes."""
 
+def _read_profile(
+    data: bytes, name: str | None, /
+) -> tuple[
+    list[tuple[str, list[tuple[str, int | None, str, int, int, int]], tuple[int, int], tuple[int, int]]],
+    list[tuple[str, int | None, bytes]],
+]:
+    """The planes of a profile: each name, its operations, and the number and picoseconds of the events of none and of
+    those on lines that repeat others; and the modules in it, by name and program id.
+
+    An operation has the name of its module, its program id, its name, its calls, its picoseconds and their median.
+    Raises :class:`~hlomap.errors.HloSyntaxError` for bytes that are not a profile.
+    """
+
 def _extent(parts: Sequence[Shape], /) -> tuple[int | None, int | None]:
     """Upper bounds of the number of elements in values, and of their bytes; None where there is no bound."""
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ._core import Cost as Cost, Count as Count
     from .analysis.cost import CostReport as CostReport
     from .analysis.loops import CarriedValue as CarriedValue, Loop as Loop, LoopCounter as LoopCounter
+    from .analysis.profile import Profile as Profile, ProfileRow as ProfileRow, Unplaced as Unplaced
     from .analysis.reads import Reads as Reads
     from .analysis.slice import Slice as Slice
     from .analysis.table import Batch as Batch, Table as Table
@@ -63,6 +64,7 @@ _MODULE_OF = {
         "_core": "Cost Count",
         "analysis.cost": "CostReport",
         "analysis.loops": "CarriedValue Loop LoopCounter",
+        "analysis.profile": "Profile ProfileRow Unplaced",
         "analysis.reads": "Reads",
         "analysis.slice": "Slice",
         "analysis.table": "Batch Table",

@@ -19,6 +19,7 @@ from .check import check
 from .compare import diff
 from .console import FILE, Commands, fail, parse_indices, print_json, print_lines, read_modules, refuse_overwriting, say
 from .explore import explore
+from .profile import profile
 from .query import query
 from .run import run
 from .show import show
@@ -57,6 +58,7 @@ main.add_command(query)
 main.add_command(analyze)
 main.add_command(verify)
 main.add_command(run)
+main.add_command(profile)
 
 
 @main.command(epilog="Exit codes: 0 success, 1 SHAPE is not an array shape or has no layout, 2 wrong arguments.")

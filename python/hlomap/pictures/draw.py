@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from .._core import Computation, IndexingMap, Instruction, Layout, Module, Shape, Sharding
 from ..analysis.loops import Loop
+from ..analysis.profile import Profile
 from ..analysis.queries import output_to_input
 from ..analysis.table import Table
 from ..analysis.tiles import Tiling
@@ -30,6 +31,7 @@ Drawable: TypeAlias = (
     | Module
     | ModuleDiff
     | Table
+    | Profile
     | Tiling
     | Loop
     | CheckResult
@@ -41,8 +43,8 @@ Drawable: TypeAlias = (
     | list[Any]
 )
 _KINDS = (
-    MapSet, IndexingMap, Instruction, Computation, Explanation, Module, ModuleDiff, Table, Tiling, Loop, CheckResult,
-    Shape, Layout, Sharding, Picture, Mapping, tuple, list,
+    MapSet, IndexingMap, Instruction, Computation, Explanation, Module, ModuleDiff, Table, Profile, Tiling, Loop,
+    CheckResult, Shape, Layout, Sharding, Picture, Mapping, tuple, list,
 )  # fmt: skip
 
 
@@ -71,6 +73,7 @@ def draw(
             - a :class:`~hlomap.verification.verify.CheckResult`: the same, with the elements of the witness;
             - a tiling: one tile of the output, and what it reads;
             - a module, the rows of :func:`hlomap.analyze` or a :func:`hlomap.diff`: bytes that are moved, as bars;
+            - a profile: the time of the longest instructions, and how much of it their bytes and operations need;
             - a loop: what each iteration does with every array that it carries;
             - a shape or a layout: positions in memory;
             - a sharding and the ``shape`` of an array: tiles and their devices.
@@ -146,6 +149,7 @@ def draw(
         Module: bytes_moved.draw_module,
         ModuleDiff: bytes_moved.draw_diff,
         Table: bytes_moved.draw_table,
+        Profile: bytes_moved.draw_profile,
         Loop: loops.draw_loop,
         CheckResult: checks.draw_check,
     }
