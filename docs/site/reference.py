@@ -81,7 +81,8 @@ TOPICS = [
             *("Device", "Limits"),
             *results("Table Batch CorpusSummary CorpusReport CorpusProgress"),
             *results("Tiling TileTable TileParameter TileRead TileClause TileBox"),
-            *results("Schedule OutputSchedule Coalescing Utilization Reader Readers CostReport Profile ProfileRow Unplaced"),
+            *results("Schedule OutputSchedule Coalescing Utilization Reader Readers"),
+            *results("CostReport Profile ProfileRow Unplaced"),
         ],
     ),
     (

@@ -208,7 +208,12 @@ def parse_dot(sharding: str) -> hm.Module:
 
 def test_what_is_not_known() -> None:
     for sharding, reason in [
-        ("", "d has no sharding: ask the module before XLA's partitioner, which --xla_dump_hlo_pass_re=.*spmd.* dumps"),
+        (
+            "",
+            "d has no sharding: ask the module before XLA's partitioner: "
+            'hlomap.from_jax(..., stage="before_partitioning") gives it, and '
+            'XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_pass_re=.*(spmd|shardy).*" dumps it',
+        ),
         (", sharding={unknown}", "d: the sharding is not decided yet"),
         (", sharding={manual}", "d: devices have arrays of their own (manual)"),
     ]:

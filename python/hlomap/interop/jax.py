@@ -6,40 +6,54 @@ function, which has to be jitted first.
 
 from __future__ import annotations
 
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import numpy as np
 
 from .._core import Module
 from ..errors import UnsupportedError
+from ..io.dump_directory import DumpDirectory
 from ..io.load import parse
 from ..types import expect, needs, wrong_type
 
 __all__ = ["from_jax"]
 
 
+_STAGES = ("optimized", "before_partitioning", "unoptimized")
+
+
 def from_jax(
-    function: Any, /, *args: Any, stage: Literal["optimized", "unoptimized"] = "optimized", **kwargs: Any
+    function: Any,
+    /,
+    *args: Any,
+    stage: Literal["optimized", "before_partitioning", "unoptimized"] = "optimized",
+    **kwargs: Any,
 ) -> Module:
     """The HLO module of a JAX function, after or before XLA's optimizations.
 
     ``function`` is a jitted or a plain function, called with ``args`` and ``kwargs`` (arrays, or
     ``jax.ShapeDtypeStruct`` where only shapes matter); or a ``Lowered`` or a ``Compiled`` alone.
-    ``stage="optimized"`` compiles for the default backend, ``"unoptimized"`` does not compile.  If the program compiles
+    ``stage="optimized"`` compiles for the default backend, ``"unoptimized"`` does not compile.
+    ``"before_partitioning"`` compiles and is the module that XLA's partitioner takes, for a program on several devices:
+    each value has the shape of the whole array, and the sharding that was propagated to it, which
+    :func:`hlomap.partitioned` asks for.  If the program compiles
     to several modules, the result is the first.  JAX drops arguments that the function does not use, so the module has
     no parameters for them, unless the function is ``jax.jit(f, keep_unused=True)``.
 
-    Raises :class:`~hlomap.errors.UnsupportedError` for the unoptimized stage of a ``Compiled``, which does not keep it,
-    and where JAX is needed and missing, and ``TypeError`` for other objects.
+    Raises :class:`~hlomap.errors.UnsupportedError` for the earlier stages of a ``Compiled``, which does not keep them,
+    for a program on one device that is to be seen before partitioning, and where JAX is needed and missing, and
+    ``TypeError`` for other objects.
 
     >>> import jax, jax.numpy as jnp
     >>> module = from_jax(jax.jit(jnp.tanh), jax.ShapeDtypeStruct((2, 3), "float32"), stage="unoptimized")
     >>> str(module.entry.root.shape), module.entry.root.opcode
     ('f32[2,3]{1,0}', 'tanh')
     """
-    expect(str, stage, "from_jax", "'optimized' or 'unoptimized' as `stage`")
-    if stage not in ("optimized", "unoptimized"):
-        raise ValueError(f"hm.from_jax: expected 'optimized' or 'unoptimized' as `stage`, got {stage!r}")
+    names = ", ".join(map(repr, _STAGES))
+    expect(str, stage, "from_jax", f"one of {names} as `stage`")
+    if stage not in _STAGES:
+        raise ValueError(f"hm.from_jax: expected one of {names} as `stage`, got {stage!r}")
     stages = function
     if hasattr(stages, "runtime_executable") or hasattr(stages, "compiler_ir"):
         if args or kwargs:
@@ -52,12 +66,29 @@ def from_jax(
     else:
         raise wrong_type("from_jax", "a function, a Lowered or a Compiled", function, _advice(function))
     if hasattr(stages, "runtime_executable"):
-        if stage == "unoptimized":
-            raise UnsupportedError("a Compiled has no unoptimized module; pass the function or its Lowered")
+        if stage != "optimized":
+            module = "unoptimized module" if stage == "unoptimized" else "module before partitioning"
+            raise UnsupportedError(f"a Compiled has no {module}; pass the function or its Lowered")
         return _compiled(stages)
     if stage == "unoptimized":
         return parse(stages.compiler_ir("hlo").as_serialized_hlo_module_proto())
-    return _compiled(stages.compile())
+    return _before_partitioning(stages) if stage == "before_partitioning" else _compiled(stages.compile())
+
+
+def _before_partitioning(lowered: Any) -> Module:
+    """The module that the partitioner took, which XLA writes to a folder when it is asked to."""
+    with TemporaryDirectory() as folder:
+        options = {
+            "xla_dump_to": folder,
+            "xla_dump_hlo_pass_re": ".*(spmd|shardy).*",
+            "xla_dump_hlo_as_proto": True,
+            "xla_dump_hlo_as_text": False,
+        }
+        lowered.compile(compiler_options=options)
+        found = [dumped for dumped in DumpDirectory(folder) if dumped.before == "spmd-partitioning"]
+        if not found:
+            raise UnsupportedError("the program is not partitioned: it has one device, or its compilation was cached")
+        return found[-1].load()
 
 
 def _jitted(function: Any) -> Any:

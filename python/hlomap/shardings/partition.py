@@ -27,6 +27,7 @@ from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex, instruction_of, read_only
 from .assignment import Assignment, assign
 from .device_maps import maps_of, tile_positions
+from .meshes import mesh_of, sharding_text
 from .orders import Ints
 from .program import leaf_shardings, sharding_of
 from .tiles import Tiles
@@ -71,7 +72,8 @@ class RemoteReads:
 
     def __str__(self) -> str:
         most = "" if self.exact else "at most "
-        text = f"{self.instruction.name} {self.sharding}: {most}{self.bytes:,} bytes from other devices"
+        sharding = sharding_text(self.sharding, mesh_of(self._work._instruction))
+        text = f"{self.instruction.name} {sharding}: {most}{self.bytes:,} bytes from other devices"
         return text if self.exact or self.reason is None else f"{text} ({self.reason})"
 
 
@@ -103,7 +105,9 @@ class Partitioned:
 
     def __str__(self) -> str:
         name = self.instruction.name
-        lines = [f"{name} {sharding_of(self.instruction, ())}: at least {self.bytes:,} bytes between devices"]
+        said = sharding_of(self.instruction, ())
+        sharding = "" if said is None else sharding_text(said, mesh_of(self.instruction))
+        lines = [f"{name} {sharding}: at least {self.bytes:,} bytes between devices"]
         if not self.remote_bytes:
             lines[0] = f"{name}: no communication"
         return "\n".join([*lines, *(f"  {read}" for read in self.reads)])
@@ -199,7 +203,10 @@ class _Array:
 
 def _read_arrays(instruction: Instruction) -> tuple[list[_Array], list[_Array]] | Unknown:
     if sharding_of(instruction, ()) is None:
-        hint = "ask the module before XLA's partitioner, which --xla_dump_hlo_pass_re=.*spmd.* dumps"
+        hint = (
+            'ask the module before XLA\'s partitioner: hlomap.from_jax(..., stage="before_partitioning") gives it, and '
+            'XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_pass_re=.*(spmd|shardy).*" dumps it'
+        )
         return Unknown(f"{instruction.name} has no sharding: {hint}")
     for operand in (one for one in dict.fromkeys(instruction.operands) if not leaf_shardings(one)):
         source = _split_source(operand)
