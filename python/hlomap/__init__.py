@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING
 from .lazy import lazy_names
 
 if TYPE_CHECKING:
-    from . import builder as builder, errors as errors, hlo as hlo, layouts as layouts, results as results
+    from . import (
+        builder as builder,
+        errors as errors,
+        hlo as hlo,
+        interop as interop,
+        layouts as layouts,
+        results as results,
+    )
     from ._core import (
         Computation as Computation,
         Constraint as Constraint,
@@ -88,7 +95,7 @@ if TYPE_CHECKING:
 _MODULE_OF = {
     name: module
     for module, names in {
-        "": "builder errors hlo layouts results",
+        "": "builder errors hlo interop layouts results",
         "_core": (
             "Computation Constraint Expr IndexingMap Instruction Layout Module Shape Variable __version__ "
             "bounds_many compose_many count_many linear_index logical_index simplify_many"

@@ -1,11 +1,15 @@
-"""Gets modules from JAX: from a jitted function with its arguments, a ``Lowered`` or a ``Compiled``.
+"""Gets modules from JAX: from a jitted function with its arguments, a ``Lowered`` or a ``Compiled``, or as XLA compiles
+them.
 
 :func:`from_jax` reads the module's proto, since the text elides large constants.  jax is imported here only for a plain
-function, which has to be jitted first.
+function, which has to be jitted first, and by :func:`watch`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
@@ -17,7 +21,7 @@ from ..io.dump_directory import DumpDirectory
 from ..io.load import parse
 from ..types import expect, needs, wrong_type
 
-__all__ = ["from_jax"]
+__all__ = ["from_jax", "watch"]
 
 
 _STAGES = ("optimized", "before_partitioning", "unoptimized")
@@ -116,3 +120,64 @@ def _compiled(compiled: Any) -> Module:
     if executable is None:
         raise UnsupportedError("the Compiled has no runtime executable")
     return parse(executable.hlo_modules()[0].as_serialized_hlo_module_proto())
+
+
+_WATCH_STAGES = {"before_scheduling": "PRE_SCHEDULER", "after_scheduling": "POST_SCHEDULER"}
+_watches = count()
+
+
+@contextmanager
+def watch(
+    callback: Callable[[Module], object],
+    /,
+    *,
+    stage: Literal["before_scheduling", "after_scheduling"] = "after_scheduling",
+) -> Iterator[None]:
+    """Call ``callback(module)`` with each module that XLA compiles for JAX inside the ``with`` block, on any backend.
+
+    ``stage`` is that of the module: optimized and not scheduled yet, or with the order in which it runs.  The callback
+    runs in the thread that compiles, while XLA waits, and changes nothing.  What is compiled already is not compiled
+    again, so it is not seen: ``jax.clear_caches()`` forgets it.
+
+    If the callback raises, the compilation goes on, later modules are not shown to it, and the exception is raised at
+    the end of the block.  Raises :class:`~hlomap.errors.UnsupportedError` where JAX is missing or older than June 2026,
+    which has no such hook, and ``TypeError`` and ``ValueError`` for other arguments.
+
+    >>> import jax
+    >>> names = []
+    >>> with watch(lambda module: names.append(module.name)):  # doctest: +SKIP
+    ...     jax.jit(lambda x: x + 1)(3.0)
+    """
+    if not callable(callback):
+        raise wrong_type("interop.jax.watch", "a function of a module", callback)
+    names = " or ".join(map(repr, _WATCH_STAGES))
+    expect(str, stage, "interop.jax.watch", f"{names} as `stage`")
+    if stage not in _WATCH_STAGES:
+        raise ValueError(f"hm.interop.jax.watch: expected {names} as `stage`, got {stage!r}")
+    with needs("jax", "watch"):
+        import jax
+    xla: Any = None
+    with suppress(ImportError):
+        from jax.extend import xla
+    if not hasattr(xla, "register_hlo_module_transformation"):
+        raise UnsupportedError(
+            f"watch needs a JAX of June 2026 or later, with jax.extend.xla.register_hlo_module_transformation; this is "
+            f"{jax.__version__}"
+        )
+    failures: list[BaseException] = []
+
+    def seen(proto: bytes) -> None:
+        if not failures:
+            try:
+                callback(parse(proto))
+            except BaseException as error:  # in XLA it would end the process
+                failures.append(error)
+
+    name, at = f"hlomap-watch-{next(_watches)}", xla.PipelineStage[_WATCH_STAGES[stage]]
+    xla.register_hlo_module_transformation(seen, name=name, stage=at)
+    try:
+        yield
+    finally:
+        xla.clear_hlo_module_transformation(name, stage=at)
+        if failures:
+            raise failures[0]
