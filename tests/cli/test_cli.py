@@ -492,3 +492,18 @@ def test_no_command_replaces_its_input(
     result = run(*(output if argument == "OUT" else argument for argument in arguments))
     assert result.exit_code == 2 and "choose another" in result.output, result.output
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+
+def test_profile_prints_a_table_or_json() -> None:
+    trace = str(CASES / "profiles" / "cpu.xplane.pb")
+    text = run("profile", trace, "--top", "1", "--device", "h100").stdout
+    assert "ynn_fusion.3" in text and "of limit" in text and "5 more rows" in text and "of no instruction" in text
+    found = json.loads(run("profile", trace, "--json").stdout)
+    assert len(found["rows"]) == 6 and found["rows"][0]["calls"] == 3
+    assert run("profile", str(CASES / "modules")).exit_code == 1
+    assert run("profile", str(CASES / "loops.hlo.xz")).exit_code == 1
+
+
+def test_show_the_most_flops() -> None:
+    text = run("show", str(CASES / "modules" / "rmsnorm_bf16.hlo"), "--top", "flops", "--limit", "1").stdout
+    assert "the most flops" in text and "291 flops, moves" in text and "fusion.3" in text
