@@ -22,8 +22,10 @@ LATE = {"pyarrow": "interop corpus", "rich": "cli", "click": "cli"}
 ONE_FILE = {
     "fsspec": "interop/filesystems.py",
     "distributed": "corpus/engines.py",
+    "pytest": "guard/plugin.py",
+    "tomli": "cli/check.py",
 }
-"""Extras of corpora, and the file that imports each."""
+"""Other packages, and the file that imports each."""
 
 
 @pytest.mark.parametrize("contract", ["layers", "rules", "indexing", "semantics", "attributes", "optional"])

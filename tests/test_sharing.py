@@ -103,7 +103,7 @@ SAMPLES: dict[str, list[Any]] = {
         hm.Answer(False, witness=(1, 2)),
         hm.Answer(False, reason="other ranks"),
         hm.Answer(None, reason="too many points"),
-        hm.overlap(hm.MapSet([*RUNTIME]), hm.MapSet([*RUNTIME])),
+        hm.MapSet([*RUNTIME]).overlap(hm.MapSet([*RUNTIME])),
         hm.IndexingMap([("row", 0, 3), 5], [hm.Expr.dim(1)]).is_injective(),
     ],
     "Expr": [hm.Expr.parse("(d0 * 8 + s1) mod 4 - min(rt0, -3) * d2"), hm.Expr.constant(-(2**63))],
@@ -351,8 +351,10 @@ def results(dump: hm.DumpDirectory) -> Iterator[object]:
         yield from (hm.explain(i), hm.draw(i))
     fusion, dot = FUSED["f"], FUSED["d"]
     yield from (hm.explain(dot, (1, 1)), hm.draw(dot, element=(1, 1)), hm.verify(FUSED["n"]), hm.analyze(FUSED))
-    yield from (hm.schedule(fusion), hm.coalescing(fusion), hm.utilization(fusion), hm.thread_map(square))
+    yield from (hm.schedule(fusion), hm.coalescing(fusion), hm.utilization(fusion), hm.flat_thread_map(square))
     yield from (hm.partitioned(fusion), hm.partitioned(dot), hm.sharding_of(dot), hm.reshard(square, both, rows))
+    trace = Path(__file__).parent / "cases" / "profiles" / "cpu.xplane.pb"
+    yield from (hm.cost(FUSED), hm.cost(LOOP["w"], hm.Device.named("h100")), hm.profile(trace))
     yield from (hm.diff(FUSED, LOOP), hm.diff(FUSED, hm.parse(str(FUSED).replace("negate", "abs"))), hm.explore(FUSED))
     yield from (hm.tile(dot), hm.tile(dot).evaluate([[16, 16, 16]]), hm.tile(dot).box(0, [16, 16, 16], [0, 0, 0]))
     yield from (hm.draw(square), hm.draw(both, square), hm.draw(hm.tile(dot)), hm.draw(RUNTIME[0]))
@@ -447,6 +449,16 @@ def test_loops_and_pictures_are_the_same_after_unpickling() -> None:
             table["grid"][0] = 0
         with pytest.raises(TypeError, match="stays as it is"):
             table.reasons[0] = "any"
+
+
+def test_results_stay_as_they_are() -> None:
+    """Their attributes cannot be set, those of classes that are not dataclasses either."""
+    loop, slice = hm.loop(LOOP["w"]), hm.backward_slice(FUSED["d"])
+    for value in (loop, slice, hm.tile(FUSED["d"]), hm.Shape("f32", [2, 2]).draw(), hm.output_to_input(FUSED["d"])[0]):
+        public = [name for name in (*dir(type(value)), *getattr(value, "__dict__", ())) if not name.startswith("_")]
+        for name in public:
+            with pytest.raises(AttributeError):
+                setattr(value, name, None)
 
 
 def test_a_read_only_dict_refuses_every_change() -> None:

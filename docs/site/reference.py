@@ -47,7 +47,7 @@ TOPICS = [
         "Maps",
         "Symbolic maps from points to points, and questions about them.",
         [
-            *("IndexingMap", "Expr", "Variable", "Constraint", "overlap", "Answer"),
+            *("IndexingMap", "Expr", "Variable", "Constraint", "Answer"),
             *("simplify_many", "compose_many", "count_many", "bounds_many", "explain_simplify"),
             *results("Count Cost CommonElement MapPoint SimplifyTrace SimplifyStep"),
         ],
@@ -75,11 +75,14 @@ TOPICS = [
         "Tiles, schedules, traffic",
         "What an operation moves: rows of an analysis, tiles, GPU schedules, coalescing.",
         [
-            *("analyze", "analyze_corpus", "scan", "tile", "schedule", "thread_map", "coalescing", "utilization"),
+            *("analyze", "analyze_corpus", "scan", "tile", "coalescing", "utilization", "readers"),
+            *("schedule", "thread_map", "emitter_thread_map", "flat_thread_map"),
+            *("cost", "profile"),
             *("Device", "Limits"),
             *results("Table Batch CorpusSummary CorpusReport CorpusProgress"),
             *results("Tiling TileTable TileFrontier TileParameter TileRead TileClause TileBox"),
-            *results("Schedule OutputSchedule Coalescing Utilization"),
+            *results("Schedule OutputSchedule Coalescing Utilization Reader Readers"),
+            *results("CostReport Profile ProfileRow Unplaced"),
         ],
     ),
     (
@@ -102,7 +105,11 @@ TOPICS = [
         "run",
         "Run, check, build",
         "The NumPy interpreter, the checks of maps against it, and a builder for HLO.",
-        ["execute", "verify", *results("CheckResult CheckStatus"), "Builder", "builder"],
+        [
+            *("execute", "verify", "observed_reads", "check"),
+            *results("CheckResult CheckStatus ObservedReads CheckReport Violation Hlo"),
+            *("Builder", "builder"),
+        ],
     ),
     ("errors", "Errors", "What calls raise. Not knowing is a value, not an error.", ["HlomapError", "errors"]),
     ("hlo", "Records of HLO", "What attributes of instructions and modules hold.", ["hlo"]),

@@ -12,11 +12,19 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .lazy import lazy_names
 
 if TYPE_CHECKING:
-    from . import builder as builder, errors as errors, hlo as hlo, layouts as layouts, results as results
+    from . import (
+        builder as builder,
+        errors as errors,
+        hlo as hlo,
+        interop as interop,
+        layouts as layouts,
+        results as results,
+    )
     from ._core import (
         Computation as Computation,
         Constraint as Constraint,
@@ -36,8 +44,10 @@ if TYPE_CHECKING:
         simplify_many as simplify_many,
     )
     from .analysis.bitcasts import is_bitcast as is_bitcast
+    from .analysis.cost import cost as cost
     from .analysis.custom_rules import register_rule as register_rule, unregister_rule as unregister_rule
     from .analysis.loops import loop as loop
+    from .analysis.profile import profile as profile
     from .analysis.queries import (
         indexing as indexing,
         input_to_output as input_to_output,
@@ -46,7 +56,7 @@ if TYPE_CHECKING:
     from .analysis.rows import analyze as analyze
     from .analysis.slices import backward_slice as backward_slice, forward_slice as forward_slice
     from .analysis.tiles import tile as tile
-    from .answers import Answer as Answer
+    from .answers import Answer as Answer, Unknown as Unknown
     from .builder.builder import Builder as Builder
     from .corpus.run import analyze_corpus as analyze_corpus
     from .corpus.scan import scan as scan
@@ -54,6 +64,7 @@ if TYPE_CHECKING:
     from .explanation.diff import diff as diff
     from .explanation.explain import explain as explain
     from .explorer.page import explore as explore
+    from .guard.check import check as check
     from .hardware import Device as Device, Limits as Limits
     from .interop.jax import from_jax as from_jax
     from .interpreter import execute as execute
@@ -65,37 +76,40 @@ if TYPE_CHECKING:
         unpack as unpack,
         unravel_index as unravel_index,
     )
+    from .maps.flat_thread_map import flat_thread_map as flat_thread_map
     from .maps.map_set import DeviceIndexing as DeviceIndexing, MapSet as MapSet
-    from .maps.set_questions import overlap as overlap
     from .maps.simplification import explain_simplify as explain_simplify
     from .memory.coalescing import coalescing as coalescing
+    from .memory.readers import readers as readers
     from .memory.utilization import utilization as utilization
     from .pictures.draw import draw as draw
     from .schedules.schedule import schedule as schedule
-    from .schedules.thread_map import thread_map as thread_map
+    from .schedules.thread_map import emitter_thread_map as emitter_thread_map, thread_map as thread_map
     from .shardings.partition import partitioned as partitioned
     from .shardings.program import sharding_of as sharding_of
     from .shardings.reshard import reshard as reshard
-    from .types import Unknown as Unknown
+    from .verification.observe import observed_reads as observed_reads
     from .verification.verify import verify as verify
 
 # The module of each public name, which is imported on the first access to the name (PEP 562).
 _MODULE_OF = {
     name: module
     for module, names in {
-        "": "builder errors hlo layouts results",
+        "": "builder errors hlo interop layouts results",
         "_core": (
             "Computation Constraint Expr IndexingMap Instruction Layout Module Shape Variable __version__ "
             "bounds_many compose_many count_many linear_index logical_index simplify_many"
         ),
         "analysis.bitcasts": "is_bitcast",
+        "analysis.cost": "cost",
         "analysis.custom_rules": "register_rule unregister_rule",
         "analysis.loops": "loop",
+        "analysis.profile": "profile",
         "analysis.queries": "indexing input_to_output output_to_input",
         "analysis.rows": "analyze",
         "analysis.slices": "backward_slice forward_slice",
         "analysis.tiles": "tile",
-        "answers": "Answer",
+        "answers": "Answer Unknown",
         "builder.builder": "Builder",
         "corpus.run": "analyze_corpus",
         "corpus.scan": "scan",
@@ -103,39 +117,30 @@ _MODULE_OF = {
         "explanation.diff": "diff",
         "explanation.explain": "explain",
         "explorer.page": "explore",
+        "guard.check": "check",
         "hardware": "Device Limits",
         "interop.jax": "from_jax",
         "interpreter": "execute",
         "io.dump_directory": "DumpDirectory DumpedModule",
         "io.load": "load parse parse_all",
         "layouts.buffers": "pack ravel_index unpack unravel_index",
+        "maps.flat_thread_map": "flat_thread_map",
         "maps.map_set": "DeviceIndexing MapSet",
-        "maps.set_questions": "overlap",
         "maps.simplification": "explain_simplify",
         "memory.coalescing": "coalescing",
+        "memory.readers": "readers",
         "memory.utilization": "utilization",
         "pictures.draw": "draw",
         "schedules.schedule": "schedule",
-        "schedules.thread_map": "thread_map",
+        "schedules.thread_map": "emitter_thread_map thread_map",
         "shardings.partition": "partitioned",
         "shardings.program": "sharding_of",
         "shardings.reshard": "reshard",
-        "types": "Unknown",
+        "verification.observe": "observed_reads",
         "verification.verify": "verify",
     }.items()
     for name in names.split()
 }
 
 if not TYPE_CHECKING:  # so that type checkers reject misspelled names
-    __all__ = list(_MODULE_OF)
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULE_OF:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        if not _MODULE_OF[name]:
-            return importlib.import_module(f".{name}", __name__)
-        value = globals()[name] = getattr(importlib.import_module(f".{_MODULE_OF[name]}", __name__), name)
-        return value
-
-    def __dir__() -> list[str]:
-        return __all__
+    __all__, __getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

@@ -13,17 +13,19 @@ import numpy.typing as npt
 
 from .analysis.rule_provider import RuleProvider
 from .analysis.table import Table
-from .answers import Answer
+from .answers import Answer, Unknown
 from .drawing import Picture
 from .interop.sympy import SympyMap
-from .maps.image import Box
+from .maps.image import Box, Interval
 from .maps.map_set import MapSet
 from .maps.set_questions import CommonElement
 from .maps.simplification import SimplifyTrace
 from .ops import _rule
-from .types import Unknown
 
 __version__: str
+
+#: Name and law of every rule of the simplifier.
+LAWS: list[tuple[str, str]]
 
 _ExprLike: TypeAlias = "Expr | int"
 _VariableLike: TypeAlias = "int | tuple[int, int] | list[int] | tuple[str, int, int] | Variable"
@@ -401,10 +403,17 @@ class IndexingMap:
         """
     def _simplify_traced(
         self, keep_point_dims: bool, drop_unused: bool, rescale: bool, /
-    ) -> tuple[IndexingMap, list[tuple[str, str, str, str]]]:
-        """The simplified map, and name, law, what was there before and after, of each rule that fired."""
-    def then(self, second: IndexingMap, /) -> IndexingMap:
-        """The composition: first this map, then ``second``; not simplified.
+    ) -> tuple[
+        IndexingMap,
+        list[tuple[str, str, str, str, tuple[IndexingMap, int, list[tuple[int, int] | None]] | None]],
+    ]:
+        """The simplified map, and of each rule that fired name, law, what was there before and after as texts and as
+        statements."""
+    @overload
+    def then(self, second: IndexingMap, /) -> IndexingMap: ...
+    @overload
+    def then(self, second: MapSet, /) -> MapSet:
+        """The composition: first this map, then ``second``; not simplified.  With a set it is a set, simplified.
 
         Ranges and runtime variables of this map come before those of the second; runtime variables keep their
         sources. Raises :class:`~hlomap.errors.MapError` where the number of results differs from the second map's
@@ -415,6 +424,45 @@ class IndexingMap:
         >>> pair = hm.IndexingMap.parse("(d0)[s0] -> (d0, s0), domain: d0 in [0, 9], s0 in [0, 1]")
         >>> print(shift.then(pair).simplify())
         (d0)[s0] -> (d0 + 1, s0), domain: d0 in [0, 3], s0 in [0, 1]
+        """
+    def restrict(self, dims: Mapping[int, Interval], /) -> IndexingMap:
+        """The map for the points whose index lies in these intervals, a mapping from dimension to interval.
+
+        An interval is one of the kinds that :meth:`image` takes.  Raises :class:`~hlomap.errors.ShapeError` for a
+        dimension that does not exist.
+
+        >>> import hlomap as hm
+        >>> print(hm.IndexingMap.parse("(d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [0, 9]").restrict({1: (2, 4)}))
+        (d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [2, 4]
+        """
+    def __or__(self, other: MapSet | IndexingMap, /) -> MapSet:
+        """The set of this map and the maps of ``other``: a :class:`~hlomap.MapSet`."""
+    def __and__(self, other: MapSet | IndexingMap, /) -> MapSet:
+        """The pairs (point, element) that both have, as :meth:`MapSet.__and__`."""
+    def __sub__(self, other: MapSet | IndexingMap, /) -> MapSet:
+        """The pairs (point, element) of this map that ``other`` does not have, as :meth:`MapSet.__sub__`."""
+    def __ror__(self, other: NoReturn, /) -> NoReturn:
+        """Not implemented: the left operand has the operator."""
+    def __rand__(self, other: NoReturn, /) -> NoReturn:
+        """Not implemented: the left operand has the operator."""
+    def __rsub__(self, other: NoReturn, /) -> NoReturn:
+        """Not implemented: the left operand has the operator."""
+    def covers(self, other: MapSet | IndexingMap, /) -> Answer[tuple[int, ...]]:
+        """Whether this map has all pairs (point, element) of ``other``, as :meth:`MapSet.covers`: a
+        :class:`~hlomap.Answer`.
+
+        >>> import hlomap as hm
+        >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")
+        >>> row.covers(hm.IndexingMap.identity([5]))
+        Answer(True)
+        """
+    def overlap(self, other: MapSet | IndexingMap, /) -> Answer[CommonElement]:
+        """Whether some element is in the images of both, as :meth:`MapSet.overlap`: a :class:`~hlomap.Answer`.
+
+        >>> import hlomap as hm
+        >>> even, odd = (hm.IndexingMap([10], [hm.Expr.dim(0) * 2 + i]) for i in (0, 1))
+        >>> even.overlap(odd)
+        Answer(False)
         """
     def remap_sources(self, sources: Mapping[int, int], /) -> IndexingMap:
         """The map with the sources of runtime variables renumbered; numbers that are not in ``sources`` stay."""
@@ -525,10 +573,12 @@ class IndexingMap:
         >>> hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 4]").inverse()
         Unknown(reason='no inverse is known: the map may reach an element from several points')
         """
-    def equivalent(self, other: IndexingMap, /) -> Answer[tuple[int, ...]]:
+    def equivalent(self, other: MapSet | IndexingMap, /) -> Answer[tuple[int, ...]]:
         """Whether ``other`` is the same function: at each point it has the same image, the set over all ranges.
 
-        A witness is a point whose images differ: values of the dims, then of the runtime variables.
+        A witness is a point whose images differ: values of the dims, then of the runtime variables.  A set is
+        compared as by :meth:`MapSet.equivalent`.  Raises :class:`~hlomap.errors.ShapeError` for maps with other
+        numbers of dims or results.
 
         >>> import hlomap as hm
         >>> a = hm.IndexingMap.parse("(d0) -> ((d0 * 6) mod 4), domain: d0 in [0, 9]")
@@ -619,6 +669,7 @@ class IndexingMap:
 
 def simplify_many(
     maps: Sequence[IndexingMap],
+    /,
     *,
     keep_point_dims: bool = False,
     drop_unused: bool = False,
@@ -638,6 +689,7 @@ def simplify_many(
 
 def compose_many(
     pairs: Sequence[tuple[IndexingMap, IndexingMap]],
+    /,
     *,
     simplify: bool = False,
     drop_unused: bool = False,
@@ -655,7 +707,7 @@ def compose_many(
     (d0) -> (d0 floordiv 4), domain: d0 in [0, 7]
     """
 
-def count_many(maps: Sequence[IndexingMap], *, distinct: bool = False, threads: int = 1) -> list[Count]:
+def count_many(maps: Sequence[IndexingMap], /, *, distinct: bool = False, threads: int = 1) -> list[Count]:
     """:meth:`IndexingMap.count` of many maps, in order.
 
     One call without the interpreter lock, on ``threads`` threads.  Raises ``TypeError`` for anything but a
@@ -667,7 +719,7 @@ def count_many(maps: Sequence[IndexingMap], *, distinct: bool = False, threads: 
     [8, 4]
     """
 
-def bounds_many(maps: Sequence[IndexingMap], *, threads: int = 1) -> list[tuple[tuple[int, int], ...]]:
+def bounds_many(maps: Sequence[IndexingMap], /, *, threads: int = 1) -> list[tuple[tuple[int, int], ...]]:
     """:meth:`IndexingMap.bounds` of every result of many maps: for each map a tuple of ``(lower, upper)`` by result.
 
     One call without the interpreter lock, on ``threads`` threads.  Errors as in the method; ``TypeError`` for
@@ -1038,7 +1090,7 @@ def count_requests(
 
     >>> import hlomap as hm
     >>> shape = hm.Shape("f32", [640])
-    >>> hm._core.count_requests(hm.thread_map(shape), shape, 32, 1, 256, 32)
+    >>> hm._core.count_requests(hm.flat_thread_map(shape), shape, 32, 1, 256, 32)
     ((20, 80, 2560, 128), None)
     """
 
@@ -2350,6 +2402,12 @@ class Rows:
     def __len__(self) -> int: ...
     def column(self, name: str, /) -> list[Any]:
         """The values of a column.  Raises :class:`KeyError` for an unknown name."""
+    def add_arithmetic(
+        self, arithmetic: Callable[[Instruction], tuple[int | None, int | None, float | None]], /
+    ) -> None:
+        """Fills the columns about arithmetic, once: ``arithmetic(instruction)`` returns flops, transcendentals and
+        how often they are evaluated, for one of the instructions with equal signatures.
+        """
     def sharding_columns(self, table: Table, /) -> dict[str, list[Any]] | None:
         """The columns about shardings of a table that has these rows, by name; ``None`` where no row has a sharding."""
     def problems(self) -> tuple[int, dict[tuple[str, str], int]]:
@@ -2435,6 +2493,19 @@ def _reads(
 ) -> tuple[list[str], int, int, int | None, int, int | None, int | None]:
     """The reads of an array by a union of maps, which is ``exact`` or not: the texts of the maps, their ``divmod``
     nodes, the bounds of touched and of distinct elements, and the number of bytes."""
+
+def _read_profile(
+    data: bytes, name: str | None, /
+) -> tuple[
+    list[tuple[str, list[tuple[str, int | None, str, int, int, int]], tuple[int, int], tuple[int, int]]],
+    list[tuple[str, int | None, bytes]],
+]:
+    """The planes of a profile: each name, its operations, and the number and picoseconds of the events of none and of
+    those on lines that repeat others; and the modules in it, by name and program id.
+
+    An operation has the name of its module, its program id, its name, its calls, its picoseconds and their median.
+    Raises :class:`~hlomap.errors.HloSyntaxError` for bytes that are not a profile.
+    """
 
 def _extent(parts: Sequence[Shape], /) -> tuple[int | None, int | None]:
     """Upper bounds of the number of elements in values, and of their bytes; None where there is no bound."""

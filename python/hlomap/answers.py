@@ -1,14 +1,14 @@
-"""The answer to a yes-or-no question: true, false or undecided, with its proof or its reason."""
+"""Answers: to a yes-or-no question true, false or undecided, with its proof or its reason; and what is not known."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
 from .errors import UndecidedError
 from .types import one_line
 
-__all__ = ["Answer"]
+__all__ = ["Answer", "Unknown"]
 
 _Witness = TypeVar("_Witness", covariant=True)
 
@@ -72,3 +72,25 @@ class Answer(Generic[_Witness]):
         witness = f", witness={one_line(str(self.witness))}" if self.witness is not None else ""
         reason = f", reason={one_line(self.reason)!r}" if self.reason is not None else ""
         return f"Answer({self.value}{witness}{reason})"
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A result that is not known, with the reason; it has no truth value.
+
+    >>> import hlomap as hm
+    >>> factors = hm.layouts.decompose_bitcast(hm.Shape.parse("f32[8]{0:T(4)}"), hm.Shape.parse("f32[8]"))
+    >>> factors.reason if isinstance(factors, hm.Unknown) else None
+    'tiles or padding in f32[8]{0:T(4)}'
+    """
+
+    reason: str
+
+    def __repr__(self) -> str:
+        return f"Unknown(reason={one_line(self.reason)!r})"
+
+    def __str__(self) -> str:
+        return f"unknown: {self.reason}"
+
+    def __bool__(self) -> NoReturn:
+        raise UndecidedError(f"an unknown value has no truth value: {self.reason}; test isinstance(..., Unknown)")

@@ -95,48 +95,53 @@ class Device(_Record):
     """The major number of NVIDIA's compute capability: 8 for Ampere, 9 for Hopper, 10 for Blackwell."""
     max_blocks_x: int = 2**31 - 1
     """The most blocks of a grid along x."""
-
-    peak_f64: int = 0
-    """Operations of a second on ``f64``, by the fastest unit that takes them (dense, such as tensor cores)."""
-    peak_f32: int = 0
-    """The same on ``f32``, TF32 included."""
-    peak_f16: int = 0
-    """The same on ``f16`` and ``bf16``."""
-    peak_f8: int = 0
-    """The same on floats of 8 bits."""
-    peak_f4: int = 0
-    """The same on floats of 4 bits."""
-    peak_s8: int = 0
-    """The same on integers of 8 bits."""
+    f64_flops_per_second: int = 0
+    """The most flops in a second, by any unit of the device, without sparsity, on operands of this type: f64."""
+    f32_flops_per_second: int = 0
+    """The same for f32, which matrix units may round to TF32."""
+    f16_flops_per_second: int = 0
+    """The same for f16 and bf16."""
+    f8_flops_per_second: int = 0
+    """The same for types of 8 bits, floating-point or integer."""
+    f4_flops_per_second: int = 0
+    """The same for floating-point types of 4 bits."""
 
     def peak(self, dtype: str) -> int:
-        """The operations of a second on operands of an element type, 0 where that is unknown.
+        """The most flops in a second on operands of an HLO element type; 0 where that is unknown.
 
-        >>> import hlomap as hm
-        >>> hm.Device.named("h100").peak("bf16")
-        989400000000000
+        >>> Device.named("h100").peak("bf16") == 989 * 10**12, Device.named("h100").peak("s32")
+        (True, 0)
         """
-        name = {"bf16": "f16", "u8": "s8"}.get(dtype, dtype if dtype[:1] == "s" else dtype.partition("e")[0])
-        return int(getattr(self, f"peak_{name}", 0))
+        peaks = {
+            "f64": self.f64_flops_per_second,
+            "f32": self.f32_flops_per_second,
+            "f16": self.f16_flops_per_second,
+            "bf16": self.f16_flops_per_second,
+            "s8": self.f8_flops_per_second,
+            "u8": self.f8_flops_per_second,
+        }
+        narrow = self.f8_flops_per_second if dtype.startswith("f8") else 0
+        return peaks.get(dtype, self.f4_flops_per_second if dtype.startswith("f4") else narrow)
 
     @staticmethod
     def named(name: str) -> Device:
         """The device with this name, in any case: ``"a6000"``, ``"v100"``, ``"a100"`` (40 GB), ``"a100-80gb"``,
         ``"l40s"``, ``"h100"``, ``"h200"``, ``"b200"`` or ``"mi300x"``.
 
-        Raises ``ValueError`` for other names.
+        Upper and lower case are the same.  Raises ``ValueError`` for other names.
         """
         expect(str, name, "Device.named", "a name")
         if name.lower() not in _DEVICES:
+            names = ", ".join(_DEVICES)
             raise ValueError(
-                f"expected one of {', '.join(_DEVICES)}, found {name!r}; Device(...) describes another one"
+                f"hm.Device.named: expected one of {names}, got {name!r}; Device(...) describes another one"
             )
         return _DEVICES[name.lower()]
 
 
 def _nvidia(name: str, sm: tuple[int, int, int, int, int], l2: int, gb: int, peaks: Sequence[float]) -> Device:
     """A device with a number of multiprocessors, the threads, blocks and KiB of shared memory of each, a compute
-    capability, MiB of cache, GB a second and 10**12 operations a second on f64, f32, f16, f8, f4 and s8."""
+    capability, MiB of cache, GB a second and 10**12 flops a second on f64, f32, f16, f8 and f4."""
     n, threads, max_blocks, shared, generation = sm
     return Device(
         name,
@@ -155,25 +160,25 @@ def _nvidia(name: str, sm: tuple[int, int, int, int, int], l2: int, gb: int, pea
 
 
 def _peaks(tera: Sequence[float]) -> dict[str, int]:
-    return {f"peak_{kind}": round(t * 10) * 10**11 for kind, t in zip(_KINDS_OF_PEAKS, tera, strict=True)}
+    kinds = ("f64", "f32", "f16", "f8", "f4")
+    return {f"{kind}_flops_per_second": round(t * 1000) * 10**9 for kind, t in zip(kinds, tera, strict=True)}
 
 
-_KINDS_OF_PEAKS = ("f64", "f32", "f16", "f8", "f4", "s8")
-_A100 = (108, 2048, 32, 164, 8), (19.5, 156, 312, 0, 0, 624)
-_HOPPER = (132, 2048, 32, 228, 9), (67, 494.7, 989.4, 1978.9, 0, 1978.9)
+_A100 = (108, 2048, 32, 164, 8), (19.5, 156, 312, 624, 0)
+_HOPPER = (132, 2048, 32, 228, 9), (67, 495, 989, 1979, 0)
 # The vendors' data sheets of V100 SXM2, RTX A6000, A100 SXM, L40S, H100 SXM, H200 SXM, B200 (HGX) and MI300X; blocks
 # and shared memory of the compute capabilities 7.0, 8.6, 8.0, 8.9, 9.0, 9.0 and 10.0.
 _DEVICES = {
     device.name: device
     for device in (
-        _nvidia("v100", (80, 2048, 32, 96, 7), 6, 900, (7.8, 15.7, 125, 0, 0, 0)),
-        _nvidia("a6000", (84, 1536, 16, 100, 8), 6, 768, (0.6, 77.4, 154.8, 0, 0, 309.7)),
+        _nvidia("v100", (80, 2048, 32, 96, 7), 6, 900, (7.8, 15.7, 125, 62.8, 0)),
+        _nvidia("a6000", (84, 1536, 16, 100, 8), 6, 768, (0.605, 77.4, 154.8, 309.7, 0)),
         _nvidia("a100", _A100[0], 40, 1555, _A100[1]),
         _nvidia("a100-80gb", _A100[0], 40, 2039, _A100[1]),
-        _nvidia("l40s", (142, 1536, 24, 100, 8), 96, 864, (1.4, 183, 366, 733, 0, 733)),
+        _nvidia("l40s", (142, 1536, 24, 100, 8), 96, 864, (1.4, 183, 366, 733, 0)),
         _nvidia("h100", _HOPPER[0], 50, 3350, _HOPPER[1]),
         _nvidia("h200", _HOPPER[0], 50, 4800, _HOPPER[1]),
-        _nvidia("b200", (148, 2048, 32, 228, 10), 126, 8000, (37, 1125, 2250, 4500, 9000, 4500)),
+        _nvidia("b200", (148, 2048, 32, 228, 10), 126, 8000, (40, 1200, 2500, 5000, 10_000)),
         Device(
             "mi300x",
             n_multiprocessors=304,
@@ -186,7 +191,7 @@ _DEVICES = {
             sector_bytes=128,
             cache_bytes=256 << 20,
             dram_bytes_per_second=5300 * 10**9,
-            **_peaks((163.4, 653.7, 1307.4, 2614.9, 0, 2614.9)),
+            **_peaks((163.4, 653.7, 1307.4, 2614.9, 0)),
         ),
     )
 }
@@ -230,11 +235,12 @@ class Limits(_Record):
 
         ``"triton"``: sizes are powers of two or whole, a tensor has at most 2**20 elements.  ``"mosaic_tpu"``: the
         last two sizes are multiples of 8 and 128 or whole, and two buffers of every block fit 16 MiB (Pallas, "TPU
-        pipelining").  Raises ``ValueError`` for other names.
+        pipelining").  Upper and lower case are the same.  Raises ``ValueError`` for other names.
         """
         expect(str, name, "Limits.named", "a name")
         if name.lower() not in _LIMITS:
-            raise ValueError(f"expected one of {', '.join(_LIMITS)}, found {name!r}; or state yours by Limits(...)")
+            names = ", ".join(_LIMITS)
+            raise ValueError(f"hm.Limits.named: expected one of {names}, got {name!r}; or state yours by Limits(...)")
         return _LIMITS[name.lower()]
 
 

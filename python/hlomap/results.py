@@ -7,12 +7,15 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .lazy import lazy_names
 
 if TYPE_CHECKING:
     from ._core import Cost as Cost, Count as Count
+    from .analysis.cost import CostReport as CostReport
     from .analysis.loops import CarriedValue as CarriedValue, Loop as Loop, LoopCounter as LoopCounter
+    from .analysis.profile import Profile as Profile, ProfileRow as ProfileRow, Unplaced as Unplaced
     from .analysis.reads import Reads as Reads
     from .analysis.slice import Slice as Slice
     from .analysis.table import Batch as Batch, Table as Table
@@ -39,16 +42,20 @@ if TYPE_CHECKING:
     from .explanation.source import Source as Source
     from .explanation.trace import Step as Step
     from .explorer.page import ExplorerPage as ExplorerPage
+    from .guard.check import CheckReport as CheckReport, Violation as Violation
+    from .guard.fixture import Hlo as Hlo
     from .layouts.bitcasts import BitcastFactors as BitcastFactors
     from .layouts.bridges import CuteLayout as CuteLayout, LinearLayout as LinearLayout
     from .maps.set_questions import CommonElement as CommonElement, MapPoint as MapPoint
     from .maps.simplification import SimplifyStep as SimplifyStep, SimplifyTrace as SimplifyTrace
     from .memory.coalescing import Coalescing as Coalescing
+    from .memory.readers import Reader as Reader, Readers as Readers
     from .memory.utilization import Utilization as Utilization
     from .ops._indexing.loops.accesses import Access as Access
     from .schedules.schedule import OutputSchedule as OutputSchedule, Schedule as Schedule
     from .shardings.partition import Partitioned as Partitioned, RemoteReads as RemoteReads
     from .shardings.reshard import Reshard as Reshard
+    from .verification.observe import ObservedReads as ObservedReads
     from .verification.verify import CheckResult as CheckResult, CheckStatus as CheckStatus
 
 # The module of each class, which is imported on the first access to the name (PEP 562).
@@ -56,7 +63,9 @@ _MODULE_OF = {
     name: module
     for module, names in {
         "_core": "Cost Count",
+        "analysis.cost": "CostReport",
         "analysis.loops": "CarriedValue Loop LoopCounter",
+        "analysis.profile": "Profile ProfileRow Unplaced",
         "analysis.reads": "Reads",
         "analysis.slice": "Slice",
         "analysis.table": "Batch Table",
@@ -77,28 +86,24 @@ _MODULE_OF = {
         "explanation.source": "Source",
         "explanation.trace": "Step",
         "explorer.page": "ExplorerPage",
+        "guard.check": "CheckReport Violation",
+        "guard.fixture": "Hlo",
         "layouts.bitcasts": "BitcastFactors",
         "layouts.bridges": "CuteLayout LinearLayout",
         "maps.set_questions": "CommonElement MapPoint",
         "maps.simplification": "SimplifyStep SimplifyTrace",
         "memory.coalescing": "Coalescing",
+        "memory.readers": "Reader Readers",
         "memory.utilization": "Utilization",
         "schedules.schedule": "OutputSchedule Schedule",
         "ops._indexing.loops.accesses": "Access",
         "shardings.partition": "Partitioned RemoteReads",
         "shardings.reshard": "Reshard",
+        "verification.observe": "ObservedReads",
         "verification.verify": "CheckResult CheckStatus",
     }.items()
     for name in names.split()
 }
 
 if not TYPE_CHECKING:  # so that type checkers reject misspelled names
-    __all__ = list(_MODULE_OF)
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULE_OF:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f".{_MODULE_OF[name]}", __package__), name)
-
-    def __dir__() -> list[str]:
-        return __all__
+    __all__, __getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

@@ -1,4 +1,4 @@
-"""Values that every package shares: shape indices, and the reason where nothing is known."""
+"""What every package shares: arguments of public functions and their errors, shape indices, and short texts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from operator import index
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeGuard, TypeVar
 
-from .errors import UndecidedError, UnsupportedError
+from ._core import Computation, Instruction, Module
+from .errors import UnsupportedError
 from .sequences import bounded
 
 if TYPE_CHECKING:
@@ -18,18 +19,23 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNSAFE",
+    "ReadOnly",
     "ReadOnlyDict",
     "ShapeIndex",
-    "Unknown",
+    "as_shape_index",
     "error_text",
     "expect",
     "expect_index",
+    "expect_ints",
     "expect_items",
     "expect_paths",
+    "instruction_of",
     "is_index",
+    "module_hint",
     "needs",
     "one_line",
     "read_only",
+    "subject_of",
     "wrong_type",
 ]
 
@@ -44,23 +50,15 @@ ShapeIndex: TypeAlias = tuple[int, ...]
 """The path from a value to one of the arrays in it: tuple elements from the outside in, ``()`` for an array itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """A result that is not known, with the reason; it has no truth value.
+class ReadOnly:
+    """A result whose attributes are set once, by its constructor."""
 
-    >>> import hlomap as hm
-    >>> factors = hm.layouts.decompose_bitcast(hm.Shape.parse("f32[8]{0:T(4)}"), hm.Shape.parse("f32[8]"))
-    >>> factors.reason if isinstance(factors, hm.Unknown) else None
-    'tiles or padding in f32[8]{0:T(4)}'
-    """
+    __slots__ = ()
 
-    reason: str
-
-    def __repr__(self) -> str:
-        return f"Unknown(reason={one_line(self.reason)!r})"
-
-    def __bool__(self) -> NoReturn:
-        raise UndecidedError(f"an unknown value has no truth value: {self.reason}; test isinstance(..., Unknown)")
+    def __setattr__(self, name: str, value: object) -> None:
+        if hasattr(self, name):
+            raise AttributeError(f"a result of hlomap stays as it is: {type(self).__name__}.{name} cannot be set")
+        super().__setattr__(name, value)
 
 
 class ReadOnlyDict(dict[_Key, _T]):
@@ -113,15 +111,43 @@ def error_text(error: BaseException, limit: int = 1000) -> str:
 
 
 def wrong_type(function: str, takes: str, got: object, hint: str = "") -> TypeError:
-    """The error of a public function whose argument is of the wrong kind.
+    """The error of a public function, named as callers write it after ``hm.``, whose argument is of the wrong kind.
 
-    >>> wrong_type("analyze", "an hlomap.Module", "dump", "read a file with hlomap.load(path)")
-    TypeError('analyze() takes an hlomap.Module, got str; read a file with hlomap.load(path)')
+    >>> wrong_type("tile", "an Instruction", "dump", 'use module["name"]')
+    TypeError('hm.tile: expected an Instruction, got str (use module["name"])')
     """
     found = type(got)
-    name = found.__name__ if found.__module__ == "builtins" else f"{found.__module__}.{found.__qualname__}"
-    name = "None" if got is None else name.replace("hlomap._core.", "hlomap.")
-    return TypeError(f"{function}() takes {takes}, got {name}" + (f"; {hint}" if hint else ""))
+    is_plain = found.__module__ == "builtins" or found.__module__.startswith("hlomap.")
+    name = "None" if got is None else found.__name__ if is_plain else f"{found.__module__}.{found.__qualname__}"
+    return TypeError(f"hm.{function}: expected {takes}, got {name}" + (f" ({hint})" if hint else ""))
+
+
+def subject_of(
+    got: Instruction | Computation | Module, function: str, hint: str = 'use module["name"]'
+) -> Instruction | Computation:
+    """What a question is about: an instruction or a computation; a module stands for its entry.
+
+    Raises :func:`wrong_type` for anything else.
+    """
+    if isinstance(got, (Instruction, Computation)):
+        return got
+    if isinstance(got, Module):
+        return got.entry
+    raise wrong_type(function, "an Instruction, a Computation or a Module", got, hint)
+
+
+def instruction_of(got: object, function: str, what: str = "an Instruction", hint: str | None = None) -> Instruction:
+    """What a question is about that computations cannot answer; raises :func:`wrong_type` for anything else."""
+    if isinstance(got, Instruction):
+        return got
+    source = "computation" if isinstance(got, Computation) else "module"
+    raise wrong_type(function, what, got, hint or f'use {source}["name"]')
+
+
+def module_hint(got: object) -> str:
+    """What to write instead, for a question that only modules answer."""
+    kind = type(got).__name__.lower()
+    return f"use {kind}.module" if isinstance(got, (Instruction, Computation)) else "read a file with hm.load(path)"
 
 
 def is_index(got: object) -> TypeGuard[int]:
@@ -135,11 +161,25 @@ def is_index(got: object) -> TypeGuard[int]:
     return hasattr(type(got), "__index__")
 
 
+def expect_ints(function: str, **given: object) -> None:
+    """Raises :func:`wrong_type` for the first argument that is not an integer."""
+    for argument, got in given.items():
+        if not is_index(got):
+            raise wrong_type(function, f"an int as `{argument}`", got)
+
+
 def expect_index(got: object, function: str, argument: str) -> None:
     """Raises :func:`wrong_type` unless a value is the number of an output or operand, or a shape index."""
     items = bounded(got) if isinstance(got, (tuple, list)) else (got,)
     if not all(map(is_index, items)):
         raise wrong_type(function, f"a number or a shape index (a tuple of int) as `{argument}`", got)
+
+
+def as_shape_index(given: int | ShapeIndex) -> ShapeIndex:
+    """The shape index of an output or operand that is given by it or by a number."""
+    if isinstance(given, int):
+        return (given,)
+    return tuple(map(index, given)) if isinstance(given, (tuple, list)) else (index(given),)
 
 
 def expect(kinds: type | tuple[type, ...], got: object, function: str, takes: str, hint: str = "") -> None:
@@ -148,11 +188,11 @@ def expect(kinds: type | tuple[type, ...], got: object, function: str, takes: st
         raise wrong_type(function, takes, got, hint)
 
 
-def expect_paths(got: object, function: str, takes: str) -> list[str]:
+def expect_paths(got: object, function: str, takes: str, hint: str = "") -> list[str]:
     """The only path or the paths of an argument; raises :func:`wrong_type` for anything else."""
-    paths = [got] if isinstance(got, (str, os.PathLike)) else expect_items(object, got, function, takes)  # type: ignore[arg-type]
+    paths = [got] if isinstance(got, (str, os.PathLike)) else expect_items(object, got, function, takes, hint)  # type: ignore[arg-type]
     for path in paths:
-        expect((str, os.PathLike), path, function, takes)
+        expect((str, os.PathLike), path, function, takes, hint)
     return [os.fspath(path) for path in paths]  # type: ignore[call-overload]
 
 
@@ -171,14 +211,14 @@ def needs(extra: str, what: str) -> Iterator[None]:
         raise UnsupportedError(f"{what} needs {error.name}: pip install 'hlomap[{extra}]'") from error
 
 
-def expect_items(kind: type[_T], got: Iterable[_T], function: str, takes: str) -> list[_T]:
+def expect_items(kind: type[_T], got: Iterable[_T], function: str, takes: str, hint: str = "") -> list[_T]:
     """The items of an iterable; raises :func:`wrong_type` unless it is one and all are of a kind."""
     try:
         items = bounded(got)
     except TypeError:
-        raise wrong_type(function, takes, got) from None
+        raise wrong_type(function, takes, got, hint) from None
     if isinstance(got, str):
-        raise wrong_type(function, takes, got)
+        raise wrong_type(function, takes, got, hint)
     for item in items:
         expect(kind, item, function, takes, "as an item")
     return items

@@ -92,7 +92,7 @@ def test_printing_shows_the_first_rows() -> None:
     assert str(hm.analyze(hm.parse(GOOD))).splitlines() == [
         "instruction  opcode  operand_name  exact  bytes  maps",
         "n            negate  p             True   48     (d0, d1) -> (d0, d1), domain: d0 in [0, 3], d1 in [0, 2]",
-        "1 row, 35 columns; their names: table.columns",
+        "1 row, 39 columns; their names: table.columns",
     ]
     lines = str(hm.analyze(DUMPS)).splitlines()
     assert lines[0].startswith("module ") and lines[-2] == "… 144 more rows" and len(lines) == 13
@@ -101,5 +101,5 @@ def test_printing_shows_the_first_rows() -> None:
 
 @pytest.mark.parametrize("wrong", [None, 3, b"a.hlo", [3], hm.parse(GOOD)["n"]])
 def test_anything_else_is_a_type_error(wrong: object) -> None:
-    with pytest.raises(TypeError, match=r"analyze.. takes a Module, a DumpDirectory or an item of it, or paths, got"):
+    with pytest.raises(TypeError, match=r"hm.analyze: expected a Module, a DumpDirectory or an item of it, or paths"):
         hm.analyze(wrong)  # type: ignore[arg-type]

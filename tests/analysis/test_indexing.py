@@ -545,7 +545,7 @@ def test_forms_of_physical_maps() -> None:
     assert [str(m) for m in hm.output_to_input(t, physical=False)[0]] == [str(m) for m in hm.output_to_input(t)[0]]
     for wrong in ("Dims", "", None, 2, b"dims"):
         for query in (hm.output_to_input, hm.input_to_output):
-            with pytest.raises(ValueError, match="physical: expected False, True, 'linear' or 'dims', found"):
+            with pytest.raises(ValueError, match="expected False, True, 'linear' or 'dims' as `physical`, got"):
                 query(t, physical=wrong)  # type: ignore[arg-type]
 
 

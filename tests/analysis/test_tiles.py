@@ -6,6 +6,7 @@ import os
 from itertools import product
 
 import numpy as np
+import pytest
 from support import tile_oracle as oracle
 
 import hlomap as hm
@@ -134,3 +135,39 @@ def check_footprint(module: hm.Module, t, rng: np.random.Generator) -> None:  # 
                         ok = read.map.in_domain(dims, both)
                         found |= {tuple(e) for e in read.map.evaluate(dims[ok], both[ok]).tolist()}
             assert found == expected, f"operand {operand} at {point}\n{t}\n{module}"
+
+
+def test_a_table_of_tiles_is_a_table() -> None:
+    module = hm.parse("ENTRY e { p = f32[6,4] parameter(0)  ROOT t = f32[4,6] transpose(p), dimensions={1,0} }")
+    table = hm.tile(module).evaluate([[4, 2], [3, 6], [4, 4]], limits="triton")
+    assert len(table) == 3 and table.columns[:3] == ("legal", "reason", "grid")
+    rows = list(table)
+    assert [row["grid"] for row in rows] == table["grid"].tolist() and len(rows[0]) == len(table.columns)
+    assert table["legal"].tolist() == [True, False, True]
+    assert table.reasons.keys() == {table["reason"][1]} and table.reason(1) == next(iter(table.reasons.values()))
+    assert table.reason(0) is None and table.reason(-1) is None
+    assert str(table).splitlines()[0].split() == [
+        *("legal", "reason", "grid", "steps", "read_bytes", "write_bytes", "live_bytes"),
+    ]
+    assert str(table).splitlines()[-1] == f"3 rows, {len(table.columns)} columns; their names: table.columns"
+    for wrong in (lambda: table.reason(3), lambda: table["grids"], lambda: hm.analyze(module)["grids"]):
+        with pytest.raises(hm.errors.NotFoundError, match=r"no (row 3|column 'grids'), there are"):
+            wrong()
+    with pytest.raises(TypeError, match=r"hm.results.TileTable\[\]: expected the name of a column \(str\), got int"):
+        table[0]  # type: ignore[index]
+    tiling = hm.tile(module)
+    for call in ({"stages": "x"}, {"threads": 1.5}):
+        with pytest.raises(TypeError, match=r"hm.results.Tiling.evaluate: expected an int as `(stages|threads)`, got"):
+            tiling.evaluate([[3, 6]], **call)  # type: ignore[arg-type]
+    for call in ({"at_most": "x"}, {"seed": "x"}):
+        with pytest.raises(
+            TypeError, match=r"hm.results.Tiling.candidates: expected an int as `(at_most|seed)`, got str"
+        ):
+            tiling.candidates("dense", **call)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="as `stages`"):
+        tiling.evaluate([[3, 6]], stages=1 << 70)
+    assert tiling.evaluate([[3, 6]], threads=1 << 70) == tiling.evaluate([[3, 6]])
+    for name in ("reasons", "columns", "anything"):
+        with pytest.raises(AttributeError):
+            setattr(table, name, ())
+    assert not hm.tile(module).evaluate([[3, 6]], columns=["grid"]).reasons

@@ -65,6 +65,59 @@ def test_show_one_output_of_an_instruction() -> None:
     assert "output{0} -> " not in second.stdout and "output{1} -> " in second.stdout
 
 
+def test_show_readers() -> None:
+    file = CASES / "readers" / "plain.hlo"
+    found = hm.readers(hm.load(file)["x"])
+    assert run("show", file, "--readers", "x").stdout == f"{found}\n"
+    assert json.loads(run("show", file, "--readers", "x", "--json").stdout) == [found.to_dict()]
+    for name, message in (("y1", "no instruction `y1`"), ("s", "inside rows")):
+        result = run("show", file, "--readers", name)
+        assert result.exit_code == 2 and "--readers" in result.stderr and message in result.stderr
+
+
+def test_check(tmp_path: Path) -> None:
+    file, rules = CASES / "readers" / "plain.hlo", tmp_path / "rules.toml"
+    rules.write_text('forbid = ["copy"]\n[max_reads]\nx = 4\n')
+    result = run("check", file, rules)
+    assert result.exit_code == 1
+    assert (
+        result.stdout
+        == """\
+plain: 1 of 2 limits broken
+                limit  found
+  max_reads[x]      4      4
+  forbid[copy]      0      1  broken
+
+  forbid[copy]: limit 0, found 1
+    begin moves data: 36 bytes written
+    begin = (f32[4], f32[4], u32[]) copy-start(q)
+"""
+    )
+    rules.write_text("max_reads = {x = 4}")
+    assert run("check", file, rules).exit_code == 0
+    assert json.loads(run("check", file, rules, "--json").stdout)[0]["ok"] is True
+    for text, message in (
+        ("max_byte = 3", "no rule `max_byte`; there are max_bytes"),
+        ("max_bytes = ", "Invalid value"),
+        ('max_bytes = "3"', "int of at least 0"),
+        ('forbid = ["copi"]', "no opcode matches `copi`"),
+        ("max_reads = {y = 1}", "no parameter `y`"),
+    ):
+        rules.write_text(text)
+        result = run("check", file, rules)
+        assert result.exit_code == 2 and message in result.stderr and "rules.toml" in result.stderr, result.stderr
+
+
+def test_diff_for_github() -> None:
+    before, after = CASES / "cli" / "before.hlo", CASES / "cli" / "after.hlo"
+    result = run("diff", before, after, "--exit-code", "--format", "github")
+    assert result.exit_code == 1
+    head, line, *rows = result.stdout.splitlines()
+    assert (head, line) == ("| | before | after | change |", "|---|--:|--:|--:|")
+    assert rows[0].startswith("| bytes moved, at most | ") and all(row.count(" | ") == 3 for row in rows)
+    assert run("diff", before, after, "--json", "--format", "github").exit_code == 2
+
+
 def test_show_computation() -> None:
     result = run("show", CASES / "modules" / "rmsnorm_bf16.hlo", "--computation", "region_0.1")
     assert result.exit_code == 0
@@ -165,7 +218,7 @@ def test_analyze_with_wrong_arguments(arguments: tuple[str, ...], monkeypatch: p
 def test_tile_lists_the_best_candidates(tmp_path: Path) -> None:
     file = CASES / "modules" / "attention_causal.hlo"
     root = hm.load(file).entry.root.name
-    result = run("tile", file, "--instruction", root, "--top", 3, "--limits", "triton", "--device", "h100")
+    result = run("tile", file, "--instruction", root, "--top", 3, "--limits", "triton", "--device", "H100")
     assert result.exit_code == 0, result.stderr
     compare_with_golden(result.stdout, file.with_suffix(".tile.txt"))
     for suffix in ("csv", "parquet"):
@@ -441,3 +494,18 @@ def test_no_command_replaces_its_input(
     result = run(*(output if argument == "OUT" else argument for argument in arguments))
     assert result.exit_code == 2 and "choose another" in result.output, result.output
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+
+def test_profile_prints_a_table_or_json() -> None:
+    trace = str(CASES / "profiles" / "cpu.xplane.pb")
+    text = run("profile", trace, "--top", "1", "--device", "h100").stdout
+    assert "ynn_fusion.3" in text and "of limit" in text and "5 more rows" in text and "of no instruction" in text
+    found = json.loads(run("profile", trace, "--json").stdout)
+    assert len(found["rows"]) == 6 and found["rows"][0]["calls"] == 3
+    assert run("profile", str(CASES / "modules")).exit_code == 1
+    assert run("profile", str(CASES / "loops.hlo.xz")).exit_code == 1
+
+
+def test_show_the_most_flops() -> None:
+    text = run("show", str(CASES / "modules" / "rmsnorm_bf16.hlo"), "--top", "flops", "--limit", "1").stdout
+    assert "the most flops" in text and "291 flops, moves" in text and "fusion.3" in text

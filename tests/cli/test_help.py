@@ -13,7 +13,7 @@ from conftest import CASES
 
 from hlomap.cli.main import main
 
-COMMANDS = ["analyze", "diff", "doctor", "explore", "layout", "run", "show", "tile", "verify"]
+COMMANDS = ["analyze", "check", "diff", "doctor", "explore", "layout", "run", "show", "tile", "verify"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -22,6 +22,7 @@ def test_examples(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     shutil.copy(CASES / "modules" / "rmsnorm_bf16.hlo", tmp_path / "module.hlo")
     for stage in ("before.hlo", "after.hlo"):
         shutil.copy(CASES / "cli" / stage, tmp_path / stage)
+    (tmp_path / "rules.toml").write_text("max_bytes = 1_000_000_000")
     monkeypatch.chdir(tmp_path)
     text = CliRunner().invoke(main, [name, "--help"], terminal_width=100).stdout
     examples = re.findall(r"^ +hlomap (.*)$", text[text.index("Examples:") :], re.M)

@@ -142,7 +142,7 @@ def test_index_of_a_tuple_names_the_output() -> None:
     "index", [("a", 1), (1.5, 1), "01", 7, (None, 0), np.array(1), np.array([[1, 1]]), np.zeros(2)]
 )
 def test_index_is_a_sequence_of_int(index: Any) -> None:
-    with pytest.raises(TypeError, match=r"^explain\(\) takes a sequence of int as `element`, got "):
+    with pytest.raises(TypeError, match=r"^hm.explain: expected a sequence of int as `element`, got "):
         hm.explain(SMALL["t"], index)
 
 
@@ -158,7 +158,7 @@ def test_index_may_be_an_array() -> None:
 def test_names_must_be_names() -> None:
     with pytest.raises(hm.errors.MapError, match="cannot be the name of a variable"):
         hm.explain(SMALL["t"], names=["a b", "c"])
-    with pytest.raises(TypeError, match=r"explain\(\) takes names"):
+    with pytest.raises(TypeError, match=r"hm.explain: expected names"):
         hm.explain(SMALL["t"], names="ab")
     with pytest.raises(TypeError, match="depth"):
         hm.explain(SMALL["t"], (0, 0), depth="all")  # type: ignore[arg-type]

@@ -197,9 +197,9 @@ def test_a_dump_beyond_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_arguments_that_do_not_fit(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="a dump directory has its own stages"):
+    with pytest.raises(ValueError, match="a dump directory, which has its own stages"):
         hm.explore(dump(tmp_path), hm.parse(FUSED))
-    with pytest.raises(ValueError, match="`module` with a dump directory"):
+    with pytest.raises(ValueError, match="expected no `module` with a module"):
         hm.explore(hm.parse(FUSED), module="m")
 
 

@@ -110,15 +110,15 @@ def test_instructions_of_all_computations() -> None:
 def test_a_module_is_not_iterable() -> None:
     module = hm.parse(TEXT)
     for look_up in (list, iter):
-        with pytest.raises(TypeError, match=r"an hlomap.Module is not iterable: iterate module.computations"):
+        with pytest.raises(TypeError, match=r"a Module is not iterable: iterate module.computations"):
             look_up(module)  # type: ignore[operator]
-    with pytest.raises(TypeError, match=r"takes a name \(str\), got int; module.computations is indexed by position"):
+    with pytest.raises(TypeError, match=r"a name \(str\), got int \(module.computations is indexed by position\)"):
         module[0]  # type: ignore[index]
-    with pytest.raises(TypeError, match=r"got int; computation.instructions is indexed by position"):
+    with pytest.raises(TypeError, match=r"got int .computation.instructions is indexed by position"):
         module.entry[0]  # type: ignore[index]
 
 
-DUMP = "to dump HLO, set XLA_FLAGS=--xla_dump_to=DIR or use hlomap.from_jax"
+DUMP = "to dump HLO, set XLA_FLAGS=--xla_dump_to=DIR or use hm.from_jax"
 
 
 @pytest.mark.parametrize(
@@ -164,11 +164,11 @@ def test_a_path_is_not_text(tmp_path: Path) -> None:
     for path in (str(tmp_path / "a b"), "dump/module_0001.jit_f.txt"):
         with pytest.raises(hm.errors.HloSyntaxError) as caught:
             hm.parse(path)
-        assert str(caught.value).endswith(f"note: this is a path: hlomap.load({path!r}) reads the file")
+        assert str(caught.value).endswith(f"note: this is a path: hm.load({path!r}) reads the file")
 
 
 def test_a_directory_is_not_a_file(tmp_path: Path) -> None:
-    with pytest.raises(IsADirectoryError, match=r"hlomap.DumpDirectory\(path\) finds the modules in it"):
+    with pytest.raises(IsADirectoryError, match=r"hm.DumpDirectory\(path\) finds the modules in it"):
         hm.load(tmp_path)
 
 

@@ -102,9 +102,6 @@ def page(cases: list[Case]) -> str:
         "\n## Differences\n\n| module | XLA | hlomap | why |\n|---|---|---|---|\n",
         *(f"| {c.name} | {c.xla} | {_cell(c.message)} | {c.reason} |\n" for c in differing),
     ]
-    for family in dict.fromkeys(case.family for case in cases):
-        rows.append(f"\n## {family.capitalize()}\n\n| module | XLA | message |\n|---|---|---|\n")
-        rows += [f"| {c.name} | {c.xla} | {_cell(c.message)} |\n" for c in cases if c.family == family]
     return template + "".join(rows)
 
 

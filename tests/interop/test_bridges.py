@@ -337,7 +337,7 @@ def test_parts_of_mlir() -> None:
     assert m.to_mlir() == m.to_mlir("map") == m.to_mlir(part="map")
     with pytest.raises(ValueError, match="expected part 'map' or 'domain', found 'set'"):
         m.to_mlir("set")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"IndexingMap.to_mlir\(\) takes a str as `part`, got int"):
+    with pytest.raises(TypeError, match=r"hm.IndexingMap.to_mlir: expected a str as `part`, got int"):
         m.to_mlir(3)  # type: ignore[arg-type]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 import hlomap as hm
+from hlomap.errors import UnsupportedError
 
 if TYPE_CHECKING:
     import jax
@@ -62,17 +65,17 @@ def test_wrong_objects() -> None:
     import jax
 
     x = spec(2, 3)
-    with pytest.raises(TypeError, match=r"from_jax\(\) takes .*, got int"):
+    with pytest.raises(TypeError, match=r"hm.from_jax: expected .*, got int"):
         hm.from_jax(3)
     with pytest.raises(TypeError, match="no arguments"):
         hm.from_jax(jax.jit(program).lower(x, x), x)
     with pytest.raises(
-        TypeError, match=r"got numpy.ufunc; JAX cannot trace a function of NumPy, use that of jax.numpy"
+        TypeError, match=r"got numpy.ufunc .JAX cannot trace a function of NumPy, use that of jax.numpy"
     ):
         hm.from_jax(np.sin, x)
-    with pytest.raises(TypeError, match=r"got jax.*Exported; hlomap.parse\(exported.mlir_module\(\)\) reads"):
+    with pytest.raises(TypeError, match=r"got jax.*Exported \(hm.parse\(exported.mlir_module\(\)\) reads"):
         hm.from_jax(jax.export.export(jax.jit(program))(x, x))
-    with pytest.raises(TypeError, match=r"got jax.*ClosedJaxpr; pass the function that was traced"):
+    with pytest.raises(TypeError, match=r"got jax.*ClosedJaxpr .pass the function that was traced"):
         hm.from_jax(jax.make_jaxpr(program)(x, x))
     with pytest.raises(ValueError, match="stage"):
         hm.from_jax(jax.jit(program), x, x, stage="best")
@@ -115,3 +118,36 @@ def test_stablehlo_text_and_bytecode() -> None:
     for module in (from_text, from_bytes):
         assert [i.opcode for i in module.entry.parameters] == ["parameter"] * 2
         assert "dot" in {i.opcode for i in module.entry}
+
+
+FOUR_DEVICES = """
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+import hlomap as hm
+mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("x", "y"))
+place = lambda *axes: NamedSharding(mesh, P(*axes))
+f = jax.jit(lambda a, b: jnp.tanh(a @ b), in_shardings=(place("x", "y"), place("y")), out_shardings=place("x"))
+shapes = [jax.ShapeDtypeStruct(shape, "float32") for shape in ((8, 16), (16, 4))]
+for source, arguments in ((f, shapes), (f.lower(*shapes), ())):
+    module = hm.from_jax(source, *arguments, stage="before_partitioning")
+    (dot,) = (i for i in module.entry if i.opcode == "dot")
+    print(dot.shape.dimensions, dot.attributes["sharding"], hm.partitioned(dot).bytes)
+"""
+
+
+def test_before_partitioning() -> None:
+    """The values of the whole program, each with its sharding: those of a product have to be added up."""
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
+    run = [sys.executable, "-c", FOUR_DEVICES]
+    done = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["(8, 4) {devices=[2,1,2]<=[4] last_tile_dim_replicate} 256"] * 2, done.stderr
+
+
+def test_a_program_that_is_not_partitioned() -> None:
+    import jax
+
+    lowered = jax.jit(lambda x: x * 3).lower(spec(4))
+    with pytest.raises(UnsupportedError, match="not partitioned: it has one device"):
+        hm.from_jax(lowered, stage="before_partitioning")
+    with pytest.raises(UnsupportedError, match="no module before partitioning; pass the function or its Lowered"):
+        hm.from_jax(lowered.compile(), stage="before_partitioning")

@@ -15,7 +15,6 @@ from hypothesis import given, settings, strategies as st
 import hlomap as hm
 from hlomap.maps import enumerate_pairs as pairs, subtract
 from hlomap.maps.contains import contains
-from hlomap.maps.union_count import count_union
 
 
 def parsed(text: str) -> hm.IndexingMap:
@@ -199,7 +198,7 @@ def test_restriction() -> None:
 )
 def test_threads_process_every_element_once(shape: str, grid: dict[str, int]) -> None:
     made = hm.Shape.parse(shape)
-    m = hm.thread_map(made, **grid)  # type: ignore[arg-type]
+    m = hm.flat_thread_map(made, **grid)  # type: ignore[arg-type]
     assert [v.name for v in m.dims] == ["th_x", "th_y", "th_z", "bl_x", "bl_y", "bl_z"]
     axes = [np.arange(v.lower, v.upper + 1) for v in (*m.dims, *m.ranges)]
     points = np.stack([axis.reshape(-1) for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
@@ -212,14 +211,14 @@ def test_threads_process_every_element_once(shape: str, grid: dict[str, int]) ->
 def test_thread_maps_compose() -> None:
     module = hm.parse("ENTRY e {\n p = f32[8,64] parameter(0)\n ROOT t = f32[64,8] transpose(p), dimensions={1,0}\n}")
     root = module.entry.root
-    (m,) = hm.MapSet([hm.thread_map(root.shape, threads=64)]).then(hm.output_to_input(root)[0])
+    (m,) = hm.MapSet([hm.flat_thread_map(root.shape, threads=64)]).then(hm.output_to_input(root)[0])
     assert [str(result) for result in m.results] == ["d0 mod 8", "d0 floordiv 8 + d3 * 8"]
 
 
 @pytest.mark.parametrize("grid", [{"threads": 0}, {"threads": (1, 1, 1, 1)}, {"per_thread": 0}, {"blocks": -1}])
 def test_invalid_grids(grid: dict[str, int]) -> None:
     with pytest.raises(hm.errors.ShapeError):
-        hm.thread_map(hm.Shape.parse("f32[4]"), **grid)
+        hm.flat_thread_map(hm.Shape.parse("f32[4]"), **grid)
 
 
 # A map, the subtracted maps, the difference.
@@ -268,7 +267,7 @@ DIFFERENCES = [
 def test_difference(first: str, taken: list[str], expected: list[str]) -> None:
     left = hm.MapSet([parsed(first)]) - hm.MapSet(map(parsed, taken))
     assert left.exact and [str(m) for m in left] == expected
-    assert left.subtract_pairs(left) == hm.MapSet()
+    assert left - left == hm.MapSet()
 
 
 def test_difference_keeps_what_it_cannot_subtract_and_gives_a_reason() -> None:
@@ -332,9 +331,11 @@ def enumerate_points(m: hm.IndexingMap, value: int) -> set[tuple[tuple[int, ...]
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(small_maps(), min_size=1, max_size=2), st.lists(small_maps(), min_size=1, max_size=2))
-def test_difference_agrees_with_enumeration(first: list[hm.IndexingMap], second: list[hm.IndexingMap]) -> None:
+def test_difference_and_intersection_agree_with_enumeration(
+    first: list[hm.IndexingMap], second: list[hm.IndexingMap]
+) -> None:
     a, b = hm.MapSet(first), hm.MapSet(second)
-    left = a - b
+    left, common = a - b, a & b
     covers = b.covers(a).value
     lost = False
     for value in range(3):
@@ -342,6 +343,8 @@ def test_difference_agrees_with_enumeration(first: list[hm.IndexingMap], second:
         computed = set().union(*(enumerate_points(m, value) for m in left))
         assert computed == kept - removed if left.exact else kept - removed <= computed <= kept
         lost = lost or bool(kept - removed)
+        shared = set().union(*(enumerate_points(m, value) for m in common))
+        assert shared == kept & removed if common.exact else kept & removed <= shared <= kept
     assert covers is not True or not lost
     assert covers is not False or lost
 
@@ -370,14 +373,14 @@ def test_questions_about_hostile_sets_end(monkeypatch: pytest.MonkeyPatch) -> No
     assert not found.exact and found.reason == "the difference takes more than 40 comparisons of maps"
     assert len(found) == len(first) and 0 < len(compared) <= 40
     assert first.covers(second).value is None and len(compared) <= 80
-    assert not first.subtract_elements(second).exact and len(compared) <= 120
+    assert not (first.image() - second.image()).exact and len(compared) <= 120
     tiles = hm.MapSet([hm.IndexingMap.parse(f"(d0) -> (d0), domain: d0 in [{8 * i}, {8 * i + 7}]") for i in range(30)])
     assert tiles.covers(tiles).value and (tiles - tiles).exact and not tiles - tiles
 
 
 def test_a_union_has_at_most_the_elements_of_a_box() -> None:
     def bounds(maps: list[hm.IndexingMap]) -> tuple[int, int]:
-        count = count_union(maps)
+        count = hm.MapSet(maps).count(distinct=True)
         return count.lower, count.upper
 
     text = "(d0){{rt0}} -> (rt0), domain: d0 in [0, 9], rt0 in [0, 25], runtime: rt0 = #{}(d0)"

@@ -230,7 +230,7 @@ def test_syntax_errors_have_a_location(text: str, line: int, column: int, messag
 
 @pytest.mark.parametrize("item", [(hm.Expr.dim(0), (0, 5)), (hm.Expr.dim(0), 0, 5, 7), ()])
 def test_constraints_of_another_length(item: object) -> None:
-    with pytest.raises(TypeError, match=r"takes .* or triples \(expr, lower, upper\) as `constraints`"):
+    with pytest.raises(TypeError, match=r"expected .* or triples \(expr, lower, upper\) as `constraints`"):
         hm.IndexingMap([4], [hm.Expr.dim(0)], constraints=[item])  # type: ignore[list-item]
 
 
@@ -250,7 +250,7 @@ def test_bounds_may_be_lists() -> None:
 
 def test_construction_errors() -> None:
     with pytest.raises(
-        TypeError, match=r"IndexingMap\(\) takes a sequence of sizes, .* got list; as an item: \[1, 2, 3, 4\]"
+        TypeError, match=r"hm.IndexingMap: expected a sequence of sizes, .* got list \(as an item: \[1, 2, 3, 4\]\)"
     ):
         hm.IndexingMap([[1, 2, 3, 4]], [D0])
     with pytest.raises(errors.MapError, match="no variable d1"):

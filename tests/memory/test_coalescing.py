@@ -128,7 +128,7 @@ def random_thread_map(rng: random.Random, shape: hm.Shape) -> hm.IndexingMap:
     source = shape if rng.random() < 0.7 else hm.Shape(shape.dtype, shape.dimensions)
     threads = rng.choice([32, 48, 7, 64, (4, 5, 3), (16, 2), (1, 40)])
     blocks = rng.choice([None, None, 1, 2, (2, 1, 2)])
-    return hm.thread_map(source, threads=threads, blocks=blocks, per_thread=rng.choice([1, 1, 2, 3, 4, 8]))
+    return hm.flat_thread_map(source, threads=threads, blocks=blocks, per_thread=rng.choice([1, 1, 2, 3, 4, 8]))
 
 
 def columns(record: Coalescing) -> tuple[int | None, ...]:
@@ -179,7 +179,7 @@ def test_runtime_values_give_upper_bounds(seed: int) -> None:
     ][seed % 5]
     module = hm.parse(f"ENTRY e {{ {text} }}")
     vector = rng.choice([1, 2])
-    thread_map = hm.thread_map(
+    thread_map = hm.flat_thread_map(
         module.entry.root.shape, threads=rng.choice([32, 64]), per_thread=rng.choice([1, vector])
     )
     records = hm.coalescing(module.entry, thread_map, vector=vector)
@@ -324,7 +324,7 @@ def test_outputs_of_other_dimensions() -> None:
     )
     own = hm.coalescing(module.entry)
     assert [(r.is_write, r.sectors) for r in own] == [(False, 8), (True, 8), (True, 8), (True, 8)]
-    given = hm.coalescing(module.entry, hm.thread_map(hm.Shape("f32", [64])))
+    given = hm.coalescing(module.entry, hm.flat_thread_map(hm.Shape("f32", [64])))
     assert [(r.is_write, r.sectors) for r in given] == [(False, 8), (False, None), (True, 8), (True, None), (True, 8)]
 
 
@@ -336,7 +336,7 @@ def test_wrong_numbers() -> None:
     with pytest.raises(hm.errors.ShapeError, match="6 dims"):
         hm.coalescing(root, hm.IndexingMap.identity([8]))
     with pytest.raises(hm.errors.ShapeError, match="1 dimensions"):
-        hm.coalescing(root, hm.thread_map(hm.Shape("f32", [8, 8])))
+        hm.coalescing(root, hm.flat_thread_map(hm.Shape("f32", [8, 8])))
 
 
 def test_an_access_that_proves_empty_has_no_requests() -> None:

@@ -146,6 +146,6 @@ def test_bounds_hold_wherever_windows_are(body: str) -> None:
 
 
 def test_wrong_kind() -> None:
-    with pytest.raises(TypeError, match="an hlomap"):
+    with pytest.raises(TypeError, match=r"hm\.utilization: expected an Instruction"):
         hm.utilization("text")  # type: ignore[arg-type]
     assert np.all([r.exact for r in hm.utilization(hm.parse("ENTRY e { ROOT c = f32[] constant(1) }").entry)])

@@ -62,7 +62,11 @@ def test_golden(name: str, lines: list[tuple[str, str]]) -> None:
     for key, value in lines:
         side, _, number = key.partition(" ")
         if side in ("output", "input"):
-            found = hm.thread_map(x, of=side, operand=int(number or 0), **call)  # type: ignore[arg-type]
+            found: Any
+            if isinstance(x, hm.Shape):
+                found = hm.emitter_thread_map(x, of=side, **call)  # type: ignore[arg-type]
+            else:
+                found = hm.thread_map(x, of=side, operand=int(number or 0), **call)  # type: ignore[arg-type]
             assert tuple(v.name for v in found.dims) == NAMES
             assert pairs(found) == pairs(expanded(value)), f"{name} {key}: {found}"
         elif key == "shared":

@@ -262,5 +262,5 @@ def test_extreme_sizes() -> None:
     assert huge.owner_map(hm.Shape("s8", [1 << 60, 2]))[0].evaluate([5 << 20, 1]).tolist() == [n + 5]
     assert parse("{replicated}").owner_map(hm.Shape("s8", [1 << 60]), 1 << 50).exact
     for bad in (0, -1, 1 << 63):
-        with pytest.raises(hm.errors.ShapeError, match="takes a number of devices from 1"):
+        with pytest.raises(hm.errors.ShapeError, match="expected `num_devices` from 1"):
             parse("{replicated}").device_map(hm.Shape("s8", [4]), bad)

@@ -254,7 +254,7 @@ def _objects() -> list[Any]:
         tiling.evaluate([(2, 2)]),
         tiling.box(0, (2, 2), (0, 0)),
         hm.indexing(i),
-        hm.thread_map(i.shape),
+        hm.flat_thread_map(i.shape),
         hm.analyze(module),
         hm.linear_index(i.shape),
     ]
@@ -263,7 +263,7 @@ def _objects() -> list[Any]:
     found += [hm.reshard(i.shape, sharding, sharding)] if sharding is not None else []
     found += [hm.forward_slice(module.entry.parameters[0]), hm.diff(module, module), hm.sharding_of(i)]
     found += [i.shape.draw(), hm.verify(i)]
-    found += [hm.explain_simplify(m), m.equivalent(m), m.count(), m.cost(), m.image(), hm.overlap(m, m), m.constraints]
+    found += [hm.explain_simplify(m), m.equivalent(m), m.count(), m.cost(), m.image(), m.overlap(m), m.constraints]
     found += [
         hm.layouts.decompose_bitcast(i.shape, i.shape),
         hm.Unknown("x"),

@@ -7,20 +7,22 @@ from __future__ import annotations
 
 from operator import index as to_int
 
-from .._core import Expr, IndexingMap, Instruction, Shape, logical_index
+from .._core import Computation, Expr, IndexingMap, Instruction, Module, Shape, logical_index
 from ..answers import Answer
 from ..errors import ShapeError
 from ..maps.map_set import MapSet
-from ..types import expect, is_index, wrong_type
+from ..types import is_index, subject_of, wrong_type
 from .physical import to_physical
-from .queries import operand_maps
+from .queries import operand_maps, operands_and_shape
 from .rule_provider import RuleProvider
 
 __all__ = ["is_bitcast"]
 
 
-def is_bitcast(instruction: Instruction, operand: int = 0) -> Answer[tuple[int, ...]]:
+def is_bitcast(subject: Instruction | Computation | Module, /, operand: int = 0) -> Answer[tuple[int, ...]]:
     """Whether an instruction leaves every byte of an operand where it is, in a buffer of one size.
+
+    The operands of a computation are its parameters; a module stands for its entry.
 
     Asked of the positions in memory, tiles and padding included; true of a bitcast, and of a reshape, transpose or copy
     between layouts that fit.  ``.value`` of the result is ``None`` where the maps are unknown or not exact, and for
@@ -39,15 +41,16 @@ def is_bitcast(instruction: Instruction, operand: int = 0) -> Answer[tuple[int, 
     >>> is_bitcast(e["r"]).value, is_bitcast(e["c"]).value
     (True, False)
     """
-    expect(Instruction, instruction, "is_bitcast", "an hlomap.Instruction", "use module.entry.root or module[name]")
+    instruction = subject_of(subject, "is_bitcast")
+    operands, shape = operands_and_shape(instruction)
     if not is_index(operand):
         raise wrong_type("is_bitcast", "an operand number (int) as `operand`", operand)
     operand = to_int(operand)
-    if not instruction.operands and operand == 0:
+    if not operands and operand == 0:
         return Answer(None, reason=f"{instruction.name} has no operands")
-    if not 0 <= operand < len(instruction.operands):
-        raise ShapeError(f"{instruction.name} has {len(instruction.operands)} operands, no operand {operand}")
-    source, target = instruction.operands[operand].shape, instruction.shape
+    if not 0 <= operand < len(operands):
+        raise ShapeError(f"{instruction.name} has {len(operands)} operands, no operand {operand}")
+    source, target = operands[operand].shape, shape
     if not source.is_array or not target.is_array:
         return Answer(None, reason="a value that is not an array")
     try:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from .._core import Constraint, IndexingMap, Shape
+from ..answers import Unknown
 from ..errors import ShapeError, UnsupportedError
 from ..ops._rule import OperandIndexing
 from ..ops._shapes import shape_at
-from ..types import Unknown, error_text
+from ..types import error_text
 
 __all__ = ["checked_result"]
 

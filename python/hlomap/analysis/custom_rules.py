@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from .._core import Expr, IndexingMap, Instruction, Shape, Variable
+from ..answers import Unknown
 from ..errors import NotFoundError
 from ..maps.map_set import MapSet
 from ..ops._registry import custom_rules
 from ..ops._rule import NOTHING, CustomRule, Footprint, OperandIndexing, RuleContext, RuleResult
 from ..ops._shapes import array_leaves, elements_of, n_outputs, shape_at
 from ..sequences import bounded
-from ..types import ShapeIndex, Unknown, expect, expect_items
+from ..types import ShapeIndex, expect, expect_items
 from .custom_rule_checks import checked_result
 from .rule_cache import clear
 
@@ -33,6 +34,7 @@ InputToOutput: TypeAlias = Callable[[Instruction, int, ShapeIndex], Sequence[Par
 
 def register_rule(
     name: str,
+    /,
     output_to_input: OutputToInput,
     input_to_output: InputToOutput | None = None,
     *,
@@ -103,7 +105,7 @@ def register_rule(
     clear()
 
 
-def unregister_rule(name: str) -> None:
+def unregister_rule(name: str, /) -> None:
     """Removes a rule; raises :class:`~hlomap.errors.NotFoundError`, a ``KeyError``, where no rule has that name.
 
     >>> unregister_rule("never_registered")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from .._core import Computation, IndexingMap, Instruction, InstructionIndexing, Propagation
+from ..answers import Unknown
 from ..maps.device_groups import (
     NO_COMMON_GROUP,
     GroupTable,
@@ -22,7 +23,7 @@ from ..maps.device_groups import (
 from ..ops import op_of
 from ..ops._rule import CollectiveRule, Footprint, OperandIndexing, RuleResult
 from ..ops._shapes import shape_at
-from ..types import ShapeIndex, Unknown
+from ..types import ShapeIndex
 from .rule_cache import checked_rule
 from .rule_provider import RuleProvider
 
@@ -75,6 +76,10 @@ class DeviceRules(RuleProvider):
         self._plain = plain
         self._is_wide = is_wide
 
+    def traits(self, instruction: Instruction) -> tuple[bool, bool, bool, tuple[int, ...], bool, str | None, bool]:
+        """Those of the plain rules."""
+        return self._plain.traits(instruction)
+
     def rule(
         self, instruction: Instruction, key: bytes, index: ShapeIndex, direction: int, repeats: bool
     ) -> InstructionIndexing:
@@ -99,8 +104,9 @@ class DeviceRules(RuleProvider):
         """None: results are not cached."""
         return None
 
-    def keep(self, fingerprint: bytes, index: ShapeIndex, direction: int, indexing: InstructionIndexing) -> None:
-        """Does nothing: results are not cached."""
+    def keep(self, fingerprint: bytes, index: ShapeIndex, direction: int, indexing: InstructionIndexing) -> bool:
+        """Does nothing: results are not cached beyond this propagation."""
+        return self._plain.shares_computations
 
     def _parts(
         self,

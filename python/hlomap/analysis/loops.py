@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 from .. import reprs
 from .._core import Computation, Instruction, Shape
+from ..answers import Unknown
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..ops import op_of
@@ -20,7 +21,7 @@ from ..ops._indexing.loops.counter import CountedLoop
 from ..ops._indexing.loops.maps import Edge, LoopMaps
 from ..ops._shapes import array_leaves, shape_at
 from ..ops.loops.indexing import loop_facts, loop_maps
-from ..types import ShapeIndex, Unknown, expect
+from ..types import ReadOnly, ShapeIndex, instruction_of
 from .iterations import over_iterations
 from .queries import indexing
 from .rule_provider import RuleProvider
@@ -73,7 +74,7 @@ class CarriedValue:
         return tuple(i for i, move in enumerate(self.moves or ()) if move is None)
 
 
-class Loop:
+class Loop(ReadOnly):
     """A ``while`` instruction, as :func:`hlomap.loop` describes it."""
 
     def __init__(self, instruction: Instruction) -> None:
@@ -211,7 +212,7 @@ class Loop:
         return CarriedValue(leaf, shape, "recurrence", moves=maps.moves(leaf), reason=group.reason)
 
 
-def loop(instruction: Instruction) -> Loop:
+def loop(instruction: Instruction, /) -> Loop:
     """The facts about a loop: its number of iterations, its counter, and the kind of every array that it carries.
 
     The number of iterations comes from the condition and the leaf that it counts with, where both are affine; else from
@@ -251,7 +252,7 @@ def loop(instruction: Instruction) -> Loop:
     >>> [(leaf.shape_index, leaf.kind) for leaf in found.carried]
     [((0,), 'induction'), ((1,), 'recurrence')]
     """
-    expect(Instruction, instruction, "loop", "a while instruction", "use module[name]")
+    instruction_of(instruction, "loop", "the Instruction of a while")
     return Loop(instruction)
 
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 from .._core import Expr, IndexingMap, Shape, compose_many, linear_index, logical_index
+from ..answers import Unknown
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
-from ..types import Unknown, one_line
+from ..types import one_line
 
 __all__ = ["Physical", "memory_form", "to_physical"]
 
@@ -22,13 +23,14 @@ Physical: TypeAlias = bool | Literal["linear", "dims"]
 Form: TypeAlias = Literal["linear", "dims"]
 
 
-def memory_form(physical: Physical) -> Form | None:
+def memory_form(physical: Physical, function: str) -> Form | None:
     """The form of indices in memory; None for logical indices.  Raises ``ValueError`` for any other value."""
     if isinstance(physical, bool):
         return "linear" if physical else None
     if isinstance(physical, str) and physical in ("linear", "dims"):
         return physical
-    raise ValueError(f"physical: expected False, True, 'linear' or 'dims', found {one_line(repr(physical), 60)}")
+    found = one_line(repr(physical), 60)
+    raise ValueError(f"hm.{function}: expected False, True, 'linear' or 'dims' as `physical`, got {found}")
 
 
 def to_physical(maps: MapSet, source: Shape, target: Shape, form: Form = "linear") -> MapSet:

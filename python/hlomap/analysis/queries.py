@@ -10,23 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from .._core import Computation, Instruction, Shape
+from .._core import Computation, Instruction, Module, Shape
+from ..answers import Unknown
 from ..errors import HlomapError, ShapeError
-from ..maps.map_set import DeviceIndexing, MapSet
+from ..maps.map_set import DeviceIndexing, MapSet, union
 from ..ops import lookup
 from ..ops._shapes import array_leaves, n_outputs, shape_at
-from ..types import ShapeIndex, Unknown, expect, expect_index, expect_items
+from ..types import ShapeIndex, as_shape_index, expect_index, expect_items, subject_of
 from .assemble import assemble, assemble_devices, crosses_devices, devices_not_requested, unknown_for_all_records
 from .device_rules import device_rules
+from .known_indices import with_known_indices
 from .physical import Form, Physical, memory_form, to_physical
 from .rule_provider import RuleProvider
 from .slice import Slice
+from .used import ASSUMPTIONS, Assume, rules_of
 
 __all__ = [
-    "expect_subject",
     "indexing",
     "input_to_output",
     "operand_maps",
+    "operands_and_shape",
     "output_to_input",
     "reached",
     "shape_indices",
@@ -36,11 +39,18 @@ _physical_devices = unknown_for_all_records("devices are those of elements, not 
 
 
 def output_to_input(
-    instruction: Instruction | Computation, output: int | ShapeIndex = 0, *, physical: Physical = False
+    subject: Instruction | Computation | Module,
+    /,
+    output: int | ShapeIndex = 0,
+    *,
+    physical: Physical = False,
+    used: bool = False,
+    assume: Assume = "finite",
 ) -> tuple[MapSet, ...]:
     """The elements of each operand that an element of the output reads: one :class:`MapSet` for each operand.
 
-    A computation is treated like an instruction: its parameters are the operands, its root is the output.
+    A computation is treated like an instruction: its parameters are the operands, its root is the output.  A module
+    stands for its entry.
 
     ``output`` is the number of an output or a shape index into a tuple.  An index of a tuple stands for all arrays in
     it; of a computation the maps then tell which elements are read, not how often.  The maps of an operation are those
@@ -50,7 +60,11 @@ def output_to_input(
     determine them; ``"dims"`` gives maps between the dimensions in memory order, major to minor, where tiles do not
     count and an array without a layout is row-major.  With an invalid layout the set is unknown.
 
-    Raises :class:`ShapeError` where the output does not exist, and ``ValueError`` for another ``physical``.
+    ``used=True`` leaves out the elements that are mentioned and cannot change the output, as behind a mask, under an
+    assumption that ``assume`` chooses and ``.assumes`` of each set words: see :func:`backward_slice`.
+
+    Raises :class:`ShapeError` where the output does not exist, and ``ValueError`` for another ``physical`` or
+    ``assume``.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -63,13 +77,15 @@ def output_to_input(
     >>> print(output_to_input(module.entry.root, physical=True)[0])
     (d0) -> (d0 * 8 - (d0 floordiv 4) * 31), domain: d0 in [0, 31]
     """
-    expect_subject(instruction, "output_to_input")
+    instruction = subject_of(subject, "output_to_input")
     expect_index(output, "output_to_input", "output")
-    form = memory_form(physical)
-    operands, shape = _operands_and_shape(instruction)
+    form = memory_form(physical, "output_to_input")
+    operands, shape = operands_and_shape(instruction)
     indices = shape_indices(shape, output, "output")
     memory = (shape, lambda k: operands[k].shape, form) if form else None
-    return _query(RuleProvider(instruction.module), instruction, -1, indices, len(operands), memory)
+    rules = rules_of(instruction.module, used, assume)
+    found = _query(rules, instruction, -1, indices, len(operands), memory)
+    return tuple(maps._assuming(ASSUMPTIONS[assume]) for maps in found) if used else found
 
 
 def operand_maps(rules: RuleProvider, instruction: Instruction | Computation, index: ShapeIndex) -> dict[int, MapSet]:
@@ -103,7 +119,7 @@ def needed_by_outputs(
         for sets in alone if as_one else ():
             for number, maps in sets.items():
                 by_number.setdefault(number, []).append(maps.image())
-        return [{number: MapSet().union(*own) for number, own in by_number.items()}] if as_one else alone
+        return [{number: union(own) for number, own in by_number.items()}] if as_one else alone
     needed: list[dict[int, MapSet]] = [{} for _ in range(1 if as_one else len(indices))]
     for number, members, unknown, inexact in found:
         own: dict[int, list[int]] = {}
@@ -125,11 +141,12 @@ def needed_by_outputs(
 
 
 def input_to_output(
-    instruction: Instruction | Computation, operand: int | ShapeIndex = 0, *, physical: Physical = False
+    subject: Instruction | Computation | Module, /, operand: int | ShapeIndex = 0, *, physical: Physical = False
 ) -> tuple[MapSet, ...]:
     """The elements of each output that depend on an element of the operand: one :class:`MapSet` for each output.
 
-    A computation is treated like an instruction: its parameters are the operands, its root is the output.
+    A computation is treated like an instruction: its parameters are the operands, its root is the output.  A module
+    stands for its entry.
 
     ``operand`` is the number of an operand, or that number followed by a shape index into the operand.  A tuple has one
     set for each of its elements, and the ``index`` of a map is the whole shape index of the array.
@@ -149,11 +166,11 @@ def input_to_output(
     >>> print(input_to_output(module.entry.root)[0])
     (d0)[s0, s1] -> (s0, d0, s1), domain: d0 in [0, 19], s0 in [0, 9], s1 in [0, 29]
     """
-    expect_subject(instruction, "input_to_output")
+    instruction = subject_of(subject, "input_to_output")
     expect_index(operand, "input_to_output", "operand")
-    form = memory_form(physical)
-    number, *below = (operand,) if isinstance(operand, int) else tuple(operand) or (0,)
-    operands, shape = _operands_and_shape(instruction)
+    form = memory_form(physical, "input_to_output")
+    number, *below = as_shape_index(operand) or (0,)
+    operands, shape = operands_and_shape(instruction)
     if not 0 <= number < len(operands):
         raise ShapeError(f"{instruction.name} has {len(operands)} operands, no operand {number}")
     operand_shape = operands[number].shape
@@ -163,14 +180,18 @@ def input_to_output(
 
 
 def indexing(
-    root: Instruction | Computation, output: int | ShapeIndex = 0, *, within: Iterable[Instruction] | None = None
+    subject: Instruction | Computation | Module,
+    /,
+    output: int | ShapeIndex = 0,
+    *,
+    within: Iterable[Instruction] | None = None,
 ) -> Slice:
     """The elements of every value inside a fusion or computation that an element of the root depends on.
 
     ``within`` are the instructions that are treated as one fusion; by default those of the fused computation, of the
-    given computation, or the instruction alone.  The dictionary begins with the root and lists users before operands;
-    it ends at parameters, and for a fusion also at its operands.  Maps are composed, simplified and distinct.
-    ``[name]`` finds an instruction by its name, too.
+    given computation (of a module its entry), or the instruction alone.  The dictionary begins with the root and lists
+    users before operands; it ends at parameters, and for a fusion also at its operands.  Maps are composed, simplified
+    and distinct.  ``[name]`` finds an instruction by its name, too.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -183,7 +204,7 @@ def indexing(
     (d0, d1) -> (d0, d1), domain: d0 in [0, 6], d1 in [0, 6]
     (d0, d1) -> (d1, d0), domain: d0 in [0, 6], d1 in [0, 6]
     """
-    expect_subject(root, "indexing")
+    root = subject_of(subject, "indexing")
     expect_index(output, "indexing", "output")
     within = None if within is None else expect_items(Instruction, within, "indexing", "instructions as `within`")
     ends: Sequence[Instruction] = ()
@@ -232,12 +253,13 @@ def reached(
         else:
             found = between.propagation.backward(between, start.number, indices, region, root, last)
             devices = assemble_devices(found, between.table)
-    return {module.instruction(record[0]): assemble(record, devices) for record in records}
+    sets = ((module.instruction(record[0]), assemble(record, devices)) for record in records)
+    return {value: with_known_indices(maps, rules) for value, maps in sets}
 
 
 def shape_indices(shape: Shape, index: int | ShapeIndex, what: str) -> list[ShapeIndex]:
     """The arrays at a shape index; output 0 of an array is the array itself."""
-    found = (index,) if isinstance(index, int) else tuple(index)
+    found = as_shape_index(index)
     if found == (0,) and (not shape.is_tuple or not shape.tuple_shapes):
         found = ()
     try:
@@ -246,13 +268,7 @@ def shape_indices(shape: Shape, index: int | ShapeIndex, what: str) -> list[Shap
         raise ShapeError(f"no {what} {index}: {error}") from None
 
 
-def expect_subject(subject: object, function: str) -> None:
-    """Raises :func:`~hlomap.types.wrong_type` unless a value is an instruction or a computation."""
-    takes = "an hlomap.Instruction or hlomap.Computation"
-    expect((Instruction, Computation), subject, function, takes, "use module.entry or module[name]")
-
-
-def _operands_and_shape(instruction: Instruction | Computation) -> tuple[Sequence[Instruction], Shape]:
+def operands_and_shape(instruction: Instruction | Computation) -> tuple[Sequence[Instruction], Shape]:
     """The operands and the output; of a computation its parameters and its root."""
     if isinstance(instruction, Computation):
         return instruction.parameters, instruction.root.shape
@@ -295,11 +311,11 @@ def _reached_sets(
         else:
             devices = _query_devices(rules, instruction, direction, index)
         for record in records:
-            maps = assemble(record, devices)
+            maps = with_known_indices(assemble(record, devices), rules)
             if memory is not None:
                 maps = to_physical(maps, shape_at(memory[0], index), memory[1](record[0]), memory[2])
             sets.setdefault(record[0], []).append(maps)
-    return {k: own[0] if len(own) == 1 else own[0].union(*own[1:]) for k, own in sets.items()}
+    return {k: own[0] if len(own) == 1 else union(own) for k, own in sets.items()}
 
 
 def _needed_by_all(

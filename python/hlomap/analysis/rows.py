@@ -9,9 +9,9 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from .._core import Module, Shape
+from .._core import Computation, Module, Shape
 from ..io.dump_directory import DumpDirectory, DumpedModule
-from ..types import ShapeIndex, expect_paths
+from ..types import ShapeIndex, expect_paths, module_hint, wrong_type
 from .rule_provider import RuleProvider
 from .table import Table
 
@@ -68,7 +68,11 @@ def analyze(source: Module | DumpedModule | DumpDirectory | _Path | Iterable[_Pa
     if isinstance(source, (str, os.PathLike)):
         only = os.fspath(source)
         return files.analyze_paths([only]) if os.path.isdir(only) else files.analyze_file(only)
-    return files.analyze_paths(expect_paths(source, "analyze", "a Module, a DumpDirectory or an item of it, or paths"))
+    takes = "a Module, a DumpDirectory or an item of it, or paths"
+    given: object = source
+    if isinstance(given, Computation):  # an iterable of instructions
+        raise wrong_type("analyze", takes, given, module_hint(given))
+    return files.analyze_paths(expect_paths(source, "analyze", takes, module_hint(source)))
 
 
 def leaf_shapes(shape: Shape) -> Iterator[tuple[ShapeIndex, Shape]]:

@@ -14,14 +14,25 @@ from ..errors import HlomapError
 from ..ops._rule import RuleResult
 from ..types import ShapeIndex, error_text
 
-__all__ = ["RuleCache", "checked_rule", "clear", "fingerprint_cache", "signature_cache"]
+__all__ = [
+    "N_SIGNATURES",
+    "Arithmetic",
+    "RuleCache",
+    "arithmetic_cache",
+    "checked_rule",
+    "clear",
+    "fingerprint_cache",
+    "signature_cache",
+]
 
-_N_SIGNATURES = 16384
+N_SIGNATURES = 16384
 _N_FINGERPRINTS = 4096
 _WIDE = 256
 
 Key: TypeAlias = tuple[bytes, ShapeIndex, int]
 """A signature or fingerprint, the array in the output or in an operand, and the direction."""
+
+Arithmetic: TypeAlias = tuple[int | None, int | None, float | None]
 
 
 class RuleCache:
@@ -58,17 +69,21 @@ class RuleCache:
         self._young, self._old = {}, {}
 
 
-signature_cache: RuleCache = RuleCache(_N_SIGNATURES)
+signature_cache: RuleCache = RuleCache(N_SIGNATURES)
 """Results of rules by instruction signature; runtime source k is the value of operand k."""
 
 fingerprint_cache: RuleCache = RuleCache(_N_FINGERPRINTS)
 """The indexing of computations by fingerprint; a runtime source is a position in the computation."""
+
+arithmetic_cache: dict[bytes, Arithmetic] = {}
+"""By signature of an instruction: flops, transcendentals, and evaluated for each one that is needed."""
 
 
 def clear() -> None:
     """Drop all results: some rule has changed, which signatures do not show."""
     signature_cache.clear()
     fingerprint_cache.clear()
+    arithmetic_cache.clear()
 
 
 def checked_rule(

@@ -7,16 +7,21 @@ composed here.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from .._core import Computation, Instruction, InstructionIndexing, Module, Propagation, Shape
 from ..errors import HlomapError
 from ..ops import op_of
+from ..ops._evaluation import Device
 from ..ops._indexing.maps import merge_parts
+from ..ops._known import Known
 from ..ops._registry import custom_rules
 from ..ops._rule import OperandIndexing, RuleContext, no_constant_operands
 from ..types import ShapeIndex
 from .rule_cache import checked_rule, fingerprint_cache, signature_cache
+
+if TYPE_CHECKING:
+    from .known_values import KnownValues
 
 __all__ = ["RuleProvider"]
 
@@ -34,12 +39,16 @@ class RuleProvider:
     It is also the context of the rules of operations that call computations, and lives as long as one query.
     """
 
+    shares_computations: bool = True
+    """Whether computations with equal fingerprints have equal indexing."""
+
     def __init__(self, module: Module) -> None:
         self.module = module
         self.propagation: Propagation = Propagation(module)
         self._shapes: dict[int, Shape] = {}
         self._facts: dict[tuple[Instruction, Callable[[Instruction, RuleContext], Any]], Any] = {}
         self._keys: dict[int, bytes] = {}
+        self._known_integers: dict[Device | Literal["computation"] | None, KnownValues] = {}
         self._calls: dict[tuple[int, int, ShapeIndex, int], Mapping[int, OperandIndexing]] = {}
 
     # Called by the propagation.
@@ -85,16 +94,18 @@ class RuleProvider:
     ) -> bytes:
         number = instruction.number
         if number not in self._keys:
-            self._keys[number] = instruction.signature() + repr(surroundings(instruction, self)).encode()
+            contents = op_of(instruction).constant_operands(instruction)
+            self._keys[number] = instruction.signature(contents) + repr(surroundings(instruction, self)).encode()
         return self._keys[number]
 
     def recall(self, fingerprint: bytes, index: ShapeIndex, direction: int) -> InstructionIndexing | None:
         """The cached indexing of a computation with this fingerprint; sources are positions in the computation."""
         return fingerprint_cache.find((fingerprint, index, direction))
 
-    def keep(self, fingerprint: bytes, index: ShapeIndex, direction: int, indexing: InstructionIndexing) -> None:
-        """Cache the indexing of a computation."""
+    def keep(self, fingerprint: bytes, index: ShapeIndex, direction: int, indexing: InstructionIndexing) -> bool:
+        """Cache the indexing of a computation; false where it holds for no other one with this fingerprint."""
         fingerprint_cache.keep((fingerprint, index, direction), indexing)
+        return True
 
     def trip_count(self, instruction: Instruction) -> int | None:
         """The number of iterations of a ``while``; None where it is not known."""
@@ -131,6 +142,26 @@ class RuleProvider:
         if key not in self._facts:
             self._facts[key] = compute(instruction, self)
         found: T = self._facts[key]
+        return found
+
+    def known_integers(self, instruction: Instruction) -> Known:
+        """What is known of the values of an integer array from its computation alone."""
+        return self._integers("computation").in_call(instruction, ())
+
+    def known_values(self, instruction: Instruction, device: Device | None = None) -> Known:
+        """The same, from the whole module; on one device, or on any."""
+        return self._integers(device).of(instruction)
+
+    def _integers(self, where: Device | Literal["computation"] | None) -> KnownValues:
+        found = self._known_integers.get(where)
+        if found is None:
+            from .known_values import KnownValues
+
+            alone, device = where == "computation", None if where == "computation" else where
+            # The maps of what is used, or between devices, are not those of values.
+            rules = self if type(self) is RuleProvider else RuleProvider(self.module)
+            found = KnownValues(rules, integers_alone=True, own_computation_alone=alone, device=device)
+            self._known_integers[where] = found
         return found
 
     def output_to_input(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from .._core import Instruction
 from ..errors import NotFoundError
 from ..maps.map_set import MapSet
-from ..types import ReadOnlyDict, ShapeIndex, one_line
+from ..types import ReadOnly, ReadOnlyDict, ShapeIndex, one_line
 
 if TYPE_CHECKING:
     import networkx
@@ -21,7 +21,7 @@ __all__ = ["Slice"]
 _MOST_NAMES = 20
 
 
-class Slice(ReadOnlyDict[Instruction, MapSet]):
+class Slice(ReadOnly, ReadOnlyDict[Instruction, MapSet]):
     """The elements of each value that an element of the start reads, or that read it; ``[name]`` finds a value, too.
 
     >>> import hlomap as hm
@@ -36,7 +36,7 @@ class Slice(ReadOnlyDict[Instruction, MapSet]):
     (d0) -> (d0), domain: d0 in [0, 2]
     """
 
-    __slots__ = ("indices", "relation", "start")
+    __slots__ = ("assumes", "indices", "relation", "start")
 
     def __init__(
         self,
@@ -44,8 +44,12 @@ class Slice(ReadOnlyDict[Instruction, MapSet]):
         start: Instruction,
         indices: Sequence[ShapeIndex],
         relation: Literal["read", "reached"] = "read",
+        assumes: str | None = None,
     ) -> None:
         super().__init__(sets)
+        self.assumes: str | None = assumes
+        """The assumption under which elements without influence are left out; None where all that are mentioned are
+        in the slice."""
         self.start: Instruction = start
         """The instruction at whose elements all maps start."""
         self.indices: tuple[ShapeIndex, ...] = tuple(indices)
@@ -114,7 +118,7 @@ class Slice(ReadOnlyDict[Instruction, MapSet]):
         raise NotFoundError(message)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (list(self.items()), self.start, self.indices, self.relation)
+        return type(self), (list(self.items()), self.start, self.indices, self.relation, self.assumes)
 
 
 def _operands(value: Instruction) -> Iterable[Instruction]:

@@ -12,31 +12,49 @@ from collections.abc import Iterator
 from functools import partial
 
 from .._core import Computation, Expr, IndexingMap, Instruction, Module
+from ..answers import Unknown
 from ..errors import ShapeError
 from ..maps.map_set import MapSet
 from ..ops import lookup
 from ..ops._rule import OutputToInput
 from ..ops._shapes import array_leaves, shape_at
-from ..types import ShapeIndex, Unknown, expect, expect_index
+from ..types import ShapeIndex, expect_index, instruction_of, subject_of
 from .assemble import assemble, devices_not_requested
-from .queries import expect_subject, reached, shape_indices
+from .known_indices import with_known_indices
+from .queries import reached, shape_indices
 from .rule_cache import checked_rule
 from .rule_provider import RuleProvider
 from .slice import Slice
 from .toposort import reverse_postorder
+from .used import ASSUMPTIONS, Assume, rules_of
 
 __all__ = ["backward_slice", "forward_slice"]
 
 
-def backward_slice(instruction: Instruction | Computation, output: int | ShapeIndex = 0) -> Slice:
+def backward_slice(
+    subject: Instruction | Computation | Module,
+    /,
+    output: int | ShapeIndex = 0,
+    *,
+    used: bool = False,
+    assume: Assume = "finite",
+) -> Slice:
     """The elements of each parameter of the module's entry that an element of the output needs.
 
     The instruction may be in any computation: a fused one, the body of a loop, a branch.  The result covers all calls
-    and all iterations, so it is an over-approximation there.  A computation stands for its root.  Parameters that are
+    and all iterations, so it is an over-approximation there.  A computation stands for its root, a
+    module for that of its entry.  Parameters that are
     not needed are left out; ``[name]`` finds a parameter by its name, too.  Maps tell which elements are needed and not
     how often: a chain of windows has one range.
 
-    Raises :class:`~hlomap.errors.ShapeError` where the output does not exist.
+    ``used=True`` leaves out what is mentioned and cannot change the output: the branch that a ``select`` never chooses,
+    a factor where the other one is known to be zero, a term where the sum is known.  Values are known where the program
+    makes them of constants and indices, as masks are.  That rests on an assumption, which ``.assumes`` of the result
+    words: ``assume="finite"`` takes inputs for finite, so that ``0 * x`` is 0 and ``x - inf`` is ``-inf``;
+    ``assume="masks"`` also takes constants of at most -1e4 for masks, whose exponential is 0 beside any other number.
+
+    Raises :class:`~hlomap.errors.ShapeError` where the output does not exist, and ``ValueError`` for another
+    ``assume``.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -54,12 +72,24 @@ def backward_slice(instruction: Instruction | Computation, output: int | ShapeIn
     >>> for parameter, maps in backward_slice(module.computation("f")["s"]).items():
     ...     print(parameter.name, maps)
     p (d0, d1) -> (-d1 + 5, d0 + 1), domain: d0 in [0, 1], d1 in [0, 5]
+    >>> masked = hm.parse('''HloModule m
+    ... ENTRY e {
+    ...   p = f32[8] parameter(0)
+    ...   i = s32[8] iota(), iota_dimension=0
+    ...   n = s32[] constant(5)
+    ...   limit = s32[8] broadcast(n), dimensions={}
+    ...   is_data = pred[8] compare(i, limit), direction=LT
+    ...   z = f32[] constant(0)
+    ...   zeros = f32[8] broadcast(z), dimensions={}
+    ...   ROOT x = f32[8] select(is_data, p, zeros)
+    ... }''')
+    >>> print(backward_slice(masked.entry, used=True)["p"])
+    (d0) -> (d0), domain: d0 in [0, 4]
     """
-    expect_subject(instruction, "backward_slice")
+    about = subject_of(subject, "backward_slice")
     expect_index(output, "backward_slice", "output")
-    if isinstance(instruction, Computation):
-        instruction = instruction.root
-    rules = RuleProvider(instruction.module)
+    instruction = about.root if isinstance(about, Computation) else about
+    rules = rules_of(instruction.module, used, assume)
     entry = instruction.module.entry
     found: dict[Instruction, MapSet] = {}
     pending: dict[int, dict[tuple[Instruction, ShapeIndex], MapSet]] = {}
@@ -81,11 +111,14 @@ def backward_slice(instruction: Instruction | Computation, output: int | ShapeIn
                     found[parameter] = found[parameter] | maps if parameter in found else maps
                 else:
                     _pass_to_callers(pending, computation, number, maps, rules)
-    needed = ((parameter, found[parameter].simplify()) for parameter in entry.parameters if parameter in found)
-    return Slice(needed, instruction, indices)
+    needed = [(parameter, found[parameter].simplify()) for parameter in entry.parameters if parameter in found]
+    if not used:
+        return Slice(needed, instruction, indices)
+    assumes = ASSUMPTIONS[assume]
+    return Slice(((value, maps._assuming(assumes)) for value, maps in needed), instruction, indices, assumes=assumes)
 
 
-def forward_slice(parameter: Instruction, shape_index: int | ShapeIndex = ()) -> Slice:
+def forward_slice(parameter: Instruction, /, shape_index: int | ShapeIndex = ()) -> Slice:
     """The elements of each value of the module's entry that depend on an element of a parameter.
 
     ``shape_index`` is one into the parameter; that of a tuple stands for all arrays in it.  The dictionary begins
@@ -113,8 +146,7 @@ def forward_slice(parameter: Instruction, shape_index: int | ShapeIndex = ()) ->
     t (d0, d1) -> (d1, -d0 + 5), domain: d0 in [0, 5], d1 in [0, 3]
     x (d0, d1) -> (d1, -d0 + 5), domain: d0 in [0, 5], d1 in [0, 3]
     """
-    takes = "a parameter of the entry as `parameter`"
-    expect(Instruction, parameter, "forward_slice", takes, "see module.entry.parameters")
+    instruction_of(parameter, "forward_slice", "a parameter of the entry", "use module.entry.parameters[0]")
     expect_index(shape_index, "forward_slice", "shape_index")
     module = parameter.module
     if parameter not in module.entry.parameters:
@@ -122,7 +154,10 @@ def forward_slice(parameter: Instruction, shape_index: int | ShapeIndex = ()) ->
     rules = RuleProvider(module)
     indices = shape_indices(parameter.shape, shape_index, "parameter")
     records = rules.propagation.forward(rules, parameter.number, indices, True)
-    values = ((module.instruction(record[0]), assemble(record, devices_not_requested)) for record in records)
+    values = (
+        (module.instruction(record[0]), with_known_indices(assemble(record, devices_not_requested), rules))
+        for record in records
+    )
     reached_values = ((value, maps.simplify()) for value, maps in values if maps or value == parameter)
     return Slice(reached_values, parameter, indices, "reached")
 

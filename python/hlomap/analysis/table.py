@@ -7,13 +7,14 @@ A column is built on first access, and pyarrow, pandas and polars are imported b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from .. import reprs
 from .._core import __version__, _row_columns, _RowBatch
+from ..errors import NotFoundError
 from ..types import UNSAFE, expect, needs, one_line
 
 if TYPE_CHECKING:
@@ -64,8 +65,9 @@ SCHEMA_VERSION: Final = 1
 
 _NAMES = tuple(COLUMNS)
 _SHARDING_COLUMNS = ("sharding", "operand_sharding", "remote_bytes")
+_COST_COLUMNS = ("flops", "transcendentals", "recomputed")
 _SHOWN_COLUMNS = ("module", "instruction", "opcode", "operand_name", "exact", "bytes", "maps")
-_SHOWN_ROWS = 10
+SHOWN_ROWS = 10
 
 
 @cache
@@ -134,15 +136,18 @@ class Table:
         return len(self._columns["module"]) if self._rows is None else len(self._rows)
 
     def __getitem__(self, column: str) -> Sequence[Any]:
-        """A list of the values of one column, a copy.  Raises :class:`KeyError` for an unknown name."""
-        expect(str, column, "Table.__getitem__", "the name of a column (str)", "rows() iterates over the rows")
+        """A list of the values of one column, a copy.
+
+        Raises :class:`~hlomap.errors.NotFoundError`, a ``KeyError``, for an unknown name.
+        """
+        expect(str, column, "results.Table[]", "the name of a column (str)", "rows() iterates over the rows")
         return list(self._column(column))
 
     def _column(self, column: str) -> list[Any]:
         found = self._columns.get(column)
         if found is None:
             if column not in self._names:
-                raise KeyError(column)
+                raise NotFoundError(f"no column {column!r}, there are: {', '.join(self._names)}")
             if self._rows is None:
                 parts = (
                     [facts.get(column)] * len(table) if column in FILE_COLUMNS else table._column(column)
@@ -153,6 +158,8 @@ class Table:
             if column in _SHARDING_COLUMNS:
                 self._add_shardings(self._rows)
                 return self._columns[column]
+            if column in _COST_COLUMNS:
+                _add_arithmetic(self._rows)
             found = self._columns[column] = self._rows.column(column)
         return found
 
@@ -203,6 +210,7 @@ class Table:
             return arrow.beside(facts, joined.take(), arrow_schema(files=True))
         if self._rows is None:
             return arrow.from_values(self._columns, arrow_schema(files="file" in self._names))
+        _add_arithmetic(self._rows)
         batch = _RowBatch()
         batch.append([self._rows])
         found = arrow.from_message(batch.take(), arrow_schema())
@@ -243,18 +251,29 @@ class Table:
 
     def __str__(self) -> str:
         names = _SHOWN_COLUMNS if "file" in self._names else _SHOWN_COLUMNS[1:]
-        columns = [islice(self._column(name), _SHOWN_ROWS) for name in names]
-        rows = [list(names), *([_cell(value) for value in values] for values in zip(*columns, strict=True))]
-        widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-        left = len(self) - len(rows) + 1
-        lines += [f"… {left:,} more rows"] if left else []
-        rows_word = "row" if len(self) == 1 else "rows"
-        return "\n".join([*lines, f"{len(self):,} {rows_word}, {len(self._names)} columns; their names: table.columns"])
+        columns = [islice(self._column(name), SHOWN_ROWS) for name in names]
+        return first_rows(names, columns, len(self), len(self._names))
+
+
+def first_rows(names: Sequence[str], columns: Sequence[Iterable[object]], n: int, n_columns: int) -> str:
+    """The text of a table of ``n`` rows and ``n_columns`` columns: of some columns the first rows."""
+    rows = [list(names), *([_cell(value) for value in values] for values in zip(*columns, strict=True))]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    left = n - len(rows) + 1
+    lines += [f"… {left:,} more rows"] if left else []
+    return "\n".join([*lines, f"{n:,} {'row' if n == 1 else 'rows'}, {n_columns} columns; their names: table.columns"])
+
+
+def _add_arithmetic(rows: Rows) -> None:
+    """Computes the columns about arithmetic, once, when the first of them is asked for."""
+    from .cost import arithmetic_of_one_module
+
+    rows.add_arithmetic(arithmetic_of_one_module())
 
 
 def _cell(value: object) -> str:
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list)):
         value = "; ".join(map(str, value))
     return "null" if value is None else UNSAFE.sub("\ufffd", one_line(str(value), 60))
 
@@ -287,6 +306,8 @@ class Batch:
         ):
             if len(self._open) and self._open.n_bytes >= _CLOSED_BYTES:
                 self._close()
+            for own in rows:
+                _add_arithmetic(own)
             self._open.append(rows)
         else:
             own_tables = [table.to_arrow() for table in tables]

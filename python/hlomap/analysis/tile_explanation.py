@@ -27,7 +27,7 @@ def explain(t: Tiling, candidate: Sequence[int], given: Mapping[str, Any]) -> st
     """See :meth:`hlomap.Tiling.explain`; ``given`` are the device and the limits."""
     sizes = [min(n, max(1, p.size)) for n, p in zip(candidate, t.params, strict=True)]
     table = t.evaluate([sizes], **given)
-    row = {name: column[0].tolist() for name, column in table.items()}
+    row = {name: table[name][0].tolist() for name in table.columns}
     n_steps = f"{row['steps']:,} step{'s' * (row['steps'] != 1)}"
     lines = [f"tile [{', '.join(map(str, sizes))}]: {row['grid']:,} tiles x {n_steps}"]
     for k, read in enumerate(t.reads):
@@ -43,7 +43,7 @@ def explain(t: Tiling, candidate: Sequence[int], given: Mapping[str, Any]) -> st
         )
     if row["legal"]:
         return "\n".join([*lines, "legal"])
-    lines.append(f"not legal: {table.reasons[row['reason']]}")
+    lines.append(f"not legal: {table.reason(0)}")
     for read in t.reads:
         witness = _witness(t, read, sizes)
         if witness:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from .._core import TilePlan, _tile_reasons
+from ..errors import NotFoundError
 from ..hardware import Device, Limits
 from ..sequences import bounded
-from ..types import ReadOnlyDict, read_only
+from ..types import ReadOnlyDict, expect, expect_ints, read_only
+from .table import SHOWN_ROWS, first_rows
 
 if TYPE_CHECKING:
     import pandas
@@ -50,16 +51,18 @@ _COLUMNS = (
     "tail",
     "occupancy",
 )
+_SHOWN_COLUMNS = ("legal", "reason", "grid", "steps", "read_bytes", "write_bytes", "live_bytes")
 
 
-class TileTable(Mapping[str, npt.NDArray[Any]]):
-    """A mapping from column names to arrays with a row for each candidate.
+class TileTable:
+    """What candidates cost: ``table[name]`` is a read-only array with a row for each candidate.
 
-    Bytes and counts are of valid elements; nothing masked counts.  Columns of reads are ``[n, number of reads]``, the
-    others ``[n]``.  A column ``NAME_exact`` says where NAME is exact; elsewhere it is an upper bound.
+    ``len`` is the number of rows, ``columns`` the names.  Bytes and counts are of valid elements; nothing masked
+    counts.  Columns of reads are ``[n, number of reads]``, the others ``[n]``.  A column ``NAME_exact`` says where NAME
+    is exact; elsewhere it is an upper bound.
 
     * ``legal``: every read is a box and every rule of the limits holds; ``reason``: 0, or the number of the first
-      reason why not, with its text in :attr:`reasons`
+      reason why not; :meth:`reason` is its text
     * ``grid``, ``steps``: the numbers of tiles of parallel and of sequential parameters
     * ``tile_bytes``: of the box of one full tile, or of the box around it
     * ``waste``: elements of tight boxes of all tiles for each element that is read
@@ -82,11 +85,12 @@ class TileTable(Mapping[str, npt.NDArray[Any]]):
     ([[32], [4]], [3, 4])
     """
 
-    def __init__(self, columns: Mapping[str, npt.NDArray[Any]], n: int, reasons: Mapping[int, str]) -> None:
-        self._columns = dict(columns)
+    __slots__ = ("_columns", "_n", "_texts")
+
+    def __init__(self, columns: Mapping[str, npt.NDArray[Any]], n: int, texts: Mapping[int, str]) -> None:
+        self._columns = {name: read_only(column.view()) for name, column in columns.items()}
         self._n = n
-        self.reasons: Mapping[int, str] = ReadOnlyDict(reasons)
-        """The texts of the numbers in ``reason``."""
+        self._texts = texts
 
     @classmethod
     def of(
@@ -98,17 +102,17 @@ class TileTable(Mapping[str, npt.NDArray[Any]]):
         stages: int,
         columns: Sequence[str] | None,
         threads: int,
-        reasons: Mapping[int, str],
+        texts: Mapping[int, str],
     ) -> TileTable:
         """The table of a plan."""
         wanted = list(_COLUMNS) if columns is None else list(bounded(columns))
         unknown = [name for name in wanted if name not in _COLUMNS]
         if unknown:
             raise ValueError(f"no column {unknown[0]!r}; the columns are {', '.join(_COLUMNS)}")
-        if stages < 1:
-            raise ValueError(f"stages: expected at least 1, found {stages}")
-        if threads < 0:
-            raise ValueError(f"threads: expected at least 1, or 0 for all cores, found {threads}")
+        expect_ints("results.Tiling.evaluate", stages=stages, threads=threads)
+        if not (0 < stages < 1 << 31 and threads >= 0):
+            expected = "1 to 2**31 - 1 as `stages` and at least 1, or 0 for all cores, as `threads`"
+            raise ValueError(f"hm.results.Tiling.evaluate: expected {expected}, got {stages} and {threads}")
         over = -1 if limits.max_overshoot is None else int(limits.max_overshoot * 100)
         found = plan.evaluate(
             rows,
@@ -131,34 +135,71 @@ class TileTable(Mapping[str, npt.NDArray[Any]]):
             ),
             stages,
             wanted,
-            threads or os.cpu_count() or 1,
+            min(threads or os.cpu_count() or 1, 1 << 16),  # there are no more processors
         )
-        return cls(found if columns is None else {name: found[name] for name in wanted}, len(rows), reasons)
+        return cls(found if columns is None else {name: found[name] for name in wanted}, len(rows), texts)
 
-    @cached_property
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(self._columns)
+
+    @property
     def refused(self) -> Mapping[str, int]:
         """Why candidates are not legal: each reason that occurs, with how many it refuses, the most frequent first."""
-        return ReadOnlyDict(
-            {self.reasons[number]: n for number, n in Counter(self["reason"].tolist()).most_common() if number}
-        )
+        found = Counter(self._columns["reason"].tolist()).most_common()
+        return ReadOnlyDict({self._texts[number]: n for number, n in found if number})
 
-    def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        return read_only(self._columns[name].view())
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
+    def __getitem__(self, column: str) -> npt.NDArray[Any]:
+        """One column.  Raises :class:`~hlomap.errors.NotFoundError`, a ``KeyError``, for an unknown name."""
+        expect(str, column, "results.TileTable[]", "the name of a column (str)", "rows() iterates over the rows")
+        if column not in self._columns:
+            raise NotFoundError(f"no column {column!r}, there are: {', '.join(self._columns)}")
+        return self._columns[column]
 
     def __len__(self) -> int:
         """The number of candidates."""
         return self._n
 
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The rows in order, each a dictionary from column to value."""
+        for values in zip(*(column.tolist() for column in self._columns.values()), strict=True):
+            yield dict(zip(self._columns, values, strict=True))
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return self.rows()
+
+    def reason(self, row: int) -> str | None:
+        """Why the candidate of a row is not legal; ``None`` where it is.
+
+        Raises :class:`~hlomap.errors.NotFoundError` without the column ``reason`` and for a row that does not exist.
+        """
+        numbers = self["reason"]
+        if not -self._n <= row < self._n:
+            raise NotFoundError(f"no row {row}, there are {self._n}")
+        return self._texts[int(numbers[row])] if numbers[row] else None
+
+    @property
+    def reasons(self) -> Mapping[int, str]:
+        """The texts of the numbers in ``reason``, of those that occur; none without that column."""
+        numbers = np.unique(self._columns["reason"]).tolist() if "reason" in self._columns else ()
+        return ReadOnlyDict({number: self._texts[number] for number in numbers if number})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TileTable, (self._columns, self._n, self._texts)
+
     def __repr__(self) -> str:
         return f"<TileTable of {self._n} candidates: {', '.join(self._columns)}>"
+
+    def __str__(self) -> str:
+        names = [name for name in _SHOWN_COLUMNS if name in self._columns] or self.columns[: len(_SHOWN_COLUMNS)]
+        shown = [self._columns[name][:SHOWN_ROWS].tolist() for name in names]
+        return first_rows(names, shown, self._n, len(self._columns))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TileTable):
             return NotImplemented
-        return list(self) == list(other) and all(np.array_equal(self[name], other[name]) for name in self)
+        return self.columns == other.columns and all(np.array_equal(self[name], other[name]) for name in self.columns)
 
     __hash__: ClassVar[None]  # type: ignore[assignment]  # set to None by __eq__: columns are arrays
 
@@ -166,19 +207,19 @@ class TileTable(Mapping[str, npt.NDArray[Any]]):
         """A :class:`pyarrow.Table`; columns of reads are lists of a fixed size."""
         from ..interop import columns
 
-        return columns.to_arrow(self)
+        return columns.to_arrow(self._columns)
 
     def to_pandas(self) -> pandas.DataFrame:
         """A :class:`pandas.DataFrame`; a column of reads becomes one for each read, ``NAME_0`` and on."""
         from ..interop import columns
 
-        return columns.to_pandas(self)
+        return columns.to_pandas(self._columns)
 
     def to_polars(self) -> polars.DataFrame:
         """A :class:`polars.DataFrame`; a column of reads becomes one for each read, ``NAME_0`` and on."""
         from ..interop import columns
 
-        return columns.to_polars(self)
+        return columns.to_polars(self._columns)
 
 
 def _least(*limits: int) -> int:

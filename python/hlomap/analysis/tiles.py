@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import reprs
-from .._core import Computation, Expr, IndexingMap, Instruction, Shape, TilePlan, _over_all_parameters
+from .._core import Computation, Expr, IndexingMap, Instruction, Module, Shape, TilePlan, _over_all_parameters
 from ..errors import ShapeError
 from ..hardware import Device, Limits
 from ..ops._shapes import array_leaves, shape_at
 from ..sequences import as_array, bounded
-from ..types import ShapeIndex, expect, expect_index
+from ..types import ReadOnly, ShapeIndex, expect, expect_index, expect_ints, subject_of, wrong_type
 from .queries import shape_indices
 from .rule_provider import RuleProvider
 from .tile_candidates import candidates
@@ -172,8 +172,8 @@ class TileRead:
         return f"{where}[{', '.join(_range_text(*column) for column in columns)}]"
 
 
-def tile(root: Instruction | Computation, output: int | ShapeIndex = 0) -> Tiling:
-    """The tiling of an instruction, fusion or computation by tiles of one of its outputs.
+def tile(subject: Instruction | Computation | Module, /, output: int | ShapeIndex = 0) -> Tiling:
+    """The tiling of an instruction, a fusion, a computation or a module's entry by tiles of one of its outputs.
 
     The work that does not depend on tile sizes is done here, once.  Where there are several outputs, all are written:
     each of the others is tiled by what the tiles of ``output`` need of it, or like ``output`` if they need nothing.
@@ -199,8 +199,7 @@ def tile(root: Instruction | Computation, output: int | ShapeIndex = 0) -> Tilin
     >>> table["legal"].tolist(), table["grid"].tolist(), table["read_bytes"].tolist()
     ([True, True], [12, 2], [[24576, 24576], [8192, 12288]])
     """
-    takes = "an hlomap.Instruction or hlomap.Computation"
-    expect((Instruction, Computation), root, "tile", takes, "use module.entry or module[name]")
+    root = subject_of(subject, "tile")
     expect_index(output, "tile", "output")
     if isinstance(root, Computation):
         start, ends, inside, entered = root.root, list(root.parameters), [i.number for i in root], None
@@ -218,7 +217,7 @@ def tile(root: Instruction | Computation, output: int | ShapeIndex = 0) -> Tilin
     return Tiling((root, chosen[0]), start, ends, indices, (sizes, sequential, outputs, records))
 
 
-class Tiling:
+class Tiling(ReadOnly):
     """The tiles of an output: parameters, what tiles read, and what candidates of sizes cost.
 
     :func:`tile` makes one.  A candidate is a size for each of :attr:`params`; a size beyond the parameter's counts as
@@ -309,6 +308,7 @@ class Tiling:
         >>> hm.tile(module.entry).candidates("pow2").tolist()
         [[1], [2], [4], [6]]
         """
+        expect_ints("results.Tiling.candidates", at_most=0 if at_most is None else at_most, seed=seed)
         return candidates([p.size for p in self.params], kind, at_most, seed)
 
     def evaluate(
@@ -351,7 +351,7 @@ class Tiling:
     def _rows(self, given: npt.ArrayLike) -> npt.NDArray[np.int64]:
         rows = as_array(given)
         if rows.dtype.kind not in "iu" and rows.size:
-            raise TypeError(f"evaluate() takes candidates of integers, got {rows.dtype}")
+            raise wrong_type("results.Tiling.evaluate", "integers as `candidates`", given, f"of dtype {rows.dtype}")
         if rows.ndim != 2 or rows.shape[1] != len(self.params):
             n = len(self.params)
             raise ShapeError(f"expected candidates [n, {n}], one size for each parameter, found shape {rows.shape}")
@@ -382,7 +382,7 @@ class Tiling:
         >>> t.box(0, [32], [1])
         TileBox(offset=(115,), size=(32,), stride=(1,), lower=(0,), upper=(179,))
         """
-        expect((TileRead, int), read, "box", "a read or its number as `read`")
+        expect((TileRead, int), read, "results.Tiling.box", "a read or its number as `read`")
         chosen = self.reads[read] if isinstance(read, int) else read
         all_arrays = [*self.reads, *self.writes]
         at = next((k for k, other in enumerate(all_arrays) if other is chosen), None)
@@ -548,5 +548,6 @@ def _named(given: Any, kind: Any) -> Any:
         return _UNSTATED[kind]
     if isinstance(given, str):
         return kind.named(given)
-    expect(kind, given, "evaluate", f"an hlomap.{kind.__name__}, the name of one or None")
+    name = kind.__name__
+    expect(kind, given, "results.Tiling.evaluate", f"a {name}, the name of one or None as `{name.lower()}`")
     return given

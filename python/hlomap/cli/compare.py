@@ -20,7 +20,15 @@ _EXIT_CODES = "Exit codes: 0 success, 1 a file is not HLO, or a difference with 
 @click.argument("after", type=FILE)
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if instructions or fusions differ; layouts do not count.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with everything, instead of text.")
-def diff(before: Path, after: Path, exit_code: bool, as_json: bool) -> None:
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "github"]),
+    default="text",
+    show_default=True,
+    help="github: one Markdown table of bytes, instructions, copies and collectives.",
+)
+def diff(before: Path, after: Path, exit_code: bool, as_json: bool, form: str) -> None:
     """Compare two stages of one module.
 
     Prints which instructions were removed, added and changed, what was fused into what, the bytes that are moved, what
@@ -30,12 +38,19 @@ def diff(before: Path, after: Path, exit_code: bool, as_json: bool) -> None:
     Examples:
       hlomap diff before.hlo after.hlo
       hlomap diff before.hlo after.hlo --json
+      hlomap diff before.hlo after.hlo --format github
     """
     from ..explanation.diff import diff as compare
 
+    if as_json and form != "text":
+        raise click.BadParameter("excludes --json", param_hint="--format")
     found = compare(read_module(before), read_module(after))
     if as_json:
         print_json(found.to_dict())
+    elif form == "github":
+        from ..guard.figures import figures, markdown
+
+        say(markdown(figures(found.before), figures(found.after)))
     else:
         say(str(found))
     if exit_code and not found.is_empty:

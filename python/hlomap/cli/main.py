@@ -18,9 +18,11 @@ import rich  # noqa: F401  # commands import what they need of it
 from ..errors import HlomapError, UnsupportedError
 from ..hardware import Device, Limits
 from .analyze import analyze
+from .check import check
 from .compare import diff
 from .console import FILE, Commands, fail, parse_indices, print_json, print_lines, read_modules, refuse_overwriting, say
 from .explore import explore
+from .profile import profile
 from .query import query
 from .run import run
 from .show import show
@@ -64,12 +66,14 @@ def main(max_bytes: int) -> None:
 
 
 main.add_command(show)
+main.add_command(check)
 main.add_command(diff)
 main.add_command(explore)
 main.add_command(query)
 main.add_command(analyze)
 main.add_command(verify)
 main.add_command(run)
+main.add_command(profile)
 
 
 @main.command(epilog="Exit codes: 0 success, 1 SHAPE is not an array shape or has no layout, 2 wrong arguments.")

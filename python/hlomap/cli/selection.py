@@ -103,12 +103,12 @@ def parse_place(text: str) -> Place:
     return Place(file, int(line)) if file and line.isdecimal() else Place(text, None)
 
 
-def find_instruction(module: Module, name: str, computation: str | None) -> Instruction:
+def find_instruction(module: Module, name: str, computation: str | None, option: str = "--instruction") -> Instruction:
     """The instruction of a name, in one computation or in all."""
     try:
         return module[name] if computation is None else _find_computation(module, computation)[name]
     except NotFoundError as error:
-        raise click.BadParameter(str(error), param_hint="--instruction") from error
+        raise click.BadParameter(str(error), param_hint=option) from error
 
 
 def _find_computation(module: Module, name: str) -> Computation:

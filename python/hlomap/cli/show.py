@@ -21,6 +21,7 @@ from .selection import Selection, find_instruction, parse_place
 if TYPE_CHECKING:
     from ..drawing.picture import Picture
     from ..explanation.explain import Explanation
+    from ..memory.readers import Readers
     from .listing import Direction, Listing, Part
 
 __all__ = ["show"]
@@ -37,13 +38,16 @@ _RUNS = re.compile("█+|▒+|░+|[^█▒░]+")  # the blocks of drawing.map_
 @click.option("--fusion", "only_fusions", is_flag=True, help="Only fusions.")
 @click.option("--unknown", "only_unknown", is_flag=True, help="Only instructions with an unknown map.")
 @click.option("--source", metavar="FILE:LINE", type=parse_place, help="Only what comes from a line, or from a file.")
-@click.option("--top", type=click.Choice(["bytes"]), help="Those that move the most bytes, the most first.")
+@click.option(
+    "--top", type=click.Choice(["bytes", "flops", "transcendentals"]), help="Those with the most, loops included."
+)
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), default=20, show_default=True, help="With --top: how many."
 )
 @click.option("--element", metavar="I,J", type=parse_indices, help="With --instruction: explain this element.")
 @click.option("--output", metavar="I,J", type=parse_indices, help="With --instruction: the output at this shape index.")
 @click.option("--input-to-output", is_flag=True, help="Map operand elements to the output elements that read them.")
+@click.option("--readers", metavar="NAME", help="Who reads this value from memory, how many bytes and how often.")
 @click.option("--picture", is_flag=True, help="With --instruction: draw what one element of the output reads.")
 @click.option(
     "--svg",
@@ -63,6 +67,7 @@ def show(
     input_to_output: bool,
     picture: bool,
     svg: Path | None,
+    readers: str | None,
     as_json: bool,
     **filters: Any,
 ) -> None:
@@ -78,6 +83,7 @@ def show(
       hlomap show module.hlo --top bytes --limit 5
       hlomap show module.hlo --instruction fusion.3 --element 1,2
       hlomap show module.hlo --instruction fusion.3 --element 1,2 --picture --svg reads.svg
+      hlomap show module.hlo --readers x.1
       hlomap show module.hlo --json
     """
     from . import report
@@ -95,11 +101,19 @@ def show(
         raise click.BadParameter("excludes --element and --output", param_hint="--input-to-output")
     if instruction is not None and (top or any(v for name, v in filters.items() if name != "computation")):
         raise click.BadParameter("excludes --all, --opcode, --fusion, --source and --top", param_hint="--instruction")
+    if readers is not None and (
+        instruction is not None or top or any(v for k, v in filters.items() if k != "computation")
+    ):
+        raise click.BadParameter("excludes what chooses other instructions", param_hint="--readers")
     refuse_overwriting(svg, file, option="--svg")
     direction: Direction = "input_to_output" if input_to_output else "output_to_input"
     selection = Selection(**filters)
     values: list[Any] = []
     for module in read_modules(file):
+        if readers is not None:
+            read = _readers(module, readers, selection.computation)
+            values.append(read.to_dict()) if as_json else say(str(read))
+            continue
         if instruction is not None:
             found = find_instruction(module, instruction, selection.computation)
             drawn = _draw(found, element, output) if picture or svg is not None else None
@@ -112,7 +126,7 @@ def show(
                 continue
             listed = Listing(module.name, [_instruction_part(found, direction, output)])
         else:
-            listed = _module_listing(module, selection, direction, limit if top else None)
+            listed = _module_listing(module, selection, direction, top, limit)
         if only_unknown:
             listed = replace(listed, parts=_unknown_parts(listed.parts))
         if as_json:
@@ -124,6 +138,17 @@ def show(
                 _print_picture(drawn if picture else None)
     if as_json:
         print_json(values)
+
+
+def _readers(module: Module, name: str, computation: str | None) -> Readers:
+    """Of an instruction, or of the parameter of the entry that has the name in the source."""
+    from ..memory.readers import readers
+
+    labelled = [p for p in module.entry.parameters if p.metadata.op_name == name and computation is None]
+    try:
+        return readers(labelled[0] if labelled else find_instruction(module, name, computation, "--readers"))
+    except HlomapError as error:
+        raise click.BadParameter(str(error), param_hint="--readers") from error
 
 
 def _explanation(instruction: Instruction, element: tuple[int, ...], output: tuple[int, ...] | None) -> Explanation:
@@ -172,17 +197,24 @@ def _instruction_part(instruction: Instruction, direction: Direction, output: tu
     return Part(f"{computation}: {instruction.name}", computation, tuple(entries))
 
 
-def _module_listing(module: Module, selection: Selection, direction: Direction, most: int | None) -> Listing:
-    """The whole module, or the instructions that move the most bytes."""
+def _module_listing(module: Module, selection: Selection, direction: Direction, by: str | None, most: int) -> Listing:
+    """The whole module, or the instructions that move the most bytes or take the most operations."""
     from ..explanation.overview import overview
     from .listing import Listing, Part, entries
 
     found = overview(module)
     sections = selection.sections(module, found)
-    if most is None:
+    if by is None:
         parts = (Part(s.title, s.computation.name, entries(s.instructions, direction)) for s in sections)
         return Listing(module.name, parts, None if selection.computation else found, selection.left_out(module, found))
     selected = {instruction for section in sections for instruction in section.instructions}
+    if by != "bytes":
+        from ..analysis.cost import cost
+
+        numbers = {part.subject: getattr(part, by) for part in cost(module).parts if part.subject in selected}
+        order = sorted((i for i in found.moved if numbers.get(i)), key=lambda i: -numbers[i])[:most]
+        shown = entries(order, direction, lambda i: f"{numbers[i]:,} {by}, moves {found.moved[i]} bytes")
+        return Listing(module.name, [Part(f"the most {by}", "", shown)], found)
     top = [instruction for instruction in found.moved if instruction in selected][:most]
     most_moved = entries(top, direction, lambda i: f"moves {found.moved[i]} bytes, {found.share(i)}")
     return Listing(module.name, [Part("the most bytes", "", most_moved)], found)

@@ -27,7 +27,7 @@ def write(found: Evaluated, output: str) -> None:
     """Write all candidates to a file, by its suffix."""
     candidates, table = found
     sizes = {name: candidates[:, k] for k, name in enumerate(_names(candidates))}
-    columns.write({**sizes, **table}, output)
+    columns.write({**sizes, **{name: table[name] for name in table.columns}}, output)
 
 
 def _names(candidates: npt.NDArray[np.int64]) -> list[str]:
@@ -39,7 +39,7 @@ def as_dict(tiling: Tiling, found: Evaluated, top: int) -> dict[str, Any]:
     candidates, table = found
     rows = []
     for i in _best(found, top):
-        costs = {name: table[name][i].tolist() for name in table if name not in ("legal", "reason")}
+        costs = {name: table[name][i].tolist() for name in table.columns if name not in ("legal", "reason")}
         rows.append({"sizes": candidates[i].tolist(), **costs})
     return {
         "params": [{"name": p.name, "size": p.size, "kind": p.kind} for p in tiling.params],

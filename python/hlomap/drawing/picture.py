@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from ..types import ReadOnly
 from .style import document, printable
 
 __all__ = ["Picture", "stacked"]
 
 
-class Picture:
+class Picture(ReadOnly):
     """A picture of a value, which notebooks show: ``.svg`` is the image, ``str()`` a form for the terminal.
 
     >>> import hlomap as hm

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core import Expr, IndexingMap, Variable
+from ..answers import Unknown
 from ..errors import HlomapError
 from ..maps.variables import variables_of
-from ..types import Unknown
 
 __all__ = ["Bounds", "Counts", "Points", "ReadCounts", "restricted"]
 

@@ -16,7 +16,7 @@ from .. import reprs
 from .._core import Instruction, Module
 from ..io.dump_directory import DumpedModule
 from ..ops._shapes import array_leaves
-from ..types import wrong_type
+from ..types import module_hint, wrong_type
 from .dependence import OutputDependence, compare_outputs
 from .matching import Match, computed, find_duplicates, match_instructions
 from .overview import BytesMoved, Overview, overview
@@ -292,9 +292,7 @@ def _as_module(got: Module | DumpedModule, name: str) -> Module:
     if isinstance(got, DumpedModule):
         return got.load()
     if not isinstance(got, Module):
-        raise wrong_type(
-            "diff", f"an hlomap.Module or an hlomap.DumpedModule as `{name}`", got, "see hlomap.load(path)"
-        )
+        raise wrong_type("diff", f"a Module or a DumpedModule as `{name}`", got, module_hint(got))
     return got
 
 

@@ -27,7 +27,7 @@ from ..errors import HlomapError, ShapeError
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
 from ..sequences import as_array, bounded
-from ..types import ShapeIndex, expect, expect_index, is_index, read_only, wrong_type
+from ..types import ShapeIndex, as_shape_index, expect_index, instruction_of, is_index, read_only, wrong_type
 from .names import DimensionNames, Names, name_dimensions
 from .notes import notes_of, output_name
 from .source import Source, source_of, value_label
@@ -295,7 +295,7 @@ def explain(
     >>> print(hm.explain(module["y"], element=(3, 5)).sentence)
     output (3, 5) reads x[3, :] (16 elements) and w[:, 5] (16 elements)
     """
-    expect(Instruction, instruction, "explain", "an hlomap.Instruction", "use module.entry.root or module[name]")
+    instruction_of(instruction, "explain")
     expect_index(output, "explain", "output")
     if depth is not None and not is_index(depth):
         raise wrong_type("explain", "an int of at least 0, or None, as `depth`", depth)
@@ -336,7 +336,7 @@ def explain(
 
 def _array_index(instruction: Instruction, output: int | ShapeIndex) -> ShapeIndex:
     """The first array, token or opaque value at or below an output."""
-    below: ShapeIndex = (output,) if isinstance(output, int) else tuple(map(to_int, output))
+    below = as_shape_index(output)
     if below == (0,) and (not instruction.shape.is_tuple or not instruction.shape.tuple_shapes):
         below = ()
     shape_indices(instruction.shape, output, "output")  # raises ShapeError

@@ -110,7 +110,7 @@ def history(dump: DumpDirectory, module: DumpedModule | str) -> History:
     elif isinstance(module, DumpedModule):
         first = module
     else:
-        raise wrong_type("DumpDirectory.history", "an hlomap.DumpedModule or the name of a module", module)
+        raise wrong_type("DumpDirectory.history", "a DumpedModule or the name of a module", module)
     stages = tuple(one for one in dump if one.is_same_compilation(first))
     if not stages:
         raise NotFoundError(f"{first!r} is not a module of {dump.path}")

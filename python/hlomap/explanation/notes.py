@@ -7,29 +7,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
-from .._core import Expr, IndexingMap, Instruction
+from .._core import Expr, IndexingMap, Instruction, Mesh
 from ..analysis.rows import leaf_shapes
 from ..errors import HlomapError
 from ..maps.map_set import DeviceIndexing, MapSet, group_table
-from ..memory.utilization import utilization
-from ..ops import lookup
+from ..memory.readers import applied_by, readers
+from ..shardings.meshes import axes_of_groups, mesh_of
 from ..types import ShapeIndex
+from .masks import mask_notes
 from .names import Names
-from .overview import FREE_OPERATIONS
 from .text import bytes_text, plural, printable
 from .values import is_container
 
 if TYPE_CHECKING:
     from .explain import OperandReads
 
-__all__ = ["group_words", "notes_of", "output_name"]
+__all__ = ["group_words", "n_between_devices", "notes_of", "output_name"]
 
 _MOST_NOTES = 12  # of one kind
 _MOST_GROUPS = 4
-_MOST_VALUES = 10_000
+_MOST_DEVICES = 512  # of which each is counted
 
 
 def notes_of(
@@ -42,18 +42,14 @@ def notes_of(
     """The remarks on an instruction, on what it reads, and on the values that it comes from."""
     if leaf and next(islice(leaf_shapes(instruction.shape), 1, None), None) is not None:
         yield f"this is {output_name(instruction, leaf)}; `output` chooses another one"
-    if instruction.parameter_number is not None and not instruction.computation.is_fusion:
+    if instruction.parameter_number is not None and applied_by(instruction.computation) is None:
         yield from _reader_notes(instruction)
     fused = [i for c in instruction.called_computations if c.is_fusion for i in c if i.parameter_number is None]
     if fused:
         listed = [f"{n} {printable(opcode, 40)}" for opcode, n in Counter(i.opcode for i in fused).most_common(8)]
         yield f"fuses {plural(len(fused), 'instruction')}: {', '.join(listed)}"
     inner = (i for v in (instruction, *values) if is_container(v) for i in v.called_computations[0])
-    masks = [i for i in dict.fromkeys((instruction, *values, *inner)) if _is_mask(i)]
-    if masks:
-        listed = [printable(i.name, 60) for i in masks[:_MOST_NOTES]]
-        verb = "chooses" if len(masks) == 1 else "choose"
-        yield f"{', '.join(listed)} {verb} by position, as a mask does: elements that are not chosen are read, not used"
+    yield from islice(mask_notes(dict.fromkeys((instruction, *values, *inner)), instruction, names), _MOST_NOTES)
     runtime = dict.fromkeys(
         f"{v.name} is the value {printable(v.supplier.name, 80)}"
         f"[{', '.join(m.text(e) for e in v.element)}], from {v.lower} to {v.upper}"
@@ -64,7 +60,7 @@ def notes_of(
     )
     yield from islice(runtime, _MOST_NOTES)
     devices = {read.maps.devices: read.shape.element_bits for read in reads if read.maps.devices is not None}
-    yield from (group_words(one, bits) for one, bits in devices.items())
+    yield from (group_words(one, bits, mesh_of(instruction)) for one, bits in devices.items())
     if names.origin and names.origin != "names=":
         yield f"names of dimensions from {printable(names.origin)}"
     if instruction.inconsistency:
@@ -81,53 +77,21 @@ def output_name(instruction: Instruction, leaf: ShapeIndex) -> str:
 
 
 def _reader_notes(parameter: Instruction) -> Iterator[str]:
-    """Who reads a parameter, and how many bytes; operations without a copy in memory hand it on."""
-    users = list(dict.fromkeys(parameter.users))
-    for user in users[:_MOST_NOTES]:
-        name = f"{printable(user.name, 60)} ({printable(user.opcode, 40)})"
-        if user.opcode in FREE_OPERATIONS:
-            yield f"handed on by {name}"
-            continue
-        try:
-            read = [one for one in utilization(user) if one.instruction == parameter]
-        except (HlomapError, OverflowError) as error:
-            yield f"read by {name}: {printable(error)}"
-            continue
-        for one in read:
-            where = f" as operand {one.operand}" if len(read) > 1 else ""
-            times = one.touched.upper / one.distinct.upper if one.distinct.upper else 0
-            often = f", each element {times:.4g} times" if one.exact and one.touched.exact and times > 1 else ""
-            yield f"read by {name}{where}: {'' if one.exact else 'at most '}{bytes_text(one.bytes)}{often}"
-    if len(users) > _MOST_NOTES:
-        yield f"read by {plural(len(users) - _MOST_NOTES, 'instruction')} more"
+    """Who reads a parameter from memory, and how many bytes."""
+    try:
+        found = readers(parameter)
+    except (HlomapError, OverflowError) as error:
+        yield f"who reads it is not known: {printable(error)}"
+        return
+    if len(found) > 1:
+        yield printable(found.title)
+    yield from (f"read by {printable(reader, 300)}" for reader in found[:_MOST_NOTES])
+    if len(found) > _MOST_NOTES:
+        yield f"read by {plural(len(found) - _MOST_NOTES, 'instruction')} more"
 
 
-def _is_mask(instruction: Instruction) -> bool:
-    """Whether an instruction chooses between operands by what is known when it is compiled and differs by position."""
-    if not lookup(instruction.opcode).chooses or not instruction.operands:
-        return False
-    pending, seen = [instruction.operands[0]], set[Instruction]()
-    while pending and len(seen) < _MOST_VALUES:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        number = value.parameter_number
-        if number is not None:
-            callers = value.computation.callers
-            if not callers or not all(is_container(caller) for caller in callers):
-                return False
-            pending += [caller.operands[number] for caller in callers]
-        elif is_container(value):
-            pending.append(value.called_computations[0].root)
-        elif not value.operands and value.opcode not in ("constant", "iota"):
-            return False
-        pending += value.operands
-    return not pending and any(value.opcode == "iota" for value in seen)
-
-
-def group_words(devices: DeviceIndexing, element_bits: int) -> str:
-    """The groups with their axes, and the bytes that cross devices, for operands with elements of this size.
+def group_words(devices: DeviceIndexing, element_bits: int, mesh: Mesh | None = None) -> str:
+    """The groups with their axes in the mesh, and what each device sends and receives of elements of this size.
 
     >>> import hlomap as hm
     >>> gather = hm.parse('''ENTRY e {
@@ -135,32 +99,86 @@ def group_words(devices: DeviceIndexing, element_bits: int) -> str:
     ...   ROOT g = f32[6] all-gather(p), replica_groups={{0,2,4},{1,3,5}}, dimensions={0}
     ... }''').entry.root
     >>> group_words(hm.output_to_input(gather)[0].devices, 32)
-    '2 groups of 3 replicas: {0,2,4},{1,3,5}; they read 96 bytes from each other in all'
+    '2 groups of 3 replicas: {0,2,4},{1,3,5}; each sends 16 bytes and receives 16 bytes, 96 bytes in all'
     """
     groups = devices.groups
     sizes = {size for _, size in group_table(devices).runs()}
     of = f" of {plural(sizes.pop(), devices.ids)}" if len(sizes) == 1 else f" of {devices.ids}s"
     axes = getattr(groups, "axes", ())
+    if mesh is not None and len(groups) <= len(mesh.devices):
+        axes = axes_of_groups(mesh, groups) or axes
     along = f" along {', '.join(map(repr, axes))}" if axes else ""
     shown = ",".join(f"{{{','.join(map(str, islice(group, 64)))}}}" for group in islice(groups, _MOST_GROUPS))
     listed = printable(shown, 80) + ",…" * (len(groups) > _MOST_GROUPS)
-    n = _n_between_devices(devices.maps)
-    read = "" if n is None else f"; they read {bytes_text(-(-n * element_bits // 8))} from each other in all"
-    return f"{plural(len(groups), 'group')}{of}{along}: {listed}{read}"
+    n = n_between_devices(devices.maps)
+    if n is None:
+        return f"{plural(len(groups), 'group')}{of}{along}: {listed}"
+    total = bytes_text(-(-n * element_bits // 8))
+    each = _sent_and_received(devices)
+    if each is None or not each[0]:
+        return f"{plural(len(groups), 'group')}{of}{along}: {listed}; they read {total} from each other in all"
+    sent, received = (_from_to([-(-count * element_bits // 8) for count in counts]) for counts in each)
+    return (
+        f"{plural(len(groups), 'group')}{of}{along}: {listed}; "
+        f"each sends {sent} and receives {received}, {total} in all"
+    )
 
 
-def _n_between_devices(maps: MapSet) -> int | None:
-    """The number of pairs of a device and an element on another one that it reads; None where it is not known."""
-    if len(maps) != 1 or not maps.exact or maps[0].runtime:
+def _from_to(numbers: Sequence[int]) -> str:
+    """A number of bytes, or the smallest and the largest."""
+    least, most = bytes_text(min(numbers)), bytes_text(max(numbers))
+    return least if least == most else f"between {least} and {most}"
+
+
+def _sent_and_received(devices: DeviceIndexing) -> tuple[list[int], list[int]] | None:
+    """For each device the number of elements that others read of it, once for each reader, and of those that it reads
+    of others; None where that is not known, and of very many devices."""
+    groups = [tuple(group) for group in islice(devices.groups, _MOST_DEVICES + 1)]
+    if sum(map(len, groups)) > _MOST_DEVICES:
         return None
-    m = maps[0]
-    group, position = Expr.dim(len(m.dims) - 2), Expr.dim(len(m.dims) - 1)
-    results = [*m.results, group, position]
-    constraints = [(c.expr, c.lower, c.upper) for c in m.constraints]
-    on_device = [(m.results[-2] - group, 0, 0), (m.results[-1] - position, 0, 0)]
-    try:
-        every = IndexingMap(m.dims, results, ranges=m.ranges, constraints=constraints).count(distinct=True)
-        own = IndexingMap(m.dims, results, ranges=m.ranges, constraints=constraints + on_device).count(distinct=True)
-    except (HlomapError, OverflowError):
+    counts = Counter[int](), Counter[int]()
+    for g, group in enumerate(groups):
+        for p, device in enumerate(group):
+            for is_reader, numbers in enumerate(counts):
+                found = n_between_devices(devices.maps, (g, p), is_reader=bool(is_reader))
+                if found is None:
+                    return None
+                numbers[device] += found
+    return [*counts[0].values()], [*counts[1].values()]
+
+
+def n_between_devices(maps: MapSet, slot: tuple[int, int] | None = None, *, is_reader: bool = False) -> int | None:
+    """The number of pairs of a device and an element on another one that it reads; None where it is not known.
+
+    ``slot``: only those of the reader at a group and a position in it, or of the one that is read.
+    """
+    if not maps.exact or not _groups_are_apart(maps):
         return None
-    return every.lower - own.lower if every.exact and own.exact else None
+    total = 0
+    for m in maps:
+        if m.runtime:
+            return None
+        reader, source = [Expr.dim(len(m.dims) - 2), Expr.dim(len(m.dims) - 1)], m.results[-2:]
+        constraints = [(c.expr, c.lower, c.upper) for c in m.constraints]
+        if slot is not None:
+            constraints += [(e - n, 0, 0) for e, n in zip(reader if is_reader else source, slot, strict=True)]
+        same = [(a - b, 0, 0) for a, b in zip(source, reader, strict=True)]
+        try:
+            every, own = (
+                IndexingMap(m.dims, [*m.results, *reader], ranges=m.ranges, constraints=constraints + more).count(
+                    distinct=True
+                )
+                for more in ([], same)
+            )
+        except (HlomapError, OverflowError):
+            return None
+        if not (every.exact and own.exact):
+            return None
+        total += every.lower - own.lower
+    return total
+
+
+def _groups_are_apart(maps: MapSet) -> bool:
+    """Whether no two maps have a device group in common."""
+    groups = sorted((m.dims[-2].lower, m.dims[-2].upper) for m in maps)
+    return all(a[1] < b[0] for a, b in pairwise(groups))

@@ -12,19 +12,13 @@ from typing import Any
 
 from .._core import Computation, Instruction, Module, Shape, _extent
 from ..analysis.rows import analyze, leaf_shapes
+from ..ops import lookup
 from ..types import ReadOnlyDict
 from .text import plural, printable
 from .values import runs_calls
 
-__all__ = ["FREE_OPERATIONS", "BytesMoved", "Overview", "executed_computations", "overview"]
+__all__ = ["BytesMoved", "Overview", "executed_computations", "overview"]
 
-# Operations that hand values on or name them, without a copy in memory.
-FREE_OPERATIONS = frozenset(
-    """
-    add-dependency after-all bitcast call conditional constant domain get-tuple-element iota opt-barrier parameter tuple
-    while
-    """.split()  # noqa: SIM905 (a list would be 15 lines)
-)
 _MOST_NAMES = 3
 
 
@@ -128,7 +122,7 @@ def overview(module: Module) -> Overview:
     written: dict[Shape, int] = {}
     moved: dict[Instruction, list[int]] = {}
     for i in by_name.values():
-        if i.opcode not in FREE_OPERATIONS:
+        if not lookup(i.opcode).moves_nothing:
             shape = i.shape
             if shape not in written:
                 written[shape] = _bytes(shape)
@@ -155,9 +149,10 @@ def _bytes(shape: Shape) -> int:
     return _extent([part for _, part in leaf_shapes(shape)])[1] or 0
 
 
-def executed_computations(module: Module) -> list[Computation]:
-    """The entry, and the computations that calls, loops and branches run."""
-    found, pending = {module.entry: None}, [module.entry]
+def executed_computations(start: Module | Computation) -> list[Computation]:
+    """The entry or a computation, and the computations that calls, loops and branches run."""
+    entry = start.entry if isinstance(start, Module) else start
+    found, pending = {entry: None}, [entry]
     while pending:
         for instruction in pending.pop(0):
             for called in instruction.called_computations if runs_calls(instruction) else ():

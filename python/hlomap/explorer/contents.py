@@ -11,11 +11,12 @@ from typing import Any
 
 from .._core import Computation, Instruction, Module
 from ..analysis.loops import loop
+from ..answers import Unknown
 from ..errors import HlomapError
-from ..explanation.overview import FREE_OPERATIONS, executed_computations
+from ..explanation.overview import executed_computations
 from ..explanation.source import source_of, value_label
 from ..explanation.text import plural, printable
-from ..types import Unknown
+from ..ops import lookup
 from .reads import Interned, ReadTable
 
 __all__ = ["instruction_numbers", "module_contents"]
@@ -46,7 +47,7 @@ def module_contents(module: Module, numbers: dict[Instruction, int]) -> dict[str
     for instruction, number in numbers.items():
         opcode = instruction.opcode
         columns["name"].append(printable(instruction.name))
-        columns["opcode"].append(opcodes.add(opcode, [printable(opcode, 60), opcode in FREE_OPERATIONS]))
+        columns["opcode"].append(opcodes.add(opcode, [printable(opcode, 60), lookup(opcode).moves_nothing]))
         columns["shape"].append(table.shape(instruction.shape))
         columns["operands"].append([numbers[operand] for operand in instruction.operands])
         columns["outputs"].append(table.outputs(instruction))

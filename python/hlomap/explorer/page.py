@@ -20,7 +20,7 @@ from .._core import Instruction, Module, __version__
 from ..explanation.diff import diff
 from ..explanation.text import html, printable
 from ..io.dump_directory import DumpDirectory, DumpedModule
-from ..types import expect, wrong_type
+from ..types import expect, module_hint, wrong_type
 from .changes import change_contents
 from .contents import instruction_numbers, module_contents
 from .subjects import Choice, choose
@@ -29,7 +29,7 @@ __all__ = ["ExplorerPage", "explore"]
 
 # In the order of their use.
 _SCRIPTS = ("evaluate", "model", "layout", "arrays", "graph", "hover", "panel", "list", "page")
-_TAKES = "an hlomap.Module, an hlomap.DumpedModule or an hlomap.DumpDirectory"
+_TAKES = "a Module, a DumpedModule or a DumpDirectory"
 
 
 @dataclass(frozen=True)
@@ -90,16 +90,16 @@ def explore(
     >>> str(page)[:15], page.modules
     ('<!doctype html>', ('m',))
     """
-    expect((Module, DumpedModule, DumpDirectory), subject, "explore", _TAKES, "read a file with hlomap.load(path)")
-    takes = "an hlomap.Module, an hlomap.DumpedModule or None as `after`"
-    hint = "to write the page to a file: hlomap.explore(module).write(path)"
+    expect((Module, DumpedModule, DumpDirectory), subject, "explore", _TAKES, module_hint(subject))
+    takes = "a Module, a DumpedModule or None as `after`"
+    hint = "to write the page to a file: hm.explore(module).write(path)"
     expect((Module, DumpedModule, type(None)), after, "explore", takes, hint)
     if module is not None and not isinstance(module, str):
         raise wrong_type("explore", "the name of a module or None as `module`", module)
     if isinstance(subject, DumpDirectory) and after is not None:
-        raise ValueError("explore() takes `after` with a module; a dump directory has its own stages")
+        raise ValueError("hm.explore: expected no `after` with a dump directory, which has its own stages")
     if not isinstance(subject, DumpDirectory) and module is not None:
-        raise ValueError("explore() takes `module` with a dump directory")
+        raise ValueError("hm.explore: expected no `module` with a module; it chooses one of a dump directory")
     return _assemble(choose(subject, after, module))
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from .._core import Computation, Instruction, Module
 from ..ops._evaluation import DeviceGrid
 from ..ops._numpy.input_checks import owned
-from ..types import expect
+from ..types import expect, expect_ints, module_hint
 from .arguments import distribute_arguments, own_results, parse_rng_state
 from .library import CALLS
 from .machine import Budget, Machine
@@ -33,6 +33,7 @@ _BUDGET = Budget(MAX_STEPS, MAX_WORK)
 
 def execute(
     program: Module | Computation,
+    /,
     *arrays: npt.ArrayLike,
     num_replicas: int = 1,
     num_partitions: int = 1,
@@ -89,8 +90,9 @@ def execute(
     Traceback (most recent call last):
     hlomap.errors.ShapeError: parameter 0, p, is f32[2,3]; an array float64[2, 3] was given: convert it to float32
     """
-    takes = "an hlomap.Module or hlomap.Computation"
-    expect((Module, Computation), program, "execute", takes, "read a file with hlomap.load(path)")
+    expect((Module, Computation), program, "execute", "a Module or a Computation", module_hint(program))
+    numbers = {"num_replicas": num_replicas, "num_partitions": num_partitions, "max_steps": max_steps}
+    expect_ints("execute", **numbers, max_work=max_work)
     computation = program.entry if isinstance(program, Module) else program
     n_devices = num_replicas * num_partitions
     arguments = distribute_arguments(computation, arrays, num_replicas, num_partitions)

@@ -144,7 +144,7 @@ class DumpDirectory(Sequence[DumpedModule]):
     def __getitem__(self, index: int | slice) -> DumpedModule | tuple[DumpedModule, ...]:
         takes = "the position of a module or a slice"
         if not isinstance(index, slice) and not is_index(index):
-            raise wrong_type("DumpDirectory.__getitem__", takes, index, _find_by_name(index))
+            raise wrong_type("DumpDirectory[]", takes, index, _find_by_name(index))
         return self.modules[index]
 
     def __iter__(self) -> Iterator[DumpedModule]:

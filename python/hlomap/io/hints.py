@@ -31,7 +31,7 @@ _KINDS = (
 )
 _KINDS_BY_HEAD = tuple((re.compile(pattern), kind) for pattern, kind in _KINDS)
 _PATH = re.compile(r"[^\n{}()=,;]+\.(?:txt|hlo|pb|mlir|mlirbc|gz|xz|zst)")
-_DUMP = "to dump HLO, set XLA_FLAGS=--xla_dump_to=DIR or use hlomap.from_jax"
+_DUMP = "to dump HLO, set XLA_FLAGS=--xla_dump_to=DIR or use hm.from_jax"
 
 
 def explain_source(error: HloSyntaxError, source: str | bytes) -> None:
@@ -47,7 +47,7 @@ def _hint(source: str | bytes, *, is_first_word: bool) -> str | None:
         return f"the source is empty; {_DUMP}"
     if isinstance(source, str):
         if _is_path(source):
-            return f"this is a path: hlomap.load({source!r}) reads the file"
+            return f"this is a path: hm.load({source!r}) reads the file"
         head = source[:_HEAD].encode("utf-8", "replace")
     else:
         head = unpack_head(source, _HEAD)[1]

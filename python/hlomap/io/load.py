@@ -28,7 +28,7 @@ MAX_BYTES = 1 << 30
 _BLOCK = 1 << 24
 
 
-def parse(source: _Source, *, name: str | None = None, strict: bool = False) -> Module:
+def parse(source: _Source, /, *, name: str | None = None, strict: bool = False) -> Module:
     """Parse one module.
 
     ``source`` is HLO text (str or bytes), a bare computation or bare instructions, or a serialized HloProto,
@@ -56,7 +56,7 @@ def parse(source: _Source, *, name: str | None = None, strict: bool = False) -> 
     return modules[0]
 
 
-def parse_all(source: _Source, *, name: str | None = None, strict: bool = False) -> list[Module]:
+def parse_all(source: _Source, /, *, name: str | None = None, strict: bool = False) -> list[Module]:
     """Parse all modules of ``source``, at least one; otherwise like :func:`parse`.
 
     >>> [m.name for m in parse_all("HloModule a\\nENTRY e { ROOT p = f32[] parameter(0) }\\n" * 2)]
@@ -67,8 +67,9 @@ def parse_all(source: _Source, *, name: str | None = None, strict: bool = False)
 
 def _parse_all(source: _Source, name: str | None, strict: bool, function: str) -> list[Module]:
     takes = "HLO text (str) or bytes"
-    expect((str, bytes, bytearray, memoryview), source, function, takes, "read a file with hlomap.load(path)")
+    expect((str, bytes, bytearray, memoryview), source, function, takes, "read a file with hm.load(path)")
     expect((str, type(None)), name, function, "a str or None as `name`")
+    expect(bool, strict, function, "a bool as `strict`")
     if isinstance(source, (bytearray, memoryview)):
         source = bytes(source)
     try:
@@ -83,7 +84,7 @@ def _parse_all(source: _Source, name: str | None, strict: bool, function: str) -
     return _core.parse_text(to_hlo_proto(program, name), name, strict)
 
 
-def load(path: str | os.PathLike[str], *, strict: bool = False, max_bytes: int | None = MAX_BYTES) -> Module:
+def load(path: str | os.PathLike[str], /, *, strict: bool = False, max_bytes: int | None = MAX_BYTES) -> Module:
     """Parse the module in a file; raises ``OSError`` where the file cannot be read, otherwise like :func:`parse`.
 
     ``max_bytes`` is the largest file to read, in bytes (default: 1 GiB), and ``None`` means any; a larger one raises
@@ -95,7 +96,7 @@ def load(path: str | os.PathLike[str], *, strict: bool = False, max_bytes: int |
     >>> load(file.name).entry.name
     'e'
     """
-    expect((str, os.PathLike), path, "load", "a path", "read text or bytes with hlomap.parse(source)")
+    expect((str, os.PathLike), path, "load", "a path", "read text or bytes with hm.parse(source)")
     return parse(read_source(path, max_bytes), name=os.fsdecode(path), strict=strict)
 
 
@@ -105,11 +106,11 @@ def read_source(path: str | os.PathLike[str], max_bytes: int | None = MAX_BYTES)
     Raises :class:`~hlomap.errors.HloSyntaxError` for too large a file, and ``OSError``.
     """
     if max_bytes is not None and (isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 0):
-        raise ValueError(f"max_bytes: expected a number of bytes or None, found {max_bytes!r}")
+        raise ValueError(f"hm.load: expected a number of bytes or None as `max_bytes`, got {max_bytes!r}")
     if os.fspath(path) == "-":
         return _read(sys.stdin.buffer, "<stdin>", max_bytes)
     if os.path.isdir(path):
-        advice = "hlomap.DumpDirectory(path) finds the modules in it"
+        advice = "hm.DumpDirectory(path) finds the modules in it"
         raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; {advice}", os.fspath(path))
     with open(path, "rb") as stream:
         size = os.fstat(stream.fileno()).st_size

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .._core import Shape, bitcast_factors, is_valid_bitcast, reshape_is_bitcast, transpose_is_bitcast
+from ..answers import Unknown
 from ..errors import ShapeError
-from ..types import Unknown, expect
+from ..types import expect
 
 __all__ = [
     "BitcastFactors",
@@ -44,7 +45,7 @@ class BitcastFactors(NamedTuple):
         return self.operand_sizes == self.output_sizes
 
 
-def decompose_bitcast(operand: Shape, output: Shape) -> BitcastFactors | Unknown:
+def decompose_bitcast(operand: Shape, output: Shape, /) -> BitcastFactors | Unknown:
     """The transpose, reshape and transpose that a bitcast between two shapes consists of.
 
     Unknown where there are none: with tiles or padding only the positions of elements relate them
@@ -57,7 +58,7 @@ def decompose_bitcast(operand: Shape, output: Shape) -> BitcastFactors | Unknown
     Unknown(reason='tiles or padding in f32[8]{0:T(4)}')
     """
     for shape in (operand, output):
-        expect(Shape, shape, "decompose_bitcast", "an hlomap.Shape", "read text with hlomap.Shape.parse(text)")
+        expect(Shape, shape, "layouts.decompose_bitcast", "a Shape", "read text with hm.Shape.parse(text)")
         if not shape.is_array:
             raise ShapeError(f"bitcast of {shape}: expected an array")
         layout = shape.layout

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from .._core import Layout, Shape, strides
+from ..answers import Unknown
 from ..errors import ShapeError
-from ..types import Unknown
 
 __all__ = [
     "CuteLayout",

@@ -35,7 +35,7 @@ _MIN_THREADED = 1 << 20  # bytes from which threads are faster
 
 
 def pack(
-    array: npt.ArrayLike, layout: Layout | Shape | str | None = None, *, fill: Any = 0, threads: int | None = None
+    array: npt.ArrayLike, /, layout: Layout | Shape | str | None = None, *, fill: Any = 0, threads: int | None = None
 ) -> Array:
     """The buffer of an array: its elements at the positions that the layout gives them, ``fill`` in the padding.
 
@@ -65,7 +65,10 @@ def pack(
     flat = np.ascontiguousarray(values).reshape(-1)
     buffer = np.empty(n, dtype)
     given = as_array(fill).reshape(-1)
-    padding = given.astype(dtype)
+    try:
+        padding = given.astype(dtype)
+    except (TypeError, ValueError):
+        raise wrong_type("pack", f"an element of {dtype} as `fill`", fill) from None
     if padding.size != 1:
         raise ShapeError(f"fill: expected one element, found {padding.size}")
     if not (is_float(dtype) or dtype.kind == "c") and padding.astype(given.dtype) != given:
@@ -80,7 +83,7 @@ def pack(
     return narrow
 
 
-def unpack(buffer: Any, shape: Shape | str, *, threads: int | None = None) -> Array:
+def unpack(buffer: Any, /, shape: Shape | str, *, threads: int | None = None) -> Array:
     """The array of this shape in a buffer; padding is ignored.
 
     ``buffer`` is an array of the shape's type or of bytes, or an object with the buffer protocol.  Raises
@@ -91,7 +94,7 @@ def unpack(buffer: Any, shape: Shape | str, *, threads: int | None = None) -> Ar
     """
     if isinstance(shape, str):
         shape = Shape.parse(shape)
-    expect(Shape, shape, "unpack", "an hlomap.Shape or its text as `shape`")
+    expect(Shape, shape, "unpack", "a Shape or its text as `shape`")
     _expect_threads(threads, "unpack")
     n, bits = shape.buffer_elements, shape.element_bits
     dtype = numpy_dtype(shape.dtype)
@@ -117,7 +120,7 @@ def unpack(buffer: Any, shape: Shape | str, *, threads: int | None = None) -> Ar
     return array
 
 
-def ravel_index(shape: Shape, index: npt.ArrayLike) -> Any:
+def ravel_index(shape: Shape, /, index: npt.ArrayLike) -> Any:
     """The position in the buffer of one element, or of the n elements of an array ``[n, rank]``.
 
     Raises :class:`DomainError` for an index outside the shape.
@@ -126,9 +129,9 @@ def ravel_index(shape: Shape, index: npt.ArrayLike) -> Any:
     >>> ravel_index(shape, (2, 3)), ravel_index(shape, [[0, 0], [2, 3]])
     (17, array([ 0, 17]))
     """
-    expect(Shape, shape, "ravel_index", "an hlomap.Shape", "read text with hlomap.Shape.parse(text)")
+    expect(Shape, shape, "ravel_index", "a Shape", "read text with hm.Shape.parse(text)")
     sizes = np.array(shape.dimensions, np.int64)
-    points, is_one = _points(index, shape.rank, "ravel_index: index")
+    points, is_one = _points(index, shape.rank, "index", "ravel_index")
     outside = (points < 0) | (points >= sizes)
     if outside.any():
         row, d = np.argwhere(outside)[0]
@@ -138,7 +141,7 @@ def ravel_index(shape: Shape, index: npt.ArrayLike) -> Any:
     return int(found[0]) if is_one else found
 
 
-def unravel_index(shape: Shape, position: npt.ArrayLike) -> Any:
+def unravel_index(shape: Shape, /, position: npt.ArrayLike) -> Any:
     """The index of the element at one position of the buffer as a tuple, or at n positions as an array ``[n, rank]``.
 
     Raises :class:`DomainError` for a position outside the buffer or in the padding.
@@ -148,12 +151,14 @@ def unravel_index(shape: Shape, position: npt.ArrayLike) -> Any:
     ((2, 3), array([[0, 0],
            [2, 3]]))
     """
-    expect(Shape, shape, "unravel_index", "an hlomap.Shape", "read text with hlomap.Shape.parse(text)")
+    expect(Shape, shape, "unravel_index", "a Shape", "read text with hm.Shape.parse(text)")
     values = as_array(position)
     is_one = values.ndim == 0
     if values.ndim > 1:
-        raise ShapeError(f"unravel_index: position: expected a number or a list of numbers, found shape {values.shape}")
-    points, _ = _points(values.reshape(-1, 1), 1, "unravel_index: position")
+        raise ShapeError(
+            f"hm.unravel_index: position: expected a number or a list of numbers, found shape {values.shape}"
+        )
+    points, _ = _points(values.reshape(-1, 1), 1, "position", "unravel_index")
     n = shape.buffer_elements
     m = logical_index(shape)
     outside = (points[:, 0] < 0) | (points[:, 0] >= n)
@@ -166,19 +171,21 @@ def unravel_index(shape: Shape, position: npt.ArrayLike) -> Any:
     return tuple(int(i) for i in found[0]) if is_one else found
 
 
-def _points(values: npt.ArrayLike, width: int, what: str) -> tuple[Array, bool]:
+def _points(values: npt.ArrayLike, width: int, what: str, function: str) -> tuple[Array, bool]:
     array = as_array(values)
     is_one = array.ndim < 2
     table = array.reshape(1, -1) if is_one else array
     if table.ndim != 2 or table.shape[1] != width:
-        raise ShapeError(f"{what}: expected {width} numbers for each point, found an array of shape {array.shape}")
+        raise ShapeError(
+            f"hm.{function}: {what}: expected {width} numbers for each point, found an array of shape {array.shape}"
+        )
     if table.size and table.dtype.kind not in "iu":
-        raise TypeError(f"{what}: expected integers, found {table.dtype}")
+        raise wrong_type(function, f"integers as `{what}`", values, f"of dtype {table.dtype}")
     return np.ascontiguousarray(table, np.int64), is_one
 
 
 def _shape_of(array: Array, layout: Layout | Shape | str | None) -> Shape:
-    takes = "an hlomap.Layout, an hlomap.Shape or the text of one as `layout`"
+    takes = "a Layout, a Shape or the text of one as `layout`"
     expect((Layout, Shape, str, type(None)), layout, "pack", takes)
     if isinstance(layout, str):
         layout = Layout.parse(layout) if layout.lstrip().startswith("{") else Shape.parse(layout)
@@ -221,5 +228,5 @@ def _expect_threads(threads: object, function: str) -> None:
 
 def _n_threads(threads: int | None, n_bytes: int) -> int:
     if threads is not None:
-        return max(1, threads)
+        return min(max(1, threads), 1 << 16)  # the compiled module takes no more than there are processors
     return 1 if n_bytes < _MIN_THREADED else min(16, os.cpu_count() or 1)

@@ -21,18 +21,30 @@ THREAD_DIMS = ("th_x", "th_y", "th_z", "bl_x", "bl_y", "bl_z")
 
 
 def flat_thread_map(
-    shape: Shape, *, threads: int | Sequence[int] = 128, blocks: int | Sequence[int] | None = None, per_thread: int = 1
+    shape: Shape,
+    /,
+    *,
+    threads: int | Sequence[int] = 128,
+    blocks: int | Sequence[int] | None = None,
+    per_thread: int = 1,
 ) -> IndexingMap:
-    """The map from a thread of a grid to the elements of ``shape`` that it processes, in the order of memory.
+    """The map from a thread of a grid of your own to the elements that it processes, in the order of memory.
 
-    The arguments are those of :func:`hlomap.thread_map`, which is the public form.
+    ``threads`` (per block, 128 by default) and ``blocks`` are sizes along x, y and z; missing sizes are 1.  Without
+    ``blocks`` there are as many blocks along x as cover the array once.  Each thread processes ``per_thread``
+    neighbouring elements.  A grid smaller than the array processes it in chunks; the chunk is the first range.  Padding
+    and positions beyond the end of the buffer belong to no thread.
 
-    >>> print(flat_thread_map(Shape.parse("f32[4]"), threads=4))
-    (th_x, th_y, th_z, bl_x, bl_y, bl_z) -> (th_x), domain: th_x in [0, 3], th_y in [0, 0], th_z in [0, 0],
-      bl_x in [0, 0], bl_y in [0, 0], bl_z in [0, 0]
+    Raises :class:`ShapeError` for a shape that is not an array, and for sizes or ``per_thread`` below 1.  For the grids
+    that XLA makes see :func:`hlomap.thread_map`.
+
+    >>> print(flat_thread_map(Shape.parse("f32[10,30]"), threads=32, per_thread=2))
+    (th_x, th_y, th_z, bl_x, bl_y, bl_z)[s0] -> ((th_x + bl_x * 32) floordiv 15,
+      ((th_x + bl_x * 2) mod 15) * 2 + s0), domain: th_x in [0, 31], th_y in [0, 0], th_z in [0, 0], bl_x in [0, 4],
+      bl_y in [0, 0], bl_z in [0, 0], s0 in [0, 1], th_x * 2 + bl_x * 64 + s0 in [0, 299]
     """
-    expect(Shape, shape, "thread_map", "an hlomap.Shape", "read text with hlomap.Shape.parse(text)")
-    expect(int, per_thread, "thread_map", "an int as `per_thread`")
+    expect(Shape, shape, "flat_thread_map", "a Shape", "read text with hm.Shape.parse(text)")
+    expect(int, per_thread, "flat_thread_map", "an int as `per_thread`")
     if not shape.is_array or per_thread < 1:
         raise ShapeError(f"expected an array and at least 1 element per thread, found {shape} and {per_thread}")
     positions = logical_index(shape)
@@ -60,7 +72,7 @@ def flat_thread_map(
 
 def _three_sizes(given: int | Sequence[int], argument: str) -> list[int]:
     takes = f"an int, or up to three along x, y and z, as `{argument}`"
-    sizes = [given] if isinstance(given, int) else expect_items(int, given, "thread_map", takes)
+    sizes = [given] if isinstance(given, int) else expect_items(int, given, "flat_thread_map", takes)
     if len(sizes) > 3 or min(sizes, default=0) < 1:
         raise ShapeError(f"expected at most 3 grid sizes, each at least 1, found {sizes}")
     return sizes + [1] * (3 - len(sizes))

@@ -15,7 +15,7 @@ from ..errors import ShapeError
 from ..sequences import bounded
 from ..types import is_index, one_line, wrong_type
 
-__all__ = ["Box", "image_maps", "read_box"]
+__all__ = ["Box", "Interval", "image_maps", "read_box"]
 
 Bounds: TypeAlias = tuple[int, int]
 
@@ -26,10 +26,10 @@ Box: TypeAlias = Sequence[Interval]
 """An interval for each dim."""
 
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
-_TAKES = "an interval for each dim as `box`: an int, (lower, upper), a range, a slice or None"
+_TAKES = "an interval for each dim as `{}`: an int, (lower, upper), a range, a slice or None"
 
 
-def read_box(box: object, function: str) -> list[Bounds] | None:
+def read_box(box: object, function: str, parameter: str = "box") -> list[Bounds] | None:
     """The inclusive bounds of each dim; None where there is no box.
 
     >>> read_box([7, (1, 2), range(4), slice(3), None], "image")
@@ -37,16 +37,17 @@ def read_box(box: object, function: str) -> list[Bounds] | None:
     """
     if box is None:
         return None
+    takes = _TAKES.format(parameter)
     if not isinstance(box, Iterable) or isinstance(box, (str, bytes)):
-        raise wrong_type(function, _TAKES, box)
+        raise wrong_type(function, takes, box)
     try:
         items = bounded(box)
     except TypeError:
-        raise wrong_type(function, _TAKES, box) from None
-    return [_cut(*_read_interval(item, function)) for item in items]
+        raise wrong_type(function, takes, box) from None
+    return [_cut(*_read_interval(item, function, takes)) for item in items]
 
 
-def _read_interval(item: object, function: str) -> Bounds:
+def _read_interval(item: object, function: str, takes: str) -> Bounds:
     if item is None:
         return _LEAST, _GREATEST
     try:
@@ -67,7 +68,7 @@ def _read_interval(item: object, function: str) -> Bounds:
     except (TypeError, ValueError) as error:
         if isinstance(error, ShapeError):
             raise
-    raise wrong_type(function, _TAKES, item, f"as an item: {one_line(repr(item))}")
+    raise wrong_type(function, takes, item, f"as an item: {one_line(repr(item))}")
 
 
 def _cut(lower: int, upper: int) -> Bounds:

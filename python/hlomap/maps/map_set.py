@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import and_, sub
 from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from .. import reprs
-from .._core import IndexingMap, Instruction, Variable, _coalesce, _eliminate_ranges, compose_many
-from ..answers import Answer
-from ..errors import ShapeError
-from ..types import ShapeIndex, expect, one_line, wrong_type
+from .._core import Count, Expr, IndexingMap, Instruction, Variable, _coalesce, _eliminate_ranges, compose_many
+from ..answers import Answer, Unknown
+from ..errors import DomainError, MapError, ShapeError
+from ..types import ShapeIndex, expect, is_index, one_line, wrong_type
 from .contains import Containment, uncontained
 from .device_groups import (
     NO_COMMON_GROUP,
@@ -27,10 +31,22 @@ from .device_groups import (
     merge_group_tables,
     rewrite_for_one_group,
 )
-from .image import Box, image_maps, read_box
-from .subtract import Effort, find_meeting, subtract
+from .image import Box, Interval, image_maps, read_box
+from .set_questions import CommonElement, is_empty, is_injective, overlap, why_over_approximate
+from .subtract import Effort, find_meeting, intersect, subtract
+from .union_count import count_elements, count_points
 
-__all__ = ["DeviceIndexing", "MapSet", "Use", "as_map_set", "group_table", "image_of_map", "unknown_devices"]
+__all__ = [
+    "DeviceIndexing",
+    "MapSet",
+    "Use",
+    "as_map_set",
+    "group_table",
+    "image_of_map",
+    "restrict_map",
+    "union",
+    "unknown_devices",
+]
 
 Use: TypeAlias = tuple[Instruction, int]
 """A user of a value, and the number of the operand that is the value."""
@@ -40,6 +56,11 @@ class MapSet:
     """A union of indexing maps between the elements of two values.
 
     Each member has the shape index of its target array (``.shape_index``) and its first use in text order (``.use``).
+    A set with an undefined map is unknown.
+
+    An :class:`IndexingMap` and a set have the same operations and questions, and each takes both.  ``|``, ``&`` and
+    ``-`` go by pairs of a point of the dims and an element that it reaches; by elements they are
+    ``a.image() & b.image()`` and so on.
 
     >>> import hlomap as hm
     >>> MapSet([hm.IndexingMap.parse("(d0) -> (d0 + 1), domain: d0 in [0, 3]")])
@@ -48,7 +69,7 @@ class MapSet:
     True
     """
 
-    __slots__ = ("_devices", "_exact", "_maps", "_reason", "_unknown", "_uses")
+    __slots__ = ("_assumes", "_devices", "_exact", "_maps", "_reason", "_unknown", "_uses")
 
     def __init__(
         self,
@@ -58,28 +79,33 @@ class MapSet:
         reason: str | None = None,
         uses: Mapping[tuple[ShapeIndex, IndexingMap], Iterable[Use]] | None = None,
         devices: DeviceIndexing | None = None,
+        assumes: str | None = None,
     ) -> None:
         kept: dict[tuple[ShapeIndex, IndexingMap], IndexingMap] = {}
         own_uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
+        is_known = True
         try:
             members = iter(maps)
         except TypeError:
-            raise wrong_type("MapSet", "a sequence of hlomap.IndexingMap", maps) from None
+            raise wrong_type("MapSet", "a sequence of IndexingMap", maps) from None
         for m in members:
             if not isinstance(m, IndexingMap):
-                raise wrong_type("MapSet", "a sequence of hlomap.IndexingMap", m, "as an item")
+                raise wrong_type("MapSet", "a sequence of IndexingMap", m, "as an item")
             key = (m.shape_index, m)
             kept.setdefault(key, m)
+            is_known = is_known and not m.is_undefined
             if uses is None and (use := m.use) is not None:
                 own_uses[key] = (*own_uses.get(key, ()), use)
         if uses is not None:
+            expect(Mapping, uses, "MapSet", "a mapping from (shape index, map) to uses as `uses`")
             own_uses = {key: tuple(found) for key, found in uses.items() if key in kept}
-        self._maps = tuple(kept.values())
-        self._uses = own_uses
-        self._exact = exact
-        self._reason = reason
-        self._unknown = False
-        self._devices = devices
+        self._maps = tuple(kept.values()) if is_known else ()
+        self._uses = own_uses if is_known else {}
+        self._exact = exact and is_known
+        self._reason = reason if is_known else "nothing is known about an undefined map"
+        self._unknown = not is_known
+        self._devices = devices if is_known else None
+        self._assumes = assumes
 
     @classmethod
     def unknown(cls, reason: str) -> MapSet:
@@ -108,6 +134,14 @@ class MapSet:
         return self._reason
 
     @property
+    def assumes(self) -> str | None:
+        """The assumption under which elements that are mentioned and cannot matter are left out; None where none is.
+
+        It comes from ``used=True`` in a query, which see.
+        """
+        return self._assumes
+
+    @property
     def devices(self) -> DeviceIndexing | None:
         """The maps with devices, where elements cross devices; None where all elements stay on their device.
 
@@ -124,31 +158,93 @@ class MapSet:
         """
         return self._uses.get((tuple(member.shape_index), member), ())
 
-    def union(self, *others: MapSet) -> MapSet:
-        """The members of all sets; exact if all of them are, unknown if one of them is.
+    def __or__(self, other: MapSet | IndexingMap) -> MapSet:
+        """The members of both sets; exact if both are, unknown if one is."""
+        return union([self, as_map_set(other)]) if isinstance(other, MapSet | IndexingMap) else NotImplemented
 
-        >>> a, b = MapSet(), MapSet.unknown("no rule for sort")
-        >>> a.union(b).is_unknown
-        True
+    def __and__(self, other: MapSet | IndexingMap) -> MapSet:
+        """The pairs (point, element) that both sets have; shape indices are kept apart.
+
+        Over-approximate, with a reason, where a set is, where the sets cross devices, or where this takes too many
+        comparisons of maps; unknown where both are.  Raises :class:`~hlomap.errors.ShapeError` for other dims.
+
+        >>> import hlomap as hm
+        >>> twos = hm.IndexingMap.parse("()[s0] -> (s0 * 2), domain: s0 in [0, 15]")
+        >>> threes = hm.IndexingMap.parse("()[s0] -> (s0 * 3), domain: s0 in [0, 10]")
+        >>> print(MapSet([twos]) & threes)
+        ()[s0] -> (s0 * 6), domain: s0 in [0, 5]
         """
-        sets = (self, *others)
-        for one in sets:
-            if one._unknown:
-                return one
-        uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
-        for one in sets:
-            for key, found in one._uses.items():
-                before = uses.get(key, ())
-                uses[key] = before + tuple(use for use in found if use not in before)
-        return MapSet(
-            (m for one in sets for m in one._maps),
-            exact=all(one._exact for one in sets),
-            reason=next((one._reason for one in sets if one._reason), None),
-            uses=uses,
-            devices=_union_devices(sets),
-        )
+        if not isinstance(other, MapSet | IndexingMap):
+            return NotImplemented
+        second = as_map_set(other)
+        if not self or not second:
+            return MapSet()
+        if self._unknown or second._unknown:
+            known, unknown = (second, self) if self._unknown else (self, second)
+            return known._select(known._maps, unknown._reason)
+        _expect_alike(self, second, "&")
+        found = self._change_parts(second, intersect)
+        if not found:
+            return MapSet()
+        devices = _combine_devices(self, second, and_)
+        if devices is not None:
+            return _with_devices(found._select(found._maps, "the pairs of devices are not known"), devices)
+        return found if second._exact else found._select(found._maps, second._reason or "a set is over-approximate")
 
-    __or__ = union
+    def __sub__(self, other: MapSet | IndexingMap) -> MapSet:
+        """The pairs (point, element) of this set that the other set does not have.
+
+        The result has disjoint maps for each map of this set; shape indices are kept apart.  An element stays where the
+        other set reaches it from other points only; ``a.image() - b.image()`` removes it there, too.
+
+        Where the difference takes too many maps or comparisons, or the other set is not exact, nothing is
+        subtracted: it over-approximates the difference and has a reason.  The difference of an unknown set is unknown.
+        Raises :class:`~hlomap.errors.ShapeError` for other dims.
+
+        >>> import hlomap as hm
+        >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")
+        >>> own = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 4]")
+        >>> print(MapSet([row]) - own)
+        (d0)[s0] -> (s0), domain: d0 in [0, 3], s0 in [1, 4], d0 - s0 in [-4, -1]
+        (d0)[s0] -> (s0), domain: d0 in [1, 4], s0 in [0, 3], d0 - s0 in [1, 4]
+        """
+        if not isinstance(other, MapSet | IndexingMap):
+            return NotImplemented
+        taken = as_map_set(other)
+        if self._unknown or not self or not taken:
+            return self
+        _expect_alike(self, taken, "-")
+        devices = _combine_devices(self, taken, sub)
+        if devices is not None:
+            return _with_devices(self._select(self._maps, "elements on other devices are not subtracted"), devices)
+        if not taken._exact:
+            return self._select(self._maps, "the subtracted set is over-approximate")
+        return self._change_parts(taken, subtract)
+
+    def _change_parts(
+        self,
+        other: MapSet,
+        change: Callable[[IndexingMap, Sequence[IndexingMap], Effort], list[IndexingMap] | str],
+    ) -> MapSet:
+        """Each map as it is together with the maps of the other set that it may meet; with a reason it stays."""
+        parts: list[IndexingMap] = []
+        uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
+        reason: str | None = None
+        effort = Effort()
+        for m, same_leaf in zip(self._maps, find_meeting(self._maps, other._maps), strict=True):
+            leaf = tuple(m.shape_index)
+            changed = change(m, same_leaf, effort)
+            if isinstance(changed, str):
+                reason = reason or changed
+                changed = [m]
+            suppliers = _suppliers(m).copy()
+            for k in same_leaf:
+                suppliers |= _suppliers(k)
+            for part in changed:
+                parts.append(part._placed(leaf, m.use, suppliers))
+                uses[leaf, part] = uses.get((leaf, part), ()) + self._uses.get((leaf, m), ())
+        exact, reason = self._exact and reason is None, self._reason or reason
+        return MapSet(parts, exact=exact, reason=reason, uses=uses, assumes=self._assumes)
 
     def simplify(self) -> MapSet:
         """The set with simplified maps, without maps that are empty or contained in another one.
@@ -170,7 +266,7 @@ class MapSet:
         simplified = simplified._select(members)
         return simplified._change_device_maps(lambda maps: maps.simplify())
 
-    def then(self, second: MapSet | IndexingMap) -> MapSet:
+    def then(self, second: MapSet | IndexingMap, /) -> MapSet:
         """The composition of every map of this set with every map of the second, simplified.
 
         The shape indices and uses are those of the second set's maps.  Exact if both sets are.
@@ -197,18 +293,22 @@ class MapSet:
         exact, reason = self._exact and after._exact, self._reason or after._reason
         if self._devices is not None and after._devices is not None:
             exact, reason = False, reason or "the pairs of devices are not known"
-        return MapSet(members, exact=exact, reason=reason, devices=_compose_devices(self, after))
+        assumes = self._assumes or after._assumes
+        return MapSet(members, exact=exact, reason=reason, devices=_compose_devices(self, after), assumes=assumes)
 
-    def restrict(self, dims: Mapping[int, tuple[int, int]]) -> MapSet:
-        """The set for the elements whose index lies in these inclusive bounds, a mapping from dimension to bounds.
+    def restrict(self, dims: Mapping[int, Interval], /) -> MapSet:
+        """The set for the points whose index lies in these intervals, a mapping from dimension to interval.
+
+        An interval is one of the kinds that :meth:`image` takes.  Raises :class:`~hlomap.errors.ShapeError` for a
+        dimension that does not exist.
 
         >>> import hlomap as hm
         >>> whole = MapSet([hm.IndexingMap.parse("(d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [0, 9]")])
         >>> print(whole.restrict({1: (2, 4)}))
         (d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [2, 4]
         """
-        expect(Mapping, dims, "MapSet.restrict", "a mapping from dimension to (lower, upper) as `dims`")
-        restricted = self._replace_maps(_restrict(m, dims) for m in self._maps)
+        bounds = _read_restriction(dims, "MapSet.restrict")
+        restricted = self._replace_maps(_restrict(m, bounds) for m in self._maps)
         restricted = restricted._select([m for m in restricted._maps if not m.is_known_empty])
         return restricted._change_device_maps(lambda maps: maps.restrict(dims))
 
@@ -218,8 +318,8 @@ class MapSet:
         ``box`` has an item for each dim: an int, inclusive bounds ``(lower, upper)``, a ``range`` or ``slice`` with
         step 1, or ``None`` for all values; so the index of an element gives what that element reaches.  Values outside
         a map's domain reach nothing.  Shape indices, uses and exactness stay.
-        The image of an unknown set, or of one with an undefined map, is unknown.  In ``.devices`` the group and the
-        position stay dims: the elements that each device reaches.
+        The image of an unknown set is unknown.  In ``.devices`` the group and the position stay dims: the elements that
+        each device reaches.
 
         Raises :class:`~hlomap.errors.ShapeError` (a ``ValueError``) for a box of another rank or with other steps, and
         ``TypeError`` for anything but a sequence of intervals.
@@ -239,10 +339,7 @@ class MapSet:
         """The image over a box of all dims but the last ``n_kept``, which stay dims."""
         if self._unknown:
             return self
-        images = image_maps(self._maps, bounds, n_kept)
-        if any(m.is_undefined for m in self._maps):
-            return MapSet.unknown("nothing is known about an undefined map")
-        found = self._replace_maps(images)
+        found = self._replace_maps(image_maps(self._maps, bounds, n_kept))
         found = found._select([m for m in found._maps if not m.is_known_empty])
         return found._change_device_maps(lambda maps: maps._image(bounds, _DEVICE_DIMS))
 
@@ -273,79 +370,16 @@ class MapSet:
                 members.append(m._placed(leaf, stands_for[0].use, suppliers))
                 found = (use for part in stands_for for use in self._uses.get((leaf, part), ()))
                 uses[leaf, m] = tuple(dict.fromkeys(found))
-        coalesced = MapSet(members, exact=self._exact, reason=self._reason, uses=uses, devices=self._devices)
+        coalesced = self._with(members, uses)
         return coalesced._change_device_maps(lambda maps: maps.coalesce())
 
-    def subtract_pairs(self, other: MapSet | IndexingMap) -> MapSet:
-        """The pairs (point, element) of this set that the other set does not have; ``a - b`` is the same.
+    def covers(self, other: MapSet | IndexingMap, /) -> Answer[tuple[int, ...]]:
+        """Whether these maps together have all pairs (point, element) of the other's.
 
-        The result has disjoint maps for each map of this set; shape indices are kept apart.  An element stays where the
-        other set reaches it from other points only: :meth:`subtract_elements` removes it there, too.
-
-        Where the difference takes too many maps or comparisons, or the other set is not exact, nothing is
-        subtracted: it over-approximates the difference and has a reason.  The difference of an unknown set is unknown.
-
-        >>> import hlomap as hm
-        >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")
-        >>> own = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 4]")
-        >>> print(MapSet([row]).subtract_pairs(own))
-        (d0)[s0] -> (s0), domain: d0 in [0, 3], s0 in [1, 4], d0 - s0 in [-4, -1]
-        (d0)[s0] -> (s0), domain: d0 in [1, 4], s0 in [0, 3], d0 - s0 in [1, 4]
-        """
-        taken = as_map_set(other, "MapSet.subtract_pairs", "other")
-        if self._unknown or not taken:
-            return self
-        if self._devices is not None or taken._devices is not None:
-            devices = _subtract_devices(self, taken)
-            if devices is not None and devices.maps.exact and not devices.maps:
-                return MapSet()
-            return self._select(self._maps, "elements on other devices are not subtracted")._replace_devices(devices)
-        if not taken._exact:
-            return self._select(self._maps, "the subtracted set is over-approximate")
-        parts: list[IndexingMap] = []
-        uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
-        reason: str | None = None
-        effort = Effort()
-        for m, same_leaf in zip(self._maps, find_meeting(self._maps, taken._maps), strict=True):
-            leaf = tuple(m.shape_index)
-            remaining = subtract(m, same_leaf, effort) if same_leaf else [m]
-            if isinstance(remaining, str):
-                reason = reason or remaining
-                remaining = [m]
-            suppliers = _suppliers(m).copy()
-            for k in same_leaf:
-                suppliers |= _suppliers(k)
-            for part in remaining:
-                parts.append(part._placed(leaf, m.use, suppliers))
-                uses[leaf, part] = uses.get((leaf, part), ()) + self._uses.get((leaf, m), ())
-        return MapSet(parts, exact=self._exact and reason is None, reason=self._reason or reason, uses=uses)
-
-    __sub__ = subtract_pairs
-
-    def subtract_elements(self, other: MapSet | IndexingMap) -> MapSet:
-        """The elements that this set reaches and the other one does not, from whatever points: maps without dims.
-
-        This is ``a.image().subtract_pairs(b.image())``; the dims of the two sets may differ.  Where the difference
-        takes too many maps, where the other set is not exact, or where a set crosses devices, elements are kept that
-        the other set reaches: the result then over-approximates the difference and has a reason.
-
-        >>> import hlomap as hm
-        >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 9]")
-        >>> own = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 4]")
-        >>> print(MapSet([row]).subtract_elements(own))
-        ()[s0] -> (s0), domain: s0 in [5, 9]
-        """
-        own, taken = self.image(), as_map_set(other, "MapSet.subtract_elements", "other").image()
-        if own and taken and (own._devices is not None or taken._devices is not None):
-            return own._select(own._maps, "elements on other devices are not subtracted")
-        return own.subtract_pairs(taken)
-
-    def covers(self, other: MapSet | IndexingMap) -> Answer[tuple[int, ...]]:
-        """Whether these maps together contain each one of the other, for every point of the dims.
-
-        ``.value`` of the result is ``True`` where they do, ``False`` where a map has an element that these do not
-        have, and ``None`` where neither is proved.  A set that is unknown may hold any element: it covers every set,
-        and no other set is known to cover it.
+        This compares the maps, which may have more pairs than the operation where a set is not exact.  ``.value`` of
+        the answer is ``False`` where a map has an element that these do not have, and ``None`` where neither is
+        proved.  A set that is unknown may hold any element: it covers every set, and no other set is known to cover
+        it.  Raises :class:`~hlomap.errors.ShapeError` for other dims.
 
         >>> import hlomap as hm
         >>> row = MapSet([hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")])
@@ -358,6 +392,7 @@ class MapSet:
         inner = as_map_set(other, "MapSet.covers", "other")
         if self._unknown or inner._unknown:
             return Answer(True) if self._unknown else Answer(None, reason=inner._reason or "unknown")
+        _expect_alike(self, inner, "covers()")
         effort, containment = Effort(), Containment()
         leaves = [tuple(m.shape_index) for m in self._maps]
         found: list[bool | None] = []
@@ -373,6 +408,180 @@ class MapSet:
             return Answer(False, reason="a map has elements that are in none of these")
         return Answer(None, reason="containment is not proved") if None in found else Answer(True)
 
+    def equivalent(self, other: MapSet | IndexingMap, /) -> Answer[tuple[int, ...]]:
+        """Whether both sets have the same pairs (point, element).
+
+        Undecided where a set is unknown, and where a set that is not exact may lack the pairs that make a difference.
+        The witness of ``False`` is a point whose elements differ, if each set has one map: values of the dims, then of
+        the runtime variables.  Raises :class:`~hlomap.errors.ShapeError` for other dims.
+
+        >>> import hlomap as hm
+        >>> whole = hm.IndexingMap.identity([8])
+        >>> halves = MapSet([whole]).restrict({0: (0, 3)}) | MapSet([whole]).restrict({0: (4, 7)})
+        >>> halves.equivalent(whole)
+        Answer(True)
+        """
+        second = as_map_set(other, "MapSet.equivalent", "other")
+        for one in (self, second):
+            if one._unknown:
+                return Answer(None, reason=one._reason or "unknown")
+        _expect_alike(self, second, "equivalent()")
+        if self._is_one_map(second):
+            return self._maps[0].equivalent(second._maps[0])
+        directions = [(self, second), (second, self)]
+        answers = [outer.covers(inner) for outer, inner in directions]
+        for (_, inner), answer in zip(directions, answers, strict=True):
+            if inner._exact and answer.value is False:
+                return Answer(False, reason="a map of one set has elements that the other set does not have")
+        for one in (self, second):
+            if not one._exact:
+                return Answer(None, reason=why_over_approximate(one))
+        return next((answer for answer in answers if answer.value is None), Answer(True))
+
+    def _is_one_map(self, other: MapSet) -> bool:
+        """Whether each of two sets is a map over as many dims, to the same array of one device."""
+        if any(len(one._maps) != 1 or not one._exact or one._devices is not None for one in (self, other)):
+            return False
+        m, k = self._maps[0], other._maps[0]
+        return m.shape_index == k.shape_index and len(m.dims) == len(k.dims)
+
+    def overlap(self, other: MapSet | IndexingMap, /) -> Answer[CommonElement]:
+        """Whether some element is in the images of both: one that a map of this set reaches, and one of the other.
+
+        The dims of the two may differ; the results are an index in the same array.  Maps with different shape indices
+        reach different arrays.  The witness of ``True`` is the element, and a point of either that reaches it.
+
+        The answer holds for all values of the runtime variables.  It is undecided where it depends on them, where the
+        search takes too long, where a set is unknown, and where an over-approximate set meets the other one: what they
+        share may be an element that is not reached.  Sets that both cross devices may meet on different devices; that
+        is undecided, too.
+
+        Raises :class:`~hlomap.errors.MapError` where maps to the same array have different numbers of results.
+
+        >>> import hlomap as hm
+        >>> even = MapSet([hm.IndexingMap.parse("(d0) -> (d0 * 2), domain: d0 in [0, 9]")])
+        >>> odd = hm.IndexingMap.parse("(d0) -> (d0 * 2 + 1), domain: d0 in [0, 9]")
+        >>> even.overlap(odd)
+        Answer(False)
+        >>> row = hm.IndexingMap.parse("(d0)[s0] -> (d0 * 7 + s0), domain: d0 in [0, 1], s0 in [0, 2]")
+        >>> found = row.image([(1, 1)]).overlap(odd).witness
+        >>> assert found is not None
+        >>> found.element, found.second.dims
+        ((7,), (3,))
+        """
+        return overlap(self, as_map_set(other, "MapSet.overlap", "other"))
+
+    def is_empty(self) -> Answer[tuple[int, ...]]:
+        """Whether no map has a point, so that no element is reached; undecided where a set that is not exact has some.
+
+        >>> MapSet().is_empty(), MapSet([IndexingMap.identity([4])]).is_empty()
+        (Answer(True), Answer(False))
+        """
+        return is_empty(self)
+
+    def is_injective(self) -> Answer[CommonElement]:
+        """Whether different points reach different elements.
+
+        A point is a value for each dim *and* each range of one of the maps: an injective set reaches as many elements
+        as its maps have points.  The answer holds for all values of the runtime variables; where the set is not exact
+        or crosses devices, it is never ``False``.  The witness of ``False`` is an element with two points that reach
+        it.
+
+        >>> import hlomap as hm
+        >>> own, turned = (hm.IndexingMap.parse(f"(d0) -> ({e}), domain: d0 in [0, 4]") for e in ("d0", "-d0 + 4"))
+        >>> MapSet([own, turned]).is_injective()
+        Answer(False, witness=(4) from (4) and (0))
+        """
+        return is_injective(self)
+
+    def count(self, distinct: bool = False) -> Count:
+        """The number of points of all maps, or with ``distinct=True`` the number of distinct elements in the image.
+
+        The elements of several arrays of a tuple are added up; those on several devices are not told apart.  Where the
+        set is not exact, the lower bound is 0; where it is unknown, the upper bound is 2**128 - 1.
+
+        >>> import hlomap as hm
+        >>> reads = MapSet([hm.IndexingMap.parse(f"(d0) -> (d0 + {i}), domain: d0 in [0, 7]") for i in (0, 1)])
+        >>> reads.count(), reads.count(distinct=True)
+        (Count(lower=16, upper=16), Count(lower=9, upper=9))
+        """
+        expect(bool, distinct, "MapSet.count", "a bool as `distinct`")
+        return count_elements(self) if distinct else count_points(self)
+
+    def bounds(self, result: int | Expr, /) -> tuple[int, int] | Unknown:
+        """Inclusive bounds ``(lower, upper)`` of a result of all maps, as :meth:`IndexingMap.bounds` has them.
+
+        ``(0, -1)`` for a set that is empty; :class:`~hlomap.Unknown` for one that is unknown.
+
+        >>> import hlomap as hm
+        >>> reads = MapSet([hm.IndexingMap.parse(f"(d0) -> (d0 + {i}), domain: d0 in [0, 7]") for i in (0, 10)])
+        >>> reads.bounds(0)
+        (0, 17)
+        """
+        if self._unknown:
+            return Unknown(self._reason or "unknown")
+        bounds = [m.bounds(result) for m in self._nonempty() or self._maps]
+        return min((lower for lower, _ in bounds), default=0), max((upper for _, upper in bounds), default=-1)
+
+    def evaluate(
+        self,
+        dims: npt.ArrayLike,
+        ranges: npt.ArrayLike | None = None,
+        runtime: npt.ArrayLike | None = None,
+        *,
+        check: bool = True,
+        threads: int = 1,
+    ) -> npt.NDArray[np.int64]:
+        """The element of each point: the results of the map that has the point in its domain.
+
+        The arguments and the array are those of :meth:`IndexingMap.evaluate`: every map takes the same columns.  A
+        point outside of all domains raises :class:`~hlomap.errors.DomainError`; with ``check=False`` its results are
+        unspecified.
+
+        Raises :class:`~hlomap.errors.MapError` where maps have different results at a point (``image(point)`` has them
+        all), for maps to several arrays of a tuple, and for an unknown set.
+
+        >>> import hlomap as hm
+        >>> pieces = MapSet([
+        ...     hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 3]"),
+        ...     hm.IndexingMap.parse("(d0) -> (d0 - 8), domain: d0 in [8, 9]"),
+        ... ])
+        >>> pieces.evaluate([[2], [9]])
+        array([[2],
+               [1]])
+        """
+        if self._unknown:
+            raise MapError(f"nothing is evaluated of an unknown set: {self._reason}")
+        if len({tuple(m.shape_index) for m in self._maps}) > 1:
+            raise MapError("the maps of the set reach several arrays; evaluate those with one `shape_index`")
+        maps = self._nonempty() or self._maps
+        if not maps:
+            shape = np.shape(dims)[:-1]
+            if check and 0 not in shape:
+                raise DomainError("point 0 lies outside the domain: the set is empty")
+            return np.zeros((*shape, 0), np.int64)
+        _expect_alike(self, self, "evaluate()")
+        if len(maps) == 1:
+            return maps[0].evaluate(dims, ranges, runtime, check=check, threads=threads)
+        found: npt.NDArray[np.int64] | None = None
+        is_found: npt.NDArray[np.bool_] = np.zeros((), np.bool_)
+        for m in maps:
+            own = m.evaluate(dims, ranges, runtime, check=False, threads=threads)
+            inside = np.asarray(m.in_domain(dims, ranges, runtime))
+            found = own if found is None else found
+            differs = inside & is_found & (own != found).any(axis=-1)
+            if differs.any():
+                at = int(np.argmax(differs))
+                raise MapError(f"point {at} has several elements in the set; image() of the point has them all")
+            found, is_found = np.where(inside[..., None], own, found), is_found | inside
+        if check and not np.all(is_found):
+            raise DomainError(f"point {int(np.argmin(is_found))} lies outside the domains of all maps of the set")
+        assert found is not None
+        return found
+
+    def _nonempty(self) -> tuple[IndexingMap, ...]:
+        return tuple(m for m in self._maps if not m.is_known_empty)
+
     def _replace_maps(self, maps: Iterable[IndexingMap]) -> MapSet:
         """The set with each map replaced by another one, keeping shape indices, uses and suppliers."""
         if self._unknown or (replaced := tuple(maps)) == self._maps:
@@ -384,25 +593,35 @@ class MapSet:
             members.append(m._placed(leaf, before.use, _suppliers(before)))
             own = uses.get((leaf, m), ())
             uses[leaf, m] = own + tuple(use for use in self._uses.get((leaf, before), ()) if use not in own)
-        return MapSet(members, exact=self._exact, reason=self._reason, uses=uses, devices=self._devices)
+        return self._with(members, uses)
+
+    def _with(
+        self, members: Sequence[IndexingMap], uses: Mapping[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]]
+    ) -> MapSet:
+        """Other maps for the same pairs."""
+        exact, reason, devices = self._exact, self._reason, self._devices
+        return MapSet(members, exact=exact, reason=reason, uses=uses, devices=devices, assumes=self._assumes)
+
+    def _assuming(self, assumes: str) -> MapSet:
+        """The set, of which elements without influence were left out under an assumption."""
+        found = self._with(self._maps, self._uses)
+        found._unknown, found._assumes = self._unknown, assumes
+        return found
 
     def _select(self, maps: Sequence[IndexingMap], inexact: str | None = None) -> MapSet:
         """The set with some of its maps; ``inexact`` is a reason why they are not exact."""
         if self._unknown or (len(maps) == len(self._maps) and inexact is None):
             return self
         exact, reason = self._exact and inexact is None, self._reason or inexact
-        return MapSet(maps, exact=exact, reason=reason, uses=self._uses, devices=self._devices)
+        uses, devices, assumes = self._uses, self._devices, self._assumes
+        return MapSet(maps, exact=exact, reason=reason, uses=uses, devices=devices, assumes=assumes)
 
     def _change_device_maps(self, change: Callable[[MapSet], MapSet]) -> MapSet:
         """The set with its device maps changed by a function."""
         devices = self._devices
         if devices is None:
             return self
-        return self._replace_devices(DeviceIndexing(devices.ids, devices.groups, change(devices.maps)))
-
-    def _replace_devices(self, devices: DeviceIndexing | None) -> MapSet:
-        """The set with another device indexing."""
-        return MapSet(self._maps, exact=self._exact, reason=self._reason, uses=self._uses, devices=devices)
+        return _with_devices(self, DeviceIndexing(devices.ids, devices.groups, change(devices.maps)))
 
     def __iter__(self) -> Iterator[IndexingMap]:
         return iter(self._maps)
@@ -494,7 +713,7 @@ class DeviceIndexing:
 # ---------------------------------------------------------------------------------------------------- maps as arguments
 
 
-def as_map_set(got: MapSet | IndexingMap, function: str, parameter: str) -> MapSet:
+def as_map_set(got: MapSet | IndexingMap, function: str = "", parameter: str = "") -> MapSet:
     """An argument that is a map or a set of maps, as a set; the exception names the function and the parameter.
 
     >>> as_map_set(IndexingMap.identity([3]), "overlap", "a")
@@ -502,13 +721,65 @@ def as_map_set(got: MapSet | IndexingMap, function: str, parameter: str) -> MapS
     """
     if isinstance(got, MapSet):
         return got
-    expect(IndexingMap, got, function, f"an hlomap.IndexingMap or an hlomap.MapSet as `{parameter}`")
+    expect(IndexingMap, got, function, f"an IndexingMap or a MapSet as `{parameter}`")
     return MapSet([got])
 
 
 def image_of_map(m: IndexingMap, box: Box | None) -> MapSet:
     """:meth:`IndexingMap.image`."""
     return MapSet([m])._image(read_box(box, "IndexingMap.image"), 0)
+
+
+def restrict_map(m: IndexingMap, dims: Mapping[int, Interval]) -> IndexingMap:
+    """:meth:`IndexingMap.restrict`."""
+    return _restrict(m, _read_restriction(dims, "IndexingMap.restrict"))._placed(m.shape_index, m.use, _suppliers(m))
+
+
+def _read_restriction(dims: Mapping[int, Interval], function: str) -> dict[int, tuple[int, int]]:
+    """The inclusive bounds of each dimension."""
+    takes = "a mapping from dimension to (lower, upper) as `dims`"
+    expect(Mapping, dims, function, takes)
+    for i in dims:
+        if not is_index(i):
+            raise wrong_type(function, takes, i, "as a dimension")
+    return dict(zip(map(int, dims), read_box(list(dims.values()), function, "dims") or [], strict=True))
+
+
+def union(sets: Sequence[MapSet]) -> MapSet:
+    """The members of all sets; exact if all of them are, unknown if one of them is.
+
+    >>> union([MapSet(), MapSet.unknown("no rule for sort")]).reason
+    'no rule for sort'
+    """
+    for one in sets:
+        if one._unknown:
+            return one
+    uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
+    for one in sets:
+        for key, found in one._uses.items():
+            before = uses.get(key, ())
+            uses[key] = before + tuple(use for use in found if use not in before)
+    return MapSet(
+        (m for one in sets for m in one._maps),
+        exact=all(one._exact for one in sets),
+        reason=next((one._reason for one in sets if one._reason), None),
+        uses=uses,
+        devices=_union_devices(sets),
+        assumes=next((one._assumes for one in sets if one._assumes), None),
+    )
+
+
+def _expect_alike(a: MapSet, b: MapSet, operation: str) -> None:
+    """Raises unless all maps have as many dims, and those to the same array as many results."""
+    maps = [*a._nonempty(), *b._nonempty()]
+    by_leaf: dict[ShapeIndex, set[int]] = {}
+    for m in maps:
+        by_leaf.setdefault(tuple(m.shape_index), set()).add(len(m.results))
+    for what, numbers in [("dims", {len(m.dims) for m in maps}), *(("results", found) for found in by_leaf.values())]:
+        if len(numbers) > 1:
+            found = " and ".join(map(str, sorted(numbers)))
+            hint = "; compare the elements of a.image() and b.image()" if what == "dims" else ""
+            raise ShapeError(f"{operation} compares pairs of maps with as many {what}, found {found} {what}{hint}")
 
 
 # -------------------------------------------------------------------------------------------------- device maps of sets
@@ -537,7 +808,7 @@ def _union_devices(sets: Sequence[MapSet]) -> DeviceIndexing | None:
     if common is None or isinstance(common, DeviceIndexing):
         return common
     table, device_sets = common
-    return DeviceIndexing(table.ids, table.groups, MapSet().union(*device_sets))
+    return DeviceIndexing(table.ids, table.groups, union(device_sets))
 
 
 def _compose_devices(first: MapSet, second: MapSet) -> DeviceIndexing | None:
@@ -559,12 +830,22 @@ def _covers(maps: Sequence[IndexingMap], m: IndexingMap, effort: Effort, contain
     return False if False in empty else None if None in empty else True
 
 
-def _subtract_devices(first: MapSet, second: MapSet) -> DeviceIndexing | None:
+def _combine_devices(
+    first: MapSet, second: MapSet, combine: Callable[[MapSet, MapSet], MapSet]
+) -> DeviceIndexing | None:
     common = _bring_to_common_table([first, second])
     if common is None or isinstance(common, DeviceIndexing):
         return common
     table, (a, b) = common
-    return DeviceIndexing(table.ids, table.groups, a.subtract_pairs(b))
+    return DeviceIndexing(table.ids, table.groups, combine(a, b))
+
+
+def _with_devices(maps: MapSet, devices: DeviceIndexing) -> MapSet:
+    """The set with another device indexing; empty where that proves it."""
+    if devices.maps.exact and not devices.maps:
+        return MapSet()
+    exact, reason, assumes = maps._exact, maps._reason, maps._assumes
+    return MapSet(maps, exact=exact, reason=reason, uses=maps._uses, devices=devices, assumes=assumes)
 
 
 def _bring_to_common_table(
@@ -636,4 +917,6 @@ def _restrict(m: IndexingMap, bounds: Mapping[int, tuple[int, int]]) -> Indexing
         Variable(v.name, max(v.lower, low), min(v.upper, high))
         for v, (low, high) in ((v, bounds.get(i, (v.lower, v.upper))) for i, v in enumerate(m.dims))
     ]
+    if m.is_undefined or m.is_known_empty:
+        return IndexingMap.undefined(dims) if m.is_undefined else m
     return IndexingMap(dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=m.constraints)

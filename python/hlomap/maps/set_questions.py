@@ -1,18 +1,21 @@
-"""Questions about the elements that maps reach, with a witness: overlap and injectivity.
+"""Questions about the elements that the maps of a set reach: overlap and injectivity, with a witness, and emptiness.
 
-Read :func:`overlap`.  Invariant: True and False hold for all values of the runtime variables;
+They are methods of map sets.  Invariant: True and False hold for all values of the runtime variables;
 a witness is a point in the domain of each map, and both reach the element.  The search itself is in the compiled core.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from .._core import IndexingMap, _is_injective, _overlap
 from ..answers import Answer
-from .map_set import MapSet, as_map_set
 
-__all__ = ["CommonElement", "MapPoint", "is_injective", "overlap"]
+if TYPE_CHECKING:
+    from .map_set import MapSet
+
+__all__ = ["CommonElement", "MapPoint", "is_empty", "is_injective", "overlap", "why_over_approximate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,32 +58,8 @@ class CommonElement:
         return f"({_listed(self.element)}) from {self.first} and {self.second}"
 
 
-def overlap(a: MapSet | IndexingMap, b: MapSet | IndexingMap) -> Answer[CommonElement]:
-    """Whether some element is in the images of both: one that a map of ``a`` reaches, and a map of ``b``.
-
-    The dims of the two may differ; the results are an index in the same array.  Maps with different shape indices
-    reach different arrays.  The witness of ``True`` is the element, and a point of either that reaches it.
-
-    The answer holds for all values of the runtime variables.  It is undecided where it depends on them, where the
-    search takes too long, where a set is unknown, and where an over-approximate set meets the other one: what they
-    share may be an element that is not reached.  Sets that both cross devices may meet on different devices; that is
-    undecided, too.
-
-    Raises :class:`~hlomap.errors.MapError` where maps to the same array have different numbers of results, and
-    ``TypeError`` for anything but a map or a set of maps.
-
-    >>> import hlomap as hm
-    >>> even = hm.IndexingMap.parse("(d0) -> (d0 * 2), domain: d0 in [0, 9]")
-    >>> odd = hm.IndexingMap.parse("(d0) -> (d0 * 2 + 1), domain: d0 in [0, 9]")
-    >>> hm.overlap(even, odd)
-    Answer(False)
-    >>> row = hm.IndexingMap.parse("(d0)[s0] -> (d0 * 7 + s0), domain: d0 in [0, 1], s0 in [0, 2]")
-    >>> found = hm.overlap(row.image([(1, 1)]), odd).witness
-    >>> assert found is not None
-    >>> found.element, found.second.dims
-    ((7,), (3,))
-    """
-    first, second = as_map_set(a, "overlap", "a"), as_map_set(b, "overlap", "b")
+def overlap(first: MapSet, second: MapSet) -> Answer[CommonElement]:
+    """:meth:`MapSet.overlap`."""
     for one, other in ((first, second), (second, first)):
         if one.is_unknown:
             is_empty = not other.is_unknown and all(m.is_empty().value is True for m in other)
@@ -100,24 +79,54 @@ def overlap(a: MapSet | IndexingMap, b: MapSet | IndexingMap) -> Answer[CommonEl
     return Answer(False) if undecided is None else Answer(None, reason=undecided)
 
 
+def is_injective(maps: MapSet) -> Answer[CommonElement]:
+    """:meth:`MapSet.is_injective`: no map reaches an element from two points, and no two maps reach the same."""
+    if maps.is_unknown:
+        return Answer(None, reason=maps.reason or "unknown")
+    undecided: str | None = None
+    for leaf in dict.fromkeys(m.shape_index for m in maps):
+        own = [m for m in maps if m.shape_index == leaf]
+        for i, m in enumerate(own):
+            rest = own[i + 1 :]
+            injective, found, reason = _is_injective(m)
+            pair = m, m
+            if injective and rest:
+                meets, found, reason = _overlap([m], rest)
+                injective = None if meets is None else not meets
+                pair = m, rest[found[1]] if found is not None else m
+            undecided = undecided or reason
+            if injective is False and found is not None:
+                inexact = _why_not_proved(maps, maps)
+                if inexact is not None:
+                    return Answer(None, reason=inexact)
+                points = (MapPoint(k, *map(tuple, at)) for k, at in zip(pair, found[3:], strict=True))
+                return Answer(False, CommonElement(tuple(found[2]), *points))
+    return Answer(True) if undecided is None else Answer(None, reason=undecided)
+
+
+def is_empty(maps: MapSet) -> Answer[tuple[int, ...]]:
+    """:meth:`MapSet.is_empty`."""
+    if maps.is_unknown:
+        return Answer(None, reason=maps.reason or "unknown")
+    answers = [m.is_empty() for m in maps]
+    if any(answer.value is False for answer in answers):
+        return Answer(False) if maps.exact else Answer(None, reason=why_over_approximate(maps))
+    return next((answer for answer in answers if answer.value is None), Answer(True))
+
+
 def _why_not_proved(first: MapSet, second: MapSet) -> str | None:
     """Why an element that maps of both sets reach may not be an element of both images; None where it is."""
     for one in (first, second):
         if not one.exact:
-            return f"a set is over-approximate: {one.reason}" if one.reason else "a set is over-approximate"
+            return why_over_approximate(one)
     if first.devices is not None and second.devices is not None:
         return "the element may be on different devices"
     return None
 
 
-def is_injective(m: IndexingMap) -> Answer[CommonElement]:
-    """:meth:`IndexingMap.is_injective`."""
-    injective, found, reason = _is_injective(m)
-    if found is None:
-        return Answer(injective, reason=reason)
-    _, _, element, first, second = found
-    points = MapPoint(m, *map(tuple, first)), MapPoint(m, *map(tuple, second))
-    return Answer(injective, CommonElement(tuple(element), *points))
+def why_over_approximate(maps: MapSet) -> str:
+    """The reason of a set that is not exact."""
+    return f"a set is over-approximate: {maps.reason}" if maps.reason else "a set is over-approximate"
 
 
 def _listed(values: tuple[int, ...]) -> str:

@@ -1,9 +1,10 @@
-"""Set difference of maps: the pairs of one map that another does not have, as maps with more constraints.
+"""Set difference and intersection of maps: the pairs of one map that another one lacks or has, as maps.
 
-:func:`subtract` is the entry point.  Invariant: where the results of the subtracted map determine its ranges, "it
-relates the point to this element" is a conjunction of constraints on the variables of the first map.  The complement is
-a union of disjoint maps, each of which satisfies some of the constraints and violates the next.  Where the results do
-not determine the ranges, the outcome is a reason and nothing is subtracted.
+:func:`subtract` and :func:`intersect` are the entry points.  Invariant: where the results of the second map determine
+its ranges, "it relates the point to this element" is a conjunction of constraints on the variables of the first map.
+The complement is a union of disjoint maps, each of which satisfies some of the constraints and violates the next.
+Where the results do not determine the ranges, the outcome is a reason and nothing is subtracted; an intersection has
+these ranges, too.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .._core import Expr, IndexingMap, Variable, _n_steps, _overlap, bounds_many
 from ..errors import HlomapError
 from .variables import numbers_of
 
-__all__ = ["MAX_MEMBERS", "Effort", "find_meeting", "subtract"]
+__all__ = ["MAX_MEMBERS", "Effort", "find_meeting", "intersect", "subtract"]
 
 MAX_MEMBERS = 64
 """The most maps that a difference may have."""
@@ -43,9 +44,14 @@ class Effort:
 
 
 class _Intersection(NamedTuple):
-    """The condition under which another map has a pair of this one: constraints, and runtime variables of the other."""
+    """The condition under which another map has a pair of this one: constraints, and variables of the other.
+
+    Ranges are those that the results do not determine: the other map has the pair where some of their values satisfy
+    the constraints.
+    """
 
     conditions: list[Condition]
+    ranges: list[Variable]
     runtime: list[Variable]
 
 
@@ -71,6 +77,32 @@ def subtract(m: IndexingMap, others: Sequence[IndexingMap], effort: Effort | Non
         if not effort.spend() or len(k.results) != len(m.results) or _overlap([m], [k])[0] is not False
     ]
     return _subtract_all(m, meeting, effort) if len(meeting) < len(others) else found
+
+
+def intersect(m: IndexingMap, others: Sequence[IndexingMap], effort: Effort | None = None) -> list[IndexingMap] | str:
+    """The pairs of a map that one of the others has, as maps, or the reason why they cannot be found.
+
+    >>> own = IndexingMap.parse("(d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [0, 9]")
+    >>> print(*intersect(own, [IndexingMap.parse("(d0)[s0] -> (s0, 4), domain: d0 in [2, 7], s0 in [0, 9]")]))
+    (d0) -> (d0, 4), domain: d0 in [2, 3]
+    """
+    if m in others:
+        return [m]
+    effort = effort or Effort()
+    parts: list[IndexingMap] = []
+    for other in others if not m.is_known_empty else []:
+        if other.is_known_empty:
+            continue
+        if not effort.spend():
+            return f"the intersection takes more than {_MOST_WORK} comparisons of maps"
+        found = [_intersect_one(m, other), _intersect_one(other, m)]
+        both = [part for part in found if not isinstance(part, str)]
+        if not both:
+            return next(reason for reason in found if isinstance(reason, str))
+        part = min(both, key=lambda part: (len(part.ranges), len(part.constraints)))
+        if not part.is_known_empty and part.is_empty().value is not True:
+            parts.append(part)
+    return parts
 
 
 def find_meeting(maps: Sequence[IndexingMap], others: Sequence[IndexingMap]) -> list[list[IndexingMap]]:
@@ -139,9 +171,11 @@ def _subtract_one(m: IndexingMap, other: IndexingMap) -> list[IndexingMap] | str
     common = _intersect(m, other)
     if isinstance(common, str):
         return common
+    if common.ranges:
+        return "the results of a map do not determine its ranges"
     kept: list[Condition] = []
     parts: list[IndexingMap] = []
-    extended = _constrain(m, common.runtime, ())
+    extended = _constrain(m, common, ())
     for e, lower, upper in common.conditions:
         least, greatest = extended.bounds(e)
         if greatest < lower or upper < least:
@@ -150,17 +184,32 @@ def _subtract_one(m: IndexingMap, other: IndexingMap) -> list[IndexingMap] | str
             continue
         for low, high in ((least, lower - 1), (upper + 1, greatest)):
             if low <= high:
-                part = _constrain(m, common.runtime, [*kept, (e, low, high)]).simplify(drop_unused=True)
+                part = _constrain(m, common, [*kept, (e, low, high)]).simplify(drop_unused=True)
                 if not part.is_known_empty and part.is_empty().value is not True:
                     parts.append(part)
         kept.append((e, lower, upper))
     return parts
 
 
-def _constrain(m: IndexingMap, runtime: Sequence[Variable], conditions: Sequence[Condition]) -> IndexingMap:
+def _intersect_one(m: IndexingMap, other: IndexingMap) -> IndexingMap | str:
+    """The pairs of a map that another one has, in the variables of the map."""
+    try:
+        common = _intersect(m, other)
+        if isinstance(common, str):
+            return common
+        return _constrain(m, common, common.conditions).simplify(drop_unused=True, rescale=True)
+    except (HlomapError, OverflowError, ValueError) as error:
+        return str(error)
+
+
+def _constrain(m: IndexingMap, common: _Intersection, conditions: Sequence[Condition]) -> IndexingMap:
     own = [(c.expr, c.lower, c.upper) for c in m.constraints]
     return IndexingMap(
-        m.dims, m.results, ranges=m.ranges, runtime=[*m.runtime, *runtime], constraints=[*own, *conditions]
+        m.dims,
+        m.results,
+        ranges=[*m.ranges, *common.ranges],
+        runtime=[*m.runtime, *common.runtime],
+        constraints=[*own, *conditions],
     )
 
 
@@ -170,6 +219,7 @@ def _intersect(m: IndexingMap, other: IndexingMap) -> _Intersection | str:
     conditions: list[Condition] = [(dims[i], v.lower, v.upper) for i, v in enumerate(other.dims)]
     runtime: list[Expr] = []
     added: list[Variable] = []
+    undetermined: list[Variable] = []
 
     def translate(e: Expr) -> Expr:
         """An expression of the other map, all of whose ranges are solved, in the variables of this one."""
@@ -201,9 +251,11 @@ def _intersect(m: IndexingMap, other: IndexingMap) -> _Intersection | str:
     unused = set(range(len(other.ranges))) - solved.keys()
     mentioned = [theirs for theirs, _ in pending] + [c.expr for c in other.constraints]
     mentioned += [e for v in other.runtime for e in v.element]
-    if any(unused & _ranges_in(e) for e in mentioned):
-        return "the results of a map do not determine its ranges"
-    for i in unused:
+    used = unused & {i for e in mentioned for i in _ranges_in(e)}
+    for i in sorted(used):
+        solved[i] = Expr.range(len(m.ranges) + len(undetermined))
+        undetermined.append(Variable(None, other.ranges[i].lower, other.ranges[i].upper))
+    for i in unused - used:
         solved[i] = Expr.constant(other.ranges[i].lower)
     for v in other.runtime:
         index = [translate(e) for e in v.element]
@@ -224,7 +276,7 @@ def _intersect(m: IndexingMap, other: IndexingMap) -> _Intersection | str:
     conditions += [(solved[i], v.lower, v.upper) for i, v in enumerate(other.ranges) if i not in unused]
     conditions += [(translate(theirs) - own, 0, 0) for theirs, own in pending]
     conditions += [(translate(c.expr), c.lower, c.upper) for c in other.constraints]
-    return _Intersection(conditions, added)
+    return _Intersection(conditions, undetermined, added)
 
 
 def _split_mixed_radix(e: Expr, ranges: set[int], other: IndexingMap) -> tuple[Expr, list[tuple[int, int]]] | None:

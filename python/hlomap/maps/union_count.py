@@ -1,37 +1,63 @@
-"""Counts the elements that several maps reach together.
+"""Counts the points of the maps of a set, and the elements that they reach together.
 
-:func:`count_union` is the entry point.  Invariant: ``lower <= true number <= upper``.
+Invariant: ``lower <= true number <= upper``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from .._core import Count, IndexingMap, _count, bounds_many
-from .map_set import MapSet
 from .subtract import find_meeting, subtract
 
-__all__ = ["UNBOUNDED", "count_union"]
+if TYPE_CHECKING:
+    from .map_set import MapSet
+
+__all__ = ["UNBOUNDED", "count_elements", "count_points", "sum_counts"]
 
 UNBOUNDED = (1 << 128) - 1
 """The upper bound of a count of which nothing is known."""
 
 
-def count_union(maps: Sequence[IndexingMap]) -> Count:
-    """The elements of a union: of each map those that the ones before it do not reach.
+def sum_counts(counts: Iterable[Count]) -> Count:
+    """The sum, cut to 128 bits.
 
-    They are at most those of a box that holds all of them.
-
-    >>> a = IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 3]")
-    >>> b = IndexingMap.parse("(d0) -> (d0 + 2), domain: d0 in [0, 3]")
-    >>> count_union([a, b]).lower, count_union([a, b]).upper
-    (6, 6)
+    >>> sum_counts([_count(1, 2), _count(1, UNBOUNDED)])
+    Count(lower=2, upper=340282366920938463463374607431768211455)
     """
+    counts = list(counts)
+    return _count(*(min(sum(bounds), UNBOUNDED) for bounds in ([c.lower for c in counts], [c.upper for c in counts])))
+
+
+def count_points(maps: MapSet) -> Count:
+    """:meth:`MapSet.count`."""
+    return _count_of(maps, [m.count() for m in maps])
+
+
+def count_elements(maps: MapSet) -> Count:
+    """:meth:`MapSet.count` with ``distinct=True``: of each map the elements that the ones before it do not reach.
+
+    Those of an array are at most those of a box that holds all of them.
+    """
+    arrays = dict.fromkeys(m.shape_index for m in maps)
+    return _count_of(maps, [_count_array(maps._select([m for m in maps if m.shape_index == at])) for at in arrays])
+
+
+def _count_of(maps: MapSet, counts: Sequence[Count]) -> Count:
+    """The sum of the counts of the parts of a set."""
+    if maps.is_unknown:
+        return _count(0, UNBOUNDED)
+    found = sum_counts(counts)
+    return found if maps.exact else _count(0, found.upper)
+
+
+def _count_array(maps: MapSet) -> Count:
     counts = [m.count(distinct=True) for m in maps]
     least = max((count.lower for count in counts), default=0)
     most = min(sum(count.upper for count in counts), UNBOUNDED)
     most = min(most, _box(maps)) if least < most else most
-    images = list(MapSet(maps).image().simplify()) if least < most else []
+    images = list(maps.image().simplify()) if least < most else []
     if not images:
         return _count(least, most)
     before: set[IndexingMap] = set()
@@ -45,11 +71,9 @@ def count_union(maps: Sequence[IndexingMap]) -> Count:
     return _count(max(least, lower), min(most, upper))
 
 
-def _box(maps: Sequence[IndexingMap]) -> int:
+def _box(maps: Iterable[IndexingMap]) -> int:
     """The elements of the smallest box that all maps are known to stay in."""
     reached = [m for m in maps if not m.is_known_empty]
-    if any(m.is_undefined for m in reached):
-        return UNBOUNDED
     n = 1 if reached else 0
     try:
         for results in zip(*bounds_many(reached), strict=True):

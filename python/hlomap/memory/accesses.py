@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from .._core import Computation, IndexingMap, Instruction, Shape
 from ..analysis.queries import output_to_input, reached
 from ..analysis.rule_provider import RuleProvider
-from ..errors import ShapeError, UnsupportedError
+from ..answers import Unknown
+from ..errors import ShapeError
 from ..hardware import Device
 from ..maps.flat_thread_map import THREAD_DIMS, flat_thread_map
 from ..maps.map_set import MapSet
 from ..ops._shapes import array_leaves, shape_at
-from ..schedules.schedule import OutputSchedule, Schedule, schedule
+from ..schedules.schedule import OutputSchedule, Schedule, is_kernel, schedule
 from ..types import ShapeIndex
 
 __all__ = ["Access", "by_schedule", "by_thread_map"]
@@ -48,15 +49,18 @@ class Access:
         return shape_at(self.instruction.shape, self.shape_index)
 
 
-def by_thread_map(root: Root, thread_map: IndexingMap) -> Iterator[Access]:
+def by_thread_map(root: Root, thread_map: IndexingMap | Unknown) -> Iterator[Access]:
     """The accesses of a grid whose threads compute these elements of each output of the map's rank.
 
     Raises :class:`ShapeError` for a map that does not lead from threads to the first output.
     """
     outputs = _outputs(root)
-    if outputs:
-        _expect_thread_map(thread_map, outputs[0][1].rank)
-    maps = MapSet([thread_map])
+    if isinstance(thread_map, Unknown):
+        maps = MapSet.unknown(thread_map.reason)
+    else:
+        maps = MapSet([thread_map])
+        if outputs:
+            _expect_thread_map(thread_map, outputs[0][1].rank)
     other = MapSet.unknown("the thread map leads to an output of other dimensions")
     for k, (index, shape) in enumerate(outputs):
         threads = maps if shape.dimensions == outputs[0][1].dimensions else other
@@ -64,9 +68,9 @@ def by_thread_map(root: Root, thread_map: IndexingMap) -> Iterator[Access]:
 
 
 def by_schedule(root: Root, device: Device) -> Iterator[Access]:
-    """The accesses of the kernel that XLA would make; what is no kernel of XLA's takes outputs in memory order."""
+    """The accesses of the kernel that XLA would make; what is not a kernel of XLA takes outputs in memory order."""
     found = _schedule(root, device)
-    kernel = "no kernel of XLA's: threads in the order of memory"
+    kernel = "no kernel of XLA: threads in the order of memory"
     if isinstance(found, Schedule):
         kernel = f"{found.emitter}, vectors of {found.vector}"
         kernel = f"{kernel}; {found.note}" if found.note else kernel
@@ -91,19 +95,19 @@ def _accesses(root: Root, found: Schedule | str | None) -> Iterator[Access]:
 
 
 def _schedule(root: Root, device: Device) -> Schedule | str | None:
-    """The schedule, or why it does not say what each thread does; None for what is no kernel."""
-    try:
-        found = schedule(root, device)
-    except UnsupportedError as error:  # not enough is known about the device
-        return f"unknown schedule: {error}"
-    if found.emitter == "none":
+    """The schedule, or why it does not say what each thread does; None for what is not a kernel."""
+    if not is_kernel(root):
         return None
-    reason = found.reason
-    if reason is None and found.emitter == "triton_block":
+    found = schedule(root, device)
+    if isinstance(found, Unknown):
+        reason: str | None = found.reason
+    elif found.emitter == "triton_block":
         reason = "which thread of a block has an element is Triton's choice"
-    if reason is None and len(found.outputs) != len(_outputs(root)):
-        reason = "the schedule has other outputs"
-    return found if reason is None else f"unknown schedule: {reason}; a thread_map would tell"
+    else:
+        reason = None if len(found.outputs) == len(_outputs(root)) else "the schedule has other outputs"
+    if reason is None and isinstance(found, Schedule):
+        return found
+    return f"unknown schedule: {reason}; a thread_map would tell"
 
 
 def _reads_as_it_writes(found: Schedule, output: OutputSchedule) -> bool:
@@ -179,10 +183,10 @@ def _expect_thread_map(thread_map: IndexingMap, rank: int) -> None:
     if len(dims) != len(THREAD_DIMS) or min(v.lower for v in dims) < 0:
         raise ShapeError(
             f"expected a thread map with the 6 dims {', '.join(THREAD_DIMS)}, all from 0, found "
-            f"{', '.join(f'{v.name} in [{v.lower}, {v.upper}]' for v in dims) or 'none'}; hlomap.thread_map makes one"
+            f"{', '.join(f'{v.name} in [{v.lower}, {v.upper}]' for v in dims) or 'none'}; hm.thread_map makes one"
         )
     if len(thread_map.results) != rank and not thread_map.is_known_empty:
         raise ShapeError(
             f"expected a thread map to an array with {rank} dimensions, found one with {len(thread_map.results)} "
-            "results; hlomap.thread_map(shape) makes one"
+            "results; hm.flat_thread_map(shape) makes one"
         )

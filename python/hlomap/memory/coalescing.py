@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .._core import Computation, IndexingMap, Instruction, count_requests
+from .._core import Computation, IndexingMap, Instruction, Module, count_requests
+from ..answers import Unknown
 from ..errors import HlomapError
 from ..hardware import Device
 from ..schedules.launch import as_device
-from ..types import ShapeIndex, expect
+from ..types import ShapeIndex, expect, subject_of
 from .accesses import Access, by_schedule, by_thread_map
 
 __all__ = ["Coalescing", "coalescing"]
@@ -74,8 +75,9 @@ class Coalescing:
 
 
 def coalescing(
-    root: Instruction | Computation,
-    thread_map: IndexingMap | None = None,
+    subject: Instruction | Computation | Module,
+    /,
+    thread_map: IndexingMap | Unknown | None = None,
     *,
     warp: int = 32,
     vector: int | None = None,
@@ -84,11 +86,12 @@ def coalescing(
 ) -> tuple[Coalescing, ...]:
     """The sectors and bytes that a kernel moves: a record for each map to an operand, then one for each output.
 
-    ``root`` is an instruction, a fusion or a computation, whose parameters are then the operands.  ``thread_map`` leads
-    from (th_x, th_y, th_z, bl_x, bl_y, bl_z) and ranges to the elements of the output; outputs of other dimensions are
-    unknown.  Without it, the kernel is the one that XLA would make for the device (:func:`hlomap.schedule`), which may
-    read in another order than it writes; where that is not known, nor are the counts.  A computation or an instruction
-    that XLA would not make a kernel of takes the output in the order of memory.
+    ``subject`` is an instruction, a fusion or a computation, whose parameters are then the operands; a module stands
+    for its entry.  ``thread_map`` leads from (th_x, th_y, th_z, bl_x, bl_y, bl_z) and ranges to the elements of the
+    output; outputs of other dimensions are unknown.  Without it, the kernel is the one that XLA would make for the
+    device (:func:`hlomap.schedule`), which may read in another order than it writes; where that is not known, nor are
+    the counts.  A computation or an instruction that XLA would not make a kernel of takes the output in the order of
+    memory.
 
     A request is one access of a warp: ``warp`` threads of consecutive numbers ``x + X * (y + Y * z)``, at one value of
     the ranges of the thread map and of the read.  ``vector`` is by default that of the schedule, at most 16 bytes, and
@@ -115,10 +118,9 @@ def coalescing(
     >>> print(coalescing(module["t"], hm.thread_map(module["t"], "loop"))[0])
     read p: 32768 requests, 1048576 sectors, 4194304 of 33554432 bytes used
     """
-    takes = "an hlomap.Instruction or hlomap.Computation"
-    expect((Instruction, Computation), root, "coalescing", takes, "use module.entry or module[name]")
+    root = subject_of(subject, "coalescing")
     if thread_map is not None:
-        expect(IndexingMap, thread_map, "coalescing", "an hlomap.IndexingMap as `thread_map`, or None")
+        expect((IndexingMap, Unknown), thread_map, "coalescing", "an IndexingMap as `thread_map`, or None")
     chosen = as_device(device, "coalescing")
     _expect_number(warp, "warp", 1024)
     if vector is not None:
@@ -192,4 +194,4 @@ def _unknown(access: Access, reason: str, vector: int) -> Coalescing:
 def _expect_number(value: int, name: str, greatest: int) -> None:
     expect(int, value, "coalescing", f"an int as `{name}`")
     if not 1 <= value <= greatest:
-        raise ValueError(f"{name}: expected 1 to {greatest}, found {value}")
+        raise ValueError(f"hm.coalescing: expected 1 to {greatest} as `{name}`, got {value}")

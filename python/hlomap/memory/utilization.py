@@ -5,20 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from .._core import Computation, Count, Instruction, Shape, _count, _count_windows
+from .._core import Computation, Count, Instruction, Module, Shape, _count, _count_windows
 from ..analysis.queries import maps_within, needed_by_outputs, output_to_input
 from ..analysis.rule_provider import RuleProvider
 from ..errors import HlomapError
 from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
 from ..maps.map_set import MapSet
-from ..maps.union_count import UNBOUNDED, count_union
+from ..maps.union_count import UNBOUNDED, sum_counts
 from ..ops._shapes import array_leaves, shape_at
-from ..types import expect
+from ..types import subject_of
 
 __all__ = ["Utilization", "utilization"]
 
@@ -62,10 +62,11 @@ class Utilization:
         return f"{text}{reads}{'' if self.reason is None else f' ({self.reason})'}"
 
 
-def utilization(root: Instruction | Computation) -> tuple[Utilization, ...]:
+def utilization(subject: Instruction | Computation | Module, /) -> tuple[Utilization, ...]:
     """How much of each operand is read, all outputs together: a record for each operand.
 
-    ``root`` is an instruction, a fusion or a computation, whose parameters are then the operands.  The counts follow
+    ``subject`` is an instruction, a fusion or a computation, whose parameters are then the operands; a module stands
+    for its entry.  The counts follow
     the elements through the whole of it: two slices of one operand that overlap count what they share once, and a
     slice of a concatenation reads nothing of the operands that it leaves out.  Runtime values give bounds.
     Where very many maps lead to the operands of a computation, the reads have no upper bound.
@@ -87,8 +88,7 @@ def utilization(root: Instruction | Computation) -> tuple[Utilization, ...]:
     p: 6 of 8 elements, 0.75, 8 reads
     q: 0 of 20 elements, 0, 0 reads
     """
-    takes = "an hlomap.Instruction or hlomap.Computation"
-    expect((Instruction, Computation), root, "utilization", takes, "use module.entry or module[name]")
+    root = subject_of(subject, "utilization")
     value, operands = (root.root, root.parameters) if isinstance(root, Computation) else (root, root.operands)
     indices = list(array_leaves(value.shape))
     sizes = [shape_at(value.shape, index).dimensions for index in indices]
@@ -126,7 +126,7 @@ def _of_operand(
         reads_here, elements_here = _count_reads(
             [(_at_index(maps, index), sizes) for maps, sizes in reads], is_partial, images, shape
         )
-        touched, distinct = _sum([touched, reads_here]), _sum([distinct, elements_here])
+        touched, distinct = sum_counts([touched, reads_here]), sum_counts([distinct, elements_here])
         n_elements += shape.n_elements
         n_bytes += -(-elements_here.upper * shape.element_bits // 8)
     sets = [maps for maps, _ in reads] + ([] if elements is None else [elements])
@@ -147,12 +147,6 @@ def _at_index(maps: MapSet, index: tuple[int, ...]) -> MapSet:
     return maps if len(own) == len(maps) else MapSet(own, exact=maps.exact, reason=maps.reason)
 
 
-def _sum(counts: Iterable[Count]) -> Count:
-    counts = list(counts)
-    upper = min(sum(count.upper for count in counts), UNBOUNDED)
-    return _count(sum(count.lower for count in counts), upper)
-
-
 def _count_reads(
     reads: Sequence[_Read], is_partial: bool, elements: MapSet | None, shape: Shape
 ) -> tuple[Count, Count]:
@@ -160,12 +154,12 @@ def _count_reads(
     maps = [m for own, _ in reads for m in own]
     images: Sequence[_Read] = reads if elements is None else [(elements, ())]
     is_unknown = any(own.is_unknown for own, _ in (*reads, *images))
-    touched = _sum(m.count() for m in maps)
+    touched = sum_counts(m.count() for m in maps)
     if is_unknown or (is_partial and (elements or not all(own.exact for own, _ in images))):
         touched = _count(0 if is_unknown else touched.lower, UNBOUNDED)
     if any(own.is_unknown for own, _ in images):
         return touched, _count(0, shape.n_elements)
-    distinct = count_union(list(dict.fromkeys(m for own, _ in images for m in own)))
+    distinct = MapSet(m for own, _ in images for m in own).count(distinct=True)
     if not (is_unknown or is_partial or (touched.exact and distinct.exact)):
         touched, distinct = _count_windows(maps) or (touched, distinct)
     if not distinct.exact:

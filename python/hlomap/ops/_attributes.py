@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._core import Instruction
-from ..types import ShapeIndex, Unknown
+from ..answers import Unknown
+from ..types import ShapeIndex
 from ._shapes import require, require_sizes, same_arrays, shape_at
 
 # ----------------------------------------------------------------------------------------------------- device groups

@@ -15,8 +15,9 @@ from pkgutil import iter_modules
 from typing import TypeAlias
 
 from .._core import Instruction, known_opcodes
+from ..answers import Unknown
 from ..errors import UnsupportedError
-from ..types import ShapeIndex, Unknown
+from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._rule import CustomRule, OpRule, RuleContext, RuleResult
 from ._shapes import n_outputs

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from .._core import Computation, Expr, Footprint as Footprint, Instruction, Shape
-from ..types import ShapeIndex, Unknown
+from ..answers import Unknown
+from ..types import ShapeIndex
 from ._evaluation import Evaluate
+from ._operations import Cost
 
 ExprLike: TypeAlias = Expr | int
 Bounds: TypeAlias = tuple[int, int]
@@ -49,6 +51,9 @@ class RuleContext(Protocol):
         self, instruction: Instruction, computation: Computation, parameter: int, leaf: ShapeIndex
     ) -> RuleResult:
         """From ``leaf`` of a parameter to each output of the computation's root."""
+
+    def known_integers(self, instruction: Instruction) -> Any:
+        """What is known of the values of an integer array from its computation alone (:mod:`hlomap.ops._known`)."""
 
     def iteration(self, body: Computation, leaf: ShapeIndex, direction: int) -> OperandIndexing:
         """From ``leaf`` of a loop's body to its parameter (direction -1), or from its parameter to the result, for a
@@ -89,6 +94,24 @@ class CollectiveRule:
 def no_constant_operands(instruction: Instruction) -> tuple[int, ...]:
     """The rules use the contents of no operand."""
     return ()
+
+
+@dataclass(frozen=True, slots=True)
+class InPlace:
+    """An array of an output that takes over the memory of the operand ``operand``, of the same shape.
+
+    ``replaces``: the operation replaces some of the elements, and leaves the others where they are.
+    ``reads``: it reads those that it replaces.
+    """
+
+    operand: int
+    replaces: bool = True
+    reads: bool = False
+
+
+def nothing_in_place(instruction: Instruction) -> Mapping[ShapeIndex, InPlace]:
+    """No output takes over the memory of an operand."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +169,25 @@ class OpRule:
     same rules, so that they share results."""
     chooses: bool = False
     """An element of the output is that of one of the other operands, which the first operand chooses."""
+    known_values: Callable[[Instruction, Sequence[Any], Any], Any] | None = None
+    """``known_values(instruction, operands, context)``: what is known of the values of the output, from what is known
+    of those of the operands (:mod:`hlomap.ops._known`).  Without this function nothing is."""
+    known_parameter: Callable[[Instruction, Sequence[Any]], Any] | None = None
+    """``known_parameter(instruction, operands)``: what is known of the one parameter of the computations that the
+    operation calls repeatedly, in any of the calls.  Without this function nothing is."""
+    possible_values: Callable[[Instruction, Sequence[Any], bool], Any] | None = None
+    """The same for a single element, by the values that it may have."""
+    used: Callable[[Instruction, Sequence[Any], Mapping[int, Any], Any], Mapping[int, Any]] | None = None
+    """``used(instruction, operands, maps, context)``: the maps from the output to the operands without the elements
+    that cannot change it, from what is known of the values of the operands."""
     structural: bool = False
     """The operation only creates tuples or extracts elements of them; its rules are cheaper than the signature under
     which their results would be cached."""
+    moves_nothing: bool = False
+    """The operation hands values on or names them: it reads and writes no array in memory.  The instructions of the
+    computations that a call, loop or branch runs do that themselves."""
+    in_place: Callable[[Instruction], Mapping[ShapeIndex, InPlace]] = nothing_in_place
+    """The arrays of the output that take over the memory of an operand."""
     parameter_to_operands: OutputToInput | None = None
     """``parameter_to_operands(instruction, leaf, context)``: the elements of each operand on which an element of a
     called computation's parameter depends, in any of the calls.  For an operation that calls a computation repeatedly,
@@ -160,6 +199,15 @@ class OpRule:
     """The methods of :class:`hlomap.Builder` that write the operation: names of methods in :mod:`hlomap.builder`, or
     :class:`ElementwiseMethod`.  If empty, the method is named like the opcode, and is derived from the
     attributes of the operation where :mod:`hlomap.builder` has none of that name."""
+    operations: Cost | None = None
+    """``operations(instruction, context)``: how many arithmetic operations the whole output takes.  None for an
+    operation that runs computations: see ``runs``."""
+    runs: Literal["once", "loop", "branch"] | None = None
+    """How often the called computations run, if they are the work of the operation: once, in a loop (the body and a
+    condition), or one of them."""
+    updated_operand: Callable[[Instruction], int | None] | None = None
+    """The operand that has the new elements of the output.  The output takes the memory of operand 0 of the same
+    number of arrays, whose other elements stay where they are."""
 
 
 @dataclass(frozen=True, slots=True)

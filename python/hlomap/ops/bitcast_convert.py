@@ -16,6 +16,7 @@ from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, full_bounds, identity_map, single_map
 from ._numpy.numeric import reinterpret_bits
+from ._operations import one_each
 from ._registry import register
 from ._rule import Footprint, OpRule, RuleContext, RuleResult
 from ._shapes import require, require_sizes
@@ -55,5 +56,12 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
 
 
 register(
-    OpRule("bitcast-convert", output_to_input, input_to_output, evaluate, builder_methods=("bitcast_convert_type",))
+    OpRule(
+        "bitcast-convert",
+        output_to_input,
+        input_to_output,
+        evaluate,
+        builder_methods=("bitcast_convert_type",),
+        operations=one_each,
+    )
 )

@@ -13,6 +13,8 @@ from .._core import Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, range_exprs, single_map
+from ._known import moved
+from ._operations import moves_elements
 from ._registry import register
 from ._rule import ExprLike, OpRule, RuleContext, RuleResult
 
@@ -49,5 +51,13 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
 
 
 register(
-    OpRule("broadcast", output_to_input, input_to_output, evaluate, builder_methods=("broadcast", "broadcast_in_dim"))
+    OpRule(
+        "broadcast",
+        output_to_input,
+        input_to_output,
+        evaluate,
+        known_values=moved(),
+        builder_methods=("broadcast", "broadcast_in_dim"),
+        operations=moves_elements,
+    )
 )

@@ -44,6 +44,8 @@ for _name, _methods in (("fusion", ("fusion",)), ("call", ("call", "composite_ca
             forwards_calls=True,
             depends_on_called_values=True,
             pointwise=True,
+            runs="once",
+            moves_nothing=_name == "call",
             builder_methods=_methods,
             value_of_parameter=lambda instruction, called, parameter: instruction.operands[parameter],
         )

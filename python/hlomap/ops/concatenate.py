@@ -16,6 +16,8 @@ from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, full_bounds, single_map
 from ._indexing.sizes_in_use import is_dynamic, over_approximate
+from ._known import moved
+from ._operations import moves_elements
 from ._registry import register
 from ._rule import Bounds, Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
 
@@ -86,4 +88,6 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.concatenate(operands, axis=instruction.attributes["dimensions"][0])
 
 
-register(OpRule("concatenate", output_to_input, input_to_output, evaluate))
+register(
+    OpRule("concatenate", output_to_input, input_to_output, evaluate, known_values=moved(), operations=moves_elements)
+)

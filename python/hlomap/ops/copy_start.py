@@ -8,8 +8,9 @@ from .._core import Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import forward_from_operand, forward_to_outputs
+from ._operations import moves_elements
 from ._registry import register
-from ._rule import NOTHING, OpRule, RuleContext, RuleResult
+from ._rule import NOTHING, InPlace, OpRule, RuleContext, RuleResult
 from ._shapes import n_outputs
 
 
@@ -28,4 +29,13 @@ def _copy_start(instruction: Instruction, operands: Sequence[Value], context: Ev
     return (operands[0], operands[0], *([None] * (n_outputs(instruction.shape) - 2)))
 
 
-register(OpRule("copy-start", _copy_start_output_to_input, _copy_start_input_to_output, _copy_start))
+register(
+    OpRule(
+        "copy-start",
+        _copy_start_output_to_input,
+        _copy_start_input_to_output,
+        _copy_start,
+        in_place=lambda instruction: {(1,): InPlace(0, replaces=False)},
+        operations=moves_elements,
+    )
+)

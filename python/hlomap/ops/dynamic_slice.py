@@ -13,7 +13,9 @@ from .._core import Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.dynamic_offsets import clamped_offsets, from_window, offset_reaches, reads_offsets, to_window
+from ._known import moved
 from ._numpy.dynamic_offsets import window_slices
+from ._operations import moves_elements
 from ._registry import register
 from ._rule import OpRule, RuleContext, RuleResult
 
@@ -46,4 +48,14 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return data[window_slices(operands[1:], bounds, instruction.shape.dimensions)]
 
 
-register(OpRule("dynamic-slice", output_to_input, input_to_output, evaluate, constant_operands))
+register(
+    OpRule(
+        "dynamic-slice",
+        output_to_input,
+        input_to_output,
+        evaluate,
+        constant_operands,
+        known_values=moved(0),
+        operations=moves_elements,
+    )
+)

@@ -15,6 +15,7 @@ from ..dtypes import numpy_dtype
 from ..types import ShapeIndex
 from ._evaluation import Array, EvalContext, Value
 from ._indexing.maps import dim_exprs, full_bounds, single_map
+from ._operations import transformed
 from ._registry import register
 from ._rule import ExprLike, Footprint, OpRule, RuleContext, RuleResult
 from ._shapes import require, require_sizes
@@ -66,4 +67,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return kinds[str(instruction.attributes["fft_type"])](operands[0], s=length, axes=axes).astype(dtype)
 
 
-register(OpRule("fft", output_to_input, input_to_output, evaluate))
+register(OpRule("fft", output_to_input, input_to_output, evaluate, operations=transformed))

@@ -13,6 +13,8 @@ from .._core import Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import forward_from_operand, forward_to_outputs, reaches_nothing, reads_nothing
+from ._known import Known, KnownContext
+from ._operations import moves_elements
 from ._registry import register
 from ._rule import NOTHING, OpRule, RuleContext, RuleResult
 
@@ -33,6 +35,10 @@ BUILDER_METHODS: dict[str, tuple[str, ...]] = {
 }
 
 
+def _known_operand(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
+    return operands[0]
+
+
 def _forwarding_rule(opcode: str, source: ShapeIndex, target: ShapeIndex) -> OpRule:
     def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         if leaf[: len(target)] != target:
@@ -50,7 +56,17 @@ def _forwarding_rule(opcode: str, source: ShapeIndex, target: ShapeIndex) -> OpR
             value = value[i]
         return (value, None) if target else value
 
-    return OpRule(opcode, output_to_input, input_to_output, evaluate, builder_methods=BUILDER_METHODS.get(opcode, ()))
+    methods = BUILDER_METHODS.get(opcode, ())
+    return OpRule(
+        opcode,
+        output_to_input,
+        input_to_output,
+        evaluate,
+        moves_nothing=True,
+        known_values=_known_operand if source == target == () else None,
+        builder_methods=methods,
+        operations=moves_elements,
+    )
 
 
 for _opcode, (_source, _target) in FORWARDED.items():
@@ -62,5 +78,7 @@ register(
         reaches_nothing,
         lambda instruction, operands, context: None,
         builder_methods=("send",),
+        operations=moves_elements,
+        moves_nothing=True,
     )
 )

@@ -6,15 +6,37 @@ Section Reduce of XLA's operation semantics.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 
-from .._core import Instruction
+from .._core import Expr, IndexingMap, Instruction
+from ..maps.map_set import MapSet
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, map_to_all, map_to_scalar, on_all_outputs, range_exprs, single_map
+from ._known import (
+    ANYTHING,
+    NUMBER,
+    UNKNOWN,
+    Known,
+    KnownContext,
+    Parts,
+    Piece,
+    Some,
+    Values,
+    converted,
+    is_mask,
+    is_plain,
+    restricted,
+    through,
+    uniform,
+    with_ranges_as_dims,
+)
 from ._numpy.reduction import pack_results, reduce_axes
+from ._operations import reduced
 from ._registry import register
-from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
+from ._rule import Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
 from ._shapes import result_shape
 
 
@@ -50,4 +72,82 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return pack_results(instruction.shape.is_tuple, done)
 
 
-register(OpRule("reduce", output_to_input, input_to_output, evaluate))
+def known_values(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
+    """The values that any number of elements of each piece combine to; a piece may have none of a row."""
+    if all(map(is_plain, operands)):
+        return UNKNOWN
+    arrays = [pieces for pieces in operands if not isinstance(pieces, Parts)]
+    if len(arrays) != 2 or len(operands) != 2:
+        return converted(instruction, operands)
+    data, init = arrays
+    combine = partial(context.apply, instruction.called_computations[0])
+    values = uniform(init)[0].possible
+    alike: dict[Values, list[Piece]] = {}
+    for piece in data:
+        alike.setdefault(piece.possible, []).append(piece)
+    for possible, pieces in alike.items():
+        combined = combine([values, _repeated(possible, combine)])
+        values = combined if _are_in_each_row(pieces, instruction) else values | combined
+    return (Piece(values),)
+
+
+def _repeated(values: Values, combine: Callable[[Sequence[Values]], Values]) -> Values:
+    """What one or more elements with these values combine to."""
+    more = combine([values, values])
+    if more <= values:
+        return values
+    closed = values | NUMBER | _infinite(more)
+    return closed if _infinite(combine([closed, closed])) <= closed else ANYTHING
+
+
+def _infinite(values: Values) -> Values:
+    return frozenset(value for value in values if not isinstance(value, Some) and not math.isfinite(value))
+
+
+def _are_in_each_row(pieces: Sequence[Piece], instruction: Instruction) -> bool:
+    """Whether the elements that are combined to each element of the output include some of these pieces."""
+    sizes = instruction.operands[0].shape.dimensions
+    regions = [piece.region for piece in pieces if piece.region is not None]
+    if len(regions) < len(pieces) or 0 in sizes:
+        return 0 not in sizes
+    kept = tuple(i for i in range(len(sizes)) if i not in _reduced(instruction))
+    return _n_rows(tuple(regions), kept) == math.prod(sizes[i] for i in kept)
+
+
+@lru_cache(maxsize=256)
+def _n_rows(regions: tuple[IndexingMap, ...], kept: tuple[int, ...]) -> int:
+    """How many indices along these dimensions some regions have together, at least."""
+    results = [Expr.dim(i) for i in kept]
+    rows = MapSet(IndexingMap(region.dims, results, constraints=region.constraints) for region in regions)
+    joined = rows if len(regions) == 1 else rows.image().coalesce()
+    return max((m.count(distinct=True).lower for m in joined), default=0)
+
+
+def used(
+    instruction: Instruction, operands: Sequence[Known], plain: Mapping[int, OperandIndexing], context: KnownContext
+) -> Mapping[int, OperandIndexing]:
+    """The maps to the data without masks, where an operation ignores them beside any number."""
+    part, data = plain.get(0), operands[0]
+    if not context.masks or len(operands) != 2 or isinstance(data, Parts) or not isinstance(part, Footprint):
+        return plain
+    ignored = [piece for piece in data if all(map(is_mask, piece.possible))]
+    others = [piece for piece in data if piece.possible == NUMBER]
+    combine = partial(context.apply, instruction.called_computations[0])
+    zero = frozenset([0.0])
+    if not ignored or not others or not _are_in_each_row(others, instruction):
+        return plain
+    if any(combine([zero, piece.possible]) != zero for piece in ignored):
+        return plain
+    regions: list[IndexingMap | None] = []
+    for piece in data:
+        for _, m in part.maps if piece not in ignored else ():
+            found = through(with_ranges_as_dims(m), piece)
+            regions += [found.region] if found is not None else []
+    return {**plain, 0: restricted(part, regions)}
+
+
+register(
+    OpRule(
+        "reduce", output_to_input, input_to_output, evaluate, known_values=known_values, used=used, operations=reduced
+    )
+)

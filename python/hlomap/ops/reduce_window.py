@@ -17,6 +17,7 @@ from ._indexing.maps import map_to_all, map_to_scalar, on_all_outputs, single_ma
 from ._indexing.window import operand_index, output_index, window_variables
 from ._numpy.reduction import pack_results, reduce_axes
 from ._numpy.window import dilate_and_pad, sliding_windows
+from ._operations import reduced
 from ._registry import register
 from ._rule import Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
 from ._shapes import result_sizes
@@ -78,4 +79,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return pack_results(instruction.shape.is_tuple, done)
 
 
-register(OpRule("reduce-window", output_to_input, input_to_output, evaluate))
+register(OpRule("reduce-window", output_to_input, input_to_output, evaluate, operations=reduced))

@@ -14,7 +14,9 @@ from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, map_to_all, simplify_maps, single_map
 from ._indexing.sizes_in_use import keeps_linear_order, over_approximate
+from ._known import moved
 from ._numpy.sizes_in_use import reshaped_sizes
+from ._operations import moves_elements
 from ._registry import register
 from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
 
@@ -40,4 +42,14 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.reshape(operands[0], reshaped_sizes(instruction, operands[0].shape))
 
 
-register(OpRule("reshape", output_to_input, input_to_output, evaluate, builder_methods=("reshape", "collapse")))
+register(
+    OpRule(
+        "reshape",
+        output_to_input,
+        input_to_output,
+        evaluate,
+        known_values=moved(),
+        builder_methods=("reshape", "collapse"),
+        operations=moves_elements,
+    )
+)

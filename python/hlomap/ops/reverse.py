@@ -14,6 +14,8 @@ from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import full_bounds, single_map
 from ._indexing.sizes_in_use import is_dynamic, over_approximate
+from ._known import moved
+from ._operations import moves_elements
 from ._registry import register
 from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
 from ._shapes import require_sizes
@@ -54,4 +56,14 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.flip(operands[0], tuple(instruction.attributes["dimensions"]))
 
 
-register(OpRule("reverse", output_to_input, input_to_output, evaluate, builder_methods=("rev",)))
+register(
+    OpRule(
+        "reverse",
+        output_to_input,
+        input_to_output,
+        evaluate,
+        known_values=moved(),
+        builder_methods=("rev",),
+        operations=moves_elements,
+    )
+)

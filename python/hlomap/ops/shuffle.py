@@ -13,6 +13,7 @@ from ..errors import UnsupportedError
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, full_bounds, identity_map, single_map
+from ._operations import moves_elements
 from ._registry import register
 from ._rule import ExprLike, Footprint, OpRule, RuleContext, RuleResult
 from ._shapes import require, require_sizes
@@ -54,4 +55,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     raise UnsupportedError(f"shuffle cannot be executed: {_DIRECTION}")
 
 
-register(OpRule("shuffle", output_to_input, input_to_output, evaluate))
+register(OpRule("shuffle", output_to_input, input_to_output, evaluate, operations=moves_elements))

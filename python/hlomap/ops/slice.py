@@ -13,6 +13,8 @@ from .._core import Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, single_map
+from ._known import moved
+from ._operations import moves_elements
 from ._registry import register
 from ._rule import ExprLike, OpRule, RuleContext, RuleResult
 from ._shapes import require
@@ -53,4 +55,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.asarray(operands[0])[tuple(slice(start, limit, stride) for start, limit, stride in limits)]
 
 
-register(OpRule("slice", output_to_input, input_to_output, evaluate))
+register(OpRule("slice", output_to_input, input_to_output, evaluate, known_values=moved(), operations=moves_elements))

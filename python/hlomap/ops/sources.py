@@ -9,12 +9,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._core import Instruction
+from .._core import Expr, IndexingMap, Instruction
 from ..dtypes import numpy_dtype
+from ..errors import HlomapError
 from ._evaluation import EvalContext, Value
+from ._indexing.loops.scalar_values import dtype_interval
 from ._indexing.maps import reaches_nothing, reads_nothing
+from ._known import UNKNOWN, Known, KnownContext, Piece
+from ._operations import moves_elements
 from ._registry import register
 from ._rule import OpRule
+from ._tables import pieces_of
 
 
 def _parameter(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -46,12 +51,48 @@ def _token(instruction: Instruction, operands: Sequence[Value], context: EvalCon
     return None
 
 
-for _name, _evaluate in (
-    ("parameter", _parameter),
-    ("constant", _constant),
-    ("iota", _iota),
-    ("partition-id", _partition),
-    ("replica-id", _replica),
-    ("after-all", _token),
+def _known_constant(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
+    try:
+        literal = instruction.literal
+    except HlomapError:  # it is not in the text
+        return UNKNOWN
+    return pieces_of(literal) if isinstance(literal, np.ndarray) else UNKNOWN
+
+
+def _known_iota(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
+    """The index along the dimension, where the type holds it."""
+    sizes, along = instruction.shape.dimensions, int(instruction.attributes["iota_dimension"])
+    interval = dtype_interval(instruction.shape.dtype)
+    if interval is None or sizes[along] - 1 > interval[1] or 0 in sizes:
+        return UNKNOWN
+    return (Piece(Expr.dim(along), IndexingMap(list(sizes), [])),)
+
+
+def _known_partition(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
+    return UNKNOWN if context.device is None else (Piece(frozenset([context.device.partition])),)
+
+
+def _known_replica(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
+    return UNKNOWN if context.device is None else (Piece(frozenset([context.device.replica])),)
+
+
+for _name, _evaluate, _known in (
+    ("parameter", _parameter, None),
+    ("constant", _constant, _known_constant),
+    ("iota", _iota, _known_iota),
+    ("partition-id", _partition, _known_partition),
+    ("replica-id", _replica, _known_replica),
+    ("after-all", _token, None),
 ):
-    register(OpRule(_name, reads_nothing, reaches_nothing, _evaluate, pointwise=_name not in ("iota", "after-all")))
+    register(
+        OpRule(
+            _name,
+            reads_nothing,
+            reaches_nothing,
+            _evaluate,
+            pointwise=_name not in ("iota", "after-all"),
+            known_values=_known,
+            moves_nothing=_name not in ("partition-id", "replica-id"),
+            operations=moves_elements,
+        )
+    )

@@ -15,6 +15,7 @@ from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, full_bounds, on_all_outputs, single_map
 from ._numpy.numeric import total_order_key, widened
+from ._operations import compared
 from ._registry import register
 from ._rule import OpRule, RuleContext, RuleResult
 from ._shapes import require_sizes
@@ -59,4 +60,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.take_along_axis(data, indices, -1), indices.astype(np.int32)
 
 
-register(OpRule("topk", output_to_input, input_to_output, evaluate, builder_methods=("top_k",)))
+register(OpRule("topk", output_to_input, input_to_output, evaluate, builder_methods=("top_k",), operations=compared))

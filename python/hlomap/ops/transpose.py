@@ -13,6 +13,8 @@ from .._core import Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, single_map
+from ._known import moved
+from ._operations import moves_elements
 from ._registry import register
 from ._rule import OpRule, RuleContext, RuleResult
 
@@ -41,4 +43,6 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.transpose(operands[0], _permutation(instruction))
 
 
-register(OpRule("transpose", output_to_input, input_to_output, evaluate))
+register(
+    OpRule("transpose", output_to_input, input_to_output, evaluate, known_values=moved(), operations=moves_elements)
+)

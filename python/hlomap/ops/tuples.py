@@ -11,6 +11,8 @@ from .._core import Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import forward_array
+from ._known import UNKNOWN, Known, KnownContext, Parts, is_plain, nothing_known
+from ._operations import moves_elements
 from ._registry import register
 from ._rule import OpRule, RuleContext, RuleResult
 from ._shapes import require, shape_at
@@ -53,7 +55,30 @@ def _element(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return operands[0][int(instruction.attributes["index"])]
 
 
-register(OpRule("tuple", _tuple_output_to_input, _tuple_input_to_output, _tuple, pointwise=True, structural=True))
+def _known_tuple(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
+    return UNKNOWN if all(map(is_plain, operands)) else Parts(operands)
+
+
+def _known_element(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
+    (value,) = operands
+    if isinstance(value, Parts):
+        return value[int(instruction.attributes["index"])]
+    return value if is_plain(value) else nothing_known(instruction)
+
+
+register(
+    OpRule(
+        "tuple",
+        _tuple_output_to_input,
+        _tuple_input_to_output,
+        _tuple,
+        pointwise=True,
+        structural=True,
+        operations=moves_elements,
+        moves_nothing=True,
+        known_values=_known_tuple,
+    )
+)
 register(
     OpRule(
         "get-tuple-element",
@@ -62,5 +87,8 @@ register(
         _element,
         pointwise=True,
         structural=True,
+        operations=moves_elements,
+        moves_nothing=True,
+        known_values=_known_element,
     )
 )

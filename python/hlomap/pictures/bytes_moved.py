@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from .._core import Instruction, Module
+from ..analysis.profile import Profile, ProfileRow
 from ..analysis.table import Table
 from ..drawing.bars import Bar, bar_picture
 from ..drawing.picture import Picture
@@ -12,7 +13,7 @@ from ..explanation.diff import ModuleDiff
 from ..explanation.overview import BytesMoved, Overview, overview
 from ..explanation.text import bytes_text, plural, printable
 
-__all__ = ["draw_diff", "draw_module", "draw_overview", "draw_table"]
+__all__ = ["draw_diff", "draw_module", "draw_overview", "draw_profile", "draw_table"]
 
 _MOST_BARS = 12
 _PARTS = ("bytes read", "bytes written")
@@ -81,6 +82,25 @@ def draw_table(table: Table) -> Picture:
         if n
     ]
     return bar_picture(f"{plural(len(table), 'row')} of an analysis", "bytes read at most, of all operands", bars, ())
+
+
+def draw_profile(found: Profile) -> Picture:
+    """The instructions that take the most time, with what the device needs at least, if it is known."""
+    bars = []
+    for row in found.rows[:_MOST_BARS]:
+        least = row.time_us * min(row.of_limit or 0.0, 1.0)
+        parts = (row.time_us,) if row.of_limit is None else (least, row.time_us - least)
+        bars.append(Bar(printable(row.name, 60), parts, _profile_note(row)))
+    left = len(found.rows) - len(bars)
+    facts = f"{found.time_us:.4g} us" + (f"; {plural(left, 'row')} with less left out" if left else "")
+    legend = () if found.device is None else ("least time of the device", "more than that")
+    return bar_picture(f"{plural(len(found.rows), 'row')} of a profile", facts, bars, legend)
+
+
+def _profile_note(row: ProfileRow) -> str:
+    bytes_moved = "" if row.bytes is None else f", {bytes_text(row.bytes)}"
+    rate = "" if row.gb_per_s is None else f", {row.gb_per_s:.3g} GB/s"
+    return f"{row.time_us:.4g} us{bytes_moved}{rate}"
 
 
 def _label(instruction: Instruction) -> str:

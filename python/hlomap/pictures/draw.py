@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from .._core import IndexingMap, Instruction, Layout, Module, Shape, Sharding
+from .._core import Computation, IndexingMap, Instruction, Layout, Module, Shape, Sharding
 from ..analysis.loops import Loop
+from ..analysis.profile import Profile
+from ..analysis.queries import output_to_input
 from ..analysis.table import Table
 from ..analysis.tile_frontier import TileFrontier
 from ..analysis.tiles import Tiling
@@ -14,7 +16,7 @@ from ..drawing.picture import Picture, stacked
 from ..explanation.diff import ModuleDiff
 from ..explanation.explain import Explanation
 from ..maps.map_set import MapSet
-from ..types import ShapeIndex, expect, wrong_type
+from ..types import ShapeIndex, expect, expect_index, wrong_type
 from ..verification.verify import CheckResult
 from . import bytes_moved, checks, frontiers, loops, maps, shardings, slices, tilings
 
@@ -25,10 +27,12 @@ Drawable: TypeAlias = (
     | Mapping[Instruction, MapSet]
     | IndexingMap
     | Instruction
+    | Computation
     | Explanation
     | Module
     | ModuleDiff
     | Table
+    | Profile
     | Tiling
     | TileFrontier
     | Loop
@@ -41,8 +45,8 @@ Drawable: TypeAlias = (
     | list[Any]
 )
 _KINDS = (
-    MapSet, IndexingMap, Instruction, Explanation, Module, ModuleDiff, Table, Tiling, TileFrontier, Loop, CheckResult,
-    Shape, Layout, Sharding, Picture, Mapping, tuple, list,
+    MapSet, IndexingMap, Instruction, Computation, Explanation, Module, ModuleDiff, Table, Profile, Tiling,
+    TileFrontier, Loop, CheckResult, Shape, Layout, Sharding, Picture, Mapping, tuple, list,
 )  # fmt: skip
 
 
@@ -61,9 +65,9 @@ def draw(
     Args:
         value: what to draw.
 
-            - maps, an instruction or its explanation: the output on the left and the operands on the right; what one
-              element of the output reads is lit, and greys say how often each element is read; of an explanation with
-              ``depth`` also the values on the way back;
+            - maps, an instruction or its explanation, a computation: the output on the left and the operands on the
+              right; what one element of the output reads is lit, and greys say how often each element is read; of an
+              explanation with ``depth`` also the values on the way back;
             - the tuple of :func:`hlomap.output_to_input` or :func:`hlomap.input_to_output`: the same, with an array for
               each set; a sequence of other values: their pictures below each other;
             - the dictionary of :func:`hlomap.backward_slice`, :func:`hlomap.forward_slice` or :func:`hlomap.indexing`:
@@ -71,6 +75,7 @@ def draw(
             - a :class:`~hlomap.verification.verify.CheckResult`: the same, with the elements of the witness;
             - a tiling: one tile of the output, and what it reads; a frontier of tiles: bytes moved, as bars;
             - a module, the rows of :func:`hlomap.analyze` or a :func:`hlomap.diff`: bytes that are moved, as bars;
+            - a profile: the time of the longest instructions, and how much of it their bytes and operations need;
             - a loop: what each iteration does with every array that it carries;
             - a shape or a layout: positions in memory;
             - a sharding and the ``shape`` of an array: tiles and their devices.
@@ -79,7 +84,7 @@ def draw(
             parameter: the tile that contains it is lit.
         tile: the sizes of a tile of the output, of which the one that contains the element is lit. Of a tiling a size
             for each parameter; by default those of a legal candidate that moves few bytes.
-        output: of an instruction, the number of the output or its shape index.
+        output: of an instruction or a computation, the number of the output or its shape index.
         num_devices: the number of devices of a replicated array.
 
     Returns:
@@ -110,11 +115,13 @@ def draw(
     <BLANKLINE>
     ██ lit, and what it reads  ░░ read by others
     """
-    expect(_KINDS, value, "draw", "a value of hlomap that has a picture, such as a map or an instruction")
+    takes = "a value of hlomap that has a picture, such as a map or an Instruction"
+    expect(_KINDS, value, "draw", takes, 'use module["name"]')
+    expect_index(output, "draw", "output")
     if isinstance(value, Sharding):
         _refuse("a sharding", element=element, tile=tile, output=output)
         if not isinstance(shape, Shape):
-            raise wrong_type("draw", "an hlomap.Shape after a sharding", shape, "read text with hlomap.Shape.parse")
+            raise wrong_type("draw", "a Shape after a sharding", shape, "read text with hm.Shape.parse")
         return shardings.draw_sharding(value, shape, num_devices)
     kind = type(value).__name__
     _refuse(f"a value of {kind}", shape=shape, num_devices=num_devices)
@@ -122,6 +129,8 @@ def draw(
         _expect_numbers(name, numbers)
     if isinstance(value, Instruction):
         return maps.draw_instruction(value, element, tile, output)
+    if isinstance(value, Computation):
+        return maps.draw_maps(output_to_input(value, output), element, tile)
     _refuse(f"a value of {kind}", output=output)
     if isinstance(value, Mapping):
         return slices.draw_slice(value, element, tile)
@@ -142,6 +151,7 @@ def draw(
         Module: bytes_moved.draw_module,
         ModuleDiff: bytes_moved.draw_diff,
         Table: bytes_moved.draw_table,
+        Profile: bytes_moved.draw_profile,
         Loop: loops.draw_loop,
         TileFrontier: frontiers.draw_frontier,
         CheckResult: checks.draw_check,
@@ -152,8 +162,8 @@ def draw(
 def _refuse(kind: str, **given: object) -> None:
     """Refuses arguments that do not belong to the value."""
     for name, value in given.items():
-        if value is not None and not (name == "output" and value in (0, ())):
-            raise TypeError(f"draw() takes no `{name}` for {kind}")
+        if value is not None and not (name == "output" and (not value if isinstance(value, tuple) else value == 0)):
+            raise wrong_type("draw", f"no `{name}` for {kind}", value)
 
 
 def _expect_numbers(name: str, numbers: object) -> None:

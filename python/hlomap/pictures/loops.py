@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..analysis.loops import Access, CarriedValue, Loop
+from ..answers import Unknown
 from ..drawing import layout_picture
 from ..drawing.layouts import Cell, Grid, Scene
 from ..drawing.picture import Picture
 from ..drawing.style import cut, printable
 from ..explanation.text import leaf_text, plural
-from ..types import Unknown
 
 __all__ = ["draw_loop", "leaf_labels", "leaf_words"]
 

@@ -11,6 +11,7 @@ from math import prod
 import numpy as np
 
 from .._core import Shape, Sharding
+from ..answers import Unknown
 from ..drawing import Picture, layout_picture
 from ..drawing.layouts import Cell, Grid, Scene, choose_indices
 from ..errors import UnsupportedError
@@ -18,7 +19,7 @@ from ..shardings.assignment import ALL_DEVICES, Assignment, assign
 from ..shardings.device_maps import read_count
 from ..shardings.orders import Ints, place_values
 from ..shardings.tiles import Tiles
-from ..types import Unknown, one_line
+from ..types import one_line
 
 __all__ = ["draw_sharding"]
 

@@ -24,7 +24,7 @@ def draw_slice(slice_: Mapping[Instruction, MapSet], element: Element | None, ti
     Raises :class:`~hlomap.errors.UnsupportedError` where they start at arrays of different shapes.
     """
     for value, maps in slice_.items():
-        takes = "a mapping from hlomap.Instruction to hlomap.MapSet"
+        takes = "a mapping from Instruction to MapSet"
         expect(Instruction, value, "draw", takes, "as a key")
         expect(MapSet, maps, "draw", takes, "as a value")
     known = slice_ if isinstance(slice_, Slice) else None

@@ -12,9 +12,9 @@ from math import prod
 
 from .. import _core
 from .._core import Expr, IndexingMap, Shape, linear_index, logical_index
-from ..errors import UnsupportedError
 from ..hardware import Device
 from ..maps.flat_thread_map import THREAD_DIMS
+from ..types import expect
 
 __all__ = [
     "BLOCK",
@@ -104,21 +104,22 @@ def storage_bits(shape: Shape) -> int:
 def as_device(device: Device | str, function: str) -> Device:
     """The device, or the one with this name.
 
-    Raises ``TypeError`` for anything else, ``ValueError`` for an unknown name and :class:`UnsupportedError` for a
-    device without the numbers that a schedule depends on.
+    Raises ``TypeError`` for anything else and ``ValueError`` for an unknown name.
     """
     if isinstance(device, str):
         device = Device.named(device)
-    if not isinstance(device, Device):
-        raise TypeError(
-            f"{function}() takes an hlomap.Device or the name of one as `device`, got {type(device).__name__}"
-        )
+    expect(Device, device, function, "a Device or the name of one as `device`")
+    return device
+
+
+def lacks_numbers(device: Device) -> str | None:
+    """Which numbers that a schedule depends on are not known of a device; None where all are."""
     if device.n_multiprocessors < 1 or device.threads < 1:
-        raise UnsupportedError(
-            f"{function}() needs n_multiprocessors and threads of a device, found {device.n_multiprocessors} and "
+        return (
+            f"a schedule needs n_multiprocessors and threads of a device, found {device.n_multiprocessors} and "
             f"{device.threads} of {device.name!r}; state them in Device(...)"
         )
-    return device
+    return None
 
 
 def n_resident_threads(device: Device) -> int:

@@ -16,16 +16,18 @@ from .._core import (
     Expr,
     IndexingMap,
     Instruction,
+    Module,
     Shape,
     Variable,
     linear_index,
     logical_index,
 )
 from ..analysis.queries import input_to_output, output_to_input
+from ..answers import Unknown
 from ..errors import HlomapError, ShapeError
 from ..hardware import Device
 from ..maps.map_set import MapSet
-from ..types import expect
+from ..types import subject_of
 from . import flat, reductions, transposes
 from .fusions import (
     Hero,
@@ -48,11 +50,11 @@ from .fusions import (
     uses_shared_memory,
     widens,
 )
-from .launch import Launch, as_device, storage_bits
+from .launch import Launch, as_device, lacks_numbers, storage_bits
 from .shapes import memory_order
 from .triton import triton_block
 
-__all__ = ["OutputSchedule", "Schedule", "schedule", "schedule_as_loop"]
+__all__ = ["OutputSchedule", "Schedule", "is_kernel", "schedule", "schedule_as_loop"]
 
 
 @dataclass(frozen=True)
@@ -71,26 +73,22 @@ class OutputSchedule:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How XLA would run a fusion on a GPU: the emitter, its grid, and the elements that each thread handles.
-
-    Where ``reason`` is a text, it says why there is no more than the emitter: ``threads`` is then 0.
-    """
+    """How XLA would run a fusion on a GPU: the emitter, its grid, and the elements that each thread handles."""
 
     emitter: str
     test: str
     """The condition that decided for this emitter."""
     hero: Instruction
     """The instruction whose access pattern decided."""
-    threads: int = 0
+    threads: int
     """The threads of a block, all along x."""
-    blocks: tuple[int, int, int] = (0, 0, 0)
+    blocks: tuple[int, int, int]
     """The blocks along x, y and z."""
-    vector: int = 0
+    vector: int
     """The neighbouring elements that a thread handles at once, at most."""
-    shared_shape: tuple[int, ...] = ()
+    shared_shape: tuple[int, ...]
     """The elements of the array in shared memory, padding included; ``()`` for none."""
-    outputs: tuple[OutputSchedule, ...] = ()
-    reason: str | None = None
+    outputs: tuple[OutputSchedule, ...]
 
     @property
     def compiled_for(self) -> str | None:
@@ -109,8 +107,6 @@ class Schedule:
         lines = [f"{self.emitter}: {self.test}", f"  hero    {self.hero.opcode} {self.hero.name}"]
         if self.note is not None:
             lines.append(f"  note    {self.note}")
-        if self.reason is not None:
-            return "\n".join([*lines, f"  unknown {self.reason}"])
         shared = f", shared memory {list(self.shared_shape)}" if self.shared_shape else ""
         grid = " x ".join(map(str, self.blocks)).removesuffix(" x 1").removesuffix(" x 1")
         blocks = "block" if grid == "1" else "blocks"
@@ -118,14 +114,15 @@ class Schedule:
         return "\n".join(lines)
 
 
-def schedule(fusion: Instruction | Computation, device: Device | str = "h100") -> Schedule:
+def schedule(subject: Instruction | Computation | Module, /, device: Device | str = "h100") -> Schedule | Unknown:
     """The schedule that XLA would pick for a fusion, or for an instruction that is a kernel of its own.
 
     ``device`` is a :class:`~hlomap.Device` or the name of one.  The decision is that of XLA for CUDA devices as of
-    March 2026; a record without maps has a ``reason``.  A fused computation stands for the fusion that calls it.
+    March 2026.  A fused computation stands for the fusion that calls it.  The answer is ``Unknown`` where no rule tells
+    which thread handles which element, such as for the kernel of a library, for what is not a kernel, and for a device
+    without the numbers of multiprocessors and threads; the reason begins with the emitter where that is known.
 
-    Raises ``ValueError`` for an unknown device and :class:`UnsupportedError` for one without the numbers of
-    multiprocessors and threads.
+    Raises ``ValueError`` for an unknown device.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -138,35 +135,51 @@ def schedule(fusion: Instruction | Computation, device: Device | str = "h100") -
     tiled_transpose: the hero transposes the minor dimensions of [100,32,64]
       hero    transpose t
       grid    128 threads, 200 blocks, vectors of 1, shared memory [1, 32, 33]
+    >>> assert isinstance(found, Schedule)
     >>> print(found.outputs[0].inputs[0][0].results)
     (Expr('d3 floordiv 2'), Expr('d0 floordiv 32 + s0 * 4'), Expr('d0 mod 32 + (d3 mod 2) * 32'))
     """
-    takes = "an hlomap.Instruction, or the hlomap.Computation of a fusion"
-    expect((Instruction, Computation), fusion, "schedule", takes, "use module.entry or module[name]")
-    return _of(fusion, as_device(device, "schedule"), _scheduled)
+    return _of(subject_of(subject, "schedule"), as_device(device, "schedule"), _scheduled)
 
 
-def schedule_as_loop(fusion: Instruction | Computation, device: Device) -> Schedule:
+def is_kernel(root: Instruction | Computation) -> bool:
+    """Whether XLA makes a kernel of an instruction, or of the fusion that calls a computation."""
+    if isinstance(root, Computation):
+        return any(caller.opcode == "fusion" for caller in root.callers)
+    try:
+        return _no_kernel(root, region_of(root)) is None
+    except HlomapError:
+        return True
+
+
+def schedule_as_loop(fusion: Instruction | Computation, device: Device) -> Schedule | Unknown:
     """The schedule of a fusion as a loop over its outputs, whatever XLA would pick."""
     return _of(fusion, device, lambda instruction, kernel: _loop(kernel))
 
 
 def _of(
-    fusion: Instruction | Computation, device: Device, decide: Callable[[Instruction, _Kernel], Schedule]
-) -> Schedule:
+    fusion: Instruction | Computation, device: Device, decide: Callable[[Instruction, _Kernel], Schedule | Unknown]
+) -> Schedule | Unknown:
+    if reason := lacks_numbers(device):
+        return Unknown(reason)
     if isinstance(fusion, Computation):
         callers = [caller for caller in fusion.callers if caller.opcode == "fusion"]
         if not callers:
-            return Schedule("none", f"no fusion calls {fusion.name}", fusion.root, reason="not a fused computation")
+            return Unknown(f"no fusion calls {fusion.name}: ask its instructions, which are kernels of their own")
         fusion = callers[0]
     try:
         region = region_of(fusion)
         if reason := _no_kernel(fusion, region):
-            return Schedule("none", f"the opcode {fusion.opcode}", fusion, reason=reason)
+            return Unknown(f"{fusion.name} ({fusion.opcode}): {reason}")
         heroes = tuple(hero_of(root, region) for root in region.roots)
         return decide(fusion, _Kernel(region, heroes, device, *native_config(fusion)))
     except HlomapError as error:
-        return Schedule("unknown", "the shapes or layouts", fusion, reason=str(error))
+        return Unknown(f"{fusion.name}: {error}")
+
+
+def _unknown(emitter: str, test: str, reason: str) -> Unknown:
+    """For an emitter whose maps are not known."""
+    return Unknown(f"{emitter} ({test}): {reason}")
 
 
 _CONTROL = {"call", "conditional", "constant", "get-tuple-element", "opt-barrier", "parameter", "tuple", "while"}
@@ -202,7 +215,7 @@ def _no_kernel(instruction: Instruction, region: Region) -> str | None:
         if not instruction.called_computations:
             return "the fused computation is not known"
     elif opcode in _CONTROL | _RUNTIME | _LIBRARY or opcode.startswith(_DEVICES):
-        return f"{opcode} is no kernel of a fusion"
+        return "it does not run as a fusion kernel"
     for one in region.instructions:
         if one.has_unnamed_operands or one.inconsistency:
             return one.inconsistency or f"{one.name}: the text names no operands"
@@ -223,16 +236,18 @@ class _Kernel:
     unroll: int | None = None
 
 
-def _scheduled(instruction: Instruction, kernel: _Kernel) -> Schedule:
+def _scheduled(instruction: Instruction, kernel: _Kernel) -> Schedule | Unknown:
     if instruction.opcode == "fusion" and instruction.attributes.get("kind") == "kCustom":
         return _custom(instruction, kernel.region)
     named = kernel.named
     emitters = (_reduction, _transpose, _scatter, _sort, _concatenate, _copies, _updates)
     tried = () if named == "LOOP" else (emitter(kernel) for emitter in emitters)
-    found = next((one for one in tried if one is not None), None) or _loop(kernel)
-    if named and found.emitter not in _NAMED.get(named, ()):
-        reason = f"by the rules of XLA it is {found.emitter}"
-        return Schedule(named.lower(), f"the config has the emitter {named}", kernel.region.roots[0], reason=reason)
+    found = next((one for one in tried if one is not None), None)
+    if found is None:
+        found = _loop(kernel)
+    by_rules = found.reason if isinstance(found, Unknown) else found.emitter
+    if named and by_rules not in _NAMED.get(named, ()):
+        return _unknown(named.lower(), f"the config has the emitter {named}", f"by the rules of XLA it is {by_rules}")
     return found
 
 
@@ -252,7 +267,7 @@ _NAMED = {
 """The emitters here for those that the backend config of a fusion may name."""
 
 
-def _custom(instruction: Instruction, region: Region) -> Schedule:
+def _custom(instruction: Instruction, region: Region) -> Schedule | Unknown:
     """Triton has the tiles of its config, other custom fusions are the choice of a library."""
     config = fusion_config(instruction)
     kind = config.get("kind")
@@ -260,14 +275,14 @@ def _custom(instruction: Instruction, region: Region) -> Schedule:
     root = region.roots[0]
     if not isinstance(kind, str) or "triton" not in kind:
         reason = "a library or a kernel of its own decides"
-        return Schedule("cudnn" if isinstance(kind, str) and "cudnn" in kind else "custom", test, root, reason=reason)
+        return _unknown("cudnn" if isinstance(kind, str) and "cudnn" in kind else "custom", test, reason)
     tiles = triton_config(config, region)
     if isinstance(tiles, str):
-        return Schedule("triton_block", test, root, reason=tiles)
+        return _unknown("triton_block", test, tiles)
     test += f" and tiles of {', '.join(dict.fromkeys(map(_list, tiles.tiles)))}"
     if len(tiles.tiles) != len(region.roots):
         reason = f"the config has {len(tiles.tiles)} tiles for {len(region.roots)} outputs"
-        return Schedule("triton_block", test, root, reason=reason)
+        return _unknown("triton_block", test, reason)
     fastest = root.opcode == "dot" and _bytes(root.operands[0]) < _bytes(root.operands[1])
     try:
         launches = [
@@ -275,9 +290,9 @@ def _custom(instruction: Instruction, region: Region) -> Schedule:
             for root, tile in zip(region.roots, tiles.tiles, strict=True)
         ]
     except ShapeError as error:
-        return Schedule("triton_block", test, root, reason=str(error))
+        return _unknown("triton_block", test, str(error))
     if len({launch.blocks for launch in launches}) > 1:
-        return Schedule("triton_block", test, root, reason="the outputs have other numbers of tiles")
+        return _unknown("triton_block", test, "the outputs have other numbers of tiles")
     heroes = [Hero(root, root, ()) for root in region.roots]
     outputs = [_output_of(hero, launch) for hero, launch in zip(heroes, launches, strict=True)]
     return _record(launches[0], test, root, outputs)
@@ -287,7 +302,7 @@ def _bytes(instruction: Instruction) -> int:
     return instruction.shape.buffer_bytes
 
 
-def _reduction(kernel: _Kernel) -> Schedule | None:
+def _reduction(kernel: _Kernel) -> Schedule | Unknown | None:
     """Reductions of the same form, and outputs as large as their operand."""
     forms = [reduction_form(hero.instruction) for hero in kernel.heroes]
     real = [form is not None and reductions.refusal(form) is None for form in forms]
@@ -303,7 +318,7 @@ def _reduction(kernel: _Kernel) -> Schedule | None:
     kind = "row" if form.is_row else "column"
     test = f"the hero reduces {'a and c' if form.is_row else 'b'} of {_list(form.sizes)}"
     if reason := reductions.split(form) or _other_order(hero):
-        return Schedule(f"{kind}_reduction", test, hero, reason=reason)
+        return _unknown(f"{kind}_reduction", test, reason)
     inputs, outputs = smallest_bits(kernel.region.inputs), smallest_bits(kernel.region.roots)
     widths = reductions.Widths(inputs, outputs, source.dtype in ("c64", "c128"))
     groups = groups_of_roots(kernel.heroes, real, kernel.region)
@@ -360,7 +375,7 @@ def _in_group(launch: Launch, group: int, n_groups: int) -> Launch:
     )
 
 
-def _transpose(kernel: _Kernel) -> Schedule | None:
+def _transpose(kernel: _Kernel) -> Schedule | Unknown | None:
     """Transposes of the same form through shared memory, and outputs that lie in memory as their operand."""
     forms = [transpose_form(hero.instruction) for hero in kernel.heroes]
     moved = [form for form in forms if form is not None and uses_shared_memory(form)]
@@ -393,7 +408,7 @@ def _transpose(kernel: _Kernel) -> Schedule | None:
     return _record(launch, f"the hero {what} of {_list(sizes)}", first.instruction, found)
 
 
-def _scatter(kernel: _Kernel) -> Schedule | None:
+def _scatter(kernel: _Kernel) -> Schedule | Unknown | None:
     """A scatter runs over its updates; one with sorted indices lets a warp handle several of them."""
     root = kernel.region.roots[0]
     if len(kernel.region.roots) > 1 or root.opcode != "scatter":
@@ -402,7 +417,7 @@ def _scatter(kernel: _Kernel) -> Schedule | None:
     indices, updates = root.operands[n], root.operands[n + 1]
     test = "the root is a scatter"
     if reason := _unsimplified(root, indices.shape, updates.shape):
-        return Schedule("scatter", test, root, reason=reason)
+        return _unknown("scatter", test, reason)
     n_indices, index_size = indices.shape.dimensions
     attributes = root.attributes
     is_sorted = attributes.get("indices_are_sorted", False) and not attributes.get("unique_indices", False)
@@ -440,16 +455,14 @@ def _unsimplified(root: Instruction, indices: Shape, updates: Shape) -> str | No
     return "XLA rewrites the scatter first, to indices [n, k] and updates [n, slice]"
 
 
-def _sort(kernel: _Kernel) -> Schedule | None:
+def _sort(kernel: _Kernel) -> Schedule | Unknown | None:
     root = kernel.region.roots[0]
     if len(kernel.region.roots) > 1 or root.opcode != "sort":
         return None
-    return Schedule(
-        "sort", "the root is a sort", root, reason="a sort takes many kernels, and one thread many elements"
-    )
+    return _unknown("sort", "the root is a sort", "a sort takes many kernels, and one thread many elements")
 
 
-def _concatenate(kernel: _Kernel) -> Schedule | None:
+def _concatenate(kernel: _Kernel) -> Schedule | Unknown | None:
     """Each thread handles all operands in turn."""
     hero = kernel.heroes[0]
     one = hero.instruction
@@ -465,13 +478,13 @@ def _concatenate(kernel: _Kernel) -> Schedule | None:
     return _record(launches[0], test, one, [OutputSchedule(hero.root, one, output, inputs)])
 
 
-def _copies(kernel: _Kernel) -> Schedule | None:
+def _copies(kernel: _Kernel) -> Schedule | Unknown | None:
     if not all(is_plain_copy(root, kernel.region) for root in kernel.region.roots):
         return None
-    return Schedule("memcpy", "all outputs copy an input", kernel.region.roots[0], reason="a memcpy, not a kernel")
+    return _unknown("memcpy", "all outputs copy an input", "a memcpy, not a kernel")
 
 
-def _updates(kernel: _Kernel) -> Schedule | None:
+def _updates(kernel: _Kernel) -> Schedule | Unknown | None:
     """Updates of slices, where the rest stays as it is."""
     found = [updates_in_place(root, kernel.region) for root in kernel.region.roots]
     updates = [hero for hero in found if hero is not None]
@@ -490,14 +503,14 @@ def _updates(kernel: _Kernel) -> Schedule | None:
     return _record(launch, test, updates[0].instruction, parts)
 
 
-def _loop(kernel: _Kernel) -> Schedule:
+def _loop(kernel: _Kernel) -> Schedule | Unknown:
     """Every thread computes neighbouring elements of the outputs, which have one size in memory."""
     shapes = [first_array(root) for root in kernel.region.roots]
     unroll = _unroll(kernel, shapes[0])
     root = kernel.region.roots[0]
     test = "the config has the emitter LOOP" if kernel.named == "LOOP" else _why_no_other(kernel)
     if any(shape.n_elements != shapes[0].n_elements for shape in shapes):
-        return Schedule("loop", test, root, reason="the outputs have other numbers of elements")
+        return _unknown("loop", test, "the outputs have other numbers of elements")
     parts = []
     for one, shape in zip(kernel.region.roots, shapes, strict=True):
         launch = flat.loop(shape, unroll, kernel.device)

@@ -14,8 +14,9 @@ from typing import TypeAlias
 import numpy as np
 
 from .._core import Mesh, Shape, Sharding
+from ..answers import Unknown
 from ..errors import ShapeError
-from ..types import Unknown, one_line
+from ..types import one_line
 from .orders import Digit, Ints, Strided, find_strides, place_values, split_digits, split_into_runs
 
 __all__ = ["ALL_DEVICES", "Assignment", "assign"]

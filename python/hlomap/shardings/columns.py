@@ -59,15 +59,7 @@ def _remote_bytes(
     numbers = [first.setdefault(value, k) for k, value in enumerate(instruction.operands)]
     key = (instruction.signature(), *shardings, *numbers)
     if key not in known:
-        found = _partitioned(instruction)
-        reads = () if found is None else found.reads
+        found = partitioned(instruction)
+        reads = found.reads if isinstance(found, Partitioned) else ()
         known[key] = {(operand, read.shape_index): read.bytes for read in reads for operand in read.operands}
     return known[key]
-
-
-def _partitioned(instruction: Instruction) -> Partitioned | None:
-    try:
-        found = partitioned(instruction)
-    except HlomapError:
-        return None
-    return found if isinstance(found, Partitioned) else None

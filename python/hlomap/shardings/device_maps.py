@@ -12,9 +12,10 @@ from operator import index
 from typing import SupportsIndex
 
 from .._core import Expr, IndexingMap, Shape, Sharding
+from ..answers import Unknown
 from ..errors import ShapeError, UnsupportedError
 from ..maps.map_set import MapSet
-from ..types import Unknown, expect, is_index, wrong_type
+from ..types import expect, is_index, wrong_type
 from .assignment import Assignment, assign
 from .orders import Digit, Strided, place_values, split_digits
 
@@ -27,23 +28,23 @@ _Constraint = tuple[Expr, int, int]
 
 def device_map(sharding: Sharding, shape: Shape, num_devices: int | None = None) -> MapSet:
     """:meth:`hlomap.hlo.Sharding.device_map`."""
-    found = _assign(sharding, shape, "Sharding.device_map", num_devices)
+    found = _assign(sharding, shape, "hlo.Sharding.device_map", num_devices)
     return MapSet.unknown(found.reason) if isinstance(found, Unknown) else maps_of(found)
 
 
 def owner_map(sharding: Sharding, shape: Shape, num_devices: int | None = None) -> MapSet:
     """:meth:`hlomap.hlo.Sharding.owner_map`."""
-    found = _assign(sharding, shape, "Sharding.owner_map", num_devices)
+    found = _assign(sharding, shape, "hlo.Sharding.owner_map", num_devices)
     return MapSet.unknown(found.reason) if isinstance(found, Unknown) else maps_of(found, to_devices=True)
 
 
 def local_shape(sharding: Sharding, shape: Shape, device: SupportsIndex | None = None) -> Shape | None:
     """:meth:`hlomap.hlo.Sharding.local_shape`."""
-    found = _known(_assign(sharding, shape, "Sharding.local_shape"))
+    found = _known(_assign(sharding, shape, "hlo.Sharding.local_shape"))
     sizes: Sequence[int] = found.tile_sizes
     if device is not None:
         if not is_index(device):
-            raise wrong_type("Sharding.local_shape", "an int as `device`", device)
+            raise wrong_type("hlo.Sharding.local_shape", "an int as `device`", device)
         at = found.coordinates(index(device))
         if at is None:
             return None
@@ -54,12 +55,12 @@ def local_shape(sharding: Sharding, shape: Shape, device: SupportsIndex | None =
 
 def is_even(sharding: Sharding, shape: Shape) -> bool:
     """:meth:`hlomap.hlo.Sharding.is_even`."""
-    found = _known(_assign(sharding, shape, "Sharding.is_even"))
+    found = _known(_assign(sharding, shape, "hlo.Sharding.is_even"))
     return all(size % n == 0 for size, n in zip(shape.dimensions, found.tiles, strict=True))
 
 
 def _assign(sharding: Sharding, shape: Shape, function: str, num_devices: object = None) -> Assignment | Unknown:
-    expect(Shape, shape, function, "an hlomap.Shape", "read text with hlomap.Shape.parse")
+    expect(Shape, shape, function, "a Shape", "read text with hm.Shape.parse")
     return assign(sharding, shape, read_count(num_devices, function))
 
 
@@ -74,7 +75,7 @@ def read_count(got: object, function: str) -> int | None:
     if not is_index(got):
         raise wrong_type(function, "an int as `num_devices`", got)
     if not 0 < index(got) < 1 << 62:
-        raise ShapeError(f"{function}() takes a number of devices from 1 to 2**62, got {index(got)}")
+        raise ShapeError(f"hm.{function}: expected `num_devices` from 1 to 2**62, got {index(got)}")
     return index(got)
 
 

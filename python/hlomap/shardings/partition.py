@@ -16,16 +16,18 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .._core import Count, Expr, IndexingMap, Instruction, Shape, Sharding, Variable, _count
+from .._core import Count, Expr, Footprint, IndexingMap, Instruction, Shape, Sharding, Variable, _count
 from ..analysis.queries import input_to_output, operand_maps
 from ..analysis.rule_provider import RuleProvider
-from ..maps.map_set import MapSet
-from ..maps.union_count import count_union
+from ..answers import Unknown
+from ..errors import HlomapError
+from ..maps.map_set import MapSet, union
 from ..maps.variables import variables_of
 from ..ops._shapes import array_leaves, shape_at
-from ..types import ShapeIndex, Unknown, expect, read_only
+from ..types import ShapeIndex, instruction_of, read_only
 from .assignment import Assignment, assign
 from .device_maps import maps_of, tile_positions
+from .meshes import mesh_of, sharding_text
 from .orders import Ints
 from .program import leaf_shardings, sharding_of
 from .tiles import Tiles
@@ -70,7 +72,8 @@ class RemoteReads:
 
     def __str__(self) -> str:
         most = "" if self.exact else "at most "
-        text = f"{self.instruction.name} {self.sharding}: {most}{self.bytes:,} bytes from other devices"
+        sharding = sharding_text(self.sharding, mesh_of(self._work._instruction))
+        text = f"{self.instruction.name} {sharding}: {most}{self.bytes:,} bytes from other devices"
         return text if self.exact or self.reason is None else f"{text} ({self.reason})"
 
 
@@ -102,25 +105,26 @@ class Partitioned:
 
     def __str__(self) -> str:
         name = self.instruction.name
-        lines = [f"{name} {sharding_of(self.instruction, ())}: at least {self.bytes:,} bytes between devices"]
+        said = sharding_of(self.instruction, ())
+        sharding = "" if said is None else sharding_text(said, mesh_of(self.instruction))
+        lines = [f"{name} {sharding}: at least {self.bytes:,} bytes between devices"]
         if not self.remote_bytes:
             lines[0] = f"{name}: no communication"
         return "\n".join([*lines, *(f"  {read}" for read in self.reads)])
 
 
-def partitioned(instruction: Instruction) -> Partitioned | Unknown:
+def partitioned(instruction: Instruction, /) -> Partitioned | Unknown:
     """What each device needs of other devices to compute its part of an instruction, as the module's shardings say.
 
     An operand without a sharding is on every device, as XLA's partitioner takes it.  The answer is ``Unknown``, with
-    the reason, where the instruction has no sharding, where a value has one that does not tell where elements are, and
-    where an operand has none but comes from split values: the module's shardings are not propagated yet.
+    the reason, where the instruction has no sharding, where a value has one that does not fit it or does not tell where
+    elements are, and where an operand has none but comes from split values: the module's shardings are not propagated
+    yet.
 
     ``.reads`` has the elements of each operand that a device needs and does not hold, as maps and bytes.  ``.bytes`` is
     what must move in any case: instead of operands, other devices may send elements of the result, or summands of them.
     It holds for whoever moves values that the instruction itself has; an algorithm may need less that passes on
     something else, such as the end of a running sum, or that computes the operand a second time.
-
-    Raises :class:`~hlomap.errors.ShapeError` where a sharding does not fit its value.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''ENTRY e {
@@ -138,7 +142,14 @@ def partitioned(instruction: Instruction) -> Partitioned | Unknown:
     (device)[s0, s1] -> (s1, s0), domain: device in [1, 3], s0 in [0, 7], s1 in [0, 23], device * 8 - s1 in [1, 32]
     (device)[s0, s1] -> (s1, s0), domain: device in [0, 2], s0 in [0, 7], s1 in [8, 31], device * 8 - s1 in [-32, -8]
     """
-    expect(Instruction, instruction, "partitioned", "an hlomap.Instruction", "use module.entry.root or module[name]")
+    instruction_of(instruction, "partitioned")
+    try:
+        return _partitioned(instruction)
+    except HlomapError as error:
+        return Unknown(f"{instruction.name}: {error}")
+
+
+def _partitioned(instruction: Instruction) -> Partitioned | Unknown:
     arrays = _read_arrays(instruction)
     if isinstance(arrays, Unknown):
         return arrays
@@ -192,7 +203,10 @@ class _Array:
 
 def _read_arrays(instruction: Instruction) -> tuple[list[_Array], list[_Array]] | Unknown:
     if sharding_of(instruction, ()) is None:
-        hint = "ask the module before XLA's partitioner, which --xla_dump_hlo_pass_re=.*spmd.* dumps"
+        hint = (
+            'ask the module before XLA\'s partitioner: hlomap.from_jax(..., stage="before_partitioning") gives it, and '
+            'XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_pass_re=.*(spmd|shardy).*" dumps it'
+        )
         return Unknown(f"{instruction.name} has no sharding: {hint}")
     for operand in (one for one in dict.fromkeys(instruction.operands) if not leaf_shardings(one)):
         source = _split_source(operand)
@@ -368,8 +382,8 @@ class _Work:
         if any(maps.is_unknown for maps in self.reads[k].values()):
             return _count(0, most)
         has_runtime = any(m.runtime for m in needed)
-        # Whatever the values are: the elements for all of them together.
-        count = count_union(list(dict.fromkeys(_for_all_runtime_values(m) for m in needed)))
+        any_values = Footprint(((), m) for m in needed).for_any_runtime("the elements for all values together")
+        count = MapSet(m for _, m in any_values.maps).count(distinct=True)
         return _count(0 if has_runtime else min(count.lower, most), min(count.upper, most))
 
     def _relations(self, o: int, k: int, box: Side, pieces: Sequence[Sequence[IndexingMap]]) -> Iterator[_Relation]:
@@ -440,7 +454,7 @@ class _Work:
 
 def _by_array(sets: Sequence[MapSet], arrays: Mapping[ShapeIndex, int]) -> Iterator[tuple[int, MapSet]]:
     """The maps of all sets to each array at an index, by number; arrays that certainly nothing reads are left out."""
-    maps = MapSet().union(*sets)
+    maps = union(sets)
     if maps.is_unknown:
         yield from ((k, maps) for k in arrays.values())
         return
@@ -574,19 +588,6 @@ def _least(by_operand: Sequence[Sequence[_Relation]], weight: Fraction) -> int:
             each = min(min(one.weight for one in chosen), weight / reads)
             best = max(best, each * sum(one.n_pairs for one in chosen))
     return ceil(best)
-
-
-def _for_all_runtime_values(m: IndexingMap) -> IndexingMap:
-    """The map with its runtime variables as ranges."""
-    if not m.runtime:
-        return m
-    runtime = [Expr.range(len(m.ranges) + k) for k in range(len(m.runtime))]
-    return IndexingMap(
-        m.dims,
-        [e.substitute(runtime=runtime) for e in m.results],
-        ranges=[(v.lower, v.upper) for v in (*m.ranges, *m.runtime)],
-        constraints=[(c.expr.substitute(runtime=runtime), c.lower, c.upper) for c in m.constraints],
-    )
 
 
 def _with_dims(m: IndexingMap) -> IndexingMap:

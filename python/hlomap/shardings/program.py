@@ -5,19 +5,20 @@
 
 from __future__ import annotations
 
-from .._core import Instruction, Sharding
+from .._core import Computation, Instruction, Module, Sharding
 from ..analysis.queries import shape_indices
 from ..analysis.rows import leaf_shapes
 from ..errors import ShapeError
-from ..types import ShapeIndex, expect, expect_index
+from ..types import ShapeIndex, expect_index, subject_of
 
 __all__ = ["sharding_of"]
 
 
-def sharding_of(instruction: Instruction, output: int | ShapeIndex = 0) -> Sharding | None:
+def sharding_of(subject: Instruction | Computation | Module, /, output: int | ShapeIndex = 0) -> Sharding | None:
     """The sharding of one output as the module says it; ``None`` where it says nothing.
 
-    ``output`` is the number of an output or a shape index into a tuple.  A single sharding of a tuple is that of every
+    A computation stands for its root, a module for that of its entry.  ``output`` is the number of an output or a shape
+    index into a tuple.  A single sharding of a tuple is that of every
     array in it.  At an index of a tuple the answer is the tuple of the shardings of its arrays.
 
     A module that XLA has partitioned keeps the shardings of its parameters, but has the shapes of their parts.
@@ -33,7 +34,8 @@ def sharding_of(instruction: Instruction, output: int | ShapeIndex = 0) -> Shard
     >>> str(sharding_of(module["p"], 1)), sharding_of(module["n"])
     ('{replicated}', None)
     """
-    expect(Instruction, instruction, "sharding_of", "an hlomap.Instruction", "use module.entry.root or module[name]")
+    found = subject_of(subject, "sharding_of")
+    instruction = found.root if isinstance(found, Computation) else found
     expect_index(output, "sharding_of", "output")
     wanted = shape_indices(instruction.shape, output, "output")
     said = instruction.attributes.get("sharding")

@@ -14,8 +14,9 @@ from math import prod
 import numpy as np
 
 from .._core import Mesh, Shape, Sharding
+from ..answers import Unknown
 from ..errors import SizeError, UnsupportedError
-from ..types import Unknown, expect, one_line, read_only
+from ..types import expect, one_line, read_only
 from .assignment import Assignment, assign
 from .device_maps import read_count
 from .links import least_seconds, mesh_positions, read_links
@@ -108,13 +109,14 @@ class Reshard:
 
 def reshard(
     shape: Shape,
+    /,
     source: Sharding,
     target: Sharding,
     *,
     num_devices: int | None = None,
     mesh: Mesh | None = None,
     links: Mapping[str, float] | None = None,
-) -> Reshard:
+) -> Reshard | Unknown:
     """What must move to take an array from the sharding ``source`` to ``target``: bytes, and the least collective.
 
     ``num_devices`` is the number of devices of a replicated sharding, by default as many as the other one has.
@@ -122,8 +124,8 @@ def reshard(
     differ from it in this axis alone; then ``.seconds`` is a lower bound of the time.  ``mesh`` is by default that of
     a named sharding.
 
-    Raises :class:`~hlomap.errors.ShapeError` where a sharding does not fit the shape or ``links`` not the mesh, and
-    :class:`~hlomap.errors.UnsupportedError` for parts that are summands, manual or not decided.
+    The answer is ``Unknown`` for parts that are summands, manual or not decided.  Raises
+    :class:`~hlomap.errors.ShapeError` where a sharding does not fit the shape or ``links`` not the mesh.
 
     >>> import hlomap as hm
     >>> by_rows = hm.hlo.Sharding.parse("{devices=[8,1]<=[8]}")
@@ -133,15 +135,29 @@ def reshard(
     all-to-all: f32[64,64] from {devices=[8,1]<=[8]} to {devices=[1,8]<=[8]}
       14,336 bytes in all, at most 1,792 to a device
       1 groups of 8 devices: {0,1,2,3,4,5,6,7}
-    >>> print(reshard(hm.Shape("f32", [64, 64]), by_rows, hm.hlo.Sharding.parse("{replicated}")).collective)
-    all-gather
+    >>> reshard(hm.Shape("f32", [64, 64]), by_rows, hm.hlo.Sharding.parse("{manual}"))
+    Unknown(reason='what moves is not known for {manual}: devices have arrays of their own (manual)')
     """
-    expect(Shape, shape, "reshard", "an hlomap.Shape", "read text with hlomap.Shape.parse")
+    expect(Shape, shape, "reshard", "a Shape", "read text with hm.Shape.parse")
     for given in (source, target):
-        expect(Sharding, given, "reshard", "an hlomap.hlo.Sharding", "read text with hlomap.hlo.Sharding.parse")
+        expect(Sharding, given, "reshard", "a Sharding", "read text with hm.hlo.Sharding.parse")
     if mesh is not None:
-        expect(Mesh, mesh, "reshard", "an hlomap.hlo.Mesh as `mesh`")
-    before, after = _assign_both(shape, source, target, read_count(num_devices, "reshard"))
+        expect(Mesh, mesh, "reshard", "a Mesh as `mesh`")
+    try:
+        return _moved(shape, source, target, read_count(num_devices, "reshard"), mesh, links)
+    except UnsupportedError as error:
+        return Unknown(str(error))
+
+
+def _moved(
+    shape: Shape,
+    source: Sharding,
+    target: Sharding,
+    num_devices: int | None,
+    mesh: Mesh | None,
+    links: Mapping[str, float] | None,
+) -> Reshard:
+    before, after = _assign_both(shape, source, target, num_devices)
     if shape.n_elements * shape.element_bits * after.n_replicas >= 1 << 66:
         raise SizeError(f"the bytes of {one_line(str(shape))} on all devices do not fit in 64 bits")
     held, needed = Tiles.of(before), Tiles.of(after)

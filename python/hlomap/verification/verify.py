@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import reprs
-from .._core import IndexingMap, Instruction, Module, Shape
+from .._core import Computation, IndexingMap, Instruction, Module, Shape
 from ..analysis.loops import fixed_leaves
 from ..analysis.queries import input_to_output, output_to_input
 from ..dtypes import MAX_RANK, is_integer, is_unsigned, numpy_dtype
@@ -32,7 +32,7 @@ from ..ops import lookup, op_of
 from ..ops._evaluation import DeviceGrid
 from ..ops._shapes import array_leaves, shape_at
 from ..sequences import bounded
-from ..types import ShapeIndex, expect, one_line
+from ..types import ShapeIndex, expect, expect_ints, one_line, subject_of, wrong_type
 from .device_pairs import enumerate_device_pairs
 
 __all__ = ["CheckResult", "CheckStatus", "verify"]
@@ -128,23 +128,24 @@ class CheckResult:
 
 
 def verify(
-    target: Instruction | Module,
+    subject: Instruction | Computation | Module,
+    /,
     *,
     max_changes: int = MAX_CHANGES,
     seed: int = 0,
     custom_calls: Mapping[str, Callable[..., Any]] | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> list[CheckResult]:
-    """Check every map set of an instruction, or of all instructions of a module, by running the interpreter.
+    """Check every map set of an instruction, or of all instructions of a computation or module, by running them.
 
     Operands get random values; in a module's entry they get the values that the module computes from random arguments.
     Then one element of an operand array is changed at a time, every element of arrays with at most ``max_changes`` and
     a sample of larger ones, a smaller one where arrays have hundreds of thousands of elements, and the output elements
     that change are compared with those that the map set mentions.
-    Constants and iotas keep their values, since maps may depend on them.  In a module, instructions with equal
-    signatures are checked once.  ``custom_calls`` maps custom call targets to functions, as in
-    :func:`hlomap.execute`.  ``progress`` is called with the number of instructions of a module that are done and the
-    number of all.
+    Constants and iotas keep their values, since maps may depend on them.  In a module (outside its fusions) or a
+    computation, instructions with equal signatures are checked once.  ``custom_calls`` maps custom call targets to
+    functions, as in :func:`hlomap.execute`.  ``progress`` is called with the number of instructions of a module that
+    are done and the number of all.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -157,14 +158,23 @@ def verify(
     t: output [] and operand 0 [], output_to_input: exact
     t: output [] and operand 0 [], input_to_output: exact
     """
-    takes = "an hlomap.Instruction or hlomap.Module"
-    expect((Instruction, Module), target, "verify", takes, "read a file with hlomap.load(path)")
+    expect_ints("verify", max_changes=max_changes, seed=seed)
+    if seed < 0:
+        raise ValueError(f"hm.verify: expected an int of at least 0 as `seed`, got {seed}")
+    expect((Mapping, type(None)), custom_calls, "verify", "a mapping from names to functions as `custom_calls`")
+    if progress is not None and not callable(progress):
+        raise wrong_type("verify", "a function or None as `progress`", progress)
     functions = {**CALLS, **(custom_calls or {})}
-    if isinstance(target, Instruction):
-        return list(_check(target, None, max_changes, seed, functions))
+    if isinstance(subject, Module):
+        computations = [computation for computation in subject.computations if not computation.is_fusion]
+    else:
+        found = subject_of(subject, "verify")
+        if isinstance(found, Instruction):
+            return list(_check(found, None, max_changes, seed, functions))
+        computations = [found]
     results: list[CheckResult] = []
-    entry = _entry_values(target, seed, functions)
-    checked = _different_instructions(target)
+    entry = _entry_values(computations[0].module, seed, functions)
+    checked = _different_instructions(computations)
     for number, instruction in enumerate(checked, 1):
         results += _check(instruction, entry, max_changes, seed, functions)
         if progress is not None:
@@ -172,12 +182,10 @@ def verify(
     return results
 
 
-def _different_instructions(module: Module) -> list[Instruction]:
-    """The instructions outside fusions that have operands and a semantics; of those with one signature the first."""
+def _different_instructions(computations: Sequence[Computation]) -> list[Instruction]:
+    """The instructions that have operands and a semantics; of those with one signature the first."""
     found: dict[bytes, Instruction] = {}
-    for computation in module.computations:
-        if computation.is_fusion:
-            continue
+    for computation in computations:
         for instruction in computation.instructions:
             if instruction.operands and not lookup(instruction.opcode).structural:
                 found.setdefault(instruction.signature(tuple(range(len(instruction.operands)))), instruction)
@@ -196,7 +204,7 @@ def _entry_values(module: Module, seed: int, functions: Functions) -> dict[int, 
         _check_sizes(module.entry.instructions)
         for p in module.entry.parameters:
             _check_size(p, _MAX_ARGUMENT)
-        arguments = [_random_value(p.shape, rng) for p in module.entry.parameters]
+        arguments = [random_value(p.shape, rng) for p in module.entry.parameters]
         _machine(module, seed, functions, record).run(module.entry, [arguments])
     except (HlomapError, MemoryError):
         pass
@@ -209,9 +217,9 @@ def _machine(
     return Machine(plan_module(module), DeviceGrid(*grid, custom_calls=functions), _BUDGET, seed, on_value)
 
 
-def _random_value(shape: Shape, rng: np.random.Generator) -> Value:
+def random_value(shape: Shape, rng: np.random.Generator) -> Value:
     if shape.is_tuple:
-        return tuple(_random_value(inner, rng) for inner in shape.tuple_shapes)
+        return tuple(random_value(inner, rng) for inner in shape.tuple_shapes)
     return _random_array(shape.dtype, shape.dimensions, rng) if shape.is_array else None
 
 
@@ -362,13 +370,13 @@ class _Experiment:
     def _operand_value(self, operand: Instruction, known: Mapping[int, Value] | None) -> Value:
         if known is not None and operand.number in known:
             return known[operand.number]
-        if _is_fixed(operand):
+        if is_fixed(operand):
             inner = [self._operand_value(x, known) for x in operand.operands]
             return _machine(operand.module, 0, self._functions).run(plan_instruction(operand), [inner])[0]
-        value = _random_value(operand.shape, self._rng)
+        value = random_value(operand.shape, self._rng)
         for leaf, number in self._fixed_leaves.items():
             shape = shape_at(operand.shape, leaf)
-            value = _replace_leaf(value, leaf, np.full(shape.dimensions, number, numpy_dtype(shape.dtype)))
+            value = replace_leaf(value, leaf, np.full(shape.dimensions, number, numpy_dtype(shape.dtype)))
         return value
 
     def _record(self, instruction: Instruction, value: Value, device: int = 0) -> None:
@@ -389,7 +397,7 @@ class _Experiment:
         """
         operand = self._instruction.operands[k]
         original = np.asarray(at_leaf(self._operands[k], leaf))
-        if _is_fixed(operand) or leaf in self._fixed_leaves or not original.size:
+        if is_fixed(operand) or leaf in self._fixed_leaves or not original.size:
             return {}
         chosen = list(range(original.size))
         if original.size > max_changes:
@@ -404,7 +412,7 @@ class _Experiment:
                 array = original.reshape(-1).copy()
                 array[i] = other
                 operands = list(self._operands)
-                operands[k] = _replace_leaf(operands[k], leaf, array.reshape(original.shape))
+                operands[k] = replace_leaf(operands[k], leaf, array.reshape(original.shape))
                 for out, elements, source, target in self._changed_outputs(operands):
                     changes[out] = np.union1d(changes[out], elements) if out in changes else elements
                     if self._is_collective or len(self._baseline) > 1:
@@ -452,13 +460,13 @@ def _check_value_shape(value: Value, shape: Shape) -> None:
             raise ShapeError(f"the computed value at {list(leaf)} has sizes {list(sizes)}, declared are {list(bounds)}")
 
 
-def _is_fixed(operand: Instruction) -> bool:
+def is_fixed(operand: Instruction) -> bool:
     """Whether the operand's values may be part of a map, as those of a constant, an iota or a tuple of them."""
     if not operand.operands:
         return operand.parameter_number is None and not operand.called_computations
     parts = [x.shape for x in operand.operands]
     is_tuple = op_of(operand).structural and operand.shape.is_tuple and list(operand.shape.tuple_shapes) == parts
-    return is_tuple and all(_is_fixed(x) for x in operand.operands)
+    return is_tuple and all(is_fixed(x) for x in operand.operands)
 
 
 def _other_values(element: Any, operand: Instruction, leaf: ShapeIndex, rng: np.random.Generator) -> list[Any]:
@@ -614,10 +622,10 @@ def _row_major(value: Value) -> Value:
     return None if value is None else np.array(value, order="C")
 
 
-def _replace_leaf(value: Value, leaf: ShapeIndex, new: Value) -> Value:
+def replace_leaf(value: Value, leaf: ShapeIndex, new: Value) -> Value:
     if not leaf:
         return new
-    return tuple(_replace_leaf(x, leaf[1:], new) if i == leaf[0] else x for i, x in enumerate(value))
+    return tuple(replace_leaf(x, leaf[1:], new) if i == leaf[0] else x for i, x in enumerate(value))
 
 
 def _changed_elements(a: npt.ArrayLike, b: npt.ArrayLike, bounds: Sequence[int]) -> Ints:

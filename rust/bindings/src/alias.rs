@@ -46,10 +46,10 @@ impl PyInputOutputAlias {
         parameter_index: Arg<'_, Index>,
         kind: Arg<'_, &str>,
     ) -> PyResult<Self> {
-        let output_index = output_index.of("InputOutputAlias", "output_index")?;
-        let parameter_number = parameter_number.of("InputOutputAlias", "parameter_number")?;
-        let parameter_index = parameter_index.of("InputOutputAlias", "parameter_index")?;
-        let kind = kind.of("InputOutputAlias", "kind")?;
+        let output_index = output_index.of("hlo.InputOutputAlias", "output_index")?;
+        let parameter_number = parameter_number.of("hlo.InputOutputAlias", "parameter_number")?;
+        let parameter_index = parameter_index.of("hlo.InputOutputAlias", "parameter_index")?;
+        let kind = kind.of("hlo.InputOutputAlias", "kind")?;
         let must = match kind {
             "must-alias" => true,
             "may-alias" => false,
@@ -125,8 +125,8 @@ impl From<Donor> for PyBufferDonor {
 impl PyBufferDonor {
     #[new]
     fn new(parameter_number: Arg<'_, i64>, parameter_index: Arg<'_, Index>) -> PyResult<PyBufferDonor> {
-        let parameter_number = parameter_number.of("BufferDonor", "parameter_number")?;
-        let parameter_index = parameter_index.of("BufferDonor", "parameter_index")?;
+        let parameter_number = parameter_number.of("hlo.BufferDonor", "parameter_number")?;
+        let parameter_index = parameter_index.of("hlo.BufferDonor", "parameter_index")?;
         Ok(PyBufferDonor(Donor { number: parameter_number, index: parameter_index }))
     }
 
@@ -175,9 +175,9 @@ impl PyOperandAlias {
         operand: Arg<'_, i64>,
         operand_index: Arg<'_, Index>,
     ) -> PyResult<PyOperandAlias> {
-        let output_index = output_index.of("OperandAlias", "output_index")?;
-        let operand = operand.of("OperandAlias", "operand")?;
-        let operand_index = operand_index.of("OperandAlias", "operand_index")?;
+        let output_index = output_index.of("hlo.OperandAlias", "output_index")?;
+        let operand = operand.of("hlo.OperandAlias", "operand")?;
+        let operand_index = operand_index.of("hlo.OperandAlias", "operand_index")?;
         Ok(PyOperandAlias(Alias { output_index, number: operand, index: operand_index, must: false }))
     }
 
@@ -246,10 +246,10 @@ impl PyResultAccuracy {
         rtol: Arg<'_, f64>,
         ulps: Arg<'_, i64>,
     ) -> PyResult<PyResultAccuracy> {
-        let mode = mode.of("ResultAccuracy", "mode")?;
-        let atol = atol.of("ResultAccuracy", "atol")?;
-        let rtol = rtol.of("ResultAccuracy", "rtol")?;
-        let ulps = ulps.of("ResultAccuracy", "ulps")?;
+        let mode = mode.of("hlo.ResultAccuracy", "mode")?;
+        let atol = atol.of("hlo.ResultAccuracy", "atol")?;
+        let rtol = rtol.of("hlo.ResultAccuracy", "rtol")?;
+        let ulps = ulps.of("hlo.ResultAccuracy", "ulps")?;
         Ok(PyResultAccuracy(match mode {
             "default" => Accuracy::Default,
             "highest" => Accuracy::Highest,
@@ -339,7 +339,7 @@ impl PyEntryLayout {
     /// (Shape('f32[2]{0}'), Shape('s32[]'))
     #[staticmethod]
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyEntryLayout> {
-        let text = text.of("EntryLayout.parse", "text")?;
+        let text = text.of("hlo.EntryLayout.parse", "text")?;
         hlo::parse_entry_layout(text).map(PyEntryLayout).ok_or_else(|| not_a(py, "the layout of an entry", text))
     }
 

@@ -129,16 +129,16 @@ kinds! {
     f64: "a float", "float";
     &str: "a str", "str";
     String: "a str", "str";
-    ExprLike: "an hlomap.Expr or an int", "hlomap.Expr or int";
-    VariableLike: "a size, (lower, upper), (name, lower, upper) or an hlomap.Variable",
-        "sizes, (lower, upper), (name, lower, upper) or hlomap.Variable";
-    ConstraintLike: "an hlomap.Constraint or a triple (expr, lower, upper)",
-        "hlomap.Constraint or triples (expr, lower, upper)";
-    Bound<'_, PyMap>: "an hlomap.IndexingMap", "hlomap.IndexingMap";
-    Bound<'_, PyModule_>: "an hlomap.Module", "hlomap.Module";
-    PyShape: "an hlomap.Shape", "hlomap.Shape";
-    Py<PyShape>: "an hlomap.Shape", "hlomap.Shape";
-    PyLayout: "an hlomap.Layout", "hlomap.Layout";
+    ExprLike: "an Expr or an int", "Expr or int";
+    VariableLike: "a size, (lower, upper), (name, lower, upper) or a Variable",
+        "sizes, (lower, upper), (name, lower, upper) or Variable";
+    ConstraintLike: "a Constraint or a triple (expr, lower, upper)",
+        "Constraint or triples (expr, lower, upper)";
+    Bound<'_, PyMap>: "an IndexingMap", "IndexingMap";
+    Bound<'_, PyModule_>: "a Module", "Module";
+    PyShape: "a Shape", "Shape";
+    Py<PyShape>: "a Shape", "Shape";
+    PyLayout: "a Layout", "Layout";
     (i64, Vec<i64>): "a pair (dimension, indices)", "pairs (dimension, indices)";
     std::collections::HashMap<i64, i64>: "a dict from int to int", "dicts from int to int";
 }
@@ -219,7 +219,7 @@ fn refused<'py>(
         let fits = got.extract::<i64>().is_ok();
         let shown = got.str().map_or_else(|_| "an int out of range".to_owned(), |n| n.to_string());
         let shown: String = shown.chars().take(100).collect();
-        let message = format!("{function}() takes {takes}, got {shown}");
+        let message = format!("hm.{function}: expected {takes}, got {shown}");
         return if fits { PyValueError::new_err(message) } else { raise(py, "SizeError", message) };
     }
     error

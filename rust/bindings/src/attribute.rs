@@ -150,7 +150,7 @@ impl Attributes {
     /// Raises :class:`~hlomap.errors.NotFoundError`, a ``KeyError``, for a missing attribute; the message lists
     /// the names.
     fn __getitem__<'py>(&self, py: Python<'py>, name: Arg<'_, &str>) -> PyResult<Bound<'py, PyAny>> {
-        let name = name.of("Attributes.__getitem__", "name")?;
+        let name = name.of("hlo.Attributes[]", "name")?;
         match self.find(name) {
             Some(attribute) => self.value(py, attribute),
             None => {
@@ -169,7 +169,7 @@ impl Attributes {
         name: Arg<'_, &str>,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let name = name.of("Attributes.get", "name")?;
+        let name = name.of("hlo.Attributes.get", "name")?;
         match self.find(name) {
             Some(attribute) => self.value(py, attribute).map(Some),
             None => Ok(default),
@@ -183,7 +183,7 @@ impl Attributes {
     /// '{[1:5:2]}'
     #[pyo3(signature = (name, /))]
     fn text(&self, name: Arg<'_, &str>) -> PyResult<Option<&str>> {
-        let name = name.of("Attributes.text", "name")?;
+        let name = name.of("hlo.Attributes.text", "name")?;
         Ok(self.find(name).map(|a| self.module.attribute_text(a)))
     }
 
@@ -269,7 +269,7 @@ impl PyWindow {
     /// 1
     #[staticmethod]
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyWindow> {
-        let text = text.of("Window.parse", "text")?;
+        let text = text.of("hlo.Window.parse", "text")?;
         hlo::parse_window(text).map(PyWindow).ok_or_else(|| not_a(py, "a window", text))
     }
 
@@ -339,7 +339,7 @@ impl From<WindowDim> for PyWindowDim {
 impl PyWindowDim {
     #[new]
     #[pyo3(signature = (size, *, stride=Arg::from(1), pad_low=Arg::from(0), pad_high=Arg::from(0),
-        base_dilation=Arg::from(1), window_dilation=Arg::from(1), reversal=false),
+        base_dilation=Arg::from(1), window_dilation=Arg::from(1), reversal=Arg::from(false)),
         text_signature = "(size, *, stride=1, pad_low=0, pad_high=0, base_dilation=1, window_dilation=1, \
             reversal=False)")]
     fn new(
@@ -349,14 +349,15 @@ impl PyWindowDim {
         pad_high: Arg<'_, i64>,
         base_dilation: Arg<'_, i64>,
         window_dilation: Arg<'_, i64>,
-        reversal: bool,
+        reversal: Arg<'_, bool>,
     ) -> PyResult<PyWindowDim> {
-        let size = size.of("WindowDim", "size")?;
-        let stride = stride.of("WindowDim", "stride")?;
-        let pad_low = pad_low.of("WindowDim", "pad_low")?;
-        let pad_high = pad_high.of("WindowDim", "pad_high")?;
-        let base_dilation = base_dilation.of("WindowDim", "base_dilation")?;
-        let window_dilation = window_dilation.of("WindowDim", "window_dilation")?;
+        let size = size.of("hlo.WindowDim", "size")?;
+        let stride = stride.of("hlo.WindowDim", "stride")?;
+        let pad_low = pad_low.of("hlo.WindowDim", "pad_low")?;
+        let pad_high = pad_high.of("hlo.WindowDim", "pad_high")?;
+        let base_dilation = base_dilation.of("hlo.WindowDim", "base_dilation")?;
+        let window_dilation = window_dilation.of("hlo.WindowDim", "window_dilation")?;
+        let reversal = reversal.of("hlo.WindowDim", "reversal")?;
         Ok(PyWindowDim { size, stride, pad_low, pad_high, base_dilation, window_dilation, reversal })
     }
 
@@ -410,7 +411,7 @@ impl PyDimLabels {
     /// 2
     #[staticmethod]
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyDimLabels> {
-        let text = text.of("ConvolutionDimensionNumbers.parse", "text")?;
+        let text = text.of("hlo.ConvolutionDimensionNumbers.parse", "text")?;
         hlo::parse_dim_labels(text).map(PyDimLabels).ok_or_else(|| not_a(py, "dimension numbers", text))
     }
 

@@ -21,7 +21,7 @@ struct Call {
     /// When to look for signals; `None` before anybody asked.
     next: Option<Instant>,
     /// A thread on which Python handles no signals.
-    is_deaf: bool,
+    signals_disabled: bool,
     /// What a handler has raised.
     raised: Option<PyErr>,
 }
@@ -71,7 +71,7 @@ fn has_raised() -> bool {
     let now = Instant::now();
     let is_due = CALL.with_borrow_mut(|call| {
         let next = *call.next.get_or_insert(now + PERIOD);
-        !call.is_deaf && next <= now
+        !call.signals_disabled && next <= now
     });
     if !is_due {
         return false;
@@ -85,7 +85,7 @@ fn has_raised() -> bool {
     CALL.with_borrow_mut(|call| {
         call.next = Some(Instant::now() + PERIOD);
         match found {
-            Ok(is_deaf) => call.is_deaf = is_deaf,
+            Ok(signals_disabled) => call.signals_disabled = signals_disabled,
             Err(error) => call.raised = Some(error),
         }
         call.raised.is_some()

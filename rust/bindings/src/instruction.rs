@@ -356,13 +356,13 @@ impl PyMetadata {
         function: Option<Arg<'_, String>>,
         stack_frame_id: Option<Arg<'_, i64>>,
     ) -> PyResult<PyMetadata> {
-        let op_name = op_name.of("Metadata", "op_name")?;
-        let op_type = op_type.of("Metadata", "op_type")?;
-        let source_file = source_file.of("Metadata", "source_file")?;
-        let source_line = source_line.of("Metadata", "source_line")?;
-        let source_column = source_column.of("Metadata", "source_column")?;
-        let function = function.of("Metadata", "function")?;
-        let stack_frame_id = stack_frame_id.of("Metadata", "stack_frame_id")?;
+        let op_name = op_name.of("hlo.Metadata", "op_name")?;
+        let op_type = op_type.of("hlo.Metadata", "op_type")?;
+        let source_file = source_file.of("hlo.Metadata", "source_file")?;
+        let source_line = source_line.of("hlo.Metadata", "source_line")?;
+        let source_column = source_column.of("hlo.Metadata", "source_column")?;
+        let function = function.of("hlo.Metadata", "function")?;
+        let stack_frame_id = stack_frame_id.of("hlo.Metadata", "stack_frame_id")?;
         Ok(PyMetadata { op_name, op_type, source_file, source_line, source_column, function, stack_frame_id })
     }
 

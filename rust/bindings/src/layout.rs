@@ -538,7 +538,10 @@ impl PyShape {
             "written" => Ok(*self == other),
             "meant" => Ok(::layout::with_layout(&self.0) == ::layout::with_layout(&other.0)),
             "ignored" => Ok(self.0.same_dims(&other.0)),
-            _ => Err(PyValueError::new_err(format!("layout: expected written, meant or ignored, found {layout:?}"))),
+            _ => {
+                let expected = "expected written, meant or ignored as `layout`";
+                Err(PyValueError::new_err(format!("hm.Shape.equals: {expected}, got {layout:?}")))
+            }
         }
     }
 

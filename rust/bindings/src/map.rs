@@ -11,8 +11,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 use quasiaffine::map::{Map, State};
+use quasiaffine::rules::Rule;
 use quasiaffine::simplify::simplify_traced;
-use quasiaffine::simplify::trace::Step;
+use quasiaffine::simplify::trace::{Statement, Step};
 use quasiaffine::text::{self, Style};
 use quasiaffine::{Constraint, Domain, Expr, Interval, Options, Program, Variable};
 
@@ -74,7 +75,34 @@ impl PyMap {
 }
 
 /// The name and the law of a rule that fired, what was there before, and after.
-type NamedStep = (&'static str, &'static str, String, String);
+type NamedStep = (&'static str, &'static str, String, String, Option<Statements>);
+
+/// The expressions of a step as the results of a map over its variables, how many of them were there before, and the
+/// interval of each that a constraint bounds.
+type Statements = (PyMap, usize, Vec<Option<(i64, i64)>>);
+
+/// Nothing where a statement is not a value or a constraint. The domain is without the constraints that are rewritten.
+fn statements(step: &Step) -> Option<Statements> {
+    let all = || step.before.iter().chain(&step.after);
+    let part = |statement: &Statement| match statement {
+        Statement::Value(e) => Some((e.clone(), None)),
+        Statement::Constraint(e, interval) => Some((e.clone(), Some((interval.lo, interval.hi)))),
+        Statement::Contradiction => Some((Expr::Const(0), Some((1, 1)))),
+        Statement::Map(_) | Statement::Unprintable => None,
+    };
+    let (exprs, intervals): (Vec<Expr>, Vec<_>) = all().map(part).collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    let mut domain = (*step.domain).clone();
+    domain.constraints.retain(|c| !step.before.contains(&Statement::from(c)));
+    // What the rules take for one value: runtime variables that read the same element of the same source.
+    for i in domain.n_dims + domain.n_ranges..domain.vars.len() {
+        let source = &domain.vars[i].source;
+        let Some(j) = domain.vars[..i].iter().position(|v| source.is_some() && v.source == *source) else { continue };
+        let difference = Expr::Var(domain.var(i)).sub(&Expr::Var(domain.var(j))).ok()?;
+        domain.constraints.push(Constraint { expr: difference, interval: Interval::point(0) });
+    }
+    domain.vars.iter_mut().for_each(|v| *v = Variable::new(v.interval));
+    Some((Map::new(domain, exprs).ok()?.into(), step.before.len(), intervals))
+}
 
 /// The results of a map that is simplified within microseconds have fewer nodes.
 const SMALL_MAP: u32 = 64;
@@ -284,15 +312,21 @@ impl PyMap {
     /// ()[s0] -> (s0 * 4 + 4), domain: s0 in [0, 1]
     ///
     /// With ``trace=True`` the result is that of :func:`hlomap.explain_simplify`: the map and the rules that fired.
-    #[pyo3(signature = (*, keep_point_dims=false, drop_unused=false, rescale=false, trace=false))]
+    #[pyo3(signature = (*, keep_point_dims=Arg::from(false), drop_unused=Arg::from(false), rescale=Arg::from(false),
+        trace=Arg::from(false)),
+        text_signature = "($self, *, keep_point_dims=False, drop_unused=False, rescale=False, trace=False)")]
     fn simplify(
         slf: &Bound<'_, PyMap>,
-        keep_point_dims: bool,
-        drop_unused: bool,
-        rescale: bool,
-        trace: bool,
+        keep_point_dims: Arg<'_, bool>,
+        drop_unused: Arg<'_, bool>,
+        rescale: Arg<'_, bool>,
+        trace: Arg<'_, bool>,
     ) -> PyResult<Py<PyAny>> {
         let (py, this) = (slf.py(), slf.get());
+        let keep_point_dims = keep_point_dims.of("IndexingMap.simplify", "keep_point_dims")?;
+        let drop_unused = drop_unused.of("IndexingMap.simplify", "drop_unused")?;
+        let rescale = rescale.of("IndexingMap.simplify", "rescale")?;
+        let trace = trace.of("IndexingMap.simplify", "trace")?;
         if trace {
             let explain = py.import(intern!(py, "hlomap.maps.simplification"))?.getattr("explain_simplify")?;
             let options = [("keep_point_dims", keep_point_dims), ("drop_unused", drop_unused), ("rescale", rescale)];
@@ -302,28 +336,32 @@ impl PyMap {
         Ok(Py::new(py, this.with(simplified(py, &this.map, options)?))?.into_any())
     }
 
-    /// The simplified map, and name, law, what was there before and after, of each rule that fired.
+    /// The simplified map, and of each rule that fired name, law, what was there before and after as texts and as
+    /// statements.
     #[pyo3(signature = (keep_point_dims, drop_unused, rescale, /))]
     fn _simplify_traced(
         &self,
         py: Python<'_>,
-        keep_point_dims: bool,
-        drop_unused: bool,
-        rescale: bool,
+        keep_point_dims: Arg<'_, bool>,
+        drop_unused: Arg<'_, bool>,
+        rescale: Arg<'_, bool>,
     ) -> PyResult<(PyMap, Vec<NamedStep>)> {
+        let keep_point_dims = keep_point_dims.of("explain_simplify", "keep_point_dims")?;
+        let drop_unused = drop_unused.of("explain_simplify", "drop_unused")?;
+        let rescale = rescale.of("explain_simplify", "rescale")?;
         let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
         let (map, steps) = unlocked(py, || {
             let (map, steps) = simplify_traced(&self.map, options);
-            let text = |step: &Step| {
+            let named = |step: &Step| {
                 let [before, after] = step.to_text();
-                (step.rule.name(), step.rule.law(), before, after)
+                (step.rule.name(), step.rule.law(), before, after, statements(step))
             };
-            (map, steps.iter().map(text).collect())
+            (map, steps.iter().map(named).collect())
         })?;
         Ok((self.with(map), steps))
     }
 
-    /// The composition: first this map, then ``second``; not simplified.
+    /// The composition: first this map, then ``second``; not simplified.  With a set it is a set, simplified.
     ///
     /// Ranges and runtime variables of this map come before those of the second; runtime variables keep their
     /// sources. Raises :class:`~hlomap.errors.MapError` where the number of results differs from the second map's
@@ -335,12 +373,63 @@ impl PyMap {
     /// >>> print(shift.then(pair).simplify())
     /// (d0)[s0] -> (d0 + 1, s0), domain: d0 in [0, 3], s0 in [0, 1]
     #[pyo3(signature = (second, /))]
-    fn then(&self, py: Python<'_>, second: Arg<'_, Bound<'_, PyMap>>) -> PyResult<PyMap> {
-        let second = second.of("IndexingMap.then", "second")?;
-        let second = second.get();
-        let is_long = !(is_small(&self.map) && is_small(&second.map));
-        let composed = unlocked_if(py, is_long, || quasiaffine::then(&self.map, &second.map))?;
-        Ok(composed.or_raise(py)?.into())
+    fn then<'py>(slf: &Bound<'py, PyMap>, second: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let Ok(second) = second.cast::<PyMap>() else { return of_sets(slf, "then", second, "second") };
+        let (py, first, second) = (slf.py(), &slf.get().map, &second.get().map);
+        let is_long = !(is_small(first) && is_small(second));
+        let composed = unlocked_if(py, is_long, || quasiaffine::then(first, second))?;
+        Ok(Bound::new(py, PyMap::from(composed.or_raise(py)?))?.into_any())
+    }
+
+    /// The map for the points whose index lies in these intervals, a mapping from dimension to interval.
+    ///
+    /// An interval is one of the kinds that :meth:`image` takes.  Raises :class:`~hlomap.errors.ShapeError` for a
+    /// dimension that does not exist.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.IndexingMap.parse("(d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [0, 9]").restrict({1: (2, 4)}))
+    /// (d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [2, 4]
+    #[pyo3(signature = (dims, /))]
+    fn restrict<'py>(slf: &Bound<'py, PyMap>, dims: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        map_set(slf.py())?.getattr("restrict_map")?.call1((slf, dims))
+    }
+
+    /// The set of this map and the maps of ``other``: a :class:`~hlomap.MapSet`.
+    fn __or__<'py>(slf: &Bound<'py, PyMap>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        set_of(slf)?.call_method1("__or__", (other,))
+    }
+
+    /// The pairs (point, element) that both have, as :meth:`MapSet.__and__`.
+    fn __and__<'py>(slf: &Bound<'py, PyMap>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        set_of(slf)?.call_method1("__and__", (other,))
+    }
+
+    /// The pairs (point, element) of this map that ``other`` does not have, as :meth:`MapSet.__sub__`.
+    fn __sub__<'py>(slf: &Bound<'py, PyMap>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        set_of(slf)?.call_method1("__sub__", (other,))
+    }
+
+    /// Whether this map has all pairs (point, element) of ``other``, as :meth:`MapSet.covers`: a
+    /// :class:`~hlomap.Answer`.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")
+    /// >>> row.covers(hm.IndexingMap.identity([5]))
+    /// Answer(True)
+    #[pyo3(signature = (other, /))]
+    fn covers<'py>(slf: &Bound<'py, PyMap>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        of_sets(slf, "covers", other, "other")
+    }
+
+    /// Whether some element is in the images of both, as :meth:`MapSet.overlap`: a :class:`~hlomap.Answer`.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> even, odd = (hm.IndexingMap([10], [hm.Expr.dim(0) * 2 + i]) for i in (0, 1))
+    /// >>> even.overlap(odd)
+    /// Answer(False)
+    #[pyo3(signature = (other, /))]
+    fn overlap<'py>(slf: &Bound<'py, PyMap>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        of_sets(slf, "overlap", other, "other")
     }
 
     /// The map with the sources of runtime variables renumbered; numbers that are not in ``sources`` stay.
@@ -367,7 +456,7 @@ impl PyMap {
     ///        [2, 2]])
     /// >>> m.evaluate([4], [0])
     /// array([0, 1])
-    #[pyo3(signature = (dims, ranges=None, runtime=None, *, check=true, threads=Arg::from(1)),
+    #[pyo3(signature = (dims, ranges=None, runtime=None, *, check=Arg::from(true), threads=Arg::from(1)),
         text_signature = "($self, dims, ranges=None, runtime=None, *, check=True, threads=1)")]
     fn evaluate<'py>(
         &self,
@@ -375,9 +464,10 @@ impl PyMap {
         dims: &Bound<'py, PyAny>,
         ranges: Option<&Bound<'py, PyAny>>,
         runtime: Option<&Bound<'py, PyAny>>,
-        check: bool,
+        check: Arg<'_, bool>,
         threads: Arg<'_, usize>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let check = check.of("IndexingMap.evaluate", "check")?;
         let threads = n_threads(threads.of("IndexingMap.evaluate", "threads")?);
         let tables = self.tables("IndexingMap.evaluate", dims, ranges, runtime)?;
         let program = Program::new(&self.map).or_raise(py)?;
@@ -451,7 +541,7 @@ impl PyMap {
         let expr = match result.cast::<PyExpr>() {
             Ok(e) => e.get().0.clone(),
             Err(_) => {
-                let takes = "the number of a result (int) or an hlomap.Expr";
+                let takes = "the number of a result (int) or an Expr";
                 let i: isize = result.extract().map_err(|_| wrong_type("IndexingMap.bounds", takes, result, ""))?;
                 let n = self.map.results().len() as isize;
                 let at = if i < 0 { i + n } else { i };
@@ -472,8 +562,9 @@ impl PyMap {
     /// >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
     /// >>> m.count().upper, m.count(distinct=True).upper
     /// (8, 4)
-    #[pyo3(signature = (distinct=false))]
-    fn count(&self, py: Python<'_>, distinct: bool) -> PyResult<PyCount> {
+    #[pyo3(signature = (distinct=Arg::from(false)), text_signature = "($self, distinct=False)")]
+    fn count(&self, py: Python<'_>, distinct: Arg<'_, bool>) -> PyResult<PyCount> {
+        let distinct = distinct.of("IndexingMap.count", "distinct")?;
         let count =
             unlocked(py, || if distinct { quasiaffine::distinct(&self.map) } else { quasiaffine::touched(&self.map) })?;
         Ok(PyCount { lower: count.lower, upper: count.upper })
@@ -498,7 +589,7 @@ impl PyMap {
     #[pyo3(signature = (r#box=None), text_signature = "($self, box=None)")]
     fn image<'py>(slf: &Bound<'py, PyMap>, r#box: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        py.import(intern!(py, "hlomap.maps.map_set"))?.getattr("image_of_map")?.call1((slf, r#box))
+        map_set(py)?.getattr("image_of_map")?.call1((slf, r#box))
     }
 
     /// Whether different points reach different elements: a :class:`~hlomap.Answer`.
@@ -514,8 +605,7 @@ impl PyMap {
     /// >>> found.value, found.witness.first.dims, found.witness.second.dims
     /// (False, (0,), (1,))
     fn is_injective<'py>(slf: &Bound<'py, PyMap>) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
-        py.import(intern!(py, "hlomap.maps.set_questions"))?.getattr("is_injective")?.call1((slf,))
+        set_of(slf)?.call_method0("is_injective")
     }
 
     /// The map from the results back to the dims; :class:`~hlomap.Unknown` where this map is not known to be injective
@@ -532,7 +622,7 @@ impl PyMap {
         match unlocked(py, || quasiaffine::inverse(&self.map))? {
             Some(map) => Ok(Bound::new(py, PyMap::from(map))?.into_any()),
             None => {
-                let class = py.import(intern!(py, "hlomap.types"))?.getattr(intern!(py, "Unknown"))?;
+                let class = py.import(intern!(py, "hlomap.answers"))?.getattr(intern!(py, "Unknown"))?;
                 class.call1(("no inverse is known: the map may reach an element from several points",))
             }
         }
@@ -540,17 +630,28 @@ impl PyMap {
 
     /// Whether ``other`` is the same function: at each point it has the same image, the set over all ranges.
     ///
-    /// A witness is a point whose images differ: values of the dims, then of the runtime variables.
+    /// A witness is a point whose images differ: values of the dims, then of the runtime variables.  A set is compared
+    /// as by :meth:`MapSet.equivalent`.  Raises :class:`~hlomap.errors.ShapeError` for maps with other numbers of dims
+    /// or results.
     ///
     /// >>> import hlomap as hm
     /// >>> a = hm.IndexingMap.parse("(d0) -> ((d0 * 6) mod 4), domain: d0 in [0, 9]")
     /// >>> a.equivalent(hm.IndexingMap.parse("(d0) -> (d0 mod 2 * 2), domain: d0 in [0, 9]")).value
     /// True
     #[pyo3(signature = (other, /))]
-    fn equivalent(&self, py: Python<'_>, other: Arg<'_, Bound<'_, PyMap>>) -> PyResult<Answer> {
-        let other = other.of("IndexingMap.equivalent", "other")?;
-        let other = &other.get().map;
-        Ok(unlocked(py, || quasiaffine::equivalent(&self.map, other))?.into())
+    fn equivalent<'py>(slf: &Bound<'py, PyMap>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, this) = (slf.py(), &slf.get().map);
+        let is_alike = |other: &Map| {
+            let is_function = [this, other].iter().all(|m| m.state() == State::Defined);
+            let has_results = this.results().len() == other.results().len() || !is_function;
+            this.domain().n_dims == other.domain().n_dims && has_results
+        };
+        match other.cast::<PyMap>().map(|m| &m.get().map) {
+            Ok(other) if is_alike(other) => {
+                Answer::from(unlocked(py, || quasiaffine::equivalent(this, other))?).into_pyobject(py)
+            }
+            _ => of_sets(slf, "equivalent", other, "other"),
+        }
     }
 
     /// Whether the domain has no point; ``.value`` of the answer is ``None`` if that is undecided.
@@ -702,6 +803,27 @@ fn _map(py: Python<'_>, text: &str, index: Py<PyTuple>, usage: Py<PyAny>, suppli
     Ok(PyMap::placed(map.or_raise(py)?, index, usage, suppliers))
 }
 
+/// The module of the sets of maps.
+fn map_set(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
+    py.import(intern!(py, "hlomap.maps.map_set"))
+}
+
+/// The set of one map.
+fn set_of<'py>(m: &Bound<'py, PyMap>) -> PyResult<Bound<'py, PyAny>> {
+    map_set(m.py())?.getattr("MapSet")?.call1(((m,),))
+}
+
+/// A method of the set of a map, with another map or set as its argument.
+fn of_sets<'py>(
+    m: &Bound<'py, PyMap>,
+    method: &str,
+    other: &Bound<'py, PyAny>,
+    parameter: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let other = map_set(m.py())?.getattr("as_map_set")?.call1((other, format!("IndexingMap.{method}"), parameter))?;
+    set_of(m)?.call_method1(method, (other,))
+}
+
 /// Calls a function of a module of `hlomap.interop`, which writes and reads other notations.
 fn interop<'py>(
     py: Python<'py>,
@@ -715,7 +837,7 @@ fn interop<'py>(
 /// The maps of an argument.
 fn maps_of(maps: &Bound<'_, PyAny>, function: &str) -> PyResult<Vec<Map>> {
     let map = |m: &Bound<'_, PyAny>| m.cast::<PyMap>().ok().map(|m| m.get().map.clone());
-    expect_many(maps, function, "a sequence of hlomap.IndexingMap", map)
+    expect_many(maps, function, "a sequence of IndexingMap", map)
 }
 
 /// :meth:`IndexingMap.simplify` of many maps, in order.
@@ -728,16 +850,20 @@ fn maps_of(maps: &Bound<'_, PyAny>, function: &str) -> PyResult<Vec<Map>> {
 /// >>> [str(m.results[0]) for m in hm.simplify_many(maps, threads=2)]
 /// ['d0 mod 3', 'd0']
 #[pyfunction]
-#[pyo3(signature = (maps, *, keep_point_dims=false, drop_unused=false, rescale=false, threads=Arg::from(1)),
-    text_signature = "(maps, *, keep_point_dims=False, drop_unused=False, rescale=False, threads=1)")]
+#[pyo3(signature = (maps, /, *, keep_point_dims=Arg::from(false), drop_unused=Arg::from(false),
+    rescale=Arg::from(false), threads=Arg::from(1)),
+    text_signature = "(maps, /, *, keep_point_dims=False, drop_unused=False, rescale=False, threads=1)")]
 fn simplify_many(
     py: Python<'_>,
     maps: &Bound<'_, PyAny>,
-    keep_point_dims: bool,
-    drop_unused: bool,
-    rescale: bool,
+    keep_point_dims: Arg<'_, bool>,
+    drop_unused: Arg<'_, bool>,
+    rescale: Arg<'_, bool>,
     threads: Arg<'_, usize>,
 ) -> PyResult<Vec<PyMap>> {
+    let keep_point_dims = keep_point_dims.of("simplify_many", "keep_point_dims")?;
+    let drop_unused = drop_unused.of("simplify_many", "drop_unused")?;
+    let rescale = rescale.of("simplify_many", "rescale")?;
     let threads = threads.of("simplify_many", "threads")?;
     let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
     let maps = maps_of(maps, "simplify_many")?;
@@ -756,22 +882,24 @@ fn simplify_many(
 /// >>> print(hm.compose_many([(half, half)], simplify=True)[0])
 /// (d0) -> (d0 floordiv 4), domain: d0 in [0, 7]
 #[pyfunction]
-#[pyo3(signature = (pairs, *, simplify=false, drop_unused=false, threads=Arg::from(1)),
-    text_signature = "(pairs, *, simplify=False, drop_unused=False, threads=1)")]
+#[pyo3(signature = (pairs, /, *, simplify=Arg::from(false), drop_unused=Arg::from(false), threads=Arg::from(1)),
+    text_signature = "(pairs, /, *, simplify=False, drop_unused=False, threads=1)")]
 fn compose_many(
     py: Python<'_>,
     pairs: &Bound<'_, PyAny>,
-    simplify: bool,
-    drop_unused: bool,
+    simplify: Arg<'_, bool>,
+    drop_unused: Arg<'_, bool>,
     threads: Arg<'_, usize>,
 ) -> PyResult<Vec<PyMap>> {
+    let simplify = simplify.of("compose_many", "simplify")?;
+    let drop_unused = drop_unused.of("compose_many", "drop_unused")?;
     let threads = threads.of("compose_many", "threads")?;
     let options = Options { drop_unused, ..Options::default() };
     let pair = |pair: &Bound<'_, PyAny>| {
         let (a, b) = pair.extract::<(PyRef<'_, PyMap>, PyRef<'_, PyMap>)>().ok()?;
         Some((a.map.clone(), b.map.clone()))
     };
-    let pairs = expect_many(pairs, "compose_many", "a sequence of pairs of hlomap.IndexingMap", pair)?;
+    let pairs = expect_many(pairs, "compose_many", "a sequence of pairs of IndexingMap", pair)?;
     let composed = unlocked_many(py, &pairs, threads, |(a, b)| {
         if simplify {
             quasiaffine::compose(a, b, options)
@@ -792,14 +920,15 @@ fn compose_many(
 /// >>> [hm.count_many([m], distinct=distinct)[0].upper for distinct in (False, True)]
 /// [8, 4]
 #[pyfunction]
-#[pyo3(signature = (maps, *, distinct=false, threads=Arg::from(1)),
-    text_signature = "(maps, *, distinct=False, threads=1)")]
+#[pyo3(signature = (maps, /, *, distinct=Arg::from(false), threads=Arg::from(1)),
+    text_signature = "(maps, /, *, distinct=False, threads=1)")]
 fn count_many(
     py: Python<'_>,
     maps: &Bound<'_, PyAny>,
-    distinct: bool,
+    distinct: Arg<'_, bool>,
     threads: Arg<'_, usize>,
 ) -> PyResult<Vec<PyCount>> {
+    let distinct = distinct.of("count_many", "distinct")?;
     let threads = threads.of("count_many", "threads")?;
     let maps = maps_of(maps, "count_many")?;
     let count = if distinct { quasiaffine::distinct } else { quasiaffine::touched };
@@ -828,7 +957,7 @@ fn _count_windows(py: Python<'_>, maps: &Bound<'_, PyAny>) -> PyResult<Option<(P
 /// >>> hm.bounds_many([m])
 /// [((-7, 9), (0, 1))]
 #[pyfunction]
-#[pyo3(signature = (maps, *, threads=Arg::from(1)), text_signature = "(maps, *, threads=1)")]
+#[pyo3(signature = (maps, /, *, threads=Arg::from(1)), text_signature = "(maps, /, *, threads=1)")]
 fn bounds_many<'py>(
     py: Python<'py>,
     maps: &Bound<'py, PyAny>,
@@ -885,6 +1014,7 @@ fn grid_maps(
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyMap>()?;
+    m.add("LAWS", Rule::ALL.iter().map(|rule| (rule.name(), rule.law())).collect::<Vec<_>>())?;
     m.add_function(wrap_pyfunction!(grid_maps, m)?)?;
     m.add_function(wrap_pyfunction!(_map, m)?)?;
     m.add_function(wrap_pyfunction!(simplify_many, m)?)?;

@@ -15,7 +15,7 @@ use crate::map::PyMap;
 use crate::map_values::Answer;
 
 fn shape_argument<'a, 'py>(got: &'a Bound<'py, PyAny>, function: &str) -> PyResult<&'a Bound<'py, PyShape>> {
-    expect(got, function, "an hlomap.Shape", "read text with hlomap.Shape.parse(text)")
+    expect(got, function, "a Shape", "read text with hm.Shape.parse(text)")
 }
 
 fn unit_of(name: &str) -> PyResult<Unit> {
@@ -23,7 +23,9 @@ fn unit_of(name: &str) -> PyResult<Unit> {
         "element" => Ok(Unit::Element),
         "byte" => Ok(Unit::Byte),
         "bit" => Ok(Unit::Bit),
-        _ => Err(PyValueError::new_err(format!("unit: expected element, byte or bit, found {name:?}"))),
+        _ => Err(PyValueError::new_err(format!(
+            "hm.linear_index: expected element, byte or bit as `unit`, got {name:?}"
+        ))),
     }
 }
 
@@ -159,7 +161,7 @@ fn related(
 #[pyfunction]
 #[pyo3(signature = (operand, output, /))]
 fn reshape_is_bitcast(py: Python<'_>, operand: &Bound<'_, PyAny>, output: &Bound<'_, PyAny>) -> PyResult<Answer> {
-    related(py, "reshape_is_bitcast", operand, output, ::layout::reshape_is_bitcast)
+    related(py, "layouts.reshape_is_bitcast", operand, output, ::layout::reshape_is_bitcast)
 }
 
 /// Whether a transpose moves no bytes: dimension i of the output is the operand's dimension ``dimensions[i]``.
@@ -179,7 +181,7 @@ fn transpose_is_bitcast(
     output: &Bound<'_, PyAny>,
     dimensions: &Bound<'_, PyAny>,
 ) -> PyResult<Answer> {
-    let name = "transpose_is_bitcast";
+    let name = "layouts.transpose_is_bitcast";
     let dimensions = expect_many(dimensions, name, "dimension numbers (int) as `dimensions`", |d| d.extract().ok())?;
     related(py, name, operand, output, |a, b| ::layout::transpose_is_bitcast(a, b, &dimensions))
 }
@@ -195,7 +197,7 @@ fn transpose_is_bitcast(
 #[pyfunction]
 #[pyo3(signature = (operand, output, /))]
 fn is_valid_bitcast(py: Python<'_>, operand: &Bound<'_, PyAny>, output: &Bound<'_, PyAny>) -> PyResult<Answer> {
-    related(py, "is_valid_bitcast", operand, output, ::layout::is_valid_bitcast)
+    related(py, "layouts.is_valid_bitcast", operand, output, ::layout::is_valid_bitcast)
 }
 
 /// Runs a statement with `$t` the element type of the arrays.
@@ -359,7 +361,7 @@ type Totals = (i128, i128, i128, i128);
 ///
 /// >>> import hlomap as hm
 /// >>> shape = hm.Shape("f32", [640])
-/// >>> hm._core.count_requests(hm.thread_map(shape), shape, 32, 1, 256, 32)
+/// >>> hm._core.count_requests(hm.flat_thread_map(shape), shape, 32, 1, 256, 32)
 /// ((20, 80, 2560, 128), None)
 #[pyfunction]
 #[pyo3(signature = (elements, shape, warp, vector, base_alignment, sector_bytes, effort=None, /))]

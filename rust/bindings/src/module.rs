@@ -197,7 +197,7 @@ impl PyModule_ {
     /// computation it refers to :meth:`computation`.
     fn __getitem__(slf: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyInstruction>> {
         let (py, m) = (slf.py(), &slf.get().0);
-        let name = text(name, "Module.__getitem__", "module.computations is indexed by position")?;
+        let name = text(name, "Module[]", "module.computations is indexed by position")?;
         let name = name.to_str()?;
         if let Some(id) = found(py, m, name, None)? {
             return instruction(py, &slf.into(), id);
@@ -212,7 +212,7 @@ impl PyModule_ {
     /// Raises ``TypeError``: a module has computations as well as instructions.
     fn __iter__(&self) -> PyResult<Py<PyAny>> {
         let hint = "iterate module.computations, or the instructions of module.entry";
-        Err(PyTypeError::new_err(format!("an hlomap.Module is not iterable: {hint}")))
+        Err(PyTypeError::new_err(format!("a Module is not iterable: {hint}")))
     }
 
     /// The computation of this name, with or without ``%``.
@@ -268,8 +268,9 @@ impl PyModule_ {
     /// >>> a, b = (hm.parse(f"ENTRY e {{ ROOT {name} = f32[2] parameter(0) }}") for name in "pq")
     /// >>> a.same_as(b), a.same_as(b, names=False)
     /// (False, True)
-    #[pyo3(signature = (other, /, *, names=true))]
-    fn same_as(&self, py: Python<'_>, other: Arg<'_, Bound<'_, PyModule_>>, names: bool) -> PyResult<bool> {
+    #[pyo3(signature = (other, /, *, names=Arg::from(true)), text_signature = "($self, other, /, *, names=True)")]
+    fn same_as(&self, py: Python<'_>, other: Arg<'_, Bound<'_, PyModule_>>, names: Arg<'_, bool>) -> PyResult<bool> {
+        let names = names.of("Module.same_as", "names")?;
         let other = other.of("Module.same_as", "other")?;
         let names = if names { hlo::Names::Count } else { hlo::Names::Ignored };
         let other = &other.get().0;
@@ -431,7 +432,7 @@ impl PyComputation {
     /// The instruction of this name, with or without ``%``; unknown names raise
     /// :class:`~hlomap.errors.NotFoundError`, with a similar name if there is one.
     fn __getitem__(&self, py: Python<'_>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyInstruction>> {
-        let name = text(name, "Computation.__getitem__", "computation.instructions is indexed by position")?;
+        let name = text(name, "Computation[]", "computation.instructions is indexed by position")?;
         let name = name.to_str()?;
         if let Some(id) = found(py, &self.module, name, Some(self.id))? {
             return instruction(py, &self.module, id);

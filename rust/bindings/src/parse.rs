@@ -1,11 +1,11 @@
 //! Python functions that read texts and bytes to modules, without the interpreter lock.
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 use crate::detach::unlocked;
 use crate::diagnostic::syntax_error;
+use crate::error::wrong_type;
 use crate::module::PyModule_;
 
 /// All modules of a text, parsed without the interpreter lock.
@@ -34,8 +34,7 @@ pub fn parse_text(
         let bytes = bytes.as_bytes();
         unlocked(py, || hlo::parse_bytes(bytes, name, strict))?
     } else {
-        let found = source.get_type().name()?;
-        return Err(PyTypeError::new_err(format!("parse_text() takes HLO text (str) or bytes, got {found}")));
+        return Err(wrong_type("parse", "HLO text (str) or bytes", source, ""));
     };
     match parsed {
         Ok(modules) => Ok(modules.into_iter().map(PyModule_).collect()),
@@ -77,11 +76,35 @@ fn known_opcodes() -> Vec<&'static str> {
     hlo::Opcode::names().collect()
 }
 
+/// The planes of a profile: each name, its operations, and the number and picoseconds of the events of none and of those
+/// on lines that repeat others; and the modules in it, by name and program id.
+///
+/// An operation has the name of its module, its program id, its name, its calls, its picoseconds and their median.
+/// Raises :class:`~hlomap.errors.HloSyntaxError` for bytes that are not a profile.
+#[pyfunction]
+#[pyo3(signature = (data, name, /))]
+fn _read_profile<'py>(py: Python<'py>, data: &Bound<'py, PyBytes>, name: Option<&str>) -> PyResult<ProfileParts<'py>> {
+    let bytes = data.as_bytes();
+    let found = unlocked(py, || hlo::parse_profile(bytes, name))?
+        .map_err(|errors| syntax_error(py, &errors.source, &errors.problems))?;
+    let op = |o: &hlo::OpTime<'_>| (o.module.to_owned(), o.program, o.op.to_owned(), o.calls, o.ps, o.median_ps);
+    let rest = |r: hlo::Rest| (r.n, r.ps);
+    let plane =
+        |p: &hlo::Plane<'_>| (p.name.to_owned(), p.ops.iter().map(op).collect(), rest(p.rest), rest(p.repeated));
+    let module = |&(name, id, bytes): &(&str, Option<i64>, &[u8])| (name.to_owned(), id, PyBytes::new(py, bytes));
+    Ok((found.planes.iter().map(plane).collect(), found.modules.iter().map(module).collect()))
+}
+
+type OpParts = (String, Option<i64>, String, u64, u128, u64);
+type PlaneParts = (String, Vec<OpParts>, (u64, u128), (u64, u128));
+type ProfileParts<'py> = (Vec<PlaneParts>, Vec<(String, Option<i64>, Bound<'py, PyBytes>)>);
+
 /// Adds the functions of this file to the compiled module.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(unpack_head, m)?)?;
     m.add_function(wrap_pyfunction!(is_module_head, m)?)?;
     m.add_function(wrap_pyfunction!(known_attributes, m)?)?;
     m.add_function(wrap_pyfunction!(known_opcodes, m)?)?;
+    m.add_function(wrap_pyfunction!(_read_profile, m)?)?;
     m.add_function(wrap_pyfunction!(parse_text, m)?)
 }

@@ -110,13 +110,12 @@ impl RuleProvider for PythonRules<'_> {
         index: &ShapeIndex,
         direction: Direction,
         indexing: &Arc<InstructionIndexing>,
-    ) -> PyResult<()> {
+    ) -> PyResult<bool> {
         locked(|py| {
             let indexing = PyInstructionIndexing::from(indexing.clone());
             let fingerprint = PyBytes::new(py, fingerprint);
             let arguments = (fingerprint, index_tuple(py, index)?, number_of(direction), indexing);
-            self.rules.bind(py).call_method1(intern!(py, "keep"), arguments)?;
-            Ok(())
+            self.rules.bind(py).call_method1(intern!(py, "keep"), arguments)?.extract()
         })
     }
 

@@ -102,7 +102,7 @@ impl PySharding {
     /// 'replicated'
     #[staticmethod]
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PySharding> {
-        let text = text.of("Sharding.parse", "text")?;
+        let text = text.of("hlo.Sharding.parse", "text")?;
         hlo::parse_sharding(text).map(PySharding).ok_or_else(|| not_a(py, "a sharding", text))
     }
 
@@ -374,7 +374,7 @@ impl PyMesh {
     /// {'x': 2, 'y': 4}
     #[staticmethod]
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyMesh> {
-        let text = text.of("Mesh.parse", "text")?;
+        let text = text.of("hlo.Mesh.parse", "text")?;
         hlo::parse_mesh(text).map(PyMesh).ok_or_else(|| not_a(py, "a mesh", text))
     }
 
@@ -463,7 +463,7 @@ impl PyReplicaGroups {
     /// [(0, 1), (2, 3)]
     #[staticmethod]
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyReplicaGroups> {
-        let text = text.of("ReplicaGroups.parse", "text")?;
+        let text = text.of("hlo.ReplicaGroups.parse", "text")?;
         hlo::parse_device_groups(text).map(PyReplicaGroups::new).ok_or_else(|| not_a(py, "groups of devices", text))
     }
 

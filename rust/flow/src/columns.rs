@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use crate::indexing::Text;
 use crate::reads::Reads;
-use crate::rows::{Answer, Operand, Output, Row, Rows};
+use crate::rows::{Answer, Arithmetic, Operand, Output, Row, Rows};
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ const fn column(name: &'static str, kind: Kind, source: Source, description: &'s
 }
 
 /// All columns, in order.
-pub const COLUMNS: [Column; 35] = {
+pub const COLUMNS: [Column; 39] = {
     use Kind::{Bool, Float, Int, Ints, Text, Texts};
     use Source::{Instruction as I, Origin as O, Reads as R};
     [
@@ -245,6 +245,33 @@ pub const COLUMNS: [Column; 35] = {
             "Size in bytes of `distinct_upper` elements as they are stored; sub-byte elements count as packed if the \
              layout packs them. Null if unknown.",
         ),
+        column(
+            "bytes_reread",
+            Int,
+            R(|r| int(r.bytes_reread)),
+            "Size in bytes of the reads beyond the first of each element, `touched_upper` less `distinct_upper`: what \
+             moves again if no cache keeps it. Null if unknown.",
+        ),
+        column(
+            "flops",
+            Int,
+            I(|view, id| int(view.arithmetic(id).flops)),
+            "Arithmetic operations of the instruction, as `hm.cost` counts them, on each of its rows; null if unknown, \
+             and for calls, loops and conditionals.",
+        ),
+        column(
+            "transcendentals",
+            Int,
+            I(|view, id| int(view.arithmetic(id).transcendentals)),
+            "Functions such as exp that the instruction evaluates, on each of its rows; null as for `flops`.",
+        ),
+        column(
+            "recomputed",
+            Float,
+            I(|view, id| view.arithmetic(id).recomputed.map_or(Value::Null, Value::Float)),
+            "Operations that the instruction evaluates for each one that is needed, above 1 where a fusion computes an \
+             element for each of its uses; null if unknown.",
+        ),
         column("sharding", Text, Source::Elsewhere, "Sharding that the module gives to the output; null without one."),
         column(
             "operand_sharding",
@@ -340,6 +367,10 @@ impl<'m> View<'m> {
             view.read_labels();
         }
         view
+    }
+
+    fn arithmetic(&self, id: InstructionId) -> Arithmetic {
+        self.rows.arithmetic.get().and_then(|known| known.get(&id)).copied().unwrap_or_default()
     }
 
     fn read_labels(&mut self) {

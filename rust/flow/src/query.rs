@@ -99,15 +99,16 @@ pub trait RuleProvider {
         Ok(None)
     }
 
-    /// Stores the indexing of a computation for later questions.
+    /// Stores the indexing of a computation for later questions. False where it holds for this computation alone,
+    /// and not for others with the same fingerprint.
     fn keep(
         &self,
         _fingerprint: &Key,
         _index: &ShapeIndex,
         _direction: Direction,
         _indexing: &Arc<InstructionIndexing>,
-    ) -> Result<(), Self::Error> {
-        Ok(())
+    ) -> Result<bool, Self::Error> {
+        Ok(true)
     }
 
     /// The number of iterations of a loop, where it is known.
@@ -625,8 +626,9 @@ impl Propagator {
             true => Arc::new(found.remap_sources(&|source| Some(source - start))),
         };
         let fingerprint = m.fingerprint(*computation);
-        rules.keep(&fingerprint, index, *direction, &relative)?;
-        self.cache().fingerprints.insert((fingerprint, *direction, index.clone()), relative);
+        if rules.keep(&fingerprint, index, *direction, &relative)? {
+            self.cache().fingerprints.insert((fingerprint, *direction, index.clone()), relative);
+        }
         Ok(())
     }
 

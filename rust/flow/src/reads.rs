@@ -30,6 +30,8 @@ pub struct Reads {
     pub distinct: (i64, Option<i64>),
     /// The upper bound of the distinct elements, times the bytes that each takes in memory.
     pub bytes: Option<i64>,
+    /// The upper bound of the reads, less that of the distinct elements, in bytes.
+    pub bytes_reread: Option<i64>,
     /// Why any element may be read, if so.
     pub unknown: Option<Text>,
 }
@@ -102,6 +104,7 @@ impl Union {
             touched: (lower(self.touched.0), fitting(self.touched.1)),
             distinct: (lower(self.distinct.0), fitting(elements)),
             bytes: fitting(bytes(elements, bits)),
+            bytes_reread: fitting(bytes(self.touched.1.saturating_sub(elements), bits)),
             unknown: None,
         }
     }
@@ -122,6 +125,7 @@ pub fn unknown<'s>(reason: Text, parts: impl Iterator<Item = &'s Shape>) -> Read
         touched: (0, None),
         distinct: (0, fitting(size)),
         bytes: fitting(n_bytes),
+        bytes_reread: None,
         unknown: Some(reason),
     }
 }

@@ -5,7 +5,7 @@
 //! of which few are distinct, however many rows a wide tuple has. Cells that depend on a runtime source belong to one
 //! instruction.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hlo::{ComputationId, InstructionId, Module};
 use layout::Shape;
@@ -93,6 +93,19 @@ pub struct Rows {
     pub answers: Vec<Answer>,
     /// By computation, the iterations of the loops around it.
     pub trip_counts: Vec<Option<i64>>,
+    /// By instruction, the arithmetic that it takes, once it is asked for.
+    pub arithmetic: OnceLock<FxHashMap<InstructionId, Arithmetic>>,
+}
+
+/// The arithmetic of an instruction outside fused computations. `None` is unknown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arithmetic {
+    /// Arithmetic operations on the elements that are needed.
+    pub flops: Option<i64>,
+    /// Functions such as `exp`, which take several.
+    pub transcendentals: Option<i64>,
+    /// Operations that are evaluated for each one that is needed.
+    pub recomputed: Option<f64>,
 }
 
 /// The rows of a module. `message` turns an error into the text of a row, or returns it to end the analysis.
@@ -149,6 +162,17 @@ pub fn analyze<P: RuleProvider>(
 }
 
 impl Rows {
+    /// The instructions that have rows, in order, with equal numbers for those with equal signatures.
+    pub fn instructions(&self) -> Vec<(InstructionId, u32)> {
+        let mut found: Vec<(InstructionId, u32)> = Vec::new();
+        for row in &self.rows {
+            if found.last().is_none_or(|last| last.0 != row.instruction) {
+                found.push((row.instruction, row.cells));
+            }
+        }
+        found
+    }
+
     /// The answer in a row.
     pub fn answer(&self, row: &Row) -> &Answer {
         &self.answers[self.cells[row.cells as usize].answer as usize]
@@ -301,7 +325,14 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
         let output = self.output(&ShapeIndex::new(), self.m.shape(id));
         let nothing = self.nothing.of(&Shape::Token, false);
         let reads = |reason| {
-            Ok(Reads { touched: (0, None), distinct: (0, None), bytes: None, unknown: Some(reason), ..nothing })
+            Ok(Reads {
+                touched: (0, None),
+                distinct: (0, None),
+                bytes: None,
+                bytes_reread: None,
+                unknown: Some(reason),
+                ..nothing
+            })
         };
         self.push_text(output, None, None, &reason.into(), reads);
     }

@@ -259,6 +259,8 @@ pub enum ProblemKind {
         at: usize,
         /// What was found at that offset.
         found: String,
+        /// What the bytes should be.
+        expected: &'static str,
     },
     /// A part of a proto that does not fit the rest, such as an id that does not exist.
     Misfit {
@@ -322,7 +324,7 @@ impl fmt::Display for ProblemKind {
             InvalidLayout { reason } => write!(f, "invalid layout: {reason}"),
             OutOfRange { found, of } => write!(f, "expected a number in the range of {of}, found {found}"),
             Compressed { format, reason } => write!(f, "expected {format} data, found {reason}"),
-            Wire { at, found } => write!(f, "byte {at}: expected an HLO proto, found {found}"),
+            Wire { at, found, expected } => write!(f, "byte {at}: expected {expected}, found {found}"),
             Misfit { path, expected, found } => write!(f, "{path}: expected {expected}, found {found}"),
             NotText { found } => write!(f, "expected HLO text, found {found}"),
             TooDeep { what, limit } => write!(f, "{what} nested deeper than {limit} levels"),
@@ -373,7 +375,7 @@ impl ProblemKind {
             OutOfRange { of, .. } => Some(format!("a number in the range of {of}")),
             NotText { .. } => Some("HLO text".into()),
             Compressed { format, .. } => Some(format!("{format} data")),
-            Wire { .. } => Some("an HLO proto".into()),
+            Wire { expected, .. } => Some((*expected).into()),
             Misfit { expected, .. } => Some((*expected).into()),
             Shape(_) | MisplacedAttribute { .. } | UnnamedOperands { .. } | Cycle { .. } => None,
             NestedAttributes { .. } | TextAfterInstruction => None,

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from ..._core import Expr, IndexingMap, Instruction, Shape, Variable
+from ...answers import Unknown
 from ...maps.device_groups import GroupTable
-from ...types import ShapeIndex, Unknown
+from ...types import ShapeIndex
 from .._attributes import root_operand, split_dimension
 from .._rule import Bounds, CollectiveRule, ExprLike, Footprint, InputToOutput, OperandIndexing, OutputToInput
 from .._shapes import n_elements, require, require_sizes, shape_at

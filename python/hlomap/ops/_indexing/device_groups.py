@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._core import Instruction
+from ...answers import Unknown
 from ...maps.device_groups import MAX_LISTED_DEVICES, GroupTable
-from ...types import Unknown
 from .._attributes import group_mode, listed_groups, source_target_pairs
 
 _IDS = {

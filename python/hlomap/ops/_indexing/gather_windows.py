@@ -6,22 +6,22 @@ An element of a window lies in the operand at its offset in the window plus the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..._core import Expr, Instruction
 from .._attributes import GatherDimensions
-from .._rule import NOTHING, Bounds, ExprLike, Footprint
-from .index_vectors import clamp, keep, vector_components
+from .._rule import NOTHING, Bounds, ExprLike, Footprint, RuleContext
+from .index_vectors import clamp, index_vectors, keep
 from .maps import dim_exprs, single_map
 
 Constraints = list[tuple[ExprLike, int, int]]
 
 
 def _starts(
-    instruction: Instruction, d: GatherDimensions, vector: Sequence[ExprLike], runtime: list[Any]
-) -> dict[int, ExprLike]:
-    """By operand dimension the start of a vector's window.
+    instruction: Instruction, d: GatherDimensions, vector: Sequence[Expr], context: RuleContext
+) -> Iterator[tuple[dict[int, ExprLike], list[Any], Constraints]]:
+    """By operand dimension the start of a vector's window, with the runtime variables and what holds of the vector.
 
     Without clamping, a runtime start has one value more on either side, which represents all starts out of bounds.
     """
@@ -30,64 +30,66 @@ def _starts(
     bounds = [bounds_of[k] for k in range(len(bounds_of))]
     indices = instruction.operands[d.indices_operand]
     adjust = clamp if d.clamps else keep
-    components = vector_components(indices, d.indices_operand, d.index_vector_dim, vector, bounds, runtime, adjust)
-    return {p: components[k] for p, k in d.start_components.items()}
+    for part in index_vectors(indices, d.indices_operand, d.index_vector_dim, vector, bounds, adjust, context):
+        yield {p: part.components[k] for p, k in d.start_components.items()}, part.runtime, part.constraints
 
 
-def window_to_operand(instruction: Instruction, d: GatherDimensions) -> Footprint:
+def window_to_operand(instruction: Instruction, d: GatherDimensions, context: RuleContext) -> Footprint:
     """From an element of the windows to the operand element it is read from or combined into."""
-    runtime: list[Any] = []
     dims = dim_exprs(len(d.output_sizes))
-    starts = _starts(instruction, d, [dims[o] for _, o in sorted(d.batch_dims.items())], runtime)
     paired = {p: d.batch_dims[i] for i, p in d.paired_dims.items()}
-    results: list[ExprLike] = []
-    constraints: Constraints = []
-    for p in range(len(d.operand_sizes)):
-        offset: ExprLike = dims[d.window_dims[p]] if p in d.window_dims else 0
-        start = starts.get(p, 0)
-        if isinstance(start, int) and not 0 <= start <= d.last_start(p):
-            return NOTHING
-        if not isinstance(start, int) and not d.clamps:
-            constraints.append((start, 0, d.last_start(p)))
-        results.append(dims[paired[p]] if p in paired else offset + start)
-    return single_map(d.output_sizes, results, runtime=runtime, constraints=constraints)
+    found = NOTHING
+    for starts, runtime, constraints in _starts(
+        instruction, d, [dims[o] for _, o in sorted(d.batch_dims.items())], context
+    ):
+        results: list[ExprLike] = []
+        if any(isinstance(start, int) and not 0 <= start <= d.last_start(p) for p, start in starts.items()):
+            continue
+        for p in range(len(d.operand_sizes)):
+            offset: ExprLike = dims[d.window_dims[p]] if p in d.window_dims else 0
+            start = starts.get(p, 0)
+            if not isinstance(start, int) and not d.clamps:
+                constraints.append((start, 0, d.last_start(p)))
+            results.append(dims[paired[p]] if p in paired else offset + start)
+        found += single_map(d.output_sizes, results, runtime=runtime, constraints=constraints)
+    return found
 
 
-def operand_to_windows(instruction: Instruction, d: GatherDimensions) -> Footprint:
+def operand_to_windows(instruction: Instruction, d: GatherDimensions, context: RuleContext) -> Footprint:
     """From an operand element to that element in every window that covers it; ranges number the index vectors."""
     if 0 in d.output_sizes:
         return NOTHING
     vector, ranges = batch_indices(d.indices_sizes, d.paired_dims, sorted(d.batch_dims))
-    results: list[ExprLike] = [0] * len(d.output_sizes)
-    for i, index in zip(sorted(d.batch_dims), vector, strict=True):
-        results[d.batch_dims[i]] = index
-    runtime: list[Any] = []
-    starts = _starts(instruction, d, vector, runtime)
-    dims: list[int | Bounds] = [*d.operand_sizes]
-    indices = dim_exprs(len(dims))
-    constraints: Constraints = []
-    for p, window_size in enumerate(d.window_sizes):
-        if p in d.paired_dims.values():
+    indices = dim_exprs(len(d.operand_sizes))
+    found = NOTHING
+    for starts, runtime, constraints in _starts(instruction, d, vector, context):
+        if any(isinstance(start, int) and not 0 <= start <= d.last_start(p) for p, start in starts.items()):
             continue
-        start = starts.get(p, 0)
-        if isinstance(start, int):
-            if not 0 <= start <= d.last_start(p):
-                return NOTHING
-            dims[p] = (start, start + window_size - 1)
-        else:
-            constraints.append((indices[p] - start, 0, window_size - 1))
-            if window_size > 1 and not d.clamps:
-                constraints.append((start, 0, d.last_start(p)))
-        if p in d.window_dims:
-            results[d.window_dims[p]] = indices[p] - start
-    return single_map(dims, results, ranges=ranges, runtime=runtime, constraints=constraints)
+        results: list[ExprLike] = [0] * len(d.output_sizes)
+        for i, index in zip(sorted(d.batch_dims), vector, strict=True):
+            results[d.batch_dims[i]] = index
+        dims: list[int | Bounds] = [*d.operand_sizes]
+        for p, window_size in enumerate(d.window_sizes):
+            if p in d.paired_dims.values():
+                continue
+            start = starts.get(p, 0)
+            if isinstance(start, int):
+                dims[p] = (start, start + window_size - 1)
+            else:
+                constraints.append((indices[p] - start, 0, window_size - 1))
+                if window_size > 1 and not d.clamps:
+                    constraints.append((start, 0, d.last_start(p)))
+            if p in d.window_dims:
+                results[d.window_dims[p]] = indices[p] - start
+        found += single_map(dims, results, ranges=ranges, runtime=runtime, constraints=constraints)
+    return found
 
 
 def batch_indices(
     sizes: Sequence[int], paired: dict[int, int], dims: Sequence[int]
-) -> tuple[list[ExprLike], list[tuple[int, int]]]:
+) -> tuple[list[Expr], list[tuple[int, int]]]:
     """Indices along some dimensions: the index of the dimension it is paired with, or else a range over its size."""
-    results: list[ExprLike] = []
+    results: list[Expr] = []
     ranges: list[tuple[int, int]] = []
     for i in dims:
         if i in paired:

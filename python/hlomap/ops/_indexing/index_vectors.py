@@ -6,48 +6,128 @@ is the rank of the indices, every index is a vector of one component.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._core import Expr, Instruction
+from ..._core import Expr, IndexingMap, Instruction
 from ...errors import HlomapError
 from .._evaluation import Array
-from .._rule import Bounds, ExprLike
+from .._known import Known, Parts, Piece, Pieces, is_constant, through, together
+from .._rule import Bounds, ExprLike, RuleContext
 
 _MAX_LITERAL = 1 << 20
 """Elements of a constant that are searched for an affine pattern."""
 _TYPE_MAX = {"s8": 127, "u8": 255, "s16": 2**15 - 1, "u16": 2**16 - 1, "s32": 2**31 - 1, "u32": 2**32 - 1}
 
 
-def vector_components(
+class Vectors(NamedTuple):
+    """The components of index vectors, as expressions of the number of the vector, for those in a region."""
+
+    components: list[ExprLike]
+    runtime: list[Any]
+    constraints: list[tuple[ExprLike, int, int]]
+
+
+def index_vectors(
     indices: Instruction,
     operand: int,
     index_vector_dim: int,
-    vector: Sequence[ExprLike],
+    vector: Sequence[Expr],
     components: Sequence[Bounds],
-    runtime: list[Any],
     adjust: Callable[[ExprLike, Bounds, Bounds], ExprLike],
-) -> list[ExprLike]:
-    """The value of each component of the index vector numbered by the expressions ``vector``.
+    context: RuleContext,
+) -> list[Vectors]:
+    """The components of the index vector numbered by the expressions ``vector``, in regions without common vectors.
 
-    Where the indices are a constant or an iota, ``adjust`` gets the value with its own bounds and the bounds of the
-    component.  Otherwise the component is a new runtime variable within its bounds, read from operand ``operand`` and
-    appended to ``runtime``.
+    Where the values of the indices are known, ``adjust`` gets the value with its own bounds and the bounds of the
+    component.  Otherwise the component is a new runtime variable within its bounds, read from operand ``operand``.
     """
-    found: list[ExprLike] = []
-    for k, (lower, upper) in enumerate(components):
-        index = list(vector)
+    of_vector: list[list[ExprLike]] = []
+    for k in range(len(components)):
+        of_vector.append([*vector])
         if index_vector_dim < indices.shape.rank:
-            index.insert(index_vector_dim, k)
-        known = _known(indices, index, index_vector_dim, k)
-        if known is None:
-            found.append(Expr.runtime(len(runtime)))
-            runtime.append((lower, upper, operand, index))
-        else:
-            found.append(adjust(*known, (lower, upper)))
-    return found
+            of_vector[k].insert(index_vector_dim, k)
+    direct = [_known(indices, index, index_vector_dim, k) for k, index in enumerate(of_vector)]
+    pieces = pieces_for_maps(context.known_integers(indices)) if None in direct else ()
+    if not pieces:
+        runtime: list[Any] = []
+        found: list[ExprLike] = []
+        for known, bounds, index in zip(direct, components, of_vector, strict=True):
+            found.append(Expr.runtime(len(runtime)) if known is None else adjust(*known, bounds))
+            if known is None:
+                runtime.append((*bounds, operand, index))
+        return [Vectors(found, runtime, [])]
+    sizes = [size for i, size in enumerate(indices.shape.dimensions) if i != index_vector_dim]
+    of_component: list[Pieces] = []
+    for k in range(len(components)):
+        element: list[ExprLike] = [Expr.dim(i) for i in range(len(sizes))]
+        if index_vector_dim < indices.shape.rank:
+            element.insert(index_vector_dim, k)
+        m = IndexingMap(sizes, element)
+        of_component.append(tuple(piece for each in pieces if (piece := through(m, each)) is not None))
+    result: list[Vectors] = []
+    for region, chosen in together(of_component):
+        part = Vectors([], [], [*within(region, sizes, vector)])
+        for k, (piece, bounds) in enumerate(zip(chosen, components, strict=True)):
+            value = known_value(piece)
+            if value is None:
+                part.components.append(Expr.runtime(len(part.runtime)))
+                part.runtime.append((*bounds, operand, of_vector[k]))
+            elif isinstance(value, int):
+                part.components.append(adjust(value, (value, value), bounds))
+            else:
+                own = (region or IndexingMap(sizes, [])).bounds(value)
+                part.components.append(adjust(value.substitute(dims=vector), own, bounds))
+        result.append(part)
+    return result
+
+
+_MAX_REGIONS = 8
+"""Regions of index vectors that become maps; more say less to a reader than a runtime variable."""
+
+
+def pieces_for_maps(known: Known) -> Pieces:
+    """The pieces of an index array, if they are few; none where no value is known."""
+    if isinstance(known, Parts) or len(known) > _MAX_REGIONS or not any(piece.is_known for piece in known):
+        return ()
+    return known
+
+
+def known_surroundings(
+    operands: Callable[[Instruction], Sequence[int]],
+) -> Callable[[Instruction, RuleContext], Hashable]:
+    """The hook ``surroundings`` of an operation whose rules use the known values of these operands."""
+
+    def surroundings(instruction: Instruction, context: RuleContext) -> Hashable:
+        own = instruction.operands
+        known = (pieces_for_maps(context.known_integers(own[k])) for k in operands(instruction))
+        return tuple(tuple((str(piece.values), str(piece.region)) for piece in pieces) for pieces in known)
+
+    return surroundings
+
+
+def known_value(piece: Piece) -> Expr | int | None:
+    """The value of an index; beyond 62 bits it is out of bounds anyway."""
+    if isinstance(piece.values, Expr):
+        return piece.values
+    if not is_constant(piece.values):
+        return None
+    (value,) = piece.values
+    return max(min(int(value), 2**62), -(2**62)) if isinstance(value, int) else None
+
+
+def within(region: IndexingMap | None, sizes: Sequence[int], vector: Sequence[Expr]) -> list[tuple[Expr, int, int]]:
+    """That an index is in a region of an array of these sizes, as constraints."""
+    if region is None:
+        return []
+    found: list[tuple[Expr, int, int]] = [
+        (e, v.lower, v.upper)
+        for e, v, size in zip(vector, region.dims, sizes, strict=True)
+        if (v.lower, v.upper) != (0, size - 1)
+    ]
+    return found + [(c.expr.substitute(dims=vector), c.lower, c.upper) for c in region.constraints]
 
 
 def clamp(value: ExprLike, value_bounds: Bounds, bounds: Bounds) -> ExprLike:

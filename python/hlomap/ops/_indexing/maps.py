@@ -14,7 +14,8 @@ from ..._core import (
     _outside as outside,
     _single_map as single_map,
 )
-from ...types import ShapeIndex, Unknown
+from ...answers import Unknown
+from ...types import ShapeIndex
 from .._rule import NOTHING, Bounds, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import n_outputs, require_sizes, shape_at
 

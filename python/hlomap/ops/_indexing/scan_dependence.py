@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..._core import Computation, Instruction
-from ...types import Unknown
+from ...answers import Unknown
 from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext
 from .maps import identity_map
 

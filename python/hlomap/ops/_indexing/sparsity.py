@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._core import Expr, Instruction, Variable
-from ...types import Unknown
+from ...answers import Unknown
 from .._attributes import SparseSide, scale_operands
 from .._rule import ExprLike, Footprint, OperandIndexing
 from .maps import map_to_all

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from ..._core import Instruction
+from ...answers import Unknown
 from ...errors import HlomapError
 from ...io.load import parse
-from ...types import Unknown
 from . import (
     attention,
     convolution,

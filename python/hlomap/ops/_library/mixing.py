@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ..._core import Instruction, Shape
-from ...types import Unknown
+from ...answers import Unknown
 from . import attention
 from .body import Config, NotUnderstood, require
 from .gemm import product_dimensions

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..._core import Instruction
+from ...answers import Unknown
 from ...errors import UnsupportedError
-from ...types import Unknown
 from .._attributes import scale_operands, sparse_sides
 from .._evaluation import Array, Value
 

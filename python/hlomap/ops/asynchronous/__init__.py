@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from .._operations import moves_elements, unknown_operations
 from .._registry import lookup, register, register_derived
-from .._rule import OpRule, no_constant_operands
+from .._rule import InPlace, OpRule, no_constant_operands
 from .attributes import bound_value
 from .evaluate import evaluate_step
 from .indexing import start_collective, step_rules
@@ -33,6 +34,8 @@ def _rule(opcode: str, wrapped: Callable[[], OpRule]) -> OpRule:
             *step_rules(opcode, wrapped),
             evaluate_step(lambda: wrapped().evaluate),
             depends_on_called_values=True,
+            operations=moves_elements,
+            moves_nothing=True,
         )
     is_long = opcode == "async-start"
     op = None if is_long else wrapped()
@@ -44,6 +47,10 @@ def _rule(opcode: str, wrapped: Callable[[], OpRule]) -> OpRule:
         depends_on_called_values=op.depends_on_called_values if op else True,
         collective=start_collective(op.collective) if op and op.collective else None,
         forwards_calls=is_long,
+        in_place=lambda instruction: {(0, k): InPlace(k, replaces=False) for k in range(len(instruction.operands))},
+        operations=None if is_long else unknown_operations("the wrapped operation has no computation"),
+        runs="once" if is_long else None,
+        moves_nothing=is_long,
         value_of_parameter=bound_value if is_long or (op and op.value_of_parameter) else None,
     )
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ..._core import Instruction
+from ...answers import Unknown
 from ...errors import HlomapError
-from ...types import ShapeIndex, Unknown
+from ...types import ShapeIndex
 from .._indexing.maps import forward_from_operand, forward_to_outputs, merge_parts
 from .._rule import (
     NOTHING,

@@ -7,10 +7,19 @@ BatchNormTraining, BatchNormInference and BatchNormGrad of XLA's operation seman
 
 from __future__ import annotations
 
+from .._operations import unknown_operations
 from .._registry import register
 from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import DEPENDENCES, input_to_output, output_to_input
 
 for _name in DEPENDENCES:
-    register(OpRule(_name, output_to_input, input_to_output, evaluate))
+    register(
+        OpRule(
+            _name,
+            output_to_input,
+            input_to_output,
+            evaluate,
+            operations=unknown_operations("XLA expands a batch norm before it runs"),
+        )
+    )

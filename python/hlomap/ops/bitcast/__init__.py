@@ -8,9 +8,21 @@ of XLA's documentation.
 
 from __future__ import annotations
 
+from .._known import moved
+from .._operations import moves_elements
 from .._registry import register
 from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
-register(OpRule("bitcast", output_to_input, input_to_output, evaluate))
+register(
+    OpRule(
+        "bitcast",
+        output_to_input,
+        input_to_output,
+        evaluate,
+        moves_nothing=True,
+        known_values=moved(),
+        operations=moves_elements,
+    )
+)

@@ -12,7 +12,8 @@ from ..._core import (
     linear_index,
     logical_index,
 )
-from ...types import ShapeIndex, Unknown
+from ...answers import Unknown
+from ...types import ShapeIndex
 from .._indexing.maps import full_bounds, simplify_maps, single_map
 from .._rule import ExprLike, Footprint, OperandIndexing, RuleContext, RuleResult
 from .attributes import is_tiled, major_to_minor, mismatch, width_of

@@ -6,9 +6,10 @@ are NaN, so each element depends on the whole triangle.  Section Cholesky of XLA
 
 from __future__ import annotations
 
+from .._operations import factored
 from .._registry import register
 from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
-register(OpRule("cholesky", output_to_input, input_to_output, evaluate))
+register(OpRule("cholesky", output_to_input, input_to_output, evaluate, operations=factored))

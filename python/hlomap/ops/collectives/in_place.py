@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..._core import Expr, IndexingMap, Instruction
+from ...answers import Unknown
 from ...errors import ShapeError
 from ...maps.device_groups import MAX_LISTED_DEVICES, GroupTable
-from ...types import ShapeIndex, Unknown
+from ...types import ShapeIndex
 from .._attributes import PermutedSlice, permuted_slices, source_target_pairs
 from .._indexing.device_groups import n_devices, pair_table
 from .._indexing.maps import dim_exprs, full_bounds, identity_map

@@ -19,6 +19,8 @@ register(
         evaluate,
         depends_on_called_values=True,
         pointwise=True,
+        runs="branch",
+        moves_nothing=True,
         value_of_parameter=lambda instruction, called, parameter: instruction.operands[called + 1],
     )
 )

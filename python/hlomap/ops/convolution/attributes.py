@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..._core import Instruction
-from ...types import Unknown
+from ...answers import Unknown
 from .._attributes import SparseSide, WindowedDim, sparse_sides, windowed_dims
 from .._shapes import require
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..._core import Instruction
+from ...answers import Unknown
 from ...dtypes import numpy_dtype
 from ...errors import UnsupportedError
-from ...types import Unknown
 from .._evaluation import Array, EvalContext, Value
 from .._numpy.contraction import sum_of_products
 from .._numpy.sparsity import dense_operands

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._core import Expr, Instruction, Variable
-from ...types import ShapeIndex, Unknown
+from ...answers import Unknown
+from ...types import ShapeIndex
 from .._indexing.maps import full_bounds, simplify_maps, single_map
 from .._indexing.sparsity import extra_operand, whole_index
 from .._indexing.window import WindowIndex, operand_index, output_index, window_variables

@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable, Container, Sequence
 
 from ..._core import Instruction
+from ...answers import Unknown
 from ...errors import UnsupportedError
-from ...types import Unknown
 from .._evaluation import EvalContext, Steps, Value
 from .._numpy.input_checks import call_user_function, check_value, owned
 from .attributes import SINKS, definition_of, is_annotation, target_of

@@ -6,9 +6,22 @@ Sections Dot and DotGeneral of XLA's operation semantics.
 
 from __future__ import annotations
 
+from .._operations import multiply_adds
 from .._registry import register
 from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
+from .known import known_values, used
 
-register(OpRule("dot", output_to_input, input_to_output, evaluate, builder_methods=("dot", "dot_general")))
+register(
+    OpRule(
+        "dot",
+        output_to_input,
+        input_to_output,
+        evaluate,
+        known_values=known_values,
+        used=used,
+        builder_methods=("dot", "dot_general"),
+        operations=multiply_adds,
+    )
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..._core import Instruction
-from ...types import Unknown
+from ...answers import Unknown
 from .._attributes import SparseSide, sparse_sides
 
 

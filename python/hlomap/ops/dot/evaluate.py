@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._core import Instruction
+from ...answers import Unknown
 from ...dtypes import numpy_dtype
 from ...errors import UnsupportedError
-from ...types import Unknown
 from .._evaluation import EvalContext, Value
 from .._numpy.contraction import sum_of_products
 from .._numpy.sparsity import dense_operands

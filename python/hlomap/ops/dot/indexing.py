@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._core import Expr, Instruction, Variable
-from ...types import ShapeIndex, Unknown
+from ...answers import Unknown
+from ...types import ShapeIndex
 from .._indexing.maps import dim_exprs, full_bounds, range_exprs, simplify_maps, single_map
 from .._indexing.sparsity import extra_operand, whole_index
 from .._rule import Bounds, ExprLike, OperandIndexing, RuleContext, RuleResult

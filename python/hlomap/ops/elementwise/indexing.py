@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..._core import Instruction
-from ...types import ShapeIndex, Unknown
+from ...answers import Unknown
+from ...types import ShapeIndex
 from .._indexing.maps import forward_from_operand, forward_to_outputs, identity_map, map_to_all, map_to_scalar
 from .._rule import OperandIndexing, RuleContext, RuleResult
 from .._shapes import require

@@ -7,9 +7,23 @@ vector (``start_index_map``), or starts at 0.  Section Gather of XLA's operation
 
 from __future__ import annotations
 
+from .._indexing.index_vectors import known_surroundings
+from .._known import moved
+from .._operations import moves_elements
 from .._registry import register
 from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import constant_operands, input_to_output, output_to_input
 
-register(OpRule("gather", output_to_input, input_to_output, evaluate, constant_operands))
+register(
+    OpRule(
+        "gather",
+        output_to_input,
+        input_to_output,
+        evaluate,
+        constant_operands,
+        surroundings=known_surroundings(constant_operands),
+        known_values=moved(0),
+        operations=moves_elements,
+    )
+)

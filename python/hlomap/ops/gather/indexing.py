@@ -25,13 +25,13 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     if d.index_vector_dim < len(d.indices_sizes):
         index.insert(d.index_vector_dim, Expr.range(0))
         in_vector = [(0, len(d.start_components) - 1)]
-    return [window_to_operand(instruction, d), single_map(d.output_sizes, index, ranges=in_vector)]
+    return [window_to_operand(instruction, d, context), single_map(d.output_sizes, index, ranges=in_vector)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The offset d - start in every slice that contains d; an index affects its whole slice."""
     d = gather_dimensions(instruction)
-    return [operand_to_windows(instruction, d) if operand == 0 else _slice_of_vector(d)]
+    return [operand_to_windows(instruction, d, context) if operand == 0 else _slice_of_vector(d)]
 
 
 def _slice_of_vector(d: GatherDimensions) -> Footprint:

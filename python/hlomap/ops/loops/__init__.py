@@ -12,6 +12,7 @@ from .._registry import register
 from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import carried_to_input, initial_integers, input_to_output, output_to_input
+from .known import known_parameter, known_values
 
 register(
     OpRule(
@@ -22,6 +23,10 @@ register(
         depends_on_called_values=True,
         surroundings=initial_integers,
         pointwise=True,
+        runs="loop",
+        moves_nothing=True,
         parameter_to_operands=carried_to_input,
+        known_values=known_values,
+        known_parameter=known_parameter,
     )
 )

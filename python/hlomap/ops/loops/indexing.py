@@ -6,7 +6,8 @@ from collections.abc import Hashable
 from functools import partial
 
 from ..._core import IndexingMap, Instruction
-from ...types import ShapeIndex, Unknown
+from ...answers import Unknown
+from ...types import ShapeIndex
 from .._indexing.loops.closure import AnyIterations
 from .._indexing.loops.counter import CountedLoop, Start, analyze_counts, find_start
 from .._indexing.loops.edges import Step

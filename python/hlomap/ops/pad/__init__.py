@@ -7,9 +7,11 @@ semantics.
 
 from __future__ import annotations
 
+from .._known import moved
+from .._operations import moves_elements
 from .._registry import register
 from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
-register(OpRule("pad", output_to_input, input_to_output, evaluate))
+register(OpRule("pad", output_to_input, input_to_output, evaluate, known_values=moved(), operations=moves_elements))

@@ -7,6 +7,7 @@ the number of rows, and the row of the output where they go.  Section RaggedAllT
 from __future__ import annotations
 
 from .._indexing.collectives import known_groups
+from .._operations import moves_elements
 from .._registry import register
 from .._rule import CollectiveRule, OpRule
 from .evaluate import evaluate
@@ -26,5 +27,6 @@ register(
                 0: part(instruction, operand, known_groups(groups(instruction)), to_output=True)
             },
         ),
+        operations=moves_elements,
     )
 )

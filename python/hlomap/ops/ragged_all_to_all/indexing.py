@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..._core import Expr, Instruction, Variable
+from ...answers import Unknown
 from ...maps.device_groups import GroupTable
-from ...types import ShapeIndex, Unknown
+from ...types import ShapeIndex
 from .._indexing.collectives import device_map, matching_groups, without_devices
 from .._indexing.device_groups import group_sizes
 from .._indexing.maps import identity_map, map_to_all

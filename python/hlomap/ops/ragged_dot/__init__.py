@@ -7,9 +7,10 @@ give 0; along a contracted dimension, each group has its own sum; along a batch 
 
 from __future__ import annotations
 
+from .._operations import multiply_adds
 from .._registry import register
 from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
-register(OpRule("ragged-dot", output_to_input, input_to_output, evaluate))
+register(OpRule("ragged-dot", output_to_input, input_to_output, evaluate, operations=multiply_adds))

@@ -7,9 +7,23 @@ XLA's operation semantics.
 
 from __future__ import annotations
 
+from .._indexing.index_vectors import known_surroundings
+from .._operations import scattered
 from .._registry import register
 from .._rule import OpRule
 from .evaluate import evaluate
-from .indexing import constant_operands, input_to_output, output_to_input
+from .indexing import constant_operands, input_to_output, output_to_input, updated_operands
 
-register(OpRule("scatter", output_to_input, input_to_output, evaluate, constant_operands))
+register(
+    OpRule(
+        "scatter",
+        output_to_input,
+        input_to_output,
+        evaluate,
+        constant_operands,
+        in_place=updated_operands,
+        surroundings=known_surroundings(constant_operands),
+        operations=scattered,
+        updated_operand=lambda i: len(i.operands) // 2 + 1 if len(i.operands) == 3 else None,
+    )
+)

@@ -6,9 +6,10 @@ with it.  Section SelectAndScatter of XLA's operation semantics.
 
 from __future__ import annotations
 
+from .._operations import selected_and_scattered
 from .._registry import register
 from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
-register(OpRule("select-and-scatter", output_to_input, input_to_output, evaluate))
+register(OpRule("select-and-scatter", output_to_input, input_to_output, evaluate, operations=selected_and_scattered))

@@ -6,9 +6,10 @@ rows 0 to i.  Section TriangularSolve of XLA's operation semantics.
 
 from __future__ import annotations
 
+from .._operations import solved
 from .._registry import register
 from .._rule import OpRule
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
-register(OpRule("triangular-solve", output_to_input, input_to_output, evaluate))
+register(OpRule("triangular-solve", output_to_input, input_to_output, evaluate, operations=solved))

@@ -16,6 +16,7 @@ mod operation;
 pub(crate) mod origin;
 pub(crate) mod original;
 pub(crate) mod payload;
+pub(crate) mod profile;
 mod quote;
 mod read;
 mod regular;
@@ -145,7 +146,7 @@ pub fn parse_proto(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec
     match read {
         Ok(read) => read.map(|module| vec![module]),
         Err(e) => {
-            let kind = ProblemKind::Wire { at: e.at, found: e.found };
+            let kind = ProblemKind::Wire { at: e.at, found: e.found, expected: "an HLO proto" };
             let source = Arc::new(Source::new("", name));
             Err(SyntaxErrors { source, problems: vec![Problem { kind, span: Span::default() }] })
         }

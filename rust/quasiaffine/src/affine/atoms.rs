@@ -91,7 +91,7 @@ impl Atoms {
     }
 
     /// The ranges of the variables, without anything that relates them.
-    pub(crate) fn the_box(&self) -> Domain {
+    pub(crate) fn interval_domain(&self) -> Domain {
         let vars = self.list[..self.n_vars].iter().map(|atom| Variable::new(atom.interval)).collect();
         Domain { vars, n_dims: self.n_dims as usize, n_ranges: self.n_ranges as usize, constraints: Vec::new() }
     }

@@ -14,39 +14,39 @@ use crate::affine::form::AtomId;
 pub(crate) struct Stability {
     /// Expressions are read to be checked.
     pub(crate) checks: bool,
-    /// An atom was met before one with a smaller number, or was made while writing.
+    /// An atom was visited before one with a smaller number, or was made while writing.
     pub(crate) out_of_order: bool,
-    /// The atoms that have been met.
-    met: SmallVec<[AtomId; 16]>,
+    /// The atoms that have been visited.
+    visited: SmallVec<[AtomId; 16]>,
 }
 
 impl Stability {
-    /// How many atoms have been met.
-    pub(crate) fn n_met(&self) -> usize {
-        self.met.len()
+    /// How many atoms have been visited.
+    pub(crate) fn n_visited(&self) -> usize {
+        self.visited.len()
     }
 
     pub(crate) fn mark(&self) -> Mark {
-        Mark { n_met: self.met.len(), out_of_order: self.out_of_order }
+        Mark { n_visited: self.visited.len(), out_of_order: self.out_of_order }
     }
 
     pub(crate) fn meet(&mut self, atom: AtomId) {
-        match self.met.last() {
-            Some(last) if *last >= atom => self.out_of_order |= self.met.binary_search(&atom).is_err(),
-            _ => self.met.push(atom),
+        match self.visited.last() {
+            Some(last) if *last >= atom => self.out_of_order |= self.visited.binary_search(&atom).is_err(),
+            _ => self.visited.push(atom),
         }
     }
 
-    /// Forgets what has been met since then.
+    /// Forgets what has been visited since then.
     pub(crate) fn back_to(&mut self, to: Mark) {
-        self.met.truncate(to.n_met);
+        self.visited.truncate(to.n_visited);
         self.out_of_order = to.out_of_order;
     }
 }
 
-/// A point in what has been met, to go back to.
+/// A point in what has been visited, to go back to.
 #[derive(Clone, Copy)]
 pub(crate) struct Mark {
-    n_met: usize,
+    n_visited: usize,
     out_of_order: bool,
 }

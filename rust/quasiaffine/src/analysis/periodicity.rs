@@ -83,7 +83,7 @@ fn constant_value(cx: &mut AffineContext, form: &AffineForm, limit: u128) -> Opt
     let mut vars: Vec<usize> = vars_of(cx, form).into_iter().collect();
     vars.sort_unstable();
     let expr = crate::rules::extraction::extract(cx, form).ok()?;
-    let domain = cx.the_box();
+    let domain = cx.interval_domain();
     let mut ranges: Vec<Interval> = domain.vars.iter().map(|v| v.interval).collect();
     // Values that wrap around say nothing.
     if !fits(&|v| domain.flat(v).map_or(Interval::ALL, |flat| ranges[flat]), &expr) {

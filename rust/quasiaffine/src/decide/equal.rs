@@ -121,14 +121,14 @@ fn sample(domain: &Domain, vars: &[usize], n: usize) -> Vec<Vec<i64>> {
     columns
 }
 
-/// The points that the quickest look takes, a quick one, a glance, and a search for any point at all.
+/// Points of a comparison: the corners tried first, a first sample, the sample that excludes a map, and a full sample.
 const CORNERS: usize = 2;
 const FEW: usize = 64;
-const GLANCE: usize = 12;
+const EXCLUSION: usize = 12;
 const SAMPLE: usize = 512;
 
-/// The largest expression that a glance takes in.
-const GLANCE_NODES: u32 = 512;
+/// The largest expression that is sampled to exclude a map.
+const EXCLUSION_NODES: u32 = 512;
 
 fn in_domain(m: &Map, columns: &[Vec<i64>]) -> Result<Vec<bool>> {
     let program = Program::new(m)?;
@@ -186,7 +186,7 @@ impl<'a> Pair<'a> {
             let is_equal = is_comparable && self.compare_functions() == Some(Equivalence::Equal);
             return if is_equal { Equivalence::Equal } else { Equivalence::Unknown(READ_BY_RANGE) };
         }
-        if let Some(point) = self.differ_at_a_glance() {
+        if let Some(point) = self.differ_at_few_points() {
             return Equivalence::Different(point);
         }
         if a.n_ranges == 0 && b.n_ranges == 0 && self.same_domain() {
@@ -233,26 +233,26 @@ impl<'a> Pair<'a> {
     /// A point at which one map has an element that the bounds of the other one's results exclude, if one of very few
     /// points shows it. Law: an image lies within the bounds over its point, whatever the constraints, and a point
     /// outside the box has none; so this proves a difference without going through the ranges of the other map.
-    fn differ_at_a_glance(&self) -> Option<Vec<i64>> {
-        let excluded = |(one, other): (&Map, &Map)| self.excluded_at_a_glance(one, other);
+    fn differ_at_few_points(&self) -> Option<Vec<i64>> {
+        let excluded = |(one, other): (&Map, &Map)| self.excluded_at_few_points(one, other);
         [(self.a, &self.b), (&self.b, self.a)].into_iter().find_map(excluded)
     }
 
-    fn excluded_at_a_glance(&self, one: &Map, other: &Map) -> Option<Vec<i64>> {
+    fn excluded_at_few_points(&self, one: &Map, other: &Map) -> Option<Vec<i64>> {
         let (domain, of_other) = (one.domain(), other.domain());
         let all: Vec<usize> = (0..domain.vars.len()).collect();
-        let columns = sample(domain, &all, GLANCE);
+        let columns = sample(domain, &all, EXCLUSION);
         (0..columns.first().map_or(1, Vec::len)).find_map(|at| {
             // Maps have no other variables than their domains.
             let of_var = |v: Var| domain.flat(v).map_or(0, |flat| columns[flat][at]);
-            let value = |e: &Expr| if e.nodes() > GLANCE_NODES { None } else { value_at(e, &of_var) };
+            let value = |e: &Expr| if e.nodes() > EXCLUSION_NODES { None } else { value_at(e, &of_var) };
             let around = |v: Var| match v.kind {
                 Kind::Range => of_other.range_of(&Expr::Var(v)),
                 _ => Interval::point(of_var(v)),
             };
             let in_box = |flat: usize| of_other.vars[flat].interval.contains(of_var(of_other.var(flat)));
             let is_excluded = |(x, y): (i64, &Expr)| {
-                let bounds = interval(&around, y, GLANCE_NODES);
+                let bounds = interval(&around, y, EXCLUSION_NODES);
                 i128::from(x) < bounds.lo || bounds.hi < i128::from(x)
             };
             if !domain.constraints.iter().all(|c| value(&c.expr).is_some_and(|x| c.interval.contains(x))) {

@@ -1,4 +1,4 @@
-//! Sums in the making.
+//! Builder for linear sums.
 //!
 //! Read [`Accumulator`].
 

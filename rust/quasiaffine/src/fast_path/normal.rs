@@ -1,7 +1,7 @@
-//! Whether a map is already in its smallest form, decided by a glance at each node.
+//! Whether a map is already in its smallest form, decided from each node alone.
 //!
-//! Read [`is_normal`]. Most maps of operations are normal as they are made, so this glance is what their
-//! simplification costs. Law: a normal map is what a pass of [`crate::simplify`] would return; where the glance
+//! Read [`is_normal`]. Most maps of operations are normal as they are made, so this check is what their
+//! simplification costs. Law: a normal map is what a pass of [`crate::simplify`] would return; where the check
 //! cannot tell, it says no. Debug builds check the law on every map.
 
 use smallvec::SmallVec;
@@ -67,7 +67,7 @@ struct Seen {
 #[derive(Clone, Copy, Default)]
 struct SeenVar {
     uses: Uses,
-    /// Whether it stood under a quotient or a remainder in the last expression that it was met in.
+    /// Whether it stood under a quotient or a remainder in the last expression that it was visited in.
     was_divided: bool,
     /// The number of that expression.
     expr: u32,

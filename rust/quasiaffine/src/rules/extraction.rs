@@ -98,7 +98,7 @@ pub fn extract(cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> 
     if !cx.has_div(form) {
         return sum(cx, Accumulator::default(), form);
     }
-    if let Some(lone) = Lone::of(cx, form).filter(|_| cx.takes_shortcuts()) {
+    if let Some(lone) = SingleDiv::of(cx, form).filter(|_| cx.takes_shortcuts()) {
         return lone.extract(cx, form);
     }
     if cx.atoms().len() < cx.n_vars() + MANY {
@@ -126,26 +126,29 @@ pub struct Notes {
     /// It may leave 64 bits on the way to its value.
     pub may_overflow: bool,
     /// It has divs that are none of the form's: only reading it shows that it has the same form.
-    pub is_turned: bool,
+    pub introduces_divs: bool,
 }
 
 impl Notes {
     const fn and(self, other: Notes) -> Notes {
-        Notes { may_overflow: self.may_overflow | other.may_overflow, is_turned: self.is_turned | other.is_turned }
+        Notes {
+            may_overflow: self.may_overflow | other.may_overflow,
+            introduces_divs: self.introduces_divs | other.introduces_divs,
+        }
     }
 }
 
 /// The quotient of a form that leaves nothing to choose: the only one, of variables of which none or all stand beside it.
-enum Lone {
+enum SingleDiv {
     /// None: everything is written as it is.
-    Apart,
+    Separate,
     /// All of them, with this factor: with the quotient they make a remainder.
     Remainder(i64),
 }
 
-impl Lone {
+impl SingleDiv {
     /// Whether a form is one of variables and such a quotient.
-    fn of(cx: &AffineContext, form: &AffineForm) -> Option<Lone> {
+    fn of(cx: &AffineContext, form: &AffineForm) -> Option<SingleDiv> {
         let (AffineTerm { coefficient: a, atom }, beside) = form.terms.split_last()?;
         let is_var = |atom: AtomId| cx.is_var(atom);
         let (num, n) = cx.as_div(*atom).filter(|(num, _)| cx.is_plain(num) && !cx.has_equalities())?;
@@ -153,16 +156,16 @@ impl Lone {
             return None;
         }
         if let Some(k) = whole_fold(*a, num, n, form) {
-            return (n > 2 || num.constant == 0).then_some(Lone::Remainder(k));
+            return (n > 2 || num.constant == 0).then_some(SingleDiv::Remainder(k));
         }
         let constant_stays = form.constant == 0 || exactly(form.constant, *a).is_none();
         let is_apart = || num.terms.iter().all(|t| beside.binary_search_by_key(&t.atom, |b| b.atom).is_err());
-        (*a > 0 && constant_stays && is_apart()).then_some(Lone::Apart)
+        (*a > 0 && constant_stays && is_apart()).then_some(SingleDiv::Separate)
     }
 
     fn extract(self, cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> {
         let quotient = form.terms.last().and_then(|t| cx.as_div(t.atom)).map(|(num, n)| (num.clone(), n));
-        let (Lone::Remainder(k), Some((num, n))) = (self, quotient) else {
+        let (SingleDiv::Remainder(k), Some((num, n))) = (self, quotient) else {
             return sum(cx, Accumulator::default(), form);
         };
         let mut rest = form.clone();
@@ -227,7 +230,7 @@ fn take(
     out: &mut Accumulator,
 ) -> Result<AffineForm, Stop> {
     if let Some(rule) = choice.rule {
-        cx.notes.is_turned |= !matches!(rule, Rule::ExtractMod);
+        cx.notes.introduces_divs |= !matches!(rule, Rule::ExtractMod);
         cx.fired(rule, |cx| (Vec::from_iter(before.map(|form| cx.value(&form))), vec![choice.spelled_out(cx)]));
     }
     out.add(choice.coefficient, &choice.expr)?;

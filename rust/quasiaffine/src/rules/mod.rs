@@ -1,6 +1,9 @@
 //! Every rule of the simplifier, declared once.
 //!
 //! Read the list below: a rule has a name, a law and the function that applies it, and the stage at which it is tried.
+//! A law is a statement that can be checked: identities `a = b`, or conditions that say the same (`is`), under what stands
+//! behind `where`; `;` separates them. `x`, `y`, `z` stand for any integers, other letters for constants. `tests/maps/test_laws.py`
+//! proves each by z3, but for what "holds at each value": there the rule itself evaluates both sides at every value.
 //! [`Rule`], [`Rule::ALL`] and the lists that the stages go through come from it. A rule does nothing where its law does
 //! not apply. `SIMPLIFY.md` describes the stages, the measure that makes them stop, and how to add a rule.
 
@@ -81,40 +84,40 @@ macro_rules! rules {
 
 rules! {
     Reading {
-        PointVariable, "point-variable", "x = c  where the interval of x is [c, c]", AffineContext::add_variable;
-        ExpandMod, "expand-mod", "x mod n = x - n*(x floordiv n), so that quotients and remainders of one value add up", AffineContext::add_div;
-        MergeRuntime, "merge-runtime", "rt1 = rt0  where both read the same index of the same source", constraints::sources;
+        PointVariable, "point-variable", "x = c  where c <= x <= c", AffineContext::add_variable;
+        ExpandMod, "expand-mod", "x mod n = x - n*(x floordiv n)", AffineContext::add_div;
+        MergeRuntime, "merge-runtime", "x = y  where both read the same element of the same source", constraints::sources;
         ProductContent, "product-content", "(g*x) * (h*y) = g*h * (x*y)", nonlinear::product;
-        NonlinearMultiple, "nonlinear-multiple", "(k*b + r) floordiv b = k + r floordiv b, (k*b + r) mod b = r mod b", nonlinear::floor_div;
-        NonlinearCollapse, "nonlinear-collapse", "a floordiv b = 0, a mod b = a  where 0 <= a < b; a floordiv b = -1, a mod b = a + b  where -b <= a < 0", nonlinear::floor_mod;
-        Order, "order", "min(a, b) = a, max(a, b) = b  where a <= b", nonlinear::extremum;
-        Absorption, "absorption", "min(x, max(x, y)) = x, min(x, min(x, y)) = min(x, y), and with min and max exchanged", nonlinear::absorbed;
+        NonlinearMultiple, "nonlinear-multiple", "(k*b + r) floordiv b = k + r floordiv b; (k*b + r) mod b = r mod b", nonlinear::floor_div;
+        NonlinearCollapse, "nonlinear-collapse", "a floordiv b = 0  where 0 <= a < b; a mod b = a  where 0 <= a < b; a floordiv b = -1  where -b <= a < 0; a mod b = a + b  where -b <= a < 0", nonlinear::floor_mod;
+        Order, "order", "min(a, b) = a  where a <= b; max(a, b) = b  where a <= b", nonlinear::extremum;
+        Absorption, "absorption", "min(x, max(x, y)) = x; max(x, min(x, y)) = x; min(x, min(x, y)) = min(x, y); max(x, max(x, y)) = max(x, y)", nonlinear::absorbed;
     }
     Remainder {
-        RemainderMultiples, "remainder-multiples", "(n*k*x + y) mod n = y mod n, (k*(x mod m) + y) mod n = (k*x + y) mod n  where n divides k*m", remainder::drop_multiples;
-        RemainderOpen, "remainder-open", "x mod n = x - n*q, x mod (g*m) = x - g*y + g*(y mod m)  where x floordiv n is q without new divs, or y floordiv m", remainder::open;
+        RemainderMultiples, "remainder-multiples", "(n*k*x + y) mod n = y mod n; (k*(x mod m) + y) mod n = (k*x + y) mod n  where n divides k*m", remainder::drop_multiples;
+        RemainderOpen, "remainder-open", "x mod n = x - n*(x floordiv n); g*m*(y floordiv m) = g*y - g*(y mod m)", remainder::open;
         RemainderCancel, "remainder-cancel", "k*(x mod n) + k*n*(x floordiv n) = k*x", remainder::with_quotient;
-        RemainderJoin, "remainder-join", "k*(x mod m) + k*m*(y mod n) = k*((x mod m + m*y) mod (m*n))  where x mod m + m*y cancels", remainder::join;
-        RemainderDigit, "remainder-digit", "(x mod n) floordiv m = (x floordiv m) mod (n/m)  where m divides n", remainder::digits;
+        RemainderJoin, "remainder-join", "k*(x mod m) + k*m*(y mod n) = k*((x mod m + m*y) mod (m*n))", remainder::join;
+        RemainderDigit, "remainder-digit", "(x mod (m*n)) floordiv m = (x floordiv m) mod n", remainder::digits;
     }
     Division {
         Collapse, "collapse", "x floordiv n = k  where k*n <= x < (k + 1)*n", div::collapse;
         Multiples, "multiples", "(n*k*x + y) floordiv n = k*x + y floordiv n", div::multiples;
-        FewValues, "few-values", "(k*u + c) floordiv n = a + b*u  where that holds at each of the few values of u", div::few_values;
+        FewValues, "few-values", "(k*x + c) floordiv n = a + b*x  where that holds at each value of x", div::few_values;
         Nested, "nested", "(x floordiv m + y) floordiv n = (x + m*y) floordiv (m*n)", div::nested;
         NestedNegative, "nested-negative", "(-(x floordiv m) + y) floordiv n = (-x + m - 1 + m*y) floordiv (m*n)", div::nested_negative;
         DigitMultiples, "digit-multiples", "(n*k*(x mod m) + y) floordiv n = k*(x mod m) + y floordiv n", div::digit_multiples;
         CommonFactor, "common-factor", "(g*x + y) floordiv (g*m) = (x + k) floordiv m  where k*g <= y < (k + 1)*g", div::common_factor;
         ReduceCoefficients, "reduce-coefficients", "((q*n + r)*x + y) floordiv n = q*x + (r*x + y) floordiv n", div::reduce_coefficients;
         BalancedCollapse, "balanced-collapse", "((q*n + r)*x + y) floordiv n = q*x + k  where k*n <= r*x + y < (k + 1)*n", div::balanced_collapse;
-        TwoPieces, "two-pieces", "(k*y + c*q + x) floordiv n = a + b*q  where q = y floordiv m has two values and the quotient one for each", div::two_pieces;
-        BalancedTerms, "balanced-terms", "balanced-collapse with the value and the quotient of a remainder as terms of their own", div::balanced_terms;
+        TwoPieces, "two-pieces", "(k*y + c*z + x) floordiv n = a + b*z  where z = y floordiv m and that holds at each value of z", div::two_pieces;
+        BalancedTerms, "balanced-terms", "(n*x + y) floordiv n = x + k  where k*n <= y < (k + 1)*n", div::balanced_terms;
         LeadingSign, "leading-sign", "(-x) floordiv n = -((x + n - 1) floordiv n)", div::leading_sign;
     }
     Merging {
-        Related, "related", "x floordiv n = y floordiv n + (x - y)/n  where n divides x - y", related_divs::merge;
-        Equality, "equality", "x = x - f*y  where a constraint fixes y = 0", related_divs::equalities;
-        RemainderDiv, "remainder-div", "(f*(x mod n) + c) floordiv m = (k*x + s) floordiv n - k*(x floordiv n)  where that holds at each remainder", related_divs::by_remainder;
+        Related, "related", "x floordiv n = y floordiv n + z  where x - y = n*z; x floordiv n = z - 1 - y floordiv n  where x + y + 1 = n*z; (k*x + c) floordiv n = f*((h*x + d) floordiv m) + g*x + b  where that holds at each value of x", related_divs::merge;
+        Equality, "equality", "k*f*z + x = x - k*y  where f*z + y = 0; x floordiv n = z  where y = 0 and x + f*y = n*z", related_divs::equalities;
+        RemainderDiv, "remainder-div", "(f*(x mod n) + c) floordiv m = (k*(x mod n) + s) floordiv n  where that holds at each value of x mod n; (k*(x mod n) + s) floordiv n = (k*x + s) floordiv n - k*(x floordiv n)", related_divs::by_remainder;
     }
     Extraction {
         ExtractMod, "extract-mod", "k*x - k*n*(x floordiv n) = k*(x mod n)", extraction::fold;
@@ -125,21 +128,21 @@ rules! {
         FlipSign, "flip-sign", "-a*(x floordiv n) = a*((-x + n - 1) floordiv n)", extraction::absorb;
     }
     Result {
-        DigitalLine, "digital-line", "a value of one variable with few values is a line and digital lines for its steps", digital_line::as_digital_line;
-        IrrelevantVariable, "irrelevant-variable", "f(x, y) = f(0, y)  where no value depends on x", irrelevant_variables::without_irrelevant_variables;
-        DependentDiv, "dependent-div", "x floordiv n = a sum of multiples of variables and other divs  where that holds at every point", dependent_divs::without_dependent_divs;
+        DigitalLine, "digital-line", "f(x) = a + b*x + (c*x + d) floordiv n  where that holds at each value of x", digital_line::as_digital_line;
+        IrrelevantVariable, "irrelevant-variable", "f(x, y) = f(0, y)  where that holds at each value of x and y", irrelevant_variables::without_irrelevant_variables;
+        DependentDiv, "dependent-div", "x floordiv n = a*y + b*(z floordiv m)  where that holds at each value of x, y and z", dependent_divs::without_dependent_divs;
     }
     Domain {
-        ConstraintContent, "constraint-content", "g*x in [l, u] is x in [ceil(l/g), floor(u/g)], -x in [l, u] is x in [-u, -l]", constraint::reduce;
+        ConstraintContent, "constraint-content", "g*x in [l, u] is x in [l ceildiv g, u floordiv g]; -x in [l, u] is x in [-u, -l]", constraint::reduce;
         ConstraintDiv, "constraint-div", "x floordiv n in [l, u] is x in [l*n, u*n + n - 1]", constraint::reduce;
-        ConstraintResidue, "constraint-residue", "(x + c) mod n in [l, u] is x mod n in [l - c, u - c], modulo n, where that does not wrap around", constraint::residue;
+        ConstraintResidue, "constraint-residue", "(x + c) mod n in [l, u] is x mod n in [r, r + u - l]  where 0 <= l <= u < n and r = (l - c) mod n and r + u - l < n", constraint::residue;
         ConstraintImplied, "constraint-implied", "x in [l, u] is true  where l <= x <= u", constraint::decide;
         ConstraintContradicts, "constraint-contradicts", "x in [l, u] is false  where u < x or x < l", constraint::decide;
-        ConstraintFixed, "constraint-fixed", "x + y in [l, u] is x = a and y in [l - a, u - a]  where y leaves x no other value", constraint::fixed_part;
-        Propagate, "propagate", "k*x + y in [l, u] is x in [ceil((l - max y)/k), floor((u - min y)/k)] as well  where k > 0", constraint::propagate;
-        ResidueEnds, "residue-ends", "x mod n in [l, u] moves the ends of the interval of x to values that satisfy it", constraint::residue_ends;
-        ResidueRounds, "residue-rounds", "q*x + g*y in [l, u] beside x mod n = r, where g divides n, moves l and u to q*r modulo g", constraint::round_ends;
-        MergeResidues, "merge-residues", "x mod a = r and x mod b = s is x mod lcm(a, b) = t, or false", constraint::merge_residues;
-        Rescale, "rescale", "s mod n = r makes s = n*t + r, for a range variable s", variables::rescale;
+        ConstraintFixed, "constraint-fixed", "k*x + y in [l, u] is k*x = k*a and y in [l - k*a, u - k*a]  where k > 0 and p <= y <= q and s <= x <= t and (a = s or k*(a - 1) + q < l) and (a = t or u < k*(a + 1) + p)", constraint::fixed_part;
+        Propagate, "propagate", "k*x + y in [l, u] is k*x + y in [l, u] and x in [(l - q) ceildiv k, (u - p) floordiv k]  where p <= y <= q", constraint::propagate;
+        ResidueEnds, "residue-ends", "s <= x and x mod n in [l, u] is s + (l - s) mod n <= x and x mod n in [l, u]  where 0 <= l <= u < n and (s mod n < l or u < s mod n); x <= s and x mod n in [l, u] is x <= s - (s - u) mod n and x mod n in [l, u]  where 0 <= l <= u < n and (s mod n < l or u < s mod n)", constraint::residue_ends;
+        ResidueRounds, "residue-rounds", "q*x + g*y in [l, u] and x mod n = r is q*x + g*y in [l + (q*r - l) mod g, u - (u - q*r) mod g] and x mod n = r  where g divides q*n", constraint::round_ends;
+        MergeResidues, "merge-residues", "x mod a = r and x mod b = s is x mod lcm(a, b) = t  where t mod a = r and t mod b = s and 0 <= t < lcm(a, b); x mod a = r and x mod b = s is false  where (r - s) mod gcd(a, b) > 0", constraint::merge_residues;
+        Rescale, "rescale", "x mod n = r is x = n*t + r  where t = x floordiv n and 0 <= r < n", variables::rescale;
     }
 }

@@ -56,7 +56,7 @@ pub fn merge(cx: &mut AffineContext, form: &mut AffineForm) -> Result<(), Stop> 
         }
         match found {
             Some((rule, merged)) => {
-                cx.notes.is_turned = true;
+                cx.notes.introduces_divs = true;
                 cx.fired_on(rule, form, &merged);
                 *form = merged;
             }

@@ -32,10 +32,10 @@ struct Known {
     untouched: Vec<Constraint>,
     /// The runtime sources, by flat number; nothing where there is none.
     sources: Vec<Option<Arc<Source>>>,
-    /// Whether the ranges stayed because narrowing them did not come to rest.
-    given_up: bool,
-    /// Whether two ranges of one form came to one that says more than either, which has not been looked at.
-    says_more: bool,
+    /// Whether the ranges stayed because narrowing them reached no fixpoint.
+    aborted: bool,
+    /// Whether two ranges of one form met in a tighter one, which has not been examined.
+    tighter: bool,
 }
 
 /// What [`simplify_domain`] makes of a domain.
@@ -43,20 +43,20 @@ pub struct SimplifiedDomain {
     /// The domain with its ranges narrowed and its constraints held against each other.
     pub domain: Domain,
     /// Whether to learn from it again would give the same domain and the same facts.
-    pub comes_back: bool,
+    pub is_fixpoint: bool,
 }
 
-/// What a domain comes to, of which the context knows the constraints that stay. `None` where no point is left.
+/// Normalizes a domain; the context keeps the remaining constraints. `None` if no point is left.
 pub fn simplify_domain(domain: &Domain, cx: &mut AffineContext) -> Option<SimplifiedDomain> {
-    let (mut domain, mut known, mut comes_back) = (domain.clone(), Known::default(), false);
+    let (mut domain, mut known, mut is_fixpoint) = (domain.clone(), Known::default(), false);
     if !narrow(&mut domain, cx, &mut known) {
         return None;
     }
     match constraints(cx, &mut known) {
         Ok(Some(reduced)) => {
-            comes_back = reduced.come_back && known.sources.is_empty() && !known.given_up && !known.says_more;
+            is_fixpoint = reduced.is_fixpoint && known.sources.is_empty() && !known.aborted && !known.tighter;
             // What came up on the way is forgotten: numbers and ranges of atoms are to be those of a first reading.
-            let restarts = !cx.has_met_all();
+            let restarts = !cx.has_visited_all();
             if restarts {
                 let alias = cx.take_aliases();
                 cx.restart(&domain);
@@ -71,25 +71,25 @@ pub fn simplify_domain(domain: &Domain, cx: &mut AffineContext) -> Option<Simpli
     for (v, source) in domain.vars.iter_mut().zip(known.sources) {
         v.source = source;
     }
-    Some(SimplifiedDomain { domain, comes_back })
+    Some(SimplifiedDomain { domain, is_fixpoint })
 }
 
 /// Narrows the ranges of the variables as far as the constraints say; `false` where no point is left.
 ///
-/// Narrowing that does not come to rest within [`MAX_ROUNDS`] is given up whole, so that it does not go on in the next
+/// Narrowing that reaches no fixpoint within [`MAX_ROUNDS`] is undone as a whole, so that it does not go on in the next
 /// simplification.
 fn narrow(domain: &mut Domain, cx: &mut AffineContext, known: &mut Known) -> bool {
     let given: SmallVec<[Interval; 8]> = domain.vars.iter().map(|v| v.interval).collect();
     for round in 0..=MAX_ROUNDS {
-        let given_up = round == MAX_ROUNDS;
-        if given_up {
+        let aborted = round == MAX_ROUNDS;
+        if aborted {
             domain.vars.iter_mut().zip(&given).for_each(|(v, interval)| v.interval = *interval);
         }
         cx.restart(domain);
         known.sources = sources(cx, domain);
         known.kept.clear();
         known.untouched.clear();
-        known.says_more = false;
+        known.tighter = false;
         let mut changed = false;
         let mut ranges: SmallVec<[Interval; 8]> = domain.vars.iter().map(|v| v.interval).collect();
         for c in &domain.constraints {
@@ -129,8 +129,8 @@ fn narrow(domain: &mut Domain, cx: &mut AffineContext, known: &mut Known) -> boo
         if ranges.iter().any(|r| r.is_empty()) {
             return false;
         }
-        known.given_up = given_up;
-        if given_up || !changed {
+        known.aborted = aborted;
+        if aborted || !changed {
             return true;
         }
         domain.vars.iter_mut().zip(&ranges).for_each(|(v, interval)| v.interval = *interval);
@@ -145,7 +145,7 @@ struct Reduced {
     /// Those that do, in order, each with its form.
     extracted: SmallVec<[(Constraint, AffineForm, Interval); 2]>,
     /// Whether they read back as the forms that they come from, and nothing else would change.
-    come_back: bool,
+    is_fixpoint: bool,
 }
 
 /// The constraints, each reduced under the others. Nothing where they contradict each other.
@@ -157,7 +157,7 @@ fn constraints(cx: &mut AffineContext, known: &mut Known) -> Result<Option<Reduc
     if contradict {
         return Ok(None);
     }
-    let mut come_back = kept.len() == n_given && untouched.is_empty() && !changed;
+    let mut is_fixpoint = kept.len() == n_given && untouched.is_empty() && !changed;
     cx.clear_facts();
     let mut extracted: SmallVec<[(Constraint, AffineForm, Interval); 2]> = SmallVec::new();
     for (form, interval) in kept {
@@ -165,14 +165,14 @@ fn constraints(cx: &mut AffineContext, known: &mut Known) -> Result<Option<Reduc
     }
     extracted.sort_by(|a, b| a.0.cmp(&b.0));
     cx.stability.checks = true;
-    come_back &=
+    is_fixpoint &=
         extracted.iter().all(|(c, form, interval)| reads_as(cx, c, form, *interval)) && !cx.stability.out_of_order;
-    if come_back {
+    if is_fixpoint {
         cx.stability.checks = false;
     } else {
         cx.read_anew();
     }
-    Ok(Some(Reduced { untouched, extracted, come_back }))
+    Ok(Some(Reduced { untouched, extracted, is_fixpoint }))
 }
 
 /// Starts a context over a domain that stays as it is, with its constraints as facts; `false` where one does not fit.
@@ -268,7 +268,7 @@ impl Known {
         match self.kept.iter_mut().find(|(f, _)| *f == form) {
             Some((_, known)) => {
                 let both = known.intersect(interval);
-                self.says_more |= both != *known && both != interval;
+                self.tighter |= both != *known && both != interval;
                 *known = both;
             }
             None => self.kept.push((form, interval)),

@@ -178,6 +178,8 @@ impl<'a> State<'a> {
         if let Some(trace) = self.trace {
             let (before, after) = step();
             trace.push(rule, vec![before], after);
+            // The step that narrows a variable is stated over what was known before it.
+            trace.narrow(|flat| self.ranges.get(flat).copied());
         }
     }
 

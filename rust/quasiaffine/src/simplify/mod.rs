@@ -4,7 +4,7 @@
 //!
 //! Brings a map to a fixpoint of all rules. No law lives here.
 //!
-//! Read [`simplify`]; [`compose`] is the same for two maps. What a glance shows to be done is done without a context.
+//! Read [`simplify`]; [`compose`] is the same for two maps. What is decided without a context comes first.
 //! Otherwise one pass narrows the ranges of variables by the constraints, then writes every constraint and every result
 //! anew under those facts. Passes repeat until nothing changes, so that simplifying twice is simplifying once. What does
 //! not fit into 64 bits on the way stays as it was.
@@ -129,7 +129,7 @@ fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget
     let mut before: Option<Map> = None;
     for _ in 0..MAX_PASSES {
         let n_steps = budget.trace.as_ref().map(Trace::len);
-        let Pass { map: next, is_sure } = pass(&current, options, &mut cx);
+        let Pass { map: next, is_final } = pass(&current, options, &mut cx);
         if let (Some(trace), Some(n_steps)) = (budget.trace.as_ref().filter(|_| next == current), n_steps) {
             // A pass that only confirms a map repeats the steps that led to it.
             trace.truncate(n_steps);
@@ -140,14 +140,17 @@ fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget
             debug_assert!(!(is_fresh && is_small(&start)), "laws undo each other's steps: {start}");
             return remove_variables(&start, options, &[]);
         }
-        if is_sure && next.domain().constraints.is_empty() {
-            debug_assert!(is_fixpoint(&next, options), "a map that is sure changes: {next}");
+        if is_final && next.domain().constraints.is_empty() {
+            debug_assert!(is_fixpoint(&next, options), "a final map changes: {next}");
             return next;
         }
         // A constraint may have been written as something that says more of a variable.
         let (begun, is_normal) = begin(&next, options, budget);
-        if is_normal || (begun.is_same(&next) && (is_sure || next == current)) {
-            debug_assert!(!(is_normal || is_sure) || is_fixpoint(&begun, options), "{begun} changes again, of {start}");
+        if is_normal || (begun.is_same(&next) && (is_final || next == current)) {
+            debug_assert!(
+                !(is_normal || is_final) || is_fixpoint(&begun, options),
+                "{begun} changes again, of {start}"
+            );
             return begun;
         }
         // Two forms of equal cost may lead to each other: the smaller in the order of expressions stands for both.
@@ -219,7 +222,7 @@ fn is_simplified(domain: &Domain, options: Options) -> bool {
 struct Pass {
     map: Map,
     /// Whether another pass would change nothing.
-    is_sure: bool,
+    is_final: bool,
 }
 
 /// Brings the domain to its fixpoint, then writes the results under what is known there.
@@ -232,28 +235,29 @@ fn pass(map: &Map, options: Options, cx: &mut AffineContext) -> Pass {
             "a normal domain changes: {map}"
         );
         let check = if is_free { NormalCheck::new(domain, options) } else { None };
-        let (results, is_sure) = rewrite_all(cx, map.results(), check.as_ref());
+        let (results, is_final) = rewrite_all(cx, map.results(), check.as_ref());
         let map = if results[..] == *map.results() { map.clone() } else { map.with_results(results) };
-        return Pass { map: remove_variables(&map, options, &[]), is_sure };
+        return Pass { map: remove_variables(&map, options, &[]), is_final };
     }
     let mut current = domain.clone();
     for _ in 0..MAX_PASSES {
-        let Some(SimplifiedDomain { domain: mut next, comes_back }) = simplify_domain(&current, cx) else {
-            return Pass { map: Map::empty(domain), is_sure: true };
+        let Some(SimplifiedDomain { domain: mut next, is_fixpoint }) = simplify_domain(&current, cx) else {
+            return Pass { map: Map::empty(domain), is_final: true };
         };
         let aliased: SmallVec<[bool; 8]> = cx.aliases().iter().enumerate().map(|(i, a)| i as u32 != *a).collect();
         let is_last = aliased.contains(&true) || cx.effort() == 0;
         if !is_last && next.normalize() == Emptiness::Empty {
-            return Pass { map: Map::empty(domain), is_sure: true };
+            return Pass { map: Map::empty(domain), is_final: true };
         }
-        let is_stable = !is_last && (comes_back || next == current);
-        // A domain at rest needs no second look, unless facts may decide a quotient: then the order of reading counts.
-        let at_rest = map.results().iter().all(|e| e.divmods() == 0) && is_normal_domain(&next, options);
-        if !is_stable && !is_last && !at_rest {
+        let is_stable = !is_last && (is_fixpoint || next == current);
+        // Skip the second pass once the domain is at a fixpoint, unless facts may decide a quotient: then the order of
+        // reading counts.
+        let is_settled = map.results().iter().all(|e| e.divmods() == 0) && is_normal_domain(&next, options);
+        if !is_stable && !is_last && !is_settled {
             current = next;
             continue;
         }
-        let (results, is_sure) = rewrite_all(cx, map.results(), None);
+        let (results, is_final) = rewrite_all(cx, map.results(), None);
         let map = if is_last || next != *domain {
             Map::from_parts(next, results)
         } else if results[..] == *map.results() {
@@ -264,10 +268,10 @@ fn pass(map: &Map, options: Options, cx: &mut AffineContext) -> Pass {
         let used = remove_variables(&map, options, &aliased);
         // The index of a source that is gone was read before all else.
         let reads_alike = used.is_same(&map) || domain.runtime().iter().all(|v| v.source.is_none());
-        return Pass { map: used, is_sure: is_sure && is_stable && reads_alike };
+        return Pass { map: used, is_final: is_final && is_stable && reads_alike };
     }
     // Domains that lead to each other: the results keep what they say without the constraints.
     cx.restart(&current);
     let (results, _) = rewrite_all(cx, map.results(), None);
-    Pass { map: remove_variables(&Map::from_parts(current, results), options, &[]), is_sure: false }
+    Pass { map: remove_variables(&Map::from_parts(current, results), options, &[]), is_final: false }
 }

@@ -24,7 +24,7 @@ const MAX_ROUNDS: usize = 12;
 /// any size.
 const MAX_NODES: u32 = 512;
 
-/// The results under what is known, and whether they are certain to stay as they are. The glance is for a domain without
+/// The results under what is known, and whether they are certain to stay as they are. `check` is for a domain without
 /// constraints.
 pub fn rewrite_all(
     cx: &mut AffineContext,
@@ -32,7 +32,7 @@ pub fn rewrite_all(
     check: Option<&NormalCheck>,
 ) -> (SmallVec<[Expr; 4]>, bool) {
     // Under facts, the order of reading may decide what they state.
-    let (mut is_sure, order_counts) = (true, check.is_none());
+    let (mut is_final, order_counts) = (true, check.is_none());
     if cx.has_facts() && results.iter().any(|e| e.divmods() > 0) {
         let known = equalities(cx);
         cx.set_equalities(known);
@@ -40,20 +40,24 @@ pub fn rewrite_all(
     let mut out = SmallVec::with_capacity(results.len());
     let mut many_divs = ManyDivs::default();
     for e in results {
-        let met = cx.stability.mark();
+        let visited = cx.stability.mark();
         let (e, form) = match many_divs.rewrite(cx, e, check) {
             Rewritten::Few(e, form) => (e, form),
             Rewritten::Done(e, stays) => {
-                is_sure &= stays;
+                is_final &= stays;
                 out.push(e);
                 continue;
             }
         };
         let mut form = form.unwrap_or_else(|| cx.linear(&e));
         let (mut extracted, of_form) = write_back(cx, &form, &e);
-        if check.is_some() && !cx.notes.is_turned && of_form && form.as_ref().is_ok_and(|form| is_shallow(cx, form)) {
+        if check.is_some()
+            && !cx.notes.introduces_divs
+            && of_form
+            && form.as_ref().is_ok_and(|form| is_shallow(cx, form))
+        {
             // It reads as the form that it comes from.
-            is_sure &= !by_values(cx, &form, &mut extracted);
+            is_final &= !by_values(cx, &form, &mut extracted);
             out.push(extracted);
             continue;
         }
@@ -66,13 +70,13 @@ pub fn rewrite_all(
             let again = cx.linear(&extracted);
             cx.stability.checks = false;
             if again.is_err() || again == form || rounds == MAX_ROUNDS {
-                is_sure &= again.is_ok() && again == form;
-                is_sure &= !by_values(cx, &form, &mut extracted);
+                is_final &= again.is_ok() && again == form;
+                is_final &= !by_values(cx, &form, &mut extracted);
                 break;
             }
             rounds += 1;
             // What is read next is all that a new context would meet.
-            cx.unread(met);
+            cx.unread(visited);
             (extracted, _) = write_back(cx, &again, &extracted);
             form = again;
         }
@@ -81,7 +85,7 @@ pub fn rewrite_all(
     if cx.has_equalities() {
         cx.set_equalities(Vec::new());
     }
-    (out, is_sure && !(cx.stability.out_of_order && order_counts))
+    (out, is_final && !(cx.stability.out_of_order && order_counts))
 }
 
 /// Whether nothing stands in the divs of a form but variables, so that what is written of them reads as them.

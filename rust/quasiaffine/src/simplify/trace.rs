@@ -10,11 +10,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::affine::context::AffineContext;
-use crate::affine::form::AffineForm;
+use crate::affine::form::{AffineForm, AtomId};
 use crate::analysis::interval::Interval;
 use crate::arithmetic::Binary;
 use crate::expr::Expr;
-use crate::map::domain::{Constraint, Domain};
+use crate::map::domain::{Constraint, Domain, Variable};
 use crate::map::Map;
 use crate::rules::Rule;
 
@@ -110,6 +110,16 @@ impl Trace {
         self.0.borrow_mut().domain = Arc::new(domain.clone());
     }
 
+    /// Narrows the variables to what earlier steps said of them.
+    pub(crate) fn narrow(&self, range: impl Fn(usize) -> Option<Interval>) {
+        let mut record = self.0.borrow_mut();
+        let now = |flat: usize, v: &Variable| range(flat).filter(|now| *now != v.interval);
+        if record.domain.vars.iter().enumerate().any(|(flat, v)| now(flat, v).is_some()) {
+            let domain = Arc::make_mut(&mut record.domain);
+            domain.vars.iter_mut().enumerate().for_each(|(flat, v)| v.interval = now(flat, v).unwrap_or(v.interval));
+        }
+    }
+
     /// Adds a step.
     pub fn push(&self, rule: Rule, before: Vec<Statement>, after: Vec<Statement>) {
         let mut record = self.0.borrow_mut();
@@ -139,6 +149,7 @@ impl AffineContext {
     pub(crate) fn fired(&self, rule: Rule, step: impl FnOnce(&AffineContext) -> (Vec<Statement>, Vec<Statement>)) {
         if let Some(trace) = self.trace() {
             let (before, after) = step(self);
+            trace.narrow(|flat| (flat < self.n_vars()).then(|| self.atom_range(flat as AtomId)));
             trace.push(rule, before, after);
         }
     }

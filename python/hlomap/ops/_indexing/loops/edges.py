@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ...._core import Expr, IndexingMap, Instruction
+from ....answers import Unknown
 from ....maps.variables import numbers_of
-from ....types import ShapeIndex, Unknown
+from ....types import ShapeIndex
 from ..._rule import OperandIndexing
 from .counter import CountedLoop
 from .scalar_values import Scalar, is_invariant

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ...._core import Computation, Instruction, _LoopMaps
-from ....types import ShapeIndex, Unknown
+from ....answers import Unknown
+from ....types import ShapeIndex
 from ..._rule import Footprint
 from .counter import CountedLoop
 from .edges import Edges, Step

@@ -190,9 +190,8 @@ class ScalarValues:
         if any(size not in (1, n) for size in sizes):
             return None
         places = [place if size == n else place.at(0) for size in sizes]
-        return self._fitted(
-            rule(at, [self._value(o, (), own) for o, own in zip(operands, places, strict=True)]), interval
-        )
+        value = rule(at, [self._value(o, (), own) for o, own in zip(operands, places, strict=True)])
+        return _fitted(value, interval, wraps=self._wraps)
 
     def _of_concatenate(self, at: Instruction, place: _Place) -> Value:
         """An element of a concatenation of vectors, along their one dimension that is not 1."""
@@ -205,15 +204,6 @@ class ScalarValues:
                 return self._value(operand, (), place.at(element))
             element -= n
         return None
-
-    def _fitted(self, value: Value, interval: Interval) -> Value:
-        """The value if it fits its type; a known number wraps."""
-        if not isinstance(value, Scalar) or (interval[0] <= value.lower and value.upper <= interval[1]):
-            return value
-        if value.known is not None:
-            size = interval[1] - interval[0] + 1
-            return Scalar.constant((value.known - interval[0]) % size + interval[0])
-        return Scalar(value.expr, *interval) if self._wraps else None
 
     def _of_parameter(self, at: Instruction, index: ShapeIndex, place: _Place) -> Value:
         computation, callers = at.computation, place.callers
@@ -236,6 +226,24 @@ class ScalarValues:
             branch = caller.called_computations.index(computation)
             return self._value(caller.operands[branch + 1], index, place.in_caller(outer))
         return None
+
+
+def arithmetic(at: Instruction, operands: list[Value]) -> Value:
+    """The result of an elementwise operation on integers, with the values that these operands have."""
+    interval, rule = dtype_interval(at.shape.dtype), _RULES.get(at.opcode)
+    if rule is None or interval is None or (interval == (0, 1) and at.opcode in _ARITHMETIC):
+        return None
+    return _fitted(rule(at, operands), interval, wraps=False)
+
+
+def _fitted(value: Value, interval: Interval, *, wraps: bool) -> Value:
+    """The value if it fits its type; a known number wraps."""
+    if not isinstance(value, Scalar) or (interval[0] <= value.lower and value.upper <= interval[1]):
+        return value
+    if value.known is not None:
+        size = interval[1] - interval[0] + 1
+        return Scalar.constant((value.known - interval[0]) % size + interval[0])
+    return Scalar(value.expr, *interval) if wraps else None
 
 
 def is_invariant(body: Computation, at: Instruction, callers: tuple[Instruction, ...], element: int) -> bool:

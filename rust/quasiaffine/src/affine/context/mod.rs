@@ -140,11 +140,11 @@ impl AffineContext {
     }
 
     /// The ranges of the variables, without anything that relates them.
-    pub(crate) fn the_box(&self) -> Domain {
-        self.atoms.the_box()
+    pub(crate) fn interval_domain(&self) -> Domain {
+        self.atoms.interval_domain()
     }
 
-    /// Forgets what has been met. Forms that are remembered go with it: they would be found without meeting anything.
+    /// Forgets what has been visited. Forms that are remembered go with it: they would be found without visiting anything.
     pub(crate) fn read_anew(&mut self) {
         self.stability = Stability::default();
         if let Some(large) = &mut self.large {
@@ -152,7 +152,7 @@ impl AffineContext {
         }
     }
 
-    /// Forgets what has been met since then.
+    /// Forgets what has been visited since then.
     pub(crate) fn unread(&mut self, to: Mark) {
         self.stability.back_to(to);
         if let Some(large) = &mut self.large {
@@ -160,9 +160,9 @@ impl AffineContext {
         }
     }
 
-    /// Whether every quotient has been met since expressions are read to be checked.
-    pub(crate) fn has_met_all(&self) -> bool {
-        self.stability.n_met() == self.atoms.len() - self.n_vars()
+    /// Whether every quotient has been visited since expressions are read to be checked.
+    pub(crate) fn has_visited_all(&self) -> bool {
+        self.stability.n_visited() == self.atoms.len() - self.n_vars()
     }
 
     pub(crate) fn add_fact(&mut self, mut form: AffineForm, interval: Interval) {
@@ -229,7 +229,7 @@ impl AffineContext {
 
     fn add_atom(&mut self, kind: AtomKind, interval: Interval) -> AtomId {
         let id = self.atoms.add(kind, interval);
-        self.met(id)
+        self.visited(id)
     }
 
     /// The atom of a kind: an earlier one where it is known, a new one otherwise.
@@ -238,14 +238,14 @@ impl AffineContext {
     /// [`Stop::Overflow`] where the value is not known to have 64 bits: then it is no atom, and no law sees it.
     pub(crate) fn intern(&mut self, kind: AtomKind) -> Result<AtomId, Stop> {
         if let Some(id) = self.atoms.known(&kind) {
-            return Ok(self.met(id));
+            return Ok(self.visited(id));
         }
         let interval = self.range_of_kind(&kind).ok_or(Stop::Overflow)?;
         Ok(self.add_atom(kind, interval))
     }
 
-    /// An atom that is met.
-    fn met(&mut self, id: AtomId) -> AtomId {
+    /// Marks an atom as visited.
+    fn visited(&mut self, id: AtomId) -> AtomId {
         if self.stability.checks {
             self.stability.meet(id);
         }
@@ -257,12 +257,12 @@ impl AffineContext {
         if self.atoms.are_interned() {
             let kind = AtomKind::Div(num, n);
             return match self.atoms.known(&kind) {
-                Some(id) => self.met(id),
+                Some(id) => self.visited(id),
                 None => self.add_atom(kind, of_num.floor_div(n)),
             };
         }
         match self.atoms.known_div(&num, n, self.n_vars()) {
-            Some(id) => self.met(id),
+            Some(id) => self.visited(id),
             None => self.add_atom(AtomKind::Div(num, n), of_num.floor_div(n)),
         }
     }
@@ -271,7 +271,7 @@ impl AffineContext {
     pub(crate) fn intern_mod(&mut self, form: AffineForm, n: i64) -> AtomId {
         let kind = AtomKind::Other(Binary::Mod, Box::new((form, AffineForm::constant(n))));
         match self.atoms.known(&kind) {
-            Some(id) => self.met(id),
+            Some(id) => self.visited(id),
             None => self.add_atom(kind, Interval::new(0, n - 1)),
         }
     }

@@ -10,7 +10,7 @@ use crate::analysis::interval::Interval;
 use crate::decide::ranges::compact_ranges;
 use crate::error::Result;
 use crate::expr::{Expr, Op};
-use crate::map::domain::{Constraint, Source};
+use crate::map::domain::{Constraint, Domain, Source};
 use crate::map::{Map, State};
 
 /// The respect in which maps may differ.
@@ -51,14 +51,23 @@ impl Hole {
 
     /// The map with another interval.
     pub(super) fn replaced(self, map: &Map, interval: Interval) -> Result<Map> {
-        let mut domain = map.domain().clone();
+        self.replaced_in(map.domain().clone(), map.results().iter().cloned(), interval)
+    }
+
+    /// The map with this domain, but for the interval.
+    pub(super) fn replaced_in(
+        self,
+        mut domain: Domain,
+        results: impl Iterator<Item = Expr>,
+        interval: Interval,
+    ) -> Result<Map> {
         match self {
             Hole::Variable(i) => domain.vars[i].interval = interval,
             Hole::Constraint(i) => domain.constraints[i].interval = interval,
             Hole::None => {}
         }
         // Divisors must be at least 1 over the new domain.
-        Map::new(domain, map.results().iter().cloned())
+        Map::new(domain, results)
     }
 }
 

@@ -7,7 +7,7 @@ use super::groups::{joined, Hole};
 use super::{is_same, Budget, Coalesced};
 use crate::analysis::interval::Interval;
 use crate::decide::ranges::compact_ranges;
-use crate::error::Result;
+use crate::map::domain::Domain;
 use crate::map::{Map, State};
 
 /// Joins maps whose intervals in one respect overlap or adjoin.
@@ -43,14 +43,17 @@ pub(super) fn join_narrowed(mut group: Vec<Coalesced>, hole: Hole, budget: &mut 
     for item in group {
         let joined = out.last().and_then(|last| {
             let (a, b) = (of(&last.map), of(&item.map));
-            let left = budget.hulls.checked_sub(1).filter(|_| b.lo <= a.hi.saturating_add(1))?;
+            // A joined map may not have the constraint any more, since it always holds.
+            let is_next = !a.is_empty() && b.lo <= a.hi.saturating_add(1);
+            let left = budget.hulls.checked_sub(1).filter(|_| is_next)?;
             budget.hulls = left;
-            let hull = hull(&last.map, &item.map).ok()?;
+            let hull = hull(&last.map, &item.map);
+            let results = || last.map.results().iter().cloned();
             let is_part = |map: &Map| {
-                let part = hole.replaced(&hull, of(map)).map(|part| compact_ranges(&part));
+                let part = hole.replaced_in(hull.clone(), results(), of(map)).map(|part| compact_ranges(&part));
                 part.is_ok_and(|part| part == *map)
             };
-            (is_part(&last.map) && is_part(&item.map)).then_some(hull)
+            (is_part(&last.map) && is_part(&item.map)).then(|| Map::new(hull.clone(), results()).ok())?
         });
         match (joined, out.last_mut()) {
             (Some(map), Some(last)) => {
@@ -63,8 +66,8 @@ pub(super) fn join_narrowed(mut group: Vec<Coalesced>, hole: Hole, budget: &mut 
     out
 }
 
-/// The map with intervals that hold those of both.
-fn hull(a: &Map, b: &Map) -> Result<Map> {
+/// The domain with intervals that hold those of both; not normalized, so that each constraint keeps its number.
+fn hull(a: &Map, b: &Map) -> Domain {
     let of = |x: Interval, y: Interval| Interval::new(x.lo.min(y.lo), x.hi.max(y.hi));
     let mut domain = a.domain().clone();
     for (v, other) in domain.vars.iter_mut().zip(&b.domain().vars) {
@@ -73,7 +76,7 @@ fn hull(a: &Map, b: &Map) -> Result<Map> {
     for (c, other) in domain.constraints.iter_mut().zip(&b.domain().constraints) {
         c.interval = of(c.interval, other.interval);
     }
-    Map::new(domain, a.results().iter().cloned())
+    domain
 }
 
 /// How many neighbours of a map are tried.

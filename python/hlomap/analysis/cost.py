@@ -1,0 +1,765 @@
+"""What a program costs: arithmetic operations, bytes that move, and a lower bound of the time.
+
+:func:`cost` is the entry point.  Operations come from the trait ``operations`` of the op rules; how many elements a
+fusion evaluates, how often, and how many bytes it reads come from the indexing maps.  Nothing here knows an opcode.
+Invariant: the numbers are exact where ``exact`` says so, else at most what is needed, and ``notes`` say why.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+
+from .._core import Computation, Count, IndexingMap, Instruction, Module, Shape, _count, _extent, _reads
+from ..answers import Unknown
+from ..errors import HlomapError
+from ..hardware import Device
+from ..maps.map_set import MapSet
+from ..maps.union_count import UNBOUNDED
+from ..ops import lookup
+from ..ops._operations import Operations, moves_elements
+from ..ops._shapes import array_leaves, arrays, shape_at
+from ..types import ShapeIndex, error_text, expect, subject_of
+from .queries import operand_maps, reached
+from .rule_cache import N_SIGNATURES, Arithmetic, arithmetic_cache
+from .rule_provider import RuleProvider
+from .toposort import reverse_postorder
+
+__all__ = ["CostReport", "arithmetic_of_one_module", "cost", "costs_within"]
+
+_MOST_MAPS = 16  # of a union whose elements are counted by taking maps apart
+_MOST_LINES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """The numbers of something that runs once.  ``sure_flops`` and ``sure_bytes`` are lower bounds."""
+
+    flops: int = 0
+    transcendentals: int = 0
+    #: Flops and transcendentals that are evaluated, those that a fusion repeats included; None where that is unknown.
+    evaluated: int | None = 0
+    bytes_read: int | None = 0
+    bytes_reread: int | None = 0
+    bytes_written: int | None = 0
+    sure_flops: Mapping[str, int] = field(default_factory=Counter)
+    sure_bytes: int = 0
+    exact: bool = True
+    notes: tuple[str, ...] = ()
+
+    def __add__(self, other: _Figures) -> _Figures:
+        flops = Counter(self.sure_flops)
+        flops.update(other.sure_flops)
+        return _Figures(
+            self.flops + other.flops,
+            self.transcendentals + other.transcendentals,
+            _sum(self.evaluated, other.evaluated),
+            _sum(self.bytes_read, other.bytes_read),
+            _sum(self.bytes_reread, other.bytes_reread),
+            _sum(self.bytes_written, other.bytes_written),
+            flops,
+            self.sure_bytes + other.sure_bytes,
+            self.exact and other.exact,
+            tuple(dict.fromkeys((*self.notes, *other.notes))),
+        )
+
+    def times(self, n: int) -> _Figures:
+        """The numbers of ``n`` runs."""
+        if n == 1:
+            return self
+        return _Figures(
+            self.flops * n,
+            self.transcendentals * n,
+            _times(self.evaluated, n),
+            _times(self.bytes_read, n),
+            _times(self.bytes_reread, n),
+            _times(self.bytes_written, n),
+            {dtype: flops * n for dtype, flops in self.sure_flops.items()},
+            self.sure_bytes * n,
+            self.exact,
+            self.notes,
+        )
+
+    def seconds(self, device: Device) -> float:
+        """No less than this is needed: the operations and the bytes of which the bounds are sure."""
+        bandwidth = device.dram_bytes_per_second
+        arithmetic = [_ratio(n, peak) for dtype, n in self.sure_flops.items() if (peak := device.peak(dtype))]
+        return max([*arithmetic, _ratio(self.sure_bytes, bandwidth) if bandwidth else 0.0])
+
+    @property
+    def size(self) -> int:
+        """What makes a branch dear where no device is given."""
+        return self.flops + self.transcendentals + (self.bytes_read or 0) + (self.bytes_written or 0)
+
+
+def _ratio(a: int, b: int) -> float:
+    try:
+        return a / b
+    except OverflowError:
+        return inf
+
+
+def _sum(a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else a + b
+
+
+def _times(a: int | None, n: int) -> int | None:
+    return None if a is None else a * n
+
+
+@dataclass(frozen=True)
+class CostReport:
+    """What :func:`cost` gives, for the subject and in ``parts`` for each instruction of it; ``str()`` is a table.
+
+    All numbers are those of ``times`` runs.  They are exact if ``exact`` is true; otherwise no more than these are
+    needed, but for what ``notes`` leave out.
+    """
+
+    #: The instruction or the computation; of a module its entry.
+    subject: Instruction | Computation
+    #: How often the subject runs; more than once in a loop.
+    times: int
+    #: Arithmetic operations on the elements that are needed, each counted once; 2 for a multiply-add.
+    flops: int
+    #: Functions such as exp, which take several arithmetic operations each.
+    transcendentals: int
+    #: Operations that are evaluated, for each one that is needed: above 1 where a fusion computes an element anew for
+    #: each of its uses.  None where reads cannot be counted.
+    recomputed: float | None
+    #: Distinct bytes that are read from memory; None if unknown.
+    bytes_read: int | None
+    #: Bytes that are read again after they were read once, if no cache keeps them; None if unknown.
+    bytes_reread: int | None
+    #: Bytes that are written to memory; None if unknown.
+    bytes_written: int | None
+    #: The device of ``time_at_least``.
+    device: Device | None
+    #: Seconds: a lower bound, never an estimate.  None without a device.
+    time_at_least: float | None
+    exact: bool
+    #: What the numbers leave out or assume, in words.
+    notes: tuple[str, ...]
+    #: The instructions outside fusions that run; of a fusion the instructions inside, which move no bytes.
+    parts: tuple[CostReport, ...] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The name of the subject."""
+        return self.subject.name
+
+    @property
+    def intensity(self) -> float | None:
+        """Flops for each byte that is read or written; None where none is, or their number is unknown."""
+        n_bytes = _sum(self.bytes_read, self.bytes_written)
+        return _ratio(self.flops, n_bytes) if n_bytes else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON values."""
+        return {
+            "name": self.name,
+            "kind": type(self.subject).__name__.lower(),
+            **{name: getattr(self, name) for name in _NUMBERS},
+            "device": None if self.device is None else self.device.name,
+            "notes": list(self.notes),
+            "parts": [part.to_dict() for part in self.parts],
+        }
+
+    def __repr__(self) -> str:
+        numbers = (f"{name}={getattr(self, name)!r}" for name in ("flops", "transcendentals", "bytes_read"))
+        return f"<hlomap.results.CostReport of {self.name}: {', '.join(numbers)}, bytes_written={self.bytes_written}>"
+
+    def __str__(self) -> str:
+        parts = sorted(self.parts, key=lambda part: -_weight(part))
+        shown = [part for part in parts if _weight(part)][:_MOST_LINES]
+        has_time = self.time_at_least is not None
+        header = ["", "flops", "transcendentals", "recomputed", "read", "reread", "written", "flops/byte"]
+        rows = [[*header, "at least"] if has_time else header, _cells(self, has_time)]
+        rows += [_cells(part, has_time, "  ") for part in shown]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+        left = len(self.parts) - len(shown)
+        lines += [f"  … {left} more"] if left else []
+        lines += ["at most, not exactly"] if not self.exact else []
+        return "\n".join([*lines, *self.notes])
+
+
+_NUMBERS = (
+    "times", "flops", "transcendentals", "recomputed", "bytes_read", "bytes_reread", "bytes_written", "intensity",
+    "time_at_least", "exact",
+)  # fmt: skip
+
+
+def _weight(part: CostReport) -> int:
+    return part.flops + part.transcendentals + (part.bytes_read or 0) + (part.bytes_written or 0)
+
+
+def _cells(report: CostReport, has_time: bool, indent: str = "") -> list[str]:
+    times = f" x{report.times}" if report.times != 1 else ""
+    numbers = (report.bytes_read, report.bytes_reread, report.bytes_written)
+    is_inside = isinstance(report.subject, Instruction) and report.subject.computation.is_fusion
+    cells = [
+        f"{indent}{report.name}{times}",
+        f"{report.flops:,}",
+        f"{report.transcendentals:,}",
+        "?" if report.recomputed is None else f"{report.recomputed:.3g}",
+        *("" if is_inside else "?" if number is None else f"{number:,}" for number in numbers),
+        "" if report.intensity is None else f"{report.intensity:.3g}",
+    ]
+    return [*cells, _time(report.time_at_least or 0.0)] if has_time else cells
+
+
+def _time(seconds: float) -> str:
+    unit, factor = next((unit for unit in (("s", 1), ("ms", 1e3), ("us", 1e6)) if seconds * unit[1] >= 1), ("ns", 1e9))
+    return f"{seconds * factor:.3g} {unit}"
+
+
+def cost(subject: Instruction | Computation | Module, /, device: Device | None = None) -> CostReport:
+    """The arithmetic operations of a program, the bytes that it moves, and with a device the least time that it takes.
+
+    ``subject`` is an instruction, a computation, or a module for its entry.  Operations are those on elements that are
+    needed, counted once: of a slice of a sum in a fusion only the additions of the slice.  ``recomputed`` tells how
+    often a fusion evaluates them.  Bytes are those of distinct elements that instructions outside fusions read, and
+    those that they write; the operand of an update in place is neither.  Loops multiply by their trip count; of a loop
+    with an unknown one the numbers are those of one iteration, and of a conditional those of its dearest branch: by
+    time with a device, else by flops plus bytes.  ``notes`` say so.
+
+    ``time_at_least`` is the larger of flops / the peak of their element type and bytes / bandwidth, in seconds: a
+    lower bound for a device whose caches are empty before each instruction.  Element types without a known peak, and
+    what is not known exactly, count as nothing.
+
+    Raises ``TypeError`` for other arguments.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse('''HloModule m
+    ... ENTRY e {
+    ...   a = f32[64,32] parameter(0)
+    ...   b = f32[32,16] parameter(1)
+    ...   ROOT d = f32[64,16] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    ... }''')
+    >>> report = cost(module, device=hm.Device.named("h100"))
+    >>> report.flops == 2 * 64 * 32 * 16, report.bytes_read, report.bytes_reread, report.bytes_written
+    (True, 10240, 251904, 4096)
+    """
+    subject = subject_of(subject, "cost", "read a file with hm.load(path)")
+    if device is not None:
+        expect(Device, device, "cost", "a Device as `device`", 'Device.named("h100")')
+    run = _Run(RuleProvider(subject.module), device)
+    if isinstance(subject, Instruction) and _runs_once(subject):
+        return run.report(subject, run.of_instruction(subject), 1, run.inner(subject))
+    if isinstance(subject, Computation) and subject.is_fusion:
+        figures, counts = run.of_fused(subject)
+        return run.report(subject, figures, 1, run.inner_of(counts))
+    total, times = run.of_program(subject)
+    parts = [run.report(i, run.of_instruction(i).times(n), n, run.inner(i, n)) for i, n in times.items()]
+    return run.report(subject, total, 1, parts)
+
+
+def costs_within(
+    module: Module, instructions: Iterable[Instruction], device: Device | None
+) -> dict[Instruction, CostReport]:
+    """:func:`cost` of some instructions of a module, without parts; equal ones are computed once."""
+    run = _Run(RuleProvider(module), device)
+    found: dict[Instruction, CostReport] = {}
+    for instruction in instructions:
+        once = _runs_once(instruction)
+        figures = run.of_instruction(instruction) if once else run.of_program(instruction)[0]
+        found[instruction] = run.report(instruction, figures, 1, ())
+    return found
+
+
+def arithmetic_of_one_module() -> Callable[[Instruction], Arithmetic]:
+    """A function for the instructions of one module outside fusions: flops, transcendentals and ``recomputed``, each
+    None where it is unknown."""
+    run: _Run | None = None
+
+    def arithmetic(instruction: Instruction) -> Arithmetic:
+        if not _runs_once(instruction):
+            return None, None, None
+        nonlocal run
+        run = run or _Run(RuleProvider(instruction.module), None)
+        key = instruction.signature()
+        if key not in arithmetic_cache:
+            if len(arithmetic_cache) >= N_SIGNATURES:
+                arithmetic_cache.clear()
+            figures = run.of_instruction(instruction, with_bytes=False)
+            numbers = (_int64(figures.flops), _int64(figures.transcendentals), _recomputed(figures))
+            arithmetic_cache[key] = (None, None, None) if figures.notes else numbers
+        return arithmetic_cache[key]
+
+    return arithmetic
+
+
+def _int64(n: int) -> int | None:
+    """A column has 64 bits."""
+    return n if n < 1 << 63 else None
+
+
+def _recomputed(figures: _Figures) -> float | None:
+    needed = figures.flops + figures.transcendentals
+    if figures.evaluated is None:
+        return None
+    return _ratio(figures.evaluated, needed) if needed else 1.0
+
+
+def _runs_once(instruction: Instruction) -> bool:
+    """Whether the instruction is one kernel, so to say: an operation or a fusion."""
+    return lookup(instruction.opcode).runs is None or _fused(instruction) is not None
+
+
+def _fused(instruction: Instruction) -> Computation | None:
+    called = instruction.called_computations
+    return called[0] if lookup(instruction.opcode).inlines and len(called) == 1 and called[0].is_fusion else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """An instruction inside a fusion: its operations on the elements that are needed, and on those evaluated."""
+
+    instruction: Instruction
+    needed: Operations
+    evaluated: int | None
+
+
+class _Run:
+    """One question about one module; what equal instructions cost is computed once."""
+
+    def __init__(self, rules: RuleProvider, device: Device | None) -> None:
+        self.rules = rules
+        self.device = device
+        self._others: dict[int, RuleProvider] = {}
+        self._once: dict[Computation, Operations | Unknown] = {}
+        self._known: dict[bytes, _Figures] = {}
+
+    # ------------------------------------------------------------------ the context of the trait `operations`
+
+    def reads(self, instruction: Instruction, operand: int) -> Count | Unknown:
+        """How often the whole output reads elements of the operand."""
+        index = next(iter(array_leaves(instruction.shape)), ())
+        maps = operand_maps(self._rules_of(instruction.module), instruction, index).get(operand, MapSet())
+        if maps.is_unknown:
+            return Unknown(maps.reason or "the maps are unknown")
+        counts = [m.count() for m in maps]
+        upper = min(sum(count.upper for count in counts), UNBOUNDED)
+        if upper >= UNBOUNDED:
+            return Unknown(f"the reads of {instruction.name} cannot be counted")
+        return _count(sum(count.lower for count in counts) if maps.exact else 0, upper)
+
+    def once(self, computation: Computation) -> Operations | Unknown:
+        """The operations of a computation that is called once; those of computations that it calls are computed
+        before, so that nothing recurses."""
+        if computation in self._once:
+            return self._once[computation]
+        for inner in reversed(reverse_postorder(computation, lambda c: (d for i in c for d in i.called_computations))):
+            if inner not in self._once:
+                self._once[inner] = Unknown(f"{inner.name} calls itself")
+                self._once[inner] = self._sum_of(inner)
+        return self._once[computation]
+
+    def _sum_of(self, computation: Computation) -> Operations | Unknown:
+        total = Operations()
+        for instruction in computation:
+            own = self._operations(instruction)
+            if isinstance(own, Unknown):
+                return own
+            flops, transcendentals, exact = own
+            total = Operations(total.flops + flops, total.transcendentals + transcendentals, total.exact and exact)
+        return total
+
+    def _operations(self, instruction: Instruction) -> Operations | Unknown:
+        """Of the whole output."""
+        op = lookup(instruction.opcode)
+        if instruction.inconsistency is not None or instruction.has_unnamed_operands:
+            return Unknown(f"{instruction.name}: {instruction.inconsistency or 'the operands have no names'}")
+        if op.operations is not None:
+            try:
+                return op.operations(instruction, self)
+            except (HlomapError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                return Unknown(f"{instruction.name}: attributes and shapes do not fit ({error_text(error)})")
+        if op.runs == "once" and instruction.called_computations:
+            return self.once(instruction.called_computations[0])
+        what = "runs computations" if op.runs else "no operations are known of this opcode"
+        return Unknown(f"{instruction.name}: {instruction.opcode}: {what}")
+
+    def _rules_of(self, module: Module) -> RuleProvider:
+        """The rules of the module, or of that of a definition."""
+        if module == self.rules.module:
+            return self.rules
+        key = id(module)
+        if key not in self._others:
+            self._others[key] = RuleProvider(module)
+        return self._others[key]
+
+    # ------------------------------------------------------------------ an instruction
+
+    def of_instruction(self, instruction: Instruction, *, with_bytes: bool = True) -> _Figures:
+        """An operation or a fusion that runs once."""
+        key = instruction.signature()
+        if key not in self._known:
+            fused = _fused(instruction)
+            if fused is not None:
+                self._known[key] = self.of_fused(fused, with_bytes=with_bytes)[0]
+            else:
+                self._known[key] = self._of_operation(instruction, with_bytes)
+        return self._known[key]
+
+    def _of_operation(self, instruction: Instruction, with_bytes: bool) -> _Figures:
+        op = lookup(instruction.opcode)
+        figures = self._arithmetic([_counted_whole(instruction, self._operations(instruction))])
+        if op.moves_nothing or not with_bytes:
+            return figures
+        updated = op.updated_operand(instruction) if op.updated_operand is not None else None
+        if updated is not None and updated < len(instruction.operands):
+            return figures + self._of_update(instruction, updated)
+        unions: dict[tuple[Instruction, ShapeIndex], _Union] = {}
+        for index in array_leaves(instruction.shape):
+            found = operand_maps(self.rules, instruction, index)
+            for k, operand in enumerate(instruction.operands):
+                _add_reads(unions, operand, found.get(k, MapSet()))
+        aliases = op.in_place(instruction)
+        written = [shape_at(instruction.shape, i) for i in array_leaves(instruction.shape) if i not in aliases]
+        return figures + _moved(unions, written)
+
+    def _of_update(self, instruction: Instruction, updated: int) -> _Figures:
+        """Operand 0 stays where it is: what is read are the other operands, and the old elements if they count."""
+        operands = instruction.operands[1:]
+        whole = [operand.shape for operand in dict.fromkeys(operands) if operand != instruction.operands[0]]
+        new = instruction.operands[updated].shape
+        combines = instruction.called_computations and self._operations(instruction) != Operations(exact=False)
+        read, written = _bytes([*whole, *([new] if combines else [])]), _bytes([new])
+        sure = sum(_bytes([shape]) or 0 for shape in whole) if not combines else 0
+        return _Figures(0, 0, 0, read, 0, written, {}, sure, not instruction.called_computations)
+
+    # ------------------------------------------------------------------ a fusion
+
+    def of_fused(self, computation: Computation, *, with_bytes: bool = True) -> tuple[_Figures, list[_Counted]]:
+        """A fused computation that runs once, and what is evaluated inside."""
+        starts, updates, written = self._outputs(computation)
+        if not with_bytes and not updates:
+            simple = self._evaluated_once(computation.root)
+            if simple is not None:
+                counted = [_counted_whole(i, self._operations(i)) for i in simple]
+                return self._arithmetic(counted), [one for one in counted if isinstance(one, _Counted)]
+        found: dict[Instruction, _Union] = {}
+        parameters: dict[tuple[Instruction, ShapeIndex], _Union] = {}
+        for start in starts:
+            indices = list(array_leaves(start.shape))
+            reads = reached(self.rules, start, indices, computation.instructions) if indices else {}
+            for instruction, maps in reads.items():
+                if instruction.parameter_number is not None and instruction.computation == computation:
+                    _add_reads(parameters, instruction, maps)
+                else:
+                    found.setdefault(instruction, _Union()).add(maps)
+        counted = [
+            self._counted_inside(i, union, found)
+            for i, union in found.items()
+            if lookup(i.opcode).operations is not moves_elements
+        ]
+        counted += [_counted_whole(update, self._operations(update)) for update in updates]
+        counted = [one for one in counted if isinstance(one, Unknown) or one.needed[:2] != (0, 0)]
+        figures = self._arithmetic(counted)
+        if with_bytes:
+            figures += _moved(parameters, written)
+        return figures, [one for one in counted if isinstance(one, _Counted)]
+
+    def _outputs(self, computation: Computation) -> tuple[list[Instruction], list[Instruction], list[Shape]]:
+        """The values inside that have to be computed, the updates in place, and what is written.
+
+        An output that updates a parameter in place writes the new elements alone.
+        """
+        root = computation.root
+        outputs = root.operands if lookup(root.opcode).structural and root.shape.is_tuple else (root,)
+        starts: dict[Instruction, None] = {}
+        updates, written = [], []
+        for output in outputs:
+            value = _behind_bitcasts(output)
+            op = lookup(value.opcode)
+            updated = op.updated_operand(value) if op.updated_operand is not None else None
+            if updated is not None and _behind_bitcasts(value.operands[0]).parameter_number is not None:
+                starts |= dict.fromkeys(value.operands[1:])
+                updates.append(value)
+                written.append(value.operands[updated].shape)
+            else:
+                starts[output] = None
+                written.append(output.shape)
+        return (list(starts) if updates else [root]), updates, written
+
+    def _evaluated_once(self, root: Instruction) -> list[Instruction] | None:
+        """The instructions inside with operations, if every element of each is evaluated exactly once; None if that
+        takes counting maps.
+
+        A key stands for the way from the output to a value: elementwise operations have the same index as their
+        operands, and other operations may read every element of an operand once.
+        """
+        if root.shape.is_tuple:
+            return None
+        order = reverse_postorder(root, lambda i: i.operands)
+        computing: dict[int, bool] = {}
+        for i in reversed(order):
+            op = lookup(i.opcode)
+            if op.operations is None or op.inlines:
+                return None
+            own = op.operations is not moves_elements
+            computing[i.number] = own or any(computing[operand.number] for operand in i.operands)
+        keys: dict[int, object] = {root.number: ()}
+        for i in order:
+            if not computing[i.number]:
+                continue
+            op, sizes, maps = lookup(i.opcode), i.shape.dimensions if i.shape.is_array else None, None
+            for k, operand in enumerate(i.operands):
+                if not computing[operand.number]:
+                    continue
+                key: object = keys[i.number]
+                if op.sizes_class is None or operand.shape.dimensions != sizes:
+                    if sizes is None or not operand.shape.is_array:
+                        return None
+                    maps = operand_maps(self.rules, i, ()) if maps is None else maps
+                    if not _reads_each_once(maps.get(k, MapSet()), operand.shape.n_elements):
+                        return None
+                    key = (i.number, k)
+                if keys.setdefault(operand.number, key) != key:
+                    return None
+        return [i for i in order if lookup(i.opcode).operations is not moves_elements]
+
+    def _counted_inside(
+        self, instruction: Instruction, union: _Union, reached_values: Mapping[Instruction, object]
+    ) -> _Counted | Unknown:
+        op = lookup(instruction.opcode)
+        entered = op.inlines and any(i in reached_values for c in instruction.called_computations for i in c)
+        whole = Operations() if entered else self._operations(instruction)
+        if isinstance(whole, Unknown):
+            return whole
+        if whole[:2] == (0, 0):
+            return _Counted(instruction, whole, 0)
+        leaf = next((leaf for _, leaf in arrays(instruction.shape)), None)
+        if leaf is None or not leaf.n_elements:
+            return _Counted(instruction, Operations(), 0)
+        touched, distinct = union.counts(leaf)
+        n, upper = leaf.n_elements, distinct.upper
+        flops, others = -(-whole.flops * upper // n), -(-whole.transcendentals * upper // n)
+        is_even = upper == n or (whole.flops % n == 0 and whole.transcendentals % n == 0)
+        needed = Operations(flops, others, whole.exact and distinct.exact and is_even)
+        evaluated = None
+        if touched is not None and touched.exact and distinct.exact and upper:
+            evaluated = (flops + others) * touched.upper // upper
+        return _Counted(instruction, needed, evaluated)
+
+    def _arithmetic(self, counted: Iterable[_Counted | Unknown]) -> _Figures:
+        flops, others, exact, sure = 0, 0, True, Counter[str]()
+        evaluated: int | None = 0
+        notes: dict[str, None] = {}
+        for one in counted:
+            if isinstance(one, Unknown):
+                exact, evaluated = False, None
+                notes[f"not counted: {one.reason}"] = None
+                continue
+            flops, others = flops + one.needed.flops, others + one.needed.transcendentals
+            exact, evaluated = exact and one.needed.exact, _sum(evaluated, one.evaluated)
+            if self.device is not None and one.needed.exact:
+                sure[_dtype(one.instruction)] += one.needed.flops
+        return _Figures(flops, others, evaluated, sure_flops=sure, exact=exact, notes=tuple(notes))
+
+    # ------------------------------------------------------------------ a program
+
+    def of_program(self, start: Computation | Instruction) -> tuple[_Figures, dict[Instruction, int]]:
+        """All that runs, and how often each operation and fusion does."""
+        known: dict[Computation, _Figures] = {}
+        calls: dict[Computation, list[tuple[Computation, int]]] = {}
+        first = [start] if isinstance(start, Computation) else list(_run_by(start))
+        order: dict[Computation, None] = {}
+        for computation in first:
+            inner = reverse_postorder(computation, lambda c: (d for i in c for d in _run_by(i)))
+            order |= dict.fromkeys(reversed(inner))
+        for computation in order:
+            calls[computation] = []
+            known[computation] = self._of_computation(computation, known, calls[computation])
+        if isinstance(start, Computation):
+            total, times = known[start], {start: 1}
+        else:
+            own: list[tuple[Computation, int]] = []
+            total, times = self._of_calls(start, known, own), Counter[Computation]()
+            for called, n in own:
+                times[called] += n
+        runs: dict[Instruction, int] = {}
+        for computation in reversed(order):
+            n = times.get(computation, 0)
+            for called, factor in calls[computation]:
+                times[called] = times.get(called, 0) + n * factor
+            if n:
+                runs |= {i: n for i in computation if _runs_once(i) and not lookup(i.opcode).moves_nothing}
+        return total, runs
+
+    def _of_computation(
+        self, computation: Computation, known: Mapping[Computation, _Figures], calls: list[tuple[Computation, int]]
+    ) -> _Figures:
+        same: Counter[bytes] = Counter()
+        figures: list[_Figures] = []
+        for instruction in computation:
+            if not _runs_once(instruction):
+                figures.append(self._of_calls(instruction, known, calls))
+            elif not lookup(instruction.opcode).moves_nothing:
+                self.of_instruction(instruction)
+                same[instruction.signature()] += 1
+        return sum([*figures, *(self._known[key].times(n) for key, n in same.items())], _Figures())
+
+    def _of_calls(
+        self, instruction: Instruction, known: Mapping[Computation, _Figures], calls: list[tuple[Computation, int]]
+    ) -> _Figures:
+        """A call, a loop or a conditional; ``calls`` gets the computations that it runs, and how often."""
+        called = list(_run_by(instruction))
+        missing = next((c for c in called if c not in known), None)
+        if missing is not None:
+            return _Figures(exact=False, notes=(f"not counted: {missing.name} calls itself",))
+        kind = lookup(instruction.opcode).runs
+        factors = dict.fromkeys(called, 1)
+        notes: tuple[str, ...] = ()
+        if kind == "branch" and called:
+            dearest = max(called, key=lambda c: known[c].seconds(self.device) if self.device else known[c].size)
+            factors = {dearest: 1}
+            notes = (f"{instruction.name}: counted as its dearest branch, {dearest.name}",) if len(called) > 1 else ()
+        elif kind == "loop":
+            trips = self.rules.trip_count(instruction)
+            condition = instruction.attributes.get("condition")
+            if trips is None:
+                notes = (f"{instruction.name}: unknown trip count, one iteration is counted",)
+            else:
+                factors = {c: trips + 1 if c == condition else trips for c in called}
+        calls.extend(factors.items())
+        total = sum((known[c].times(n) for c, n in factors.items()), _Figures())
+        return total + _Figures(notes=notes, exact=not notes)
+
+    # ------------------------------------------------------------------ reports
+
+    def report(
+        self, subject: Instruction | Computation, figures: _Figures, times: int, parts: Iterable[CostReport]
+    ) -> CostReport:
+        """The report of these figures, which are those of all runs."""
+        return CostReport(
+            subject,
+            times,
+            figures.flops,
+            figures.transcendentals,
+            _recomputed(figures),
+            figures.bytes_read,
+            figures.bytes_reread,
+            figures.bytes_written,
+            self.device,
+            None if self.device is None else figures.seconds(self.device),
+            figures.exact,
+            figures.notes,
+            tuple(parts),
+        )
+
+    def inner(self, instruction: Instruction, times: int = 1) -> Iterator[CostReport]:
+        """What a fusion evaluates inside."""
+        fused = _fused(instruction)
+        return iter(()) if fused is None else self.inner_of(self.of_fused(fused, with_bytes=False)[1], times)
+
+    def inner_of(self, counted: Sequence[_Counted], times: int = 1) -> Iterator[CostReport]:
+        """The reports of instructions inside."""
+        for one in counted:
+            yield self.report(one.instruction, self._arithmetic([one]).times(times), times, ())
+
+
+class _Union:
+    """The distinct maps to one value, from all outputs."""
+
+    def __init__(self) -> None:
+        self.maps: dict[IndexingMap, None] = {}
+        self.exact = True
+        self.is_unknown = False
+
+    def add(self, maps: MapSet) -> None:
+        self.maps |= dict.fromkeys(maps)
+        self.exact, self.is_unknown = self.exact and maps.exact, self.is_unknown or maps.is_unknown
+
+    def counts(self, shape: Shape) -> tuple[Count | None, Count]:
+        """Reads, of which each path from an output element is one, and distinct elements; None without a bound."""
+        n = shape.n_elements
+        if self.is_unknown:
+            return None, _count(0, n)
+        maps = list(self.maps)
+        if self.exact and len(maps) == 1:
+            paths, elements = maps[0].count(), maps[0].count(distinct=True)
+            upper = min(elements.upper, n)
+            return paths if paths.upper < UNBOUNDED else None, _count(min(elements.lower, upper), upper)
+        _, _, _, n_paths, lower, most, _ = _reads(maps, self.exact, shape)
+        upper = n if most is None else min(most, n)
+        if self.exact and lower < upper and len(maps) <= _MOST_MAPS and len({m.shape_index for m in maps}) == 1:
+            found = MapSet(maps).count(distinct=True)
+            lower, upper = max(lower, found.lower), min(upper, found.upper)
+        distinct = _count(min(lower, upper), upper)
+        if n_paths is None:
+            return None, distinct
+        return _count(n_paths if self.exact and all(m.count().exact for m in maps) else 0, n_paths), distinct
+
+
+def _reads_each_once(maps: MapSet, n_elements: int) -> bool:
+    if len(maps) != 1 or not maps.exact or maps[0].runtime:
+        return False
+    paths, elements = maps[0].count(), maps[0].count(distinct=True)
+    return paths.exact and elements.exact and paths.upper == elements.upper == n_elements
+
+
+def _add_reads(unions: dict[tuple[Instruction, ShapeIndex], _Union], value: Instruction, maps: MapSet) -> None:
+    """The reads of each array of a value."""
+    for index in array_leaves(value.shape):
+        own = [m for m in maps if m.shape_index == index]
+        part = maps if len(own) == len(maps) else MapSet(own, exact=maps.exact, reason=maps.reason)
+        unions.setdefault((value, index), _Union()).add(part)
+
+
+def _moved(unions: Mapping[tuple[Instruction, ShapeIndex], _Union], written: Sequence[Shape]) -> _Figures:
+    """The bytes that are read and written."""
+    read, sure, exact = 0, 0, True
+    reread: int | None = 0
+    for (value, index), union in unions.items():
+        shape = shape_at(value.shape, index)
+        try:
+            touched, distinct = union.counts(shape)
+        except HlomapError:  # an array without bound
+            return _Figures(bytes_read=None, bytes_reread=None, bytes_written=_bytes(written), exact=False)
+        bits = shape.element_bits
+        read += -(-distinct.upper * bits // 8)
+        sure += -(-distinct.lower * bits // 8)
+        exact = exact and distinct.exact
+        again = None if touched is None else max(0, touched.upper - distinct.upper) * bits // 8
+        reread, exact = _sum(reread, again), exact and touched is not None and touched.exact
+    n_written = _bytes(written)
+    return _Figures(0, 0, 0, read, reread, n_written, {}, sure + (n_written or 0), exact)
+
+
+def _bytes(shapes: Iterable[Shape]) -> int | None:
+    """The bytes of all arrays of some values."""
+    total = 0
+    for shape in shapes:
+        found = _extent([shape_at(shape, index) for index in array_leaves(shape)])[1]
+        if found is None:
+            return None
+        total += found
+    return total
+
+
+def _counted_whole(instruction: Instruction, operations: Operations | Unknown) -> _Counted | Unknown:
+    if isinstance(operations, Unknown):
+        return operations
+    return _Counted(instruction, operations, operations.flops + operations.transcendentals)
+
+
+def _dtype(instruction: Instruction) -> str:
+    """The element type of the arithmetic: that of the first operand, which products and comparisons do not keep."""
+    shapes = (shape for value in (*instruction.operands[:1], instruction) for _, shape in arrays(value.shape))
+    return next((shape.dtype for shape in shapes if shape.dtype != "pred"), "pred")
+
+
+def _behind_bitcasts(value: Instruction) -> Instruction:
+    while lookup(value.opcode).moves_nothing and len(value.operands) == 1 and not value.operands[0].shape.is_tuple:
+        value = value.operands[0]
+    return value
+
+
+def _run_by(instruction: Instruction) -> tuple[Computation, ...]:
+    """The computations that are the work of a call, a loop or a conditional."""
+    return () if _runs_once(instruction) else instruction.called_computations

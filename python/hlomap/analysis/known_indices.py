@@ -1,0 +1,159 @@
+"""Runtime variables whose values are known when the program is compiled, beyond the computation of the operation.
+
+:func:`with_known_indices` is the entry point.  The rules of gathers and slices see the values in their own computation;
+here a variable that is read from an operand of a fusion or call is replaced by what that holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._core import Expr, IndexingMap, Variable
+from ..maps.map_set import DeviceIndexing, MapSet
+from ..maps.variables import numbers_of
+from ..ops._evaluation import Device
+from ..ops._indexing.index_vectors import clamp, known_value, pieces_for_maps, within
+from ..ops._known import Known, Parts, Piece
+from ..ops._tables import pieces_of
+
+if TYPE_CHECKING:
+    from .rule_provider import RuleProvider
+
+__all__ = ["with_known_indices"]
+
+_MAX_DEVICES = 512
+"""Devices for each of which an offset is computed."""
+
+
+def with_known_indices(maps: MapSet, rules: RuleProvider) -> MapSet:
+    """The set with expressions in place of runtime variables, where their sources are affine in the index."""
+    if maps.is_unknown or not any(m.runtime for m in maps):
+        return maps
+    maps = _with_known_positions(maps, rules)
+    members = [found for m in maps for found in _known(m, rules)]
+    if len(members) == len(maps) and all(a is b for a, b in zip(members, maps, strict=True)):
+        return maps
+    exact, reason = maps.exact, maps.reason
+    return MapSet(members, exact=exact, reason=reason, devices=maps.devices, assumes=maps.assumes)
+
+
+def _with_known_positions(maps: MapSet, rules: RuleProvider) -> MapSet:
+    """The set where the device maps have the position of the device for offsets that are computed from it.
+
+    If they then stay on the device, elements do not cross devices any more.
+    """
+    devices = maps.devices
+    if devices is None or not any(m.runtime for m in devices.maps):
+        return maps
+    table = _table(devices, rules)
+    if table is None:
+        return maps
+    members = [_at_position(m, table, rules) for m in devices.maps]
+    if all(a is b for a, b in zip(members, devices.maps, strict=True)):
+        return maps
+    found = MapSet(members, exact=devices.maps.exact, reason=devices.maps.reason)
+    own = [_without_device(m) for m in members]
+    if None in own:
+        between = DeviceIndexing(devices.ids, devices.groups, found)
+        return MapSet(maps, exact=maps.exact, reason=maps.reason, devices=between, assumes=maps.assumes)
+    return MapSet([m for m in own if m is not None], exact=found.exact, reason=found.reason, assumes=maps.assumes)
+
+
+def _table(devices: DeviceIndexing, rules: RuleProvider) -> list[list[Device]] | None:
+    """The devices by group and position, if all groups are equally large and devices are few."""
+    groups = devices.groups
+    if not 0 < sum(map(len, groups)) <= _MAX_DEVICES or len(set(map(len, groups))) != 1:
+        return None
+    n = int(rules.module.attributes.get("num_partitions") or 1)
+    return [[_device(devices.ids, number, n) for number in group] for group in groups]
+
+
+def _device(kind: str, number: int, n_partitions: int) -> Device:
+    if kind == "device":
+        return Device(number // n_partitions, number % n_partitions, number)
+    return Device(0, number, number) if kind == "partition" else Device(number, 0, number)
+
+
+def _at_position(m: IndexingMap, table: list[list[Device]], rules: RuleProvider) -> IndexingMap:
+    for i, variable in enumerate(m.runtime):
+        supplier = variable.supplier
+        if supplier is None or len(variable.element) != 2 or supplier.module != rules.module:
+            continue  # the element is of an array
+        found = (_number(rules.known_values(supplier, device)) for group in table for device in group)
+        values = [value for value in found if value is not None]
+        shape = len(table), len(table[0])
+        if len(values) < shape[0] * shape[1]:
+            continue
+        pieces = pieces_of(np.array(values, np.int64).reshape(shape))
+        if len(pieces) == 1 and known_value(pieces[0]) is not None:
+            return _at_position(_replaced(m, i, pieces[0], shape), table, rules)
+    return m
+
+
+def _number(known: Known) -> int | None:
+    value = known_value(known[0]) if not isinstance(known, Parts) and len(known) == 1 else None
+    return value if isinstance(value, int) else None
+
+
+def _without_device(m: IndexingMap) -> IndexingMap | None:
+    """The map of elements on one device, where it keeps group and position; else None."""
+    n = len(m.dims) - 2
+    kept = [v.lower == v.upper for v in m.dims[n:]]
+    for e, v, number, is_one in zip(m.results[-2:], m.dims[n:], (n, n + 1), kept, strict=True):
+        if e != Expr.dim(number) and not (is_one and e == Expr.constant(v.lower)):
+            return None
+    inner = [*m.results[:-2], *(c.expr for c in m.constraints)]
+    if m.runtime or any(number >= n for e in inner for number in numbers_of(e, "dim")):
+        return None
+    constraints = [(c.expr, c.lower, c.upper) for c in m.constraints]
+    found = IndexingMap(list(m.dims[:n]), list(m.results[:-2]), ranges=list(m.ranges), constraints=constraints)
+    return found._placed(tuple(m.shape_index), m.use, {})
+
+
+def _known(m: IndexingMap, rules: RuleProvider) -> list[IndexingMap]:
+    for i, variable in enumerate(m.runtime):
+        supplier = variable.supplier
+        if supplier is None or supplier.module != rules.module or not supplier.shape.is_array:
+            continue
+        if len(variable.element) != supplier.shape.rank:
+            continue  # it is an element of some device
+        pieces = pieces_for_maps(rules.known_values(supplier))
+        sizes = supplier.shape.dimensions
+        if pieces and all(known_value(piece) is not None for piece in pieces):
+            replaced = [found for piece in pieces if not (found := _replaced(m, i, piece, sizes)).is_known_empty]
+            return [each for found in replaced for each in _known(found, rules)]
+    return [m]
+
+
+def _replaced(m: IndexingMap, i: int, piece: Piece, sizes: Sequence[int]) -> IndexingMap:
+    """The map where the element of a runtime variable is in a piece of an array of these sizes."""
+    variable, value = m.runtime[i], known_value(piece)
+    bounds = (variable.lower, variable.upper)
+    if isinstance(value, Expr):
+        own = (piece.region or IndexingMap(list(sizes), [])).bounds(value)
+        start = clamp(value.substitute(dims=variable.element), own, bounds)
+    else:
+        start = clamp(value or 0, (value or 0, value or 0), bounds)
+    start = Expr.constant(start) if isinstance(start, int) else start
+    others = [Expr.runtime(k - (k > i)) for k in range(len(m.runtime))]
+    by_number = [*others[:i], start.substitute(runtime=others), *others[i + 1 :]]
+    kept = [v for k, v in enumerate(m.runtime) if k != i]
+    conditions = [*within(piece.region, sizes, variable.element)]
+    conditions += [(c.expr, c.lower, c.upper) for c in m.constraints]
+    found = IndexingMap(
+        list(m.dims),
+        [e.substitute(runtime=by_number) for e in m.results],
+        ranges=list(m.ranges),
+        runtime=[
+            Variable(
+                None, v.lower, v.upper, source=v.source, element=[e.substitute(runtime=by_number) for e in v.element]
+            )
+            for v in kept
+        ],
+        constraints=[(e.substitute(runtime=by_number), lower, upper) for e, lower, upper in conditions],
+    ).simplify(keep_point_dims=True, drop_unused=True)
+    suppliers = {v.source: v.supplier for v in kept if v.source is not None and v.supplier is not None}
+    return found._placed(tuple(m.shape_index), m.use, suppliers)

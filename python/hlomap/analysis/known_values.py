@@ -1,0 +1,201 @@
+"""What is known of the values of a program when it is compiled: masks, indices, constants.
+
+Read :class:`KnownValues`.  It walks from a value to what it is made of and asks the operations
+(``OpRule.known_values``); :mod:`hlomap.ops._known` says what the answers are.  A parameter of a fusion or call has
+the value that this call passes; every other parameter, and what an operation without an entry makes of finite
+numbers, is some finite number: this is the assumption.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from .._core import Computation, Instruction
+from ..errors import HlomapError
+from ..ops import op_of
+from ..ops._evaluation import Device
+from ..ops._indexing.loops.scalar_values import dtype_interval
+from ..ops._known import (
+    ANYTHING,
+    NUMBER,
+    UNKNOWN,
+    Known,
+    Parts,
+    Piece,
+    Values,
+    converted,
+    merged,
+    nothing_known,
+    together,
+)
+from ..ops._rule import OperandIndexing
+from .rule_provider import RuleProvider
+
+__all__ = ["KnownValues"]
+
+
+Calls: TypeAlias = tuple[Instruction, ...]
+"""The fusions and calls that lead to a computation, the innermost last."""
+
+_MAX_CALLS = 64
+"""Ways to reach a computation that are told apart, and calls on such a way; with more, nothing is known in it."""
+
+
+class KnownValues:
+    """The values of one module, each computed once for each way to reach it, when it is first asked for.
+
+    With ``integers_alone`` nothing is known of arrays of other types, whose operands are not looked at; with
+    ``own_computation_alone`` nothing of what a loop gets.
+    """
+
+    def __init__(
+        self,
+        rules: RuleProvider,
+        *,
+        masks: bool = False,
+        integers_alone: bool = False,
+        own_computation_alone: bool = False,
+        device: Device | None = None,
+    ) -> None:
+        self.masks: bool = masks
+        self.device: Device | None = device
+        self._integers_alone = integers_alone
+        self._own_computation_alone = own_computation_alone
+        self._rules = rules
+        self._known: dict[tuple[int, ...], Known] = {}
+        self._ways: dict[int, list[Calls]] = {}
+
+    def of(self, instruction: Instruction) -> Known:
+        """What is known of an instruction's values, whichever way its computation is reached."""
+        ways = self._ways_to(instruction.computation)
+        known = [self.in_call(instruction, calls) for calls in ways]
+        return _either(known, instruction) if known else nothing_known(instruction)
+
+    def _ways_to(self, computation: Computation, depth: int = 0) -> list[Calls]:
+        """The ways to reach a computation; none where there are too many, or too deep."""
+        if computation.number not in self._ways:
+            callers = computation.callers
+            inlining = [caller for caller in callers if _inlines(caller)]
+            found = [self._ways_to(caller.computation, depth + 1) if depth < _MAX_CALLS else [] for caller in inlining]
+            ways = [(*calls, caller) for caller, own in zip(inlining, found, strict=True) for calls in own]
+            ways += [()] * (len(inlining) < max(len(callers), 1))
+            self._ways[computation.number] = ways if all(found) and len(ways) <= _MAX_CALLS else []
+        return self._ways[computation.number]
+
+    def in_call(self, instruction: Instruction, calls: Calls) -> Known:
+        """The same for one way; without recursion, since programs are deep."""
+        known = self._known
+        pending = [(instruction, calls, _key(instruction, calls))]
+        while pending:
+            at, calls, key = pending[-1]
+            if key in known:
+                pending.pop()
+                continue
+            sources = [(source, own, _key(source, own)) for source, own in self._sources(at, calls)]
+            waiting = [source for source in sources if source[2] not in known]
+            if waiting:
+                pending += waiting
+            else:
+                pending.pop()
+                known[key] = self._computed(at, calls, [known[source] for _, _, source in sources])
+        return known[key]
+
+    def _sources(self, at: Instruction, calls: Calls) -> list[tuple[Instruction, Calls]]:
+        """The values that determine an instruction's."""
+        number = at.parameter_number
+        if number is not None and calls:
+            operands = calls[-1].operands
+            return [(operands[number], calls[:-1])] if number < len(operands) else []
+        if number is not None:
+            caller = self._repeating(at.computation)
+            ways = self._ways_to(caller.computation) if caller is not None else []
+            return [(one, ways[0]) for one in caller.operands] if caller is not None and len(ways) == 1 else []
+        if self._is_skipped(at):
+            return []
+        if _inlines(at):
+            return [(at.called_computations[0].root, (*calls, at))]
+        return [(operand, calls) for operand in at.operands]
+
+    def _is_skipped(self, at: Instruction) -> bool:
+        return self._integers_alone and at.shape.is_array and dtype_interval(at.shape.dtype) is None
+
+    def _repeating(self, computation: Computation) -> Instruction | None:
+        """The only caller of a computation, where it calls that repeatedly and says what it passes."""
+        callers = computation.callers
+        if self._own_computation_alone or len(callers) != 1 or callers[0].inconsistency is not None:
+            return None
+        return callers[0] if op_of(callers[0]).known_parameter is not None else None
+
+    def _computed(self, at: Instruction, calls: Calls, sources: Sequence[Known]) -> Known:
+        if self._is_skipped(at):
+            return UNKNOWN
+        if at.inconsistency is not None:
+            return converted(at, sources)
+        is_parameter = at.parameter_number is not None
+        if (is_parameter and (calls or not sources)) or _inlines(at):
+            return sources[0] if sources else UNKNOWN
+        try:
+            if is_parameter:
+                return self._of_repeated(at.computation, sources)
+            hook = op_of(at).known_values
+            known: Known = converted(at, sources) if hook is None else hook(at, sources, self)
+            return known
+        except (HlomapError, OverflowError):  # a number does not fit in 64 bits
+            return nothing_known(at)
+
+    def _of_repeated(self, computation: Computation, sources: Sequence[Known]) -> Known:
+        caller = computation.callers[0]
+        hook = op_of(caller).known_parameter
+        known: Known = UNKNOWN if hook is None else hook(caller, sources)
+        return known
+
+    def maps(self, instruction: Instruction) -> dict[int, OperandIndexing]:
+        """From an element of the output to the operands, by number."""
+        key = instruction.signature(op_of(instruction).constant_operands(instruction))
+        return self._rules.rule(instruction, key, (), -1, True).parts
+
+    def apply(self, computation: Computation, arguments: Sequence[Values]) -> Values:
+        """The values of a computation on scalars."""
+        if all(values == NUMBER for values in arguments):
+            return NUMBER
+        found: dict[int, Values] = {}
+        for at in computation.instructions:
+            number = at.parameter_number
+            if number is not None:
+                found[at.number] = arguments[number]
+                continue
+            op = op_of(at)
+            operands = [found.get(operand.number, ANYTHING) for operand in at.operands]
+            if op.possible_values is not None:
+                found[at.number] = op.possible_values(at, operands, self.masks)
+            elif not at.operands:
+                known = self.of(at)
+                found[at.number] = ANYTHING if isinstance(known, Parts) else known[0].possible
+            else:
+                found[at.number] = ANYTHING
+        return found[computation.root.number]
+
+
+def _key(at: Instruction, calls: Calls) -> tuple[int, ...]:
+    return (at.number, *(call.number for call in calls))
+
+
+def _inlines(at: Instruction) -> bool:
+    return op_of(at).inlines and len(at.called_computations) == 1
+
+
+def _either(sources: Sequence[Known], at: Instruction) -> Known:
+    """What is known of a value that is one of several."""
+    first = sources[0]
+    if all(source == first for source in sources):
+        return first
+    if any(isinstance(source, Parts) for source in sources):
+        return converted(at, sources)
+    arrays = [source for source in sources if not isinstance(source, Parts)]
+    found = []
+    for region, pieces in together(arrays):
+        values = {piece.values for piece in pieces}
+        all_values = pieces[0].possible.union(*(piece.possible for piece in pieces[1:]))
+        found.append(Piece(pieces[0].values if len(values) == 1 else all_values, region))
+    return merged(found, at.shape.dimensions)

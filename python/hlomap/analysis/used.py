@@ -1,0 +1,87 @@
+"""Rules of what is used: of the elements that an operation mentions, those whose value can change the result.
+
+Read :class:`UsedRules`.  The propagation is the one of all queries; only rules differ, and belong to one instruction
+each, since the values of its operands decide.  Invariant: under the assumption that :data:`ASSUMPTIONS` words, an
+element that is left out has no influence.  Where nothing is known of the values, used is what is mentioned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from .._core import Instruction, InstructionIndexing, Module
+from ..errors import HlomapError
+from ..ops import op_of
+from ..ops._known import is_plain
+from ..types import ShapeIndex
+from .known_values import KnownValues
+from .rule_cache import checked_rule
+from .rule_provider import RuleProvider
+
+__all__ = ["ASSUMPTIONS", "Assume", "UsedRules", "rules_of"]
+
+Assume: TypeAlias = Literal["finite", "masks"]
+
+_FINITE = (
+    "inputs, values that loops carry and results of operations on finite numbers are finite: "
+    "nothing overflows, divides by zero or is undefined unless constants of the program make it so; zeros have no sign"
+)
+ASSUMPTIONS: Mapping[Assume, str] = {
+    "finite": _FINITE,
+    "masks": f"{_FINITE}; constants of at most -10000 mask: every number that is no mask exceeds them by so much that "
+    "the exponential of the difference is 0",
+}
+
+
+def rules_of(module: Module, used: bool, assume: Assume) -> RuleProvider:
+    """The rules of what is mentioned, or of what is used; ``ValueError`` for another assumption."""
+    if assume not in ASSUMPTIONS:
+        raise ValueError(f'expected assume="finite" or assume="masks", found {assume!r}')
+    return UsedRules(module, assume) if used else RuleProvider(module)
+
+
+class UsedRules(RuleProvider):
+    """Provides the rules of what is used of operands."""
+
+    shares_computations = False
+
+    def __init__(self, module: Module, assume: Assume) -> None:
+        super().__init__(module)
+        self.values: KnownValues = KnownValues(RuleProvider(module), masks=assume == "masks")
+
+    def traits(self, instruction: Instruction) -> tuple[bool, bool, bool, tuple[int, ...], bool, str | None, bool]:
+        """No instruction shares its rule with others, unless it only takes apart tuples."""
+        inlines, per_instruction, structural, constant_operands, _, _, _ = super().traits(instruction)
+        return inlines, per_instruction, structural, constant_operands, False, None, not structural
+
+    def rule(
+        self, instruction: Instruction, key: bytes, index: ShapeIndex, direction: int, repeats: bool
+    ) -> InstructionIndexing:
+        """The rule for what is mentioned, without what the values of the operands rule out."""
+        op = op_of(instruction)
+        if op.depends_on_called_values:
+            if direction < 0:
+                return checked_rule(instruction, index, -1, op.output_to_input, instruction, index, self)
+            return checked_rule(instruction, index, direction, op.input_to_output, instruction, direction, index, self)
+        key = instruction.signature(op.constant_operands(instruction))
+        mentioned = super().rule(instruction, key, index, direction, repeats)
+        if direction >= 0 or op.used is None or instruction.inconsistency is not None:
+            return mentioned
+        known = [self.values.of(operand) for operand in instruction.operands]
+        if all(map(is_plain, known)):
+            return mentioned
+        parts = mentioned.parts
+        try:
+            used = op.used(instruction, known, parts, self.values)
+        except (HlomapError, OverflowError):  # a number does not fit in 64 bits
+            return mentioned
+        return mentioned if used == parts else InstructionIndexing(instruction, index, -1, used)
+
+    def recall(self, fingerprint: bytes, index: ShapeIndex, direction: int) -> InstructionIndexing | None:
+        """None: what is used depends on the values that a computation is called with."""
+        return None
+
+    def keep(self, fingerprint: bytes, index: ShapeIndex, direction: int, indexing: InstructionIndexing) -> bool:
+        """Does nothing."""
+        return False

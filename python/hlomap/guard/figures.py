@@ -1,0 +1,152 @@
+"""The figures of a program that a golden file and a pull request show: bytes, instructions, copies, collectives.
+
+Read :class:`Figures`; :func:`markdown` is the table for a pull request.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from .._core import Instruction, Module
+from ..answers import Unknown
+from ..errors import DatasetError
+from ..explanation.overview import executed_computations, overview
+from ..explanation.text import printable
+from ..ops import lookup
+from ..types import ReadOnlyDict
+from .check import CheckReport, check, remote_bytes, source_line
+
+__all__ = ["Figures", "against", "figures", "markdown", "text_table"]
+
+_FORMAT = 1
+_MOST_LINES = 5
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a program does, loops counted once; ``opcodes`` counts the instructions outside fusions that do something,
+    asynchronous ones without their ``-start``.
+
+    ``remote_bytes`` is None where it is not known.
+    """
+
+    bytes: int
+    remote_bytes: int | None
+    opcodes: Mapping[str, int]
+    lines: Mapping[str, int] = field(default_factory=ReadOnlyDict)
+    """The bytes that the instructions of each line of the program move, of those whose source is recorded."""
+
+    def rows(self) -> dict[str, int | None]:
+        """The figures by their names in a table."""
+        return {
+            "bytes moved, at most": self.bytes,
+            "instructions": sum(self.opcodes.values()),
+            "fusions": self.opcodes.get("fusion", 0),
+            "copies": self.opcodes.get("copy", 0),
+            "collectives": sum(n for opcode, n in self.opcodes.items() if lookup(opcode).collective is not None),
+            "bytes between devices": self.remote_bytes,
+        }
+
+    def to_dict(self) -> dict[str, object]:
+        """The content of a golden file; lines of the program are left out, since they move with every edit."""
+        opcodes = dict(sorted(self.opcodes.items()))
+        return {"format": _FORMAT, "bytes": self.bytes, "remote_bytes": self.remote_bytes, "opcodes": opcodes}
+
+    @classmethod
+    def from_dict(cls, content: object) -> Figures:
+        """The figures in a golden file; raises :class:`~hlomap.errors.DatasetError` for anything else."""
+        if not isinstance(content, dict) or content.get("format") != _FORMAT:
+            raise DatasetError(f"expected a golden file of format {_FORMAT}, written with --hlo-update")
+        opcodes = content.get("opcodes")
+        numbers = [content.get("bytes"), *(opcodes.values() if isinstance(opcodes, dict) else [None])]
+        if not all(isinstance(n, int) for n in numbers):
+            raise DatasetError("expected numbers as `bytes` and in `opcodes`; write the file again with --hlo-update")
+        return cls(content["bytes"], content.get("remote_bytes"), ReadOnlyDict(content["opcodes"]))
+
+
+def figures(module: Module) -> Figures:
+    """The figures of a module.
+
+    >>> import hlomap as hm
+    >>> figures(hm.parse("ENTRY e { p = f32[3] parameter(0)  ROOT c = f32[3] copy(p) }")).to_dict()
+    {'format': 1, 'bytes': 24, 'remote_bytes': 0, 'opcodes': {'copy': 1}}
+    """
+    found = overview(module)
+    executed = [i for c in executed_computations(module) for i in c]
+    remote: int | None = 0
+    for instruction in executed:
+        n = remote_bytes(instruction)
+        remote = None if remote is None or isinstance(n, Unknown) else remote + n
+    lines: Counter[str] = Counter()
+    for instruction, moved in found.moved.items():
+        if (line := _line(instruction)) is not None:
+            lines[line] += moved.total
+    opcodes = Counter(i.opcode.removesuffix("-start") for i in executed if not lookup(i.opcode).moves_nothing)
+    return Figures(found.total.total, remote, ReadOnlyDict(opcodes), ReadOnlyDict(lines))
+
+
+def against(module: Module, golden: Figures) -> CheckReport:
+    """Checks that no figure of a module is larger than in a golden file."""
+    limits = dict.fromkeys(figures(module).opcodes, 0) | dict(golden.opcodes)
+    return check(module, max_bytes=golden.bytes, max_remote_bytes=golden.remote_bytes, max_count=limits)
+
+
+def text_table(before: Figures, after: Figures, names: tuple[str, str]) -> str:
+    """The figures side by side, as text."""
+    rows = [("", *names, "")] + [(name, *_cells(a, b)) for name, a, b in _pairs(before, after)]
+    widths = [max(len(row[k]) for row in rows) for k in range(4)]
+    return "\n".join(
+        "  ".join([row[0].ljust(widths[0]), *(row[k].rjust(widths[k]) for k in (1, 2, 3))]).rstrip() for row in rows
+    )
+
+
+def markdown(before: Figures, after: Figures) -> str:
+    """One table for a pull request: the figures, then the lines of the program that move the most bytes more.
+
+    >>> one, two = (Figures(n, 0, {"copy": n // 8}) for n in (8, 24))
+    >>> print(markdown(one, two))
+    | | before | after | change |
+    |---|--:|--:|--:|
+    | bytes moved, at most | 8 | 24 | +16 (+200 %) |
+    | instructions | 1 | 3 | +2 (+200 %) |
+    | fusions | 0 | 0 | |
+    | copies | 1 | 3 | +2 (+200 %) |
+    | collectives | 0 | 0 | |
+    | bytes between devices | 0 | 0 | |
+    """
+    grown = {line: n - before.lines.get(line, 0) for line, n in after.lines.items()}
+    worst = sorted((line for line in grown if grown[line] > 0), key=lambda line: (-grown[line], line))[:_MOST_LINES]
+    rows = [(name, *_cells(a, b)) for name, a, b in _pairs(before, after)]
+    rows += [(f"`{_code(line)}`: bytes", *_cells(before.lines.get(line, 0), after.lines[line])) for line in worst]
+    head = ["| | before | after | change |", "|---|--:|--:|--:|"]
+    return "\n".join(head + ["| " + " | ".join(row).rstrip() + " |" for row in rows])
+
+
+def _pairs(before: Figures, after: Figures) -> list[tuple[str, int | None, int | None]]:
+    old, new = before.rows(), after.rows()
+    return [(name, old[name], new[name]) for name in old]
+
+
+def _cells(before: int | None, after: int | None) -> tuple[str, str, str]:
+    number: Callable[[int | None], str] = lambda n: "unknown" if n is None else f"{n:,}"  # noqa: E731
+    if before is None or after is None or before == after:
+        return number(before), number(after), ""
+    share = f" ({100 * (after - before) / before:+.0f} %)" if before else ""
+    return number(before), number(after), f"{after - before:+,}{share}"
+
+
+def _code(text: str) -> str:
+    """Text in a cell, inside backquotes."""
+    return printable(text).replace("|", "\\|").replace("`", "'")
+
+
+def _line(instruction: Instruction) -> str | None:
+    """``file:line`` with the last two parts of the path, which are the same on every machine."""
+    source = source_line(instruction)
+    if source is None:
+        return None
+    file, colon, line = source.split(" in ")[0].rpartition(":")
+    return "/".join(PurePath(file or line).parts[-2:]) + (f"{colon}{line}" if file else "")

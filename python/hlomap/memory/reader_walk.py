@@ -1,0 +1,393 @@
+"""Follows the memory of an array through a module: who reads it, and how often each of them runs.
+
+Read :class:`Walk`.  An instruction hands the array on, updates it in place, or reads it, as its op rule says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import TypeAlias
+
+from .._core import Computation, Expr, IndexingMap, Instruction, Shape
+from ..analysis.loops import loop
+from ..analysis.queries import operand_maps
+from ..analysis.rule_provider import RuleProvider
+from ..answers import Unknown
+from ..errors import HlomapError
+from ..maps.map_set import MapSet, union
+from ..ops import op_of
+from ..ops._shapes import array_leaves, shape_at
+from ..ops.loops.attributes import condition_and_body
+from ..types import ShapeIndex
+
+__all__ = ["Reads", "Times", "Walk"]
+
+_DEEPEST = 100  # calls in calls that are entered, as Python's stack allows
+_MOST_STATES = 64  # iterations after which what a loop carries has to repeat
+
+_Sources: TypeAlias = Mapping[tuple[Instruction, ShapeIndex], MapSet]
+"""Where the value is: the maps from elements of arrays to those of the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """A number of executions, at most where there is a reason; None is not known."""
+
+    n: int | None = 1
+    reason: str | None = None
+
+    def __add__(self, other: Times) -> Times:
+        n = None if self.n is None or other.n is None else self.n + other.n
+        return Times(n, self.reason or other.reason)
+
+    def __mul__(self, other: Times) -> Times:
+        n = None if self.n is None or other.n is None else self.n * other.n
+        return Times(n, self.reason or other.reason)
+
+
+Reads: TypeAlias = dict[tuple[Instruction, MapSet], Times]
+
+
+def _add(reads: Reads, more: Reads, times: Times) -> None:
+    for key, own in more.items():
+        if own.n == 0 or times.n == 0:
+            continue
+        reads[key] = reads[key] + own * times if key in reads else own * times
+
+
+# ---------------------------------------------------------------------------------------------------------------- walk
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Who reads the value in a computation, and where it is in the root."""
+
+    reads: Reads
+    outs: dict[ShapeIndex, MapSet]
+
+
+class Walk:
+    """Follows one array through the computations of a module."""
+
+    def __init__(self, rules: RuleProvider) -> None:
+        self._rules = rules
+        self._found: dict[object, _Found] = {}
+        self._users_of: dict[Instruction, tuple[list[Instruction], dict[ShapeIndex, list[Instruction]]]] = {}
+
+    def reads(self, value: Instruction, leaf: ShapeIndex) -> Reads:
+        """The readers of an array, in its computation and below, and in those that call it."""
+        here = self._follow({(value, leaf): _identity(shape_at(value.shape, leaf))}, 0)
+        reads = dict(here.reads)
+        pending = [(value.computation, here.outs)]
+        seen: set[object] = set()
+        while pending:
+            computation, outs = pending.pop()
+            for caller in computation.callers if outs else ():
+                key = (caller, *((index, maps) for index, maps in outs.items()))
+                if key in seen:
+                    continue
+                seen.add(key)
+                above = self._above(caller, computation, outs)
+                _add(reads, above.reads, Times(1))
+                pending.append((caller.computation, above.outs))
+        return reads
+
+    def _above(self, caller: Instruction, computation: Computation, outs: dict[ShapeIndex, MapSet]) -> _Found:
+        """What becomes of an array that a called computation returns: one of those of its executions."""
+        reads: Reads = {}
+        if op_of(caller).parameter_to_operands is not None:
+            if computation != condition_and_body(caller)[1]:
+                return _Found({}, {})  # the loop alone uses the result of the condition
+            found = self._loop(caller, outs, 0, is_after_one=True)
+            reason = f"an iteration of {caller.name} may be any of them"
+            _add(reads, found.reads, Times(1, reason))
+            outs = {**outs, **found.outs}
+        elif caller.shape != computation.root.shape:
+            return _Found({}, {})
+        if not outs:
+            return _Found(reads, {})
+        here = self._follow({(caller, index): maps for index, maps in outs.items()}, 0)
+        _add(reads, here.reads, Times(1))
+        return _Found(reads, here.outs)
+
+    def _follow(self, sources: _Sources, depth: int) -> _Found:
+        key = tuple(sources.items())
+        if key not in self._found:
+            self._found[key] = self._search(sources, depth)
+        return self._found[key]
+
+    def _search(self, sources: _Sources, depth: int) -> _Found:
+        """Visits the users of what holds the value, operands before users."""
+        if not sources:
+            return _Found({}, {})
+        states: dict[Instruction, dict[ShapeIndex, MapSet]] = {}
+        reads: dict[Instruction, Reads] = {}
+        pending: list[tuple[int, Instruction]] = []
+        waiting: set[Instruction] = set()
+
+        def push(value: Instruction) -> None:
+            for user in self._users(value, states[value]):
+                if user not in waiting:
+                    waiting.add(user)
+                    heappush(pending, (user.number, user))
+
+        for (value, leaf), maps in sources.items():
+            states.setdefault(value, {})[leaf] = maps
+        for value in states:
+            push(value)
+        while pending:
+            user = heappop(pending)[1]
+            waiting.remove(user)
+            arguments = {
+                (k, leaf): maps
+                for k, operand in enumerate(user.operands)
+                for leaf, maps in states.get(operand, {}).items()
+            }
+            found = self._use(user, arguments, depth)
+            reads[user] = found.reads
+            if found.outs != states.get(user, {}):
+                states[user] = found.outs
+                push(user)
+        total: Reads = {}
+        for own in reads.values():
+            _add(total, own, Times(1))
+        root = next(iter(states)).computation.root
+        return _Found(total, states.get(root, {}))
+
+    def _users(self, value: Instruction, leaves: Iterable[ShapeIndex]) -> list[Instruction]:
+        """The users of some arrays of a value: of a wide tuple most take others out of it."""
+        if not value.shape.is_tuple:
+            return list(value.users)
+        if value not in self._users_of:
+            every, by_leaf = self._users_of[value] = [], {}
+            for user in value.users:
+                if not op_of(user).structural:
+                    every.append(user)
+                    continue
+                for out in array_leaves(user.shape):
+                    for k, maps in operand_maps(self._rules, user, out).items():
+                        for leaf in {tuple(m.shape_index) for m in maps} if user.operands[k] == value else ():
+                            by_leaf.setdefault(leaf, []).append(user)
+        every, by_leaf = self._users_of[value]
+        return [*every, *(user for leaf in leaves for user in by_leaf.get(leaf, ()))]
+
+    def _use(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet], depth: int) -> _Found:
+        """What a user does with the arrays of its operands that hold the value."""
+        op = op_of(user)
+        is_entered = not any(computation.is_fusion for computation in user.called_computations)
+        if is_entered and op.parameter_to_operands is not None and depth < _DEEPEST:
+            return self._loop(user, {leaf: maps for (_, leaf), maps in arguments.items()}, depth + 1)
+        if is_entered and op.value_of_parameter is not None and depth < _DEEPEST and self._is_like_root(user):
+            return self._call(user, arguments, depth + 1)
+        if op.moves_nothing and not user.called_computations:
+            return _Found({}, self._handed_on(user, arguments))
+        return self._read(user, arguments)
+
+    def _is_like_root(self, user: Instruction) -> bool:
+        called = user.called_computations
+        return bool(called) and all(computation.root.shape == user.shape for computation in called)
+
+    def _call(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet], depth: int) -> _Found:
+        """A call or a branch."""
+        op, called = op_of(user), user.called_computations
+        assert op.value_of_parameter is not None, "it is a call"
+        reads: Reads = {}
+        outs: dict[ShapeIndex, MapSet] = {}
+        passed: set[Instruction | None] = set()
+        times = Times(1, None if len(called) == 1 else f"one of the branches of {user.name} runs")
+        for position, computation in enumerate(called):
+            sources = {}
+            for number, parameter in enumerate(computation.parameters):
+                value = op.value_of_parameter(user, position, number)
+                passed.add(value)
+                for (k, leaf), maps in arguments.items():
+                    if user.operands[k] == value:
+                        sources[parameter, leaf] = maps
+            found = self._follow(sources, depth)
+            _add(reads, found.reads, times)
+            outs = {**outs, **{leaf: outs[leaf] | maps if leaf in outs else maps for leaf, maps in found.outs.items()}}
+        own = {key: maps for key, maps in arguments.items() if user.operands[key[0]] not in passed}
+        _add(reads, _whole_reads(user, own.values(), None), Times(1))  # the number of the branch
+        if len(called) > 1:
+            outs = {leaf: _inexact(maps, str(times.reason)) for leaf, maps in outs.items()}
+        return _Found(reads, outs)
+
+    def _loop(
+        self, user: Instruction, carried: dict[ShapeIndex, MapSet], depth: int, *, is_after_one: bool = False
+    ) -> _Found:
+        """A loop, or what is left of it after its first iteration: what the state holds, until that repeats."""
+        try:
+            condition, body = condition_and_body(user)
+            n = loop(user).trip_count
+            n = max(n - is_after_one, 0) if isinstance(n, int) else n
+        except HlomapError as error:
+            return _Found(_whole_reads(user, carried.values(), str(error)), {})
+        states, found, tested = [carried], [], []
+        repeats: int | None = None
+        while repeats is None:
+            state = states[-1]
+            found.append(self._follow({(body.parameters[0], leaf): maps for leaf, maps in state.items()}, depth))
+            tested.append(self._follow({(condition.parameters[0], leaf): maps for leaf, maps in state.items()}, depth))
+            following = found[-1].outs
+            if following in states:
+                repeats = states.index(following)
+            elif len(states) == _MOST_STATES:
+                reason = f"what {user.name} carries differs in each iteration"
+                return _Found(
+                    _whole_reads(user, carried.values(), reason, None),
+                    {leaf: MapSet.unknown(reason) for leaf in array_leaves(user.shape)},
+                )
+            else:
+                states.append(following)
+        period = len(states) - repeats
+        reads: Reads = {}
+        for k in range(len(states)):
+            for one, extra in ((found[k], 0), (tested[k], 1)):
+                _add(reads, one.reads, _executions(user, n, extra, k, repeats, period))
+        if isinstance(n, Unknown):
+            outs: dict[ShapeIndex, MapSet] = {}
+            for state in states:
+                outs |= {leaf: outs[leaf] | maps if leaf in outs else maps for leaf, maps in state.items()}
+            if len(states) > 1:
+                outs = {leaf: _inexact(maps, n.reason) for leaf, maps in outs.items()}
+            return _Found(reads, outs)
+        return _Found(reads, states[n if n < len(states) else repeats + (n - repeats) % period])
+
+    def _handed_on(
+        self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet]
+    ) -> dict[ShapeIndex, MapSet]:
+        """Where the arrays are in the output of an operation that moves nothing."""
+        outs: dict[ShapeIndex, MapSet] = {}
+        for (k, leaf), maps in arguments.items():
+            for out in self._outputs_of(user, k, leaf):
+                found = self._maps(user, out, k, leaf).then(maps)
+                outs[out] = outs[out] | found if out in outs else found
+        return outs
+
+    def _outputs_of(self, user: Instruction, operand: int, leaf: ShapeIndex) -> list[ShapeIndex]:
+        """The arrays of the output that have elements of an array of an operand."""
+        (records,) = self._rules.propagation.query(self._rules, user, operand, [leaf])
+        outs: dict[ShapeIndex, None] = {}
+        for record in records:
+            number, unknown, maps = record[0], record[1], record[5]
+            if unknown is not None:
+                below = (number,) if user.shape.is_tuple else ()
+                outs |= dict.fromkeys(array_leaves(shape_at(user.shape, below), below))
+            outs |= dict.fromkeys(tuple(m.shape_index) for m in maps)
+        return list(outs)
+
+    def _maps(self, user: Instruction, out: ShapeIndex, operand: int, leaf: ShapeIndex) -> MapSet:
+        """The elements of an array of an operand that those of an array of the output read."""
+        maps = operand_maps(self._rules, user, out).get(operand)
+        if maps is None or maps.is_unknown:
+            return maps or MapSet()
+        return MapSet((m for m in maps if tuple(m.shape_index) == leaf), exact=maps.exact, reason=maps.reason)
+
+    def _read(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet]) -> _Found:
+        """An instruction that reads its operands, but for those that it updates in place."""
+        outputs = list(array_leaves(user.shape))
+        parts: list[MapSet] = []
+        outs: dict[ShapeIndex, MapSet] = {}
+        for (k, leaf), maps in arguments.items():
+            place = self._in_place(user, k, leaf)
+            for out, replaces in place.kept.items():
+                same = shape_at(user.shape, out).dimensions == shape_at(user.operands[k].shape, leaf).dimensions
+                held = maps if same else _all_of(maps, shape_at(user.shape, out))
+                held = _inexact(held, f"{user.name} updates it in place") if replaces or not same else held
+                outs[out] = outs[out] | held if out in outs else held
+            if place.is_read and not outputs:
+                parts.append(_inexact(maps.image(), f"{user.name} has no output that tells what it reads"))
+            for out in outputs if place.is_read else ():
+                if out not in place.unread:
+                    found = self._maps(user, out, k, leaf).then(maps)
+                    is_exact = out not in place.kept
+                    parts.append(found if is_exact else _inexact(found, f"{user.name} updates it in place"))
+        total = union(parts)
+        return _Found({(user, total): Times(1)} if total or total.is_unknown else {}, outs)
+
+    def _in_place(self, user: Instruction, operand: int, leaf: ShapeIndex) -> _Place:
+        """What an instruction that moves something does with the memory of an array of an operand."""
+        op = op_of(user)
+        if not (op.inlines and user.called_computations):
+            own = {(*out, *leaf): one for out, one in op.in_place(user).items() if one.operand == operand}
+            kept = {out: one.replaces for out, one in own.items()}
+            for alias in user.attributes.get("output_to_operand_aliasing", ()):
+                n = len(alias.operand_index)
+                if alias.operand == operand and leaf[:n] == tuple(alias.operand_index):
+                    kept[(*alias.output_index, *leaf[n:])] = True
+            unread = {out for out, one in own.items() if not one.reads}
+            is_read = not unread or any(out not in unread for out in array_leaves(user.shape))
+            return _Place(kept, unread, is_read)
+        called = user.called_computations[0]
+        kept, is_read = {}, False
+        pending = [(called.parameters[operand], leaf, False)]
+        seen = set(pending)
+        while pending:
+            value, at, is_updated = pending.pop()
+            if value == called.root:
+                kept |= {at: True} if is_updated else {}
+                is_read |= not is_updated
+            uses = [(user, k) for user in value.users for k, one in enumerate(user.operands) if one == value]
+            for inner, k in uses:
+                if op_of(inner).moves_nothing and not inner.called_computations:
+                    following = [(inner, out, is_updated) for out in self._outputs_of(inner, k, at)]
+                else:
+                    place = self._in_place(inner, k, at)
+                    is_read |= place.is_read
+                    following = [(inner, out, True) for out in place.kept]
+                pending += [one for one in following if one not in seen]
+                seen.update(following)
+        return _Place(kept, set(), is_read)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What an instruction does with the memory of an operand."""
+
+    kept: dict[ShapeIndex, bool]
+    """The arrays of the output that are there, and whether the instruction replaces elements."""
+    unread: set[ShapeIndex]
+    """Those for which it does not read the operand."""
+    is_read: bool
+
+
+def _executions(user: Instruction, n: int | Unknown, extra: int, k: int, repeats: int, period: int) -> Times:
+    """How often a loop of ``n`` iterations is in state ``k``, where the states from ``repeats`` on come back."""
+    if isinstance(n, Unknown):
+        reason = f"the number of iterations of {user.name} is not known: {n.reason}"
+        return Times(None if k >= repeats else 1, reason)
+    n += extra
+    if n <= k:
+        return Times(0)
+    return Times(1 if k < repeats else -(-(n - k) // period))
+
+
+def _identity(shape: Shape) -> MapSet:
+    return MapSet([IndexingMap.identity(list(shape.dimensions))] if 0 not in shape.dimensions else ())
+
+
+def _inexact(maps: MapSet, reason: str) -> MapSet:
+    return maps if maps.is_unknown or not maps.exact else MapSet(maps, exact=False, reason=reason)
+
+
+def _all_of(maps: MapSet, shape: Shape) -> MapSet:
+    """From each element of an array to all elements that maps reach."""
+    dims = [(0, size - 1) for size in shape.dimensions]
+    if maps.is_unknown or 0 in shape.dimensions:
+        return maps
+    constant = [
+        IndexingMap(dims, [Expr.range(i) for i in range(len(m.dims))], ranges=[(v.lower, v.upper) for v in m.dims])
+        for m in maps
+    ]
+    return MapSet(constant).then(maps) if constant else maps
+
+
+def _whole_reads(user: Instruction, held: Iterable[MapSet], reason: str | None, n: int | None = 1) -> Reads:
+    """The instruction reads all that its operands hold of the value."""
+    sets = [maps.image() for maps in held]
+    if not sets:
+        return {}
+    total = union(sets)
+    return {(user, total if reason is None else _inexact(total, reason)): Times(n, reason)}

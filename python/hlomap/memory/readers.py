@@ -1,0 +1,397 @@
+"""Readers: which instructions read a value from memory, how many bytes, and how often.
+
+:func:`readers` is the entry point.  It follows the memory of the value, not what is computed from it: through
+operations that move nothing, into calls, branches and loops, and through updates in place; an instruction that reads
+the value ends the way.  Invariant: nothing that reads the value is left out, and no count is lower than the true one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeAlias, overload
+
+import numpy as np
+
+from .._core import Computation, Count, Expr, IndexingMap, Instruction, Shape, _count
+from ..analysis.iterations import over_iterations
+from ..analysis.loops import loop
+from ..analysis.rule_provider import RuleProvider
+from ..analysis.toposort import reverse_postorder
+from ..answers import Unknown
+from ..errors import ShapeError
+from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
+from ..maps.map_set import MapSet, union
+from ..ops import op_of
+from ..ops._indexing.loops.accesses import enclosing_loop, values_in_nest
+from ..ops._shapes import array_leaves, shape_at
+from ..types import ShapeIndex, instruction_of, one_line
+from .reader_walk import Times, Walk
+
+__all__ = ["Reader", "Readers", "applied_by", "readers"]
+
+_MAX_POINTS = 1 << 20  # of an enumeration of what iterations read: some tenths of a second
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """An instruction that reads a value from memory."""
+
+    instruction: Instruction
+    maps: MapSet
+    """From its outputs to the elements of the value; with a dimension for the iteration of each loop around the
+    instruction, ``t0``, ``t1``, ..., innermost first, where these determine what is read."""
+    bytes: int
+    """The bytes of the different elements that it reads, all executions together."""
+    times: int | Unknown
+    """How often an element leaves memory for it, at most; one execution reads an element once."""
+    total_bytes: int | Unknown
+    """The bytes that it reads, all executions together."""
+    exact: bool
+    reason: str | None
+    """Why the numbers are upper bounds; None where they are exact."""
+
+    def __str__(self) -> str:
+        most = "" if self.exact else "at most "
+        text = f"{self.instruction.name} ({self.instruction.opcode}): {most}{_words(self.bytes)}"
+        if isinstance(self.times, Unknown) or isinstance(self.total_bytes, Unknown):
+            text += ", an unknown number of times"
+        elif self.total_bytes != self.bytes or self.times != 1:
+            text += f", {self.times:,} times, {_words(self.total_bytes)} in all"
+        return text + (f" ({self.reason})" if self.reason else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON values."""
+        return {
+            "instruction": self.instruction.name,
+            "computation": self.instruction.computation.name,
+            "opcode": self.instruction.opcode,
+            "maps": [str(m) for m in self.maps],
+            "bytes": self.bytes,
+            "times": None if isinstance(self.times, Unknown) else self.times,
+            "total_bytes": None if isinstance(self.total_bytes, Unknown) else self.total_bytes,
+            "exact": self.exact,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Readers(Sequence[Reader]):
+    """The readers of a value, in the order of the text; :func:`readers` makes it."""
+
+    value: Instruction
+    found: tuple[Reader, ...]
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    @overload
+    def __getitem__(self, i: int) -> Reader: ...
+    @overload
+    def __getitem__(self, i: slice) -> tuple[Reader, ...]: ...
+    def __getitem__(self, i: int | slice) -> Reader | tuple[Reader, ...]:
+        return self.found[i]
+
+    @property
+    def total_bytes(self) -> int | Unknown:
+        """The bytes of the value that leave memory."""
+        return _sum(reader.total_bytes for reader in self)
+
+    @property
+    def times(self) -> int | Unknown:
+        """How often the element that is read most often leaves memory, at most; 0 without readers."""
+        by_maps: dict[MapSet, list[tuple[_Branches, int]]] = {}
+        for reader in self:
+            if isinstance(reader.times, Unknown):
+                return reader.times
+            by_maps.setdefault(reader.maps, []).append((_branches(reader.instruction), reader.times))
+        own = list(by_maps)
+        meeting = ((one for one in own if one is maps or maps.overlap(one).value is not False) for maps in own)
+        return max((_most_reads([read for one in met for read in by_maps[one]], 0) for met in meeting), default=0)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the numbers of all readers are exact."""
+        return all(reader.exact for reader in self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON values."""
+        times, total = self.times, self.total_bytes
+        return {
+            "value": self.value.name,
+            "readers": [reader.to_dict() for reader in self],
+            "times": None if isinstance(times, Unknown) else times,
+            "total_bytes": None if isinstance(total, Unknown) else total,
+            "exact": self.exact,
+        }
+
+    def __str__(self) -> str:
+        return "\n".join([self.title, *(f"  {reader}" for reader in self)])
+
+    @property
+    def title(self) -> str:
+        """The sums, in a line."""
+        times, total = self.times, self.total_bytes
+        if not self:
+            return f"{self.value.name}: no instruction reads it from memory"
+        text = f"{self.value.name}: read by {len(self)} instruction{'s' * (len(self) != 1)}"
+        if isinstance(times, Unknown) or isinstance(total, Unknown):
+            return f"{text}, how often is not known"
+        most = "" if self.exact else "at most "
+        return (
+            f"{text}, {most}{_words(total)} in all, no element more than {'once' if times == 1 else f'{times:,} times'}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<Readers of {one_line(self.value.name, 80)}: {len(self)} instructions, {self.total_bytes} bytes>"
+
+
+def readers(value: Instruction, /) -> Readers:
+    """The instructions outside fusions that read a value from memory: how many bytes, and how often.
+
+    It follows the value through bitcasts, tuples, calls, branches, loops, and through updates that XLA makes in place
+    (``dynamic-update-slice``, ``scatter``, a fusion that ends in one), so it finds those who read what these leave
+    alone.  An instruction that reads an element many times counts once for each time that it runs: that is what leaves
+    memory.  The numbers are exact, or upper bounds with a reason, as for a branch that may not be taken;
+    they are :class:`~hlomap.Unknown` where the number of iterations of a loop is.
+
+    Raises ``TypeError`` for anything but an instruction, and :class:`~hlomap.errors.ShapeError` for one inside a
+    fusion, or inside what a reduction applies, whose value is in no memory.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse('''HloModule m
+    ... body {
+    ...   s = (s32[], f32[2], f32[6,2]) parameter(0)
+    ...   i = s32[] get-tuple-element(s), index=0
+    ...   acc = f32[2] get-tuple-element(s), index=1
+    ...   xs = f32[6,2] get-tuple-element(s), index=2
+    ...   zero = s32[] constant(0)
+    ...   row = f32[1,2] dynamic-slice(xs, i, zero), dynamic_slice_sizes={1,2}
+    ...   x = f32[2] bitcast(row)
+    ...   sum = f32[2] add(acc, x)
+    ...   one = s32[] constant(1)
+    ...   next = s32[] add(i, one)
+    ...   ROOT t = (s32[], f32[2], f32[6,2]) tuple(next, sum, xs)
+    ... }
+    ... condition {
+    ...   s = (s32[], f32[2], f32[6,2]) parameter(0)
+    ...   i = s32[] get-tuple-element(s), index=0
+    ...   n = s32[] constant(6)
+    ...   ROOT less = pred[] compare(i, n), direction=LT
+    ... }
+    ... ENTRY e {
+    ...   zero = s32[] constant(0)
+    ...   acc = f32[2] parameter(0)
+    ...   xs = f32[6,2] parameter(1)
+    ...   s = (s32[], f32[2], f32[6,2]) tuple(zero, acc, xs)
+    ...   w = (s32[], f32[2], f32[6,2]) while(s), condition=condition, body=body
+    ...   sum = f32[2] get-tuple-element(w), index=1
+    ...   flat = f32[12] bitcast(xs)
+    ...   other = f32[12] negate(flat)
+    ...   ROOT r = (f32[2], f32[12]) tuple(sum, other)
+    ... }''')
+    >>> found = hm.readers(module.entry.parameters[1])
+    >>> print(found)
+    xs: read by 2 instructions, 96 bytes in all, no element more than 2 times
+      row (dynamic-slice): 48 bytes
+      other (negate): 48 bytes
+    >>> found.times, found.total_bytes
+    (2, 96)
+    """
+    value = instruction_of(value, "readers")
+    inside = applied_by(value.computation)
+    if inside is not None:
+        raise ShapeError(f"{value.name} is inside {inside.name}, so its value is in no memory: ask for {inside.name}")
+    walk = Walk(RuleProvider(value.module))
+    by_instruction: dict[Instruction, list[tuple[ShapeIndex, MapSet, Times]]] = {}
+    for leaf in array_leaves(value.shape):
+        for (reader, maps), times in walk.reads(value, leaf).items():
+            by_instruction.setdefault(reader, []).append((leaf, maps, times))
+    order = {c: k for k, c in enumerate(value.module.computations)}
+    ordered = sorted(by_instruction, key=lambda i: (order[i.computation], i.number))
+    return Readers(value, tuple(_reader(reader, value, by_instruction[reader]) for reader in ordered))
+
+
+def applied_by(computation: Computation) -> Instruction | None:
+    """The fusion, or the operation such as a reduction, that applies a computation element by element; None for a
+    computation that runs as it is, so that its values are in memory."""
+    for inside in reverse_postorder(computation, lambda one: (caller.computation for caller in one.callers)):
+        for caller in inside.callers:
+            op = op_of(caller)
+            if inside.is_fusion or (op.value_of_parameter is None and op.parameter_to_operands is None):
+                return caller
+    return None
+
+
+# -------------------------------------------------------------------------------------------------------------- counts
+
+_OVERLAP = "the maps overlap in a way that is not counted"
+
+
+def _reader(instruction: Instruction, value: Instruction, parts: Sequence[tuple[ShapeIndex, MapSet, Times]]) -> Reader:
+    """The record of an instruction, from its reads of each array of the value."""
+    by_leaf: dict[ShapeIndex, list[_Part]] = {}
+    for leaf, maps, times in parts:
+        by_leaf.setdefault(leaf, []).append(_part(instruction, leaf, shape_at(value.shape, leaf), maps, times))
+    every = [part for own in by_leaf.values() for part in own]
+    reasons = [part.reason for part in every]
+    n_bytes = 0
+    for leaf, own in by_leaf.items():
+        shape, maps = shape_at(value.shape, leaf), union([part.maps for part in own])
+        distinct = own[0].distinct if len(own) == 1 else _distinct(maps, shape)
+        n_bytes += _bytes(distinct.upper, shape)
+        reasons.append(None if distinct.exact or not maps.exact else _OVERLAP)
+    reason = next((reason for reason in reasons if reason), None)
+    maps = union([part.maps for part in every])
+    unknown = next((Unknown(str(part.reason)) for part in every if part.times is None), None)
+    if unknown is not None:
+        return Reader(instruction, maps, n_bytes, unknown, unknown, False, unknown.reason)
+    most = max(sum(part.times or 0 for part in own) for own in by_leaf.values())
+    return Reader(instruction, maps, n_bytes, most, sum(part.n_bytes for part in every), reason is None, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The reads of one array along one way to the instruction."""
+
+    maps: MapSet
+    distinct: Count
+    times: int | None
+    n_bytes: int
+    reason: str | None
+
+
+def _part(instruction: Instruction, leaf: ShapeIndex, shape: Shape, maps: MapSet, times: Times) -> _Part:
+    maps, trip_counts = _by_iteration(instruction, maps, times)
+    placed = (
+        maps
+        if maps.is_unknown
+        else MapSet((m._placed(leaf, m.use, _suppliers(m)) for m in maps), exact=maps.exact, reason=maps.reason)
+    )
+    distinct = _distinct(maps, shape)
+    reason = times.reason or (None if maps.exact else maps.reason or "the maps may have more")
+    if reason is None and not distinct.exact:
+        reason = "reads depend on runtime values" if any(m.runtime for m in maps) else _OVERLAP
+    if times.n is None:
+        return _Part(placed, distinct, None, 0, reason)
+    if not trip_counts:
+        return _Part(placed, distinct, times.n, _bytes(distinct.upper, shape) * times.n, reason)
+    # An element with each iteration that reads it.
+    paired = _with_iterations(maps, len(trip_counts))
+    pairs = _distinct(paired, shape, prod(trip_counts))
+    n: int | None = 1 if pairs.upper == distinct.upper else times.n
+    if pairs.upper not in (distinct.upper, distinct.upper * times.n):
+        n = _most_iterations(paired, shape, trip_counts)
+        reason = reason or ("iterations share some of the elements" if n is None else None)
+    n_bytes = _bytes(min(pairs.upper, distinct.upper * times.n), shape)
+    return _Part(placed, distinct, times.n if n is None else n, n_bytes, reason or (None if pairs.exact else _OVERLAP))
+
+
+def _most_iterations(paired: MapSet, shape: Shape, trip_counts: Sequence[int]) -> int | None:
+    """The iterations that read the element that most of them read; None where they are too many to enumerate."""
+    target = (*shape.dimensions, *trip_counts)
+    try:
+        found = [
+            enumerate_pairs(m, [v.upper + 1 for v in m.dims], target, {}, _MAX_POINTS // len(paired))[1] for m in paired
+        ]
+    except EnumerationLimitError:
+        return None
+    _, counts = np.unique(np.unique(np.concatenate(found)) // prod(trip_counts), return_counts=True)
+    return int(counts.max(initial=0))
+
+
+def _by_iteration(instruction: Instruction, maps: MapSet, times: Times) -> tuple[MapSet, list[int]]:
+    """The maps with a dimension for each loop around the instruction, and their trip counts, where runtime variables
+    are affine in the iterations; the executions are then all iterations of these loops, each once."""
+    if times.n is None or times.reason or maps.is_unknown or not any(m.runtime for m in maps):
+        return maps, []
+    around = enclosing_loop(instruction)
+    if around is None or around.trip_count is None:
+        return maps, []
+    values, loops = values_in_nest(around)
+    trip_counts = [loop(one).trip_count for one in loops]
+    known = [n for n in trip_counts if isinstance(n, int)]
+    if len(known) != len(loops) or prod(known) != times.n:
+        return maps, []
+    found = over_iterations(maps, values, known)
+    return (maps, []) if any(m.runtime for m in found) else (found, known)
+
+
+def _with_iterations(maps: MapSet, n: int) -> MapSet:
+    """The maps with the iterations, their last ``n`` dims, as further results."""
+    return MapSet(
+        [
+            IndexingMap(
+                [(v.lower, v.upper) for v in m.dims],
+                [*m.results, *(Expr.dim(len(m.dims) - n + k) for k in range(n))],
+                ranges=[(v.lower, v.upper) for v in m.ranges],
+                constraints=[(c.expr, c.lower, c.upper) for c in m.constraints],
+            )
+            for m in maps
+        ],
+        exact=maps.exact,
+        reason=maps.reason,
+    )
+
+
+def _distinct(maps: MapSet, shape: Shape, n: int = 1) -> Count:
+    """The elements that maps reach, each ``n`` times at most."""
+    found = maps.count(distinct=True)
+    return _count(found.lower, min(found.upper, shape.n_elements * n))
+
+
+def _words(n_bytes: int) -> str:
+    return f"{n_bytes:,} byte{'s' * (n_bytes != 1)}"
+
+
+def _bytes(n: int, shape: Shape) -> int:
+    return -(-n * shape.element_bits // 8)
+
+
+_Branches: TypeAlias = tuple[tuple[Instruction, int], ...]
+
+
+def _branches(reader: Instruction) -> _Branches:
+    """The branches in which an instruction is, outermost first, of conditionals that run once at most."""
+    found: list[tuple[Instruction, int]] = []
+    computation = reader.computation
+    while computation != reader.module.entry:
+        callers = computation.callers
+        if len(callers) != 1:
+            return ()
+        called = callers[0].called_computations
+        if op_of(callers[0]).parameter_to_operands is not None:
+            found.clear()
+        elif called.count(computation) == 1 and len(called) > 1:
+            found.append((callers[0], called.index(computation)))
+        computation = callers[0].computation
+    return tuple(reversed(found))
+
+
+def _most_reads(reads: Sequence[tuple[_Branches, int]], depth: int) -> int:
+    """The sum of reads, of which only those of one branch of each conditional come about."""
+    total = 0
+    by_conditional: dict[Instruction, dict[int, list[tuple[_Branches, int]]]] = {}
+    for branches, n in reads:
+        if len(branches) == depth:
+            total += n
+        else:
+            conditional, position = branches[depth]
+            by_conditional.setdefault(conditional, {}).setdefault(position, []).append((branches, n))
+    for positions in by_conditional.values():
+        total += max(_most_reads(own, depth + 1) for own in positions.values())
+    return total
+
+
+def _suppliers(m: IndexingMap) -> dict[int, Instruction]:
+    return {v.source: v.supplier for v in m.runtime if v.source is not None and v.supplier is not None}
+
+
+def _sum(numbers: Iterable[int | Unknown]) -> int | Unknown:
+    total = 0
+    for n in numbers:
+        if isinstance(n, Unknown):
+            return n
+        total += n
+    return total

@@ -1,0 +1,129 @@
+"""The elements of a constant array in few pieces: runs of equal values, or of integers with equal steps.
+
+Read :func:`pieces_of`.  Runs along the last dimension come first; then rows with the same number of runs, whose ends
+and values move by equal steps, become one, dimension by dimension outward: a triangle is one piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .._core import Expr, IndexingMap
+from ._evaluation import Array
+from ._known import MAX_PIECES, UNKNOWN, Piece, Pieces, constant_or_affine, merged
+
+_MAX_ELEMENTS = 1 << 16
+"""Elements of an array whose runs are looked for."""
+
+
+class _Run(NamedTuple):
+    """Elements whose index and value are linear in the index along the dimensions further out.
+
+    ``numbers``: the first and last index along each dimension from here inward, then the value.  ``steps``: for each
+    number its steps along the dimensions between that one and this one.
+    """
+
+    kind: object
+    numbers: tuple[int, ...]
+    steps: tuple[tuple[int, ...], ...]
+
+
+def pieces_of(values: Array) -> Pieces:
+    """The pieces of a constant array of numbers."""
+    from .elementwise.known import number_of
+
+    if values.size == 0 or values.dtype.kind == "c":
+        return UNKNOWN
+    first = values.reshape(-1)[0]
+    if (values == first).all() or values.size == 1:
+        return (Piece(frozenset([number_of(np.asarray(first))])),)
+    if values.size > _MAX_ELEMENTS:
+        return UNKNOWN
+    is_integer = values.dtype.kind in "iu" or values.dtype.name.startswith(("int", "uint"))
+    rows: list[list[_Run]] = []
+    for row in values.reshape(-1, values.shape[-1]):
+        runs = _runs([int(v) for v in row]) if is_integer else _equal([number_of(np.asarray(v)) for v in row])
+        if len(runs) > MAX_PIECES:
+            return UNKNOWN
+        rows.append(runs)
+    for size in reversed(values.shape[:-1]):
+        rows = [_stacked(rows[i : i + size]) for i in range(0, len(rows), size)]
+        if any(len(runs) > MAX_PIECES for runs in rows):
+            return UNKNOWN
+    (runs,) = rows
+    return merged((_piece(run, values.shape) for run in runs), values.shape)
+
+
+def _equal(row: Sequence[object]) -> list[_Run]:
+    found: list[_Run] = []
+    start = 0
+    for i in range(1, len(row) + 1):
+        if i == len(row) or not (row[i] == row[start] or row[i] is row[start]):
+            found.append(_Run(row[start], (start, i - 1, 0), ((), (), ())))
+            start = i
+    return found
+
+
+def _runs(row: Sequence[int]) -> list[_Run]:
+    """Integers with equal steps; the value is the one where the index along the dimension is 0."""
+    found: list[_Run] = []
+    start = 0
+    while start < len(row):
+        end, step = start + 1, 0
+        if end < len(row):
+            step = row[end] - row[start]
+            while end < len(row) and row[end] - row[end - 1] == step:
+                end += 1
+        found.append(
+            _Run(None, (start, end - 1, row[start] - step * start), ((), (), (step if end - start > 1 else 0,)))
+        )
+        start = end
+    return found
+
+
+def _stacked(rows: Sequence[Sequence[_Run]]) -> list[_Run]:
+    """The runs of consecutive rows, with one dimension more."""
+    found: list[_Run] = []
+    start = 0
+    while start < len(rows):
+        end, steps = start + 1, None
+        while end < len(rows) and (own := _steps(rows[end - 1], rows[end])) is not None and own == (steps or own):
+            steps, end = own, end + 1
+        for k, run in enumerate(rows[start]):
+            step = steps[k] if steps is not None else (0,) * len(run.numbers)
+            numbers = tuple(n - s * start for n, s in zip(run.numbers, step, strict=True))
+            own_steps = tuple((s, *before) for s, before in zip(step, run.steps, strict=True))
+            found.append(_Run(run.kind, (start, end - 1, *numbers), ((), (), *own_steps)))
+        start = end
+    return found
+
+
+def _steps(a: Sequence[_Run], b: Sequence[_Run]) -> list[tuple[int, ...]] | None:
+    """By how much each number of each run moves; None where the rows differ otherwise."""
+    if [(run.kind, run.steps) for run in a] != [(run.kind, run.steps) for run in b]:
+        return None
+    return [tuple(y - x for x, y in zip(p.numbers, q.numbers, strict=True)) for p, q in zip(a, b, strict=True)]
+
+
+def _piece(run: _Run, sizes: Sequence[int]) -> Piece:
+    n = len(sizes)
+    numbers = [_linear(number, steps) for number, steps in zip(run.numbers, run.steps, strict=True)]
+    constraints = []
+    for d in range(n):
+        index = Expr.dim(d)
+        constraints += [(index - numbers[2 * d], 0, sizes[d] - 1), (numbers[2 * d + 1] - index, 0, sizes[d] - 1)]
+    region = IndexingMap(list(sizes), [], constraints=constraints).simplify(keep_point_dims=True)
+    if run.kind is not None:
+        return Piece(frozenset([run.kind]), region)  # type: ignore[list-item]
+    value = numbers[-1]
+    return Piece(constant_or_affine(value), region)
+
+
+def _linear(number: int, steps: Sequence[int]) -> Expr:
+    total = Expr.constant(number)
+    for d, step in enumerate(steps):
+        total = total + Expr.dim(d) * step
+    return total

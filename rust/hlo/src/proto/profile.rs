@@ -1,0 +1,219 @@
+//! Profiles of XLA's profiler: `XSpace` (tsl/profiler/protobuf/xplane.proto), the times of HLO operations on each plane
+//! and the modules that lie beside them.
+//!
+//! Read [`parse_profile`]. An event belongs to an operation if it, or its metadata, has the stat `hlo_op`. Invariant: no
+//! event is lost: each is counted under one operation or in [`Rest`]; any bytes give a profile or an error with its
+//! offset. Not here: which instruction an operation is.
+
+use std::sync::Arc;
+
+use quasiaffine::interrupt::poll;
+use rustc_hash::FxHashMap;
+
+use super::wire::{each_field, Field, Message, Payload, Wire, WireError};
+use crate::error::{Problem, ProblemKind, Source, Span, SyntaxErrors};
+
+/// The planes of a profile, and the modules in it.
+#[derive(Debug, Default)]
+pub struct Profile<'a> {
+    /// In the order of the file.
+    pub planes: Vec<Plane<'a>>,
+    /// Each name with the id of the program, if there is one, and the bytes of an `HloProto`.
+    pub modules: Vec<(&'a str, Option<i64>, &'a [u8])>,
+}
+
+/// One device, or the threads of the host.
+#[derive(Debug, Default)]
+pub struct Plane<'a> {
+    /// Such as `/device:GPU:0`.
+    pub name: &'a str,
+    /// By first event.
+    pub ops: Vec<OpTime<'a>>,
+    /// Events of no operation.
+    pub rest: Rest,
+    /// Events of operations on lines that repeat what other lines of the plane have, such as `XLA Ops` beside streams.
+    pub repeated: Rest,
+}
+
+/// Events that belong to no operation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rest {
+    /// How many.
+    pub n: u64,
+    /// Their durations in picoseconds, which may overlap.
+    pub ps: u128,
+}
+
+/// The events of one operation on one plane.
+#[derive(Debug)]
+pub struct OpTime<'a> {
+    /// The name of the module, empty if the events have none.
+    pub module: &'a str,
+    /// The id of the program.
+    pub program: Option<i64>,
+    /// The name of the instruction.
+    pub op: &'a str,
+    /// The number of runs.
+    pub calls: u64,
+    /// The durations together, in picoseconds.
+    pub ps: u128,
+    /// The middle one of the durations.
+    pub median_ps: u64,
+}
+
+/// Lines that XLA's tools derive from the others.
+const DERIVED: [&str; 7] =
+    ["XLA Ops", "XLA Modules", "Steps", "Framework Ops", "Framework Name Scope", "Source code", "XLA TraceMe"];
+
+/// Reads an `XSpace`.
+///
+/// # Errors
+/// Bytes that are not one, with the offset.
+pub fn parse_profile<'a>(bytes: &'a [u8], name: Option<&str>) -> Result<Profile<'a>, SyntaxErrors> {
+    space(bytes).map_err(|e| {
+        let kind = ProblemKind::Wire { at: e.at, found: e.found, expected: "a profile of XLA" };
+        let source = Arc::new(Source::new("", name));
+        SyntaxErrors { source, problems: vec![Problem { kind, span: Span::default() }] }
+    })
+}
+
+fn space(bytes: &[u8]) -> Wire<Profile<'_>> {
+    let mut found = Profile::default();
+    each_field(bytes, 0, |field| {
+        if field.number == 1 {
+            plane(field, &mut found)?;
+        }
+        Ok(())
+    })?;
+    if found.planes.is_empty() && !bytes.is_empty() {
+        return Err(WireError { at: 0, found: "a message without planes of a profile".into() });
+    }
+    Ok(found)
+}
+
+/// What the stats of an event, or of its metadata, say of its operation.
+#[derive(Clone, Copy, Default)]
+struct Place<'a> {
+    op: Option<&'a str>,
+    module: Option<&'a str>,
+    program: Option<i64>,
+}
+
+/// The names of a plane: those of its stats, and what the metadata of its events say.
+#[derive(Default)]
+struct Names<'a> {
+    stats: FxHashMap<u64, &'a str>,
+    events: FxHashMap<u64, Place<'a>>,
+}
+
+fn plane<'a>(field: Field<'a>, found: &mut Profile<'a>) -> Wire<()> {
+    let message = field.message()?;
+    let mut names = Names::default();
+    for entry in message.subs(5) {
+        let (key, value) = map_entry(entry?)?;
+        names.stats.insert(key, value.map_or(Ok(""), |m| m.text(2))?);
+    }
+    for entry in message.subs(4) {
+        let (key, Some(value)) = map_entry(entry?)? else { continue };
+        let (mut place, n_modules) = (Place::default(), found.modules.len());
+        for stat in value.subs(5) {
+            let stat = stat?;
+            if names.stats.get(&unsigned(stat, 1)) == Some(&"Hlo Proto") && !stat.data(6).is_empty() {
+                found.modules.push((value.text(2)?, None, stat.data(6)));
+            }
+            read_stat(stat, &names.stats, &mut place)?;
+        }
+        for module in &mut found.modules[n_modules..] {
+            module.1 = place.program;
+        }
+        names.events.insert(key, place);
+    }
+    let mut groups: [Groups<'a>; 2] = Default::default();
+    let mut rest = Rest::default();
+    for line in message.subs(3) {
+        let line = line?;
+        let is_derived = [2, 11].into_iter().any(|n| line.text(n).is_ok_and(|name| DERIVED.contains(&name)));
+        for event in line.fields().filter(|f| f.number == 4) {
+            poll();
+            read_event(event, &names, &mut groups[usize::from(is_derived)], &mut rest)?;
+        }
+    }
+    let [own, derived] = groups;
+    let (kept, repeated) = if own.ops.is_empty() { (derived, Groups::default()) } else { (own, derived) };
+    let mut lost = Rest::default();
+    for events in &repeated.ops {
+        lost.n = lost.n.saturating_add(events.calls);
+        lost.ps = lost.ps.saturating_add(events.ps);
+    }
+    let ops = kept.ops.into_iter().zip(kept.durations).map(|(mut op, mut durations)| {
+        let middle = durations.len() / 2;
+        op.median_ps = *durations.select_nth_unstable(middle).1;
+        op
+    });
+    found.planes.push(Plane { name: message.text(2)?, ops: ops.collect(), rest, repeated: lost });
+    Ok(())
+}
+
+/// The operations of some lines, each with its durations.
+#[derive(Default)]
+struct Groups<'a> {
+    numbers: FxHashMap<(&'a str, Option<i64>, &'a str), usize>,
+    ops: Vec<OpTime<'a>>,
+    durations: Vec<Vec<u64>>,
+}
+
+fn read_event<'a>(field: Field<'a>, names: &Names<'a>, groups: &mut Groups<'a>, rest: &mut Rest) -> Wire<()> {
+    let Payload::Bytes(bytes) = field.payload else { return field.message().map(|_| ()) };
+    let (mut calls, mut ps, mut metadata, mut place) = (1, 0, 0, Place::default());
+    each_field(bytes, field.at, |f| {
+        match (f.number, f.payload) {
+            (1, Payload::Varint(id)) => metadata = id,
+            (3, Payload::Varint(n)) => ps = n,
+            (5, Payload::Varint(n)) => calls = n.max(1),
+            (4, _) => read_stat(f.message()?, &names.stats, &mut place)?,
+            _ => {}
+        }
+        Ok(())
+    })?;
+    let base = names.events.get(&metadata).copied().unwrap_or_default();
+    let Some(op) = place.op.or(base.op) else {
+        *rest = Rest { n: rest.n.saturating_add(calls), ps: rest.ps.saturating_add(u128::from(ps)) };
+        return Ok(());
+    };
+    let module = place.module.or(base.module).unwrap_or("");
+    let program = place.program.or(base.program);
+    let Groups { numbers, ops, durations } = groups;
+    let number = *numbers.entry((module, program, op)).or_insert_with(|| {
+        ops.push(OpTime { module, program, op, calls: 0, ps: 0, median_ps: 0 });
+        durations.push(Vec::new());
+        ops.len() - 1
+    });
+    ops[number].calls = ops[number].calls.saturating_add(calls);
+    ops[number].ps = ops[number].ps.saturating_add(u128::from(ps));
+    durations[number].push(ps / calls);
+    Ok(())
+}
+
+fn read_stat<'a>(stat: Message<'a>, names: &FxHashMap<u64, &'a str>, place: &mut Place<'a>) -> Wire<()> {
+    let name = names.get(&unsigned(stat, 1)).copied().unwrap_or("");
+    match name {
+        "hlo_op" => place.op = text_of(stat, names)?,
+        "hlo_module" => place.module = text_of(stat, names)?,
+        "program_id" => place.program = [3, 4].into_iter().find(|&n| stat.has(n)).map(|n| stat.int(n)),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The text of a stat, or that of the stat metadata to which it refers.
+fn text_of<'a>(stat: Message<'a>, names: &FxHashMap<u64, &'a str>) -> Wire<Option<&'a str>> {
+    Ok(if stat.has(7) { names.get(&unsigned(stat, 7)).copied() } else { Some(stat.text(5)?) }.filter(|t| !t.is_empty()))
+}
+
+fn map_entry(entry: Message<'_>) -> Wire<(u64, Option<Message<'_>>)> {
+    Ok((unsigned(entry, 1), entry.sub(2)?))
+}
+
+fn unsigned(message: Message<'_>, number: u32) -> u64 {
+    message.int(number) as u64
+}

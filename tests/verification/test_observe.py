@@ -1,0 +1,146 @@
+"""Observed reads: what small programs are known to read, in every element type, and all op cases against their maps."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Case
+
+import hlomap as hm
+from hlomap.maps.enumerate_pairs import enumerate_pairs
+from hlomap.ops._shapes import array_leaves, shape_at
+
+APPLIED = """
+add { a = T[] parameter(0)  b = T[] parameter(1)  ROOT c = T[] add(a, b) }
+maximum { a = T[] parameter(0)  b = T[] parameter(1)  ROOT c = T[] maximum(a, b) }
+minimum { a = T[] parameter(0)  b = T[] parameter(1)  ROOT c = T[] minimum(a, b) }
+xor { a = T[] parameter(0)  b = T[] parameter(1)  ROOT c = T[] xor(a, b) }
+"""
+
+
+def reduction(dtype: str, operation: str, initial: str) -> hm.Module:
+    applied = next(line for line in APPLIED.splitlines() if line.startswith(operation)).replace("T[", f"{dtype}[")
+    return hm.parse(f"""HloModule m
+    {applied}
+    ENTRY e {{
+      x = {dtype}[13] parameter(0)
+      s = {dtype}[5] slice(x), slice={{[2:12:2]}}
+      z = {dtype}[] constant({initial})
+      ROOT r = {dtype}[] reduce(s, z), dimensions={{0}}, to_apply={operation}
+    }}""")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "operation", "initial"),
+    [
+        *((dtype, "add", "0") for dtype in "f32 f64 f16 bf16 s8 u8 s32 u64 c64 s4 u4".split()),  # noqa: SIM905
+        *((dtype, "maximum", "0") for dtype in ("f32", "s32", "u8")),
+        *((dtype, "minimum", "1") for dtype in ("f32", "s32")),
+        ("pred", "xor", "false"),
+        ("u8", "xor", "0"),
+    ],
+)
+def test_every_other_element(dtype: str, operation: str, initial: str) -> None:
+    """A maximum, a minimum and a parity of five elements: each of them is seen, and no other."""
+    found = hm.observed_reads(reduction(dtype, operation, initial), (), seeds=6)
+    assert found.elements("x").ravel().tolist() == [2, 4, 6, 8, 10], found
+    assert found.is_complete and found.n_runs < 120
+
+
+def test_few_runs_where_few_matter() -> None:
+    module = hm.parse("ENTRY e { x = f32[300,400] parameter(0)  ROOT s = f32[1,1] slice(x), slice={[7:8],[9:10]} }")
+    found = hm.observed_reads(module, (0, 0), seeds=1)
+    assert found.elements("x").tolist() == [[7, 9]]
+    assert found.n_runs <= 9 + 14
+    assert (
+        str(found)
+        == f"Observed, not proved: what changes e[0, 0], in {found.n_runs} runs\n  x: 1 of 120,000 elements: [7, 9]"
+    )
+
+
+def test_budget() -> None:
+    module = reduction("f32", "add", "0")
+    found = hm.observed_reads(module, (), seeds=1, max_runs=10)
+    assert not found.is_complete and found.n_runs == 10 and "raise max_runs" in str(found)
+    (mask,) = found.observed.values()
+    (rest,) = found.not_observed_within_budget.values()
+    assert (mask ^ rest).all() and mask.sum() < 5
+    assert json.loads(json.dumps(found.to_dict()))["is_complete"] is False and "not proved" in repr(found)
+    with pytest.raises(ValueError):
+        mask[0] = True
+
+
+def test_inputs_and_nan() -> None:
+    module = hm.parse("""ENTRY e { x = f32[4] parameter(0)  i = s32[] parameter(1)
+      ROOT d = f32[1] dynamic-slice(x, i), dynamic_slice_sizes={1} }""")
+    found = hm.observed_reads(module, (0,), inputs=[np.full(4, np.nan, np.float32), 2], seeds=4)
+    assert [2] in found.elements("x").tolist()
+    assert not found.elements("i").size or len(found.elements("x")) > 1  # all NaN: no other place has another value
+    product = hm.parse("ENTRY e { x = f32[2] parameter(0)  y = f32[2] parameter(1)  ROOT m = f32[2] multiply(x, y) }")
+    assert hm.observed_reads(product, (1,), inputs=[np.zeros(2), np.zeros(2)]).elements("x").tolist() == [[1]]
+
+
+def test_outputs_and_subjects() -> None:
+    module = hm.parse("""ENTRY e { p = (f32[2], s32[3]) parameter(0)
+      a = f32[2] get-tuple-element(p), index=0  b = s32[3] get-tuple-element(p), index=1
+      n = f32[2] negate(a)  m = s32[3] reverse(b), dimensions={0}  ROOT t = (f32[2], s32[3]) tuple(n, m) }""")
+    found = hm.observed_reads(module, (0,), output=1)
+    assert found.elements("p", (1,)).tolist() == [[2]] and not found.elements("p", (0,)).size
+    assert hm.observed_reads(module.entry, (1,)).elements("p", (0,)).tolist() == [[1]]
+    at_instruction = hm.observed_reads(module["m"], (0,))
+    assert at_instruction.elements("b").tolist() == [[2]]
+    constant = hm.parse(
+        "ENTRY e { p = f32[4] parameter(0)  i = s32[] constant(3)  ROOT d = f32[1] dynamic-slice(p, i), "
+        "dynamic_slice_sizes={1} }"
+    )
+    assert hm.observed_reads(constant["d"], (0,)).elements("p").tolist() == [[3]]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda m: hm.observed_reads("x", ()), TypeError, "hm.observed_reads: expected an Instruction"),
+        (lambda m: hm.observed_reads(m, (1,)), hm.errors.ShapeError, "has no element \\[1\\]"),
+        (lambda m: hm.observed_reads(m, "0"), TypeError, "`element`"),
+        (lambda m: hm.observed_reads(m, (), output=2), hm.errors.ShapeError, "no output 2|index"),
+        (lambda m: hm.observed_reads(m, (), seeds=0), ValueError, "at least 1 as `seeds`"),
+        (lambda m: hm.observed_reads(m, (), inputs=[]), hm.errors.ShapeError, "an input for each of 1 parameters"),
+        (lambda m: hm.observed_reads(m, (), inputs=[np.zeros(3)]), hm.errors.ShapeError, "sizes \\[3\\]"),
+        (lambda m: hm.observed_reads(m, ()).elements("y"), hm.errors.NotFoundError, "there are `x`"),
+    ],
+)
+def test_errors(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call(reduction("f32", "add", "0"))
+
+
+def test_never_outside_exact_maps(case: Case) -> None:
+    """What is observed of an op case is what its map mentions."""
+    module = case.module
+    root = module.entry.root
+    arrays = ((leaf, shape_at(root.shape, leaf)) for leaf in array_leaves(root.shape))
+    leaves = [leaf for leaf, shape in arrays if shape.is_array and shape.n_elements]
+    if not leaves:
+        return
+    sizes = shape_at(root.shape, leaves[0]).dimensions
+    element = tuple(size // 2 for size in sizes)
+    sets = hm.output_to_input(module.entry, leaves[0])
+    try:
+        found = hm.observed_reads(module, element, output=leaves[0], seeds=2, max_runs=60)
+    except (hm.errors.UnsupportedError, hm.errors.ShapeError) as error:
+        pytest.skip(f"cannot be run with random values on one device: {error}")
+    for parameter, maps in zip(module.entry.parameters, sets, strict=True):
+        if maps.is_unknown or any(m.runtime for m in maps) or maps.devices is not None:
+            continue
+        for leaf in (at for at in array_leaves(parameter.shape) if shape_at(parameter.shape, at).is_array):
+            target = shape_at(parameter.shape, leaf).dimensions
+            row = np.array([np.ravel_multi_index(element, sizes) if sizes else 0], np.int64)
+            mentioned: set[int] = set()
+            for m in (m for m in maps if tuple(m.shape_index) == leaf):
+                mentioned |= set(enumerate_pairs(m, sizes, target, {}, 1 << 20, row)[1].tolist())
+            elements = found.elements(parameter, leaf)
+            seen = np.ravel_multi_index(tuple(elements.T), target) if target else np.zeros(len(elements), np.int64)
+            assert set(np.atleast_1d(seen).tolist()) <= mentioned, (parameter, leaf)
