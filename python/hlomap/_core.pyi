@@ -2551,9 +2551,6 @@ def _eliminate_ranges(maps: Sequence[IndexingMap], /) -> list[IndexingMap]:
 def _contains(outer: IndexingMap, inner: IndexingMap, /) -> bool | None:
     """Whether one map relates each pair that another one relates; ``None`` where that is not decided."""
 
-def _may_contain(maps: Sequence[IndexingMap], /) -> list[list[int]]:
-    """For each map the numbers of the others that may contain it: those that a few values do not rule out."""
-
 def _coalesce(maps: Sequence[IndexingMap], /) -> list[tuple[IndexingMap, list[int]]]:
     """Fewer maps that relate the same pairs, each with the numbers of the maps that it stands for."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections import Counter
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from conftest import related
 from hypothesis import given, settings, strategies as st
 
 import hlomap as hm
-from hlomap.maps import enumerate_pairs as pairs, subtract
+from hlomap.maps import subtract
 from hlomap.maps.contains import contains
 
 
@@ -106,29 +105,6 @@ def test_containment(outer: str, inner: str, expected: bool | None) -> None:
     assert hm.MapSet([parsed(outer)]).covers(parsed(inner)).value is expected
     kept = hm.MapSet([parsed(outer), parsed(inner)]).simplify()
     assert expected or parsed(inner).simplify(drop_unused=True) in kept
-
-
-def test_simplify_enumerates_each_map_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of n maps n are enumerated, not n^2 pairs, and only up to a number of points in all."""
-    enumerated, original = [], pairs.enumerate_points
-
-    def count(m: hm.IndexingMap, *rest: Any) -> Any:
-        enumerated.append(m)
-        return original(m, *rest)
-
-    monkeypatch.setattr("hlomap.maps.contains.enumerate_points", count)
-    domain = "domain: d0 in [0, 9], s0 in [0, 5]"
-    pieces = [f"(d0)[s0] -> ((d0 * 7 + s0 * {2 + i}) mod 257), {domain}" for i in range(40)]
-    assert len(hm.MapSet([parsed(piece) for piece in pieces]).simplify()) == 40
-    assert len(enumerated) == 40
-    enumerated.clear()
-    # Their values at one point tell them apart.
-    pieces = [f"(d0) -> (d0 * 2 + {i}), domain: d0 in [0, {50 + i}]" for i in range(40)]
-    assert len(hm.MapSet([parsed(piece) for piece in pieces]).simplify()) == 40
-    assert not enumerated
-    domain = "domain: d0 in [0, 2499], s0 in [0, 5]"
-    large = [f"(d0)[s0] -> ((d0 * 7 + s0 * {2 + i}) mod 20011), {domain}" for i in range(100)]
-    assert len(hm.MapSet([parsed(piece) for piece in large]).simplify()) == 100
 
 
 def test_contained_maps_are_dropped() -> None:

@@ -139,14 +139,14 @@ def test_answers_hold_for_all_arrays(a: hm.IndexingMap, b: hm.IndexingMap) -> No
 
 @given(SETS)
 def test_coalesced_sets_relate_the_same_pairs(members: list[hm.IndexingMap]) -> None:
-    found = hm.MapSet(members).coalesce()
+    found = hm.MapSet(members).simplify()
     assert found.exact and len(found) <= len(members)
     assert all_pairs(found) == all_pairs(members)
 
 
 @given(st.lists(gathers(), max_size=3))
 def test_coalesced_sets_relate_the_same_pairs_for_all_arrays(members: list[hm.IndexingMap]) -> None:
-    found = hm.MapSet(members).coalesce()
+    found = hm.MapSet(members).simplify()
     for arrays in ARRAYS:
         assert {e for m in found for e in gathered(m, arrays)} == {e for m in members for e in gathered(m, arrays)}
 
@@ -155,13 +155,13 @@ def test_a_constraint_that_a_join_makes_redundant_is_gone() -> None:
     whole = parsed("(d0, d1) -> (), domain: d0 in [0, 5], d1 in [0, 2], d0 - d1 in [0, 5]")
     corner = parsed("(d0, d1) -> (), domain: d0 in [3, 5], d1 in [3, 5], d0 - d1 in [0, 5]")
     above = parsed("(d0, d1) -> (), domain: d0 in [0, 1], d1 in [1, 2], d0 - d1 in [-6, -1]")
-    assert all_pairs(hm.MapSet([whole, corner, above]).coalesce()) == all_pairs([whole, corner, above])
+    assert all_pairs(hm.MapSet([whole, corner, above]).simplify()) == all_pairs([whole, corner, above])
 
 
 @given(ONE_RESULT, st.integers(-4, 9))
 def test_halves_are_coalesced(m: hm.IndexingMap, cut: int) -> None:
     halves = hm.MapSet([m]).restrict({0: (-9, cut)}) | hm.MapSet([m]).restrict({0: (cut + 1, 19)})
-    assert all_pairs(halves.coalesce()) == all_pairs([m])
+    assert all_pairs(halves.simplify()) == all_pairs([m])
 
 
 @given(SETS, SETS)
@@ -342,7 +342,7 @@ def test_arrays_of_a_tuple_are_kept_apart() -> None:
     assert {m.shape_index for m in (a | y).image([(0, 0)])} == {(0,), (1,)}
     assert (a | y).image() - y.image() == a.image()
     halves = hm.MapSet([*a, *y.restrict({0: (0, 1)}), *y.restrict({0: (2, 3)})])
-    assert [m.shape_index for m in halves.coalesce()] == [(0,), (1,)]
+    assert [m.shape_index for m in halves.simplify()] == [(0,), (1,)]
 
 
 def test_uses_and_suppliers_stay() -> None:
@@ -354,7 +354,7 @@ def test_uses_and_suppliers_stay() -> None:
     reads = hm.output_to_input(module["s"])[0]
     for found in (
         reads.image(),
-        reads.coalesce(),
+        reads.simplify(),
         reads.image([0]) - reads.image([1]),
     ):
         assert [m.runtime[0].supplier for m in found] == [module["i"]]
@@ -390,12 +390,12 @@ def test_devices_leave_questions_open() -> None:
 
 
 def test_unknown_stays_unknown() -> None:
-    assert UNKNOWN.image().reason == UNKNOWN.coalesce().reason == (UNKNOWN - ROW).reason
+    assert UNKNOWN.image().reason == UNKNOWN.simplify().reason == (UNKNOWN - ROW).reason
     assert UNDEFINED.image().is_unknown
-    assert not OVER.image().exact and not OVER.coalesce().exact
+    assert not OVER.image().exact and not OVER.simplify().exact
     assert (ROW - UNKNOWN).exact is False
     assert (ROW - OVER).reason == "the subtracted set is over-approximate"
-    assert len(hm.MapSet([EMPTY]).image()) == len(hm.MapSet([EMPTY]).coalesce()) == 0
+    assert len(hm.MapSet([EMPTY]).image()) == len(hm.MapSet([EMPTY]).simplify()) == 0
 
 
 def test_elements_and_pairs_differ() -> None:

@@ -1,19 +1,17 @@
 """Decides whether one map contains another.
 
-:func:`contains` is the entry point, for many maps :func:`uncontained`.  Invariant: True and False are proven, None is
-undecided.  What compiled code leaves open is decided by comparing the points, if there are few.
+:func:`contains` is the entry point.  Invariant: True and False are proven, None is undecided.
+What compiled code leaves open is decided by comparing the points, if there are few.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from .._core import IndexingMap, _contains, _may_contain
+from .._core import IndexingMap, _contains
 from .enumerate_pairs import EnumerationLimitError, enumerate_points
 
-__all__ = ["Containment", "contains", "uncontained"]
+__all__ = ["Containment", "contains"]
 
 _MAX_POINTS = 1 << 14
 
@@ -32,31 +30,6 @@ def contains(outer: IndexingMap, inner: IndexingMap) -> bool | None:
     False
     """
     return Containment().contains(outer, inner)
-
-
-def uncontained(maps: Sequence[IndexingMap]) -> list[IndexingMap]:
-    """The maps without those that another one contains; of maps that contain each other the first stays.
-
-    >>> texts = ["(d0) -> (d0), domain: d0 in [0, 4]", "(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]"]
-    >>> [len(m.ranges) for m in uncontained([IndexingMap.parse(text) for text in texts])]
-    [1]
-    """
-    if len(maps) < 2:
-        return list(maps)
-    containment = Containment()
-    outer = _may_contain(maps)
-    inner: list[list[int]] = [[] for _ in maps]
-    for i, found in enumerate(outer):
-        for k in found:
-            inner[k].append(i)
-    is_kept = [False] * len(maps)
-    for i, m in enumerate(maps):
-        if any(is_kept[k] and containment.contains(maps[k], m) for k in outer[i]):
-            continue
-        for k in inner[i]:
-            is_kept[k] = is_kept[k] and not containment.contains(m, maps[k])
-        is_kept[i] = True
-    return [m for m, stays in zip(maps, is_kept, strict=True) if stays]
 
 
 class Containment:

@@ -21,7 +21,7 @@ from .._core import Count, Expr, IndexingMap, Instruction, Variable, _coalesce, 
 from ..answers import Answer, Unknown
 from ..errors import DomainError, MapError, ShapeError
 from ..types import ShapeIndex, expect, is_index, one_line, wrong_type
-from .contains import Containment, uncontained
+from .contains import Containment
 from .device_groups import (
     NO_COMMON_GROUP,
     GroupTable,
@@ -247,23 +247,37 @@ class MapSet:
         return MapSet(parts, exact=exact, reason=reason, uses=uses, assumes=self._assumes)
 
     def simplify(self) -> MapSet:
-        """The set with simplified maps, without maps that are empty or contained in another one.
+        """The fewest simplified maps that a search finds for the same pairs; shape indices are kept apart.
+
+        Maps are joined whose bounds adjoin, whose results continue each other, or whose pieces are the blocks of a
+        quotient; empty maps and those contained in another one are dropped.  The search is greedy: there may be a
+        smaller set.  What is not proved the same stays apart.  A joined map has all uses of its parts.
 
         >>> import hlomap as hm
-        >>> own = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 4]")
-        >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")
-        >>> MapSet([own, row]).simplify()
-        MapSet(1 map, exact: (d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4])
+        >>> pieces = MapSet([
+        ...     hm.IndexingMap.parse("(d0) -> (0), domain: d0 in [0, 1]"),
+        ...     hm.IndexingMap.parse("(d0) -> (1), domain: d0 in [2, 3]"),
+        ... ])
+        >>> print(pieces.simplify())
+        (d0) -> (d0 floordiv 2), domain: d0 in [0, 3]
         """
         simplified = self._replace_maps(m.simplify(drop_unused=True) for m in self._maps)
-        members = [m for m in simplified._maps if not m.is_known_empty]
-        if len(members) > 1:
-            by_index: dict[ShapeIndex, list[IndexingMap]] = {}
-            for m in members:
-                by_index.setdefault(m.shape_index, []).append(m)
-            kept = {(index, m) for index, own in by_index.items() for m in uncontained(own)}
-            members = [m for m in members if (m.shape_index, m) in kept]
-        simplified = simplified._select(members)
+        uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
+        members: list[IndexingMap] = []
+        for leaf in dict.fromkeys(tuple(m.shape_index) for m in simplified._maps):
+            own = [m for m in simplified._maps if m.shape_index == leaf and not m.is_known_empty]
+            if len(own) < 2:
+                members += own
+                uses.update(((leaf, m), simplified._uses.get((leaf, m), ())) for m in own)
+                continue
+            for m, parts in _coalesce(own):
+                stands_for = [own[i] for i in parts]
+                suppliers = {k: v for part in stands_for for k, v in _suppliers(part).items()}
+                found = {use for part in stands_for for use in simplified._uses.get((leaf, part), ())}
+                uses[leaf, m] = tuple(sorted(found, key=lambda use: (use[0].number, use[1])))
+                members.append(m._placed(leaf, next(iter(uses[leaf, m]), stands_for[0].use), suppliers))
+        if tuple(members) != simplified._maps:
+            simplified = simplified._with(members, uses)
         return simplified._change_device_maps(lambda maps: maps.simplify())
 
     def then(self, second: MapSet | IndexingMap, /) -> MapSet:
@@ -342,36 +356,6 @@ class MapSet:
         found = self._replace_maps(image_maps(self._maps, bounds, n_kept))
         found = found._select([m for m in found._maps if not m.is_known_empty])
         return found._change_device_maps(lambda maps: maps._image(bounds, _DEVICE_DIMS))
-
-    def coalesce(self) -> MapSet:
-        """The fewest maps that a search finds for the same pairs; shape indices are kept apart.
-
-        Maps are joined whose bounds adjoin, whose results continue each other, or whose pieces are the blocks of a
-        quotient; empty maps and those contained in another one are dropped.  The search is greedy: there may be a
-        smaller set.  What is not proved the same stays apart.  A joined map has all uses of its parts.
-
-        >>> import hlomap as hm
-        >>> pieces = MapSet([
-        ...     hm.IndexingMap.parse("(d0) -> (0), domain: d0 in [0, 1]"),
-        ...     hm.IndexingMap.parse("(d0) -> (1), domain: d0 in [2, 3]"),
-        ... ])
-        >>> print(pieces.coalesce())
-        (d0) -> (d0 floordiv 2), domain: d0 in [0, 3]
-        """
-        if self._unknown:
-            return self
-        uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
-        members: list[IndexingMap] = []
-        for leaf in dict.fromkeys(tuple(m.shape_index) for m in self._maps):
-            own = [m for m in self._maps if m.shape_index == leaf]
-            for m, parts in _coalesce(own):
-                stands_for = [own[i] for i in parts]
-                suppliers = {k: v for part in stands_for for k, v in _suppliers(part).items()}
-                members.append(m._placed(leaf, stands_for[0].use, suppliers))
-                found = (use for part in stands_for for use in self._uses.get((leaf, part), ()))
-                uses[leaf, m] = tuple(dict.fromkeys(found))
-        coalesced = self._with(members, uses)
-        return coalesced._change_device_maps(lambda maps: maps.coalesce())
 
     def covers(self, other: MapSet | IndexingMap, /) -> Answer[tuple[int, ...]]:
         """Whether these maps together have all pairs (point, element) of the other's.

@@ -119,7 +119,7 @@ def _n_rows(regions: tuple[IndexingMap, ...], kept: tuple[int, ...]) -> int:
     """How many indices along these dimensions some regions have together, at least."""
     results = [Expr.dim(i) for i in kept]
     rows = MapSet(IndexingMap(region.dims, results, constraints=region.constraints) for region in regions)
-    joined = rows if len(regions) == 1 else rows.image().coalesce()
+    joined = rows if len(regions) == 1 else rows.image().simplify()
     return max((m.count(distinct=True).lower for m in joined), default=0)
 
 

@@ -77,8 +77,8 @@ fn _is_injective(py: Python<'_>, map: PyRef<'_, PyMap>) -> PyResult<Answer> {
 #[pyo3(signature = (maps, /))]
 fn _coalesce(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Vec<(PyMap, Vec<usize>)>> {
     let maps = shared(&maps);
-    let coalesced = unlocked(py, || quasiaffine::coalesce(&maps))?;
-    Ok(coalesced.into_iter().map(|Coalesced { map, parts }| (map.into(), parts)).collect())
+    let fewest = unlocked(py, || quasiaffine::fewest(&maps))?;
+    Ok(fewest.into_iter().map(|Coalesced { map, parts }| (map.into(), parts)).collect())
 }
 
 /// For each map one with the same image at every point, without the ranges that others stand for.
@@ -89,14 +89,6 @@ fn _eliminate_ranges(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Ve
     let options = quasiaffine::Options { drop_unused: true, ..Default::default() };
     let fewer = || maps.iter().map(|m| quasiaffine::eliminate_ranges(m, options)).collect::<Vec<_>>();
     Ok(unlocked(py, fewer)?.into_iter().map(PyMap::from).collect())
-}
-
-/// For each map the numbers of the others that may contain it: those that a few values do not rule out.
-#[pyfunction]
-#[pyo3(signature = (maps, /))]
-fn _may_contain(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Vec<Vec<usize>>> {
-    let maps = shared(&maps);
-    unlocked(py, || quasiaffine::may_contain(&maps))
 }
 
 /// Whether one map relates each pair that another one relates; `None` where that is not decided.
@@ -113,6 +105,5 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(_is_injective, m)?)?;
     m.add_function(wrap_pyfunction!(_eliminate_ranges, m)?)?;
     m.add_function(wrap_pyfunction!(_contains, m)?)?;
-    m.add_function(wrap_pyfunction!(_may_contain, m)?)?;
     m.add_function(wrap_pyfunction!(_coalesce, m)?)
 }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use hlo::{InstructionId, Module};
 use layout::Shape;
-use quasiaffine::{compose, eliminate_ranges, Map};
-use rustc_hash::FxHashMap;
+use quasiaffine::{compose, compose_elements, Counting, Map};
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::closure;
@@ -71,6 +71,14 @@ impl Setting<'_> {
         }
     }
 
+    /// Merges the maps of a state. Those between devices, or from tiling parameters, stay apart.
+    #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
+    fn merge(&self, state: &mut State, apart: &mut FxHashSet<Vec<Map>>) {
+        if self.devices.is_none() && self.parameters.is_none() {
+            state.merge(if self.counts_no_reads() { Counting::Elements } else { Counting::Reads }, apart);
+        }
+    }
+
     /// Whether only the elements count and not how often each is read.
     fn counts_no_reads(&self) -> bool {
         (self.repeats || self.elements_alone) && self.devices.is_none()
@@ -84,6 +92,8 @@ pub struct Propagation<'p> {
     states: FxHashMap<u32, Box<State>>,
     waiting: BinaryHeap<Reverse<u32>>,
     start: Option<u32>,
+    /// Unions that do not merge.
+    apart: FxHashSet<Vec<Map>>,
     /// Why every value may be read: some instruction has [`Module::unnamed_operands`].
     pub unnamed_operands: Option<Text>,
 }
@@ -91,7 +101,7 @@ pub struct Propagation<'p> {
 impl<'p> Propagation<'p> {
     fn new(setting: Setting<'p>) -> Propagation<'p> {
         let (states, waiting) = (FxHashMap::default(), BinaryHeap::new());
-        Propagation { setting, states, waiting, start: None, unnamed_operands: None }
+        Propagation { setting, states, waiting, start: None, apart: FxHashSet::default(), unnamed_operands: None }
     }
 
     /// From arrays of the first value of a schedule to the values that it is made of.
@@ -207,9 +217,7 @@ impl<'p> Propagation<'p> {
         let Setting { m, schedule, .. } = self.setting;
         let (id, step) = (schedule.order[position as usize], schedule.steps[position as usize]);
         let Some(mut state) = self.states.remove(&position) else { return Ok(()) };
-        if self.setting.counts_no_reads() {
-            state.drop_contained(m.shape(id));
-        }
+        self.setting.merge(&mut state, &mut self.apart);
         let is_replaced = state.keep_budget(m.shape(id), m.instruction_name(id), &self.setting);
         if let Some(limit) = self.setting.limit {
             limit.set(if is_replaced { 0 } else { limit.get().saturating_sub(state.entries.len()) });
@@ -303,9 +311,7 @@ impl<'p> Propagation<'p> {
             }
         }
         if let Some(mut state) = state {
-            if setting.counts_no_reads() {
-                state.drop_contained(shape);
-            }
+            setting.merge(&mut state, &mut self.apart);
             state.keep_budget(shape, m.instruction_name(user), &setting);
             self.states.insert(position, state);
         }
@@ -412,9 +418,7 @@ fn follow(
             let then = || match (parameters, image) {
                 (Some(parameters), _) => parameters.compose(from.usage, first, second),
                 (None, Some(image)) => Ok(after_all(first, image)),
-                (None, None) if from.setting.counts_no_reads() => {
-                    Ok(eliminate_ranges(&compose(first, second, SIMPLIFY)?, SIMPLIFY))
-                }
+                (None, None) if from.setting.counts_no_reads() => compose_elements(first, second, SIMPLIFY),
                 (None, None) => compose(first, second, SIMPLIFY),
             };
             match composed.of((i, footprint.crosses_devices), second, then) {

@@ -1,10 +1,11 @@
 //! The maps to one value during a propagation, with their uses, and the arrays of the value that are unknown or inexact.
 
+use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
 use hlo::InstructionId;
 use layout::Shape;
-use quasiaffine::{eliminate_ranges, Domain, Expr, Interval, Kind, Map, Variable};
+use quasiaffine::{eliminate_ranges, merge, Coalesced, Counting, Domain, Expr, Interval, Kind, Map, Variable};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 
@@ -38,31 +39,6 @@ pub struct Entry {
     pub map: Map,
     /// The uses through which the map was reached, each once.
     pub uses: SmallVec<[Use; 2]>,
-}
-
-impl Entry {
-    /// One map for two that lead to all of the same array, if the points of both together are a box.
-    fn joined(&self, other: &Entry) -> Option<Map> {
-        let (a, b) = (self.map.domain().dims(), other.map.domain().dims());
-        if self.index != other.index || a.len() != b.len() {
-            return None;
-        }
-        if starts_within(&other.map, &self.map) {
-            return Some(self.map.clone());
-        }
-        if starts_within(&self.map, &other.map) {
-            return Some(other.map.clone());
-        }
-        let mut differing = (0..a.len()).filter(|&d| a[d].interval != b[d].interval);
-        let (d, None) = (differing.next()?, differing.next()) else { return None };
-        let (x, y) = (a[d].interval, b[d].interval);
-        if x.lo > y.hi.saturating_add(1) || y.lo > x.hi.saturating_add(1) {
-            return None;
-        }
-        let mut domain = self.map.domain().clone();
-        domain.vars[d] = Variable::new(Interval::new(x.lo.min(y.lo), x.hi.max(y.hi)));
-        Some(Map::from_parts(domain, self.map.results().iter().cloned().collect()))
-    }
 }
 
 /// The maps to one value, and how far they can be trusted.
@@ -285,36 +261,43 @@ impl State {
         Footprint { maps, exact, reason, crosses_devices: self.crosses_devices }
     }
 
-    /// Joins the maps that lead to all of an array, and drops those from the same points: they add no element, only how
-    /// often some are read.
-    pub fn drop_contained(&mut self, shape: &Shape) {
-        let leads_to_all = |e: &Entry| shapes::at(shape, &e.index).is_some_and(|array| is_whole(&e.map, array));
-        if self.entries.len() < 2 || !self.entries.iter().any(leads_to_all) {
+    /// The same union of maps to each array in fewer maps. Unions that stay as they are go from value to value, so those
+    /// that are known to do so are in `apart`.
+    #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
+    pub fn merge(&mut self, counting: Counting, apart: &mut FxHashSet<Vec<Map>>) {
+        if self.entries.len() < 2 {
             return;
         }
-        let (all, others): (Vec<Entry>, Vec<Entry>) =
-            std::mem::take(&mut self.entries).into_iter().partition(leads_to_all);
-        let mut joined: Vec<Entry> = Vec::new();
-        for mut e in all {
-            while let Some((at, map)) = joined.iter().enumerate().find_map(|(at, j)| Some((at, j.joined(&e)?))) {
-                let other = joined.swap_remove(at);
-                e.uses.extend(other.uses);
-                e.map = map;
+        let mut groups = self.by_index();
+        groups.retain(|(_, maps)| maps.len() > 1 && !apart.contains(maps));
+        let mut fewer: FxHashMap<ShapeIndex, Vec<Coalesced>> = FxHashMap::default();
+        for (index, maps) in groups {
+            let found = merge(&maps, counting);
+            if found.len() < maps.len() {
+                fewer.insert(index, found);
+            } else {
+                apart.insert(maps);
             }
-            joined.push(e);
         }
+        if fewer.is_empty() {
+            return;
+        }
+        let mut joined: BTreeMap<ShapeIndex, Vec<Entry>> = BTreeMap::new();
         let mut kept = State::default();
-        for e in others {
-            if !joined.iter().any(|all| all.index == e.index && starts_within(&e.map, &all.map)) {
-                kept.insert(e);
+        for e in std::mem::take(&mut self.entries) {
+            match fewer.contains_key(&e.index) {
+                true => joined.entry(e.index.clone()).or_default().push(e),
+                false => kept.insert(e),
             }
         }
-        for mut e in joined {
-            let mut seen: FxHashSet<Use> = FxHashSet::default();
-            e.uses.retain(|u| seen.insert(*u));
-            kept.insert(e);
+        for (index, entries) in joined {
+            for Coalesced { map, parts } in fewer.remove(&index).unwrap_or_default() {
+                let mut seen: FxHashSet<Use> = FxHashSet::default();
+                let uses = parts.iter().flat_map(|&i| entries[i].uses.iter().copied()).filter(|u| seen.insert(*u));
+                kept.insert(Entry { index: index.clone(), map, uses: uses.collect() });
+            }
         }
-        (self.entries, self.by_hash) = (kept.entries, kept.by_hash);
+        (self.entries, self.by_hash, self.is_big) = (kept.entries, kept.by_hash, kept.is_big);
     }
 
     /// Replaces more maps of an array than the budget, or too big ones, by a box around their elements; whether the maps may
@@ -440,13 +423,6 @@ pub(crate) fn after_all(first: &Map, image: &Map) -> Map {
         quasiaffine::map::State::Defined => Map::from_parts(domain, image.results().iter().cloned().collect()),
         _ => Map::empty(&domain),
     }
-}
-
-/// Whether the box around the points of a map lies in that of another one.
-fn starts_within(map: &Map, other: &Map) -> bool {
-    let (inner, outer) = (map.domain().dims(), other.domain().dims());
-    let is_within = |(a, b): (&Variable, &Variable)| b.interval.lo <= a.interval.lo && a.interval.hi <= b.interval.hi;
-    inner.len() == outer.len() && inner.iter().zip(outer).all(is_within)
 }
 
 /// Whether a map has all elements of an array at each point of its dims: each result runs over its dimension on its own.

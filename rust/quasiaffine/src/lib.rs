@@ -44,16 +44,15 @@ pub mod eval;
 pub mod tile;
 
 pub use analysis::interval::Interval;
-pub use decide::coalesce::{coalesce, Coalesced};
+pub use decide::coalesce::{coalesce, fewest, merge, plainly_contains, Coalesced, Counting};
 pub use decide::common_element::{CommonElement, Point};
 pub use decide::contains::contains;
 pub use decide::count::{distinct, touched, Count};
-pub use decide::eliminate::eliminate_ranges;
+pub use decide::eliminate::{compose_elements, eliminate_ranges};
 pub use decide::equal::{equivalent, is_empty, Equivalence};
 pub use decide::image::{for_any_runtime, image};
 pub use decide::injective::{is_injective, Injectivity};
 pub use decide::inverse::inverse;
-pub use decide::may_contain::may_contain;
 pub use decide::overlap::{overlap, Meeting, Overlap};
 pub use decide::ranges::{compact_ranges, compact_ranges_of_points};
 pub use decide::windows::count_windows;

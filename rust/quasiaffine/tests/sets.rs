@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use quasiaffine::map::State;
 use quasiaffine::{
-    coalesce, compact_ranges, contains, eliminate_ranges, image, is_injective, may_contain, overlap, CommonElement,
-    Constraint, Domain, Expr, Injectivity, Interval, Map, Options, Overlap, Point, Points, Program, Variable,
+    coalesce, compact_ranges, compose_elements, contains, eliminate_ranges, fewest, image, is_injective, merge,
+    overlap, plainly_contains, simplify, CommonElement, Constraint, Counting, Domain, Expr, Injectivity, Interval, Map,
+    Options, Overlap, Point, Points, Program, Variable,
 };
 use random::{any_plan, boxed, config, graph, plans, Chance, Plan, Size};
 
@@ -96,6 +97,76 @@ fn windows() -> impl Strategy<Value = Map> {
             constraints.push(Constraint { expr, interval: Interval::new(lo, lo + small(0, 9)) });
         }
         Map::new(Domain { vars, n_dims: 1, n_ranges, constraints }, results).unwrap()
+    })
+}
+
+/// Windows with strides, in positions and in bases, over the values from -12 to 12 of two dims.
+fn strided_windows() -> impl Strategy<Value = Map> {
+    any::<u64>().prop_map(|seed| {
+        let mut chance = Chance(seed);
+        let mut small = |lo: i64, hi: i64| lo + (chance.next() % (hi - lo + 1) as u64) as i64;
+        let (mut vars, mut constraints, mut results) = (Vec::new(), Vec::new(), Vec::new());
+        vars.extend((0..2).map(|_| Variable::new(Interval::new(-small(0, 12), small(0, 12)))));
+        for i in 0..2 {
+            let factor = [1, 1, 1, -1, 2, -3, 0][small(0, 6) as usize];
+            let sign = [-1, 1][small(0, 1) as usize];
+            let step = Expr::Const([1, 1, 2, 2, 3, 4][small(0, 5) as usize]);
+            let (dim, lo) = (Expr::dim([0, 0, 1][small(0, 2) as usize].max(i) as u32), small(-2, 2));
+            vars.push(Variable::new(Interval::new(lo, lo + small(0, 6))));
+            if small(0, 3) == 0 {
+                // A range of which a multiple is tied to the dims.
+                let range = Expr::range(i as u32);
+                let tie = range.scale(sign * small(1, 3)).unwrap().add(&dim.scale(factor).unwrap()).unwrap();
+                let lo = small(-6, 4);
+                constraints.push(Constraint { expr: tie, interval: Interval::new(lo, lo + small(0, 9)) });
+                results.push(range.add(&Expr::Const(small(-2, 2))).unwrap());
+                continue;
+            }
+            let line = dim.scale(factor).unwrap().add(&Expr::range(i as u32).scale(sign).unwrap()).unwrap();
+            let line = line.add(&Expr::Const(small(-3, 3))).unwrap();
+            let lo = small(0, 1);
+            let residue =
+                Constraint { expr: line.floor_mod(&step).unwrap(), interval: Interval::new(lo, lo + small(0, 2)) };
+            let value = line.floor_div(&step).unwrap();
+            let lo = small(-9, 2);
+            let bound = Constraint {
+                expr: [&line, &value][small(0, 1) as usize].clone(),
+                interval: Interval::new(lo, lo + small(0, 12)),
+            };
+            constraints.extend([residue].into_iter().filter(|_| small(0, 1) == 0));
+            constraints.extend([bound].into_iter().filter(|_| small(0, 1) == 0));
+            results.push(value);
+        }
+        Map::new(Domain { vars: vars.into(), n_dims: 2, n_ranges: 2, constraints }, results).unwrap()
+    })
+}
+
+/// How often each element is reached at each point of the dims; `None` where there are too many points.
+fn reads(map: &Map) -> Option<BTreeMap<Vec<i64>, BTreeMap<Element, usize>>> {
+    relation(map)?;
+    let mut found: BTreeMap<Vec<i64>, BTreeMap<Element, usize>> = BTreeMap::new();
+    if map.state() != State::Empty {
+        let domain = map.domain();
+        let sides: Vec<Interval> = domain.vars[..domain.n_dims + domain.n_ranges].iter().map(|v| v.interval).collect();
+        for (point, values) in graph(map, &boxed(&sides)) {
+            let element = values.into_iter().map(|v| i64::try_from(v?).ok()).collect::<Option<Element>>()?;
+            *found.entry(point[..domain.n_dims].to_vec()).or_default().entry(element).or_default() += 1;
+        }
+    }
+    Some(found)
+}
+
+/// Maps cut in two ways, so that some of their pieces overlap, and another map.
+fn overlapping() -> impl Strategy<Value = Vec<Map>> {
+    let map = || prop_oneof![2 => small_map(), 1 => windows(), 1 => strided_windows()];
+    (map(), map(), any::<u64>(), 0usize..6, 0usize..5).prop_map(|(map, other, seed, cuts, again)| {
+        let mut maps = pieces(&map, seed, cuts);
+        maps.extend(pieces(&map, seed.rotate_left(17), again).into_iter().skip(1));
+        if other.domain().n_dims == map.domain().n_dims && other.results().len() == map.results().len() {
+            maps.push(other);
+        }
+        let options = Options { drop_unused: true, ..Options::default() };
+        maps.iter().map(|m| simplify(m, options)).filter(|m| m.state() == State::Defined).collect()
     })
 }
 
@@ -224,11 +295,22 @@ proptest! {
     }
 
     #[test]
-    fn fewer_ranges_relate_the_same_pairs(map in prop_oneof![small_map(), windows()]) {
+    fn fewer_ranges_relate_the_same_pairs(map in prop_oneof![small_map(), windows(), strided_windows()]) {
         let fewer = eliminate_ranges(&map, Options { drop_unused: true, ..Options::default() });
         let Some(wanted) = relation(&map) else { return Ok(()) };
         prop_assert!(relation(&fewer).is_none_or(|found| found == wanted), "{}\n{}", map, fewer);
         prop_assert!(fewer.domain().n_ranges <= map.domain().n_ranges, "{}\n{}", map, fewer);
+    }
+
+    #[test]
+    fn composed_elements_are_those_of_one_map_after_the_other(first in strided_windows(), second in strided_windows()) {
+        let both = compose_elements(&first, &second, Options { drop_unused: true, ..Options::default() }).unwrap();
+        let (Some(a), Some(b), Some(found)) = (relation(&first), relation(&second), relation(&both)) else { return Ok(()) };
+        let after = |(at, y): &(Vec<i64>, Element)| -> Vec<_> {
+            b.iter().filter(|(d, _)| d == y).map(|(_, z)| (at.clone(), z.clone())).collect()
+        };
+        let wanted: BTreeSet<_> = a.iter().flat_map(after).collect();
+        prop_assert_eq!(found, wanted, "{}\n{}\n=> {}", first, second, both);
     }
 
     #[test]
@@ -243,23 +325,6 @@ proptest! {
                     Some(true) => prop_assert!(y.is_empty(), "{}\n{}", outer, inner),
                     _ => {}
                 }
-            }
-        }
-    }
-
-    #[test]
-    fn what_contains_a_map_is_not_ruled_out(a in small_map(), b in small_map(), c in windows(), seed in any::<u64>(), cuts in 0usize..5) {
-        let mut maps = pieces(&a, seed, cuts);
-        maps.extend([b, a, c.clone(), with_results(&c, 1)]);
-        maps.extend(pieces(&c, seed, cuts));
-        let may = may_contain(&maps);
-        let pairs: Vec<_> = maps.iter().map(relation).collect();
-        for (inner, outer) in (0..maps.len()).flat_map(|i| (0..maps.len()).map(move |k| (i, k))).filter(|(i, k)| i != k) {
-            let shape = |m: &Map| (m.domain().n_dims, m.results().len());
-            let defined = maps[inner].state() == State::Defined && maps[outer].state() == State::Defined;
-            let (Some(x), Some(y)) = (&pairs[outer], &pairs[inner]) else { continue };
-            if defined && shape(&maps[inner]) == shape(&maps[outer]) && y.is_subset(x) {
-                prop_assert!(may[inner].contains(&outer), "{}\n{}", maps[outer], maps[inner]);
             }
         }
     }
@@ -280,6 +345,65 @@ proptest! {
             let Some(own) = relation(&item.map) else { continue };
             let of_parts = union(item.parts.iter().map(|i| &maps[*i])).unwrap();
             prop_assert_eq!(&own, &of_parts, "{}\n=> {:?}", listed(), item);
+        }
+    }
+
+    #[test]
+    fn merged_maps_relate_the_same_pairs(maps in overlapping()) {
+        let listed = || maps.iter().map(Map::to_string).collect::<Vec<_>>().join("\n");
+        let merged = [Counting::Elements, Counting::Pairs, Counting::Reads].map(|counting| merge(&maps, counting));
+        for fewer in &merged {
+            let mut parts: Vec<usize> = fewer.iter().flat_map(|item| item.parts.iter().copied()).collect();
+            parts.sort_unstable();
+            prop_assert!(parts.into_iter().eq(0..maps.len()), "{}\n=> {:?}", listed(), fewer);
+        }
+        for fewer in merged.into_iter().chain([fewest(&maps)]) {
+            for item in &fewer {
+                let Some(wanted) = union(item.parts.iter().map(|i| &maps[*i])) else { continue };
+                let found = relation(&item.map);
+                prop_assert!(found.is_none_or(|found| found == wanted), "{}\n=> {:?}", listed(), item);
+            }
+        }
+    }
+
+    #[test]
+    fn merged_reads_are_as_many(maps in overlapping()) {
+        let pairs = maps.iter().flat_map(|a| maps.iter().map(move |b| vec![a.clone(), b.clone()])).take(64);
+        for maps in pairs.chain([maps.clone()]) {
+            for item in merge(&maps, Counting::Reads) {
+                let parts: Option<Vec<_>> = item.parts.iter().map(|i| reads(&maps[*i])).collect();
+                let (Some(parts), Some(found)) = (parts, reads(&item.map)) else { continue };
+                for point in parts.iter().flat_map(BTreeMap::keys) {
+                    let all: Vec<_> = parts.iter().filter_map(|part| part.get(point)).collect();
+                    let total = |of: &BTreeMap<Element, usize>| of.values().sum::<usize>();
+                    // Equal reads at a point may be one, others are not; so may parts that together are equal to another.
+                    let distinct: BTreeSet<_> = all.iter().copied().collect();
+                    let least: usize = match maps.len() {
+                        2 => distinct.into_iter().map(total).sum(),
+                        _ => all.iter().copied().map(total).max().unwrap_or(0),
+                    };
+                    let most: usize = all.iter().copied().map(total).sum();
+                    let n: usize = found.get(point).map_or(0, total);
+                    let listed = || item.parts.iter().map(|i| maps[*i].to_string()).collect::<Vec<_>>().join("\n");
+                    prop_assert!((least..=most).contains(&n), "{}\n=> {:?} at {:?}", listed(), item, point);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_plainly_contained_has_no_other_pairs(maps in overlapping()) {
+        for (outer, inner) in maps.iter().flat_map(|a| maps.iter().map(move |b| (a, b))) {
+            let (Some(all), Some(part)) = (reads(outer), reads(inner)) else { continue };
+            if plainly_contains(outer, inner, Counting::Pairs) {
+                let has_all = |(at, own): (&Vec<i64>, &BTreeMap<Element, usize>)| {
+                    own.keys().all(|e| all.get(at).is_some_and(|of| of.contains_key(e)))
+                };
+                prop_assert!(part.iter().all(has_all), "{}\n{}", outer, inner);
+            }
+            if plainly_contains(outer, inner, Counting::Reads) {
+                prop_assert!(part.iter().all(|(at, own)| all.get(at) == Some(own)), "{}\n{}", outer, inner);
+            }
         }
     }
 }

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use quasiaffine::interrupt::poll;
 use quasiaffine::map::State;
-use quasiaffine::{compact_ranges, then, Expr, Map, Result};
+use quasiaffine::{compact_ranges, merge, plainly_contains, then, Coalesced, Counting, Expr, Map, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::build::{dim, dims, map, Bounds};
 use super::forms::pieces_of;
 use super::ranges::{count_up, drop_ranges, join_ranges, tighten};
 use super::stacked::{is_within, iteration_of};
-use super::unions::{joined, plainly_reduced, without_last_result, MAX_MAPS};
+use super::unions::{joined, without_last_result, MAX_MAPS};
 use super::{Edge, Leaf, LoopMaps, Piece, Reached, Through};
 use crate::indexing::{Footprint, Text};
 
@@ -280,8 +280,23 @@ fn without_repetitions(entries: Vec<Reached>) -> Vec<Reached> {
     entries.into_iter().filter(|e| seen.insert(e.clone())).collect()
 }
 
-/// The same entries in fewer, as far as that is plain.
-pub(super) fn without_contained(entries: Vec<Reached>) -> Vec<Reached> {
-    let stands_for = |a: &Reached, b: &Reached| a.reason.is_none() || b.reason.is_some();
-    plainly_reduced(entries, |e| &e.map, stands_for, |e, map| Reached { map, ..e })
+/// The same entries in fewer, as far as that is plain. An exact one stands for those that may contain too much.
+pub(super) fn without_contained(mut entries: Vec<Reached>) -> Vec<Reached> {
+    if entries.len() < 2 {
+        return entries;
+    }
+    let (exact, inexact): (Vec<usize>, Vec<usize>) = (0..entries.len()).partition(|&i| entries[i].reason.is_none());
+    let mut found: Vec<(usize, Reached)> = Vec::with_capacity(entries.len());
+    for numbers in [exact, inexact] {
+        let maps: Vec<Map> = numbers.iter().map(|&i| entries[i].map.clone()).collect();
+        let n = found.len();
+        for Coalesced { map, parts } in merge(&maps, Counting::Pairs) {
+            if !found[..n].iter().any(|(_, outer)| plainly_contains(&outer.map, &map, Counting::Pairs)) {
+                let first = numbers[parts[0]];
+                found.push((first, Reached { map, reason: entries[first].reason.take() }));
+            }
+        }
+    }
+    found.sort_by_key(|(first, _)| *first);
+    found.into_iter().map(|(_, entry)| entry).collect()
 }

@@ -9,13 +9,14 @@ use smallvec::SmallVec;
 use crate::affine::context::AffineContext;
 use crate::analysis::interval::Interval;
 use crate::decide::ranges::{has_var, range, range_terms, rebuild};
+use crate::decide::separable::Separable;
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Op, Var};
 use crate::interrupt::poll;
 use crate::map::domain::{Constraint, Variable};
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
-use crate::simplify::simplify;
+use crate::simplify::{compose, simplify};
 
 /// The most eliminations that are tried before one succeeds, so that ranges which stay cost little.
 const MAX_TRIES: usize = 32;
@@ -42,7 +43,33 @@ pub fn eliminate_ranges(map: &Map, options: Options) -> Map {
         // The values are the same.
         found.inherit_image(map);
     }
-    found
+    match Separable::read(&found).filter(|_| found.domain().n_ranges > 0) {
+        Some(windows) => windows.map(options).unwrap_or(found),
+        None => found,
+    }
+}
+
+/// The map of doing `first`, then `second`, where only the elements that it reaches count: simplified, with few ranges.
+///
+/// # Errors
+/// As [`compose`].
+///
+/// ```
+/// use quasiaffine::{compose_elements, Map, Options};
+/// let domain = "domain: d0 in [0, 8], s0 in [0, 2]";
+/// let strided: Map = format!("(d0)[s0] -> ((d0 - s0) floordiv 2), {domain}, (d0 + s0) mod 2 in [0, 0]").parse()?;
+/// let both = compose_elements(&strided, &format!("(d0)[s0] -> (d0 - s0), {domain}").parse()?, Options::default())?;
+/// assert_eq!(both.domain().n_ranges, 1);
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
+pub fn compose_elements(first: &Map, second: &Map, options: Options) -> Result<Map> {
+    if first.domain().n_ranges + second.domain().n_ranges > 0 {
+        let windows = || Separable::read(first)?.then(&Separable::read(second)?)?.map(options);
+        if let Some(found) = windows() {
+            return Ok(found);
+        }
+    }
+    Ok(eliminate_ranges(&compose(first, second, options)?, options))
 }
 
 /// The map without one of its ranges.

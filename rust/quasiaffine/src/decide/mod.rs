@@ -11,7 +11,7 @@ pub mod contains;
 pub mod image;
 pub mod injective;
 pub(crate) mod integer_system;
-pub mod may_contain;
 pub mod overlap;
 pub mod ranges;
+mod separable;
 pub mod windows;

@@ -47,6 +47,24 @@ fn compact(map: &Map, options: Options) -> Map {
     in_order(&map).unwrap_or(map)
 }
 
+/// The map with its ranges in canonical order and position. It has as many points as before.
+pub(crate) fn anchored(map: &Map, options: Options) -> Map {
+    if map.state() != State::Defined || map.domain().n_ranges == 0 {
+        return map.clone();
+    }
+    let mut found = map.clone();
+    for _ in 0..MAX_STEPS {
+        let Some(next) = anchor(&found) else { break };
+        found = next;
+    }
+    let found = in_order(&found).unwrap_or(found);
+    if found == *map {
+        found
+    } else {
+        simplify(&found, options)
+    }
+}
+
 /// Every expression of a map: results, constraints and indices of runtime variables.
 fn expressions(map: &Map) -> impl Iterator<Item = &Expr> {
     let domain = map.domain();

@@ -10,7 +10,7 @@ use crate::analysis::interval::Interval;
 use crate::decide::ranges::compact_ranges;
 use crate::error::Result;
 use crate::expr::{Expr, Op};
-use crate::map::domain::{Constraint, Domain, Source};
+use crate::map::domain::{Constraint, Source};
 use crate::map::{Map, State};
 
 /// The respect in which maps may differ.
@@ -18,18 +18,8 @@ use crate::map::{Map, State};
 pub(super) enum Hole {
     /// The interval of a variable, by flat number.
     Variable(usize),
-    /// The interval of a constraint.
-    Constraint(usize),
     /// Nothing but the results.
     None,
-}
-
-/// The intervals in which some of the maps differ.
-pub(super) fn holes(items: &[Coalesced]) -> Vec<Hole> {
-    let n_vars = items.iter().map(|i| i.map.domain().n_dims + i.map.domain().n_ranges).max().unwrap_or(0);
-    let n_constraints = items.iter().map(|i| i.map.domain().constraints.len()).max().unwrap_or(0);
-    let all = (0..n_vars).map(Hole::Variable).chain((0..n_constraints).map(Hole::Constraint));
-    all.filter(|hole| differs(items, *hole)).collect()
 }
 
 pub(super) fn differs(items: &[Coalesced], hole: Hole) -> bool {
@@ -44,30 +34,19 @@ impl Hole {
         let domain = map.domain();
         match self {
             Hole::Variable(i) if i < domain.n_dims + domain.n_ranges => Some(domain.vars[i].interval),
-            Hole::Constraint(i) => domain.constraints.get(i).map(|c| c.interval),
             _ => None,
         }
     }
 
     /// The map with another interval.
     pub(super) fn replaced(self, map: &Map, interval: Interval) -> Result<Map> {
-        self.replaced_in(map.domain().clone(), map.results().iter().cloned(), interval)
-    }
-
-    /// The map with this domain, but for the interval.
-    pub(super) fn replaced_in(
-        self,
-        mut domain: Domain,
-        results: impl Iterator<Item = Expr>,
-        interval: Interval,
-    ) -> Result<Map> {
+        let mut domain = map.domain().clone();
         match self {
             Hole::Variable(i) => domain.vars[i].interval = interval,
-            Hole::Constraint(i) => domain.constraints[i].interval = interval,
             Hole::None => {}
         }
         // Divisors must be at least 1 over the new domain.
-        Map::new(domain, results)
+        Map::new(domain, map.results().iter().cloned())
     }
 }
 
@@ -85,10 +64,9 @@ impl Shape {
     pub(super) fn new(map: &Map, hole: Hole, results: &[Expr]) -> Shape {
         let domain = map.domain();
         let mut vars: Vec<_> = domain.vars.iter().map(|v| (v.interval, v.source.clone())).collect();
-        let mut constraints = domain.constraints.clone();
+        let constraints = domain.constraints.clone();
         match hole {
             Hole::Variable(i) if i < vars.len() => vars[i].0 = Interval::EMPTY,
-            Hole::Constraint(i) if i < constraints.len() => constraints[i].interval = Interval::EMPTY,
             _ => {}
         }
         let results = if results.is_empty() { map.results() } else { results };
@@ -135,26 +113,6 @@ pub(super) fn in_groups<K: std::hash::Hash + Eq>(
         }
     }
     groups.into_iter().flat_map(|group| if group.len() > 1 { join(group) } else { group }).collect()
-}
-
-/// Everything about a map but the intervals of dims, ranges and constraints.
-#[derive(PartialEq, Eq, Hash)]
-pub(super) struct Loose {
-    counts: [usize; 2],
-    runtime: Vec<(Interval, Option<Arc<Source>>)>,
-    exprs: Vec<Expr>,
-}
-
-impl Loose {
-    pub(super) fn new(map: &Map) -> Loose {
-        let domain = map.domain();
-        let exprs = map.results().iter().chain(domain.constraints.iter().map(|c| &c.expr));
-        Loose {
-            counts: [domain.n_dims, domain.n_ranges],
-            runtime: domain.runtime().iter().map(|v| (v.interval, v.source.clone())).collect(),
-            exprs: exprs.cloned().collect(),
-        }
-    }
 }
 
 /// One map for a run of them, made from the first one; the run itself where that fails.

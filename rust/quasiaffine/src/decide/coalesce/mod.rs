@@ -5,8 +5,9 @@
 //!
 //! | maps that differ in | become | file |
 //! |---|---|---|
-//! | the interval of one variable or constraint, where the intervals adjoin | one interval | `intervals.rs` |
-//! | intervals, where the hull of both, cut in two, is the two maps | the hull | `intervals.rs` |
+//! | one interval, where the intervals meet: of a dim, a range, a constraint, or of a window (`separable.rs`) | one interval | `merge.rs` |
+//! | intervals, where the hull of both, cut in two, is the two maps | the hull | `merge.rs` |
+//! | nothing but intervals, of which one map has more | the one that has more | `merge.rs`, `plain.rs` |
 //! | the interval of one dim, where one map over the other's interval is the other one | one interval | `intervals.rs` |
 //! | the constants of the results, which are an arithmetic progression | a new range | `progressions.rs` |
 //! | the interval of one dim, and the constants of the results by one step a block | a quotient of the dim | `blocks.rs` |
@@ -17,7 +18,12 @@
 mod blocks;
 mod groups;
 mod intervals;
+mod merge;
+mod plain;
 mod progressions;
+
+pub use merge::{merge, Counting};
+pub use plain::plainly_contains;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -29,7 +35,7 @@ use crate::decide::ranges::compact_ranges;
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
-use groups::{blocks_of, differs, holes, in_groups, Hole, Loose, Rest, Shape};
+use groups::{blocks_of, differs, in_groups, Hole, Rest};
 
 /// The most rounds of joining.
 const MAX_ROUNDS: usize = 16;
@@ -85,25 +91,34 @@ pub fn coalesce(maps: &[Map]) -> Vec<Coalesced> {
     kept
 }
 
+/// The fewest maps that [`coalesce`] finds once windows of elements are [merged](merge).
+pub fn fewest(maps: &[Map]) -> Vec<Coalesced> {
+    if maps.iter().any(|map| map.state() != State::Defined) {
+        return coalesce(maps);
+    }
+    let merged = merge(maps, Counting::Elements);
+    let windows: Vec<Map> = merged.iter().map(|item| item.map.clone()).collect();
+    let mut found = coalesce(&windows);
+    for item in &mut found {
+        let parts = std::mem::take(&mut item.parts);
+        item.absorb(parts.iter().flat_map(|&i| merged[i].parts.iter().copied()).collect());
+    }
+    found.sort_by_key(|item| item.parts[0]);
+    found
+}
+
 /// How often questions that may take long may still be asked.
 struct Budget {
     comparisons: u32,
-    hulls: u32,
 }
 
 impl Budget {
-    const NEW: Budget = Budget { comparisons: 64, hulls: 1 << 12 };
+    const NEW: Budget = Budget { comparisons: 64 };
 }
 
 /// One round of all joins.
 fn join_all(mut items: Vec<Coalesced>, budget: &mut Budget) -> Vec<Coalesced> {
-    for hole in holes(&items) {
-        items =
-            in_groups(items, |map| Some(Shape::new(map, hole, &[])), |group| intervals::join_adjoining(group, hole));
-    }
-    for hole in holes(&items) {
-        items = in_groups(items, |map| Some(Loose::new(map)), |group| intervals::join_narrowed(group, hole, budget));
-    }
+    items = merge::join_intervals(items, Counting::Pairs);
     items = progressions::join_progressions(items);
     let n_dims = items.iter().map(|item| item.map.domain().n_dims).max().unwrap_or(0);
     for dim in 0..n_dims {

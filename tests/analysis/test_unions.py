@@ -1,0 +1,174 @@
+"""Unions of maps stay merged on their way through a program: one map where one says it all."""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+import hlomap as hm
+
+CASES = Path(__file__).parents[1] / "cases"
+
+
+def pairs(maps: hm.MapSet, sizes: Sequence[int]) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The pairs that a set relates, by going through all values of the dims and ranges."""
+    found = set()
+    for m in maps:
+        ranges = [range(v.lower, v.upper + 1) for v in m.ranges]
+        for at, inner in product(product(*map(range, sizes)), product(*ranges)):
+            if m.in_domain([at], [inner])[0]:
+                found.add((at, tuple(m.evaluate([at], [inner])[0].tolist())))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "whole"),
+    [
+        (
+            "(d0)[s0] -> (s0), domain: d0 in [0, 27], s0 in [0, 3], d0 mod 16 in [0, 3]",
+            "(d0)[s0] -> (s0), domain: d0 in [4, 31], s0 in [0, 3], d0 mod 16 in [4, 15]",
+            "(d0)[s0] -> (s0), domain: d0 in [0, 31], s0 in [0, 3]",
+        ),
+        (
+            "(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [32, 63]",
+            "(d0)[s0] -> (s0 + 32), domain: d0 in [0, 4], s0 in [0, 31]",
+            "(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [32, 63]",
+        ),
+        (
+            "(d0) -> (d0), domain: d0 in [0, 9]",
+            "(d0) -> (d0 - 1), domain: d0 in [1, 9]",
+            "(d0)[s0] -> (d0 + s0 - 1), domain: d0 in [0, 9], s0 in [0, 1], d0 + s0 in [1, 10]",
+        ),
+        # A gap between the blocks, and one between the windows.
+        (
+            "(d0) -> (0), domain: d0 in [0, 19], d0 mod 16 in [0, 3]",
+            "(d0) -> (0), domain: d0 in [5, 31], d0 mod 16 in [5, 15]",
+            None,
+        ),
+        ("(d0) -> (d0), domain: d0 in [0, 9]", "(d0) -> (d0 - 1), domain: d0 in [2, 9]", None),
+    ],
+)
+def test_two_maps_become_one_where_that_is_exact(first: str, second: str, whole: str | None) -> None:
+    members = hm.MapSet(map(hm.IndexingMap.parse, (first, second)))
+    found = members.simplify()
+    assert len(found) == (1 if whole else 2)
+    assert whole is None or found[0] == hm.IndexingMap.parse(whole)
+    assert pairs(found, [32]) == pairs(members, [32])
+
+
+def residual_blocks(n_blocks: int, size: int) -> hm.Module:
+    """Blocks of two windows, the first with stride 2, beside a shortcut of every second element."""
+    lines, n, x = (
+        [f"x = f32[1,{size},1] parameter(0)", "w3 = f32[3,1,1] parameter(1)", "w1 = f32[1,1,1] parameter(2)"],
+        size,
+        "x",
+    )
+    for k in range(n_blocks):
+        m = (n + 1) // 2
+        pad = max((m - 1) * 2 + 3 - n, 0)
+        window = f"window={{size=3 pad={pad // 2}_{pad - pad // 2} stride=2}}, dim_labels=b0f_0io->b0f"
+        lines.append(f"c{k} = f32[1,{m},1] convolution({x}, w3), {window}")
+        lines.append(f"d{k} = f32[1,{m},1] convolution(c{k}, w3), window={{size=3 pad=1_1}}, dim_labels=b0f_0io->b0f")
+        lines.append(f"p{k} = f32[1,{m},1] convolution({x}, w1), window={{size=1 stride=2}}, dim_labels=b0f_0io->b0f")
+        lines.append(f"y{k} = f32[1,{m},1] add(d{k}, p{k})")
+        n, x = m, f"y{k}"
+    return hm.parse("ENTRY e {\n" + "\n".join([*lines[:-1], "ROOT " + lines[-1]]) + "\n}")
+
+
+@pytest.mark.parametrize("size", [64, 41])
+def test_strided_windows_stay_one_window(size: int) -> None:
+    for n_blocks in (1, 2, 3, 4):
+        module = residual_blocks(n_blocks, size)
+        x, root = module["x"], module.entry.root
+        (m,) = hm.forward_slice(x)[root]
+        assert len(m.ranges) <= 1
+        forward = {(at[1], element[1]) for at, element in pairs(hm.MapSet([m]), [1, size, 1])}
+        backward = pairs(hm.backward_slice(root)[x], root.shape.dimensions)
+        assert forward == {(element[1], at[1]) for at, element in backward}
+
+
+def test_a_weight_of_a_strided_window_reaches_one_window() -> None:
+    module = hm.parse("""ENTRY e {
+      x = f32[1,20,1] parameter(0)
+      w = f32[7,1,1] parameter(1)
+      v = f32[3,1,1] parameter(2)
+      c = f32[1,10,1] convolution(x, w), window={size=7 stride=2 pad=2_3}, dim_labels=b0f_0io->b0f
+      d = f32[1,5,1] convolution(c, v), window={size=3 stride=2 pad=0_1}, dim_labels=b0f_0io->b0f
+      s = f32[1,5,1] convolution(d, v), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f
+      ROOT y = f32[1,5,1] add(d, s)
+    }""")
+    w, root = module["w"], module.entry.root
+    (m,) = hm.forward_slice(w)[root]
+    assert len(m.ranges) == 1
+    backward = pairs(hm.backward_slice(root)[w], root.shape.dimensions)
+    assert pairs(hm.MapSet([m]), w.shape.dimensions) == {(element, at) for at, element in backward}
+
+
+def rotary_layers(n_layers: int) -> hm.Module:
+    """Products of a matrix, each followed by a rotation of neighbours in a part of every head."""
+    lines = ["x = f32[2,32] parameter(0)"]
+    for k in range(n_layers):
+        lines.append(f"w{k} = f32[32,32] parameter({k + 1})")
+        contracted = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+        lines.append(f"d{k} = f32[2,32] dot({f'a{k - 1}' if k else 'x'}, w{k}), {contracted}")
+        lines.append(f"h{k} = f32[2,2,16] reshape(d{k})")
+        lines.append(f"r{k} = f32[2,2,4] slice(h{k}), slice={{[0:2],[0:2],[0:4]}}")
+        lines.append(f"p{k} = f32[2,2,12] slice(h{k}), slice={{[0:2],[0:2],[4:16]}}")
+        lines.append(f"q{k} = f32[2,2,2,2] reshape(r{k})")
+        lines.append(f"e{k} = f32[2,2,2,1] slice(q{k}), slice={{[0:2],[0:2],[0:2],[0:1]}}")
+        lines.append(f"o{k} = f32[2,2,2,1] slice(q{k}), slice={{[0:2],[0:2],[0:2],[1:2]}}")
+        lines.append(f"t{k} = f32[2,2,2,2] concatenate(o{k}, e{k}), dimensions={{3}}")
+        lines.append(f"u{k} = f32[2,2,4] reshape(t{k})")
+        lines.append(f"v{k} = f32[2,2,4] add(u{k}, r{k})")
+        lines.append(f"c{k} = f32[2,2,16] concatenate(v{k}, p{k}), dimensions={{2}}")
+        lines.append(f"a{k} = f32[2,32] reshape(c{k})")
+    return hm.parse("ENTRY e {\n" + "\n".join([*lines[:-1], "ROOT " + lines[-1]]) + "\n}")
+
+
+def test_a_rotary_embedding_stays_one_map_behind_it() -> None:
+    module = rotary_layers(4)
+    first = hm.forward_slice(module["w0"])
+    assert max(map(len, first.values())) <= 4
+    for k in (1, 2, 3):
+        assert len(first[module[f"d{k}"]]) == len(first[module[f"a{k}"]]) == 1
+
+
+def test_layers_with_rotary_embeddings_in_a_loop_have_exact_maps() -> None:
+    # JAX: the gradient of a scan over four attention layers, which are computed again in the backward pass.
+    module = hm.parse(lzma.decompress((CASES / "rope_scan.hlo.xz").read_bytes()).decode())
+    assert all(hm.analyze(module)["exact"])
+    loops = [instruction for instruction in module.entry.instructions if instruction.opcode == "while"]
+    assert len(loops) == 2
+    assert all(leaf.kind != "general" for loop in loops for leaf in hm.loop(loop).carried)
+
+
+def test_equal_reads_at_a_point_are_one_read() -> None:
+    fused = """fused {
+      x = f32[8] parameter(0)
+      zero = f32[] constant(0)
+      a = f32[5] slice(x), slice={[0:5]}
+      b = f32[5] slice(x), slice={[3:8]}
+      p = f32[8] pad(a, zero), padding=0_3
+      q = f32[8] pad(b, zero), padding=3_0
+      ROOT s = f32[8] add(p, q)
+    }
+    ENTRY e { x = f32[8] parameter(0) ROOT f = f32[8] fusion(x), kind=kLoop, calls=fused }"""
+    (row,) = [row for row in hm.analyze(hm.parse(fused)).rows() if row["opcode"] == "fusion"]
+    assert row["maps"] == ("(d0) -> (d0), domain: d0 in [0, 7]",)
+    assert row["touched_lower"] == row["touched_upper"] == 8
+
+
+def test_sums_with_shifted_values_stay_one_window() -> None:
+    lines = ["x0 = f32[64] parameter(0)", "zero = f32[] constant(0)"]
+    for k in range(30):
+        lines.append(f"s{k} = f32[63] slice(x{k}), slice={{[0:63]}}")
+        lines.append(f"p{k} = f32[64] pad(s{k}, zero), padding=1_0")
+        lines.append(f"x{k + 1} = f32[64] add(x{k}, p{k})")
+    module = hm.parse("ENTRY e {\n" + "\n".join([*lines[:-1], "ROOT " + lines[-1]]) + "\n}")
+    for maps in (hm.forward_slice(module["x0"])[module.entry.root], hm.backward_slice(module.entry)[module["x0"]]):
+        (m,) = maps
+        assert len(m.ranges) == 1 and m.ranges[0].upper - m.ranges[0].lower == 30
