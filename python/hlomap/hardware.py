@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from .types import expect, expect_items, one_line
 
-__all__ = ["Device", "Limits"]
+__all__ = ["Device", "Limits", "as_device"]
 
 
 # What the fields take, by the kinds of their defaults; NumPy's numbers will do.
@@ -137,6 +137,17 @@ class Device(_Record):
                 f"hm.Device.named: expected one of {names}, got {name!r}; Device(...) describes another one"
             )
         return _DEVICES[name.lower()]
+
+
+def as_device(device: Device | str, function: str) -> Device:
+    """The device, or the one with this name.
+
+    Raises ``TypeError`` for anything else and ``ValueError`` for an unknown name.
+    """
+    if isinstance(device, str):
+        device = Device.named(device)
+    expect(Device, device, function, "a Device or the name of one as `device`")
+    return device
 
 
 def _nvidia(name: str, sm: tuple[int, int, int, int, int], l2: int, gb: int, peaks: Sequence[float]) -> Device:

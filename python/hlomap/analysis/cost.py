@@ -16,13 +16,13 @@ from typing import Any
 from .._core import Computation, Count, IndexingMap, Instruction, Module, Shape, _count, _extent, _reads
 from ..answers import Unknown
 from ..errors import HlomapError
-from ..hardware import Device
+from ..hardware import Device, as_device
 from ..maps.map_set import MapSet
 from ..maps.union_count import UNBOUNDED
 from ..ops import lookup
 from ..ops._operations import Operations, moves_elements
 from ..ops._shapes import array_leaves, arrays, shape_at
-from ..types import ShapeIndex, error_text, expect, subject_of
+from ..types import ShapeIndex, error_text, subject_of
 from .queries import operand_maps, reached
 from .rule_cache import N_SIGNATURES, Arithmetic, arithmetic_cache
 from .rule_provider import RuleProvider
@@ -216,7 +216,7 @@ def _time(seconds: float) -> str:
     return f"{seconds * factor:.3g} {unit}"
 
 
-def cost(subject: Instruction | Computation | Module, /, device: Device | None = None) -> CostReport:
+def cost(subject: Instruction | Computation | Module, /, device: Device | str | None = None) -> CostReport:
     """The arithmetic operations of a program, the bytes that it moves, and with a device the least time that it takes.
 
     ``subject`` is an instruction, a computation, or a module for its entry.  Operations are those on elements that are
@@ -230,7 +230,8 @@ def cost(subject: Instruction | Computation | Module, /, device: Device | None =
     lower bound for a device whose caches are empty before each instruction.  Element types without a known peak, and
     what is not known exactly, count as nothing.
 
-    Raises ``TypeError`` for other arguments.
+    ``device`` is a :class:`~hlomap.Device` or the name of one.  Raises ``TypeError`` for other arguments and
+    ``ValueError`` for an unknown name.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -239,13 +240,13 @@ def cost(subject: Instruction | Computation | Module, /, device: Device | None =
     ...   b = f32[32,16] parameter(1)
     ...   ROOT d = f32[64,16] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
     ... }''')
-    >>> report = cost(module, device=hm.Device.named("h100"))
+    >>> report = cost(module, device="h100")
     >>> report.flops == 2 * 64 * 32 * 16, report.bytes_read, report.bytes_reread, report.bytes_written
     (True, 10240, 251904, 4096)
     """
     subject = subject_of(subject, "cost", "read a file with hm.load(path)")
     if device is not None:
-        expect(Device, device, "cost", "a Device as `device`", 'Device.named("h100")')
+        device = as_device(device, "cost")
     run = _Run(RuleProvider(subject.module), device)
     if isinstance(subject, Instruction) and _runs_once(subject):
         return run.report(subject, run.of_instruction(subject), 1, run.inner(subject))

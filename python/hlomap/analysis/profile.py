@@ -14,10 +14,10 @@ from typing import Any
 
 from .._core import Instruction, Module, _read_profile
 from ..errors import HlomapError
-from ..hardware import Device
+from ..hardware import Device, as_device
 from ..io.load import parse
 from ..ops import lookup
-from ..types import ReadOnlyDict, expect, expect_items, one_line, wrong_type
+from ..types import ReadOnlyDict, expect_items, one_line, wrong_type
 from .cost import CostReport, costs_within
 
 __all__ = ["Profile", "ProfileRow", "profile"]
@@ -167,7 +167,7 @@ def profile(
     /,
     *,
     module: Module | Iterable[Module] | None = None,
-    device: Device | None = None,
+    device: Device | str | None = None,
 ) -> Profile:
     """The measured time of each instruction, and what it read, wrote and computed in that time.
 
@@ -194,7 +194,7 @@ def profile(
         takes = "a Module or several as `module`"
         given = [module] if isinstance(module, Module) else expect_items(Module, module, "profile", takes)
     if device is not None:
-        expect(Device, device, "profile", "a Device as `device`", 'Device.named("h100")')
+        device = as_device(device, "profile")
     events: dict[tuple[str, int | None, str], _Events] = {}
     unplaced: dict[str, Unplaced] = {}
     repeated: dict[str, Unplaced] = {}

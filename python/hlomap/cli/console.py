@@ -18,12 +18,14 @@ import click
 
 from .._core import Module
 from ..errors import HlomapError
+from ..hardware import Device, Limits
 from ..types import UNSAFE
 
 __all__ = [
     "FILE",
     "fail",
     "max_bytes",
+    "named",
     "parse_indices",
     "prefix_with_file",
     "print_json",
@@ -210,3 +212,15 @@ def fail(file: Path, error: HlomapError | str) -> NoReturn:
 def prefix_with_file(file: str, error: str) -> str:
     """The message after the name of its file; tabs become spaces, so that the mark of an error is below its place."""
     return (error if error.startswith(file) else f"{file}: {error}").replace("\t", " ")
+
+
+def named(kind: type[Device | Limits]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
+    """Reads the name of a record."""
+
+    def read(context: click.Context, parameter: click.Parameter, name: str | None) -> Any:
+        try:
+            return name and kind.named(name)
+        except ValueError as error:
+            raise click.BadParameter(str(error).removeprefix(f"hm.{kind.__name__}.named: ")) from error
+
+    return read

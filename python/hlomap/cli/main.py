@@ -8,9 +8,7 @@ Results go to stdout, in colour only on a terminal; progress, notes and errors g
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 import rich  # noqa: F401  # commands import what they need of it
@@ -20,7 +18,18 @@ from ..hardware import Device, Limits
 from .analyze import analyze
 from .check import check
 from .compare import diff
-from .console import FILE, Commands, fail, parse_indices, print_json, print_lines, read_modules, refuse_overwriting, say
+from .console import (
+    FILE,
+    Commands,
+    fail,
+    named,
+    parse_indices,
+    print_json,
+    print_lines,
+    read_modules,
+    refuse_overwriting,
+    say,
+)
 from .explore import explore
 from .profile import profile
 from .query import query
@@ -29,18 +38,6 @@ from .show import show
 from .verify import verify
 
 __all__ = ["main"]
-
-
-def _named(kind: type[Device | Limits]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
-    """Reads the name of a record."""
-
-    def read(context: click.Context, parameter: click.Parameter, name: str | None) -> Any:
-        try:
-            return name and kind.named(name)
-        except ValueError as error:
-            raise click.BadParameter(str(error)) from error
-
-    return read
 
 
 @click.group(
@@ -153,7 +150,7 @@ def layout(
     "--limits",
     "limits",
     metavar="NAME",
-    callback=_named(Limits),
+    callback=named(Limits),
     default="none",
     show_default=True,
     help="Rules of a backend: none, triton or mosaic_tpu.",
@@ -161,7 +158,7 @@ def layout(
 @click.option(
     "--device",
     metavar="NAME",
-    callback=_named(Device),
+    callback=named(Device),
     help="Fit the blocks into a device and count their waves: h100, a100, mi300x, ...",
 )
 @click.option("--top", metavar="N", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print.")

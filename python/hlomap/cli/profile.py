@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from ..errors import HlomapError
-from .console import FILE, fail, print_json, read_modules, say
+from ..hardware import Device
+from .console import FILE, fail, named, print_json, read_modules, say
 
 __all__ = ["profile"]
 
@@ -15,10 +16,10 @@ __all__ = ["profile"]
 @click.command(epilog="Exit codes: 0 success, 1 PATH has no profile, 2 wrong arguments.")
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @click.option("--module", "modules", metavar="FILE", type=FILE, multiple=True, help="HLO that ran; repeatable.")
-@click.option("--device", "device_name", type=click.Choice(["a6000", "h100", "b200"]), help="Compare with its limits.")
+@click.option("--device", metavar="NAME", callback=named(Device), help="Compare with its limits: h100, a100, ...")
 @click.option("--top", metavar="N", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with all rows, instead of text.")
-def profile(path: Path, modules: tuple[Path, ...], device_name: str | None, top: int, as_json: bool) -> None:
+def profile(path: Path, modules: tuple[Path, ...], device: Device | None, top: int, as_json: bool) -> None:
     """Show measured times beside the bytes that move.
 
     PATH is a *.xplane.pb file, or a folder that jax.profiler.trace wrote to.  Prints a row for each instruction, the
@@ -31,11 +32,10 @@ def profile(path: Path, modules: tuple[Path, ...], device_name: str | None, top:
       hlomap profile host.xplane.pb --module module.hlo
     """
     from ..analysis.profile import profile as read
-    from ..hardware import Device
 
     given = [module for file in modules for module in read_modules(file)]
     try:
-        found = read(path, module=given or None, device=Device.named(device_name) if device_name else None)
+        found = read(path, module=given or None, device=device)
     except HlomapError as error:
         fail(path, error)
     except OSError as error:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from .._core import Computation, IndexingMap, Instruction, Module, count_requests
 from ..answers import Unknown
 from ..errors import HlomapError
-from ..hardware import Device
-from ..schedules.launch import as_device
+from ..hardware import Device, as_device
 from ..types import ShapeIndex, expect, subject_of
 from .accesses import Access, by_schedule, by_thread_map
 

@@ -14,13 +14,11 @@ from .. import _core
 from .._core import Expr, IndexingMap, Shape, linear_index, logical_index
 from ..hardware import Device
 from ..maps.flat_thread_map import THREAD_DIMS
-from ..types import expect
 
 __all__ = [
     "BLOCK",
     "THREAD",
     "Launch",
-    "as_device",
     "ceil_div",
     "delinearize",
     "grid_map",
@@ -99,17 +97,6 @@ def ceil_div(a: int, b: int) -> int:
 def storage_bits(shape: Shape) -> int:
     """The bits of an element in memory; integers and floats below 8 bits are packed, truth values are not."""
     return 8 if shape.dtype == "pred" else shape.value_bits
-
-
-def as_device(device: Device | str, function: str) -> Device:
-    """The device, or the one with this name.
-
-    Raises ``TypeError`` for anything else and ``ValueError`` for an unknown name.
-    """
-    if isinstance(device, str):
-        device = Device.named(device)
-    expect(Device, device, function, "a Device or the name of one as `device`")
-    return device
 
 
 def lacks_numbers(device: Device) -> str | None:

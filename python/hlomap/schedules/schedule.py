@@ -25,7 +25,7 @@ from .._core import (
 from ..analysis.queries import input_to_output, output_to_input
 from ..answers import Unknown
 from ..errors import HlomapError, ShapeError
-from ..hardware import Device
+from ..hardware import Device, as_device
 from ..maps.map_set import MapSet
 from ..types import subject_of
 from . import flat, reductions, transposes
@@ -50,7 +50,7 @@ from .fusions import (
     uses_shared_memory,
     widens,
 )
-from .launch import Launch, as_device, lacks_numbers, storage_bits
+from .launch import Launch, lacks_numbers, storage_bits
 from .shapes import memory_order
 from .triton import triton_block
 

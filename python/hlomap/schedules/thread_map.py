@@ -11,10 +11,10 @@ from typing import Literal
 from .._core import Computation, IndexingMap, Instruction, Module, Shape
 from ..answers import Unknown
 from ..errors import ShapeError, UnsupportedError
-from ..hardware import Device
+from ..hardware import Device, as_device
 from ..maps.map_set import MapSet
 from ..types import expect, expect_items, subject_of
-from .launch import as_device, lacks_numbers
+from .launch import lacks_numbers
 from .schedule import schedule as schedule_of, schedule_as_loop
 from .shapes import SCHEDULES, Options, launch_of_shape
 
