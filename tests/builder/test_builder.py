@@ -164,7 +164,7 @@ def message_of(call: str) -> str:
 
 
 def test_violations() -> None:
-    """The error for each rule that a call can break names the operation, the argument, its value and the rule."""
+    """The error for each rule that a call can break names the method, and the argument or the instruction."""
     file = FOLDER / "errors.txt"
     cases = list(violations())
     head = file.read_text(encoding="utf-8").split("\n\n")[0]
@@ -365,7 +365,7 @@ def test_reserved_words_as_names() -> None:
 def test_offsets_of_a_long_vector() -> None:
     """A vector of offsets is sliced only if it has one element per dimension."""
     b = hm.Builder("m")
-    with pytest.raises(hm.errors.ShapeError, match="start_indices"):
+    with pytest.raises(hm.errors.ShapeError, match="1 offsets for an operand"):
         b.dynamic_slice(b.iota("f32[3]"), b.parameter(0, "s32[4611686018427387904]"), [1])
 
 

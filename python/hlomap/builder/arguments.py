@@ -1,8 +1,9 @@
 """Checks that the builder's methods share, and the errors that they raise.
 
-Read :func:`invalid` and :func:`wrong_type`.  Every message names the operation, the argument, its value and the rule.
-An argument of the wrong kind (a string for an array) is a :class:`TypeError`; an argument of the right kind that breaks
-a rule of the operation is a :class:`~hlomap.errors.ShapeError`.
+Read :func:`invalid` and :func:`wrong_type`.  They name the operation, the argument, its value and the rule, for
+mistakes that the reader of HLO text cannot see or does not explain; `Core._emit` raises the reader's message for all
+others.  An argument of the wrong kind (a string for an array) is a :class:`TypeError`; an argument of the right kind
+that breaks a rule of the operation is a :class:`~hlomap.errors.ShapeError`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from typing import Any
 from .._core import Shape
 from ..errors import HlomapError, ShapeError
 from ..sequences import bounded
-from .computations import Callee
 from .values import Value
 
 __all__ = [
@@ -26,9 +26,7 @@ __all__ = [
     "at_least",
     "bit_width",
     "check_choice",
-    "check_predicate",
     "check_same_dtype",
-    "check_same_sizes",
     "described",
     "dimension_number",
     "dimension_numbers",
@@ -214,20 +212,6 @@ def check_same_dtype(operation: str, argument: str, values: Sequence[Value]) -> 
         if value.dtype != values[0].dtype:
             rule = f"expected element type {values[0].dtype}, that of the first, {described(values[0])}"
             raise invalid(operation, argument, described(value), rule)
-
-
-def check_same_sizes(operation: str, argument: str, values: Sequence[Value]) -> None:
-    """Checks that all values have the sizes of the first."""
-    for value in values:
-        if value.dimensions != values[0].dimensions:
-            rule = f"expected the sizes of the first, {described(values[0])}"
-            raise invalid(operation, argument, described(value), rule)
-
-
-def check_predicate(operation: str, argument: str, callee: Callee) -> None:
-    """Checks that a computation returns a scalar pred."""
-    if callee.root.without_layout() != Shape("pred", []):
-        raise invalid(operation, argument, repr(callee), "expected a computation that returns pred[]")
 
 
 def bit_width(dtype: str) -> int:

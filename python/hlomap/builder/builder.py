@@ -41,13 +41,13 @@ class Builder(
     AttributeMethods,
     Core,
 ):
-    """Writes a module: one method for each operation, which checks its arguments and returns a :class:`Value`.
+    """Writes a module: one method for each operation, which is checked at the call and returns a :class:`Value`.
 
     An operand is a Value, a Python number or a NumPy array; dimension numbers may be negative.  A computation is a
     Python function over Values, the name of a common one such as ``"add"``, or a result of :meth:`computation`.
     Raises :class:`~hlomap.errors.ShapeError` if an argument breaks a rule of the operation and :class:`TypeError` if
-    it has the wrong kind; the message names the operation, the argument, its value and the rule.  ``docs/builder.md``
-    lists all methods.
+    it has the wrong kind; the message names the method, and the argument or the instruction that the call would have
+    written.  ``docs/builder.md`` lists all methods.
 
     >>> import hlomap as hm, numpy as np
     >>> b = hm.Builder("softmax")

@@ -185,18 +185,6 @@ class Collectives(Core):
         """
         value = self._array("collective_permute", "operand", operand)
         pairs = integer_lists("collective_permute", "source_target_pairs", source_target_pairs)
-        if any(len(pair) != 2 for pair in pairs):
-            raise invalid("collective_permute", "source_target_pairs", pairs, "expected pairs (source, target)")
-        for role, ids in (("source", [pair[0] for pair in pairs]), ("target", [pair[1] for pair in pairs])):
-            seen: set[int] = set()
-            for device in ids:
-                if device in seen:
-                    rule = f"device {device} is the {role} of two pairs"
-                    raise invalid("collective_permute", "source_target_pairs", pairs, rule)
-                seen.add(device)
-            if any(device < 0 for device in ids):
-                rule = "expected device numbers of at least 0"
-                raise invalid("collective_permute", "source_target_pairs", pairs, rule)
         attributes = {"source_target_pairs": "{" + ",".join(map(ints, pairs)) + "}"}
         attributes |= _channel_attributes("collective_permute", channel_id, False)
         shape = value.shape.without_layout()
@@ -262,8 +250,6 @@ def _group_attribute(operation: str, groups: Groups, size: int | None = None, ar
 
 
 def _channel_attributes(operation: str, channel_id: int | None, use_global_device_ids: bool) -> dict[str, str]:
-    if use_global_device_ids and channel_id is None:
-        raise invalid(operation, "use_global_device_ids", True, "requires a channel_id")
     value = flag(operation, "use_global_device_ids", use_global_device_ids)
     attributes = {} if channel_id is None else channel_attribute(operation, channel_id)
     return attributes | ({"use_global_device_ids": value} if value == "true" else {})

@@ -14,7 +14,6 @@ from .arguments import (
     as_shape,
     as_value,
     at_least,
-    check_predicate,
     described,
     flag,
     integer,
@@ -23,7 +22,7 @@ from .arguments import (
     text,
 )
 from .attributes import Attribute, Callees, Frontend, attribute_texts, quoted
-from .computations import Callee, Function
+from .computations import Function
 from .core import Core
 from .values import Operand, ShapeLike, Value
 
@@ -181,12 +180,7 @@ class ControlFlow(Core):
         start = self._packed("while_", "init", init)
         shape = start.shape.without_layout()
         tests = self._callee("while_", "condition", condition, [shape], _label(condition, "condition"))
-        check_predicate("while_", "condition", tests)
         steps = self._callee("while_", "body", body, [shape], _label(body, "body"))
-        if steps.root.without_layout() != shape:
-            raise invalid(
-                "while_", "body", repr(steps), f"expected a computation that returns {shape}, the shape of init"
-            )
         return self._emit("while_", "while", [start], {"condition": tests, "body": steps})
 
     @overload
@@ -226,18 +220,15 @@ class ControlFlow(Core):
                 "conditional: expected (pred, true_operand, true_computation, false_operand, false_computation) or "
                 f"(branch_index, branch_computations, branch_operands), found {1 + len(branches)} arguments"
             )
-        pred = self._scalar("conditional", "pred", chosen, "pred")
+        pred = self._array("conditional", "pred", chosen, "pred")
         true_operand, true_computation, false_operand, false_computation = branches
         pairs = (("true", true_operand, true_computation), ("false", false_operand, false_computation))
-        values, attributes, callees = [pred], dict[str, Attribute](), list[Callee]()
+        values, attributes = [pred], dict[str, Attribute]()
         for name, operand, function in pairs:
             value = self._value("conditional", f"{name}_operand", operand)
             label = f"{name}_computation"
-            callee = self._callee("conditional", label, function, [value.shape], _label(function, label))
             values.append(value)
-            callees.append(callee)
-            attributes[label] = callee
-        _check_same_results("false_computation", callees)
+            attributes[label] = self._callee("conditional", label, function, [value.shape], _label(function, label))
         return self._emit("conditional", "conditional", values, attributes)
 
     def custom_call(
@@ -277,10 +268,8 @@ class ControlFlow(Core):
         return self._emit("tuple", "tuple", [self._value("tuple", "operands", operand) for operand in operands])
 
     def _switch(self, index: Operand, functions: Any, operands: Any) -> Value:
-        chosen = self._scalar("conditional", "branch_index", index, "s32")
+        chosen = self._array("conditional", "branch_index", index, "s32")
         branches = items("conditional", "branch_computations", functions, "a sequence of computations")
-        if not branches:
-            raise invalid("conditional", "branch_computations", branches, "expected at least one")
         values = self._values("conditional", "branch_operands", operands)
         if len(values) != len(branches):
             rule = f"expected {len(branches)}, one per branch"
@@ -289,15 +278,7 @@ class ControlFlow(Core):
             self._callee("conditional", "branch_computations", function, [value.shape], _label(function, "branch"))
             for function, value in zip(branches, values, strict=True)
         ]
-        _check_same_results("branch_computations", callees)
         return self._emit("conditional", "conditional", [chosen, *values], {"branch_computations": Callees(callees)})
-
-
-def _check_same_results(argument: str, callees: Sequence[Callee]) -> None:
-    for callee in callees:
-        if callee.root.without_layout() != callees[0].root.without_layout():
-            rule = f"expected a computation that returns {callees[0].root}, like the first branch"
-            raise invalid("conditional", argument, repr(callee), rule)
 
 
 def _label(function: Function, default: str) -> str | None:

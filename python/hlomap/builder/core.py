@@ -1,8 +1,8 @@
 """The state of a builder and everything that its methods share: Values, instructions, computations, the module.
 
 Read :class:`Core`, then `Core._emit`.  `inference` asks the reader of HLO text for every shape that operands and
-attributes determine, and the reader checks the rules of the operation; a method checks only arguments that have no
-counterpart in HLO.  No operation is defined here besides parameters, constants and tuples.
+attributes determine, and the reader checks the rules of the operation; a method checks only what the
+reader cannot see or does not explain.  No operation is defined here besides parameters, constants and tuples.
 """
 
 from __future__ import annotations
@@ -258,13 +258,6 @@ class Core:
         value = self._array(operation, argument, operand, like)
         if element_kind(value.dtype) not in kinds.split():
             raise invalid(operation, argument, described(value), f"expected {kinds_text(kinds.split())}")
-        return value
-
-    def _scalar(self, operation: str, argument: str, operand: Any, dtype: str) -> Value:
-        """An operand that is a scalar of this element type."""
-        value = self._array(operation, argument, operand, dtype)
-        if value.dimensions or value.dtype != dtype:
-            raise invalid(operation, argument, described(value), f"expected a scalar, {dtype}[]")
         return value
 
     def _arrays(self, operation: str, argument: str, operands: Any) -> list[Value]:

@@ -14,8 +14,6 @@ from .._core import Shape
 from .arguments import (
     array_shape,
     as_shape,
-    check_same_dtype,
-    described,
     dimension_number,
     dimension_numbers,
     integer_lists,
@@ -60,8 +58,6 @@ class DataMovement(Core):
         """
         value = self._array("broadcast", "operand", operand)
         sizes = integers("broadcast", "broadcast_sizes", broadcast_sizes)
-        if any(n < 0 for n in sizes):
-            raise invalid("broadcast", "broadcast_sizes", sizes, "expected sizes of at least 0")
         dims = range(len(sizes), len(sizes) + len(value.dimensions))
         return broadcast(self, "broadcast", value, [*sizes, *value.dimensions], dims)
 
@@ -138,8 +134,6 @@ class DataMovement(Core):
         rank = len(value.dimensions)
         order = range(rank - 1, -1, -1) if permutation is None else permutation
         dims = dimension_numbers("transpose", "permutation", order, rank)
-        if len(dims) != rank:
-            raise invalid("transpose", "permutation", dims, f"expected all {rank} dimensions of {value.shape}")
         return self._emit("transpose", "transpose", [value], {"dimensions": ints(dims)})
 
     def rev(self, operand: Operand, dimensions: Ints) -> Value:
@@ -163,25 +157,12 @@ class DataMovement(Core):
         slice = s32[2,2] slice(iota), slice={[2:4], [1:3]}
         """
         value = self._array("slice", "operand", operand)
-        sizes = value.dimensions
-        starts = per_dimension("slice", "start_indices", start_indices, len(sizes))
-        limits = per_dimension("slice", "limit_indices", limit_indices, len(sizes))
-        steps = per_dimension("slice", "strides", [1] * len(sizes) if strides is None else strides, len(sizes))
-        out = []
-        for d, (start, limit, step) in enumerate(zip(starts, limits, steps, strict=True)):
-            if start < 0:
-                raise invalid(
-                    "slice", "start_indices", starts, f"the start {start} of dimension {d} must be at least 0"
-                )
-            if not start <= limit <= sizes[d]:
-                rule = f"the limit {limit} of dimension {d} must lie between its start {start} and its size {sizes[d]}"
-                raise invalid("slice", "limit_indices", limits, rule)
-            if step < 1:
-                raise invalid("slice", "strides", steps, f"the stride {step} of dimension {d} must be at least 1")
-            out.append(-((start - limit) // step))
+        rank = len(value.dimensions)
+        starts = per_dimension("slice", "start_indices", start_indices, rank)
+        limits = per_dimension("slice", "limit_indices", limit_indices, rank)
+        steps = per_dimension("slice", "strides", [1] * rank if strides is None else strides, rank)
         parts = (f"[{a}:{c}]" if s == 1 else f"[{a}:{c}:{s}]" for a, c, s in zip(starts, limits, steps, strict=True))
-        attributes = {"slice": "{" + ", ".join(parts) + "}"}
-        return self._emit("slice", "slice", [value], attributes, array_shape("slice", value.dtype, out))
+        return self._emit("slice", "slice", [value], {"slice": "{" + ", ".join(parts) + "}"})
 
     def concatenate(self, operands: Sequence[Operand], dimension: int) -> Value:
         """The operands joined along a dimension; they agree in all other sizes.
@@ -194,15 +175,6 @@ class DataMovement(Core):
         given = items("concatenate", "operands", operands, "a sequence of operands")
         values = self._arrays("concatenate", "operands", given)
         along = dimension_number("concatenate", "dimension", dimension, len(values[0].dimensions))
-        check_same_dtype("concatenate", "operands", values)
-        first = values[0].dimensions
-        for value in values:
-            sizes = value.dimensions
-            if len(sizes) != len(first) or any(
-                n != m for d, (n, m) in enumerate(zip(sizes, first, strict=True)) if d != along
-            ):
-                rule = f"expected the sizes of {values[0].shape} in all dimensions except {along}"
-                raise invalid("concatenate", "operands", described(value), rule)
         return self._emit("concatenate", "concatenate", values, {"dimensions": ints([along])})
 
     def pad(self, operand: Operand, padding_value: Operand, padding_config: Sequence[Sequence[int]]) -> Value:
@@ -216,28 +188,11 @@ class DataMovement(Core):
         pad = s32[2,7] pad(iota, constant), padding=1_-1x0_2_1
         """
         value = self._array("pad", "operand", operand)
-        filler = self._scalar("pad", "padding_value", padding_value, value.dtype)
+        filler = self._array("pad", "padding_value", padding_value, value.dtype)
         config = integer_lists("pad", "padding_config", padding_config)
-        if len(config) != len(value.dimensions):
-            rule = f"expected {len(value.dimensions)} entries, one per dimension of {value.shape}"
-            raise invalid("pad", "padding_config", config, rule)
-        sizes = []
-        for d, (entry, n) in enumerate(zip(config, value.dimensions, strict=True)):
-            if len(entry) not in (2, 3):
-                raise invalid("pad", "padding_config", entry, "expected (low, high) or (low, high, interior)")
-            low, high, interior = (*entry, 0)[:3]
-            if interior < 0:
-                raise invalid(
-                    "pad",
-                    "padding_config",
-                    entry,
-                    f"the interior padding {interior} of dimension {d} must be at least 0",
-                )
-            sizes.append(low + high + n + max(n - 1, 0) * interior)
-            if sizes[-1] < 0:
-                rule = f"removes more than the {n + max(n - 1, 0) * interior} elements of dimension {d}"
-                raise invalid("pad", "padding_config", entry, rule)
-        if not config:
+        if any(len(entry) not in (2, 3) for entry in config):
+            raise invalid("pad", "padding_config", config, "expected (low, high) or (low, high, interior)")
+        if not config and not value.dimensions:
             return value
         padding = "x".join("_".join(map(str, entry)) for entry in config)
         return self._emit("pad", "pad", [value, filler], {"padding": padding})
@@ -255,17 +210,8 @@ class DataMovement(Core):
         value = self._array("dynamic_slice", "operand", operand)
         starts = self._offsets("dynamic_slice", start_indices, len(value.dimensions))
         sizes = per_dimension("dynamic_slice", "size_indices", size_indices, len(value.dimensions))
-        for d, (size, n) in enumerate(zip(sizes, value.dimensions, strict=True)):
-            if not 0 <= size <= n:
-                raise invalid(
-                    "dynamic_slice",
-                    "size_indices",
-                    sizes,
-                    f"the size {size} of dimension {d} must lie between 0 and {n}",
-                )
         attributes = {"dynamic_slice_sizes": ints(sizes)}
-        shape = Shape(value.dtype, sizes)
-        return self._emit("dynamic_slice", "dynamic-slice", [value, *starts], attributes, shape)
+        return self._emit("dynamic_slice", "dynamic-slice", [value, *starts], attributes)
 
     def dynamic_update_slice(
         self, operand: Operand, update: Operand, start_indices: Sequence[Operand] | Value
@@ -279,15 +225,8 @@ class DataMovement(Core):
         """
         value = self._array("dynamic_update_slice", "operand", operand)
         new = self._array("dynamic_update_slice", "update", update, value.dtype)
-        if new.dtype != value.dtype:
-            rule = f"expected element type {value.dtype}, that of the operand"
-            raise invalid("dynamic_update_slice", "update", described(new), rule)
-        if len(new.dimensions) != len(value.dimensions) or any(map(operator.gt, new.dimensions, value.dimensions)):
-            rule = f"expected the rank of {value.shape} and no larger size"
-            raise invalid("dynamic_update_slice", "update", described(new), rule)
         starts = self._offsets("dynamic_update_slice", start_indices, len(value.dimensions))
-        shape = value.shape.without_layout()
-        return self._emit("dynamic_update_slice", "dynamic-update-slice", [value, new, *starts], shape=shape)
+        return self._emit("dynamic_update_slice", "dynamic-update-slice", [value, new, *starts])
 
     def get_dimension_size(self, operand: Operand, dimension: int) -> Value:
         """The size of a dimension as s32: a constant for a static dimension, the current size for a bounded one.
@@ -314,9 +253,9 @@ class DataMovement(Core):
         """
         value = self._array("set_dimension_size", "operand", operand)
         along = dimension_number("set_dimension_size", "dimension", dimension, len(value.dimensions))
-        n = self._scalar("set_dimension_size", "size", size, "s32")
+        n = self._array("set_dimension_size", "size", size, "s32")
         shape = None
-        if n.opcode == "constant" and int(n.literal) == value.dimensions[along]:
+        if n.opcode == "constant" and n.shape == Shape("s32", []) and int(n.literal) == value.dimensions[along]:
             sizes = (
                 f"<={size}" if is_dynamic and d != along else str(size)
                 for d, (size, is_dynamic) in enumerate(zip(value.dimensions, value.shape.dynamic, strict=True))
@@ -373,12 +312,7 @@ class DataMovement(Core):
             else items(operation, "start_indices", starts, "a sequence of offsets")
         )
         like = next((v.dtype for v in given if isinstance(v, Value)), "s32")
-        values = [self._array_of(operation, "start_indices", start, "int uint", like) for start in given]
-        names = [described(value) for value in values]
-        if len(values) != rank or any(value.dimensions for value in values):
-            raise invalid(operation, "start_indices", names, f"expected {rank} integer scalars, one per dimension")
-        check_same_dtype(operation, "start_indices", values)
-        return values
+        return [self._array(operation, "start_indices", start, like) for start in given]
 
 
 _DYNAMIC = "use dynamic_slice or gather for indices that are computed at run time"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .arguments import at_least, bit_width, described, invalid, retyped_shape
+from .arguments import bit_width, described, integer, invalid, retyped_shape
 from .attributes import Attribute
 from .broadcasting import broadcast_operands, expand
 from .constants import element_kind
@@ -73,11 +73,7 @@ class Elementwise(Core):
         """
         value = self._array("clamp", "operand", operand)
         bounds = [self._array("clamp", name, bound, value.dtype) for name, bound in (("min", min), ("max", max))]
-        for name, bound in zip(("min", "max"), bounds, strict=True):
-            if bound.dtype != value.dtype or bound.dimensions not in ((), value.dimensions):
-                rule = f"expected {value.shape} like the operand, or a scalar of its element type"
-                raise invalid("clamp", name, described(bound), rule)
-        low, high = (expand(self, "clamp", bound, value.shape) for bound in bounds)
+        low, high = (bound if bound.dimensions else expand(self, "clamp", bound, value.shape) for bound in bounds)
         return self._emit("clamp", "clamp", [low, value, high])
 
     def select(self, pred: Operand, on_true: Operand, on_false: Operand) -> Value:
@@ -92,8 +88,6 @@ class Elementwise(Core):
         select = s32[2] select(constant, constant.1, broadcast)
         """
         mask = self._array("select", "pred", pred)
-        if mask.dtype != "pred":
-            raise invalid("select", "pred", described(mask), "expected element type pred")
         if isinstance(on_true, Value) and on_true.shape.is_tuple:
             other = self._value("select", "on_false", on_false)
             if mask.dimensions or other.shape.without_layout() != on_true.shape.without_layout():
@@ -105,14 +99,8 @@ class Elementwise(Core):
         yes = self._array("select", "on_true", on_true, like)
         no = self._array("select", "on_false", on_false, like)
         full = next((v.shape for v in (yes, no, mask) if v.dimensions), yes.shape)
-        if yes.dtype != no.dtype:
-            rule = f"expected element type {yes.dtype}, that of on_true, {described(yes)}"
-            raise invalid("select", "on_false", described(no), rule)
-        for name, value in (("pred", mask), ("on_true", yes), ("on_false", no)):
-            if value.dimensions not in ((), full.dimensions):
-                rule = f"expected the sizes {list(full.dimensions)} of the other operands, or a scalar"
-                raise invalid("select", name, described(value), rule)
-        return self._emit("select", "select", [expand(self, "select", v, full) for v in (mask, yes, no)])
+        operands = [v if v.dimensions else expand(self, "select", v, full) for v in (mask, yes, no)]
+        return self._emit("select", "select", operands)
 
     def convert_element_type(self, operand: Operand, new_element_type: str) -> Value:
         """The elements converted to another type; floats are truncated to integers, integers rounded to floats.
@@ -165,11 +153,8 @@ class Elementwise(Core):
         >>> print(b.stochastic_convert(b.parameter(0, "f32[2]", "x"), b.parameter(1, "u32[2]", "r"), "bf16"))
         stochastic-convert = bf16[2] stochastic-convert(x, r)
         """
-        value = self._array_of("stochastic_convert", "operand", operand, "float")
-        bits = self._array_of("stochastic_convert", "random", random, "uint")
-        if bits.dimensions != value.dimensions or bit_width(bits.dtype) != bit_width(value.dtype):
-            rule = f"expected u{bit_width(value.dtype)}{list(value.dimensions)} for {value.shape}"
-            raise invalid("stochastic_convert", "random", described(bits), rule)
+        value = self._array("stochastic_convert", "operand", operand)
+        bits = self._array("stochastic_convert", "random", random)
         shape = retyped_shape("stochastic_convert", new_element_type, value.dimensions)
         return self._emit("stochastic_convert", "stochastic-convert", [value, bits], shape=shape)
 
@@ -181,8 +166,8 @@ class Elementwise(Core):
         >>> print(b.reduce_precision(b.constant([0.1]), exponent_bits=5, mantissa_bits=10))
         reduce-precision = f32[1] reduce-precision(constant), exponent_bits=5, mantissa_bits=10
         """
-        value = self._array_of("reduce_precision", "operand", operand, "float")
-        exponent = at_least("reduce_precision", "exponent_bits", exponent_bits, 1)
-        mantissa = at_least("reduce_precision", "mantissa_bits", mantissa_bits, 0)
+        value = self._array("reduce_precision", "operand", operand)
+        exponent = integer("reduce_precision", "exponent_bits", exponent_bits)
+        mantissa = integer("reduce_precision", "mantissa_bits", mantissa_bits)
         attributes = {"exponent_bits": str(exponent), "mantissa_bits": str(mantissa)}
         return self._emit("reduce_precision", "reduce-precision", [value], attributes, value.shape.without_layout())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .arguments import check_choice, described, flag, integers, invalid
+from .arguments import check_choice, check_same_dtype, described, flag, integers, invalid
 from .attributes import ints
 from .constants import element_kind
 from .core import Core
@@ -50,8 +50,7 @@ class LinearAlgebra(Core):
         >>> print(b.cholesky(b.parameter(0, "f32[7,3,3]", "a")))
         cholesky = f32[7,3,3] cholesky(a), lower=true
         """
-        value = self._array_of("cholesky", "a", a, "float complex")
-        _check_square("cholesky", "a", value)
+        value = self._array("cholesky", "a", a)
         return self._emit("cholesky", "cholesky", [value], {"lower": flag("cholesky", "lower", lower)})
 
     def triangular_solve(
@@ -75,9 +74,10 @@ class LinearAlgebra(Core):
         Shape('f32[3,2]')
         """
         name = "triangular_solve"
-        matrix = self._array_of(name, "a", a, "float complex")
-        _check_square(name, "a", matrix)
-        value = self._array_of(name, "b", b, "float complex")
+        matrix, value = self._array(name, "a", a), self._array(name, "b", b)
+        check_same_dtype(name, "b", [matrix, value])
+        if len(matrix.dimensions) < 2 or matrix.dimensions[-1] != matrix.dimensions[-2]:
+            raise invalid(name, "a", described(matrix), "expected square matrices")
         check_choice(name, "transpose_a", transpose_a, ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"))
         attributes = {
             "left_side": flag(name, "left_side", left_side),
@@ -85,9 +85,6 @@ class LinearAlgebra(Core):
             "unit_diagonal": flag(name, "unit_diagonal", unit_diagonal),
             "transpose_a": transpose_a,
         }
-        if value.dtype != matrix.dtype:
-            rule = f"expected element type {matrix.dtype}, that of a, {described(matrix)}"
-            raise invalid(name, "b", described(value), rule)
         n, batch = matrix.dimensions[-1], matrix.dimensions[:-2]
         if len(value.dimensions) != len(matrix.dimensions) or value.dimensions[:-2] != batch:
             rule = f"expected the batch dimensions {list(batch)} of a and two more"
@@ -96,8 +93,3 @@ class LinearAlgebra(Core):
             where = "second to last" if left_side else "last"
             raise invalid(name, "b", described(value), f"expected size {n} in the {where} dimension")
         return self._emit(name, "triangular-solve", [matrix, value], attributes)
-
-
-def _check_square(operation: str, argument: str, value: Value) -> None:
-    if len(value.dimensions) < 2 or value.dimensions[-1] != value.dimensions[-2]:
-        raise invalid(operation, argument, described(value), "expected square matrices")

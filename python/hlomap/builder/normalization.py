@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .._core import Shape
-from .arguments import described, dimension_number, invalid, wrong_type
+from .arguments import check_same_dtype, dimension_number, wrong_type
 from .core import Core
 from .values import Operand, Value
 
@@ -78,14 +77,9 @@ class Normalization(Core):
             number = float(epsilon)
         except (TypeError, ValueError):
             raise wrong_type(name, "epsilon", epsilon, "a number") from None
-        values = {k: self._array_of(name, k, v, "float") for k, v in given.items()}
+        values = {k: self._array(name, k, v) for k, v in given.items()}
         operand = values["operand"]
         along = dimension_number(name, "feature_index", feature_index, len(operand.dimensions))
-        n = operand.dimensions[along]
-        for argument, value in values.items():
-            wanted = operand.dimensions if argument in ("operand", "grad_output") else (n,)
-            if value.dimensions != wanted or value.dtype != operand.dtype:
-                rule = f"expected {Shape(operand.dtype, list(wanted))}, for the {n} features of {described(operand)}"
-                raise invalid(name, argument, described(value), rule)
+        check_same_dtype(name, "operands", list(values.values()))
         attributes = {"epsilon": repr(number), "feature_index": str(along)}
         return self._emit(name, f"batch-norm-{kind}", list(values.values()), attributes)

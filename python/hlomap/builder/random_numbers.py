@@ -70,5 +70,5 @@ class RandomNumbers(Core):
         made = as_shape(operation, shape)
         if element_kind(made.dtype) not in kinds:
             raise invalid(operation, "shape", made, f"expected an array of {kinds_text(kinds)}")
-        scalars = [self._scalar(operation, name, value, made.dtype) for name, value in (first, second)]
+        scalars = [self._array(operation, name, value, made.dtype) for name, value in (first, second)]
         return self._emit(operation, "rng", scalars, {"distribution": operation}, made)
