@@ -1,7 +1,7 @@
 """The builder has the methods that the op rules name, from independent bases.
 
-``support/generate_builder.py`` writes the generated ones.  ``cases/builder/derived.txt`` holds calls of methods that
-follow from attributes; HLOMAP_BLESS=1 rewrites the instructions that they write.
+``support/generate_builder.py`` writes the stub of the derived ones.  ``cases/builder/derived.txt`` holds calls of
+methods that follow from attributes; HLOMAP_BLESS=1 rewrites the instructions that they write.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from conftest import BLESS, CASES
 from support import generate_builder, xla
 
 import hlomap as hm
-from hlomap.builder import builder, generated
+from hlomap.builder import builder
 from hlomap.builder.attribute_methods import attribute_method
 from hlomap.builder.attributes import FORMS
 from hlomap.builder.core import Core
+from hlomap.builder.derived import DerivedMethods
 from hlomap.ops import _registry, _rule, lookup, registered
 
 DERIVED = CASES / "builder" / "derived.txt"
@@ -55,22 +56,23 @@ def test_bases_are_independent() -> None:
 
 
 def test_generated_files(capsys: pytest.CaptureFixture[str]) -> None:
-    """The generated module and the table of the docs are up to date."""
+    """The stub, the examples and the table of the docs are up to date."""
     assert generate_builder.main(["--check"]) == 0, capsys.readouterr().out
 
 
 def test_a_generated_file_that_is_out_of_date(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stale = tmp_path / "generated.py"
+    stub = generate_builder.STUB
+    stale = tmp_path / "derived.pyi"
     monkeypatch.setattr(generate_builder, "ROOT", tmp_path)
-    monkeypatch.setattr(generate_builder, "GENERATED", stale)
+    monkeypatch.setattr(generate_builder, "STUB", stale)
     stale.write_text("old", encoding="utf-8")
     assert generate_builder.main(["--check"]) == 1
-    assert capsys.readouterr().out.startswith("generated.py is out of date: run python tests/support/")
+    assert capsys.readouterr().out.startswith("derived.pyi is out of date: run python tests/support/")
     assert stale.read_text(encoding="utf-8") == "old"
     assert generate_builder.main([]) == 0
-    assert stale.read_text(encoding="utf-8") == Path(generated.__file__).read_text(encoding="utf-8")
+    assert stale.read_text(encoding="utf-8") == stub.read_text(encoding="utf-8")
     assert generate_builder.main(["--check"]) == 0
 
 
@@ -84,7 +86,7 @@ def test_method_is_described(name: str) -> None:
     assert signature.return_annotation is not inspect.Signature.empty
     for parameter in list(signature.parameters.values())[1:]:
         assert parameter.annotation is not inspect.Parameter.empty
-    if method.__module__ == generated.__name__:
+    if name in vars(DerivedMethods):
         test = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
         assert doctest.DocTestRunner().run(test).failed == 0
 
@@ -138,10 +140,10 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Restores the op rules and the methods after a test."""
     monkeypatch.setattr(_registry, "_registry", dict(_registry._registry))
     monkeypatch.setattr(builder, "_opcodes", dict(builder._opcodes))
-    before = set(vars(hm.Builder))
+    before = set(vars(DerivedMethods))
     yield
-    for name in set(vars(hm.Builder)) - before:
-        delattr(hm.Builder, name)
+    for name in set(vars(DerivedMethods)) - before:
+        delattr(DerivedMethods, name)
 
 
 @pytest.mark.usefixtures("registry")

@@ -1,30 +1,42 @@
 """Methods derived from the attributes that the reader accepts for an opcode, or from the row of an op rule.
 
 Read :func:`attribute_method`.  Operands are positional, attributes are keywords under their names in HLO text, and the
-shape is inferred or given by ``shape``.  Nothing is broadcast, and computations are Callees.  `generated` declares the
-methods of the op rules of the package; those of op rules that a program registers are created when it does.
+shape is inferred or given by ``shape``.  Nothing is broadcast, and computations are Callees.  ``derived.pyi`` declares
+the methods of the op rules of the package.
 """
 
 from __future__ import annotations
 
-import functools
 import keyword
 from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias
 
 from .. import _core
 from .arguments import as_shape, invalid
 from .attributes import ANNOTATIONS, FORMS, Attribute, attribute_texts, known
 from .core import Core
 from .elementwise import binary, unary
+from .examples import EXAMPLES
 from .values import Ints, Operand, Value
 
-__all__ = ["Method", "attribute_method", "elementwise_method", "from_attributes", "method_name"]
+__all__ = ["Method", "attribute_method", "elementwise_method", "method_name"]
 
 Method: TypeAlias = Callable[..., Value]
-Declared = TypeVar("Declared", bound=Method)
 
+_KINDS = {
+    "pred": "pred",
+    "int": "signed integers",
+    "uint": "unsigned integers",
+    "float": "floats",
+    "complex": "complex numbers",
+}
+_BROADCAST = """\
+Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for each
+dimension of the operand of lower rank, the dimension of the other that it becomes."""
+_ATTRIBUTES = """\
+Operands are positional, and attributes keep their names in HLO text.  Pass ``shape`` where operands and attributes do
+not determine it.  Raises :class:`~hlomap.errors.ShapeError` if the reader of HLO text rejects the instruction."""
 _OPCODES = frozenset(_core.known_opcodes())
 
 
@@ -34,25 +46,9 @@ def method_name(opcode: str) -> str:
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
-def from_attributes(opcode: str) -> Callable[[Declared], Declared]:
-    """A decorator that implements a declared method from the attributes that its keywords name."""
-
-    def decorate(declared: Declared) -> Declared:
-        method = functools.wraps(declared)(_attribute_method(declared.__name__, opcode))
-        return cast(Declared, method)
-
-    return decorate
-
-
 def attribute_method(name: str, opcode: str) -> Method:
     """A method for any opcode; an opcode unknown to the reader needs ``shape`` and accepts any attribute."""
-    method = _attribute_method(name, opcode)
-    method.__signature__ = _signature(opcode)  # type: ignore[attr-defined]
-    text = f"Writes the HLO operation ``{opcode}``; pass ``shape`` where operands and attributes do not determine it."
-    return _named(method, name, text)
 
-
-def _attribute_method(name: str, opcode: str) -> Method:
     def method(self: Core, *operands: Operand, shape: Any = None, **attributes: Any) -> Value:
         like = next((v.dtype for v in operands if isinstance(v, Value) and v.shape.is_array), None)
         values = [self._value(name, "operands", operand, like) for operand in operands]
@@ -67,7 +63,8 @@ def _attribute_method(name: str, opcode: str) -> Method:
         self._is_strict = False  # The reader accepts unknown opcodes only if it is lenient.
         return self._append(wanted, opcode, values, texts)
 
-    return method
+    method.__signature__ = _signature(opcode)  # type: ignore[attr-defined]
+    return _named(method, name, f"Writes the HLO operation ``{opcode}``.", _ATTRIBUTES)
 
 
 def _signature(opcode: str) -> Signature:
@@ -107,13 +104,20 @@ def elementwise_method(
     def two(self: Core, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
         return binary(self, name, opcode, lhs, rhs, broadcast_dimensions, kinds, attributes, on_floats)
 
-    methods: dict[int, Method] = {1: one, 2: two}
-    return _named(methods[n_operands], name, text)
+    names = [_KINDS[kind] for kind in kinds.split()]
+    types = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    raises = f"Takes {types}; raises\n:class:`~hlomap.errors.ShapeError` for other element types"
+    if n_operands == 1:
+        return _named(one, name, text, f"{raises}.")
+    return _named(two, name, text, f"{_BROADCAST}\n\n{raises} and for shapes that do not fit.")
 
 
-def _named(method: Method, name: str, text: str) -> Method:
+def _named(method: Method, name: str, summary: str, details: str) -> Method:
     method.__name__ = name
     method.__qualname__ = f"Builder.{name}"
     method.__module__ = "hlomap.builder.builder"
-    method.__doc__ = text
+    example = EXAMPLES.get(name, "")
+    imports = "import hlomap as hm, numpy as np" if "np." in example else "import hlomap as hm"
+    start = f'\n\n>>> {imports}\n>>> b = hm.Builder("m")\n' if example else ""
+    method.__doc__ = f"{summary}\n\n{details}{start}{example}"
     return method

@@ -12,9 +12,9 @@ from .collectives import Collectives
 from .control_flow import ControlFlow
 from .core import Core
 from .data_movement import DataMovement
+from .derived import DerivedMethods
 from .elementwise import Elementwise
 from .gather_scatter import GatherScatter
-from .generated import AttributeMethods, ElementwiseFunctions
 from .host_transfers import HostTransfers
 from .linear_algebra import LinearAlgebra
 from .normalization import Normalization
@@ -26,7 +26,6 @@ __all__ = ["Builder"]
 
 
 class Builder(
-    ElementwiseFunctions,
     Elementwise,
     DataMovement,
     GatherScatter,
@@ -38,7 +37,7 @@ class Builder(
     ControlFlow,
     Collectives,
     HostTransfers,
-    AttributeMethods,
+    DerivedMethods,
     Core,
 ):
     """Writes a module: one method for each operation, which is checked at the call and returns a :class:`Value`.
@@ -64,8 +63,7 @@ class Builder(
     """
 
 
-_GENERATED = (ElementwiseFunctions, AttributeMethods)
-_WRITTEN = {name for base in Builder.__bases__ if base not in _GENERATED for name in vars(base)}
+_WRITTEN = {name for base in Builder.__bases__ if base is not DerivedMethods for name in vars(base)}
 # The opcode that a method which is not written by hand belongs to.
 _opcodes: dict[str, str] = {}
 
@@ -85,7 +83,7 @@ def _add_methods(rule: OpRule) -> None:
         else:
             about = declared.n_operands, declared.element_types, declared.summary
             method = elementwise_method(name, rule.opcode, *about, dict(declared.attributes), dict(declared.on_floats))
-        setattr(Builder, name, method)
+        setattr(DerivedMethods, name, method)
 
 
 each(_add_methods)

@@ -1,0 +1,12 @@
+"""The class of the methods that follow from the op rules.
+
+`builder` adds them from `attribute_methods` as op rules are registered; ``derived.pyi`` declares those of the package.
+"""
+
+from .core import Core
+
+__all__ = ["DerivedMethods"]
+
+
+class DerivedMethods(Core):
+    """Elementwise functions, and operations that are determined by their operands and attributes."""
