@@ -35,7 +35,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "bounds_many": [([MAP], "")],
     "coalescing": [(MODULE["n"], "Module"), (hm.flat_thread_map(SHAPE), "None")],
     "compose_many": [([(MAP, MAP)], "")],
-    "cost": [(MODULE["n"], "Module"), (None, "None")],
+    "cost": [(MODULE["n"], "Module"), (None, "None str")],
     "count_many": [([MAP], "")],
     "layouts.decompose_bitcast": [(SHAPE, ""), (SHAPE, "")],
     "diff": [(MODULE, "Module"), (MODULE, "Module")],

@@ -120,7 +120,8 @@ def test_configs_that_say_nothing(config: str) -> None:
     text = "fused { ROOT a = f32[4] parameter(0) }\nENTRY e { p = f32[4] parameter(0)\nROOT f = f32[4] fusion(p), "
     f = hm.parse(f"HloModule m\n{text}kind=kCustom, calls=fused, backend_config={quoted} }}").entry.root
     found = hm.schedule(f)
-    assert isinstance(found, hm.Unknown) and found.reason.startswith("custom (the kind kCustom, and no fusion_backend_config)")
+    assert isinstance(found, hm.Unknown)
+    assert found.reason.startswith("custom (the kind kCustom, and no fusion_backend_config)")
 
 
 def test_thread_maps_of_an_instruction() -> None:

@@ -83,7 +83,7 @@ def output_to_input(
     operands, shape = operands_and_shape(instruction)
     indices = shape_indices(shape, output, "output")
     memory = (shape, lambda k: operands[k].shape, form) if form else None
-    rules = rules_of(instruction.module, used, assume)
+    rules = rules_of(instruction.module, used, assume, "output_to_input")
     found = _query(rules, instruction, -1, indices, len(operands), memory)
     return tuple(maps._assuming(ASSUMPTIONS[assume]) for maps in found) if used else found
 

@@ -89,7 +89,7 @@ def backward_slice(
     about = subject_of(subject, "backward_slice")
     expect_index(output, "backward_slice", "output")
     instruction = about.root if isinstance(about, Computation) else about
-    rules = rules_of(instruction.module, used, assume)
+    rules = rules_of(instruction.module, used, assume, "backward_slice")
     entry = instruction.module.entry
     found: dict[Instruction, MapSet] = {}
     pending: dict[int, dict[tuple[Instruction, ShapeIndex], MapSet]] = {}

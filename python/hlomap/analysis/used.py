@@ -34,10 +34,10 @@ ASSUMPTIONS: Mapping[Assume, str] = {
 }
 
 
-def rules_of(module: Module, used: bool, assume: Assume) -> RuleProvider:
+def rules_of(module: Module, used: bool, assume: Assume, function: str) -> RuleProvider:
     """The rules of what is mentioned, or of what is used; ``ValueError`` for another assumption."""
     if assume not in ASSUMPTIONS:
-        raise ValueError(f'expected assume="finite" or assume="masks", found {assume!r}')
+        raise ValueError(f'hm.{function}: expected assume="finite" or assume="masks", got {assume!r}')
     return UsedRules(module, assume) if used else RuleProvider(module)
 
 
