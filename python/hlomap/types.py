@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeGuard, TypeVar
 
 from ._core import Computation, Instruction, Module
 from .errors import UnsupportedError
-from .sequences import bounded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,17 +96,12 @@ def one_line(text: str, limit: int = 160) -> str:
 
 
 def error_text(error: BaseException, limit: int = 1000) -> str:
-    """The kind of an error and its message, even if that cannot be printed or has no end.
+    """The kind of an error and the beginning of its message.
 
     >>> error_text(ValueError("no such dim"))
     'ValueError: no such dim'
     """
-    kind = type(error).__name__
-    try:
-        message = str(error)[:limit]
-    except Exception as failure:
-        message = f"its message raises {type(failure).__name__}"
-    return f"{kind}: {message}".encode("utf-8", "backslashreplace").decode()
+    return f"{type(error).__name__}: {str(error)[:limit]}".encode("utf-8", "backslashreplace").decode()
 
 
 def wrong_type(function: str, takes: str, got: object, hint: str = "") -> TypeError:
@@ -170,7 +164,7 @@ def expect_ints(function: str, **given: object) -> None:
 
 def expect_index(got: object, function: str, argument: str) -> None:
     """Raises :func:`wrong_type` unless a value is the number of an output or operand, or a shape index."""
-    items = bounded(got) if isinstance(got, (tuple, list)) else (got,)
+    items = got if isinstance(got, (tuple, list)) else (got,)
     if not all(map(is_index, items)):
         raise wrong_type(function, f"a number or a shape index (a tuple of int) as `{argument}`", got)
 
@@ -214,7 +208,7 @@ def needs(extra: str, what: str) -> Iterator[None]:
 def expect_items(kind: type[_T], got: Iterable[_T], function: str, takes: str, hint: str = "") -> list[_T]:
     """The items of an iterable; raises :func:`wrong_type` unless it is one and all are of a kind."""
     try:
-        items = bounded(got)
+        items = list(got)
     except TypeError:
         raise wrong_type(function, takes, got, hint) from None
     if isinstance(got, str):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import repeat
 from typing import Any
 
 import pytest
@@ -16,16 +15,6 @@ CALL = """ENTRY e {
   ROOT c = f32[6] custom-call(p, s), custom_call_target="rule"
 }"""
 NOTHING: list[hm.IndexingMap] = []
-
-
-class Unprintable(Exception):
-    def __str__(self) -> str:
-        raise RuntimeError
-
-
-class UnprintableValue(ValueError):
-    def __str__(self) -> str:
-        return 3  # type: ignore[return-value]  # noqa: PLE0307
 
 
 @pytest.fixture
@@ -48,8 +37,6 @@ def raising(error: BaseException) -> Callable[..., Any]:
 @pytest.mark.parametrize(
     ("error", "text"),
     [
-        (Unprintable(), "Unprintable: its message raises RuntimeError"),
-        (UnprintableValue(), "UnprintableValue: its message raises TypeError"),
         (ValueError("\ud800"), r"ValueError: \\ud800"),
         (ValueError("x" * 1_000_000), "x{900}"),
         (NotImplementedError("later"), "NotImplementedError: later"),
@@ -119,8 +106,7 @@ def test_the_other_direction_stays_within_the_arrays(register: Callable[..., hm.
 
 def test_results_that_are_no_maps(register: Callable[..., hm.Instruction]) -> None:
     m = hm.IndexingMap([6], [0])
-    endless = [repeat(NOTHING), [repeat(m), NOTHING]]
-    for result in (None, 3, [], [NOTHING], [[1], [2]], [{(3,): m}, NOTHING], [{"a": m}, NOTHING], *endless):
+    for result in (None, 3, [], [NOTHING], [[1], [2]], [{(3,): m}, NOTHING], [{"a": m}, NOTHING]):
         call = register(lambda *_, result=result: result)
         assert hm.output_to_input(call)[0].is_unknown and hm.input_to_output(call)[0].is_unknown, result
 

@@ -16,7 +16,6 @@ from ..maps.map_set import MapSet
 from ..ops._registry import custom_rules
 from ..ops._rule import NOTHING, CustomRule, Footprint, OperandIndexing, RuleContext, RuleResult
 from ..ops._shapes import array_leaves, elements_of, n_outputs, shape_at
-from ..sequences import bounded
 from ..types import ShapeIndex, expect, expect_items
 from .custom_rule_checks import checked_result
 from .rule_cache import clear
@@ -82,7 +81,7 @@ def register_rule(
         start = shape_at(instruction.shape, index)
         operands = [operand.shape for operand in instruction.operands]
         return checked_result(
-            lambda: [_to_operand_indexing(result) for result in bounded(output_to_input(instruction, index))],
+            lambda: [_to_operand_indexing(result) for result in output_to_input(instruction, index)],
             start, operands, operands,
         )  # fmt: skip
 
@@ -91,7 +90,7 @@ def register_rule(
         if input_to_output is not None:
             rule = input_to_output
             return checked_result(
-                lambda: [_to_operand_indexing(result) for result in bounded(rule(instruction, operand, index))],
+                lambda: [_to_operand_indexing(result) for result in rule(instruction, operand, index)],
                 shape_at(operands[operand], index), elements_of(shape) if shape.is_tuple else [shape], operands,
             )  # fmt: skip
         parts: list[OperandIndexing] = [NOTHING] * n_outputs(shape)
@@ -156,7 +155,7 @@ def _to_operand_indexing(result: PartResult) -> OperandIndexing:
         result = [result]
     if isinstance(result, MapSet) and result.is_unknown:
         return Unknown(result.reason or "the rule gives no reason")
-    maps = tuple((tuple(m.shape_index), m) for m in bounded(result))
+    maps = tuple((tuple(m.shape_index), m) for m in result)
     for _, m in maps:
         if m.is_undefined:
             return Unknown("the rule returned an undefined map")

@@ -13,8 +13,7 @@ import numpy.typing as npt
 from .._core import TilePlan, _tile_reasons
 from ..errors import NotFoundError
 from ..hardware import Device, Limits
-from ..sequences import bounded
-from ..types import ReadOnlyDict, expect, expect_ints, read_only
+from ..types import ReadOnlyDict, expect, expect_ints, expect_items, read_only
 from .table import SHOWN_ROWS, first_rows
 
 if TYPE_CHECKING:
@@ -105,7 +104,8 @@ class TileTable:
         texts: Mapping[int, str],
     ) -> TileTable:
         """The table of a plan."""
-        wanted = list(_COLUMNS) if columns is None else list(bounded(columns))
+        names = _COLUMNS if columns is None else columns
+        wanted = expect_items(str, names, "results.Tiling.evaluate", "names of columns as `columns`")
         unknown = [name for name in wanted if name not in _COLUMNS]
         if unknown:
             raise ValueError(f"no column {unknown[0]!r}; the columns are {', '.join(_COLUMNS)}")

@@ -21,7 +21,6 @@ from .._core import Computation, Expr, IndexingMap, Instruction, Module, Shape, 
 from ..errors import ShapeError
 from ..hardware import Device, Limits
 from ..ops._shapes import array_leaves, shape_at
-from ..sequences import as_array, bounded
 from ..types import ReadOnly, ShapeIndex, expect, expect_index, expect_ints, subject_of, wrong_type
 from .queries import shape_indices
 from .rule_provider import RuleProvider
@@ -348,8 +347,8 @@ class Tiling(ReadOnly):
     def _reason_texts(self) -> Mapping[int, str]:
         return reason_texts([str(r.instruction.name) for r in self.reads], [f"output {w.operand}" for w in self.writes])
 
-    def _rows(self, given: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        rows = as_array(given)
+    def _rows(self, given: npt.ArrayLike | list[Sizes]) -> npt.NDArray[np.int64]:
+        rows = np.asarray(given)
         if rows.dtype.kind not in "iu" and rows.size:
             raise wrong_type("results.Tiling.evaluate", "integers as `candidates`", given, f"of dtype {rows.dtype}")
         if rows.ndim != 2 or rows.shape[1] != len(self.params):
@@ -392,7 +391,7 @@ class Tiling(ReadOnly):
             raise ShapeError(f"nothing is known of what is read of {chosen.instruction.name}: {chosen.unknown}")
         if len(candidate) != len(self.params) or len(tile_id) != len(self.params):
             raise ShapeError(f"expected {len(self.params)} sizes and tile numbers, one for each parameter")
-        sizes = [min(n, p.size) for n, p in zip(self._rows([bounded(candidate)])[0].tolist(), self.params, strict=True)]
+        sizes = [min(n, p.size) for n, p in zip(self._rows([candidate])[0].tolist(), self.params, strict=True)]
         given = {} if runtime is None else dict(runtime)
         values = [index(given.get(v.name, given.get(k, v.lower))) for k, v in enumerate(chosen._own_map.runtime)]
         tile = [index(t) for t in tile_id]
@@ -438,7 +437,7 @@ class Tiling(ReadOnly):
         from .tile_explanation import explain
 
         given = {"device": _named(device, Device), "limits": _named(limits, Limits)}
-        return explain(self, self._rows([bounded(candidate)])[0].tolist(), given)
+        return explain(self, self._rows([candidate])[0].tolist(), given)
 
     def frontier(self, device: Device | str | None = None) -> TileFrontier:
         """The least bytes that legal tiles move for each size of memory on the chip, which has one tile of everything.

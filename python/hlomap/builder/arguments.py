@@ -16,7 +16,6 @@ from typing import Any
 
 from .._core import Shape
 from ..errors import HlomapError, ShapeError
-from ..sequences import bounded
 from .values import Value
 
 __all__ = [
@@ -111,11 +110,9 @@ def items(operation: str, argument: str, values: Any, expected: str) -> list[Any
     if isinstance(values, (str, bytes)):
         raise wrong_type(operation, argument, values, expected)
     try:
-        return bounded(values)
+        return list(values)
     except TypeError:
         raise wrong_type(operation, argument, values, expected) from None
-    except ValueError as error:
-        raise invalid(operation, argument, shown(values), str(error)) from None
 
 
 def integer(operation: str, argument: str, value: Any) -> int:

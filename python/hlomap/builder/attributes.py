@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, TypeAlias
 from .. import _core
 from .._core import ConvolutionDimensionNumbers, EntryLayout, Metadata, ReplicaGroups, ResultAccuracy, Sharding, Window
 from ..errors import HlomapError
-from ..sequences import bounded
 from .arguments import at_least, check_choice, invalid, shown, wrong_type
 from .computations import Callee
 from .constants import as_array, literal_text
@@ -91,7 +90,7 @@ def quoted(text: str) -> str:
 
 def ints(numbers: Ints) -> str:
     """A list of integers in braces."""
-    return "{" + ",".join(str(operator.index(n)) for n in bounded(numbers)) + "}"
+    return "{" + ",".join(str(operator.index(n)) for n in numbers) + "}"
 
 
 def word(flag: bool) -> str:
@@ -166,7 +165,7 @@ def _braced(one: Callable[[Any], str], separator: str = ", ") -> Callable[[Any],
     def text(values: Iterable[Any]) -> str:
         if isinstance(values, str):
             raise TypeError
-        return "{" + separator.join(one(value) for value in bounded(values)) + "}"
+        return "{" + separator.join(one(value) for value in values) + "}"
 
     return text
 
@@ -181,7 +180,7 @@ def _slice(entry: Ints) -> str:
 
 
 def _padding(entries: Sequence[Ints]) -> str:
-    return "x".join("_".join(str(operator.index(n)) for n in bounded(entry)) for entry in bounded(entries))
+    return "x".join("_".join(str(operator.index(n)) for n in entry) for entry in entries)
 
 
 def _groups(value: Any) -> str:
@@ -226,7 +225,7 @@ def _accuracy(value: ResultAccuracy | str) -> str:
 
 def _sides(value: Mapping[str, Mapping[str, int | Ints]]) -> str:
     def item(name: str, numbers: int | Ints) -> str:
-        each = [operator.index(n) for n in (bounded(numbers) if isinstance(numbers, Iterable) else [numbers])]
+        each = [operator.index(n) for n in (numbers if isinstance(numbers, Iterable) else [numbers])]
         return f"{_word(name)}={'x'.join(map(str, each))}"
 
     sides = (
@@ -240,9 +239,7 @@ _SIDES = Form("Mapping[str, Mapping[str, int | Ints]]", "a dictionary for lhs, r
 
 
 def _aliases(values: Iterable[_core.InputOutputAlias]) -> str:
-    texts = (
-        f"{ints(a.output_index)}: ({a.parameter_number}, {ints(a.parameter_index)}, {a.kind})" for a in bounded(values)
-    )
+    texts = (f"{ints(a.output_index)}: ({a.parameter_number}, {ints(a.parameter_index)}, {a.kind})" for a in values)
     return "{ " + ", ".join(texts) + " }"
 
 
@@ -251,14 +248,14 @@ def _operand_aliases(values: Iterable[_core.OperandAlias]) -> str:
 
 
 def _donors(values: Iterable[_core.BufferDonor]) -> str:
-    return "{ " + ", ".join(f"({d.parameter_number}, {ints(d.parameter_index)})" for d in bounded(values)) + " }"
+    return "{ " + ", ".join(f"({d.parameter_number}, {ints(d.parameter_index)})" for d in values) + " }"
 
 
 def _entry_layout(value: EntryLayout | tuple[Sequence[Any], Any]) -> str:
     parameters, result = (value.parameters, value.result) if isinstance(value, EntryLayout) else value
     if isinstance(parameters, str):
         raise TypeError
-    return "{(" + ", ".join(map(_shape, bounded(parameters))) + ")->" + _shape(result) + "}"
+    return "{(" + ", ".join(map(_shape, parameters)) + ")->" + _shape(result) + "}"
 
 
 FORMS: dict[str, Form] = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, sequences
+from .. import dtypes
 from ..errors import UnsupportedError
 from .arguments import invalid, shown, text, wrong_type
 
@@ -31,7 +31,7 @@ def as_array(
 ) -> tuple[np.ndarray[Any, np.dtype[Any]], str]:
     """The numbers as an array, and their element type: ``dtype``, or else the one that they have."""
     try:
-        array = sequences.as_array(value)
+        array = np.asarray(value)
     except ValueError:
         raise invalid(operation, argument, shown(value), "expected nested lists of equal lengths") from None
     if array.nbytes > _MAX_BYTES:

@@ -20,7 +20,6 @@ import numpy as np
 from .. import _core, dtypes
 from .._core import Layout, Metadata, Module, Shape, Sharding
 from ..errors import HloSyntaxError, ShapeError
-from ..sequences import bounded
 from .annotations import check_sharding, with_layout
 from .arguments import as_shape, described, integer, invalid, items, text, wrong_type
 from .attributes import Attribute, Frontend, Names, attribute_texts
@@ -265,7 +264,7 @@ class Core:
         if isinstance(operands, (list, tuple)):
             if not operands:
                 raise invalid(operation, argument, operands, "expected at least one")
-            return [self._array(operation, argument, operand) for operand in bounded(operands)]
+            return [self._array(operation, argument, operand) for operand in operands]
         return [self._array(operation, argument, operands)]
 
     def _values(self, operation: str, argument: str, operands: Any) -> list[Value]:
@@ -278,7 +277,7 @@ class Core:
         if isinstance(operand, (list, tuple)):
             if depth > _MAX_DEPTH:
                 raise invalid(operation, argument, "a list", f"nested more than {_MAX_DEPTH} deep")
-            parts = [self._packed(operation, argument, part, depth + 1) for part in bounded(operand)]
+            parts = [self._packed(operation, argument, part, depth + 1) for part in operand]
             return self._emit(operation, "tuple", parts)
         value = self._value(operation, argument, operand)
         self._check_scope(operation, value)

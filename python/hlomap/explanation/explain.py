@@ -26,7 +26,6 @@ from ..answers import Answer
 from ..errors import HlomapError, ShapeError
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
-from ..sequences import as_array, bounded
 from ..types import ShapeIndex, as_shape_index, expect_index, instruction_of, is_index, read_only, wrong_type
 from .names import DimensionNames, Names, name_dimensions
 from .notes import notes_of, output_name
@@ -346,14 +345,13 @@ def _array_index(instruction: Instruction, output: int | ShapeIndex) -> ShapeInd
 def _checked_element(element: object, shape: Shape, instruction: Instruction, leaf: ShapeIndex) -> tuple[int, ...]:
     takes = "a sequence of int as `element`"
     if hasattr(element, "__array__"):
-        element = as_array(element).tolist()
+        element = np.asarray(element).tolist()
     if not isinstance(element, Sequence) or isinstance(element, (str, bytes)):
         raise wrong_type("explain", takes, element)
-    items = bounded(element)
-    for item in items:
+    for item in element:
         if not is_index(item):
             raise wrong_type("explain", takes, item, "as an item")
-    point = tuple(to_int(i) for i in items)
+    point = tuple(to_int(i) for i in element)
     expected = ""
     if len(point) != shape.rank:
         expected = plural(shape.rank, "number")

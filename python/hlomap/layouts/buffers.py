@@ -17,7 +17,6 @@ import numpy.typing as npt
 from .._core import Layout, Shape, linear_index, logical_index, pack_into, spread_bits, squeeze_bits, unpack_into
 from ..dtypes import is_float, is_integer, is_unsigned, numpy_dtype
 from ..errors import DomainError, ShapeError, UnsupportedError
-from ..sequences import as_array
 from ..types import expect, is_index, wrong_type
 
 __all__ = ["pack", "ravel_index", "unpack", "unravel_index"]
@@ -55,7 +54,7 @@ def pack(
     ['0x21', '0xf']
     """
     _expect_threads(threads, "pack")
-    values = as_array(array)
+    values = np.asarray(array)
     shape = _shape_of(values, layout)
     dtype = values.dtype
     n = shape.buffer_elements
@@ -64,7 +63,7 @@ def pack(
         raise ShapeError(f"the buffer of {shape} has {n_bytes:,} bytes for {values.nbytes:,} bytes of elements")
     flat = np.ascontiguousarray(values).reshape(-1)
     buffer = np.empty(n, dtype)
-    given = as_array(fill).reshape(-1)
+    given = np.asarray(fill).reshape(-1)
     try:
         padding = given.astype(dtype)
     except (TypeError, ValueError):
@@ -152,7 +151,7 @@ def unravel_index(shape: Shape, /, position: npt.ArrayLike) -> Any:
            [2, 3]]))
     """
     expect(Shape, shape, "unravel_index", "a Shape", "read text with hm.Shape.parse(text)")
-    values = as_array(position)
+    values = np.asarray(position)
     is_one = values.ndim == 0
     if values.ndim > 1:
         raise ShapeError(
@@ -172,7 +171,7 @@ def unravel_index(shape: Shape, /, position: npt.ArrayLike) -> Any:
 
 
 def _points(values: npt.ArrayLike, width: int, what: str, function: str) -> tuple[Array, bool]:
-    array = as_array(values)
+    array = np.asarray(values)
     is_one = array.ndim < 2
     table = array.reshape(1, -1) if is_one else array
     if table.ndim != 2 or table.shape[1] != width:

@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 from .._core import IndexingMap, _image_many
 from ..errors import ShapeError
-from ..sequences import bounded
 from ..types import is_index, one_line, wrong_type
 
 __all__ = ["Box", "Interval", "image_maps", "read_box"]
@@ -41,7 +40,7 @@ def read_box(box: object, function: str, parameter: str = "box") -> list[Bounds]
     if not isinstance(box, Iterable) or isinstance(box, (str, bytes)):
         raise wrong_type(function, takes, box)
     try:
-        items = bounded(box)
+        items = list(box)
     except TypeError:
         raise wrong_type(function, takes, box) from None
     return [_cut(*_read_interval(item, function, takes)) for item in items]

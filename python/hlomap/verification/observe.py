@@ -19,7 +19,6 @@ from ..dtypes import is_integer, is_unsigned, numpy_dtype
 from ..errors import HlomapError, NotFoundError, ShapeError
 from ..interpreter import evaluate_one, execute
 from ..ops._shapes import array_leaves, shape_at
-from ..sequences import as_array, bounded
 from ..types import (
     ReadOnlyDict,
     ShapeIndex,
@@ -313,7 +312,7 @@ def _fitting(value: Any, shape: Shape, name: str) -> Any:
     if not shape.is_array:
         return None
     try:
-        array = as_array(value).astype(numpy_dtype(shape.dtype))
+        array = np.asarray(value).astype(numpy_dtype(shape.dtype))
     except (TypeError, ValueError, OverflowError) as error:
         raise ShapeError(f"hm.observed_reads: input {name} is {shape}: {error}") from None
     if array.shape != shape.dimensions:
@@ -388,9 +387,9 @@ def _words(mask: npt.NDArray[np.bool_]) -> str:
 
 def _checked_element(element: object, shape: Shape, what: str) -> tuple[int, ...]:
     if hasattr(element, "__array__"):
-        element = as_array(element).tolist()
+        element = np.asarray(element).tolist()
     items: list[Any] = (
-        bounded(element) if isinstance(element, Sequence) and not isinstance(element, (str, bytes)) else [None]
+        list(element) if isinstance(element, Sequence) and not isinstance(element, (str, bytes)) else [None]
     )
     if not all(map(is_index, items)):
         raise wrong_type("observed_reads", "a sequence of int as `element`", element)

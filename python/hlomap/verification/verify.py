@@ -31,7 +31,6 @@ from ..maps.map_set import DeviceIndexing, MapSet
 from ..ops import lookup, op_of
 from ..ops._evaluation import DeviceGrid
 from ..ops._shapes import array_leaves, shape_at
-from ..sequences import bounded
 from ..types import ShapeIndex, expect, expect_ints, one_line, subject_of, wrong_type
 from .device_pairs import enumerate_device_pairs
 
@@ -117,11 +116,11 @@ class CheckResult:
         return f"<CheckResult {one_line(str(self), 140)}>"
 
     def __str__(self) -> str:
-        operand = f"{self.operand} {bounded(self.shape_index)}"
-        arrays = f"{self.instruction.name}: output {bounded(self.output)} and operand {operand}"
+        operand = f"{self.operand} {list(self.shape_index)}"
+        arrays = f"{self.instruction.name}: output {list(self.output)} and operand {operand}"
         witness = ""
         if self.witness is not None:
-            operand_element, output_element = map(bounded, self.witness)
+            operand_element, output_element = map(list, self.witness)
             witness = f", operand element {operand_element} changes output {output_element}"
         reason = f" ({self.reason})" if self.reason else ""
         return f"{arrays}, {self.direction}: {self.status}{witness}{reason}"
