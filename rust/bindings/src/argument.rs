@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
-use crate::error::{max_items, raise, too_many, wrong_type};
+use crate::error::{raise, wrong_type};
 use crate::expr::ExprLike;
 use crate::layout::{PyLayout, PyShape};
 use crate::map::PyMap;
@@ -25,7 +25,7 @@ impl<'a, 'py, T: Read<'a, 'py>> FromPyObject<'a, 'py> for Arg<'py, T> {
     }
 }
 
-/// The conversion of an argument. That of a sequence trusts no length: an object may lie about it or have no end.
+/// The conversion of an argument.
 pub trait Read<'a, 'py>: Sized {
     /// The value of an object.
     fn read(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self>;
@@ -67,14 +67,7 @@ impl<'py, T: for<'b> Read<'b, 'py>> Read<'_, 'py> for Vec<T> {
         if !is_sequence(&object) {
             return Err(PyTypeError::new_err("expected a sequence"));
         }
-        let (mut items, limit) = (Vec::new(), max_items(&object));
-        for item in object.try_iter()? {
-            if items.len() == limit {
-                return Err(too_many());
-            }
-            items.push(T::read(item?.as_borrowed())?);
-        }
-        Ok(items)
+        object.try_iter()?.map(|item| T::read(item?.as_borrowed())).collect()
     }
 }
 
@@ -169,7 +162,7 @@ where
         if got.is_instance_of::<PyBytes>() || !is_sequence(got) {
             return None;
         }
-        let mut items = got.try_iter().ok()?.take(max_items(got)).map_while(Result::ok);
+        let mut items = got.try_iter().ok()?.map_while(Result::ok);
         let item = items.find(|item| T::read(item.as_borrowed()).is_err())?;
         Some(T::wrong_item(&item).unwrap_or(item))
     }

@@ -225,7 +225,7 @@ impl Attributes {
         } else if other.is_instance_of::<PyDict>() {
             dict(self)?.eq(other)?
         } else {
-            // Other mappings compare themselves with this one; what is not a mapping is not equal, and may have no end.
+            // Other mappings compare themselves with this one; what is not a mapping is not equal.
             return Ok(py.NotImplemented().into_bound(py));
         };
         is_equal.into_bound_py_any(py)

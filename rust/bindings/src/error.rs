@@ -1,8 +1,8 @@
 //! Errors of the core crates as exceptions of `hlomap.errors`: one exhaustive match for each crate.
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyString};
 use pyo3::PyTypeCheck;
 use quasiaffine::Error;
 
@@ -40,24 +40,6 @@ pub fn expect<'a, 'py, T: PyTypeCheck>(
     got.cast::<T>().map_err(|_| wrong_type(function, takes, got, hint))
 }
 
-/// The most items of a sequence from a caller that is no list or tuple: it may have no end.
-pub const MAX_ITEMS: usize = 1 << 20;
-
-/// The most items to take from a sequence.
-pub fn max_items(sequence: &Bound<'_, PyAny>) -> usize {
-    let is_finite = sequence.is_exact_instance_of::<PyList>() || sequence.is_exact_instance_of::<PyTuple>();
-    if is_finite {
-        usize::MAX
-    } else {
-        MAX_ITEMS
-    }
-}
-
-/// The exception for a sequence that goes on after [`MAX_ITEMS`].
-pub fn too_many() -> PyErr {
-    PyValueError::new_err(format!("expected at most {MAX_ITEMS} items, found more"))
-}
-
 /// The items of an argument that is a sequence of something; the exception names the first that is not.
 pub fn expect_many<'py, T>(
     got: &Bound<'py, PyAny>,
@@ -70,12 +52,8 @@ pub fn expect_many<'py, T>(
         Ok(items) if !is_text => items,
         _ => return Err(wrong_type(function, takes, got, "")),
     };
-    let limit = max_items(got);
-    let found = items.enumerate().map(|(i, found)| {
+    let found = items.map(|found| {
         let found = found?;
-        if i == limit {
-            return Err(too_many());
-        }
         item(&found).ok_or_else(|| wrong_type(function, takes, &found, "as an item"))
     });
     found.collect()

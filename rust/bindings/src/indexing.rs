@@ -192,8 +192,7 @@ impl<'py> FromPyObject<'_, 'py> for IndexLike {
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<IndexLike> {
         let mut index = ShapeIndex::new();
-        // A longer index leaves every shape.
-        for i in object.try_iter()?.take(layout::MAX_DEPTH + 2) {
+        for i in object.try_iter()? {
             index.push(i?.extract()?);
         }
         Ok(IndexLike(index))

@@ -133,7 +133,7 @@ impl<'py> Table<'py> {
             };
         };
         let np = py.import("numpy")?;
-        let array = py.import("hlomap.sequences")?.call_method1("as_array", (values,)).map_err(|error| {
+        let array = np.call_method1("asarray", (values,)).map_err(|error| {
             if error.is_instance_of::<PyMemoryError>(py) || !error.is_instance_of::<PyException>(py) {
                 return error;
             }
