@@ -36,7 +36,7 @@ ASSUMPTIONS: Mapping[Assume, str] = {
 
 def rules_of(module: Module, used: bool, assume: Assume, function: str) -> RuleProvider:
     """The rules of what is mentioned, or of what is used; ``ValueError`` for another assumption."""
-    if assume not in ASSUMPTIONS:
+    if not isinstance(assume, str) or assume not in ASSUMPTIONS:
         raise ValueError(f'hm.{function}: expected assume="finite" or assume="masks", got {assume!r}')
     return UsedRules(module, assume) if used else RuleProvider(module)
 
