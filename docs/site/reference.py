@@ -24,7 +24,16 @@ TOPICS = [
         "read",
         "Read programs",
         "From text, protos, files, dumps and JAX to a module.",
-        ["parse", "parse_all", "load", "from_jax", "DumpDirectory", "DumpedModule", *results("History StageChange")],
+        [
+            "parse",
+            "parse_all",
+            "load",
+            "from_jax",
+            "interop",
+            "DumpDirectory",
+            "DumpedModule",
+            *results("History StageChange"),
+        ],
     ),
     (
         "programs",

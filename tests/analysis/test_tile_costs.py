@@ -56,7 +56,10 @@ def test_frontiers_print_and_draw() -> None:
 
 def test_time_at_least_has_quantized_tiles_and_waves() -> None:
     t = hm.tile(hm.parse(DOT).entry)
-    flops, device = 2 * 4096**2 * 1024, hm.Device(n_multiprocessors=10, dram_bytes_per_second=10**13, peak_f16=10**15)
+    flops, device = (
+        2 * 4096**2 * 1024,
+        hm.Device(n_multiprocessors=10, dram_bytes_per_second=10**13, f16_flops_per_second=10**15),
+    )
     times = t.time_at_least([[4096, 4096, 1024], [1024, 1024, 1024], [3000, 4096, 600]], device)
     # One tile on one of 10 multiprocessors; 16 tiles in 2 rounds; 2 tiles of 3000 rows, 2 steps of 600.
     expected = [flops / 10**14, flops / 16 * 2 / 10**14, flops / 10**14 * 3000 / 4096 * 1200 / 1024]

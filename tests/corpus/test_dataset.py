@@ -269,6 +269,7 @@ def test_an_interrupt_keeps_what_is_done(
     assert tables(output) == undisturbed
 
 
+@pytest.mark.filterwarnings("ignore:os.fork.. was called:RuntimeWarning")  # of JAX, if another test imported it
 def test_a_full_disk_ends_the_run(many: Path, tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]]) -> None:
     """The limit of the size of files fails like a full disk; it is the run's error, not the files'."""
     output = tmp_path / "dataset"

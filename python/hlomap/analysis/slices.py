@@ -83,7 +83,7 @@ def backward_slice(
     ...   zeros = f32[8] broadcast(z), dimensions={}
     ...   ROOT x = f32[8] select(is_data, p, zeros)
     ... }''')
-    >>> print(backward_slice(masked.entry, used=True)["p"])
+    >>> print(backward_slice(masked.entry, used=True)[masked["p"]])
     (d0) -> (d0), domain: d0 in [0, 4]
     """
     about = subject_of(subject, "backward_slice")

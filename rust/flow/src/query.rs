@@ -173,6 +173,10 @@ impl Cache {
     }
 }
 
+/// The most outputs that are tied to a tiled one of another shape, since each takes a propagation of its own: a kernel has
+/// few, a whole program a thousand.
+const MAX_TIED_OUTPUTS: usize = 16;
+
 impl Propagator {
     /// A propagator whose maps go between elements on devices. It shares the numbers of sources with this one, and
     /// nothing else. Its rules must give maps with a group and a position.
@@ -539,6 +543,7 @@ impl Propagator {
                 (None, _) => match array(other) {
                     None => None,
                     Some(shape) if shapes::sizes(shape).eq(parameters.parallel.iter().copied()) => identity.clone(),
+                    Some(shape) if indices.len() > MAX_TIED_OUTPUTS => tiles::beside(&parameters, shape),
                     Some(shape) => {
                         let own = self.backward(m, rules, schedule, std::slice::from_ref(other), false)?;
                         let sizes: SmallVec<[i64; 6]> = shapes::sizes(shape).collect();

@@ -77,7 +77,7 @@ fn random_map(r: &mut Random) -> (String, Vec<i64>) {
         if a != b {
             results = vec![r.of(&["A", "A * 3 + 1", "5 - A", "A * 2"]).replace('A', &a)];
             let (sign, lo, len) = (r.of(&[" - ", " + "]), r.below(8) - 3, r.below(9));
-            domain.truncate(n as usize);
+            domain.truncate(n);
             domain.push(format!("{b} * {k}{sign}{a} in [{lo}, {}]", lo + len));
         }
     }
@@ -89,7 +89,7 @@ fn random_map(r: &mut Random) -> (String, Vec<i64>) {
         let quotient = format!("({x} + {shift}) floordiv {c}");
         let last = results.len() - 1;
         results[last] = r.of(&["Q", "Q * 2 + 1", "3 - Q", "Q floordiv 2"]).replace('Q', &quotient);
-        domain.truncate(n as usize);
+        domain.truncate(n);
         domain.push(format!("({x} + {rest}) mod {c} in [{0}, {0}]", (rest - shift).rem_euclid(c)));
     }
     let dims = (0..n).map(|i| format!("d{i}")).collect::<Vec<_>>().join(", ");
