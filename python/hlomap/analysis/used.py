@@ -29,7 +29,7 @@ _FINITE = (
 )
 ASSUMPTIONS: Mapping[Assume, str] = {
     "finite": _FINITE,
-    "masks": f"{_FINITE}; constants of at most -10000 mask: every number that is no mask exceeds them by so much that "
+    "masks": f"{_FINITE}; constants of at most -10000 mask: every other number exceeds them by so much that "
     "the exponential of the difference is 0",
 }
 
