@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from support.training import training_step
 
 import hlomap as hm
 
@@ -172,3 +173,10 @@ def test_sums_with_shifted_values_stay_one_window() -> None:
     for maps in (hm.forward_slice(module["x0"])[module.entry.root], hm.backward_slice(module.entry)[module["x0"]]):
         (m,) = maps
         assert len(m.ranges) == 1 and m.ranges[0].upper - m.ranges[0].lower == 30
+
+
+def test_a_map_to_the_whole_array_has_the_elements_that_runtime_values_choose() -> None:
+    module = hm.parse(training_step(2))
+    reached = hm.forward_slice(module.entry.parameters[0])
+    assert sum(len(maps) == 1 for maps in reached.values()) > 400
+    assert max(len(maps) for i, maps in reached.items() if i.shape.is_array) == 2

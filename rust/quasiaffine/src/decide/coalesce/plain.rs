@@ -17,11 +17,13 @@ use crate::map::Map;
 /// ```
 pub fn plainly_contains(outer: &Map, inner: &Map, counting: Counting) -> bool {
     let (a, b) = (outer.domain(), inner.domain());
-    let is_candidate = a.n_dims == b.n_dims
-        && a.n_runtime() == b.n_runtime()
-        && outer.results().len() == inner.results().len()
-        && a.dims().iter().zip(b.dims()).all(|(x, y)| x.interval.covers(y.interval))
+    let has_same_runtime = a.n_runtime() == b.n_runtime()
         && a.runtime().iter().zip(b.runtime()).all(|(x, y)| x.interval == y.interval && x.source == y.source);
+    // What depends on no runtime variable has its elements whatever the values of the other map's are.
+    let is_candidate = (has_same_runtime || (a.n_runtime() == 0 && counting != Counting::Reads))
+        && a.n_dims == b.n_dims
+        && outer.results().len() == inner.results().len()
+        && a.dims().iter().zip(b.dims()).all(|(x, y)| x.interval.covers(y.interval));
     if !is_candidate {
         return false;
     }
@@ -109,6 +111,17 @@ mod tests {
                 plainly_contains(&outer, &over(results, domain), Counting::Pairs),
                 contained,
                 "{results}, {domain}"
+            );
+        }
+        // A runtime variable chooses among elements that the outer map has all, or among others, too.
+        let row = over("d0, s0", "d0 in [0, 6], d1 in [0, 4], s0 in [0, 4]");
+        for (greatest, contained) in [(4, true), (5, false)] {
+            let chosen =
+                format!("(d0, d1){{rt0}} -> (d0, rt0), domain: d0 in [0, 6], d1 in [0, 4], rt0 in [0, {greatest}]");
+            assert_eq!(plainly_contains(&row, &map(&chosen), Counting::Elements), contained, "{chosen}");
+            assert!(
+                !plainly_contains(&row, &map(&chosen), Counting::Reads)
+                    && !plainly_contains(&map(&chosen), &row, Counting::Elements)
             );
         }
         // A range that has a second use does not take all values beside it.
