@@ -12,6 +12,7 @@ import argparse
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -175,12 +176,20 @@ def stub() -> str:
 
 
 def table() -> str:
-    """The table of the docs: operation, method, and the opcodes that the method writes in its examples."""
+    """The docs' list of methods: those that write the opcode of their name, then a table of the others."""
     rows: dict[tuple[str, str], dict[str, None]] = {}
     for case in examples():
         rows.setdefault((case.operation, case.method), {}).update(dict.fromkeys(opcodes(case, Builder)))
-    lines = [f"| {operation} | `{method}` | {' '.join(found)} |" for (operation, method), found in sorted(rows.items())]
-    return "\n".join(["| operation of XLA | method | opcodes |", "|---|---|---|", *lines])
+    plain, lines = set(), []
+    for (operation, method), found in sorted(rows.items()):
+        opcode = method.rstrip("_").replace("_", "-")
+        is_same = re.sub("[^a-z0-9]", "", operation.lower()) in (opcode.replace("-", ""), "notinthedocument")
+        if is_same and found.keys() <= {opcode, "broadcast", "reshape"}:
+            plain.add(method)
+        else:
+            lines.append(f"| {operation} | `{method}` | {' '.join(found)} |")
+    names = textwrap.fill(f"`{' '.join(sorted(plain))}`", 140, break_on_hyphens=False)
+    return "\n".join([names, "", "| operation of XLA | method | opcodes |", "|---|---|---|", *lines])
 
 
 def docs() -> str:
