@@ -4,7 +4,7 @@
 
 Half of the mutants are texts, half protos.  They come from the modules of tests/cases/ops and rust/hlo/tests/ok, and
 from the HLO files below 8 KB of each FOLDER.  A child process takes 500 of them at a time, with 4 GB of memory.
-A finding is one of: the child dies; an exception that is no ``HlomapError``; a call of more than ten seconds; a module
+A finding is one of: the child dies; an exception other than ``HlomapError``; a call of more than ten seconds; a module
 that is not the same, up to names, after printing or after ``to_proto``.  Prints how many were read and analyzed,
 and each finding with the number that makes it again: ``--seed NUMBER --count 1``.
 """

@@ -210,7 +210,7 @@ _DEVICES = {
 
 @dataclass(frozen=True, repr=False)
 class Limits(_Record):
-    """The rules of a backend for tile sizes.  A number of 0 is no rule.
+    """The rules of a backend for tile sizes.  0 means that there is no such rule.
 
     ``Limits.named`` has those of some backends.  A rule that a candidate breaks is its ``reason``.
 

@@ -99,7 +99,7 @@ ADD = "add {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] 
 
 @pytest.mark.parametrize(("before", "after", "words"), SAME)
 def test_is_empty_where_the_same_is_computed(before: str, after: str, words: str | None) -> None:
-    """Equal kinds in equal places are no proof: the pairs are matched, and the values differ."""
+    """Equal kinds in equal places do not prove anything: the pairs are matched, and the values differ."""
     found = hm.diff(module(Q + before, ADD), module(Q + after, ADD))
     assert found.is_empty == (words is None)
     assert words is None or words in str(found).splitlines()[2]
@@ -156,7 +156,7 @@ def test_values_at_run_time(index: str, status: str) -> None:
 
 
 def test_values_without_a_number_differ() -> None:
-    """Equal numbers of instructions in two modules are no proof."""
+    """Equal numbers of instructions in two modules do not prove anything."""
     body = (
         "q = f32[9] parameter(0)\no = s32[] parameter(1)\nROOT r = f32[3] dynamic-slice(q, o), dynamic_slice_sizes={3}"
     )

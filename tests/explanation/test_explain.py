@@ -185,7 +185,7 @@ def test_wide_tuples_are_listed_in_part() -> None:
 
 
 def test_stack_of_frames() -> None:
-    """A frame's parent is printed plus 1; 1 is no parent."""
+    """A frame's parent is printed plus 1; 1 means that it has no parent."""
     text = """HloModule m
 
 FileNames

@@ -169,8 +169,8 @@ def test_verify_command(tmp_path: Path) -> None:
     file.write_text(SHIFT)
     result = CliRunner().invoke(main, ["verify", str(file), "--all"])
     assert result.exit_code == 0 and result.stdout.splitlines() == [
-        "m: r: output [] and operand 0 [], output_to_input: exact",
-        "m: r: output [] and operand 0 [], input_to_output: exact",
+        "m: r: output {} and operand 0 {}, output_to_input: exact",
+        "m: r: output {} and operand 0 {}, input_to_output: exact",
         "exact 2",
     ]
     hm.register_rule("reverse", identity)

@@ -79,7 +79,7 @@ class TileClause:
             f"{e} = {lo}" if lo == hi else f"{e} >= {lo}" if hi == upper else f"{lo} <= {e} <= {hi}"
             for e, lo, hi in self.any_of
         ]
-        return f"{self.reason}: {' or '.join(parts) or 'no formula'}"
+        return f"{self.reason}: {' or '.join(parts) or 'no formula is known'}"
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ class Tiling(ReadOnly):
                 reads.append(TileRead(end, operand, m.shape_index, None, exact and not crosses, m, self, len(reads)))
         self.reads: tuple[TileRead, ...] = tuple(reads)
         """One for each operand and map."""
-        disagree = "the tiles of the tiled output do not say which of its elements they need"
+        disagree = "cannot derive its tile from that of the tiled output"
         self.writes: tuple[TileRead, ...] = tuple(
             TileRead(start, k, index, None if m is not None else disagree, True, m, self, len(reads) + k)
             for k, (index, m) in enumerate(zip(indices, outputs, strict=True))

@@ -52,7 +52,7 @@ __all__ = ["main"]
     type=click.IntRange(min=0),
     default=1 << 30,
     show_default="1 GiB",
-    help="Refuse larger files.",
+    help="Do not read files larger than this.",
 )
 def main(max_bytes: int) -> None:
     """Analyse XLA HLO: which input elements does each output element read?

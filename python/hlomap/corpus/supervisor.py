@@ -31,7 +31,7 @@ __all__ = ["Child", "Children", "run_task"]
 
 _MAX_DEATHS = 3  # of a child killed from outside while it works on one file
 _MAX_IDLE_DEATHS = 10  # of a child killed from outside while it works on none: a machine may kill several runs' workers
-_MAX_OWN_DEATHS = 2  # of a child that ended itself: a signal of the processor, or out of memory
+_MAX_CRASHES = 2  # of a child that ended itself: a signal of the processor, or out of memory
 _GRACE = 1.0  # seconds for the child to notice by itself that a file's time is over
 _STALL_SECONDS = 600.0  # for a child to start, to read its list of files, or to write a part, on the slowest of disks
 _OUTSIDE = {"SIGKILL", "SIGTERM", "SIGHUP", "SIGINT"}
@@ -80,7 +80,7 @@ class Children:
                 if death.kind == "timed out" and death.position is not None:
                     verdicts[death.position] = Verdict("timed out", str(death), death.stage)
                     continue
-                kind, most = "own", _MAX_OWN_DEATHS
+                kind, most = "own", _MAX_CRASHES
                 if death.kind in _OUTSIDE:
                     kind, most = "outside", _MAX_IDLE_DEATHS if death.position is None else _MAX_DEATHS
                 deaths[death.position, kind] += 1
@@ -140,7 +140,7 @@ class Child:
         name, inherited = _name_of_memory()
         self.state: memoryview[int] = map_memory(name)
         self.state[0] = -1
-        # sys.path as it is here: hlomap may be on it by the doing of the program that calls it.
+        # sys.path as it is here: the calling program may have modified it.
         code = "import json, sys; sys.path[:] = json.loads(sys.stdin.buffer.readline()); "
         code += "from hlomap.corpus.child import main; main()"
         single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")

@@ -24,7 +24,7 @@ MOVERS = frozenset(["bitcast", "broadcast", "copy", "reshape", "reverse", "slice
 """Operations whose value has elements of the operand alone, as they are."""
 
 # What an instruction carries beside its meaning, and computations, which count by their fingerprint.
-_NO_MEANING = frozenset(
+_NON_SEMANTIC_ATTRIBUTES = frozenset(
     """
     backend_config body branch_computations called_computations calls condition control-predecessors
     false_computation frontend_attributes kind metadata operand_layout_constraints origin output_to_operand_aliasing
@@ -221,7 +221,7 @@ def _one_map(instruction: Instruction) -> IndexingMap | None:
 def _texts(instruction: Instruction) -> Hashable:
     """The attributes that say what is computed."""
     attributes = instruction.attributes
-    return tuple((name, attributes.text(name)) for name in sorted(attributes) if name not in _NO_MEANING)
+    return tuple((name, attributes.text(name)) for name in sorted(attributes) if name not in _NON_SEMANTIC_ATTRIBUTES)
 
 
 def _meaning(instruction: Instruction, operands: Sequence[int]) -> Hashable:

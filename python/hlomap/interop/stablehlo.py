@@ -76,7 +76,7 @@ class _Converter:
 
     def __init__(self) -> None:
         self.is_new = True
-        # sys.path as it is here: hlomap may be on it by the doing of the program that calls it.
+        # sys.path as it is here: the calling program may have modified it.
         code = "import json, sys; sys.path[:] = json.loads(sys.stdin.buffer.readline()); "
         code += "from hlomap.interop.stablehlo_child import main; main()"
         self._messages = tempfile.TemporaryFile()

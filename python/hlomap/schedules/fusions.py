@@ -257,7 +257,7 @@ def _reads_the_slice(user: Instruction, update: Instruction) -> bool:
 
 
 def groups_of_roots(heroes: Sequence[Hero], is_reduction: Sequence[bool], region: Region) -> list[int]:
-    """The number of the group of each root: those that share a producer are in one, and all that are no reductions."""
+    """The number of the group of each root: those that share a producer are in one, and all that are not reductions."""
     leader = list(range(len(heroes)))
 
     def find(i: int) -> int:

@@ -209,7 +209,7 @@ _DEVICES = (
 
 
 def _no_kernel(instruction: Instruction, region: Region) -> str | None:
-    """Why XLA makes no kernel of a fusion, or of an instruction that is not in one; None where it does."""
+    """Why XLA does not run a fusion, or an instruction outside fusions, as a kernel; None if it does."""
     opcode = instruction.opcode
     if opcode == "fusion":
         if not instruction.called_computations:

@@ -144,7 +144,7 @@ def pack(sizes: Sizes, permutation: Sizes, bits: int) -> Packing | str:
     if min(middle * minor, other) < 10 * vector:
         return f"a tile of {middle * minor} by {other} is too small"
     if any(n % vector for n in (middle * minor, other, size % other)):
-        return f"a tile of {middle * minor} by {other} is no multiple of {vector}"
+        return f"a tile of {middle * minor} by {other} is not a multiple of {vector}"
     return Packing(vector, minor, middle, other, has_middle)
 
 

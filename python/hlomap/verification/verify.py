@@ -116,8 +116,8 @@ class CheckResult:
         return f"<CheckResult {one_line(str(self), 140)}>"
 
     def __str__(self) -> str:
-        operand = f"{self.operand} {list(self.shape_index)}"
-        arrays = f"{self.instruction.name}: output {list(self.output)} and operand {operand}"
+        output, index = (",".join(map(str, leaf)) for leaf in (self.output, self.shape_index))
+        arrays = f"{self.instruction.name}: output {{{output}}} and operand {self.operand} {{{index}}}"
         witness = ""
         if self.witness is not None:
             operand_element, output_element = map(list, self.witness)
@@ -154,8 +154,8 @@ def verify(
     ... }''')
     >>> for result in verify(module):
     ...     print(result)
-    t: output [] and operand 0 [], output_to_input: exact
-    t: output [] and operand 0 [], input_to_output: exact
+    t: output {} and operand 0 {}, output_to_input: exact
+    t: output {} and operand 0 {}, input_to_output: exact
     """
     expect_ints("verify", max_changes=max_changes, seed=seed)
     if seed < 0:

@@ -4,7 +4,7 @@
 //! Read [`Parameters`]. A range belongs to the instruction whose rule has it and to its place among the rule's ranges, so
 //! that both operands of a dot read along one parameter. Before two maps are composed the ranges of the second become
 //! dimensions (`Parameters::lift`), which simplification neither merges nor drops. Ranges of an operand that only
-//! supplies runtime values, such as the index vectors of a gather, are no parameters: there is nothing to tile.
+//! supplies runtime values, such as the index vectors of a gather, are not parameters: there is nothing to tile.
 //!
 //! A program has as many parameters as contractions, and a map uses a few of them: its dimensions are those of the output
 //! and the parameters that it uses, in the order of their numbers, and each has the name of its parameter. [`over`] adds
@@ -291,7 +291,7 @@ fn number_of(v: &Variable) -> Option<u32> {
 /// The numbers of the parameters that a map has as dimensions.
 ///
 /// # Errors
-/// [`Error::Name`](quasiaffine::Error::Name) where a dimension is no parameter.
+/// [`Error::Name`](quasiaffine::Error::Name) if a dimension is not a parameter.
 pub fn numbers_of(map: &Map) -> quasiaffine::Result<SmallVec<[u32; 8]>> {
     let dims = map.domain().dims();
     let numbers: SmallVec<[u32; 8]> = dims.iter().filter_map(number_of).collect();

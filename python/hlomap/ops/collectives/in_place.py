@@ -1,7 +1,7 @@
 """Indexing rules of a collective-permute in place: on each target, slices of the source's input replace slices of the
 output; everything else, and the output on other devices, stays.
 
-The groups are the pairs of a source and a target, then one group for each device that is no target.  Offsets that are
+The groups are the pairs of a source and a target, then one for each device that is not a target.  Offsets that are
 constants in tuples are followed; others are not, as a runtime variable cannot be in a tuple.
 """
 
@@ -81,7 +81,7 @@ def _moves(instruction: Instruction, buffer: ShapeIndex) -> list[_Move] | None:
 
 
 def groups(instruction: Instruction) -> GroupTable | Unknown:
-    """The pairs, then the devices that are no targets, each alone."""
+    """The pairs, then the devices that are not targets, each alone."""
     if _known_offsets(instruction) is None:
         return Unknown(_UNKNOWN_OFFSETS)
     pairs = pair_table(instruction)
@@ -99,7 +99,7 @@ def _n_devices(instruction: Instruction) -> int:
 
 
 class _Maps:
-    """Makes maps between arrays: for a target and its source, or on a device that is no target."""
+    """Makes maps between arrays: for a target and its source, or on a device that is not a target."""
 
     def __init__(self, instruction: Instruction, *, on_devices: bool) -> None:
         targets = len(source_target_pairs(instruction))
@@ -118,7 +118,7 @@ class _Maps:
         return self._map(dims, results, (0, self._targets - 1), positions, ranges, crosses=crosses)
 
     def kept(self, sizes: Sequence[int]) -> Footprint:
-        """The same element on devices that are no targets."""
+        """The same element on devices that are not targets."""
         groups = (self._targets, self._targets + self._n_others - 1)
         return self._map(full_bounds(sizes), dim_exprs(len(sizes)), groups, (0, 0), (), crosses=self.on_devices)
 
