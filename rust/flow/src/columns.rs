@@ -147,7 +147,7 @@ pub const COLUMNS: [Column; 39] = {
             "output_index",
             Ints,
             Source::Output(|o| Value::Ints(&o.index)),
-            "Shape index of the array within the output; empty where the output is not a tuple.",
+            "Shape index of the array within the output; empty if the output is not a tuple.",
         ),
         column(
             "output_shape",
@@ -171,7 +171,7 @@ pub const COLUMNS: [Column; 39] = {
             "operand_index",
             Ints,
             Source::Operand(|o| Value::Ints(&o.index)),
-            "Shape index of the array within the operand; empty where the operand is not a tuple.",
+            "Shape index of the array within the operand; empty if the operand is not a tuple.",
         ),
         column("operand_name", Text, Source::OperandName, "Name of the operand; null if the text names no operands."),
         column(
@@ -290,7 +290,7 @@ pub const COLUMNS: [Column; 39] = {
             "unknown",
             Text,
             R(|r| text(r.unknown.as_deref())),
-            "Reason why the maps of this pair are unknown; null where they are known.",
+            "Reason why the maps of this pair are unknown; null if they are known.",
         ),
         column(
             "error",
