@@ -165,6 +165,20 @@ ENTRY e {
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "f32[4,2] gather(, ), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, "
+        "slice_sizes={1,2}",
+        's32[3] custom-call(, ), custom_call_target="cuda_lu_pivots_to_permutation"',
+    ],
+)
+def test_an_instruction_without_named_operands_has_no_map_sets(text: str) -> None:
+    """Neither rules that use known values of operands nor functions of library calls look for one."""
+    n = hm.parse(f"ENTRY e {{ ROOT n = {text} }}")["n"]
+    assert n.has_unnamed_operands and hm.output_to_input(n) == () and hm.verify(n) == []
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "add(p, q)",

@@ -76,7 +76,7 @@ class RuleProvider:
         belongs to one instruction, also if an operand occurs twice (``repeats``).
         """
         op = op_of(instruction)
-        if op.surroundings is not None:
+        if op.surroundings is not None and not instruction.has_unnamed_operands:
             key = self._key_with_surroundings(instruction, op.surroundings)
         found = signature_cache.find((key, index, direction))
         if found is None:
@@ -110,7 +110,7 @@ class RuleProvider:
     def trip_count(self, instruction: Instruction) -> int | None:
         """The number of iterations of a ``while``; None where it is not known."""
         surroundings = op_of(instruction).surroundings
-        if surroundings is None or instruction.inconsistency is not None:
+        if surroundings is None or instruction.inconsistency is not None or instruction.has_unnamed_operands:
             return None
         key = self._key_with_surroundings(instruction, surroundings)
         count = _trip_counts.get(key, -1)

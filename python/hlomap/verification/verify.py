@@ -275,6 +275,8 @@ def _check(
     rng = np.random.default_rng(seed)
     outputs = list(array_leaves(instruction.shape))
     arrays = [(k, leaf) for k, operand in enumerate(instruction.operands) for leaf in array_leaves(operand.shape)]
+    if not arrays:
+        return
     try:
         experiment: _Experiment | str = _Experiment(instruction, known, rng, functions)
     except (HlomapError, MemoryError) as error:
