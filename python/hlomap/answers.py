@@ -8,8 +8,6 @@ from typing import Generic, NoReturn, TypeVar
 from .errors import UndecidedError
 from .types import one_line
 
-__all__ = ["Answer", "Unknown"]
-
 _Witness = TypeVar("_Witness", covariant=True)
 
 

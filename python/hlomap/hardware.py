@@ -13,9 +13,6 @@ from typing import Any, Literal
 
 from .types import expect, expect_items, one_line
 
-__all__ = ["Device", "Limits", "as_device"]
-
-
 # What the fields take, by the kinds of their defaults; NumPy's numbers will do.
 _KINDS: dict[type, tuple[type, ...]] = {int: (Integral,), type(None): (Real, type(None))}
 _RANGES = {"warp": (1, 1024), "sector_bytes": (1, 1 << 20), "max_blocks_x": (1, 2**63 - 1), "max_overshoot": (0, 2**53)}

@@ -5,8 +5,6 @@ The pages lie in :mod:`hlomap.pictures`, above all values, and are imported when
 
 from __future__ import annotations
 
-__all__ = ["html", "svg"]
-
 
 def html(value: object) -> str | None:
     """The page of a value; None where it cannot be made."""

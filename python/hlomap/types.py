@@ -16,28 +16,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = [
-    "UNSAFE",
-    "ReadOnly",
-    "ReadOnlyDict",
-    "ShapeIndex",
-    "as_shape_index",
-    "error_text",
-    "expect",
-    "expect_index",
-    "expect_ints",
-    "expect_items",
-    "expect_paths",
-    "instruction_of",
-    "is_index",
-    "module_hint",
-    "needs",
-    "one_line",
-    "read_only",
-    "subject_of",
-    "wrong_type",
-]
-
 _T = TypeVar("_T")
 _Key = TypeVar("_Key")
 _Scalar = TypeVar("_Scalar", bound="np.generic")

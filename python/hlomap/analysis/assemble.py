@@ -14,8 +14,6 @@ from ..maps.map_set import DeviceIndexing, MapSet, unknown_devices
 if TYPE_CHECKING:
     from .._core import _Record
 
-__all__ = ["assemble", "assemble_devices", "crosses_devices", "devices_not_requested", "unknown_for_all_records"]
-
 
 def assemble(record: _Record, devices: Callable[[int], DeviceIndexing]) -> MapSet:
     """The set of a record; ``devices`` returns the device indexing of a record by its number."""

@@ -16,8 +16,6 @@ from .physical import to_physical
 from .queries import operand_maps, operands_and_shape
 from .rule_provider import RuleProvider
 
-__all__ = ["is_bitcast"]
-
 
 def is_bitcast(subject: Instruction | Computation | Module, /, operand: int = 0) -> Answer[tuple[int, ...]]:
     """Whether an instruction leaves every byte of an operand where it is, in a buffer of one size.

@@ -28,8 +28,6 @@ from .rule_cache import N_SIGNATURES, Arithmetic, arithmetic_cache
 from .rule_provider import RuleProvider
 from .toposort import reverse_postorder
 
-__all__ = ["CostReport", "arithmetic_of_one_module", "cost", "costs_within"]
-
 _MOST_MAPS = 16  # of a union whose elements are counted by taking maps apart
 _MOST_LINES = 10
 

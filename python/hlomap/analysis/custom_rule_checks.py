@@ -16,8 +16,6 @@ from ..ops._rule import OperandIndexing
 from ..ops._shapes import shape_at
 from ..types import error_text
 
-__all__ = ["checked_result"]
-
 _FAR = 1 << 62
 
 

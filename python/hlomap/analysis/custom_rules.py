@@ -20,8 +20,6 @@ from ..types import ShapeIndex, expect, expect_items
 from .custom_rule_checks import checked_result
 from .rule_cache import clear
 
-__all__ = ["inverted_map", "register_rule", "unregister_rule"]
-
 Maps: TypeAlias = IndexingMap | MapSet | Iterable[IndexingMap]
 PartResult: TypeAlias = Maps | Mapping[ShapeIndex, Maps]
 """The result for one operand or output: a map, a set, or any number of maps; without maps nothing is read.  For a tuple

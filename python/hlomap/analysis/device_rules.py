@@ -27,8 +27,6 @@ from ..types import ShapeIndex
 from .rule_cache import checked_rule
 from .rule_provider import RuleProvider
 
-__all__ = ["DeviceRules", "device_rules"]
-
 _MAX_COMPUTATIONS = 4096
 
 

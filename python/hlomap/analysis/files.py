@@ -19,8 +19,6 @@ from ..io.load import parse_all, read_source
 from .rows import analyze
 from .table import COLUMNS, Table
 
-__all__ = ["analyze_dump", "analyze_file", "analyze_paths"]
-
 _Rows = tuple[dict[str, Any], Table]
 
 

@@ -12,8 +12,6 @@ from .._core import Expr, IndexingMap, Variable
 from ..maps.map_set import MapSet
 from ..ops._indexing.loops.scalar_values import Scalar, ScalarValues
 
-__all__ = ["over_iterations"]
-
 
 def over_iterations(maps: MapSet, values: ScalarValues, trip_counts: Sequence[int]) -> MapSet:
     """The maps with dimensions t0, t1, ... for the iterations of a loop and of those around it.

@@ -22,8 +22,6 @@ from ..ops._tables import pieces_of
 if TYPE_CHECKING:
     from .rule_provider import RuleProvider
 
-__all__ = ["with_known_indices"]
-
 _MAX_DEVICES = 512
 """Devices for each of which an offset is computed."""
 

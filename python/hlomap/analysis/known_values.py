@@ -32,9 +32,6 @@ from ..ops._known import (
 from ..ops._rule import OperandIndexing
 from .rule_provider import RuleProvider
 
-__all__ = ["KnownValues"]
-
-
 Calls: TypeAlias = tuple[Instruction, ...]
 """The fusions and calls that lead to a computation, the innermost last."""
 

@@ -15,8 +15,6 @@ from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
 from ..types import one_line
 
-__all__ = ["Physical", "memory_form", "to_physical"]
-
 Physical: TypeAlias = bool | Literal["linear", "dims"]
 """``False``: elements; ``True`` or ``"linear"``: positions in memory; ``"dims"``: dimensions in memory order."""
 

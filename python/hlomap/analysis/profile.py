@@ -20,8 +20,6 @@ from ..ops import lookup
 from ..types import ReadOnlyDict, expect_items, one_line, wrong_type
 from .cost import CostReport, costs_within
 
-__all__ = ["Profile", "ProfileRow", "profile"]
-
 _MOST_LINES = 20
 
 

@@ -25,16 +25,6 @@ from .rule_provider import RuleProvider
 from .slice import Slice
 from .used import ASSUMPTIONS, Assume, rules_of
 
-__all__ = [
-    "indexing",
-    "input_to_output",
-    "operand_maps",
-    "operands_and_shape",
-    "output_to_input",
-    "reached",
-    "shape_indices",
-]
-
 _physical_devices = unknown_for_all_records("devices are those of elements, not of positions in memory")
 
 

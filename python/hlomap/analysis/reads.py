@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from .._core import IndexingMap, Shape, _extent, _reads
 
-__all__ = ["Reads", "reads", "unknown"]
-
 
 @dataclass(frozen=True, slots=True)
 class Reads:

@@ -15,9 +15,6 @@ from ..types import ShapeIndex, expect_paths, module_hint, wrong_type
 from .rule_provider import RuleProvider
 from .table import Table
 
-__all__ = ["analyze", "leaf_shapes"]
-
-
 _Path: TypeAlias = "str | os.PathLike[str]"
 
 

@@ -14,17 +14,6 @@ from ..errors import HlomapError
 from ..ops._rule import RuleResult
 from ..types import ShapeIndex, error_text
 
-__all__ = [
-    "N_SIGNATURES",
-    "Arithmetic",
-    "RuleCache",
-    "arithmetic_cache",
-    "checked_rule",
-    "clear",
-    "fingerprint_cache",
-    "signature_cache",
-]
-
 N_SIGNATURES = 16384
 _N_FINGERPRINTS = 4096
 _WIDE = 256

@@ -23,8 +23,6 @@ from .rule_cache import checked_rule, fingerprint_cache, signature_cache
 if TYPE_CHECKING:
     from .known_values import KnownValues
 
-__all__ = ["RuleProvider"]
-
 T = TypeVar("T")
 
 _N_TRIP_COUNTS = 4096

@@ -16,8 +16,6 @@ from ..types import ReadOnly, ReadOnlyDict, ShapeIndex, one_line
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["Slice"]
-
 _MOST_NAMES = 20
 
 

@@ -28,8 +28,6 @@ from .slice import Slice
 from .toposort import reverse_postorder
 from .used import ASSUMPTIONS, Assume, rules_of
 
-__all__ = ["backward_slice", "forward_slice"]
-
 
 def backward_slice(
     subject: Instruction | Computation | Module,

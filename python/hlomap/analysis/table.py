@@ -25,17 +25,6 @@ if TYPE_CHECKING:
     from .._core import Rows
     from ..interop.arrow import Kind
 
-__all__ = [
-    "COLUMNS",
-    "DESCRIPTIONS",
-    "FILE_COLUMNS",
-    "SCHEMA_VERSION",
-    "Batch",
-    "Table",
-    "arrow_schema",
-    "count_problems",
-]
-
 COLUMNS: Final[dict[str, Kind]] = {name: cast("Kind", kind) for name, kind, _ in _row_columns()}
 """The columns of :func:`hlomap.analyze` in order, each with its kind.
 

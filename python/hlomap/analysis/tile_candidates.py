@@ -8,8 +8,6 @@ from math import isqrt
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["candidates"]
-
 _MOST = 1 << 26
 
 

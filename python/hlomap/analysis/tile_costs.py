@@ -17,8 +17,6 @@ from .queries import output_to_input
 if TYPE_CHECKING:
     from .tiles import TileParameter, Tiling
 
-__all__ = ["Contraction", "contractions", "features", "time_at_least"]
-
 
 @dataclass(frozen=True)
 class Contraction:

@@ -16,8 +16,6 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from .tiles import TileRead, Tiling
 
-__all__ = ["explain"]
-
 _MOST_TILES = 4096
 _MOST_POINTS = 1 << 16
 _NEAR = 64

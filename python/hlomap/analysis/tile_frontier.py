@@ -20,8 +20,6 @@ from ..types import read_only
 if TYPE_CHECKING:
     from .tiles import Tiling
 
-__all__ = ["TileFrontier", "frontier"]
-
 _MOST = 300_000
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["TileTable", "reason_texts"]
-
 _COLUMNS = (
     "legal",
     "reason",

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from .._core import _Record
     from .tile_frontier import TileFrontier
 
-__all__ = ["TileBox", "TileClause", "TileParameter", "TileRead", "Tiling", "tile"]
-
 Sizes: TypeAlias = Sequence[int] | npt.NDArray[np.int64]
 
 

@@ -10,8 +10,6 @@ from typing import TypeVar
 
 from .._core import Computation, Instruction
 
-__all__ = ["reverse_postorder"]
-
 _Numbered = TypeVar("_Numbered", Instruction, Computation)
 
 

@@ -19,8 +19,6 @@ from .known_values import KnownValues
 from .rule_cache import checked_rule
 from .rule_provider import RuleProvider
 
-__all__ = ["ASSUMPTIONS", "Assume", "UsedRules", "rules_of"]
-
 Assume: TypeAlias = Literal["finite", "masks"]
 
 _FINITE = (

@@ -10,8 +10,6 @@ from ..errors import HlomapError
 from .arguments import described, invalid, shown, wrong_type
 from .values import Value
 
-__all__ = ["check_sharding", "with_layout"]
-
 
 def with_layout(operation: str, value: Value, layout: Layout | Shape | str) -> Shape:
     """The shape of a value with another layout; ``layout`` is a whole shape for a tuple."""

@@ -18,30 +18,6 @@ from .._core import Shape
 from ..errors import HlomapError, ShapeError
 from .values import Value
 
-__all__ = [
-    "array_shape",
-    "as_shape",
-    "as_value",
-    "at_least",
-    "bit_width",
-    "check_choice",
-    "check_same_dtype",
-    "described",
-    "dimension_number",
-    "dimension_numbers",
-    "flag",
-    "integer",
-    "integer_lists",
-    "integers",
-    "invalid",
-    "items",
-    "per_dimension",
-    "retyped_shape",
-    "shown",
-    "text",
-    "wrong_type",
-]
-
 _brief = reprlib.Repr()
 _brief.maxstring = _brief.maxother = 120
 

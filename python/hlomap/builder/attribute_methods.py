@@ -20,8 +20,6 @@ from .elementwise import binary, unary
 from .examples import EXAMPLES
 from .values import Ints, Operand, Value
 
-__all__ = ["Method", "attribute_method", "elementwise_method", "method_name"]
-
 Method: TypeAlias = Callable[..., Value]
 
 _KINDS = {

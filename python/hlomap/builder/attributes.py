@@ -22,8 +22,6 @@ from .computations import Callee
 from .constants import as_array, literal_text
 from .values import Ints, Value
 
-__all__ = ["ANNOTATIONS", "FORMS", "Attribute", "Callees", "Frontend", "attribute_text", "attribute_texts", "known"]
-
 Attribute: TypeAlias = "str | Callee | Callees | Frontend | Names"
 
 

@@ -15,8 +15,6 @@ from .attributes import ints
 from .core import Core
 from .values import Ints, Operand, Value
 
-__all__ = ["broadcast", "broadcast_operands", "expand"]
-
 
 def broadcast_operands(
     b: Core, operation: str, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None, kinds: str

@@ -22,8 +22,6 @@ from .products import Products
 from .random_numbers import RandomNumbers
 from .reductions import Reductions
 
-__all__ = ["Builder"]
-
 
 class Builder(
     Elementwise,

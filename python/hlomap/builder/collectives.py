@@ -24,8 +24,6 @@ from .computations import Function
 from .core import Core
 from .values import Operand, Value
 
-__all__ = ["Collectives"]
-
 Groups = Sequence[Sequence[int]]
 
 

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from .._core import Shape
     from .values import Value
 
-__all__ = ["Callee", "Function", "Scope"]
-
 
 class Scope:
     """The instructions of one computation in the order in which they are written."""

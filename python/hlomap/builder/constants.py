@@ -14,8 +14,6 @@ from .. import dtypes
 from ..errors import UnsupportedError
 from .arguments import invalid, shown, text, wrong_type
 
-__all__ = ["as_array", "element_kind", "kinds_text", "literal_text"]
-
 # The text of a constant takes several times the bytes of its array, and a module has less than 4 GiB of text.
 _MAX_BYTES = 1 << 30
 

@@ -26,8 +26,6 @@ from .computations import Function
 from .core import Core
 from .values import Operand, ShapeLike, Value
 
-__all__ = ["ControlFlow"]
-
 _U32 = Shape.parse("u32[]")
 
 

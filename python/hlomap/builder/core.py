@@ -31,8 +31,6 @@ from .values import Operand, ShapeLike, Value
 if TYPE_CHECKING:
     from .builder import Builder
 
-__all__ = ["Core"]
-
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _MAX_DEPTH = 100  # The reader rejects shapes of tuples that nest deeper.
 # XLA's parser does not accept these as names, whatever precedes them.

@@ -28,8 +28,6 @@ from .broadcasting import broadcast, expand
 from .core import Core
 from .values import Ints, Operand, ShapeLike, Value
 
-__all__ = ["DataMovement"]
-
 
 class DataMovement(Core):
     """Methods that move elements."""

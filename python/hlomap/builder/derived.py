@@ -5,8 +5,6 @@
 
 from .core import Core
 
-__all__ = ["DerivedMethods"]
-
 
 class DerivedMethods(Core):
     """Elementwise functions, and operations that are determined by their operands and attributes."""

@@ -15,8 +15,6 @@ from .constants import element_kind
 from .core import Core
 from .values import Ints, Operand, Value
 
-__all__ = ["Elementwise", "binary", "unary"]
-
 
 def unary(
     b: Core,

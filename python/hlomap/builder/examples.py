@@ -2,8 +2,6 @@
 
 # ruff: noqa: E501
 
-__all__ = ["EXAMPLES"]
-
 EXAMPLES = {
     "abs": """\
 >>> print(b.abs(b.constant([-1.5, 2.0])))

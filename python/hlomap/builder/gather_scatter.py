@@ -15,8 +15,6 @@ from .computations import Function
 from .core import Core
 from .values import Ints, Operand, Value
 
-__all__ = ["GatherScatter"]
-
 
 class GatherScatter(Core):
     """Methods that read or update slices at offsets from an array of indices."""

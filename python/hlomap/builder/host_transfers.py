@@ -8,8 +8,6 @@ from .attributes import channel_attribute, quoted
 from .core import Core
 from .values import Operand, ShapeLike, Value
 
-__all__ = ["HostTransfers"]
-
 _TOKEN = Shape.parse("token[]")
 _U32 = Shape.parse("u32[]")
 

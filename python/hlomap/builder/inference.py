@@ -17,8 +17,6 @@ from .attributes import Attribute, Callees
 from .computations import Callee
 from .values import Value
 
-__all__ = ["concerns_others", "infer_shape"]
-
 
 def infer_shape(
     opcode: str, operands: Sequence[Value], attributes: Mapping[str, Attribute], shape: Shape | None

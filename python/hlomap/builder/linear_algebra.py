@@ -8,8 +8,6 @@ from .constants import element_kind
 from .core import Core
 from .values import Ints, Operand, Value
 
-__all__ = ["LinearAlgebra"]
-
 
 class LinearAlgebra(Core):
     """Methods for transforms and solvers."""

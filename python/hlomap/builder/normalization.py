@@ -8,8 +8,6 @@ from .arguments import check_same_dtype, dimension_number, wrong_type
 from .core import Core
 from .values import Operand, Value
 
-__all__ = ["Normalization"]
-
 
 class Normalization(Core):
     """Methods that normalize each feature of a batch."""

@@ -24,8 +24,6 @@ from .core import Core
 from .values import Ints, Operand, Value
 from .windows import Padding, window_text
 
-__all__ = ["Products"]
-
 # The dimension labels of input, kernel and output; the spatial dimensions are digits.
 _LABELS = re.compile(r"[bf0-9?]+_[io0-9?]+->[bf0-9?]+")
 

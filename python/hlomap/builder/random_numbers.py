@@ -8,8 +8,6 @@ from .constants import element_kind, kinds_text
 from .core import Core
 from .values import Operand, ShapeLike, Value
 
-__all__ = ["RandomNumbers"]
-
 
 class RandomNumbers(Core):
     """Methods that generate random numbers."""

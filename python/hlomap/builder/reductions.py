@@ -22,8 +22,6 @@ from .core import Core
 from .values import Ints, Operand, Value
 from .windows import Padding, window_text
 
-__all__ = ["Reductions"]
-
 
 class Reductions(Core):
     """Methods that apply a computation to many elements."""

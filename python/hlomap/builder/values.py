@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from .builder import Builder
     from .computations import Scope
 
-__all__ = ["Ints", "Operand", "ShapeLike", "Value"]
-
 
 class Value:
     """The value of an instruction that a :class:`Builder` has written, with its ``shape`` and ``name``.

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from .arguments import integer_lists, invalid, per_dimension
 from .values import Ints
 
-__all__ = ["Padding", "window_text"]
-
 Padding = str | Sequence[Sequence[int]]
 """``"VALID"``, ``"SAME"``, or ``(low, high)`` for each dimension."""
 

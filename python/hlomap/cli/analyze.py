@@ -22,8 +22,6 @@ from .console import fail, max_bytes, prefix_with_file, say
 if TYPE_CHECKING:
     from ..corpus.summary import CorpusSummary
 
-__all__ = ["analyze"]
-
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNFINISHED = 3
 

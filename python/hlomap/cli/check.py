@@ -14,8 +14,6 @@ from .console import FILE, print_json, read_modules, say
 if TYPE_CHECKING:
     from ..guard.check import CheckReport
 
-__all__ = ["check"]
-
 _RULES = ("max_bytes", "max_reads", "forbid", "max_count", "max_remote_bytes", "bitcasts_only")
 
 

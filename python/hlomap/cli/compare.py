@@ -9,9 +9,6 @@ import click
 
 from .console import FILE, print_json, read_module, say
 
-__all__ = ["diff"]
-
-
 _EXIT_CODES = "Exit codes: 0 success, 1 a file is not HLO, or a difference with --exit-code, 2 wrong arguments."
 
 

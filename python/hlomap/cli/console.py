@@ -21,23 +21,6 @@ from ..errors import HlomapError
 from ..hardware import Device, Limits
 from ..types import UNSAFE
 
-__all__ = [
-    "FILE",
-    "fail",
-    "max_bytes",
-    "named",
-    "parse_indices",
-    "prefix_with_file",
-    "print_json",
-    "print_lines",
-    "printable_lines",
-    "progress_bar",
-    "read_module",
-    "read_modules",
-    "refuse_overwriting",
-    "say",
-]
-
 _STYLES = {
     "head": "bold",
     "name": "bold",

@@ -9,8 +9,6 @@ import platform
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
-__all__ = ["Finding", "examine"]
-
 _REQUIRED = ("numpy", "ml_dtypes")
 _OPTIONAL = {
     "click": "the command hlomap",

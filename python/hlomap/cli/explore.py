@@ -9,8 +9,6 @@ import click
 from ..errors import HlomapError
 from .console import fail, read_module, refuse_overwriting
 
-__all__ = ["explore"]
-
 
 @click.command(epilog="Exit codes: 0 success, 1 a file cannot be read as HLO or written, 2 wrong arguments.")
 @click.argument("path", metavar="FILE|DUMP", type=click.Path(exists=True, allow_dash=True, path_type=Path))

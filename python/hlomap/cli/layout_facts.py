@@ -11,8 +11,6 @@ import numpy as np
 
 from .._core import IndexingMap, Shape, linear_index, logical_index
 
-__all__ = ["Fact", "as_dict", "describe"]
-
 
 class Fact(NamedTuple):
     """A label and its text; of a map, the domain is separate."""

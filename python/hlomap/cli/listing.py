@@ -22,8 +22,6 @@ from ..types import ShapeIndex, one_line
 if TYPE_CHECKING:
     from ..explanation.overview import Overview
 
-__all__ = ["Direction", "Entry", "Listing", "MapText", "Part", "Relation", "entries", "instruction_entries"]
-
 Direction = Literal["output_to_input", "input_to_output"]
 
 _CONSTANT = re.compile(r" constant\(((?:[^()]|\([^()]*\))*)\)")

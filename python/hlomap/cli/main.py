@@ -37,8 +37,6 @@ from .run import run
 from .show import show
 from .verify import verify
 
-__all__ = ["main"]
-
 
 @click.group(
     cls=Commands,

@@ -10,8 +10,6 @@ from ..errors import HlomapError
 from ..hardware import Device
 from .console import FILE, fail, named, print_json, read_modules, say
 
-__all__ = ["profile"]
-
 
 @click.command(epilog="Exit codes: 0 success, 1 PATH has no profile, 2 wrong arguments.")
 @click.argument("path", type=click.Path(exists=True, path_type=Path))

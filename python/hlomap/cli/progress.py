@@ -16,8 +16,6 @@ from .console import say
 if TYPE_CHECKING:
     from ..corpus.run import CorpusProgress
 
-__all__ = ["progress_line", "show_progress"]
-
 _LINE_SECONDS = 60.0
 
 

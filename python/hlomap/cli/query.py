@@ -20,8 +20,6 @@ from .console import fail, printable_lines, refuse_overwriting, say
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["query"]
-
 
 @click.command(
     epilog="Exit codes: 0 success, 1 DATASET cannot be read or DuckDB refuses SQL, 2 wrong arguments, 130 interrupted."

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from .layout_facts import Fact
     from .listing import Entry, Listing
 
-__all__ = ["Span", "entry_lines", "fact_lines", "listing_lines", "plain"]
-
 
 class Span(NamedTuple):
     """A piece of a line and its style."""

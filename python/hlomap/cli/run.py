@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from .._core import Instruction
     from .run_file import Array, Comparison
 
-__all__ = ["run"]
-
 _N_SHOWN = 8
 """How many elements of an array are printed."""
 

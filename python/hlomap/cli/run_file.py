@@ -19,17 +19,6 @@ import numpy.typing as npt
 from .._core import Computation, Shape
 from ..errors import ShapeError
 
-__all__ = [
-    "Comparison",
-    "arrange_inputs",
-    "compare_results",
-    "draw_inputs",
-    "flatten",
-    "load_npz",
-    "name_results",
-    "save_npz",
-]
-
 Array = npt.NDArray[Any]
 
 

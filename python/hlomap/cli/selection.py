@@ -16,8 +16,6 @@ from ..explanation.text import plural
 if TYPE_CHECKING:
     from ..explanation.overview import Overview
 
-__all__ = ["Place", "Section", "Selection", "find_instruction", "parse_place"]
-
 
 class Place(NamedTuple):
     """A file of the source program, or a line of it."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ..memory.readers import Readers
     from .listing import Direction, Listing, Part
 
-__all__ = ["show"]
-
 _RUNS = re.compile("█+|▒+|░+|[^█▒░]+")  # the blocks of drawing.map_text.BLOCKS, and text
 
 

@@ -12,8 +12,6 @@ from ..analysis.tiles import Tiling
 from ..hardware import Device, Limits
 from ..interop import columns
 
-__all__ = ["Evaluated", "as_dict", "evaluated", "text", "write"]
-
 Evaluated = tuple[npt.NDArray[np.int64], TileTable]
 
 

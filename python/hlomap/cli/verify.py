@@ -15,8 +15,6 @@ from .console import FILE, print_json, printable_lines, progress_bar, read_modul
 if TYPE_CHECKING:
     from ..verification.verify import CheckResult
 
-__all__ = ["verify"]
-
 _MOST_REASONS = 10
 
 

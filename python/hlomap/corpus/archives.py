@@ -16,8 +16,6 @@ import zipfile
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
-__all__ = ["archive_errors", "is_archive", "list_members", "unpacker"]
-
 _NAME = re.compile(r"\.(?:zip|tar|t(?:ar\.)?(gz|bz2|xz|zst))$", re.I)
 _MAX_HEADER = 1 << 24  # bytes: a pax header may claim any size
 

@@ -17,8 +17,6 @@ import threading
 import time
 from typing import IO, Any
 
-__all__ = ["SLOTS", "STAGES", "main", "map_memory"]
-
 SLOTS = 5
 """64-bit numbers that both sides see: the position of the file (-1: none), the index of the stage in ``STAGES``, since
 when (ns), and the files and bytes of this task before the file."""

@@ -12,8 +12,6 @@ from .manifest import work_file
 from .reports import CorpusReport
 from .tasks import FILES_FOLDER, part_name
 
-__all__ = ["count_compilations", "done_shards", "read_columns", "read_reports"]
-
 _PART = re.compile(r"part-(\d{6,})\.parquet$")
 
 

@@ -20,8 +20,6 @@ from .reports import CorpusReport
 from .supervisor import Children, run_task
 from .tasks import Task
 
-__all__ = ["IN_PROCESS", "Engine", "open_engine"]
-
 
 @dataclass(frozen=True)
 class Engine:

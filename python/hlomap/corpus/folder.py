@@ -19,17 +19,6 @@ from typing import Protocol
 
 from ..errors import HlomapError, OutputError
 
-__all__ = [
-    "Folder",
-    "LocalFolder",
-    "contains",
-    "is_url",
-    "open_folder",
-    "output_errors",
-    "place_of",
-    "remove_temporaries",
-]
-
 _temporaries: set[str] = set()
 
 

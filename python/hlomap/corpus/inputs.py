@@ -25,8 +25,6 @@ from .archives import archive_errors, is_archive, list_members, unpacker
 from .folder import is_url
 from .sources import HEAD_BYTES, Source, open_bytes
 
-__all__ = ["Inputs", "Unpack"]
-
 Unpack = Callable[[int], AbstractContextManager[tuple[str, str]]]
 """Gives the path for a temporary copy of the n-th unpacked archive, and the path that it has when the block ends."""
 

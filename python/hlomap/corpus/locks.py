@@ -18,8 +18,6 @@ from pathlib import Path
 from ..errors import LockedError, OutputError
 from .folder import Folder, LocalFolder
 
-__all__ = ["lock", "remove_stale_locks"]
-
 
 @contextlib.contextmanager
 def lock(folder: Folder, name: str, *, wait: bool = False) -> Iterator[Callable[[], None]]:

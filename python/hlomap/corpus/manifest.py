@@ -20,8 +20,6 @@ from ..types import error_text
 from .folder import Folder
 from .reports import CorpusReport
 
-__all__ = ["MANIFEST", "Manifest", "open_dataset", "read_manifest", "work_file"]
-
 MANIFEST = "_hlomap.json"
 
 

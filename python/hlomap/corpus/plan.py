@@ -19,8 +19,6 @@ from .folder import Folder
 from .manifest import work_file
 from .sources import Reader, Source, head_digest
 
-__all__ = ["WORK", "Plan", "Shard", "make_plan", "read_plan", "read_shard"]
-
 WORK = "_work"
 """The folder of what is needed only until the dataset is complete."""
 

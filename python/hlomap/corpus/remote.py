@@ -17,8 +17,6 @@ from typing import IO
 from ..interop.filesystems import open_fsspec
 from .folder import output_errors
 
-__all__ = ["RemoteFolder", "list_inputs", "open_input"]
-
 
 def open_input(url: str) -> IO[bytes]:
     """An object, open for reading; raises ``OSError``."""

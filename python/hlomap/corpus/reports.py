@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["CorpusReport"]
-
 _MAX_ERRORS = 1000  # that a report names; all are in the table of files
 
 

@@ -34,8 +34,6 @@ from .sources import NotRegular, Reader, Source
 from .summary import CorpusSummary
 from .tasks import FILES_FOLDER, LEAST_MEMORY, MODULES_FOLDER, ROWS_FOLDER, Form, Task
 
-__all__ = ["CorpusProgress", "analyze_corpus"]
-
 _CHANGES = "_lock-changes"  # of the manifest and the plan, which the runs of several shards make together
 
 _MAX_FAILURES = 3  # of an engine with one shard

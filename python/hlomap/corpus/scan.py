@@ -18,8 +18,6 @@ from ..types import expect, needs, one_line
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
-__all__ = ["TABLES", "TableName", "scan", "tables", "unfinished"]
-
 TableName: TypeAlias = Literal["rows", "files", "modules"]
 
 TABLES: Final[tuple[TableName, ...]] = get_args(TableName)

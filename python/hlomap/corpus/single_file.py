@@ -24,8 +24,6 @@ from .manifest import work_file
 from .plan import Plan, read_shard
 from .tasks import FILES_FOLDER, ROWS_FOLDER, part_name
 
-__all__ = ["merge"]
-
 
 def merge(folder: LocalFolder, plan: Plan, target: Path) -> None:
     """Writes the rows of all shards to ``target``, which appears at once."""

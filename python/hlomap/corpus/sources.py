@@ -19,8 +19,6 @@ from typing import IO
 from .archives import archive_errors
 from .folder import is_url
 
-__all__ = ["NotRegular", "Opened", "Reader", "Source", "head_digest", "open_bytes"]
-
 HEAD_BYTES = 1 << 16
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from ..explanation.text import joined, plural
 from .reports import CorpusReport
 
-__all__ = ["CorpusSummary"]
-
 _HINTS = {
     "Riegeli": "Riegeli (dump with --xla_dump_hlo_as_text or --xla_dump_hlo_as_proto)",
     "StableHLO": "StableHLO (pip install 'hlomap[jax]' to convert it)",

@@ -27,8 +27,6 @@ from .child import SLOTS, STAGES, map_memory
 from .reports import CorpusReport
 from .tasks import Task, Verdict, timeout_message
 
-__all__ = ["Child", "Children", "run_task"]
-
 _MAX_DEATHS = 3  # of a child killed from outside while it works on one file
 _MAX_IDLE_DEATHS = 10  # of a child killed from outside while it works on none: a machine may kill several runs' workers
 _MAX_CRASHES = 2  # of a child that ended itself: a signal of the processor, or out of memory

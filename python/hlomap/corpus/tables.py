@@ -18,8 +18,6 @@ from ..analysis.table import FILE_COLUMNS, SCHEMA_VERSION, Batch, Table, arrow_s
 from ..interop.arrow import repeated
 from ..interop.row_files import PartWriter
 
-__all__ = ["FILES", "MODULES", "RowsWriter", "Status", "rows_schema"]
-
 Status = Literal["done", "skipped", "duplicate", "error", "timed out", "crashed"]
 
 

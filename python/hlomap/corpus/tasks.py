@@ -11,18 +11,6 @@ from typing import Final, Literal
 
 from ..io.load import MAX_BYTES
 
-__all__ = [
-    "FILES_FOLDER",
-    "LEAST_MEMORY",
-    "MODULES_FOLDER",
-    "ROWS_FOLDER",
-    "Form",
-    "Task",
-    "Verdict",
-    "part_name",
-    "timeout_message",
-]
-
 Form = Literal["parquet", "arrow"]
 """The form of the rows of a shard: a part of a dataset, or a stream that is merged into one file."""
 

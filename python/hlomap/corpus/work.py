@@ -33,8 +33,6 @@ from .sources import NotRegular, Reader, Source
 from .tables import FILES, MODULES, RowsWriter, Status
 from .tasks import FILES_FOLDER, MODULES_FOLDER, ROWS_FOLDER, Task, Verdict, part_name, timeout_message
 
-__all__ = ["analyze_shard"]
-
 Begin = Callable[[int, str, int], None]
 """Called with the position of a file in its shard, its stage (``read``, ``analyze`` or ``write``), and the bytes before
 it; with position -1 and ``write`` after the last file."""

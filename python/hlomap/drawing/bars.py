@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from .picture import Picture
 from .style import CHARACTER, cut, document, printable, text
 
-__all__ = ["Bar", "bar_picture"]
-
 _EDGE = 16.0
 _ROW = 22.0
 _LENGTH = 300.0

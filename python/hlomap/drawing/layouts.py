@@ -16,8 +16,6 @@ import numpy.typing as npt
 from .._core import Layout, Shape, linear_index, logical_index
 from ..errors import HlomapError
 
-__all__ = ["Cell", "Grid", "Scene", "build_scene", "choose_indices", "example_sizes"]
-
 _MAX_CELLS = 16  # cells of an axis that is shown completely
 _MAX_POSITIONS = 192
 _MAX_CHARACTERS = 144  # of a row of memory

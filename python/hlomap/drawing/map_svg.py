@@ -16,8 +16,6 @@ import numpy.typing as npt
 from .maps import LIT, MARKED, MAY, ArrayGrid, MapScene, Page, Relation
 from .style import CHARACTER, cut, document, magnitude, printable, text, wrap
 
-__all__ = ["render_map_svg"]
-
 _EDGE = 16.0
 _GAP = 12.0  # width or height of a cut
 _BETWEEN = 22.0  # between blocks

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from .maps import LIT, MARKED, MAY, ArrayGrid, MapScene, Page
 from .style import cut, magnitude, printable, wrap
 
-__all__ = ["BLOCKS", "render_map_text"]
-
 BLOCKS = {"lit": "██", "may": "▒▒", "marked": "><", "read": "░░", "none": "··", "unknown": "┄┄"}
 """The cells of what is lit, may be read, is crossed, is read by other elements, is not read, and is not counted."""
 

@@ -20,19 +20,6 @@ from .._core import IndexingMap
 from ..errors import HlomapError
 from .read_counts import Bounds, Counts, Points, ReadCounts, restricted
 
-__all__ = [
-    "LIT",
-    "MARKED",
-    "MAY",
-    "Array",
-    "ArrayGrid",
-    "MapScene",
-    "Operand",
-    "Page",
-    "build_map_scene",
-    "choose_element",
-]
-
 LIT, MAY, MARKED = 1, 2, 3
 """A cell of the lit element or tile or read by it, one that it may read, and one that is crossed."""
 

@@ -11,8 +11,6 @@ from pathlib import Path
 from ..types import ReadOnly
 from .style import document, printable
 
-__all__ = ["Picture", "stacked"]
-
 
 class Picture(ReadOnly):
     """A picture of a value, which notebooks show: ``.svg`` is the image, ``str()`` a form for the terminal.

@@ -20,8 +20,6 @@ from ..answers import Unknown
 from ..errors import HlomapError
 from ..maps.variables import variables_of
 
-__all__ = ["Bounds", "Counts", "Points", "ReadCounts", "restricted"]
-
 Bounds = Sequence[tuple[int, int]]
 Points = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.float64]

@@ -14,8 +14,6 @@ from html import escape
 
 from ..types import UNSAFE
 
-__all__ = ["CHARACTER", "TILE_COLOURS", "cut", "document", "magnitude", "printable", "text", "wrap"]
-
 CHARACTER = 7.3
 """The width of a character at 12 px; all text is monospaced, so its width is known without a browser."""
 

@@ -11,8 +11,6 @@ from html import escape
 from .layouts import Cell, Grid, Scene
 from .style import CHARACTER, TILE_COLOURS, document, text
 
-__all__ = ["render_svg"]
-
 _ROW = 24  # height of a row of cells
 _HATCH = (
     '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse">'

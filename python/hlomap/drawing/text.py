@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .layouts import Cell, Grid, Scene
 
-__all__ = ["render_text"]
-
 
 def render_text(scene: Scene) -> str:
     """The picture as text, without a final line break."""

@@ -22,8 +22,6 @@ from .source import value_label
 from .text import leaf_text, printable
 from .values import Value
 
-__all__ = ["OutputDependence", "compare_outputs"]
-
 Status = Literal["equal", "wider", "narrower", "different", "unknown"]
 # The first numbers of runtime sources: of those that are numbers of values, and of the others before and after.
 _NUMBERED, _OTHER_BEFORE, _OTHER_AFTER = 1 << 61, 1 << 59, 1 << 60

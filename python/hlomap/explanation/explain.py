@@ -34,8 +34,6 @@ from .text import bytes_text, count_text, html, leaf_text, plural, printable
 from .trace import Step, trace, tree_lines
 from .words import clauses, phrases
 
-__all__ = ["Explanation", "OperandReads", "bitcast_equivalence", "explain"]
-
 _MOST_POINTS = 1 << 16
 _MOST_PHRASES = 4
 _MOST_OPERANDS = 12

@@ -17,8 +17,6 @@ from ..types import wrong_type
 from .diff import ModuleDiff, diff
 from .text import html, plural, printable
 
-__all__ = ["History", "StageChange", "history"]
-
 
 @dataclass(frozen=True)
 class StageChange:

@@ -14,8 +14,6 @@ from ..ops._known import Parts, Pieces, fewer
 from .names import Names
 from .text import printable
 
-__all__ = ["mask_notes"]
-
 _MOST_REGIONS = 3
 
 

@@ -16,8 +16,6 @@ from .._core import Instruction
 from ..ops import lookup
 from .values import MOVERS, Value, is_container
 
-__all__ = ["Match", "computed", "find_duplicates", "match_instructions"]
-
 How = Literal["value", "use", "name", "origin", "elimination"]
 Values = Mapping[Instruction, Value]
 _MOST_STEPS = 1000  # through fusions and copies, from a value to the instruction that computes it

@@ -21,8 +21,6 @@ from ..maps.map_set import MapSet
 from ..types import wrong_type
 from .text import printable
 
-__all__ = ["DimensionNames", "NamedMap", "Names", "name_dimensions"]
-
 DimensionNames: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
 
 _LETTERS = "ijklmn"

@@ -25,8 +25,6 @@ from .values import is_container
 if TYPE_CHECKING:
     from .explain import OperandReads
 
-__all__ = ["group_words", "n_between_devices", "notes_of", "output_name"]
-
 _MOST_NOTES = 12  # of one kind
 _MOST_GROUPS = 4
 _MOST_DEVICES = 512  # of which each is counted

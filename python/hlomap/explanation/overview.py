@@ -17,8 +17,6 @@ from ..types import ReadOnlyDict
 from .text import plural, printable
 from .values import runs_calls
 
-__all__ = ["BytesMoved", "Overview", "executed_computations", "overview"]
-
 _MOST_NAMES = 3
 
 

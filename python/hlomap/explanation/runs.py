@@ -20,8 +20,6 @@ from ..types import ShapeIndex
 from .source import value_label
 from .text import leaf_text, plural, printable
 
-__all__ = ["OutputValues", "compare_values"]
-
 _N_RUNS = 8
 _MOST_ELEMENTS = 1 << 20  # of all values of both modules together
 _MOST_STEPS, _MOST_WORK = 300, 2_000

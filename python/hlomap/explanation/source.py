@@ -12,8 +12,6 @@ from functools import lru_cache
 from .._core import Instruction, Module
 from .text import printable
 
-__all__ = ["Source", "source_of", "value_label"]
-
 _SECTIONS = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _ROW = re.compile(r"(\d+) (.*)")
 _FIELD = re.compile(r"(\w+)=(\d+)")

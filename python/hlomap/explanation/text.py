@@ -11,8 +11,6 @@ from html import escape
 
 from ..types import UNSAFE
 
-__all__ = ["bytes_text", "count_text", "html", "joined", "leaf_text", "plural", "printable"]
-
 
 def printable(text: object, limit: int = 200) -> str:
     """One line without control characters, cut where it is long.

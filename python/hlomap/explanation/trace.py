@@ -24,8 +24,6 @@ from .source import value_label
 from .text import leaf_text, printable
 from .words import clauses, phrases
 
-__all__ = ["Step", "trace", "tree_lines"]
-
 _MOST_LEAVES = 4
 _MOST_VALUES = 10_000
 _MOST_INDENTS = 40  # so that a long chain takes no quadratic space

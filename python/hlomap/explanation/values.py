@@ -18,8 +18,6 @@ from ..errors import HlomapError
 from ..ops import lookup
 from ..types import ShapeIndex
 
-__all__ = ["MOVERS", "Numbering", "Value", "is_container", "runs_calls"]
-
 MOVERS = frozenset(["bitcast", "broadcast", "copy", "reshape", "reverse", "slice", "transpose"])
 """Operations whose value has elements of the operand alone, as they are."""
 

@@ -17,8 +17,6 @@ from ..maps.variables import numbers_of
 from .names import NamedMap, Names
 from .text import joined, plural
 
-__all__ = ["clauses", "phrase", "phrases"]
-
 _MOST_PHRASES = 4
 
 

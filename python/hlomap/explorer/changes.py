@@ -11,8 +11,6 @@ from .._core import Instruction
 from ..explanation.diff import ModuleDiff
 from ..explanation.text import printable
 
-__all__ = ["change_contents"]
-
 _MOST_LINES = 200
 
 

@@ -19,8 +19,6 @@ from ..explanation.text import plural, printable
 from ..ops import lookup
 from .reads import Interned, ReadTable
 
-__all__ = ["instruction_numbers", "module_contents"]
-
 _MOST_CALLERS = 20
 _MOST_LOOPS = 500
 _NO_DETAIL = frozenset(["backend_config", "metadata", "calls", "to_apply", "body", "condition", "origin", "statistics"])

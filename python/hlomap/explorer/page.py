@@ -25,8 +25,6 @@ from .changes import change_contents
 from .contents import instruction_numbers, module_contents
 from .subjects import Choice, choose
 
-__all__ = ["ExplorerPage", "explore"]
-
 # In the order of their use.
 _SCRIPTS = ("evaluate", "model", "layout", "arrays", "graph", "hover", "panel", "list", "page")
 _TAKES = "a Module, a DumpedModule or a DumpDirectory"

@@ -23,8 +23,6 @@ from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
 from ..types import ShapeIndex
 
-__all__ = ["Interned", "ReadTable", "big"]
-
 _MOST_ARRAYS = 64  # of the output of one instruction
 _MOST_READS = 64  # of one array
 _MOST_MAPS = 32  # of one operand

@@ -14,8 +14,6 @@ from ..errors import NotFoundError
 from ..explanation.text import plural, printable
 from ..io.dump_directory import DumpDirectory, DumpedModule
 
-__all__ = ["MOST_INSTRUCTIONS", "Choice", "Subject", "choose"]
-
 MOST_INSTRUCTIONS = 20_000
 """How many instructions of a dump directory a page has; a single module is shown whole."""
 

@@ -27,8 +27,6 @@ from ..memory.readers import readers
 from ..ops import lookup
 from ..types import expect, expect_items, is_index, one_line, wrong_type
 
-__all__ = ["CheckReport", "Violation", "check", "remote_bytes", "source_line"]
-
 _MOST_SHOWN = 20
 
 

@@ -19,8 +19,6 @@ from ..ops import lookup
 from ..types import ReadOnlyDict
 from .check import CheckReport, check, remote_bytes, source_line
 
-__all__ = ["Figures", "against", "figures", "markdown", "text_table"]
-
 _FORMAT = 1
 _MOST_LINES = 5
 

@@ -14,8 +14,6 @@ from ..interop.jax import from_jax
 from .check import CheckReport, check
 from .figures import Figures, against, figures, text_table
 
-__all__ = ["Hlo"]
-
 
 class Hlo:
     """The fixture ``hlo``: each method compiles a function for its arguments, or takes a ``Module``."""

@@ -12,21 +12,6 @@ from typing import TypeAlias
 from .._core import Expr, IndexingMap, Variable
 from ..errors import MapError
 
-__all__ = [
-    "Part",
-    "expect_defined",
-    "free_variables",
-    "multiple",
-    "names",
-    "shortened",
-    "split_constant",
-    "sum_parts",
-    "summands",
-    "text",
-    "unused_name",
-    "variables",
-]
-
 Part: TypeAlias = "str | Expr"
 
 

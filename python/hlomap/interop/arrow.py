@@ -18,22 +18,6 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-__all__ = [
-    "Kind",
-    "arrays",
-    "beside",
-    "column",
-    "from_message",
-    "from_rows",
-    "from_values",
-    "joined",
-    "repeated",
-    "schema",
-    "to_pandas",
-    "to_polars",
-    "with_values",
-]
-
 Kind: TypeAlias = Literal["text", "texts", "bool", "int", "ints", "float"]
 
 _TYPES: dict[Kind, pa.DataType] = {  # items have the name that Parquet gives them

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["flat", "to_arrow", "to_pandas", "to_polars", "write"]
-
 Columns = Mapping[str, npt.NDArray[Any]]
 
 

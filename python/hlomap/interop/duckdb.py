@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import dataset
 
-__all__ = ["SqlError", "query"]
-
 
 class SqlError(ValueError):
     """What DuckDB says about a query."""

@@ -11,8 +11,6 @@ from pyarrow import fs
 from ..errors import UnsupportedError
 from ..types import needs
 
-__all__ = ["connect", "open_fsspec"]
-
 
 def connect(name: str) -> tuple[fs.FileSystem, str]:
     """Arrow's file system of a path or URL, and the path in it.

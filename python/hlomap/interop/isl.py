@@ -22,8 +22,6 @@ from ._expressions import (
     variables,
 )
 
-__all__ = ["to_isl"]
-
 _KEYWORDS = frozenset(
     {"and", "or", "not", "implies", "exists", "true", "false"}
     | {"floor", "floord", "ceil", "ceild", "mod", "min", "max", "infty", "infinity", "nan", "rat"}

@@ -21,9 +21,6 @@ from ..io.dump_directory import DumpDirectory
 from ..io.load import parse
 from ..types import expect, needs, wrong_type
 
-__all__ = ["from_jax", "watch"]
-
-
 _STAGES = ("optimized", "before_partitioning", "unoptimized")
 
 

@@ -12,8 +12,6 @@ from .._core import Expr, IndexingMap
 from ..errors import SizeError, UnsupportedError
 from ._expressions import expect_defined, shortened, variables
 
-__all__ = ["to_mlir"]
-
 _SMALLEST = -(1 << 63)
 
 

@@ -11,8 +11,6 @@ from ..types import needs
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["to_networkx"]
-
 
 def to_networkx(
     values: Mapping[Instruction, object], uses: Iterable[tuple[Instruction, Instruction, int]]

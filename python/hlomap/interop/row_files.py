@@ -16,8 +16,6 @@ from typing import IO, TYPE_CHECKING, Any, Final, Literal, TypeAlias
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["SUFFIXES", "PartWriter", "json_lines", "values", "write", "write_csv"]
-
 SUFFIXES: Final = (".parquet", ".csv", ".jsonl")
 
 _Tables: TypeAlias = "Iterable[pa.Table | pa.RecordBatch]"

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from .._core import Expr, IndexingMap
 from ._expressions import Part, expect_defined, multiple, names, text, unused_name, variables
 
-__all__ = ["to_smtlib"]
-
 _RESERVED = frozenset(
     {"_", "as", "BINARY", "DECIMAL", "exists", "forall", "HEXADECIMAL", "let", "match", "NUMERAL", "par", "STRING"}
     | {"assert", "echo", "exit", "pop", "push", "reset"}  # commands

@@ -20,8 +20,6 @@ import tempfile
 from ..errors import HloSyntaxError, UnsupportedError
 from .stablehlo_child import BYTECODE, CONVERTED, MISSING, TEXT, read_message, time_limit, write_message
 
-__all__ = ["can_convert", "to_hlo_proto"]
-
 
 def can_convert() -> bool:
     """Whether jaxlib is installed."""

@@ -15,8 +15,6 @@ import sys
 import threading
 from typing import IO, Any
 
-__all__ = ["BYTECODE", "CONVERTED", "MISSING", "REFUSED", "TEXT", "main", "read_message", "time_limit", "write_message"]
-
 TEXT, BYTECODE = b"t", b"b"
 """Requests: a program as text in UTF-8, or as bytecode."""
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import sympy
     from sympy.logic.boolalg import Boolean
 
-__all__ = ["SympyMap", "to_sympy"]
-
 
 @dataclass(frozen=True)
 class SympyMap:

@@ -22,8 +22,6 @@ from .library import CALLS
 from .machine import Budget, Machine
 from .plan import plan_instruction, plan_module
 
-__all__ = ["evaluate_one", "execute", "values"]
-
 Value = Any
 
 MAX_STEPS = 1_000_000

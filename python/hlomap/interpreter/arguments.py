@@ -16,8 +16,6 @@ from .._core import Computation, Shape
 from ..errors import ShapeError
 from ..ops._numpy.input_checks import check_value
 
-__all__ = ["distribute_arguments", "own_results", "parse_rng_state"]
-
 Value = Any
 
 

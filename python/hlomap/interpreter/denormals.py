@@ -15,8 +15,6 @@ from functools import cache
 
 import numpy as np
 
-__all__ = ["flush_denormals"]
-
 _FLUSH_BITS = 0x8040
 """Bits of the SSE control word: flush denormal results to zero, and treat denormal operands as zero."""
 _ENVIRONMENT_BYTES, _CONTROL_WORD = 32, 28

@@ -18,8 +18,6 @@ from .._core import Instruction
 from ..errors import UnsupportedError
 from .reductions import eigen_general, hessenberg, tridiagonal
 
-__all__ = ["CALLS"]
-
 MOST_SPARSE_ROWS = 4096
 """The most rows of a sparse matrix that is solved as a dense one."""
 

@@ -24,8 +24,6 @@ from ..ops._numpy.numeric import cast
 from .denormals import flush_denormals
 from .plan import ELEMENTS_OF_WORK, Dtypes, Plan, Plans, dtype_of
 
-__all__ = ["Budget", "Machine", "Processor"]
-
 Value = Any
 OnValue = Callable[..., None]
 

@@ -18,8 +18,6 @@ from ..ops import lookup
 from ..ops._evaluation import EvalContext, Evaluate
 from ..ops._shapes import n_elements
 
-__all__ = ["ELEMENTS_OF_WORK", "MAX_BYTES", "Plan", "Plans", "Step", "dtype_of", "plan_instruction", "plan_module"]
-
 MAX_BYTES = 2**34
 """The largest array that an instruction may compute; declared shapes may exceed any memory."""
 

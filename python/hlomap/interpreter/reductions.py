@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["eigen_general", "hessenberg", "tridiagonal"]
-
 Array = npt.NDArray[Any]
 
 

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from .._core import is_module_head, unpack_head
 from .mlir import mlir_kind
 
-__all__ = ["RIEGELI", "SourceFile", "detect_kind", "kind_and_form", "kind_of", "kind_of_name", "label_of", "list_files"]
-
 RIEGELI = b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f"
 """The first bytes of a Riegeli file."""
 

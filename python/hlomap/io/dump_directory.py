@@ -22,8 +22,6 @@ from .load import load
 if TYPE_CHECKING:
     from ..explanation.history import History
 
-__all__ = ["DumpDirectory", "DumpedModule", "name_columns"]
-
 _COMPRESSION = re.compile(r"\.(?:gz|xz|zst)$")
 _FORMAT = re.compile(r"\.(?:txt|hlo\.pb|hlo|pb)$")
 _PROCESS = re.compile(r".+_\d+")

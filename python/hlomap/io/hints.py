@@ -12,8 +12,6 @@ from .._core import unpack_head
 from ..errors import HloSyntaxError
 from .discover import RIEGELI
 
-__all__ = ["explain_source"]
-
 _HEAD = 1 << 12
 _KINDS = (
     (rb"BufferAssignment:", "XLA's buffer assignment"),

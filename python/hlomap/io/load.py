@@ -18,8 +18,6 @@ from ..types import expect
 from .hints import explain_source
 from .mlir import unpacked_mlir
 
-__all__ = ["MAX_BYTES", "load", "parse", "parse_all", "read_source", "too_large"]
-
 _Source = str | bytes | bytearray | memoryview
 
 MAX_BYTES = 1 << 30

@@ -10,8 +10,6 @@ import re
 
 from .._core import unpack_head
 
-__all__ = ["mlir_kind", "unpacked_mlir"]
-
 _MAGIC = b"ML\xefR"
 _HEAD = 1 << 16
 # The bounds that the reader of HLO has for compressed data.

@@ -15,20 +15,6 @@ from .._core import Layout, Shape, strides
 from ..answers import Unknown
 from ..errors import ShapeError
 
-__all__ = [
-    "CuteLayout",
-    "Digit",
-    "LinearLayout",
-    "Nested",
-    "digits",
-    "from_cute",
-    "from_linear_layout",
-    "from_strides",
-    "to_cute",
-    "to_linear_layout",
-    "to_strides",
-]
-
 Nested: TypeAlias = "int | tuple[Nested, ...]"
 
 

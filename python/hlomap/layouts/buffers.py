@@ -19,8 +19,6 @@ from ..dtypes import is_float, is_integer, is_unsigned, numpy_dtype
 from ..errors import DomainError, ShapeError, UnsupportedError
 from ..types import expect, is_index, wrong_type
 
-__all__ = ["pack", "ravel_index", "unpack", "unravel_index"]
-
 Array = npt.NDArray[Any]
 
 _WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}

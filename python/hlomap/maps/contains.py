@@ -11,8 +11,6 @@ import numpy as np
 from .._core import IndexingMap, _contains
 from .enumerate_pairs import EnumerationLimitError, enumerate_points
 
-__all__ = ["Containment", "contains"]
-
 _MAX_POINTS = 1 << 14
 
 _MAX_POINTS_IN_ALL = 1 << 20

@@ -14,17 +14,6 @@ from dataclasses import dataclass
 
 from .._core import Expr, IndexingMap, Variable
 
-__all__ = [
-    "MAX_LISTED_DEVICES",
-    "NO_COMMON_GROUP",
-    "GroupTable",
-    "have_same_groups",
-    "lift_to_devices",
-    "lists_each_device_once",
-    "merge_group_tables",
-    "rewrite_for_one_group",
-]
-
 MAX_LISTED_DEVICES = 1 << 16
 """Tables with more devices than this stay in compact notation: their groups are not listed to compare them."""
 

@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from .._core import IndexingMap
 
-__all__ = ["EnumerationLimitError", "enumerate_pairs", "enumerate_points"]
-
 Ints = npt.NDArray[np.int64]
 
 _MAX_ELEMENTS = 1 << 63

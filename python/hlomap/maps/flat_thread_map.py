@@ -15,8 +15,6 @@ from .._core import Expr, IndexingMap, Shape, logical_index
 from ..errors import ShapeError
 from ..types import expect, expect_items
 
-__all__ = ["THREAD_DIMS", "flat_thread_map"]
-
 THREAD_DIMS = ("th_x", "th_y", "th_z", "bl_x", "bl_y", "bl_z")
 
 

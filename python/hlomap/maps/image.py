@@ -14,8 +14,6 @@ from .._core import IndexingMap, _image_many
 from ..errors import ShapeError
 from ..types import is_index, one_line, wrong_type
 
-__all__ = ["Box", "Interval", "image_maps", "read_box"]
-
 Bounds: TypeAlias = tuple[int, int]
 
 Interval: TypeAlias = "int | tuple[int, int] | list[int] | range | slice | None"

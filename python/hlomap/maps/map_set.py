@@ -36,18 +36,6 @@ from .set_questions import CommonElement, is_empty, is_injective, overlap, why_o
 from .subtract import Effort, find_meeting, intersect, subtract
 from .union_count import count_elements, count_points
 
-__all__ = [
-    "DeviceIndexing",
-    "MapSet",
-    "Use",
-    "as_map_set",
-    "group_table",
-    "image_of_map",
-    "restrict_map",
-    "union",
-    "unknown_devices",
-]
-
 Use: TypeAlias = tuple[Instruction, int]
 """A user of a value, and the number of the operand that is the value."""
 

@@ -15,8 +15,6 @@ from ..answers import Answer
 if TYPE_CHECKING:
     from .map_set import MapSet
 
-__all__ = ["CommonElement", "MapPoint", "is_empty", "is_injective", "overlap", "why_over_approximate"]
-
 
 @dataclass(frozen=True, slots=True)
 class MapPoint:

@@ -19,8 +19,6 @@ from .._core import Expr, IndexingMap, Variable, _n_steps, _overlap, bounds_many
 from ..errors import HlomapError
 from .variables import numbers_of
 
-__all__ = ["MAX_MEMBERS", "Effort", "find_meeting", "intersect", "subtract"]
-
 MAX_MEMBERS = 64
 """The most maps that a difference may have."""
 

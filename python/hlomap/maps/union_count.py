@@ -14,8 +14,6 @@ from .subtract import find_meeting, subtract
 if TYPE_CHECKING:
     from .map_set import MapSet
 
-__all__ = ["UNBOUNDED", "count_elements", "count_points", "sum_counts"]
-
 UNBOUNDED = (1 << 128) - 1
 """The upper bound of a count of which nothing is known."""
 

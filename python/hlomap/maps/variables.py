@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .._core import Expr
 
-__all__ = ["numbers_of", "variables_of"]
-
 _KINDS = frozenset(["dim", "range", "runtime"])
 
 

@@ -21,8 +21,6 @@ from ..ops._shapes import array_leaves, shape_at
 from ..schedules.schedule import OutputSchedule, Schedule, is_kernel, schedule
 from ..types import ShapeIndex
 
-__all__ = ["Access", "by_schedule", "by_thread_map"]
-
 Root = Instruction | Computation
 """What a kernel computes: the operands of a computation are its parameters."""
 

@@ -16,8 +16,6 @@ from ..hardware import Device, as_device
 from ..types import ShapeIndex, expect, subject_of
 from .accesses import Access, by_schedule, by_thread_map
 
-__all__ = ["Coalescing", "coalescing"]
-
 
 @dataclass(frozen=True)
 class Coalescing:

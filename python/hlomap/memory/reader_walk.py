@@ -22,8 +22,6 @@ from ..ops._shapes import array_leaves, shape_at
 from ..ops.loops.attributes import condition_and_body
 from ..types import ShapeIndex
 
-__all__ = ["Reads", "Times", "Walk"]
-
 _DEEPEST = 100  # calls in calls that are entered, as Python's stack allows
 _MOST_STATES = 64  # iterations after which what a loop carries has to repeat
 

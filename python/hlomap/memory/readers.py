@@ -29,8 +29,6 @@ from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex, instruction_of, one_line
 from .reader_walk import Times, Walk
 
-__all__ = ["Reader", "Readers", "applied_by", "readers"]
-
 _MAX_POINTS = 1 << 20  # of an enumeration of what iterations read: some tenths of a second
 
 

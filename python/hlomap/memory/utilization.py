@@ -20,8 +20,6 @@ from ..maps.union_count import UNBOUNDED, sum_counts
 from ..ops._shapes import array_leaves, shape_at
 from ..types import subject_of
 
-__all__ = ["Utilization", "utilization"]
-
 _MAX_MAPS = 1 << 16
 """The maps that are followed to count reads, on the way from all outputs to the operands: some tenths of a second."""
 

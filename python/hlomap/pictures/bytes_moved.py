@@ -13,8 +13,6 @@ from ..explanation.diff import ModuleDiff
 from ..explanation.overview import BytesMoved, Overview, overview
 from ..explanation.text import bytes_text, plural, printable
 
-__all__ = ["draw_diff", "draw_module", "draw_overview", "draw_profile", "draw_table"]
-
 _MOST_BARS = 12
 _PARTS = ("bytes read", "bytes written")
 

@@ -15,8 +15,6 @@ from ..ops._shapes import shape_at
 from ..verification.verify import CheckResult
 from .maps import array_of, map_picture, read_box
 
-__all__ = ["draw_check"]
-
 
 def draw_check(result: CheckResult) -> Picture:
     """What the output element of the witness reads by the maps, and the operand element that changes it."""

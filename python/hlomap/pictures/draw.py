@@ -20,8 +20,6 @@ from ..types import ShapeIndex, expect, expect_index, wrong_type
 from ..verification.verify import CheckResult
 from . import bytes_moved, checks, frontiers, loops, maps, shardings, slices, tilings
 
-__all__ = ["Drawable", "draw"]
-
 Drawable: TypeAlias = (
     MapSet
     | Mapping[Instruction, MapSet]

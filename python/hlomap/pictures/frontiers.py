@@ -6,9 +6,6 @@ from ..analysis.tile_frontier import TileFrontier
 from ..drawing.bars import Bar, bar_picture
 from ..drawing.picture import Picture
 
-__all__ = ["draw_frontier"]
-
-
 _MOST = 20
 """What moves more, as so many times the least, would leave all other bars too short to see."""
 

@@ -13,8 +13,6 @@ from ..drawing.picture import Picture
 from ..drawing.style import cut, printable
 from ..explanation.text import leaf_text, plural
 
-__all__ = ["draw_loop", "leaf_labels", "leaf_words"]
-
 _KINDS = ("invariant", "induction", "stacked", "consumed", "recurrence", "general")
 _MOST_LEAVES = 24
 _SHOWN = 5  # iterations

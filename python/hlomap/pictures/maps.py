@@ -23,20 +23,6 @@ from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
 from ..types import ShapeIndex
 
-__all__ = [
-    "Element",
-    "array_of",
-    "draw_explanation",
-    "draw_instruction",
-    "draw_maps",
-    "explanation_scene",
-    "map_picture",
-    "read_box",
-    "start_of",
-    "starts_of",
-    "value_operands",
-]
-
 Element = Sequence[int]
 """The index of an element, or the sizes of a tile."""
 

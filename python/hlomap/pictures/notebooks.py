@@ -24,8 +24,6 @@ from .bytes_moved import draw_overview
 from .draw import Drawable, draw
 from .loops import leaf_labels, leaf_words
 
-__all__ = ["notebook_html", "notebook_svg"]
-
 _MOST_ROWS = 10
 _MOST_CHARACTERS = 80  # of a cell
 _CELL = "text-align:left;white-space:nowrap"

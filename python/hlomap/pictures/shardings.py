@@ -21,8 +21,6 @@ from ..shardings.orders import Ints, place_values
 from ..shardings.tiles import Tiles
 from ..types import one_line
 
-__all__ = ["draw_sharding"]
-
 _MAX_PLANES = 8
 _MAX_NAMED = 4  # devices of a tile that are listed
 

@@ -15,8 +15,6 @@ from ..ops._shapes import shape_at
 from ..types import expect
 from .maps import Element, array_of, map_picture, read_box, start_of, starts_of, value_operands
 
-__all__ = ["draw_slice"]
-
 
 def draw_slice(slice_: Mapping[Instruction, MapSet], element: Element | None, tile: Element | None) -> Picture:
     """The picture of a dictionary of sets, all of which start at the elements of one array.

@@ -17,8 +17,6 @@ from ..explanation.text import leaf_text, plural
 from ..ops._shapes import shape_at
 from .maps import array_of, map_picture
 
-__all__ = ["choose_candidate", "draw_tiling"]
-
 _MOST_CANDIDATES = 4096
 
 

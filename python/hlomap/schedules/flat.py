@@ -14,8 +14,6 @@ from ..hardware import Device
 from ..maps.flat_thread_map import flat_thread_map
 from .launch import BLOCK, THREAD, Launch, ceil_div, grid_map, in_memory, n_resident_threads, storage_bits
 
-__all__ = ["concatenate", "loop", "scatter", "sorted_scatter", "unroll_factor"]
-
 _THREADS = 128
 _WARP = 32
 

@@ -17,30 +17,6 @@ from . import reductions, transposes
 from .launch import storage_bits
 from .shapes import memory_order, memory_permutation
 
-__all__ = [
-    "Hero",
-    "Region",
-    "TransposeForm",
-    "TritonConfig",
-    "compiled_for",
-    "first_array",
-    "fusion_config",
-    "groups_of_roots",
-    "hero_of",
-    "is_bitcast_of",
-    "is_plain_copy",
-    "native_config",
-    "prevents_vectors",
-    "reduction_form",
-    "region_of",
-    "smallest_bits",
-    "transpose_form",
-    "triton_config",
-    "updates_in_place",
-    "uses_shared_memory",
-    "widens",
-]
-
 
 @dataclass(frozen=True)
 class Region:

@@ -15,19 +15,6 @@ from .._core import Expr, IndexingMap, Shape, linear_index, logical_index
 from ..hardware import Device
 from ..maps.flat_thread_map import THREAD_DIMS
 
-__all__ = [
-    "BLOCK",
-    "THREAD",
-    "Launch",
-    "ceil_div",
-    "delinearize",
-    "grid_map",
-    "grid_maps",
-    "in_memory",
-    "n_resident_threads",
-    "storage_bits",
-]
-
 THREAD, BLOCK = Expr.dim(0), Expr.dim(3)
 
 

@@ -14,19 +14,6 @@ from .._core import Expr, IndexingMap, Shape
 from ..hardware import Device
 from .launch import BLOCK, THREAD, Launch, ceil_div, grid_map, in_memory
 
-__all__ = [
-    "Canonical",
-    "Widths",
-    "canonical",
-    "column",
-    "multi_row",
-    "reduction",
-    "refusal",
-    "row",
-    "small_column",
-    "split",
-]
-
 _ROW_MINOR, _ROW_MAJOR, _COLUMN = 16384, 8, 4096
 
 

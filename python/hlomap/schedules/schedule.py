@@ -54,8 +54,6 @@ from .launch import Launch, lacks_numbers, storage_bits
 from .shapes import memory_order
 from .triton import triton_block
 
-__all__ = ["OutputSchedule", "Schedule", "is_kernel", "schedule", "schedule_as_loop"]
-
 
 @dataclass(frozen=True)
 class OutputSchedule:

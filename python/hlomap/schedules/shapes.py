@@ -15,8 +15,6 @@ from . import flat, reductions, transposes
 from .launch import Launch, storage_bits
 from .triton import triton_block
 
-__all__ = ["SCHEDULES", "Options", "launch_of_shape", "memory_order", "memory_permutation"]
-
 
 @dataclass(frozen=True)
 class Options:

@@ -18,8 +18,6 @@ from .launch import lacks_numbers
 from .schedule import schedule as schedule_of, schedule_as_loop
 from .shapes import SCHEDULES, Options, launch_of_shape
 
-__all__ = ["emitter_thread_map", "thread_map"]
-
 Part = Literal["output", "input", "shared_write", "shared_read"]
 _PARTS = ("output", "input", "shared_write", "shared_read")
 

@@ -15,8 +15,6 @@ from ..errors import ShapeError
 from ..hardware import Device
 from .launch import BLOCK, THREAD, Launch, ceil_div, delinearize, grid_maps, in_memory, n_resident_threads
 
-__all__ = ["merged", "pack", "packed", "tiled", "tiled_refusal"]
-
 _THREADS = 128
 Sizes = Sequence[int]
 

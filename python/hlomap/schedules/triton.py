@@ -12,8 +12,6 @@ from .._core import Expr, Shape
 from ..errors import ShapeError
 from .launch import BLOCK, Launch, ceil_div, delinearize, grid_map
 
-__all__ = ["triton_block"]
-
 
 def triton_block(shape: Shape, tile: Sequence[int], n_warps: int = 1, *, first_fastest: bool = False) -> Launch:
     """The launch that covers ``shape`` with tiles, in row-major order, or with the second last dimension fastest.

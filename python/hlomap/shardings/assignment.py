@@ -19,8 +19,6 @@ from ..errors import ShapeError
 from ..types import one_line
 from .orders import Digit, Ints, Strided, find_strides, place_values, split_digits, split_into_runs
 
-__all__ = ["ALL_DEVICES", "Assignment", "assign"]
-
 ALL_DEVICES = 1 << 31
 """The devices of a replicated array where their number is not given: all numbers of 31 bits."""
 

@@ -17,8 +17,6 @@ from .program import leaf_shardings
 if TYPE_CHECKING:
     from ..analysis.table import Table
 
-__all__ = ["sharding_columns"]
-
 
 def sharding_columns(table: Table, rows: Sequence[tuple[int, Instruction, Instruction | None]]) -> dict[str, list[Any]]:
     """The columns by name; ``rows`` are the numbers of those rows that have shardings, instructions and operands."""

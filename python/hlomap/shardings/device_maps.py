@@ -19,8 +19,6 @@ from ..types import expect, is_index, wrong_type
 from .assignment import Assignment, assign
 from .orders import Digit, Strided, place_values, split_digits
 
-__all__ = ["device_map", "is_even", "local_shape", "maps_of", "owner_map", "read_count", "tile_positions"]
-
 _MAX_RUNS = 1 << 16
 _MANY_RUNS = 64
 _Constraint = tuple[Expr, int, int]

@@ -16,8 +16,6 @@ from ..types import wrong_type
 from .orders import Ints
 from .tiles import Tiles
 
-__all__ = ["least_seconds", "mesh_positions", "read_links"]
-
 
 def read_links(links: Mapping[str, float] | None, mesh: Mesh | None, devices: Ints) -> list[float] | None:
     """The bytes per second along each axis; None without links.

@@ -16,8 +16,6 @@ from .._core import Instruction, Mesh, Sharding
 from ..errors import HlomapError
 from .links import mesh_positions
 
-__all__ = ["axes_of_groups", "mesh_of", "sharding_text"]
-
 _SHARDY_MESH = re.compile(r"#sdy\.mesh<\[((?:\"[^\"'\[\]]*\"=\d+(?:, ?)?)*)\](?:, device_ids=\[([\d, ]*)\])?>")
 _MOST_DEVICES = 1 << 16
 

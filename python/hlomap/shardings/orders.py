@@ -16,8 +16,6 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Digit", "Ints", "Strided", "find_strides", "place_values", "split_digits", "split_into_runs"]
-
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 Digit: TypeAlias = tuple[int, int]

@@ -32,8 +32,6 @@ from .orders import Ints
 from .program import leaf_shardings, sharding_of
 from .tiles import Tiles
 
-__all__ = ["Partitioned", "RemoteReads", "partitioned"]
-
 Side: TypeAlias = list[tuple[int, int]]
 """The first element along each dimension and the one after the last."""
 

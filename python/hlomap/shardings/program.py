@@ -11,8 +11,6 @@ from ..analysis.rows import leaf_shapes
 from ..errors import ShapeError
 from ..types import ShapeIndex, expect_index, subject_of
 
-__all__ = ["sharding_of"]
-
 
 def sharding_of(subject: Instruction | Computation | Module, /, output: int | ShapeIndex = 0) -> Sharding | None:
     """The sharding of one output as the module says it; ``None`` where it says nothing.

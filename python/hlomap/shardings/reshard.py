@@ -23,8 +23,6 @@ from .links import least_seconds, mesh_positions, read_links
 from .orders import Ints, place_values
 from .tiles import Tiles, overlap, rank_within
 
-__all__ = ["Reshard", "reshard"]
-
 _MAX_PAIRS = 1 << 22
 
 

@@ -16,8 +16,6 @@ from ..errors import UnsupportedError
 from .assignment import Assignment
 from .orders import Ints
 
-__all__ = ["Flags", "Tiles", "overlap", "rank_within"]
-
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
 _MAX_DEVICES = 1 << 22

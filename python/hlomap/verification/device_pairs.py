@@ -14,8 +14,6 @@ import numpy as np
 from ..maps.enumerate_pairs import EnumerationLimitError, Ints, enumerate_pairs
 from ..maps.map_set import DeviceIndexing, group_table
 
-__all__ = ["enumerate_device_pairs"]
-
 ElementOnDevice = tuple[int, int]
 """The row-major number of an element, and the number of its device."""
 

@@ -34,8 +34,6 @@ from ..types import (
 )
 from .verify import at_leaf, differs, is_fixed, random_value, replace_leaf
 
-__all__ = ["ObservedReads", "observed_reads"]
-
 Ints = npt.NDArray[np.int64]
 _MAX_RUNS = 1000
 _N_GROUPS = 8  # to begin with: the changes of some elements may cancel those of others

@@ -34,8 +34,6 @@ from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex, expect, expect_ints, one_line, subject_of, wrong_type
 from .device_pairs import enumerate_device_pairs
 
-__all__ = ["CheckResult", "CheckStatus", "verify"]
-
 Value = Any
 Functions = Mapping[str, Callable[..., Any]]
 Direction = Literal["output_to_input", "input_to_output"]

@@ -9,8 +9,6 @@ from ..._core import Shape
 from .._rule import Footprint
 from .._shapes import matched_dims
 
-__all__ = ["is_dynamic", "keeps_linear_order", "over_approximate"]
-
 
 def is_dynamic(shape: Shape, dim: int) -> bool:
     """Whether fewer elements than the bound may be in use along a dimension."""

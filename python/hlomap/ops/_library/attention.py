@@ -15,8 +15,6 @@ from ..._core import Instruction, Shape
 from .band import Band, Role
 from .body import Body, Config, NotUnderstood, array_text, require
 
-__all__ = ["DROPOUT_MASK", "TARGETS", "attention", "band_of", "packs_segments"]
-
 TARGETS = (
     "__cudnn$fmhaScaleBiasSoftmax", "__cudnn$fmhaScaleBiasSoftmaxBackward", "__cudnn$fmhaScaleBiasSoftmaxDropout",
     "__cudnn$fmhaScaleBiasSoftmaxDropoutBackward", "__cudnn$fmhaSoftmax", "__cudnn$fmhaSoftmaxBackward",

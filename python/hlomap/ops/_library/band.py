@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["Band", "Role"]
-
 
 class Role(Enum):
     """What a dimension counts."""

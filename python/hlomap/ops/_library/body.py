@@ -15,9 +15,6 @@ import numpy as np
 
 from ..._core import Instruction, Shape
 
-__all__ = ["Body", "Config", "NotUnderstood", "array_text", "numbers", "require"]
-
-
 _LARGEST = {"f8e4m3fn": 448, "f8e5m2": 57344, "f8e4m3fnuz": 240, "f8e5m2fnuz": 57344}
 """The largest finite number of element types whose products saturate."""
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from ..._core import ConvolutionDimensionNumbers, Instruction, Shape, WindowDim
 from .body import Body, Config, NotUnderstood, numbers, require
 
-__all__ = ["bias_activation", "forward", "gradient_of_filter", "gradient_of_input"]
-
 _UNDERSTOOD = {"activation_mode", "conv_result_scale", "side_input_scale", "leakyrelu_alpha", "algorithm"}
 
 

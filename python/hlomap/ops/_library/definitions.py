@@ -31,8 +31,6 @@ from . import (
 )
 from .body import NotUnderstood
 
-__all__ = ["TARGETS", "definition_of"]
-
 TARGETS: Mapping[str, Callable[[Instruction], str]] = {
     "__cublas$gemm": gemm.gemm,
     "__cublas$lt$groupedMatmul": gemm.grouped_gemm,

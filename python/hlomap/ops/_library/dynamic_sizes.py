@@ -5,8 +5,6 @@ from __future__ import annotations
 from ..._core import Instruction, Shape
 from .body import Body, array_text, require
 
-__all__ = ["pad_to_static", "slice_to_dynamic"]
-
 
 def slice_to_dynamic(instruction: Instruction) -> str:
     """array, sizes -> the first elements along every dimension."""

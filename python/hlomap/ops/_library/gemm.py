@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from ..._core import Instruction, Shape
 from .body import Body, Config, NotUnderstood, array_text, numbers, require
 
-__all__ = ["block_scaled_dot", "gemm", "grouped_gemm", "product_dimensions", "scaled_gemm"]
-
 _UNDERSTOOD = {
     "alpha_real", "alpha_imag", "beta", "dot_dimension_numbers", "precision_config", "epilogue", "lhs_stride",
     "rhs_stride", "damax_output", "grad_x", "grad_y", "autotune_workspace_size", "selected_algorithm", "scale_mode",

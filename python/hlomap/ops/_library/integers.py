@@ -5,8 +5,6 @@ from __future__ import annotations
 from ..._core import Instruction, Shape
 from .body import Body, require
 
-__all__ = ["combine", "split_high", "split_low"]
-
 
 def split_low(instruction: Instruction) -> str:
     """The low 32 bits."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from ..._core import Instruction
 from .body import Body, Config, NotUnderstood, array_text, require
 
-__all__ = ["lapack_triangular_solve", "symmetric_product", "triangular_solve"]
-
 _TRANSPOSES = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from ..._core import Instruction
 from .body import Body, require
 
-__all__ = ["allocate_buffer"]
-
 
 def allocate_buffer(instruction: Instruction) -> str:
     """An array that reads nothing, of zeros."""

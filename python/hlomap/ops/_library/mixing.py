@@ -17,8 +17,6 @@ from . import attention
 from .body import Config, NotUnderstood, require
 from .gemm import product_dimensions
 
-__all__ = ["FACTORIZATIONS", "MIXING", "Mixing", "is_factorization", "mixing_of"]
-
 FACTORIZATIONS = (
     "potrf", "getrf", "geqrf", "geqp3", "orgqr", "ungqr", "ormqr", "unmqr", "gesdd", "gesvd", "gesvdj", "gesvdp",
     "syevd", "syevj", "heevd", "geev", "gees", "gtsv", "gtsv2", "sytrd", "hetrd", "gehrd",

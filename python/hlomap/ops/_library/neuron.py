@@ -7,8 +7,6 @@ import re
 from ..._core import Instruction
 from .body import Body, array_text, require
 
-__all__ = ["gelu", "rms_norm", "silu", "softmax"]
-
 
 def gelu(instruction: Instruction) -> str:
     """``x / 2 * (1 + erf(x / sqrt(2)))``."""

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from ..._core import Instruction, Shape
 from .body import Body, Config, NotUnderstood, require
 
-__all__ = ["layer_norm", "normalized"]
-
 
 def layer_norm(instruction: Instruction) -> str:
     """``__cudnn$norm``: x, scale, bias -> (y [, mean, reciprocal deviation]); or the gradients of x, scale and bias."""

@@ -12,8 +12,6 @@ from ..._core import Instruction, Shape
 from .body import Body, Config, NotUnderstood, numbers, require
 from .normalization import normalized
 
-__all__ = ["convolution", "layer_norm", "matmul", "softmax"]
-
 _WIDER = {"f16": "f32", "bf16": "f32"}
 
 

@@ -7,8 +7,6 @@ import math
 from ..._core import Instruction, Shape
 from .body import Body, Config, array_text, require
 
-__all__ = ["radix_sort", "running_sum", "topk"]
-
 
 def topk(instruction: Instruction) -> str:
     """values -> (values, indices): along the last dimension, k from the sizes of the result."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 from ..._core import Instruction
 from .body import Body, array_text, require
 
-__all__ = ["threefry"]
-
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
 

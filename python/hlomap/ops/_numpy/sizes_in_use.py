@@ -8,8 +8,6 @@ from ..._core import Instruction
 from ...errors import UnsupportedError
 from .._shapes import matched_dims, n_elements
 
-__all__ = ["reshaped_sizes"]
-
 
 def reshaped_sizes(instruction: Instruction, sizes: Sequence[int]) -> list[int]:
     """The sizes of a reshape of an operand with these sizes in use.

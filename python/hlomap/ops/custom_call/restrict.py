@@ -8,8 +8,6 @@ from ..._core import Expr, IndexingMap
 from .._library.band import Role
 from .._rule import Footprint
 
-__all__ = ["within_band"]
-
 
 def within_band(
     footprint: Footprint, source: Mapping[Role, int], target: Mapping[Role, int], farthest: int

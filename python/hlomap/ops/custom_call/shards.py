@@ -15,8 +15,6 @@ from .._rule import NOTHING, Footprint
 from .._shapes import n_outputs, require, shape_at
 from .attributes import target_of
 
-__all__ = ["TARGETS", "changes_shards", "input_to_output", "output_to_input"]
-
 _TO_PARTS = {"SPMDFullToShardShape", "xla.sdy.GlobalToLocalShape"}
 _TO_WHOLE = {"SPMDShardToFullShape", "xla.sdy.LocalToGlobalShape"}
 TARGETS = _TO_PARTS | _TO_WHOLE

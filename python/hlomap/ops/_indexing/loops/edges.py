@@ -13,8 +13,6 @@ from ..._rule import OperandIndexing
 from .counter import CountedLoop
 from .scalar_values import Scalar, is_invariant
 
-__all__ = ["Edges", "Step"]
-
 _CALLS = 2**62  # from here on, numbers of sources are those of values in nested calls
 
 Step: TypeAlias = Callable[[ShapeIndex], OperandIndexing]

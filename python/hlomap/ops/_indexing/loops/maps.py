@@ -18,8 +18,6 @@ from .counter import CountedLoop
 from .edges import Edges, Step
 from .window import Window
 
-__all__ = ["Edge", "Group", "LoopMaps"]
-
 FindWindow: TypeAlias = Callable[[ShapeIndex], Window | None]
 
 
