@@ -140,9 +140,10 @@ def example(name: str) -> str:
 
 def docstrings() -> str:
     """The text of the module of examples."""
-    head = HEAD.format("Examples in docstrings of the methods of the op rules.")
-    rows = "".join(f'    "{name}": """\\\n{example(name)}""",\n' for name in derived())
-    return f'{head}\n__all__ = ["EXAMPLES"]\n\nEXAMPLES = {{\n{rows}}}\n'
+    head = HEAD.format("Examples in docstrings of the methods that follow from attributes.")
+    names = [name for name, method in derived().items() if "operands" in inspect.signature(method).parameters]
+    rows = "".join(f'    "{name}": """\\\n{example(name)}""",\n' for name in names)
+    return f"{head}\nEXAMPLES = {{\n{rows}}}\n"
 
 
 def declaration(name: str, method: Callable[..., Any]) -> str:
@@ -172,7 +173,7 @@ def stub() -> str:
         if found := [name for name in names if name in used]:
             imports[source[0] == "."].append(f"from {source} import {', '.join(found)}\n")
     head = HEAD.format("Methods of the builder that follow from the op rules.")
-    return head + "".join(imports[False]) + "\n" + "".join(imports[True]) + f'\n__all__ = ["DerivedMethods"]\n\n{body}'
+    return head + "".join(imports[False]) + "\n" + "".join(imports[True]) + f"\n{body}"
 
 
 def table() -> str:

@@ -62,7 +62,7 @@ def attribute_method(name: str, opcode: str) -> Method:
         return self._append(wanted, opcode, values, texts)
 
     method.__signature__ = _signature(opcode)  # type: ignore[attr-defined]
-    return _named(method, name, f"Writes the HLO operation ``{opcode}``.", _ATTRIBUTES)
+    return _named(method, name, f"Writes the HLO operation ``{opcode}``.", _ATTRIBUTES, EXAMPLES.get(name, ""))
 
 
 def _signature(opcode: str) -> Signature:
@@ -105,17 +105,17 @@ def elementwise_method(
     names = [_KINDS[kind] for kind in kinds.split()]
     types = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
     raises = f"Takes {types}; raises\n:class:`~hlomap.errors.ShapeError` for other element types"
+    operand = f"""b.parameter(0, "{"f32" if "float" in kinds else "s32"}[3]")"""
+    example = f">>> x = {operand}\n>>> b.{name}({', '.join(['x'] * n_operands)}).opcode\n{opcode!r}"
     if n_operands == 1:
-        return _named(one, name, text, f"{raises}.")
-    return _named(two, name, text, f"{_BROADCAST}\n\n{raises} and for shapes that do not fit.")
+        return _named(one, name, text, f"{raises}.", example)
+    return _named(two, name, text, f"{_BROADCAST}\n\n{raises} and for shapes that do not fit.", example)
 
 
-def _named(method: Method, name: str, summary: str, details: str) -> Method:
+def _named(method: Method, name: str, summary: str, details: str, example: str) -> Method:
     method.__name__ = name
     method.__qualname__ = f"Builder.{name}"
     method.__module__ = "hlomap.builder.builder"
-    example = EXAMPLES.get(name, "")
-    imports = "import hlomap as hm, numpy as np" if "np." in example else "import hlomap as hm"
-    start = f'\n\n>>> {imports}\n>>> b = hm.Builder("m")\n' if example else ""
+    start = '\n\n>>> import hlomap as hm\n>>> b = hm.Builder("m")\n' if example else ""
     method.__doc__ = f"{summary}\n\n{details}{start}{example}"
     return method

@@ -9,8 +9,6 @@ from .computations import Callee
 from .core import Core
 from .values import Ints, Operand, ShapeLike, Value
 
-__all__ = ["DerivedMethods"]
-
 class DerivedMethods(Core):
     """Elementwise functions, and operations that are determined by their operands and attributes."""
 
