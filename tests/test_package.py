@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import importlib
 import inspect
 import re
 import subprocess
@@ -131,22 +129,6 @@ def test_dir_lists_exactly_the_public_names() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(run.stdout) == len(hm.__all__)
-
-
-@pytest.mark.parametrize("package", [hm, hm.results])
-def test_type_checkers_see_the_same_names_as_at_run_time(package: ModuleType) -> None:
-    """The imports under TYPE_CHECKING give the same objects as the table of lazy names."""
-    tree = ast.parse(Path(str(package.__file__)).read_text(encoding="utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    seen = {}
-    for node in block.body:
-        assert isinstance(node, ast.ImportFrom) and node.level == 1
-        for alias in node.names:
-            assert alias.asname == alias.name  # so that the name is public
-            source = importlib.import_module(f"hlomap.{node.module}") if node.module else hm
-            seen[alias.name] = getattr(source, alias.name)
-    assert seen.keys() == set(package.__all__)
-    assert all(getattr(package, name) is value for name, value in seen.items())
 
 
 def test_what_calls_return_can_be_named() -> None:

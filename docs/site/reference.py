@@ -157,9 +157,9 @@ def _page(title: str, text: str, names: list[str]) -> str:
 
 
 def _public_names() -> list[str]:
-    """The names of the package and of its results, which the sources import as themselves."""
+    """The names of the package and of its results, which the stubs import as themselves."""
     found: list[str] = []
-    for file, prefix in (("__init__.py", ""), ("results.py", "results.")):
+    for file, prefix in (("__init__.pyi", ""), ("results.pyi", "results.")):
         for node in ast.walk(ast.parse((PACKAGE / file).read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom):
                 found += [prefix + alias.asname for alias in node.names if alias.asname]

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import os
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 
-def lazy_names(
-    package: str, module_of: Mapping[str, str]
-) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """``__all__``, ``__getattr__`` and ``__dir__`` of a package, for the module of hlomap that has each name.
-
-    The names of the module ``""`` are modules themselves.
-    """
+def lazy_names(package: str, path: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """``__all__``, ``__getattr__`` and ``__dir__`` of the module at a path: the names that its stub imports."""
+    with open(f"{os.path.splitext(path)[0]}.pyi", encoding="utf-8") as stub:
+        imports = re.findall(r"^from \.(\S*) import ([^(\n]+|\([^)]*\))", stub.read(), re.M)
+    module_of = {name: module for module, names in imports for name in re.findall(r"\w+ as (\w+)", names)}
 
     def load(name: str) -> Any:
         if name not in module_of:

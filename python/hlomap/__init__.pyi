@@ -1,0 +1,74 @@
+# The public names of the package; lazy.py imports each on its first use.
+from . import (
+    builder as builder,
+    errors as errors,
+    hlo as hlo,
+    interop as interop,
+    layouts as layouts,
+    results as results,
+)
+from ._core import (
+    Computation as Computation,
+    Constraint as Constraint,
+    Expr as Expr,
+    IndexingMap as IndexingMap,
+    Instruction as Instruction,
+    Layout as Layout,
+    Module as Module,
+    Shape as Shape,
+    Variable as Variable,
+    __version__ as __version__,
+    bounds_many as bounds_many,
+    compose_many as compose_many,
+    count_many as count_many,
+    linear_index as linear_index,
+    logical_index as logical_index,
+    simplify_many as simplify_many,
+)
+from .analysis.bitcasts import is_bitcast as is_bitcast
+from .analysis.cost import cost as cost
+from .analysis.custom_rules import register_rule as register_rule, unregister_rule as unregister_rule
+from .analysis.loops import loop as loop
+from .analysis.profile import profile as profile
+from .analysis.queries import (
+    indexing as indexing,
+    input_to_output as input_to_output,
+    output_to_input as output_to_input,
+)
+from .analysis.rows import analyze as analyze
+from .analysis.slices import backward_slice as backward_slice, forward_slice as forward_slice
+from .analysis.tiles import tile as tile
+from .answers import Answer as Answer, Unknown as Unknown
+from .builder.builder import Builder as Builder
+from .corpus.run import analyze_corpus as analyze_corpus
+from .corpus.scan import scan as scan
+from .errors import HlomapError as HlomapError
+from .explanation.diff import diff as diff
+from .explanation.explain import explain as explain
+from .explorer.page import explore as explore
+from .guard.check import check as check
+from .hardware import Device as Device, Limits as Limits
+from .interop.jax import from_jax as from_jax
+from .interpreter import execute as execute
+from .io.dump_directory import DumpDirectory as DumpDirectory, DumpedModule as DumpedModule
+from .io.load import load as load, parse as parse, parse_all as parse_all
+from .layouts.buffers import (
+    pack as pack,
+    ravel_index as ravel_index,
+    unpack as unpack,
+    unravel_index as unravel_index,
+)
+from .maps.flat_thread_map import flat_thread_map as flat_thread_map
+from .maps.map_set import DeviceIndexing as DeviceIndexing, MapSet as MapSet
+from .maps.simplification import explain_simplify as explain_simplify
+from .memory.coalescing import coalescing as coalescing
+from .memory.readers import readers as readers
+from .memory.utilization import utilization as utilization
+from .pictures.draw import draw as draw
+from .schedules.schedule import schedule as schedule
+from .schedules.thread_map import emitter_thread_map as emitter_thread_map, thread_map as thread_map
+from .shardings.partition import partitioned as partitioned
+from .shardings.program import sharding_of as sharding_of
+from .shardings.reshard import reshard as reshard
+from .verification.observe import observed_reads as observed_reads
+from .verification.verify import verify as verify
