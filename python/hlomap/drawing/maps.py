@@ -8,7 +8,7 @@ only "may be read" where the maps are not exact or depend on runtime values.  Re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Literal, TypeAlias
@@ -18,7 +18,11 @@ import numpy.typing as npt
 
 from .._core import IndexingMap
 from ..errors import HlomapError
-from .read_counts import Bounds, Counts, Points, ReadCounts, restricted
+from ..maps.union_count import count_reads
+
+Bounds: TypeAlias = Sequence[tuple[int, int]]
+Points: TypeAlias = npt.NDArray[np.int64]
+Counts: TypeAlias = npt.NDArray[np.float64]
 
 LIT, MAY, MARKED = 1, 2, 3
 """A cell of the lit element or tile or read by it, one that it may read, and one that is crossed."""
@@ -121,7 +125,7 @@ def choose_element(bounds: Bounds, operands: Sequence[Operand]) -> tuple[int, ..
     ]
     maps = [m for operand in operands for m in operand.maps or ()]
     for candidate in candidates:
-        if any(_image_bounds(m, [(i, i) for i in candidate]) is not None for m in maps):
+        if any(_image_bounds(_restricted(m, [(i, i) for i in candidate])) is not None for m in maps):
             return tuple(candidate)
     return tuple(near)
 
@@ -191,7 +195,6 @@ def _drawn_dims(bounds: Bounds) -> list[int]:
 
 
 def _operand_grid(operand: Operand, lit: Bounds | None) -> ArrayGrid:
-    bounds = operand.array.bounds
     maps = operand.maps
     crossed = [] if operand.marked is None else [[(i, i) for i in operand.marked]]
 
@@ -208,17 +211,16 @@ def _operand_grid(operand: Operand, lit: Bounds | None) -> ArrayGrid:
 
         grid = _grid(operand.array, anything, None, not operand.is_counted, crossed)
         return replace(grid, whole=0 if crossed else every)
-    counts = _guarded(maps, bounds) if operand.is_counted and not any(m.runtime for m in maps) else None
-    narrowed = [] if lit is None else [(m, restricted(m, lit)) for m in maps]
-    exact = [own for m, own in narrowed if own is not None and operand.is_exact and not m.runtime]
-    other = [own for m, own in narrowed if own is not None and not (operand.is_exact and not m.runtime)]
-    wanted = [found for own in (*exact, *other) if (found := _image_bounds(own, None)) is not None]
-    is_exact, is_other = _guarded(exact, bounds), _guarded(other, bounds)
+    counted = maps if operand.is_counted and not any(m.runtime for m in maps) else None
+    narrowed = [] if lit is None else [(m, _restricted(m, lit)) for m in maps]
+    exact = [own for m, own in narrowed if operand.is_exact and not m.runtime]
+    other = [own for m, own in narrowed if not (operand.is_exact and not m.runtime)]
+    wanted = [found for own in (*exact, *other) if (found := _image_bounds(own)) is not None]
 
     def read(points: Points) -> npt.NDArray[np.uint8]:
         lit_cells = np.zeros(len(points), np.uint8)
-        for some, code in ((is_other, MAY), (is_exact, LIT)):
-            found = None if some is None else some(points)
+        for some, code in ((other, MAY), (exact, LIT)):
+            found = _counts(some, points)
             if found is None:
                 box = np.logical_or.reduce([_inside(points, b) for b in wanted], axis=0, initial=False)
                 lit_cells[box & (lit_cells == 0)] = MAY
@@ -226,7 +228,7 @@ def _operand_grid(operand: Operand, lit: Bounds | None) -> ArrayGrid:
                 lit_cells[found > 0] = code
         return mark(points, lit_cells)
 
-    grid = _grid(operand.array, read, counts, not operand.is_counted, [*crossed, *wanted])
+    grid = _grid(operand.array, read, counted, not operand.is_counted, [*crossed, *wanted])
     return replace(grid, whole=_whole(grid, {LIT: exact, MAY: other}))
 
 
@@ -248,12 +250,9 @@ def _n_reached(m: IndexingMap) -> int:
         return 0
 
 
-def _guarded(maps: Iterable[IndexingMap], bounds: Bounds) -> ReadCounts | None:
-    chosen = list(maps)
-    if len(chosen) > _MAX_COUNTED:
-        return None
+def _counts(maps: Sequence[IndexingMap], points: Points) -> Counts | None:
     try:
-        return ReadCounts(chosen, bounds)
+        return None if len(maps) > _MAX_COUNTED else count_reads(maps, points)
     except (HlomapError, OverflowError):
         return None
 
@@ -272,12 +271,16 @@ def _inside(points: Points, box: Bounds) -> npt.NDArray[np.bool_]:
     return inside
 
 
-def _image_bounds(m: IndexingMap, box: Bounds | None) -> list[tuple[int, int]] | None:
-    """The bounds of the elements that a map reaches from a box; None for no element."""
-    own = m if box is None else restricted(m, box)
+def _restricted(m: IndexingMap, box: Bounds) -> IndexingMap:
+    """The map for a box of its dims."""
+    return m.restrict(dict(enumerate(box))) if len(m.dims) == len(box) else m
+
+
+def _image_bounds(m: IndexingMap) -> list[tuple[int, int]] | None:
+    """The bounds of the elements that a map reaches; None for no element."""
     try:
-        own = None if own is None else own.simplify()
-        if own is None or own.is_known_empty or own.is_undefined:
+        own = m.simplify()
+        if own.is_known_empty or own.is_undefined:
             return None
         return [own.bounds(k) for k in range(len(own.results))]
     except (HlomapError, OverflowError):
@@ -287,7 +290,7 @@ def _image_bounds(m: IndexingMap, box: Bounds | None) -> list[tuple[int, int]] |
 def _grid(
     array: Array,
     lit: _Reader,
-    counts: ReadCounts | None,
+    counted: Sequence[IndexingMap] | None,
     is_plain: bool,
     wanted: Sequence[Bounds] = (),
 ) -> ArrayGrid:
@@ -316,7 +319,7 @@ def _grid(
             points[:, drawn[-1]] = np.tile(column_values, len(rows))
         if len(drawn) == 2:
             points[:, drawn[0]] = np.repeat(row_values, len(columns))
-        found = None if is_plain else _evaluate(counts, points)
+        found = None if is_plain or counted is None else _counts(counted, points)
         n = np.full(len(points), np.nan if is_plain else -1.0) if found is None else found
         cells = lit(points).reshape(is_gap.shape)
         cells[is_gap] = 0
@@ -329,13 +332,6 @@ def _grid(
         pages.append(Page(title, table, cells))
     dims = (drawn[0] if len(drawn) == 2 else None, drawn[-1] if drawn else None)
     return ArrayGrid(array, tuple(rows), tuple(columns), tuple(pages), n_pages - len(pages), is_empty, dims)
-
-
-def _evaluate(counts: ReadCounts | None, points: Points) -> Counts | None:
-    try:
-        return None if counts is None else counts(points)
-    except (HlomapError, OverflowError):
-        return None
 
 
 def _choose(bounds: tuple[int, int], wanted: Sequence[tuple[int, int]], limit: int) -> list[int | None]:

@@ -1,4 +1,4 @@
-"""Counts the points of the maps of a set, and the elements that they reach together.
+"""Counts the points of the maps of a set, in all and those that reach an element, and the elements that they reach.
 
 Invariant: ``lower <= true number <= upper``.
 """
@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from .._core import Count, IndexingMap, _count, bounds_many
+import numpy as np
+import numpy.typing as npt
+
+from .._core import Count, IndexingMap, _count, bounds_many, count_many, simplify_many
 from .subtract import find_meeting, subtract
 
 if TYPE_CHECKING:
@@ -79,3 +82,37 @@ def _box(maps: Iterable[IndexingMap]) -> int:
     except OverflowError:
         return UNBOUNDED
     return n
+
+
+def count_reads(maps: Iterable[IndexingMap], elements: npt.NDArray[np.int64]) -> npt.NDArray[np.float64] | None:
+    """How many points of the maps reach each of ``[n, rank]`` elements; None where one of the numbers is not known.
+
+    >>> m = IndexingMap.parse("(d0, d1)[s0] -> (d0, s0), domain: d0 in [0, 7], d1 in [0, 31], s0 in [0, 15]")
+    >>> count_reads([m], np.array([[3, 5], [9, 0]])).tolist()
+    [32.0, 0.0]
+    """
+    total = np.zeros(len(elements))
+    for m in maps:
+        if m.is_known_empty:
+            continue
+        if m.is_undefined or len(m.results) != elements.shape[1]:
+            return None
+        near = np.ones(len(elements), np.bool_)
+        for k, (lower, upper) in enumerate(m.bounds(k) for k in range(len(m.results))):
+            near &= (lower <= elements[:, k]) & (elements[:, k] <= upper)
+        own = [(c.expr, c.lower, c.upper) for c in m.constraints]
+        reaching = [
+            IndexingMap(
+                m.dims,
+                m.results,
+                ranges=m.ranges,
+                runtime=m.runtime,
+                constraints=[*own, *((result, i, i) for result, i in zip(m.results, element, strict=True))],
+            )
+            for element in elements[near].tolist()
+        ]
+        counts = count_many(simplify_many(reaching))
+        if not all(count.exact for count in counts):
+            return None
+        total[near] += [count.lower for count in counts]
+    return total

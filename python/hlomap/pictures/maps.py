@@ -9,9 +9,8 @@ from .._core import IndexingMap, Instruction, Shape
 from ..analysis.rows import leaf_shapes
 from ..drawing.map_svg import render_map_svg
 from ..drawing.map_text import render_map_text
-from ..drawing.maps import Array, MapScene, Operand, build_map_scene, choose_element
+from ..drawing.maps import Array, Bounds, MapScene, Operand, build_map_scene, choose_element
 from ..drawing.picture import Picture
-from ..drawing.read_counts import Bounds
 from ..drawing.style import cut, printable, wrap
 from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..explanation.explain import Explanation, OperandReads, explain

@@ -8,9 +8,8 @@ from math import prod
 import numpy as np
 
 from ..analysis.tiles import TileRead, Tiling
-from ..drawing.maps import Array, Operand, build_map_scene
+from ..drawing.maps import Array, Bounds, Operand, build_map_scene
 from ..drawing.picture import Picture
-from ..drawing.read_counts import Bounds
 from ..drawing.style import cut, printable
 from ..errors import ShapeError
 from ..explanation.text import leaf_text, plural
