@@ -24,6 +24,7 @@ ONE_FILE = {
     "distributed": "corpus/engines.py",
     "pytest": "guard/plugin.py",
     "tomli": "cli/check.py",
+    "scipy": "interpreter/library.py",
 }
 """Other packages, and the file that imports each."""
 

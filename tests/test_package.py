@@ -34,7 +34,8 @@ def test_import_loads_no_heavy_package() -> None:
 
 WITHOUT_EXTRAS = """
 import sys
-for name in ("pyarrow", "click", "rich", "pandas", "polars", "duckdb", "fsspec", "jax", "jaxlib", "sympy", "networkx"):
+for name in ("pyarrow", "click", "rich", "pandas", "polars", "duckdb", "fsspec", "jax", "jaxlib", "sympy", "networkx",
+             "scipy"):
     sys.modules[name] = None
 import hlomap as hm
 module = hm.parse("ENTRY e {{ p = f32[2] parameter(0)  ROOT n = f32[2] negate(p) }}")
@@ -42,6 +43,11 @@ table = hm.analyze(module)
 print(hm.output_to_input(module["n"])[0], len(list(table)), str(table).count("negate"), len(hm.analyze({dumps!r})))
 {use}
 """
+
+LU = """ENTRY e {
+  p = f64[1,1] parameter(0)
+  ROOT r = (f64[1,1], s32[1], s32[]) custom-call(p), custom_call_target="lapack_dgetrf_ffi"
+}"""
 
 
 @pytest.mark.parametrize(
@@ -55,6 +61,7 @@ print(hm.output_to_input(module["n"])[0], len(list(table)), str(table).count("ne
         ("hm.analyze_corpus('dumps', 'dataset')", "corpus"),
         ("hm.from_jax(abs, 1)", "jax"),
         ("hm.IndexingMap.identity([4]).to_sympy()", "sympy"),
+        (f"hm.execute(hm.parse({LU!r}), [[1.0]])", "scipy"),
         ("import runpy; runpy.run_module('hlomap', run_name='__main__')", "cli"),
     ],
 )

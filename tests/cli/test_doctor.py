@@ -59,6 +59,7 @@ def test_every_extra_of_users_is_listed() -> None:
         "polars",
         "sympy",
         "networkx",
+        "scipy",
         "duckdb",
         "fsspec",
         "distributed",

@@ -19,6 +19,7 @@ _OPTIONAL = {
     "polars": "to_polars",
     "sympy": "to_sympy",
     "networkx": "to_networkx",
+    "scipy": "hm.execute of LAPACK's factorizations",
     "duckdb": "hlomap query",
     "fsspec": "URLs as inputs and outputs of hlomap analyze",
     "distributed": "hlomap analyze --engine dask:ADDRESS",

@@ -1,4 +1,4 @@
-"""NumPy implementations of factorizations that JAX calls on CPU and GPU, and of a sparse solve: no HLO defines them.
+"""Factorizations that JAX calls, by NumPy and by the LAPACK of SciPy, and a sparse solve: no HLO defines them.
 
 :data:`CALLS` maps targets to functions.  Results are those that the routines document: factors, solutions and the info
 code; where a routine overwrites an operand with working values, the operand is returned unchanged.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy.typing as npt
 
 from .._core import Instruction
 from ..errors import UnsupportedError
-from .reductions import eigen_general, hessenberg, tridiagonal
+from ..types import needs
 
 MOST_SPARSE_ROWS = 4096
 """The most rows of a sparse matrix that is solved as a dense one."""
@@ -52,54 +51,32 @@ def _is_lower(instruction: Instruction) -> bool:
     return _option(instruction, "uplo", "L") == "L"
 
 
+def _lapack(name: str, a: Array) -> Callable[..., Any]:
+    """A routine for the element type of a matrix."""
+    with needs("scipy", f"a call of LAPACK's {name}"):
+        from scipy.linalg.lapack import get_lapack_funcs
+    return get_lapack_funcs(name, (a,))  # type: ignore[no-any-return]
+
+
 def cholesky(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
     """The factor in its triangle, the other triangle unchanged; info is the order of the first minor that fails."""
     lower = _is_lower(instruction)
 
     def one(matrix: Array) -> tuple[Array, np.int32]:
-        full = matrix if lower else matrix.conj().T
-        try:
-            factor = np.linalg.cholesky(np.tril(full))
-            info = 0
-        except np.linalg.LinAlgError:
-            info = next(k for k in range(1, len(full) + 1) if not _is_positive(full[:k, :k]))
-            factor = np.full_like(full, np.nan)
-        keep = np.tril(np.ones(full.shape, bool))
-        result = np.where(keep, factor, full)
-        return (result if lower else result.conj().T), np.int32(info)
+        factor, info = _lapack("potrf", matrix)(matrix, lower=lower, clean=False)
+        return factor, np.int32(info)
 
-    return _cast_floats(_batched(count_steps, one, a), a)
-
-
-def _is_positive(matrix: Array) -> bool:
-    try:
-        np.linalg.cholesky(np.tril(matrix))
-        return True
-    except np.linalg.LinAlgError:
-        return False
+    return _batched(count_steps, one, a)
 
 
 def lu(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
     """Both factors in one matrix, the swapped rows and the first zero pivot, counted from 1."""
 
     def one(matrix: Array) -> tuple[Array, Array, np.int32]:
-        m = matrix.copy()
-        n = min(m.shape)
-        swaps = np.arange(1, n + 1, dtype=np.int32)
-        info = 0
-        for k in range(n):
-            column = np.abs(m[k:, k].real) + np.abs(m[k:, k].imag)
-            best = k + int(np.argmax(column))
-            swaps[k] = best + 1
-            if m[best, k] == 0:
-                info = info or k + 1
-                continue
-            m[[k, best]] = m[[best, k]]
-            m[k + 1 :, k] /= m[k, k]
-            m[k + 1 :, k + 1 :] -= np.outer(m[k + 1 :, k], m[k, k + 1 :])
-        return m, swaps, np.int32(info)
+        both, swaps, info = _lapack("getrf", matrix)(matrix)
+        return both, swaps + np.int32(1), np.int32(info)
 
-    return _cast_floats(_batched(count_steps, one, a), a)
+    return _batched(count_steps, one, a)
 
 
 def lu_on_tpu(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
@@ -128,42 +105,27 @@ def _permutation(pivots: Array, n: int) -> Array:
 
 def qr(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
     """R with the reflectors below its diagonal, and their factors."""
-
-    def one(matrix: Array) -> tuple[Array, Array]:
-        reflectors, factors = np.linalg.qr(matrix, mode="raw")
-        return reflectors.T, factors
-
-    return _cast_floats(_batched(count_steps, one, a), a)
+    return _batched(count_steps, lambda matrix: _lapack("geqrf", matrix)(matrix)[:2], a)
 
 
 def householder_product(a: Array, factors: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
     """The first columns of the product of the reflectors below the diagonal of a."""
-    outer = a.shape[:-2]
-
-    def one(matrix: Array, taus: Array) -> Array:
-        m, n = matrix.shape
-        q = np.eye(m, n, dtype=matrix.dtype)
-        for k in reversed(range(len(taus))):
-            v = np.concatenate([np.zeros(k, matrix.dtype), [matrix.dtype.type(1)], matrix[k + 1 :, k]])
-            q = q - taus[k] * np.outer(v, v.conj() @ q)
-        return q
-
-    flat = zip(a.reshape(-1, *a.shape[-2:]), factors.reshape(-1, factors.shape[-1]), strict=True)
-    count_steps(factors.size)
-    results = [one(matrix, taus) for matrix, taus in flat]
-    return np.reshape(results, (*outer, *a.shape[-2:])).astype(a.dtype)
+    return _batched(count_steps, lambda matrix, taus: _lapack("orgqr", matrix)(matrix, taus)[:1], a, factors)[0]
 
 
 def householder_apply(
     a: Array, factors: Array, c: Array, *, instruction: Instruction, count_steps: CountSteps
 ) -> Value:
     """The product of the reflectors below the diagonal of a, times c from the left or the right."""
-    config, n = _config(instruction), a.shape[-2]
-    square = np.concatenate([a, np.zeros((*a.shape[:-1], max(n - a.shape[-1], 0)), a.dtype)], -1)[..., :n]
-    q = householder_product(square, factors, instruction=instruction, count_steps=count_steps)
-    if "transpose = true" in config:
-        q = np.swapaxes(q.conj(), -1, -2)
-    return (q @ c if "left = true" in config else c @ q).astype(c.dtype)
+    side = "L" if "left = true" in _config(instruction) else "R"
+    adjoint = "C" if np.iscomplexobj(a) else "T"
+    form = adjoint if "transpose = true" in _config(instruction) else "N"
+
+    def one(matrix: Array, taus: Array, other: Array) -> tuple[Array]:
+        n_work = 64 * max(other.shape)  # more than a routine asks for
+        return _lapack("ormqr", matrix)(side, form, matrix, taus, other, n_work)[:1]  # type: ignore[no-any-return]
+
+    return _batched(count_steps, one, a, factors, c)[0]
 
 
 def svd(a: Array, *, instruction: Instruction) -> Value:
@@ -196,18 +158,20 @@ def eigen_symmetric_on_tpu(a: Array, *, instruction: Instruction) -> Value:
 
 def eigen(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
     """Eigenvalues, the real and the imaginary part apart for real matrices; left and right eigenvectors."""
-    outer, n = a.shape[:-2], a.shape[-1]
-    info = np.zeros(outer, np.int32)
-    count_steps(info.size * n)
-    found = [eigen_general(matrix) for matrix in a.reshape(-1, n, n)]
+    with needs("scipy", "a call of LAPACK's geev"):
+        from scipy.linalg import eig
     wide = np.result_type(a.dtype, np.complex64)
-    values = np.reshape([w for w, _, _ in found], (*outer, n)).astype(wide)
-    sides = []
-    for k, name in enumerate(("compute_left", "compute_right"), start=1):
-        vectors = np.reshape([one[k] for one in found], a.shape).astype(wide)
-        sides.append(vectors if _option(instruction, name, "V") == "V" else np.zeros_like(vectors))
+
+    def one(matrix: Array) -> tuple[Array, ...]:
+        if not np.isfinite(matrix).all():
+            return tuple(np.full_like(part, np.nan, wide) for part in (matrix[0], matrix, matrix))
+        return tuple(part.astype(wide) for part in eig(matrix, left=True, right=True))
+
+    values, *both = _batched(count_steps, one, a)
+    is_asked = (_option(instruction, f"compute_{side}", "V") == "V" for side in ("left", "right"))
+    sides = (vectors if asked else np.zeros_like(vectors) for vectors, asked in zip(both, is_asked, strict=True))
     parts = (values,) if np.iscomplexobj(a) else (values.real, values.imag)
-    return (*parts, *sides, info)
+    return (*parts, *sides, np.zeros(a.shape[:-2], np.int32))
 
 
 def to_hessenberg(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
@@ -215,13 +179,14 @@ def to_hessenberg(a: Array, *, instruction: Instruction, count_steps: CountSteps
     low, high = (re.search(rf"\b{name} = (\d+)", _config(instruction)) for name in ("low", "high"))
     if (low and int(low[1]) != 1) or (high and int(high[1]) != a.shape[-1]):
         raise UnsupportedError("a reduction of a part of a matrix to Hessenberg form")
-    reduced, taus = _batched(count_steps, hessenberg, a)
-    return (reduced, taus, np.zeros(a.shape[:-2], np.int32))
+    parts = _batched(count_steps, lambda matrix: _lapack("gehrd", matrix)(matrix)[:2], a)
+    return (*parts, np.zeros(a.shape[:-2], np.int32))
 
 
 def to_tridiagonal(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
     """The tridiagonal form with its reflectors, the diagonal, the off-diagonal, and the factors."""
-    parts = _batched(count_steps, partial(tridiagonal, lower=_is_lower(instruction)), a)
+    name, lower = "hetrd" if np.iscomplexobj(a) else "sytrd", _is_lower(instruction)
+    parts = _batched(count_steps, lambda matrix: _lapack(name, matrix)(matrix, lower=lower)[:4], a)
     return (*parts, np.zeros(a.shape[:-2], np.int32))
 
 
@@ -275,11 +240,6 @@ def sparse_solve(values: Array, columns: Array, offsets: Array, b: Array, *, ins
         return np.linalg.solve(full, b).astype(b.dtype)
     except np.linalg.LinAlgError:
         return np.full_like(b, np.nan)  # a singular matrix has no solution
-
-
-def _cast_floats(parts: tuple[Array, ...], a: Array) -> Value:
-    """The results with all but int32 cast to the type of the operand."""
-    return tuple(part if part.dtype == np.int32 else part.astype(a.dtype) for part in parts)
 
 
 _LAPACK: tuple[tuple[str, str, Callable[..., Value]], ...] = (
