@@ -134,9 +134,6 @@ class Elementwise(Core):
         if wide > narrow:
             sizes = (*sizes, wide // narrow)
         elif wide < narrow:
-            if not sizes or sizes[-1] * wide != narrow:
-                rule = f"the last dimension of {value.shape} must have size {narrow // wide}, the ratio of the widths"
-                raise invalid("bitcast_convert_type", "new_element_type", repr(new_element_type), rule)
             sizes = sizes[:-1]
         shape = retyped_shape("bitcast_convert_type", new_element_type, sizes)
         return self._emit("bitcast_convert_type", "bitcast-convert", [value], shape=shape)

@@ -5,11 +5,10 @@ Read :meth:`GatherScatter.gather`.  Source: sections "Gather" and "Scatter" of X
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 
 from .._core import Shape
-from .arguments import described, dimension_numbers, flag, integer, invalid, per_dimension
+from .arguments import dimension_numbers, flag, integer, invalid, per_dimension
 from .attributes import Attribute, ints
 from .computations import Function
 from .core import Core
@@ -112,10 +111,6 @@ class GatherScatter(Core):
         batching = dimension_numbers("scatter", "input_batching_dims", input_batching_dims, rank)
         along = _index_vector_dim("scatter", index_vector_dim, n)
         index_map = dimension_numbers("scatter", "scatter_dims_to_operand_dims", scatter_dims_to_operand_dims, rank)
-        at_most = [size for d, size in enumerate(values[0].dimensions) if d not in (*inserted, *batching)]
-        index_sizes = [size for d, size in enumerate(indices.dimensions) if d != along]
-        for value, new in zip(values, news, strict=False):
-            _check_update(value, new, values[0], sorted(window), at_most, index_sizes)
         attributes = {
             "update_window_dims": ints(window),
             "inserted_window_dims": ints(inserted),
@@ -143,17 +138,3 @@ def _index_vector_dim(operation: str, given: int | None, rank: int) -> int:
     if not -rank <= d <= rank:
         raise invalid(operation, "index_vector_dim", d, f"expected 0 to {rank}, the rank of the indices")
     return d + rank if d < 0 else d
-
-
-def _check_update(
-    operand: Value, update: Value, first: Value, window: list[int], at_most: list[int], index_sizes: list[int]
-) -> None:
-    """Checks that the updates of a scatter hold, for each index vector, a window that fits in the operand."""
-    if operand.dimensions != first.dimensions:
-        raise invalid("scatter", "operands", described(operand), f"expected the sizes of the first, {described(first)}")
-    sizes = list(update.dimensions)
-    inside = [sizes[d] for d in window] if len(sizes) > max(window, default=-1) else []
-    rest = [size for d, size in enumerate(sizes) if d not in window]
-    if len(inside) != len(at_most) or rest != index_sizes or any(map(operator.gt, inside, at_most)):
-        rule = f"expected windows of at most {at_most} in dimensions {window} and {index_sizes} in the others"
-        raise invalid("scatter", "updates", described(update), rule)

@@ -177,10 +177,7 @@ class Reductions(Core):
         topk = (f32[2,3], s32[2,3]) topk(iota), k=3, largest=true
         """
         value = self._array("top_k", "operand", operand)
-        n = integer("top_k", "k", k)
-        if not 0 <= n <= next(reversed(value.dimensions), -1):
-            raise invalid("top_k", "k", n, f"must lie between 0 and the size of the last dimension of {value.shape}")
-        attributes = {"k": str(n), "largest": flag("top_k", "largest", largest)}
+        attributes = {"k": str(integer("top_k", "k", k)), "largest": flag("top_k", "largest", largest)}
         return self._emit("top_k", "topk", [value], attributes)
 
     def scan(
