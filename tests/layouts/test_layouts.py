@@ -379,10 +379,10 @@ def test_bitcasts_as_transpose_reshape_transpose() -> None:
 # -------------------------------------------------------------------------------------------------------------- bridges
 
 
-def test_conversions_round_trip() -> None:
-    """Layouts that can be converted have the same positions after a round trip."""
+def test_conversions() -> None:
+    """Layouts have the same positions in another notation."""
     rng = random.Random(9)
-    seen = {"cute": 0, "strides": 0, "bits": 0, "back": 0}
+    seen = {"cute": 0, "strides": 0, "bits": 0}
     for _ in range(400):
         shape = random_shape(rng, largest=600)
         if rng.random() < 0.4:
@@ -394,22 +394,13 @@ def test_conversions_round_trip() -> None:
         cute = bridges.to_cute(shape)
         if isinstance(cute, CuteLayout):
             seen["cute"] += 1
-            assert CuteLayout.parse(str(cute)) == cute
             assert _of_cute(cute, shape.dimensions) == at.tolist()
-            again = bridges.from_cute("s32", cute)
-            if isinstance(again, hm.Shape):
-                seen["back"] += 1
-                assert again.dimensions == shape.dimensions
-                assert (positions(again)[0] == at).all(), (shape, again, again.layout)
         strides = bridges.to_strides(shape)
         if isinstance(strides, tuple):
             seen["strides"] += 1
             buffer = hm.pack(np.arange(len(at), dtype=np.int32).reshape(shape.dimensions), shape)
             view = np.lib.stride_tricks.as_strided(buffer, shape.dimensions, strides)
             assert (view.reshape(-1) == np.arange(len(at))).all()
-            again = bridges.from_strides("s32", shape.dimensions, strides)
-            if isinstance(again, hm.Shape):
-                assert (positions(again)[0] == at).all()
         bits = bridges.to_linear_layout(shape)
         if isinstance(bits, LinearLayout):
             seen["bits"] += 1
@@ -418,9 +409,6 @@ def test_conversions_round_trip() -> None:
                 for b, basis in enumerate(bits.bases):
                     index ^= np.array(basis, np.int64) * (position >> b & 1)
                 assert hm.unravel_index(shape, position) == tuple(index)
-            again = bridges.from_linear_layout("s32", bits)
-            if isinstance(again, hm.Shape) and bits.bases:
-                assert again.dimensions == shape.dimensions and (positions(again)[0] == at).all()
     assert min(seen.values()) > 20, seen
 
 
@@ -451,27 +439,11 @@ def _of_cute(layout: CuteLayout, sizes: tuple[int, ...]) -> list[int]:
     [
         (lambda: bridges.to_strides(S("s4[8]{0:E(4)}")), "elements of 4 bits"),
         (lambda: bridges.to_linear_layout(S("f32[4]{0:T(8)}")), "4 positions are padding"),
-        (lambda: bridges.from_cute("f32", "(4,4):(0,1)"), "a stride of 0"),
-        (lambda: bridges.from_cute("f32", "(4,4):(-4,1)"), "a stride of -4"),
-        (lambda: bridges.from_cute("f32", "(4,4):(2,1)"), "dimension 0 has a stride of 2, expected 4"),
-        (lambda: bridges.from_cute("f32", "4:2"), "dimension 0 has a stride of 2, expected 1"),
-        (lambda: bridges.from_linear_layout("f32", [[1, 0], [0, 0]]), "basis 1 is zero"),
-        (lambda: bridges.from_linear_layout("f32", [[1, 0], [0, 1], [1, 0]]), "basis 2 repeats another one"),
-        (lambda: bridges.from_linear_layout("f32", [[2], [4]]), "no basis has one of the bits of dimension 0"),
-        (lambda: bridges.from_strides("f32", [4], [6]), r"strides \(6,\) are not multiples of 4 bytes"),
     ],
 )
 def test_layouts_without_a_conversion(found: object, reason: str) -> None:
     answer = found()  # type: ignore[operator]
     assert isinstance(answer, Unknown) and re.match(reason, answer.reason), answer
-
-
-@pytest.mark.parametrize(
-    "text", ["", "(2,3", "(2,3):(1)", "(2,x):(1,2)", "2", "(((", "((2):1", "2:1:3", "(" * 500 + ":1"]
-)
-def test_invalid_cute_text(text: str) -> None:
-    with pytest.raises(hm.errors.ShapeError):
-        CuteLayout.parse(text)
 
 
 # ------------------------------------------------------------------------------------------------------------- pictures
