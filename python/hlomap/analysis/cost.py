@@ -443,7 +443,8 @@ class _Run:
             reads = reached(self.rules, start, indices, computation.instructions) if indices else {}
             for instruction, maps in reads.items():
                 if instruction.parameter_number is not None and instruction.computation == computation:
-                    _add_reads(parameters, instruction, maps)
+                    if with_bytes:
+                        _add_reads(parameters, instruction, maps)
                 else:
                     found.setdefault(instruction, _Union()).add(maps)
         counted = [
