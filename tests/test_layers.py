@@ -61,6 +61,23 @@ def test_packages(path: Path) -> None:
         assert all(package in LATE[name].split() for name in outside & set(LATE))
 
 
+MAY_LIST_OPCODES = {"ops", "builder", "interop", "schedules"}
+"""Packages that say how an operation is computed, written, converted or compiled, operation by operation."""
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_no_lists_of_opcodes(path: Path) -> None:
+    """What an opcode is stands in its op rule or in the table of opcodes, and nowhere else."""
+    if path.relative_to(PACKAGE).parts[0] in MAY_LIST_OPCODES:
+        return
+    known = {*hlomap._core.known_opcodes()}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Set | ast.List | ast.Tuple | ast.Dict):
+            items = node.keys if isinstance(node, ast.Dict) else node.elts
+            found = {item.value for item in items if isinstance(item, ast.Constant)} & known
+            assert len(found) < 2, f"line {node.lineno} lists {found}"
+
+
 OPS = [path for path in FILES if path.relative_to(PACKAGE).parts[0] == "ops"]
 
 

@@ -1409,6 +1409,12 @@ class Instruction:
     @property
     def has_unnamed_operands(self) -> bool:
         """Whether the text leaves out the names of the operands, so that they are not known."""
+    def _has(
+        self,
+        name: Literal["moves", "selects", "varies", "no_kernel", "replica_groups", "modular", "linear"],
+        /,
+    ) -> bool:
+        """Whether the operation has this trait, a column of the table of opcodes."""
     @property
     def inconsistency(self) -> str | None:
         """The reason why the shape, operands and attributes do not fit together; ``None`` if they fit.

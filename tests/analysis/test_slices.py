@@ -85,6 +85,34 @@ def test_loop_invariant_values_have_the_identity_map() -> None:
     assert results(found["q"]) == {"d0 + 4"} and found["q"].exact
 
 
+def test_an_offset_that_is_rounded_from_a_float_does_not_change_in_a_loop() -> None:
+    state = "(s32[], f32[], f32[4,3], f32[10,3])"
+    module = hm.parse(f"""
+body {{
+  s = {state} parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  f = f32[] get-tuple-element(s), index=1
+  table = f32[4,3] get-tuple-element(s), index=2
+  out = f32[10,3] get-tuple-element(s), index=3
+  k = s32[] convert(f32[] exponential(f))
+  zero = s32[] constant(0)
+  row = f32[1,3] dynamic-slice(table, k, zero), dynamic_slice_sizes={{1,3}}
+  after = f32[10,3] dynamic-update-slice(out, row, i, zero)
+  ROOT x = {state} tuple(s32[] add(i, s32[] constant(1)), f, table, after)
+}}
+condition {{
+  s = {state} parameter(0)
+  ROOT l = pred[] compare(s32[] get-tuple-element(s), index=0, s32[] constant(10)), direction=LT
+}}
+ENTRY e {{
+  t = {state} tuple(s32[] constant(0), f32[] parameter(0), f32[4,3] parameter(1), f32[10,3] parameter(2))
+  w = {state} while(t), condition=condition, body=body
+  ROOT g = f32[10,3] get-tuple-element(w), index=3
+}}""")
+    maps = hm.backward_slice(module)[module.entry.parameters[1]]
+    assert maps.exact and results(maps) == {"rt0, d1"}
+
+
 def test_slices_through_loop_branch_and_call() -> None:
     found = sliced("out", 0)
     assert list(found) == ["p", "q", "k"]

@@ -70,6 +70,9 @@ def test_same_module_has_no_changes() -> None:
 Q = "p = f32[4,6] parameter(0)\nq = f32[4,6] parameter(1)\ns = f32[] parameter(2)\nt = f32[] parameter(3)\n"
 REDUCED = "ROOT r = f32[4,6] all-reduce({}), to_apply=add"
 RETURNED = "ROOT r = (f32[4,6], f32[4,6]) tuple({})"
+STATES = "".join(f"{name} = u64[2] rng-get-and-update-state(), delta=1\n" for name in "ab") + (
+    "ROOT r = (u64[2], u64[2]) tuple({})"
+)
 SAME = [
     # What is before, what is after, and what the text says first; nothing where both compute the same.
     ("ROOT r = f32[4,6] subtract(p, q)", "ROOT r = f32[4,6] subtract(q, p)", "which values an instruction reads"),
@@ -93,6 +96,7 @@ SAME = [
         None,
     ),
     ("ROOT r = f32[4,6]{1,0} add(p, q)", "ROOT r = f32[4,6]{0,1} add(p, q)", None),
+    (STATES.format("a, a"), STATES.format("a, b"), "which values an instruction reads"),
 ]
 ADD = "add {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b)\n}"
 

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from hlomap._core import known_opcodes
 from hlomap.ops import _registry, lookup, registered
 
 
@@ -26,3 +27,8 @@ print(first is lookup({opcode!r}), first.opcode, first.evaluate.__module__)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["True", opcode, lookup(opcode).evaluate.__module__]
+
+
+def test_every_opcode_has_a_rule_and_its_number_of_operations() -> None:
+    assert [opcode for opcode in known_opcodes() if opcode not in registered()] == []
+    assert [opcode for opcode in registered() if not (lookup(opcode).operations or lookup(opcode).runs)] == []

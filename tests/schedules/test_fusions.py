@@ -86,6 +86,7 @@ ENTRY e {
   s = (f32[64,64], f32[64,64]) sort(p, p), dimensions={1}, to_apply=less
   c = f32[64,64] custom-call(p), custom_call_target="x"
   t = f32[64,64] transpose(p), dimensions={1,0}
+  d = ((f32[64,64], f32[64,64]), f32[64,64]) dot-start(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}
   z = f32[0,4] constant({})
   ROOT n = f32[0,4] negate(z)
 }
@@ -104,6 +105,7 @@ less {
         ("s", "sort (the root is a sort): a sort takes many kernels, and one thread many elements"),
         ("c", "c (custom-call): it does not run as a fusion kernel"),
         ("p", "p (parameter): it does not run as a fusion kernel"),
+        ("d", "d (dot-start): it does not run as a fusion kernel"),
         ("n", "n (negate): no element is computed"),
     ],
 )

@@ -25,7 +25,7 @@ from ..ops._rule import CollectiveRule, Footprint, OperandIndexing, RuleResult
 from ..ops._shapes import shape_at
 from ..types import ShapeIndex
 from .rule_cache import checked_rule
-from .rule_provider import RuleProvider
+from .rule_provider import RuleProvider, RuleTraits
 
 _MAX_COMPUTATIONS = 4096
 
@@ -74,7 +74,7 @@ class DeviceRules(RuleProvider):
         self._plain = plain
         self._is_wide = is_wide
 
-    def traits(self, instruction: Instruction) -> tuple[bool, bool, bool, tuple[int, ...], bool, str | None, bool]:
+    def traits(self, instruction: Instruction) -> RuleTraits:
         """Those of the plain rules."""
         return self._plain.traits(instruction)
 

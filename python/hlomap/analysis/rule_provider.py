@@ -7,7 +7,7 @@ composed here.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from .._core import Computation, Instruction, InstructionIndexing, Module, Propagation, Shape
 from ..errors import HlomapError
@@ -31,6 +31,18 @@ _trip_counts: dict[bytes, int | None] = {}
 """By signature and surroundings, which determine them; no custom rule takes part."""
 
 
+class RuleTraits(NamedTuple):
+    """The traits of a rule that the propagation reads, by these names; see ``RuleTraits`` in ``rust/flow``."""
+
+    inlines: bool
+    per_instruction: bool
+    structural: bool
+    constant_operands: tuple[int, ...]
+    by_opcode: bool
+    sizes_class: str | None
+    unshared: bool
+
+
 class RuleProvider:
     """Provides the rules of operations to a propagation through one module.
 
@@ -51,18 +63,17 @@ class RuleProvider:
 
     # Called by the propagation.
 
-    def traits(self, instruction: Instruction) -> tuple[bool, bool, bool, tuple[int, ...], bool, str | None, bool]:
-        """The traits that decide how the rule is used; the fifth is whether the opcode alone determines the others."""
+    def traits(self, instruction: Instruction) -> RuleTraits:
+        """The traits that decide how the rule is used."""
         op = op_of(instruction)
-        by_opcode = op.constant_operands is no_constant_operands and not custom_rules
-        return (
-            op.inlines,
-            op.depends_on_called_values,
-            op.structural,
-            op.constant_operands(instruction),
-            by_opcode,
-            op.sizes_class,
-            op.surroundings is not None,
+        return RuleTraits(
+            inlines=op.inlines,
+            per_instruction=op.depends_on_called_values,
+            structural=op.structural,
+            constant_operands=op.constant_operands(instruction),
+            by_opcode=op.constant_operands is no_constant_operands and not custom_rules,
+            sizes_class=op.sizes_class,
+            unshared=op.surroundings is not None,
         )
 
     def rule(

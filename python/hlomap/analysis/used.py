@@ -17,7 +17,7 @@ from ..ops._known import is_plain
 from ..types import ShapeIndex
 from .known_values import KnownValues
 from .rule_cache import checked_rule
-from .rule_provider import RuleProvider
+from .rule_provider import RuleProvider, RuleTraits
 
 Assume: TypeAlias = Literal["finite", "masks"]
 
@@ -48,10 +48,10 @@ class UsedRules(RuleProvider):
         super().__init__(module)
         self.values: KnownValues = KnownValues(RuleProvider(module), masks=assume == "masks")
 
-    def traits(self, instruction: Instruction) -> tuple[bool, bool, bool, tuple[int, ...], bool, str | None, bool]:
+    def traits(self, instruction: Instruction) -> RuleTraits:
         """No instruction shares its rule with others, unless it only takes apart tuples."""
-        inlines, per_instruction, structural, constant_operands, _, _, _ = super().traits(instruction)
-        return inlines, per_instruction, structural, constant_operands, False, None, not structural
+        traits = super().traits(instruction)
+        return traits._replace(by_opcode=False, sizes_class=None, unshared=not traits.structural)
 
     def rule(
         self, instruction: Instruction, key: bytes, index: ShapeIndex, direction: int, repeats: bool

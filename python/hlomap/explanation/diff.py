@@ -22,7 +22,7 @@ from .matching import Match, computed, find_duplicates, match_instructions
 from .overview import BytesMoved, Overview, overview
 from .runs import OutputValues, compare_values
 from .text import html, plural, printable
-from .values import MOVERS, Numbering, Value, _literal, _meaning
+from .values import Numbering, Value, _literal, _meaning
 
 __all__ = ["FusionChange", "Match", "ModuleDiff", "diff"]
 
@@ -335,7 +335,8 @@ def _opcode_lines(instructions: Sequence[Instruction]) -> Iterator[str]:
     by_opcode: defaultdict[str, list[Instruction]] = defaultdict(list)
     for instruction in instructions:
         by_opcode[instruction.opcode].append(instruction)
-    for opcode, found in sorted(by_opcode.items(), key=lambda item: (item[0] not in MOVERS, -len(item[1]), item[0])):
+    ordered = sorted(by_opcode.items(), key=lambda item: (not item[1][0]._has("moves"), -len(item[1]), item[0]))
+    for opcode, found in ordered:
         yield f"{len(found)} {printable(opcode, 40)}: {_names(found)}"
 
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 from .._core import Instruction
 from ..ops import lookup
-from .values import MOVERS, Value, is_container
+from .values import Value, is_container
 
 How = Literal["value", "use", "name", "origin", "elimination"]
 Values = Mapping[Instruction, Value]
@@ -47,7 +47,7 @@ def match_instructions(old: Values, new: Values, old_root: Instruction, new_root
     matching = _Matching(old, new)
     matching.by_key("value", lambda v: (v.number, v.instruction.opcode, v.instruction.name))
     matching.by_key("value", lambda v: (v.number, v.instruction.opcode))
-    matching.by_key("value", lambda v: v.number if v.instruction.opcode in MOVERS else None)
+    matching.by_key("value", lambda v: v.number if v.instruction._has("moves") else None)
     matching.by_use(old_root, new_root)
     matching.by_key("name", lambda v: (v.instruction.name, *_kind(v.instruction)))
     matching.by_key("origin", _origin)
@@ -192,8 +192,8 @@ def _kind(instruction: Instruction) -> tuple[str, str]:
 
 def _is_common(instruction: Instruction) -> bool:
     """Whether an equal kind says little: constants, tuples, parameters, and operations that only move elements."""
-    opcode = instruction.opcode
-    return opcode in MOVERS or opcode in ("constant", "iota", "parameter") or lookup(opcode).structural
+    makes = not instruction.operands and not instruction._has("varies")
+    return makes or instruction._has("moves") or lookup(instruction.opcode).structural
 
 
 def _origin(value: Value) -> Hashable:

@@ -18,6 +18,7 @@ from ..analysis.queries import output_to_input
 from ..errors import HlomapError, ShapeError
 from ..hlo import ConvolutionDimensionNumbers
 from ..maps.map_set import MapSet
+from ..ops import lookup
 from ..types import wrong_type
 from .text import printable
 
@@ -25,7 +26,6 @@ DimensionNames: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
 
 _LETTERS = "ijklmn"
 _SPATIAL = "zyx"
-_CHEAP = frozenset(["map", "reduce", "reduce-window", "select-and-scatter"])  # maps that need no other computation
 _MOST_STEPS = 3  # operands back to the einsum or convolution that names come from
 _MOST_OPERANDS = 16
 _VARIABLE = re.compile(r"\b([ds])(\d+)\b")
@@ -179,7 +179,7 @@ def _names_of_value(instruction: Instruction, steps: int) -> Names | None:
     is_labelled = instruction.number in _labelled(instruction.module)
     if not shape.is_array or not (is_labelled or _is_near_names(instruction, steps)):
         return None
-    if instruction.called_computations and not is_labelled and instruction.opcode not in _CHEAP:
+    if not is_labelled and lookup(instruction.opcode).depends_on_called_values:
         return None
     try:
         sets = list(output_to_input(instruction))

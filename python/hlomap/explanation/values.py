@@ -18,8 +18,6 @@ from ..errors import HlomapError
 from ..ops import lookup
 from ..types import ShapeIndex
 
-MOVERS = frozenset(["bitcast", "broadcast", "copy", "reshape", "reverse", "slice", "transpose"])
-"""Operations whose value has elements of the operand alone, as they are."""
 
 # What an instruction carries beside its meaning, and computations, which count by their fingerprint.
 _NON_SEMANTIC_ATTRIBUTES = frozenset(
@@ -149,7 +147,7 @@ class Numbering:
             elements, index = self._elements[operands[0]], instruction.attributes.get("index")
             if isinstance(index, int) and 0 <= index < len(elements):
                 return elements[index]
-        moved = self._moved(instruction, operands) if opcode in MOVERS else None
+        moved = self._moved(instruction, operands) if instruction._has("moves") else None
         number = self._key(_meaning(instruction, operands)) if moved is None else moved
         if opcode == "tuple":
             self._elements[number] = tuple(operands)
@@ -226,16 +224,11 @@ def _meaning(instruction: Instruction, operands: Sequence[int]) -> Hashable:
     """What an operation computes from its operands; layouts, names and annotations left out."""
     opcode = instruction.opcode
     called = tuple(computation.fingerprint for computation in instruction.called_computations)
-    is_alone = -1 in operands or instruction.has_unnamed_operands or _is_impure(opcode)
+    is_alone = -1 in operands or instruction.has_unnamed_operands or instruction._has("varies")
     # The value of a constant; the constant itself where its text leaves the value out.
     own = instruction if is_alone else _literal(instruction) if opcode == "constant" else None
     shape = str(instruction.shape.without_layout())
     return opcode, shape, _texts(instruction), called, tuple(operands), own
-
-
-def _is_impure(opcode: str) -> bool:
-    """Whether the same operation on the same operands may have another value; no number is shared then."""
-    return lookup(opcode).has_side_effect or opcode in ("rng", "partition-id", "replica-id")
 
 
 def _literal(instruction: Instruction) -> Hashable:

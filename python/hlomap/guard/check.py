@@ -21,7 +21,7 @@ from ..explanation.notes import n_between_devices
 from ..explanation.overview import BytesMoved, executed_computations, overview
 from ..explanation.source import source_of, value_label
 from ..explanation.text import joined, plural, printable
-from ..explanation.values import MOVERS, is_container, runs_calls
+from ..explanation.values import is_container, runs_calls
 from ..interop.jax import from_jax
 from ..memory.readers import readers
 from ..ops import lookup
@@ -345,7 +345,7 @@ class _Checks:
         for outer, inner in found:
             place = "" if outer == inner else f", the root of {printable(outer.name, 60)},"
             why = f"{printable(inner.name, 60)}{place} moves data: {_n_bytes(inner):,} bytes written"
-            reason = is_bitcast(inner).reason if inner.opcode in MOVERS else None
+            reason = is_bitcast(inner).reason if inner._has("moves") else None
             why += f" ({printable(reason)})" if reason else ""
             self.violations.append(Violation(rule, 0, len(found), inner, why))
 
@@ -402,7 +402,7 @@ def _is_free(instruction: Instruction) -> bool:
     if lookup(instruction.opcode).moves_nothing:
         return True
     operands = instruction.operands
-    if instruction.opcode not in MOVERS or len(operands) != 1 or operands[0].shape == instruction.shape:
+    if not instruction._has("moves") or len(operands) != 1 or operands[0].shape == instruction.shape:
         return False
     return is_bitcast(instruction).value is True
 

@@ -21,14 +21,11 @@ GroupMode: TypeAlias = Literal["cross_replica", "cross_partition", "cross_replic
 """The devices that an id in a group of a collective names, as in XLA's ``CollectiveOpGroupMode``: a replica (on the
 same partition), a partition (of the same replica), a replica with all its partitions, or a device number."""
 
-_REDUCING = {"all-reduce", "all-gather", "collective-reduce", "reduce-scatter"}
-"""Operations whose groups name replicas even with a channel, and then include all their partitions."""
-
 
 def group_mode(instruction: Instruction) -> GroupMode:
     """The devices that an id in a group of a collective operation names."""
     has_channel = instruction.attributes.get("channel_id") is not None
-    if instruction.opcode.removesuffix("-start") in _REDUCING:
+    if instruction._has("replica_groups"):
         if instruction.attributes.get("use_global_device_ids"):
             return "flattened_id"
         return "cross_replica_and_partition" if has_channel else "cross_replica"

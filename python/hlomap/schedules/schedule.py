@@ -180,39 +180,12 @@ def _unknown(emitter: str, test: str, reason: str) -> Unknown:
     return Unknown(f"{emitter} ({test}): {reason}")
 
 
-_CONTROL = {"call", "conditional", "constant", "get-tuple-element", "opt-barrier", "parameter", "tuple", "while"}
-_RUNTIME = {
-    "add-dependency",
-    "after-all",
-    "bitcast",
-    "custom-call",
-    "domain",
-    "infeed",
-    "outfeed",
-    "rng-get-and-update-state",
-}
-_LIBRARY = {"cholesky", "convolution", "fft", "topk", "triangular-solve", "get-dimension-size", "set-dimension-size"}
-_DEVICES = (
-    "all-",
-    "async-",
-    "collective-",
-    "copy-",
-    "partition-id",
-    "ragged-",
-    "recv",
-    "reduce-scatter",
-    "replica-id",
-    "send",
-)
-
-
 def _no_kernel(instruction: Instruction, region: Region) -> str | None:
     """Why XLA does not run a fusion, or an instruction outside fusions, as a kernel; None if it does."""
-    opcode = instruction.opcode
-    if opcode == "fusion":
+    if instruction.opcode == "fusion":
         if not instruction.called_computations:
             return "the fused computation is not known"
-    elif opcode in _CONTROL | _RUNTIME | _LIBRARY or opcode.startswith(_DEVICES):
+    elif instruction._has("no_kernel"):
         return "it does not run as a fusion kernel"
     for one in region.instructions:
         if one.has_unnamed_operands or one.inconsistency:

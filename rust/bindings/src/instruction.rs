@@ -1,7 +1,8 @@
 //! Python classes for instructions, which are frozen views of (module, number), and for their metadata.
 
 use flow::shapes;
-use hlo::{InstructionId, LiteralError, LiteralValue};
+use hlo::{InstructionId, LiteralError, LiteralValue, Trait};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
@@ -82,6 +83,13 @@ impl PyInstruction {
     #[getter]
     fn has_unnamed_operands(&self) -> bool {
         self.module.has_unnamed_operands(self.id)
+    }
+
+    /// Whether the operation has this trait, a column of the table of opcodes.
+    #[pyo3(name = "_has")]
+    fn has(&self, name: &str) -> PyResult<bool> {
+        let found = Trait::from_name(name).ok_or_else(|| PyValueError::new_err(format!("no trait {name}")))?;
+        Ok(self.module.has_trait(self.id, found))
     }
 
     /// The reason why the shape, operands and attributes do not fit together; ``None`` if they fit.

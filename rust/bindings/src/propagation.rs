@@ -20,7 +20,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use quasiaffine::{Interval, Map};
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 use crate::detach::{locked, unlocked};
 use crate::error::raise;
@@ -65,10 +64,10 @@ impl RuleProvider for PythonRules<'_> {
         locked(|py| {
             let arguments = (instruction(py, self.module, id)?,);
             let traits = self.rules.bind(py).call_method1(intern!(py, "traits"), arguments)?;
-            let (inlines, per_instruction, structural, constant_operands, by_opcode, sizes_class, unshared) =
-                traits.extract()?;
-            let constant_operands = SmallVec::from_vec(constant_operands);
-            Ok(RuleTraits { inlines, per_instruction, structural, constant_operands, unshared, by_opcode, sizes_class })
+            macro_rules! by_name {
+                ($($name:ident)*) => { RuleTraits { $($name: traits.getattr(intern!(py, stringify!($name)))?.extract()?,)* } };
+            }
+            Ok(by_name!(inlines per_instruction structural constant_operands unshared by_opcode sizes_class))
         })
     }
 

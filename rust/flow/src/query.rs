@@ -60,7 +60,7 @@ pub struct RuleTraits {
     /// The operation only rearranges the elements of tuples.
     pub structural: bool,
     /// The operands whose constant content the rule uses.
-    pub constant_operands: SmallVec<[usize; 4]>,
+    pub constant_operands: Vec<usize>,
     /// The rule uses values of the program around the instruction, so that no other instruction shares its results.
     pub unshared: bool,
     /// All instructions of the opcode have these traits.

@@ -25,7 +25,7 @@ use crate::verify;
 use crate::verify::names::{Named, Suspects};
 use crate::verify::relations::Users;
 use crate::verify::rule::Violation;
-use crate::{Arity, Opcode};
+use crate::{Arity, Opcode, Trait};
 
 /// Results gathered while a module is parsed. An instruction is checked when its computation ends, while its text is
 /// still in the cache, unless it calls a computation that is defined later.
@@ -62,7 +62,7 @@ impl Findings {
             poll();
             let Instruction { name, flags, opcode, .. } = m.instructions[i as usize];
             self.suspects.note(m, name, Named::Instruction);
-            if verify::relations::is_related(opcode) {
+            if opcode.has(Trait::RELATED) {
                 self.related.push(i);
             }
             self.is_provisional |= flags & (UNNAMED_OPERANDS | SHAPE_OMITTED) != 0;
@@ -322,26 +322,12 @@ pub(crate) fn invalid_layout(shape: &Shape) -> Option<String> {
     }
 }
 
-/// The number of parameters that the called computations of an operation have; `None` if any number is valid.
-fn n_parameters(opcode: Opcode, n_operands: usize) -> Option<usize> {
-    use Opcode::*;
-    match opcode {
-        Fusion | Call | Map | Reduce | ReduceWindow => Some(n_operands),
-        While => Some(1),
-        Conditional => Some(1),
-        Sort => Some(2 * n_operands),
-        Scatter => Some(n_operands.saturating_sub(1)),
-        SelectAndScatter | AllReduce | AllReduceStart | CollectiveReduce | ReduceScatter => Some(2),
-        _ => None,
-    }
-}
-
 /// A call of a computation with the wrong number of parameters.
 fn parameter_count(m: &Module, i: u32) -> Option<ProblemKind> {
     if m.instructions[i as usize].flags & (CALLS | UNNAMED_OPERANDS) != CALLS {
         return None;
     }
-    let expected = n_parameters(m.instructions[i as usize].opcode, m.operands(i).len())?;
+    let expected = m.instructions[i as usize].opcode.n_parameters(m.operands(i).len())?;
     let callee = m.called_computations(i).find(|&c| m.parameters(c).len() != expected)?;
     Some(ProblemKind::Disagrees {
         what: "parameters of a called computation",

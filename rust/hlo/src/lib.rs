@@ -62,7 +62,7 @@ pub use model::equal::Names;
 pub use model::literal::{LiteralError, LiteralValue};
 pub use model::metadata::{Frame, Metadata, Origin, MAX_FRAMES};
 pub use model::module::{Attribute, Computation, ComputationId, Ids, Instruction, InstructionId, Module};
-pub use model::opcode::{Arity, Opcode};
+pub use model::opcode::{Arity, Opcode, Trait};
 pub use parse::{parse, parse_bytes, parse_part, MAX_DIAGNOSTICS, MAX_PROBLEMS};
 pub use print::{print_computation, print_instruction, print_module, PrintOptions};
 pub use proto::profile::{parse_profile, OpTime, Plane, Profile, Rest};

@@ -29,11 +29,6 @@ MONOIDS = {
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
 }
-# Operations whose result is one of their operands; with these alone, a reduction does not depend on the order.
-SELECTING = {
-    *("parameter", "tuple", "get-tuple-element", "constant", "compare", "select", "and", "or", "not", "xor"),
-    *("maximum", "minimum"),
-}
 
 
 def monoid(computation: Computation) -> str | None:
@@ -77,7 +72,7 @@ def reduce_axes(
     def combine(both: Sequence[Array]) -> Value:
         return context.apply(computation, both)
 
-    if all(instruction.opcode in SELECTING for instruction in computation.instructions):
+    if all(instruction._has("selects") for instruction in computation.instructions):
         return reduce_pairwise(flat, initial, combine, mask)
     return _reduce_in_order(flat, initial, combine, mask)
 

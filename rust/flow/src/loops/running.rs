@@ -5,7 +5,7 @@
 //! that is known is that of the program; integers wrap, and a value is unknown as soon as an operand is, but for the
 //! branch that a `select` does not take.
 
-use hlo::{ComputationId, InstructionId, LiteralValue, Module, Opcode, Value};
+use hlo::{ComputationId, InstructionId, LiteralValue, Module, Opcode, Trait, Value};
 use layout::{ArrayShape, ElementKind, ElementType};
 use quasiaffine::interrupt::poll;
 use rustc_hash::FxHashMap;
@@ -263,13 +263,7 @@ impl<'m> Scalars<'m> {
                 }
                 None
             }
-            opcode @ (Opcode::Copy
-            | Opcode::Bitcast
-            | Opcode::Reshape
-            | Opcode::Broadcast
-            | Opcode::Transpose
-            | Opcode::Slice
-            | Opcode::Reverse) => {
+            opcode if opcode.has(Trait::MOVES) => {
                 let from = operand(0)?;
                 let of_operand = length(m, from)?;
                 let element = match opcode {

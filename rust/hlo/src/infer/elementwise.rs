@@ -6,63 +6,6 @@
 use layout::{ElementKind, ElementType, UNBOUNDED};
 
 use super::{are_mixable, dim, sizes, Check, Dim, Inference, Inferred, Operation};
-use crate::Opcode;
-
-/// Operations whose result has the shape of every operand.
-pub(crate) fn is_elementwise(opcode: Opcode) -> bool {
-    use Opcode::*;
-    matches!(
-        opcode,
-        Acos | Acosh
-            | Asin
-            | Asinh
-            | Atanh
-            | Cbrt
-            | Ceil
-            | Copy
-            | Cosine
-            | Cosh
-            | CountLeadingZeros
-            | Erf
-            | Exp2
-            | Exponential
-            | ExponentialMinusOne
-            | Floor
-            | Log
-            | LogPlusOne
-            | Log2
-            | Logistic
-            | Negate
-            | Not
-            | Popcnt
-            | ReducePrecision
-            | RoundNearestAfz
-            | RoundNearestEven
-            | Rsqrt
-            | Sign
-            | Sine
-            | Sinh
-            | Sqrt
-            | Tan
-            | Tanh
-            | Add
-            | And
-            | Atan2
-            | Divide
-            | Maximum
-            | Minimum
-            | Mulhi
-            | Multiply
-            | Or
-            | Power
-            | Remainder
-            | ShiftLeft
-            | ShiftRightArithmetic
-            | ShiftRightLogical
-            | Subtract
-            | Xor
-    )
-}
 
 impl Operation<'_> {
     /// The common shape of the operands, with element type `to` if the operation has its own.

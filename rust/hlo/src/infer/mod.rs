@@ -20,9 +20,8 @@ use smallvec::{smallvec, SmallVec};
 use crate::attribute::Value;
 use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::model::opcode::async_form;
-use crate::Opcode;
+use crate::{Opcode, Trait};
 
-pub(crate) use elementwise::is_elementwise;
 pub(crate) use omitted::{fill_omitted, n_parts, RestatedShape};
 
 /// The result of inference.
@@ -63,7 +62,9 @@ pub(crate) fn has_no_rule(m: &Module, id: InstructionId) -> bool {
         Unknown => async_form(m.opcode_name(id)).is_none(),
         // Looking at the other parts as well would take the square of their number for all of them.
         GetTupleElement => Operation::of(m, id).taken_part().is_some_and(|part| part.same_dims(m.shape(id))),
-        opcode => row.n_operands > 0 && is_elementwise(opcode) && m.operands(id).all(|k| m.has_shape(k, row.shape)),
+        opcode => {
+            row.n_operands > 0 && opcode.has(Trait::ELEMENTWISE) && m.operands(id).all(|k| m.has_shape(k, row.shape))
+        }
     }
 }
 
@@ -78,46 +79,6 @@ pub(crate) fn infer_omitted(m: &Module, id: InstructionId) -> Inference {
     match row.opcode {
         Opcode::Broadcast => op.broadcast_in_front(),
         opcode => op.shape(opcode),
-    }
-}
-
-/// Whether XLA's parser requires the shape of this operation in the text.
-pub(crate) fn needs_shape(opcode: Opcode) -> bool {
-    use Opcode::*;
-    match opcode {
-        // Nothing else determines the shape.
-        Parameter | Constant | Iota | CustomCall | Infeed | Recv | Rng | RngBitGenerator | RngGetAndUpdateState
-        | Unknown => true,
-        // The operands determine only the sizes, or their product.
-        Bitcast | BitcastConvert | Convert | DynamicReshape | Reshape | StochasticConvert => true,
-        // The text need not give the number of devices in a group.
-        AllGather
-        | AllGatherStart
-        | AllReduce
-        | AllReduceStart
-        | AllToAll
-        | CollectiveBroadcast
-        | CollectivePermute
-        | CollectivePermuteStart
-        | CollectiveReduce
-        | RaggedAllToAll
-        | ReduceScatter => true,
-        // The backend chooses the context values.
-        AllGatherDone
-        | AllReduceDone
-        | AsyncDone
-        | AsyncStart
-        | AsyncUpdate
-        | CollectivePermuteDone
-        | CopyDone
-        | CopyStart
-        | Outfeed
-        | RecvDone
-        | Send
-        | SendDone => true,
-        // XLA's parser does not infer them, although it could.
-        DynamicSlice | DynamicUpdateSlice | Fusion | OptBarrier | ReducePrecision | ScaledDot | Slice => true,
-        _ => false,
     }
 }
 
@@ -188,7 +149,7 @@ impl<'m> Operation<'m> {
                 _ => self.elementwise(None),
             },
             Copy if self.operands.first().is_some_and(|s| s.as_array().is_none()) => self.as_operand(0),
-            opcode if is_elementwise(opcode) => self.elementwise(None),
+            opcode if opcode.has(Trait::ELEMENTWISE) => self.elementwise(None),
             BitcastConvert => self.bitcast_convert(),
             Map => self.map(),
 
@@ -261,7 +222,7 @@ impl<'m> Operation<'m> {
             CollectivePermuteStart => self.collective_permute_start(),
 
             Unknown => self.short_async_form(),
-            Parameter | Constant | Bitcast | CustomCall | Recv => Ok(Inferred::Unknown),
+            // Parameter, Constant, Bitcast, CustomCall and Recv.
             _ => Ok(Inferred::Unknown),
         }
     }
@@ -432,35 +393,7 @@ fn dim(array: &ArrayShape, d: usize) -> Dim {
 
 /// Whether a written shape fits the inferred one.
 pub(crate) fn fits(opcode: Opcode, written: &Shape, inferred: &Shape) -> bool {
-    written.same_dims(inferred) || may_round(opcode) && fits_rounded(written, inferred)
-}
-
-/// Whether the result of an operation may have another float type than the inferred one, as the verifiers of some
-/// backends allow. The others name or transfer a value, or call computations.
-pub(crate) fn may_round(opcode: Opcode) -> bool {
-    use Opcode::*;
-    !matches!(
-        opcode,
-        AllGatherDone
-            | AllReduceDone
-            | AsyncDone
-            | AsyncStart
-            | AsyncUpdate
-            | Call
-            | CollectivePermuteDone
-            | Conditional
-            | CopyDone
-            | CopyStart
-            | Domain
-            | Fusion
-            | GetTupleElement
-            | OptBarrier
-            | RecvDone
-            | Send
-            | Tuple
-            | Unknown
-            | While
-    )
+    written.same_dims(inferred) || !opcode.has(Trait::KEEPS_TYPE) && fits_rounded(written, inferred)
 }
 
 fn fits_rounded(written: &Shape, inferred: &Shape) -> bool {

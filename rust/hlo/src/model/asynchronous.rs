@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::model::opcode::{async_form, AsyncPhase};
-use crate::{Opcode, Value};
+use crate::{Opcode, Trait, Value};
 
 /// As many tuples, barriers and copies are followed from a step to the one before it.
 const MAX_CARRIERS: usize = 64;
@@ -47,6 +47,18 @@ impl Module {
             Opcode::AsyncDone => Some((None, AsyncPhase::Done)),
             Opcode::Unknown => async_form(self.opcode_name(i)).map(|(inner, phase)| (Some(inner), phase)),
             _ => None,
+        }
+    }
+
+    /// Whether the operation of an instruction has a trait. One that names what it wraps, as `dot-start` does, has the traits
+    /// of `async-start`, and the groups and the sources of what it wraps.
+    pub fn has_trait(&self, i: InstructionId, t: Trait) -> bool {
+        match (self.instructions()[i as usize].opcode, self.async_step(i)) {
+            (Opcode::Unknown, Some((Some(inner), _))) if matches!(t, Trait::VARIES | Trait::REPLICA_GROUPS) => {
+                inner.has(t)
+            }
+            (Opcode::Unknown, Some(_)) => Opcode::AsyncStart.has(t),
+            (opcode, _) => opcode.has(t),
         }
     }
 

@@ -1,7 +1,9 @@
-//! The known operations and their arities.
+//! The known operations, and everything that is known of one: its arity, the types of its operands, its traits.
 //!
-//! Read [`Opcode`]. Invariant: the table is sorted by name, and row i is the variant with discriminant i. Any other
-//! operation is [`Opcode::Unknown`], and the module keeps its word.
+//! Read [`Opcode`] and the table. Invariant: the table is sorted by name, and row i is the variant with discriminant i.
+//! Any other operation is [`Opcode::Unknown`], and the module keeps its word.
+
+use layout::{ElementKind, ElementType};
 
 use crate::cursor::bytes_equal;
 
@@ -18,159 +20,271 @@ pub enum Arity {
 
 use Arity::{Any, AtLeast, Fixed};
 
+/// The element types that the first operand may have, which are those of all operands where the operation takes several of
+/// one type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Types(pub u8, pub &'static str);
+
+pub(crate) const BOOLEAN: u8 = 1;
+pub(crate) const SIGNED: u8 = 2;
+pub(crate) const UNSIGNED: u8 = 4;
+pub(crate) const FLOAT: u8 = 8;
+const COMPLEX: u8 = 16;
+
+const ALL: Types = Types(u8::MAX, "any type");
+pub(crate) const FLOATS: Types = Types(FLOAT, "floating-point numbers");
+const FLOATS_OR_COMPLEX: Types = Types(FLOAT | COMPLEX, "floating-point or complex numbers");
+const INTEGERS: Types = Types(SIGNED | UNSIGNED, "integers");
+const BITS: Types = Types(BOOLEAN | SIGNED | UNSIGNED, "integers or pred");
+const SIGNED_NUMBERS: Types = Types(SIGNED | FLOAT | COMPLEX, "signed, floating-point or complex numbers");
+pub(crate) const NUMBERS: Types = Types(SIGNED | UNSIGNED | FLOAT | COMPLEX, "numbers");
+
+impl Types {
+    pub fn are_all(self) -> bool {
+        self == ALL
+    }
+
+    pub fn has(self, t: ElementType) -> bool {
+        let bit = match t.kind() {
+            ElementKind::Boolean => BOOLEAN,
+            ElementKind::Signed => SIGNED,
+            ElementKind::Unsigned => UNSIGNED,
+            ElementKind::Float => FLOAT,
+            ElementKind::Complex => COMPLEX,
+        };
+        self.0 & bit != 0
+    }
+}
+
+/// What is true of an operation, whatever its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trait(u16);
+
+macro_rules! traits {
+    ($($(#[$doc:meta])* $name:ident = $bits:expr;)*) => {
+        impl Trait {
+            $($(#[$doc])* pub const $name: Trait = Trait($bits);)*
+
+            /// The trait with this name, in any case.
+            pub fn from_name(name: &str) -> Option<Trait> {
+                let rows = [$((stringify!($name), Trait::$name)),*];
+                rows.into_iter().find(|row| row.0.eq_ignore_ascii_case(name)).map(|row| row.1)
+            }
+        }
+    };
+}
+
+traits! {
+    /// The operands have one floating-point type. Others carry values of several types, or accumulate in a type of their
+    /// own.
+    ONE_FLOAT = 1;
+    /// The result has the shape of every operand.
+    ELEMENTWISE = 1 << 1 | Trait::ONE_FLOAT.0;
+    /// XLA's parser takes `result_accuracy`.
+    ACCURATE = 1 << 2;
+    /// XLA's parser requires the shape in the text: nothing else gives the element type, the sizes, the number of devices in
+    /// a group or the context values of the backend, or the parser does not infer it, although it could.
+    WRITTEN = 1 << 3;
+    /// The result has the float type that is inferred. Others may round it, as the verifiers of some backends allow; these
+    /// name or transfer a value, or call computations.
+    KEEPS_TYPE = 1 << 4;
+    /// The rules of the verifier depend on the users, or on which instruction the operand is.
+    RELATED = 1 << 5;
+    /// Every element of the result is one of the operand, as it is: moved, repeated or left out.
+    MOVES = 1 << 6;
+    /// Every element of the result is one of the operands', or a truth value: a reduction with these alone does not depend
+    /// on the order.
+    SELECTS = 1 << 7;
+    /// The value may differ although operands and attributes are the same: it is random, or comes from elsewhere.
+    VARIES = 1 << 8;
+    /// XLA makes no kernel of the instruction on a GPU.
+    NO_KERNEL = 1 << 9;
+    /// The device groups name replicas even with a channel, and then include all their partitions.
+    REPLICA_GROUPS = 1 << 10;
+    /// The result follows from the operands where these are known only modulo the size of their type.
+    MODULAR = 1 << 11;
+    /// A sum, a difference or a product.
+    LINEAR = 1 << 12 | Trait::MODULAR.0;
+}
+
+/// Everything that is known of an operation.
+struct Row {
+    opcode: Opcode,
+    name: &'static str,
+    arity: Arity,
+    types: Types,
+    traits: u16,
+    /// From the number of operands to the number of parameters of each called computation, where it is fixed.
+    parameters: Option<fn(usize) -> usize>,
+}
+
+const fn first(list: &[fn(usize) -> usize]) -> Option<fn(usize) -> usize> {
+    match list {
+        [] => None,
+        [parameters, ..] => Some(*parameters),
+    }
+}
+
 macro_rules! opcodes {
-    ($($variant:ident $name:literal $arity:expr,)*) => {
+    ($($variant:ident $name:literal $arity:ident $(($n:literal))? $types:ident [$($trait:ident)*] $(calls $of:expr)?,)*) => {
         /// An operation.
         #[allow(missing_docs)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Opcode {
             $($variant,)*
-            Unknown,
         }
 
-        const TABLE: &[(Opcode, &str, Arity)] = &[$((Opcode::$variant, $name, $arity),)* (Opcode::Unknown, "", Any)];
+        static TABLE: &[Row] = &[$(Row {
+            opcode: Opcode::$variant,
+            name: $name,
+            arity: $arity $(($n))?,
+            types: $types,
+            traits: 0 $(| Trait::$trait.0)*,
+            parameters: first(&[$($of)?]),
+        },)*];
     };
 }
 
 opcodes! {
-    Abs "abs" Fixed(1),
-    Acos "acos" Fixed(1),
-    Acosh "acosh" Fixed(1),
-    Add "add" Fixed(2),
-    AddDependency "add-dependency" Fixed(2),
-    AfterAll "after-all" Any,
-    AllGather "all-gather" Any,
-    AllGatherDone "all-gather-done" Fixed(1),
-    AllGatherStart "all-gather-start" Any,
-    AllReduce "all-reduce" Any,
-    AllReduceDone "all-reduce-done" Fixed(1),
-    AllReduceStart "all-reduce-start" Any,
-    AllToAll "all-to-all" Any,
-    And "and" Fixed(2),
-    Asin "asin" Fixed(1),
-    Asinh "asinh" Fixed(1),
-    AsyncDone "async-done" Fixed(1),
-    AsyncStart "async-start" Any,
-    AsyncUpdate "async-update" Any,
-    Atan2 "atan2" Fixed(2),
-    Atanh "atanh" Fixed(1),
-    BatchNormGrad "batch-norm-grad" Fixed(5),
-    BatchNormInference "batch-norm-inference" Fixed(5),
-    BatchNormTraining "batch-norm-training" Fixed(3),
-    Bitcast "bitcast" Fixed(1),
-    BitcastConvert "bitcast-convert" Fixed(1),
-    Broadcast "broadcast" Fixed(1),
-    Call "call" Any,
-    Cbrt "cbrt" Fixed(1),
-    Ceil "ceil" Fixed(1),
-    Cholesky "cholesky" Fixed(1),
-    Clamp "clamp" Fixed(3),
-    CollectiveBroadcast "collective-broadcast" Any,
-    CollectivePermute "collective-permute" Any,
-    CollectivePermuteDone "collective-permute-done" Fixed(1),
-    CollectivePermuteStart "collective-permute-start" Any,
-    CollectiveReduce "collective-reduce" Any,
-    Compare "compare" Fixed(2),
-    Complex "complex" Fixed(2),
-    Concatenate "concatenate" Any,
-    Conditional "conditional" Any,
-    Constant "constant" Fixed(0),
-    Convert "convert" Fixed(1),
-    Convolution "convolution" AtLeast(2),
-    Copy "copy" Fixed(1),
-    CopyDone "copy-done" Fixed(1),
-    CopyStart "copy-start" Fixed(1),
-    Cosh "cosh" Fixed(1),
-    Cosine "cosine" Fixed(1),
-    CountLeadingZeros "count-leading-zeros" Fixed(1),
-    CustomCall "custom-call" Any,
-    Divide "divide" Fixed(2),
-    Domain "domain" Fixed(1),
-    Dot "dot" AtLeast(2),
-    DynamicReshape "dynamic-reshape" Any,
-    DynamicSlice "dynamic-slice" Any,
-    DynamicUpdateSlice "dynamic-update-slice" Any,
-    Erf "erf" Fixed(1),
-    Exp2 "exp2" Fixed(1),
-    Exponential "exponential" Fixed(1),
-    ExponentialMinusOne "exponential-minus-one" Fixed(1),
-    Fft "fft" Fixed(1),
-    Floor "floor" Fixed(1),
-    Fusion "fusion" Any,
-    Gather "gather" Fixed(2),
-    GetDimensionSize "get-dimension-size" Fixed(1),
-    GetTupleElement "get-tuple-element" Fixed(1),
-    Imag "imag" Fixed(1),
-    Infeed "infeed" Fixed(1),
-    Iota "iota" Fixed(0),
-    IsFinite "is-finite" Fixed(1),
-    Log "log" Fixed(1),
-    LogPlusOne "log-plus-one" Fixed(1),
-    Log2 "log2" Fixed(1),
-    Logistic "logistic" Fixed(1),
-    Map "map" Any,
-    Maximum "maximum" Fixed(2),
-    Minimum "minimum" Fixed(2),
-    Mulhi "mulhi" Fixed(2),
-    Multiply "multiply" Fixed(2),
-    Negate "negate" Fixed(1),
-    Not "not" Fixed(1),
-    OptBarrier "opt-barrier" Fixed(1),
-    Or "or" Fixed(2),
-    Outfeed "outfeed" Fixed(2),
-    Pad "pad" Fixed(2),
-    Parameter "parameter" Fixed(0),
-    PartitionId "partition-id" Fixed(0),
-    Popcnt "popcnt" Fixed(1),
-    Power "power" Fixed(2),
-    RaggedAllToAll "ragged-all-to-all" Fixed(6),
-    RaggedDot "ragged-dot" Fixed(3),
-    Real "real" Fixed(1),
-    Recv "recv" Fixed(1),
-    RecvDone "recv-done" Fixed(1),
-    Reduce "reduce" Any,
-    ReducePrecision "reduce-precision" Fixed(1),
-    ReduceScatter "reduce-scatter" Any,
-    ReduceWindow "reduce-window" Any,
-    Remainder "remainder" Fixed(2),
-    ReplicaId "replica-id" Fixed(0),
-    Reshape "reshape" Fixed(1),
-    Reverse "reverse" Fixed(1),
-    Rng "rng" Any,
-    RngBitGenerator "rng-bit-generator" Fixed(1),
-    RngGetAndUpdateState "rng-get-and-update-state" Fixed(0),
-    RoundNearestAfz "round-nearest-afz" Fixed(1),
-    RoundNearestEven "round-nearest-even" Fixed(1),
-    Rsqrt "rsqrt" Fixed(1),
-    ScaledDot "scaled-dot" Fixed(4),
-    Scan "scan" Any,
-    Scatter "scatter" Any,
-    Select "select" Fixed(3),
-    SelectAndScatter "select-and-scatter" Fixed(3),
-    Send "send" Fixed(2),
-    SendDone "send-done" Fixed(1),
-    SetDimensionSize "set-dimension-size" Fixed(2),
-    ShiftLeft "shift-left" Fixed(2),
-    ShiftRightArithmetic "shift-right-arithmetic" Fixed(2),
-    ShiftRightLogical "shift-right-logical" Fixed(2),
-    Shuffle "shuffle" Fixed(1),
-    Sign "sign" Fixed(1),
-    Sine "sine" Fixed(1),
-    Sinh "sinh" Fixed(1),
-    Slice "slice" Fixed(1),
-    Sort "sort" Any,
-    Sqrt "sqrt" Fixed(1),
-    StochasticConvert "stochastic-convert" Fixed(2),
-    Subtract "subtract" Fixed(2),
-    Tan "tan" Fixed(1),
-    Tanh "tanh" Fixed(1),
-    Topk "topk" Fixed(1),
-    Transpose "transpose" Fixed(1),
-    TriangularSolve "triangular-solve" Fixed(2),
-    Tuple "tuple" Any,
-    While "while" Fixed(1),
-    Xor "xor" Fixed(2),
+    Abs "abs" Fixed(1) SIGNED_NUMBERS [],
+    Acos "acos" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
+    Acosh "acosh" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
+    Add "add" Fixed(2) ALL [ELEMENTWISE LINEAR],
+    AddDependency "add-dependency" Fixed(2) ALL [NO_KERNEL],
+    AfterAll "after-all" Any ALL [NO_KERNEL],
+    AllGather "all-gather" Any ALL [WRITTEN VARIES NO_KERNEL REPLICA_GROUPS],
+    AllGatherDone "all-gather-done" Fixed(1) ALL [WRITTEN KEEPS_TYPE RELATED NO_KERNEL],
+    AllGatherStart "all-gather-start" Any ALL [WRITTEN VARIES NO_KERNEL REPLICA_GROUPS],
+    AllReduce "all-reduce" Any ALL [WRITTEN VARIES NO_KERNEL REPLICA_GROUPS] calls |_| 2,
+    AllReduceDone "all-reduce-done" Fixed(1) ALL [WRITTEN KEEPS_TYPE RELATED NO_KERNEL],
+    AllReduceStart "all-reduce-start" Any ALL [WRITTEN VARIES NO_KERNEL REPLICA_GROUPS] calls |_| 2,
+    AllToAll "all-to-all" Any ALL [WRITTEN VARIES NO_KERNEL],
+    And "and" Fixed(2) BITS [ELEMENTWISE SELECTS],
+    Asin "asin" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
+    Asinh "asinh" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
+    AsyncDone "async-done" Fixed(1) ALL [WRITTEN KEEPS_TYPE RELATED NO_KERNEL],
+    AsyncStart "async-start" Any ALL [WRITTEN KEEPS_TYPE RELATED NO_KERNEL],
+    AsyncUpdate "async-update" Any ALL [WRITTEN KEEPS_TYPE RELATED NO_KERNEL],
+    Atan2 "atan2" Fixed(2) FLOATS_OR_COMPLEX [ELEMENTWISE],
+    Atanh "atanh" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
+    BatchNormGrad "batch-norm-grad" Fixed(5) FLOATS [ONE_FLOAT],
+    BatchNormInference "batch-norm-inference" Fixed(5) FLOATS [ONE_FLOAT],
+    BatchNormTraining "batch-norm-training" Fixed(3) FLOATS [ONE_FLOAT],
+    Bitcast "bitcast" Fixed(1) ALL [WRITTEN MOVES NO_KERNEL],
+    BitcastConvert "bitcast-convert" Fixed(1) ALL [WRITTEN],
+    Broadcast "broadcast" Fixed(1) ALL [MOVES],
+    Call "call" Any ALL [KEEPS_TYPE NO_KERNEL] calls |n| n,
+    Cbrt "cbrt" Fixed(1) FLOATS [ELEMENTWISE ACCURATE],
+    Ceil "ceil" Fixed(1) FLOATS [ELEMENTWISE],
+    Cholesky "cholesky" Fixed(1) FLOATS_OR_COMPLEX [NO_KERNEL],
+    Clamp "clamp" Fixed(3) ALL [ONE_FLOAT],
+    CollectiveBroadcast "collective-broadcast" Any ALL [WRITTEN ONE_FLOAT VARIES NO_KERNEL],
+    CollectivePermute "collective-permute" Any ALL [WRITTEN VARIES NO_KERNEL],
+    CollectivePermuteDone "collective-permute-done" Fixed(1) ALL [WRITTEN KEEPS_TYPE RELATED NO_KERNEL],
+    CollectivePermuteStart "collective-permute-start" Any ALL [WRITTEN VARIES NO_KERNEL],
+    CollectiveReduce "collective-reduce" Any ALL [WRITTEN VARIES NO_KERNEL REPLICA_GROUPS] calls |_| 2,
+    Compare "compare" Fixed(2) ALL [ONE_FLOAT SELECTS MODULAR],
+    Complex "complex" Fixed(2) ALL [],
+    Concatenate "concatenate" Any ALL [ONE_FLOAT],
+    Conditional "conditional" Any ALL [KEEPS_TYPE NO_KERNEL] calls |_| 1,
+    Constant "constant" Fixed(0) ALL [WRITTEN SELECTS NO_KERNEL],
+    Convert "convert" Fixed(1) ALL [WRITTEN],
+    Convolution "convolution" AtLeast(2) ALL [NO_KERNEL],
+    Copy "copy" Fixed(1) ALL [ELEMENTWISE MOVES],
+    CopyDone "copy-done" Fixed(1) ALL [WRITTEN KEEPS_TYPE RELATED NO_KERNEL],
+    CopyStart "copy-start" Fixed(1) ALL [WRITTEN KEEPS_TYPE RELATED NO_KERNEL],
+    Cosh "cosh" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
+    Cosine "cosine" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
+    CountLeadingZeros "count-leading-zeros" Fixed(1) INTEGERS [ELEMENTWISE],
+    CustomCall "custom-call" Any ALL [WRITTEN VARIES NO_KERNEL],
+    Divide "divide" Fixed(2) NUMBERS [ELEMENTWISE],
+    Domain "domain" Fixed(1) ALL [KEEPS_TYPE NO_KERNEL],
+    Dot "dot" AtLeast(2) ALL [],
+    DynamicReshape "dynamic-reshape" Any ALL [WRITTEN],
+    DynamicSlice "dynamic-slice" Any ALL [WRITTEN],
+    DynamicUpdateSlice "dynamic-update-slice" Any ALL [WRITTEN ONE_FLOAT],
+    Erf "erf" Fixed(1) FLOATS [ELEMENTWISE ACCURATE],
+    Exp2 "exp2" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
+    Exponential "exponential" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
+    ExponentialMinusOne "exponential-minus-one" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
+    Fft "fft" Fixed(1) ALL [NO_KERNEL],
+    Floor "floor" Fixed(1) FLOATS [ELEMENTWISE],
+    Fusion "fusion" Any ALL [WRITTEN KEEPS_TYPE RELATED] calls |n| n,
+    Gather "gather" Fixed(2) ALL [],
+    GetDimensionSize "get-dimension-size" Fixed(1) ALL [NO_KERNEL],
+    GetTupleElement "get-tuple-element" Fixed(1) ALL [KEEPS_TYPE SELECTS NO_KERNEL],
+    Imag "imag" Fixed(1) FLOATS_OR_COMPLEX [],
+    Infeed "infeed" Fixed(1) ALL [WRITTEN VARIES NO_KERNEL],
+    Iota "iota" Fixed(0) ALL [WRITTEN],
+    IsFinite "is-finite" Fixed(1) FLOATS [],
+    Log "log" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
+    LogPlusOne "log-plus-one" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
+    Log2 "log2" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
+    Logistic "logistic" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
+    Map "map" Any ALL [ONE_FLOAT] calls |n| n,
+    Maximum "maximum" Fixed(2) ALL [ELEMENTWISE SELECTS],
+    Minimum "minimum" Fixed(2) ALL [ELEMENTWISE SELECTS],
+    Mulhi "mulhi" Fixed(2) NUMBERS [ELEMENTWISE],
+    Multiply "multiply" Fixed(2) ALL [ELEMENTWISE LINEAR],
+    Negate "negate" Fixed(1) NUMBERS [ELEMENTWISE LINEAR],
+    Not "not" Fixed(1) BITS [ELEMENTWISE SELECTS MODULAR],
+    OptBarrier "opt-barrier" Fixed(1) ALL [WRITTEN KEEPS_TYPE NO_KERNEL],
+    Or "or" Fixed(2) BITS [ELEMENTWISE SELECTS],
+    Outfeed "outfeed" Fixed(2) ALL [WRITTEN VARIES NO_KERNEL],
+    Pad "pad" Fixed(2) ALL [ONE_FLOAT],
+    Parameter "parameter" Fixed(0) ALL [WRITTEN SELECTS NO_KERNEL],
+    PartitionId "partition-id" Fixed(0) ALL [VARIES NO_KERNEL],
+    Popcnt "popcnt" Fixed(1) INTEGERS [ELEMENTWISE],
+    Power "power" Fixed(2) NUMBERS [ELEMENTWISE],
+    RaggedAllToAll "ragged-all-to-all" Fixed(6) ALL [WRITTEN ONE_FLOAT VARIES NO_KERNEL],
+    RaggedDot "ragged-dot" Fixed(3) ALL [NO_KERNEL],
+    Real "real" Fixed(1) FLOATS_OR_COMPLEX [],
+    Recv "recv" Fixed(1) ALL [WRITTEN RELATED VARIES NO_KERNEL],
+    RecvDone "recv-done" Fixed(1) ALL [WRITTEN KEEPS_TYPE RELATED NO_KERNEL],
+    Reduce "reduce" Any ALL [ONE_FLOAT] calls |n| n,
+    ReducePrecision "reduce-precision" Fixed(1) FLOATS [ELEMENTWISE WRITTEN],
+    ReduceScatter "reduce-scatter" Any ALL [WRITTEN ONE_FLOAT VARIES NO_KERNEL REPLICA_GROUPS] calls |_| 2,
+    ReduceWindow "reduce-window" Any ALL [] calls |n| n,
+    Remainder "remainder" Fixed(2) NUMBERS [ELEMENTWISE],
+    ReplicaId "replica-id" Fixed(0) ALL [VARIES NO_KERNEL],
+    Reshape "reshape" Fixed(1) ALL [WRITTEN MOVES],
+    Reverse "reverse" Fixed(1) ALL [MOVES],
+    Rng "rng" Any ALL [WRITTEN VARIES],
+    RngBitGenerator "rng-bit-generator" Fixed(1) ALL [WRITTEN],
+    RngGetAndUpdateState "rng-get-and-update-state" Fixed(0) ALL [WRITTEN VARIES NO_KERNEL],
+    RoundNearestAfz "round-nearest-afz" Fixed(1) FLOATS [ELEMENTWISE],
+    RoundNearestEven "round-nearest-even" Fixed(1) FLOATS [ELEMENTWISE],
+    Rsqrt "rsqrt" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
+    ScaledDot "scaled-dot" Fixed(4) ALL [WRITTEN],
+    Scan "scan" Any ALL [],
+    Scatter "scatter" Any ALL [ONE_FLOAT] calls |n| n.saturating_sub(1),
+    Select "select" Fixed(3) ALL [ONE_FLOAT SELECTS],
+    SelectAndScatter "select-and-scatter" Fixed(3) ALL [ONE_FLOAT] calls |_| 2,
+    Send "send" Fixed(2) ALL [WRITTEN KEEPS_TYPE RELATED VARIES NO_KERNEL],
+    SendDone "send-done" Fixed(1) ALL [WRITTEN RELATED NO_KERNEL],
+    SetDimensionSize "set-dimension-size" Fixed(2) ALL [NO_KERNEL],
+    ShiftLeft "shift-left" Fixed(2) NUMBERS [ELEMENTWISE],
+    ShiftRightArithmetic "shift-right-arithmetic" Fixed(2) NUMBERS [ELEMENTWISE],
+    ShiftRightLogical "shift-right-logical" Fixed(2) NUMBERS [ELEMENTWISE],
+    Shuffle "shuffle" Fixed(1) ALL [],
+    Sign "sign" Fixed(1) SIGNED_NUMBERS [ELEMENTWISE],
+    Sine "sine" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
+    Sinh "sinh" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
+    Slice "slice" Fixed(1) ALL [WRITTEN MOVES],
+    Sort "sort" Any ALL [] calls |n| 2 * n,
+    Sqrt "sqrt" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
+    StochasticConvert "stochastic-convert" Fixed(2) FLOATS [WRITTEN],
+    Subtract "subtract" Fixed(2) NUMBERS [ELEMENTWISE LINEAR],
+    Tan "tan" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
+    Tanh "tanh" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
+    Topk "topk" Fixed(1) ALL [NO_KERNEL],
+    Transpose "transpose" Fixed(1) ALL [MOVES],
+    TriangularSolve "triangular-solve" Fixed(2) FLOATS_OR_COMPLEX [NO_KERNEL],
+    Tuple "tuple" Any ALL [KEEPS_TYPE SELECTS NO_KERNEL],
+    While "while" Fixed(1) ALL [KEEPS_TYPE NO_KERNEL] calls |_| 1,
+    Xor "xor" Fixed(2) BITS [ELEMENTWISE SELECTS],
+    Unknown "" Any ALL [ACCURATE WRITTEN KEEPS_TYPE RELATED VARIES],
 }
 
 impl Opcode {
@@ -179,12 +293,27 @@ impl Opcode {
 
     /// The word in HLO text; empty for [`Opcode::Unknown`].
     pub fn name(self) -> &'static str {
-        TABLE[self as usize].1
+        TABLE[self as usize].name
     }
 
     /// The number of operands that it takes.
     pub fn arity(self) -> Arity {
-        TABLE[self as usize].2
+        TABLE[self as usize].arity
+    }
+
+    /// Whether a trait is one of its own.
+    pub fn has(self, t: Trait) -> bool {
+        TABLE[self as usize].traits & t.0 == t.0
+    }
+
+    /// The element types that its first operand may have.
+    pub(crate) fn types(self) -> Types {
+        TABLE[self as usize].types
+    }
+
+    /// The number of parameters of each computation that it calls with `n` operands; `None` if any number is valid.
+    pub(crate) fn n_parameters(self, n: usize) -> Option<usize> {
+        TABLE[self as usize].parameters.map(|of| of(n))
     }
 
     /// How many operands it may have in words, unless it may have `n`.
@@ -216,7 +345,7 @@ impl Opcode {
 
     /// All known names.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        TABLE[..TABLE.len() - 1].iter().map(|row| row.1)
+        TABLE[..TABLE.len() - 1].iter().map(|row| row.name)
     }
 }
 
@@ -241,11 +370,11 @@ static SLOTS: [Opcode; 1024] = {
     let mut slots = [Opcode::Unknown; 1024];
     let mut i = 0;
     while i + 1 < TABLE.len() {
-        let mut slot = hash(TABLE[i].1.as_bytes()) % slots.len();
+        let mut slot = hash(TABLE[i].name.as_bytes()) % slots.len();
         while !matches!(slots[slot], Opcode::Unknown) {
             slot = (slot + 1) % slots.len();
         }
-        slots[slot] = TABLE[i].0;
+        slots[slot] = TABLE[i].opcode;
         i += 1;
     }
     slots
@@ -273,7 +402,7 @@ mod tests {
     #[test]
     fn the_table_is_sorted_and_in_order() {
         for (i, row) in TABLE.iter().enumerate() {
-            assert_eq!(row.0 as usize, i);
+            assert_eq!(row.opcode as usize, i);
         }
         for name in Opcode::names() {
             assert_eq!(Opcode::from_name(name).unwrap().name(), name);

@@ -17,6 +17,7 @@ use crate::model::module::{Attribute, UNKNOWN_KEY};
 use crate::parse::instruction::{Scope, UNRESOLVED};
 use crate::parse::module::Header;
 use crate::parse::Parser;
+use crate::Trait;
 
 /// The maximum number of distinct unknown attributes.
 pub(crate) const MAX_UNKNOWN_KEYS: usize = 4096;
@@ -56,7 +57,7 @@ impl<'a> Parser<'a> {
                     self.known_words(key, owner, Span::new(start, self.c.pos));
                 }
                 self.readable(form, Span::new(start, self.c.pos));
-                if matches!(owner, Owner::Instruction(opcode) if form == Form::Accuracy && !schema::has_accuracy(opcode))
+                if matches!(owner, Owner::Instruction(opcode) if form == Form::Accuracy && !opcode.has(Trait::ACCURATE))
                 {
                     let name = self.c.str(name_span).into();
                     let kind = ProblemKind::MisplacedAttribute { name, owner: owner_name(owner) };

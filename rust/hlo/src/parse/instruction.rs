@@ -15,13 +15,12 @@ use crate::attribute::schema::{self, Owner};
 use crate::check;
 use crate::cursor::{clip, find, Cursor, Read, SHORT};
 use crate::error::{Problem, ProblemKind, Span};
-use crate::infer;
 use crate::model::literal;
 use crate::model::module::{Attribute, Instruction, CALLS, ELIDED, LOST, SHAPE_OMITTED, UNNAMED, UNNAMED_OPERANDS};
 use crate::model::opcode::async_form;
 use crate::parse::span_map::SpanMap;
 use crate::parse::Parser;
-use crate::{Arity, Opcode};
+use crate::{Arity, Opcode, Trait};
 
 /// A computation that is being parsed.
 #[derive(Default)]
@@ -279,7 +278,7 @@ impl<'a> Parser<'a> {
             None if opcode == Opcode::Unknown => {
                 return Err(self.unknown_opcode(self.c.str(opcode_span), opcode_span));
             }
-            None if infer::needs_shape(opcode) => {
+            None if opcode.has(Trait::WRITTEN) => {
                 let cursor = Cursor { text: self.c.text, pos: shape_at };
                 return Err(cursor.expected(format!("a shape before {}", opcode.name())));
             }

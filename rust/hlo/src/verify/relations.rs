@@ -1,6 +1,6 @@
 //! Instructions that belong together: asynchronous steps, halves of transfers, fusions and their bodies.
 //!
-//! Read [`check`], which visits the instructions for which [`is_related`] holds, and each computation at most twice.
+//! Read [`check`], which visits the instructions whose opcode is `RELATED`, and each computation at most twice.
 
 use rustc_hash::FxHashSet;
 
@@ -8,29 +8,6 @@ use super::asynchronous::Chains;
 use super::rule::{broken_by, Law, Rule, Violation};
 use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::Opcode;
-
-/// Whether the rules of an instruction depend on its users, or on which instruction its operand is.
-#[inline]
-pub(crate) fn is_related(opcode: Opcode) -> bool {
-    use Opcode::*;
-    matches!(
-        opcode,
-        AsyncStart
-            | AsyncUpdate
-            | AsyncDone
-            | CopyStart
-            | CopyDone
-            | Send
-            | SendDone
-            | Recv
-            | RecvDone
-            | AllReduceDone
-            | AllGatherDone
-            | CollectivePermuteDone
-            | Fusion
-            | Unknown
-    )
-}
 
 /// Which computations a fusion may call: every instruction but the root has users. Noted when a computation ends, while
 /// it is in the cache.

@@ -13,10 +13,10 @@ use crate::attribute::Value;
 use crate::check;
 use crate::cursor::Cursor;
 use crate::error::Problem;
-use crate::infer::{self, is_elementwise, Inferred};
+use crate::infer::{self, Inferred};
 use crate::model::module::{InstructionId, Module};
 use crate::print::WithoutLayout;
-use crate::Opcode;
+use crate::{Opcode, Trait};
 
 /// Origins nest at most this deep, as shapes do.
 const MAX_DEPTH: usize = 128;
@@ -69,28 +69,16 @@ fn float(shape: &Shape) -> Option<ElementType> {
     shape.as_array().map(ArrayShape::element).filter(|t| t.kind() == ElementKind::Float)
 }
 
-/// Whether operands have the same floating-point type. Others carry values of several types, or accumulate in a type of
-/// their own.
-fn has_one_precision(opcode: Opcode) -> bool {
-    use Opcode::*;
-    match opcode {
-        Compare | Select | Clamp | Concatenate | Pad | Reduce | SelectAndScatter | Scatter | Map
-        | DynamicUpdateSlice | BatchNormTraining | BatchNormInference | BatchNormGrad | RaggedAllToAll
-        | ReduceScatter | CollectiveBroadcast => true,
-        opcode => is_elementwise(opcode),
-    }
-}
-
 /// The operands and the parameters of the called computation have one floating-point type.
 fn precision(m: &Module, i: InstructionId) -> Law {
     use Opcode::*;
     let opcode = m.instructions()[i as usize].opcode;
-    if !has_one_precision(opcode) && opcode != ReduceWindow {
+    if !opcode.has(Trait::ONE_FLOAT) && opcode != ReduceWindow {
         return Ok(());
     }
     let operands: SmallVec<[Option<ElementType>; 8]> = m.operands(i).map(|o| float(m.shape(o))).collect();
     let fault = |expected: String, found: ElementType| broken(Rule::MixedPrecision, expected, found.name());
-    if has_one_precision(opcode) {
+    if opcode.has(Trait::ONE_FLOAT) {
         let mut types = operands.iter().flatten().copied();
         if let Some(first) = types.next() {
             if let Some(other) = types.find(|&t| t != first) {
@@ -116,7 +104,7 @@ fn precision(m: &Module, i: InstructionId) -> Law {
 
 /// The result has the type that follows from the operands.
 fn result(m: &Module, i: InstructionId) -> Law {
-    if m.is_inconsistent(i) || !infer::may_round(m.instructions()[i as usize].opcode) {
+    if m.is_inconsistent(i) || m.instructions()[i as usize].opcode.has(Trait::KEEPS_TYPE) {
         return Ok(());
     }
     let own = m.shape(i);

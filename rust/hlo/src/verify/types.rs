@@ -1,71 +1,23 @@
 //! Element types: which operations are defined for which.
 //!
-//! Read [`operands`], a table of the operations by the types that their operands may have.
+//! Read [`check`]; [`Opcode::types`] has the types that the operands of an operation may have.
 
 use layout::{ElementKind, ElementType, Shape};
 
 use super::rule::{broken, broken_by, Law, Rule};
 use crate::attribute::Value;
-use crate::infer::{is_elementwise, Operation};
-use crate::Opcode;
+use crate::infer::Operation;
+use crate::model::opcode::{Types, BOOLEAN, FLOAT, FLOATS, NUMBERS, SIGNED, UNSIGNED};
+use crate::{Opcode, Trait};
 
-/// A set of element types.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Types(u8, &'static str);
-
-const BOOLEAN: u8 = 1;
-const SIGNED: u8 = 2;
-const UNSIGNED: u8 = 4;
-const FLOAT: u8 = 8;
-const COMPLEX: u8 = 16;
-
-const FLOATS: Types = Types(FLOAT, "floating-point numbers");
-const FLOATS_OR_COMPLEX: Types = Types(FLOAT | COMPLEX, "floating-point or complex numbers");
-const INTEGERS: Types = Types(SIGNED | UNSIGNED, "integers");
-const BITS: Types = Types(BOOLEAN | SIGNED | UNSIGNED, "integers or pred");
-const SIGNED_NUMBERS: Types = Types(SIGNED | FLOAT | COMPLEX, "signed, floating-point or complex numbers");
-const NUMBERS: Types = Types(SIGNED | UNSIGNED | FLOAT | COMPLEX, "numbers");
 const UNSIGNED_INTEGERS: Types = Types(UNSIGNED, "unsigned integers");
 const RANDOM: Types = Types(BOOLEAN | SIGNED | UNSIGNED | FLOAT, "integers, floating-point numbers or pred");
-
-impl Types {
-    fn has(self, t: ElementType) -> bool {
-        let bit = match t.kind() {
-            ElementKind::Boolean => BOOLEAN,
-            ElementKind::Signed => SIGNED,
-            ElementKind::Unsigned => UNSIGNED,
-            ElementKind::Float => FLOAT,
-            ElementKind::Complex => COMPLEX,
-        };
-        self.0 & bit != 0
-    }
-}
-
-/// The types that the first operand may have, which are those of all operands where the operation takes several of one
-/// type; `None` for all types.
-#[inline]
-fn operands(opcode: Opcode) -> Option<Types> {
-    use Opcode::*;
-    Some(match opcode {
-        Ceil | Floor | RoundNearestAfz | RoundNearestEven | Cbrt | Erf | IsFinite | ReducePrecision
-        | StochasticConvert | BatchNormTraining | BatchNormInference | BatchNormGrad => FLOATS,
-        Acos | Acosh | Asin | Asinh | Atan2 | Atanh | Cosine | Cosh | Exp2 | Exponential | ExponentialMinusOne
-        | Log | LogPlusOne | Log2 | Logistic | Rsqrt | Sine | Sinh | Sqrt | Tan | Tanh | Real | Imag | Cholesky
-        | TriangularSolve => FLOATS_OR_COMPLEX,
-        CountLeadingZeros | Popcnt => INTEGERS,
-        And | Or | Xor | Not => BITS,
-        Abs | Sign => SIGNED_NUMBERS,
-        Negate | Subtract | Divide | Remainder | Power | Mulhi | ShiftLeft | ShiftRightArithmetic
-        | ShiftRightLogical => NUMBERS,
-        _ => return None,
-    })
-}
 
 /// Whether an elementwise operation may have this shape.
 #[inline]
 pub(super) fn fits(opcode: Opcode, shape: &Shape) -> bool {
     match shape {
-        Shape::Array(array) => operands(opcode).is_none_or(|types| types.has(array.element())),
+        Shape::Array(array) => opcode.types().has(array.element()),
         // Everything can be copied.
         _ => matches!(opcode, Opcode::Copy | Opcode::Parameter | Opcode::Constant),
     }
@@ -73,7 +25,8 @@ pub(super) fn fits(opcode: Opcode, shape: &Shape) -> bool {
 
 /// The rules on element types.
 pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
-    if let (Some(types), Some(first)) = (operands(opcode), op.operands.first()) {
+    let types = opcode.types();
+    if let Some(first) = op.operands.first().filter(|_| !types.are_all()) {
         match first.as_array() {
             Some(array) if types.has(array.element()) => {}
             Some(array) => return element(op, types, array.element()),
@@ -82,7 +35,7 @@ pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
             }
         }
     }
-    if is_elementwise(opcode) && opcode != Opcode::Copy {
+    if opcode.has(Trait::ELEMENTWISE) && opcode != Opcode::Copy {
         if let Some(other) = op.operands.iter().find(|s| s.as_array().is_none()) {
             return broken(Rule::OperandKind, format!("arrays as operands of {}", opcode.name()), other.to_string());
         }

@@ -71,9 +71,6 @@ _HOLDS: Mapping[str, Callable[[int, int], bool]] = {
     "NE": lambda a, b: a != b,
 }
 
-_SAME = {"copy", "bitcast", "reshape", "broadcast", "transpose", "slice", "reverse"}
-"""Operations from one element to one element that do not change it."""
-
 
 @cache
 def dtype_interval(dtype: str) -> Interval | None:
@@ -172,7 +169,7 @@ class ScalarValues:
             return None
         if opcode == "concatenate":
             return self._of_concatenate(at, place)
-        if opcode in _SAME:
+        if at._has("moves"):
             source = at.operands[0]
             element = _same_element(at, source, place.element) if source.shape.dtype == shape.dtype else None
             return self._value(source, (), place.at(element)) if element is not None else None
@@ -182,7 +179,7 @@ class ScalarValues:
         if opcode == "constant":
             return _literal(at, place.element)
         rule = _RULES.get(opcode)
-        if rule is None or (self._wraps and opcode not in _MODULAR) or (interval == (0, 1) and opcode in _ARITHMETIC):
+        if rule is None or (self._wraps and not at._has("modular")) or (interval == (0, 1) and at._has("linear")):
             return None
         self.only_compares = self.only_compares and opcode == "compare"
         n, operands = shape.n_elements, at.operands
@@ -231,7 +228,7 @@ class ScalarValues:
 def arithmetic(at: Instruction, operands: list[Value]) -> Value:
     """The result of an elementwise operation on integers, with the values that these operands have."""
     interval, rule = dtype_interval(at.shape.dtype), _RULES.get(at.opcode)
-    if rule is None or interval is None or (interval == (0, 1) and at.opcode in _ARITHMETIC):
+    if rule is None or interval is None or (interval == (0, 1) and at._has("linear")):
         return None
     return _fitted(rule(at, operands), interval, wraps=False)
 
@@ -283,7 +280,7 @@ def _parts_before(body: Computation, part: _Part) -> list[_Part] | None:
         if len(around) != 1 or around[0].opcode not in ("fusion", "call"):
             return None
         return [(around[0].operands[at.parameter_number or 0], index, callers[:-1], element)]
-    if at.opcode not in _PURE:
+    if at.called_computations or at._has("varies"):
         return None
     if at.opcode == "concatenate" and element is not None and all(_is_vector(o.shape) for o in at.operands):
         for operand in at.operands:
@@ -475,7 +472,3 @@ _RULES: Mapping[str, Callable[[Instruction, list[Value]], Value]] = {
     "select": _select,
     "clamp": _clamp,
 }
-
-_ARITHMETIC = {"add", "subtract", "multiply", "negate"}
-_MODULAR = {*_ARITHMETIC, "compare", "not"}
-_PURE = {*_RULES, *_SAME, "constant", "iota", "concatenate", "dynamic-slice"}

@@ -221,36 +221,6 @@ pub(crate) fn words(key: u16, owner: Owner) -> Vec<&'static str> {
     }
 }
 
-/// Whether XLA's parser takes `result_accuracy` on this operation.
-pub(crate) fn has_accuracy(opcode: Opcode) -> bool {
-    use Opcode::*;
-    matches!(
-        opcode,
-        Acos | Acosh
-            | Asin
-            | Asinh
-            | Atanh
-            | Cbrt
-            | Cosh
-            | Cosine
-            | Erf
-            | Exp2
-            | Exponential
-            | ExponentialMinusOne
-            | Log
-            | LogPlusOne
-            | Log2
-            | Logistic
-            | Rsqrt
-            | Sine
-            | Sinh
-            | Sqrt
-            | Tan
-            | Tanh
-            | Unknown
-    )
-}
-
 /// The attributes that an instruction of this opcode must have.
 pub(crate) fn required(opcode: Opcode) -> &'static [u16] {
     &INDEX.required[opcode as usize]
