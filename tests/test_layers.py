@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
 import hlomap
+from hlomap import hooks
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(hlomap.__file__).parent
@@ -59,6 +61,27 @@ def test_packages(path: Path) -> None:
     assert all(path.relative_to(PACKAGE).as_posix() == ONE_FILE[name] for name in outside & set(ONE_FILE))
     if "TYPE_CHECKING" not in path.read_text(encoding="utf-8"):
         assert all(package in LATE[name].split() for name in outside & set(LATE))
+
+
+BINDINGS = {path: path.read_text(encoding="utf-8") for path in (ROOT / "rust" / "bindings" / "src").glob("*.rs")}
+BELOW = {"_core", "answers", "dtypes", "errors", "hooks", "types"}
+"""The modules of the package that the compiled module may import."""
+
+
+@pytest.mark.parametrize("path", BINDINGS, ids=lambda path: path.name)
+def test_the_compiled_module_imports_nothing_above_it(path: Path) -> None:
+    """What lies above, it calls by a name of the table of hooks."""
+    for argument in re.findall(r"[.:]import\((?:intern!\(\w+(?:\.py\(\))?, )?([^)]*)\)", BINDINGS[path]):
+        module = re.fullmatch('"([\\w.]+)"', argument)
+        assert module, f"imports what is not written out: {argument}"
+        package, _, name = module[1].partition(".")
+        assert (name in BELOW) if package == "hlomap" else package in {"numpy", *sys.stdlib_module_names}
+
+
+def test_hooks_are_what_is_called() -> None:
+    rust = re.findall(r'hooks::(?:hook|call)\([^,]+, "(\w+)"', "".join(BINDINGS.values()))
+    python = re.findall(r'\bhook\("(\w+)"\)', "".join(path.read_text(encoding="utf-8") for path in FILES))
+    assert {*rust, *python} == {*hlomap._HOOKS} and all(callable(hooks.hook(name)) for name in hlomap._HOOKS)
 
 
 MAY_LIST_OPCODES = {"ops", "builder", "interop", "schedules"}

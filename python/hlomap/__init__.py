@@ -13,3 +13,23 @@
 from .lazy import lazy_names
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)
+
+# The module of each function that packages below those modules call: see `hooks`.
+_HOOKS = {
+    name: module
+    for module, names in {
+        "drawing": "draw_layout draw_shape",
+        "explanation.history": "history",
+        "interop.isl": "to_isl",
+        "interop.mlir": "to_mlir",
+        "interop.smtlib": "to_smtlib",
+        "interop.stablehlo": "to_hlo_proto",
+        "interop.sympy": "to_sympy",
+        "maps.map_set": "MapSet as_map_set image_of_map restrict_map",
+        "maps.simplification": "explain_simplify",
+        "pictures": "notebook_html notebook_svg",
+        "shardings.columns": "sharding_columns",
+        "shardings.device_maps": "device_map is_even local_shape owner_map",
+    }.items()
+    for name in names.split()
+}

@@ -19,7 +19,7 @@ import pytest
 from conftest import BLESS, CASES, Case, relation
 
 import hlomap as hm
-from hlomap import reprs
+from hlomap import hooks
 from hlomap.drawing.map_svg import render_map_svg
 from hlomap.drawing.maps import LIT, MAY, ArrayGrid
 from hlomap.maps.union_count import count_reads
@@ -43,11 +43,11 @@ def test_every_op_case_draws(case: Case) -> None:
     module = case.module
     for value in (module, hm.analyze(module)):
         checked(hm.draw(value))
-        ElementTree.fromstring(reprs.html(value) or "")
+        ElementTree.fromstring(hooks.html(value) or "")
     for number in range(module.n_instructions):
         instruction = module.instruction(number)
         checked(hm.draw(instruction))
-        ElementTree.fromstring(reprs.html(instruction) or "")
+        ElementTree.fromstring(hooks.html(instruction) or "")
         if instruction.opcode == "while":
             checked(hm.draw(hm.loop(instruction)))
     root = module.entry.root
@@ -58,7 +58,7 @@ def test_every_op_case_draws(case: Case) -> None:
     for maps in sets:
         checked(hm.draw(maps))
         for m in maps:
-            ElementTree.fromstring(reprs.svg(m) or "")
+            ElementTree.fromstring(hooks.svg(m) or "")
     checked(hm.draw(sets))
     if root.operands and not any(operand.shape.is_tuple for operand in root.operands):
         checked(hm.draw(hm.input_to_output(root)))
@@ -259,7 +259,7 @@ def test_unusual_values_draw(text: str) -> None:
     picture = hm.draw(module["n"])
     checked(picture)
     assert len(picture.svg) < 150_000 and len(str(picture)) < 30_000
-    assert reprs.html(module["n"]) and reprs.html(module)
+    assert hooks.html(module["n"]) and hooks.html(module)
     if module["n"].shape.is_array and module["n"].operands:
         checked(hm.draw(hm.tile(module["n"])))
     for maps in hm.output_to_input(module["n"]) if module["n"].operands else ():
@@ -303,7 +303,7 @@ def test_hostile_texts_stay_text() -> None:
             assert not re.search("[\x00\x1b\u202e\ufffe]", text)
         assert "<script" not in picture.svg
     for value in (module["t"], module["c"], module, check, hm.analyze(module)):
-        page = reprs.html(value)
+        page = hooks.html(value)
         assert page and "<script" not in page and not re.search("[\x00\x1b\u202e\ufffe]", page)
         ElementTree.fromstring(page)
 
@@ -362,9 +362,9 @@ def test_a_picture_is_written_as_svg(tmp_path: Path) -> None:
 def test_every_class_shows_itself() -> None:
     """Compiled classes, too: a notebook asks the value, not a function."""
     m = hm.output_to_input(DOT["y"])[0][0]
-    assert m._repr_svg_() == reprs.svg(m) == hm.draw(m).svg
+    assert m._repr_svg_() == hooks.svg(m) == hm.draw(m).svg
     for value in (DOT, DOT["y"]):
-        assert value._repr_html_() == reprs.html(value)
+        assert value._repr_html_() == hooks.html(value)
 
 
 def test_styles_stay_in_the_picture() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from .. import reprs
+from .. import hooks
 from .._core import Computation, Instruction, Shape
 from ..answers import Unknown
 from ..errors import HlomapError
@@ -170,7 +170,7 @@ class Loop(ReadOnly):
         return {at: over_iterations(maps, values, counts) for at, maps in found.items()}
 
     def _repr_html_(self) -> str | None:
-        return reprs.html(self)
+        return hooks.html(self)
 
     def __repr__(self) -> str:
         n = self.trip_count

@@ -12,7 +12,7 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
-from .. import reprs
+from .. import hooks
 from .._core import __version__, _row_columns, _RowBatch
 from ..errors import NotFoundError
 from ..types import UNSAFE, expect, needs, one_line
@@ -233,7 +233,7 @@ class Table:
     __hash__: ClassVar[None]  # type: ignore[assignment]  # set to None by __eq__: columns are lists
 
     def _repr_html_(self) -> str | None:
-        return reprs.html(self)
+        return hooks.html(self)
 
     def __repr__(self) -> str:
         return f"<hlomap.Table: {len(self)} rows, {len(self._names)} columns>"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from .. import reprs
+from .. import hooks
 from ..hardware import Device
 from ..types import read_only
 
@@ -72,7 +72,7 @@ class TileFrontier:
         return "\n".join(f"{line}  {row[-1]}".rstrip() for line, row in zip(lines, rows, strict=True))
 
     def _repr_html_(self) -> str | None:
-        return reprs.html(self)
+        return hooks.html(self)
 
 
 def frontier(t: Tiling, device: Device | None) -> TileFrontier:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .. import reprs
+from .. import hooks
 from .._core import Computation, Expr, IndexingMap, Instruction, Module, Shape, TilePlan, _over_all_parameters
 from ..errors import ShapeError
 from ..hardware import Device, Limits
@@ -508,7 +508,7 @@ class Tiling(ReadOnly):
         return "\n".join([*lines, *map(str, self.reads)])
 
     def _repr_html_(self) -> str | None:
-        return reprs.html(self)
+        return hooks.html(self)
 
     def __repr__(self) -> str:
         n = prod(max(1, p.size) for p in self.params)

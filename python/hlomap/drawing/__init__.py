@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Layout, Shape
-from ..errors import HlomapError
 from .layouts import Scene, build_scene, example_sizes
 from .picture import Picture
 from .svg import render_svg
 from .text import render_text
 
-__all__ = ["Picture", "draw_layout", "draw_shape", "layout_picture", "notebook_svg"]
+__all__ = ["Picture", "draw_layout", "draw_shape", "layout_picture"]
 
 
 def layout_picture(scene: Scene) -> Picture:
@@ -32,11 +31,3 @@ def draw_shape(shape: Shape) -> Picture:
 def draw_layout(layout: Layout, dimensions: Sequence[int] | None = None) -> Picture:
     """The picture of an array of bytes with this layout; without ``dimensions`` its sizes are examples."""
     return draw_shape(Shape("u8", example_sizes(layout) if dimensions is None else dimensions, layout))
-
-
-def notebook_svg(value: Shape | Layout) -> str | None:
-    """The SVG for a notebook; None where the value cannot be drawn."""
-    try:
-        return (draw_layout(value) if isinstance(value, Layout) else draw_shape(value)).svg
-    except (HlomapError, OverflowError):
-        return None

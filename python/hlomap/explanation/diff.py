@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from .. import reprs
+from .. import hooks
 from .._core import Instruction, Module
 from ..io.dump_directory import DumpedModule
 from ..ops._shapes import array_leaves
@@ -184,7 +184,7 @@ class ModuleDiff:
         )
 
     def _repr_html_(self) -> str | None:
-        return reprs.html(self)
+        return hooks.html(self)
 
     def _html(self) -> str:
         parts = "".join(

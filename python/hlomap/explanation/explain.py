@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import reprs
+from .. import hooks
 from .._core import Instruction, Shape, _extent
 from ..analysis.bitcasts import is_bitcast
 from ..analysis.queries import output_to_input, shape_indices
@@ -225,7 +225,7 @@ class Explanation:
         return any(read.counts.distinct_lower != read.counts.distinct_upper for read in self.reads)
 
     def _repr_html_(self) -> str | None:
-        return reprs.html(self)
+        return hooks.html(self)
 
     def _html(self) -> str:
         rows = "".join(

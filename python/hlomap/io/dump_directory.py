@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from .._core import Module
+from ..hooks import hook
 from ..types import ReadOnlyDict, expect, is_index, one_line, wrong_type
 from .discover import detect_kind, kind_of_name, list_files
 from .load import load
@@ -192,9 +193,8 @@ class DumpDirectory(Sequence[DumpedModule]):
         jit_f: 2 stages, 1 change
           before_optimizations … cpu_after_optimizations: -1 copy, +1 negate; outputs depend on the same elements
         """
-        from ..explanation.history import history
-
-        return history(self, module)
+        found: History = hook("history")(self, module)
+        return found
 
     def _groups(self) -> list[list[DumpedModule]]:
         groups: list[list[DumpedModule]] = []

@@ -77,9 +77,9 @@ def _parse_all(source: _Source, name: str | None, strict: bool, function: str) -
         if program is None:
             explain_source(error, source)
             raise
-    from ..interop.stablehlo import to_hlo_proto
+    from ..hooks import hook
 
-    return _core.parse_text(to_hlo_proto(program, name), name, strict)
+    return _core.parse_text(hook("to_hlo_proto")(program, name), name, strict)
 
 
 def load(path: str | os.PathLike[str], /, *, strict: bool = False, max_bytes: int | None = MAX_BYTES) -> Module:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .. import reprs
+from .. import hooks
 from .._core import Count, Expr, IndexingMap, Instruction, Variable, _coalesce, _eliminate_ranges, compose_many
 from ..answers import Answer, Unknown
 from ..errors import DomainError, MapError, ShapeError
@@ -639,7 +639,7 @@ class MapSet:
         return "\n".join(f"{list(m.shape_index)} {m}" if m.shape_index else str(m) for m in self._maps)
 
     def _repr_svg_(self) -> str | None:
-        return reprs.svg(self)
+        return hooks.svg(self)
 
     def __repr__(self) -> str:
         if self._unknown:

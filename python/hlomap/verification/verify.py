@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .. import reprs
+from .. import hooks
 from .._core import Computation, IndexingMap, Instruction, Module, Shape
 from ..analysis.loops import fixed_leaves
 from ..analysis.queries import input_to_output, output_to_input
@@ -108,7 +108,7 @@ class CheckResult:
         return self.status != CheckStatus.UNSOUND
 
     def _repr_html_(self) -> str | None:
-        return reprs.html(self)
+        return hooks.html(self)
 
     def __repr__(self) -> str:
         return f"<CheckResult {one_line(str(self), 140)}>"

@@ -11,6 +11,7 @@ use crate::attribute::{Attributes, Owner};
 use crate::detach::unlocked;
 use crate::diagnostic::syntax_error;
 use crate::error::raise;
+use crate::hooks;
 use crate::indexing::IndexLike;
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle, PyComputation, PyModule_};
@@ -289,7 +290,7 @@ impl PyInstruction {
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, PyInstruction>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("hlomap.pictures")?.call_method1("notebook_html", (slf,))
+        hooks::call(slf.py(), "notebook_html", (slf,))
     }
 
     fn __str__(&self) -> String {

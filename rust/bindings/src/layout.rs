@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::argument::{Arg, Named};
 use crate::error::{of_quasiaffine, raise};
+use crate::hooks;
 use crate::repr;
 
 /// The order of an array's elements in memory: ``{1,0:T(8,128)}``.
@@ -294,11 +295,11 @@ impl PyLayout {
     #[pyo3(signature = (dimensions=None))]
     fn draw<'py>(slf: &Bound<'py, PyLayout>, dimensions: Option<Arg<'_, Vec<i64>>>) -> PyResult<Bound<'py, PyAny>> {
         let dimensions = dimensions.of("Layout.draw", "dimensions")?;
-        slf.py().import("hlomap.drawing")?.call_method1("draw_layout", (slf, dimensions))
+        hooks::call(slf.py(), "draw_layout", (slf, dimensions))
     }
 
     fn _repr_svg_<'py>(slf: &Bound<'py, PyLayout>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("hlomap.drawing")?.call_method1("notebook_svg", (slf,))
+        hooks::call(slf.py(), "notebook_svg", (slf,))
     }
 
     fn __str__(&self) -> String {
@@ -646,11 +647,11 @@ impl PyShape {
     /// >>> hm.Shape.parse("f32[2,3]{1,0:T(1,2)}").draw().svg[:4]
     /// '<svg'
     fn draw<'py>(slf: &Bound<'py, PyShape>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("hlomap.drawing")?.call_method1("draw_shape", (slf,))
+        hooks::call(slf.py(), "draw_shape", (slf,))
     }
 
     fn _repr_svg_<'py>(slf: &Bound<'py, PyShape>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("hlomap.drawing")?.call_method1("notebook_svg", (slf,))
+        hooks::call(slf.py(), "notebook_svg", (slf,))
     }
 
     fn __str__(&self) -> String {

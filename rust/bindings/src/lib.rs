@@ -7,6 +7,7 @@ mod argument;
 mod detach;
 
 mod error;
+mod hooks;
 mod pickle;
 mod repr;
 

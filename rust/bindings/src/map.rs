@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
-use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -21,6 +20,7 @@ use crate::argument::{Arg, Named};
 use crate::detach::{n_threads, unlocked, unlocked_if, unlocked_many};
 use crate::error::{expect_many, raise, wrong_type, OrRaise};
 use crate::expr::{hash_of, ExprLike, PyExpr};
+use crate::hooks;
 use crate::map_arguments::{domain_of, expect_no_sources, ConstraintLike, Table, Tables, VariableLike};
 use crate::map_values::{Answer, PyConstraint, PyCost, PyCount, PyVariable};
 use crate::pickle::{by_function, by_text, Reduced};
@@ -328,7 +328,7 @@ impl PyMap {
         let rescale = rescale.of("IndexingMap.simplify", "rescale")?;
         let trace = trace.of("IndexingMap.simplify", "trace")?;
         if trace {
-            let explain = py.import(intern!(py, "hlomap.maps.simplification"))?.getattr("explain_simplify")?;
+            let explain = hooks::hook(py, "explain_simplify")?;
             let options = [("keep_point_dims", keep_point_dims), ("drop_unused", drop_unused), ("rescale", rescale)];
             return Ok(explain.call((slf,), Some(&options.into_py_dict(py)?))?.unbind());
         }
@@ -391,7 +391,7 @@ impl PyMap {
     /// (d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [2, 4]
     #[pyo3(signature = (dims, /))]
     fn restrict<'py>(slf: &Bound<'py, PyMap>, dims: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        map_set(slf.py())?.getattr("restrict_map")?.call1((slf, dims))
+        hooks::call(slf.py(), "restrict_map", (slf, dims))
     }
 
     /// The set of this map and the maps of ``other``: a :class:`~hlomap.MapSet`.
@@ -589,7 +589,7 @@ impl PyMap {
     #[pyo3(signature = (r#box=None), text_signature = "($self, box=None)")]
     fn image<'py>(slf: &Bound<'py, PyMap>, r#box: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        map_set(py)?.getattr("image_of_map")?.call1((slf, r#box))
+        hooks::call(py, "image_of_map", (slf, r#box))
     }
 
     /// Whether different points reach different elements: a :class:`~hlomap.Answer`.
@@ -685,7 +685,7 @@ impl PyMap {
     /// >>> print(m.to_isl())
     /// { [d0] -> [o0, (d0 mod 8)] : 0 <= d0 <= 31 and exists (s0: 0 <= s0 <= 2 and o0 = floor(d0/8) + s0) }
     fn to_isl<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        interop(slf.py(), "isl", "to_isl", (slf,))
+        hooks::call(slf.py(), "to_isl", (slf,))
     }
 
     /// The map as SymPy objects, a :class:`~hlomap.interop.sympy.SympyMap`: symbols, results and conditions.
@@ -698,7 +698,7 @@ impl PyMap {
     /// >>> found.results, found.conditions
     /// ((floor(d0/8), Mod(d0, 8)), (d0 >= 0, d0 <= 31))
     fn to_sympy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        interop(slf.py(), "sympy", "to_sympy", (slf,))
+        hooks::call(slf.py(), "to_sympy", (slf,))
     }
 
     /// The results as MLIR's ``affine_map<...>``, or with ``part="domain"`` the domain as ``affine_set<...>``.
@@ -721,7 +721,7 @@ impl PyMap {
     /// True
     #[pyo3(signature = (part=Arg::from("map")), text_signature = "($self, part='map')")]
     fn to_mlir<'py>(slf: &Bound<'py, Self>, part: Arg<'py, &str>) -> PyResult<Bound<'py, PyAny>> {
-        interop(slf.py(), "mlir", "to_mlir", (slf, part.of("IndexingMap.to_mlir", "part")?))
+        hooks::call(slf.py(), "to_mlir", (slf, part.of("IndexingMap.to_mlir", "part")?))
     }
 
     /// The map as an SMT-LIB 2 script: it declares the variables and the results ``r0``, ``r1``, …, and asserts the
@@ -741,7 +741,7 @@ impl PyMap {
     /// (assert (<= 0 d0 31))
     /// (assert (= r0 (div d0 8)))
     fn to_smtlib<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        interop(slf.py(), "smtlib", "to_smtlib", (slf,))
+        hooks::call(slf.py(), "to_smtlib", (slf,))
     }
 
     #[pyo3(signature = (spec, /))]
@@ -758,7 +758,7 @@ impl PyMap {
     }
 
     fn _repr_svg_<'py>(slf: &Bound<'py, PyMap>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("hlomap.pictures")?.call_method1("notebook_svg", (slf,))
+        hooks::call(slf.py(), "notebook_svg", (slf,))
     }
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
@@ -803,14 +803,9 @@ fn _map(py: Python<'_>, text: &str, index: Py<PyTuple>, usage: Py<PyAny>, suppli
     Ok(PyMap::placed(map.or_raise(py)?, index, usage, suppliers))
 }
 
-/// The module of the sets of maps.
-fn map_set(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
-    py.import(intern!(py, "hlomap.maps.map_set"))
-}
-
 /// The set of one map.
 fn set_of<'py>(m: &Bound<'py, PyMap>) -> PyResult<Bound<'py, PyAny>> {
-    map_set(m.py())?.getattr("MapSet")?.call1(((m,),))
+    hooks::call(m.py(), "MapSet", ((m,),))
 }
 
 /// A method of the set of a map, with another map or set as its argument.
@@ -820,18 +815,8 @@ fn of_sets<'py>(
     other: &Bound<'py, PyAny>,
     parameter: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let other = map_set(m.py())?.getattr("as_map_set")?.call1((other, format!("IndexingMap.{method}"), parameter))?;
+    let other = hooks::call(m.py(), "as_map_set", (other, format!("IndexingMap.{method}"), parameter))?;
     set_of(m)?.call_method1(method, (other,))
-}
-
-/// Calls a function of a module of `hlomap.interop`, which writes and reads other notations.
-fn interop<'py>(
-    py: Python<'py>,
-    module: &str,
-    function: &str,
-    arguments: impl PyCallArgs<'py>,
-) -> PyResult<Bound<'py, PyAny>> {
-    py.import(format!("hlomap.interop.{module}"))?.getattr(function)?.call1(arguments)
 }
 
 /// The maps of an argument.

@@ -12,6 +12,7 @@ use crate::attribute::{Attributes, Owner};
 use crate::detach::{unlocked, unlocked_if};
 use crate::diagnostic::{syntax_error, PyDiagnostic};
 use crate::error::{raise, wrong_type};
+use crate::hooks;
 use crate::instruction::{instruction, instructions, PyInstruction};
 use crate::pickle::{by_function, Reduced};
 use crate::repr;
@@ -326,7 +327,7 @@ impl PyModule_ {
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, PyModule_>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("hlomap.pictures")?.call_method1("notebook_html", (slf,))
+        hooks::call(slf.py(), "notebook_html", (slf,))
     }
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {

@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 
 use crate::detach::unlocked;
 use crate::error::raise;
+use crate::hooks;
 use crate::instruction::instruction;
 use crate::module::Handle;
 
@@ -100,7 +101,7 @@ impl PyRows {
         if found.is_empty() {
             return Ok(None);
         }
-        py.import("hlomap.shardings.columns")?.call_method1("sharding_columns", (table, found)).map(Some)
+        hooks::call(py, "sharding_columns", (table, found)).map(Some)
     }
 
     /// The number of rows with an error, and that of rows whose maps are unknown, by opcode and reason.

@@ -3,12 +3,12 @@
 use std::sync::OnceLock;
 
 use hlo::{DeviceGroups, DeviceOrder, Iota, Mesh, MeshAxis, Reduction, Sharding, ShardingKind, Whole};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyTuple};
 
 use crate::argument::{Arg, Named};
 use crate::error::{not_a, raise};
+use crate::hooks;
 use crate::pickle::{by_text, Reduced};
 use crate::repr;
 
@@ -284,7 +284,7 @@ impl PySharding {
         shape: Bound<'py, PyAny>,
         num_devices: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        on_devices(slf.py(), "device_map", (slf, shape, num_devices))
+        hooks::call(slf.py(), "device_map", (slf, shape, num_devices))
     }
 
     /// The devices that hold each element: a :class:`~hlomap.MapSet` from the indices of the array to a device.
@@ -301,7 +301,7 @@ impl PySharding {
         shape: Bound<'py, PyAny>,
         num_devices: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        on_devices(slf.py(), "owner_map", (slf, shape, num_devices))
+        hooks::call(slf.py(), "owner_map", (slf, shape, num_devices))
     }
 
     /// The shape of the part of an array that a device holds, of the largest part without a device; ``None`` for a
@@ -320,7 +320,7 @@ impl PySharding {
         shape: Bound<'py, PyAny>,
         device: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        on_devices(slf.py(), "local_shape", (slf, shape, device))
+        hooks::call(slf.py(), "local_shape", (slf, shape, device))
     }
 
     /// Whether all devices of the sharding hold parts of one size.  Errors are those of :meth:`local_shape`.
@@ -330,7 +330,7 @@ impl PySharding {
     /// >>> sharding.is_even(hm.Shape("f32", [12])), sharding.is_even(hm.Shape("f32", [10]))
     /// (True, False)
     fn is_even<'py>(slf: &Bound<'py, PySharding>, shape: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        on_devices(slf.py(), "is_even", (slf, shape))
+        hooks::call(slf.py(), "is_even", (slf, shape))
     }
 
     fn __str__(&self) -> String {
@@ -344,15 +344,6 @@ impl PySharding {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         by_text::<PySharding>(py, &self.0.to_string())
     }
-}
-
-/// A function of the package that knows where elements lie.
-fn on_devices<'py>(
-    py: Python<'py>,
-    function: &str,
-    arguments: impl pyo3::call::PyCallArgs<'py>,
-) -> PyResult<Bound<'py, PyAny>> {
-    py.import(intern!(py, "hlomap.shardings.device_maps"))?.getattr(function)?.call1(arguments)
 }
 
 /// An array of devices whose dimensions have names: ``mesh['x'=2,'y'=4]``.
