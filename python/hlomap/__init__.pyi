@@ -72,3 +72,5 @@ from .shardings.program import sharding_of as sharding_of
 from .shardings.reshard import reshard as reshard
 from .verification.observe import observed_reads as observed_reads
 from .verification.verify import verify as verify
+
+_HOOKS: dict[str, str]

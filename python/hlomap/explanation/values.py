@@ -18,7 +18,6 @@ from ..errors import HlomapError
 from ..ops import lookup
 from ..types import ShapeIndex
 
-
 # What an instruction carries beside its meaning, and computations, which count by their fingerprint.
 _NON_SEMANTIC_ATTRIBUTES = frozenset(
     """
