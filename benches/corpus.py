@@ -24,13 +24,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from hlomap.io.discover import detect_kind, list_files
+from hlomap.hlo.discover import detect_kind, list_files
 
 PLAIN = """
 import sys
 from pathlib import Path
 import hlomap as hm
-from hlomap.io.load import parse_all
+from hlomap.hlo.load import parse_all
 n_rows = 0
 for line in open(sys.argv[1]):
     path = line.rstrip("\\n")

@@ -18,8 +18,8 @@ __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)
 _HOOKS = {
     name: module
     for module, names in {
-        "drawing": "draw_layout draw_shape",
-        "explanation.history": "history",
+        "pictures.arrays": "draw_layout draw_shape",
+        "differences.history": "history",
         "interop.isl": "to_isl",
         "interop.mlir": "to_mlir",
         "interop.smtlib": "to_smtlib",

@@ -37,21 +37,20 @@ from .analysis.queries import (
 )
 from .analysis.rows import analyze as analyze
 from .analysis.slices import backward_slice as backward_slice, forward_slice as forward_slice
-from .analysis.tiles import tile as tile
 from .answers import Answer as Answer, Unknown as Unknown
 from .builder.builder import Builder as Builder
 from .corpus.run import analyze_corpus as analyze_corpus
 from .corpus.scan import scan as scan
+from .devices import Device as Device, Limits as Limits
+from .differences.diff import diff as diff
 from .errors import HlomapError as HlomapError
-from .explanation.diff import diff as diff
 from .explanation.explain import explain as explain
 from .explorer.page import explore as explore
 from .guard.check import check as check
-from .hardware import Device as Device, Limits as Limits
+from .hlo.dump_directory import DumpDirectory as DumpDirectory, DumpedModule as DumpedModule
+from .hlo.load import load as load, parse as parse, parse_all as parse_all
 from .interop.jax import from_jax as from_jax
 from .interpreter import execute as execute
-from .io.dump_directory import DumpDirectory as DumpDirectory, DumpedModule as DumpedModule
-from .io.load import load as load, parse as parse, parse_all as parse_all
 from .layouts.buffers import (
     pack as pack,
     ravel_index as ravel_index,
@@ -61,15 +60,16 @@ from .layouts.buffers import (
 from .maps.flat_thread_map import flat_thread_map as flat_thread_map
 from .maps.map_set import DeviceIndexing as DeviceIndexing, MapSet as MapSet
 from .maps.simplification import explain_simplify as explain_simplify
-from .memory.coalescing import coalescing as coalescing
-from .memory.readers import readers as readers
-from .memory.utilization import utilization as utilization
 from .pictures.draw import draw as draw
 from .schedules.schedule import schedule as schedule
 from .schedules.thread_map import emitter_thread_map as emitter_thread_map, thread_map as thread_map
 from .shardings.partition import partitioned as partitioned
 from .shardings.program import sharding_of as sharding_of
 from .shardings.reshard import reshard as reshard
+from .tiles.coalescing import coalescing as coalescing
+from .tiles.readers import readers as readers
+from .tiles.tiling import tile as tile
+from .tiles.utilization import utilization as utilization
 from .verification.observe import observed_reads as observed_reads
 from .verification.verify import verify as verify
 

@@ -14,13 +14,13 @@ import numpy.typing as npt
 from .analysis.rule_provider import RuleProvider
 from .analysis.table import Table
 from .answers import Answer, Unknown
-from .drawing import Picture
 from .interop.sympy import SympyMap
 from .maps.image import Box, Interval
 from .maps.map_set import MapSet
 from .maps.set_questions import CommonElement
 from .maps.simplification import SimplifyTrace
 from .ops import _rule
+from .pictures.picture import Picture
 
 __version__: str
 

@@ -6,26 +6,16 @@ from .analysis.profile import Profile as Profile, ProfileRow as ProfileRow, Unpl
 from .analysis.reads import Reads as Reads
 from .analysis.slice import Slice as Slice
 from .analysis.table import Batch as Batch, Table as Table
-from .analysis.tile_frontier import TileFrontier as TileFrontier
-from .analysis.tile_table import TileTable as TileTable
-from .analysis.tiles import (
-    TileBox as TileBox,
-    TileClause as TileClause,
-    TileParameter as TileParameter,
-    TileRead as TileRead,
-    Tiling as Tiling,
-)
 from .corpus.reports import CorpusReport as CorpusReport
 from .corpus.run import CorpusProgress as CorpusProgress
 from .corpus.summary import CorpusSummary as CorpusSummary
-from .drawing.picture import Picture as Picture
-from .explanation.dependence import OutputDependence as OutputDependence
-from .explanation.diff import FusionChange as FusionChange, ModuleDiff as ModuleDiff
+from .differences.dependence import OutputDependence as OutputDependence
+from .differences.diff import FusionChange as FusionChange, ModuleDiff as ModuleDiff
+from .differences.history import History as History, StageChange as StageChange
+from .differences.matching import Match as Match
+from .differences.overview import BytesMoved as BytesMoved, Overview as Overview
+from .differences.runs import OutputValues as OutputValues
 from .explanation.explain import Explanation as Explanation, OperandReads as OperandReads
-from .explanation.history import History as History, StageChange as StageChange
-from .explanation.matching import Match as Match
-from .explanation.overview import BytesMoved as BytesMoved, Overview as Overview
-from .explanation.runs import OutputValues as OutputValues
 from .explanation.source import Source as Source
 from .explanation.trace import Step as Step
 from .explorer.page import ExplorerPage as ExplorerPage
@@ -35,12 +25,22 @@ from .layouts.bitcasts import BitcastFactors as BitcastFactors
 from .layouts.bridges import CuteLayout as CuteLayout, LinearLayout as LinearLayout
 from .maps.set_questions import CommonElement as CommonElement, MapPoint as MapPoint
 from .maps.simplification import SimplifyStep as SimplifyStep, SimplifyTrace as SimplifyTrace
-from .memory.coalescing import Coalescing as Coalescing
-from .memory.readers import Reader as Reader, Readers as Readers
-from .memory.utilization import Utilization as Utilization
 from .ops._indexing.loops.accesses import Access as Access
+from .pictures.picture import Picture as Picture
 from .schedules.schedule import OutputSchedule as OutputSchedule, Schedule as Schedule
 from .shardings.partition import Partitioned as Partitioned, RemoteReads as RemoteReads
 from .shardings.reshard import Reshard as Reshard
+from .tiles.coalescing import Coalescing as Coalescing
+from .tiles.frontier import TileFrontier as TileFrontier
+from .tiles.readers import Reader as Reader, Readers as Readers
+from .tiles.table import TileTable as TileTable
+from .tiles.tiling import (
+    TileBox as TileBox,
+    TileClause as TileClause,
+    TileParameter as TileParameter,
+    TileRead as TileRead,
+    Tiling as Tiling,
+)
+from .tiles.utilization import Utilization as Utilization
 from .verification.observe import ObservedReads as ObservedReads
 from .verification.verify import CheckResult as CheckResult, CheckStatus as CheckStatus

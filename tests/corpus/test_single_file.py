@@ -19,7 +19,7 @@ from pyarrow import parquet
 from hlomap.corpus.reports import CorpusReport
 from hlomap.corpus.run import analyze_corpus
 from hlomap.errors import UnsupportedError
-from hlomap.io.discover import detect_kind, list_files
+from hlomap.hlo.discover import detect_kind, list_files
 
 DUMPS = CASES / "dumps"
 MODULES = CASES / "modules"

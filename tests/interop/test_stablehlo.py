@@ -14,8 +14,8 @@ import pytest
 
 import hlomap as hm
 from hlomap.corpus.run import analyze_corpus
+from hlomap.hlo.discover import detect_kind, list_files
 from hlomap.interop import stablehlo
-from hlomap.io.discover import detect_kind, list_files
 
 CASES = Path(__file__).parent.parent / "cases" / "stablehlo"
 FILES = sorted(CASES.iterdir())

@@ -10,9 +10,9 @@ import pytest
 from conftest import all_cases, leaves
 
 import hlomap as hm
-from hlomap.ops._library.attention import DROPOUT_MASK
-from hlomap.ops._library.definitions import TARGETS
-from hlomap.ops._library.mixing import FACTORIZATIONS, MIXING, is_factorization
+from hlomap.library_calls.attention import DROPOUT_MASK
+from hlomap.library_calls.definitions import TARGETS
+from hlomap.library_calls.mixing import FACTORIZATIONS, MIXING, is_factorization
 from hlomap.ops.custom_call.attributes import ANNOTATIONS, SINKS
 from hlomap.ops.custom_call.shards import TARGETS as SHARDS
 

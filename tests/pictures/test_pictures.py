@@ -20,10 +20,10 @@ from conftest import BLESS, CASES, Case, relation
 
 import hlomap as hm
 from hlomap import hooks
-from hlomap.drawing.map_svg import render_map_svg
-from hlomap.drawing.maps import LIT, MAY, ArrayGrid
 from hlomap.maps.union_count import count_reads
+from hlomap.pictures.map_svg import render_map_svg
 from hlomap.pictures.maps import explanation_scene
+from hlomap.pictures.scenes import LIT, MAY, ArrayGrid
 
 SVG = "{http://www.w3.org/2000/svg}"
 MODULES = sorted((CASES / "modules").glob("*.hlo"))

@@ -15,8 +15,8 @@ from typing import Any
 
 from .._core import Computation, Count, IndexingMap, Instruction, Module, Shape, _count, _extent, _reads
 from ..answers import Unknown
+from ..devices import Device, as_device
 from ..errors import HlomapError
-from ..hardware import Device, as_device
 from ..maps.map_set import MapSet
 from ..maps.union_count import UNBOUNDED
 from ..ops import lookup

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from .._core import Instruction, Module, _read_profile
+from ..devices import Device, as_device
 from ..errors import HlomapError
-from ..hardware import Device, as_device
-from ..io.load import parse
+from ..hlo.load import parse
 from ..ops import lookup
 from ..types import ReadOnlyDict, expect_items, one_line, wrong_type
 from .cost import CostReport, costs_within

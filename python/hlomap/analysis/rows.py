@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from .._core import Computation, Module, Shape
-from ..io.dump_directory import DumpDirectory, DumpedModule
+from ..hlo.dump_directory import DumpDirectory, DumpedModule
 from ..types import ShapeIndex, expect_paths, module_hint, wrong_type
 from .rule_provider import RuleProvider
 from .table import Table

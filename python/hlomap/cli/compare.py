@@ -37,7 +37,7 @@ def diff(before: Path, after: Path, exit_code: bool, as_json: bool, form: str) -
       hlomap diff before.hlo after.hlo --json
       hlomap diff before.hlo after.hlo --format github
     """
-    from ..explanation.diff import diff as compare
+    from ..differences.diff import diff as compare
 
     if as_json and form != "text":
         raise click.BadParameter("excludes --json", param_hint="--format")

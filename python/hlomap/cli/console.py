@@ -17,8 +17,8 @@ from typing import Any, NoReturn
 import click
 
 from .._core import Module
+from ..devices import Device, Limits
 from ..errors import HlomapError
-from ..hardware import Device, Limits
 from ..types import UNSAFE
 
 _STYLES = {
@@ -103,7 +103,7 @@ def refuse_overwriting(
 
 
 def _is_module_in(file: str | os.PathLike[str], folder: str) -> bool:
-    from ..io.discover import SourceFile, detect_kind
+    from ..hlo.discover import SourceFile, detect_kind
 
     place, name = os.path.realpath(folder), os.path.realpath(file)
     is_inside = os.path.commonpath([place, name]) == place
@@ -120,7 +120,7 @@ def parse_indices(text: str) -> tuple[int, ...]:
 
 def read_modules(file: Path) -> list[Module]:
     """The modules in a file; exits with 1 if it is not HLO."""
-    from ..io.load import parse_all, read_source
+    from ..hlo.load import parse_all, read_source
 
     try:
         data = read_source(file, max_bytes())

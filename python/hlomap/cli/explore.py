@@ -35,7 +35,7 @@ def explore(path: Path, after: Path | None, output: Path, module: str | None) ->
       hlomap explore . -o page.html
     """
     from ..explorer.page import explore as make_page
-    from ..io.dump_directory import DumpDirectory
+    from ..hlo.dump_directory import DumpDirectory
 
     refuse_overwriting(output, path, after)
     if path.is_dir() and after is not None:

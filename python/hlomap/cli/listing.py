@@ -20,7 +20,7 @@ from ..ops._shapes import n_outputs
 from ..types import ShapeIndex, one_line
 
 if TYPE_CHECKING:
-    from ..explanation.overview import Overview
+    from ..differences.overview import Overview
 
 Direction = Literal["output_to_input", "input_to_output"]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import click
 import rich  # noqa: F401  # commands import what they need of it
 
+from ..devices import Device, Limits
 from ..errors import HlomapError, UnsupportedError
-from ..hardware import Device, Limits
 from .analyze import analyze
 from .check import check
 from .compare import diff
@@ -193,7 +193,7 @@ def tile(
       hlomap tile module.hlo --instruction fusion.3 --limits triton --device h100 -o tiles.parquet
       hlomap tile module.hlo --instruction fusion.3 --explain 1,16,16
     """
-    from ..analysis.tiles import tile as make_tiling
+    from ..tiles.tiling import tile as make_tiling
     from . import tile_report
 
     refuse_overwriting(output, file)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from ..devices import Device
 from ..errors import HlomapError
-from ..hardware import Device
 from .console import FILE, fail, named, print_json, read_modules, say
 
 

@@ -81,8 +81,8 @@ def run(
       hlomap run module.hlo --print fusion.3
       hlomap run module.hlo --json
     """
+    from ..hlo.load import load
     from ..interpreter import execute
-    from ..io.load import load
     from . import run_file
 
     if inputs is not None and seed is not None:

@@ -14,7 +14,7 @@ from ..explanation.source import source_of
 from ..explanation.text import plural
 
 if TYPE_CHECKING:
-    from ..explanation.overview import Overview
+    from ..differences.overview import Overview
 
 
 class Place(NamedTuple):

@@ -19,9 +19,9 @@ from .console import FILE, fail, parse_indices, print_json, print_lines, read_mo
 from .selection import Selection, find_instruction, parse_place
 
 if TYPE_CHECKING:
-    from ..drawing.picture import Picture
     from ..explanation.explain import Explanation
-    from ..memory.readers import Readers
+    from ..pictures.picture import Picture
+    from ..tiles.readers import Readers
     from .listing import Direction, Listing, Part
 
 _RUNS = re.compile("█+|▒+|░+|[^█▒░]+")  # the blocks of drawing.map_text.BLOCKS, and text
@@ -140,7 +140,7 @@ def show(
 
 def _readers(module: Module, name: str, computation: str | None) -> Readers:
     """Of an instruction, or of the parameter of the entry that has the name in the source."""
-    from ..memory.readers import readers
+    from ..tiles.readers import readers
 
     labelled = [p for p in module.entry.parameters if p.metadata.op_name == name and computation is None]
     try:
@@ -197,7 +197,7 @@ def _instruction_part(instruction: Instruction, direction: Direction, output: tu
 
 def _module_listing(module: Module, selection: Selection, direction: Direction, by: str | None, most: int) -> Listing:
     """The whole module, or the instructions that move the most bytes or take the most operations."""
-    from ..explanation.overview import overview
+    from ..differences.overview import overview
     from .listing import Listing, Part, entries
 
     found = overview(module)

@@ -7,10 +7,10 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from ..analysis.tile_table import TileTable
-from ..analysis.tiles import Tiling
-from ..hardware import Device, Limits
+from ..devices import Device, Limits
 from ..interop import columns
+from ..tiles.table import TileTable
+from ..tiles.tiling import Tiling
 
 Evaluated = tuple[npt.NDArray[np.int64], TileTable]
 

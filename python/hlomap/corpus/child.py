@@ -68,7 +68,7 @@ def _prepare() -> None:
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
     from ..analysis.rows import analyze
-    from ..io.load import parse
+    from ..hlo.load import parse
     from . import work  # noqa: F401
 
     # What is imported late is imported now, so that it does not count as the time of a file.

@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager
 from typing import IO
 
 from ..errors import OutputError, UnsupportedError
-from ..io.discover import kind_of, kind_of_name, label_of, list_files
+from ..hlo.discover import kind_of, kind_of_name, label_of, list_files
 from .archives import archive_errors, is_archive, list_members, unpacker
 from .folder import is_url
 from .sources import HEAD_BYTES, Source, open_bytes

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import DatasetError, EngineError, OutputError, UnsupportedError
+from ..hlo.discover import kind_of
+from ..hlo.load import MAX_BYTES
 from ..interop.row_files import SUFFIXES
-from ..io.discover import kind_of
-from ..io.load import MAX_BYTES
 from ..types import expect, expect_paths, needs
 from .dataset import count_compilations, done_shards, read_columns, read_reports
 from .engines import IN_PROCESS, Engine, open_engine

@@ -16,9 +16,9 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ..analysis.table import arrow_schema
+from ..hlo.dump_directory import name_columns
 from ..interop import row_files
 from ..interop.arrow import from_rows, repeated
-from ..io.dump_directory import name_columns
 from .folder import LocalFolder, output_errors
 from .manifest import work_file
 from .plan import Plan, read_shard

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ..io.load import MAX_BYTES
+from ..hlo.load import MAX_BYTES
 
 Form = Literal["parquet", "arrow"]
 """The form of the rows of a shard: a part of a dataset, or a stream that is merged into one file."""

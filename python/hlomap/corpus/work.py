@@ -19,12 +19,12 @@ from typing import Any
 from ..analysis.rows import analyze
 from ..analysis.table import Table, count_problems
 from ..errors import DatasetError, HlomapError
+from ..hlo.discover import kind_and_form
+from ..hlo.dump_directory import name_columns
+from ..hlo.load import parse_all, too_large
 from ..interop.arrow import from_rows
 from ..interop.row_files import PartWriter
 from ..interop.stablehlo import can_convert
-from ..io.discover import kind_and_form
-from ..io.dump_directory import name_columns
-from ..io.load import parse_all, too_large
 from .folder import open_folder, output_errors
 from .manifest import read_manifest
 from .plan import read_shard

@@ -14,8 +14,8 @@ from .._core import Expr, IndexingMap, Instruction, Mesh
 from ..analysis.rows import leaf_shapes
 from ..errors import HlomapError
 from ..maps.map_set import DeviceIndexing, MapSet, group_table
-from ..memory.readers import applied_by, readers
 from ..shardings.meshes import axes_of_groups, mesh_of
+from ..tiles.readers import applied_by, readers
 from ..types import ShapeIndex
 from .masks import mask_notes
 from .names import Names

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._core import Instruction
-from ..explanation.diff import ModuleDiff
+from ..differences.diff import ModuleDiff
 from ..explanation.text import printable
 
 _MOST_LINES = 200

@@ -12,8 +12,8 @@ from typing import Any
 from .._core import Computation, Instruction, Module
 from ..analysis.loops import loop
 from ..answers import Unknown
+from ..differences.overview import executed_computations
 from ..errors import HlomapError
-from ..explanation.overview import executed_computations
 from ..explanation.source import source_of, value_label
 from ..explanation.text import plural, printable
 from ..ops import lookup

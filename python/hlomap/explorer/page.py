@@ -17,9 +17,9 @@ from string import Template
 from typing import Any
 
 from .._core import Instruction, Module, __version__
-from ..explanation.diff import diff
+from ..differences.diff import diff
 from ..explanation.text import html, printable
-from ..io.dump_directory import DumpDirectory, DumpedModule
+from ..hlo.dump_directory import DumpDirectory, DumpedModule
 from ..types import expect, module_hint, wrong_type
 from .changes import change_contents
 from .contents import instruction_numbers, module_contents

@@ -12,7 +12,7 @@ from itertools import pairwise
 from .._core import Module
 from ..errors import NotFoundError
 from ..explanation.text import plural, printable
-from ..io.dump_directory import DumpDirectory, DumpedModule
+from ..hlo.dump_directory import DumpDirectory, DumpedModule
 
 MOST_INSTRUCTIONS = 20_000
 """How many instructions of a dump directory a page has; a single module is shown whole."""

@@ -16,15 +16,15 @@ from ..analysis.bitcasts import is_bitcast
 from ..analysis.queries import output_to_input
 from ..analysis.rows import leaf_shapes
 from ..answers import Unknown
+from ..differences.overview import BytesMoved, executed_computations, overview
 from ..errors import HlomapError, NotFoundError
 from ..explanation.notes import n_between_devices
-from ..explanation.overview import BytesMoved, executed_computations, overview
 from ..explanation.source import source_of, value_label
 from ..explanation.text import joined, plural, printable
 from ..explanation.values import is_container, runs_calls
 from ..interop.jax import from_jax
-from ..memory.readers import readers
 from ..ops import lookup
+from ..tiles.readers import readers
 from ..types import expect, expect_items, is_index, one_line, wrong_type
 
 _MOST_SHOWN = 20

@@ -12,8 +12,8 @@ from pathlib import PurePath
 
 from .._core import Instruction, Module
 from ..answers import Unknown
+from ..differences.overview import executed_computations, overview
 from ..errors import DatasetError
-from ..explanation.overview import executed_computations, overview
 from ..explanation.text import printable
 from ..ops import lookup
 from ..types import ReadOnlyDict

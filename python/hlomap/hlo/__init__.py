@@ -1,6 +1,6 @@
-"""The records of HLO that modules hold: windows, meshes, shardings, aliases, metadata, diagnostics.
+"""HLO: the records that modules hold, such as windows, meshes, shardings, aliases, metadata and diagnostics.
 
-They have their own package since programs read their fields but seldom name their classes.
+``load`` reads modules from text, bytes and files, ``dump_directory`` from folders that XLA writes.
 
 >>> import hlomap as hm
 >>> hm.hlo.Window.parse("{size=3x3 stride=2x2}").dims[0].stride

@@ -17,8 +17,8 @@ import numpy as np
 
 from .._core import Module
 from ..errors import UnsupportedError
-from ..io.dump_directory import DumpDirectory
-from ..io.load import parse
+from ..hlo.dump_directory import DumpDirectory
+from ..hlo.load import parse
 from ..types import expect, needs, wrong_type
 
 _STAGES = ("optimized", "before_partitioning", "unoptimized")

@@ -7,11 +7,11 @@ from collections import Counter
 from .._core import Instruction, Module
 from ..analysis.profile import Profile, ProfileRow
 from ..analysis.table import Table
-from ..drawing.bars import Bar, bar_picture
-from ..drawing.picture import Picture
-from ..explanation.diff import ModuleDiff
-from ..explanation.overview import BytesMoved, Overview, overview
+from ..differences.diff import ModuleDiff
+from ..differences.overview import BytesMoved, Overview, overview
 from ..explanation.text import bytes_text, plural, printable
+from .bars import Bar, bar_picture
+from .picture import Picture
 
 _MOST_BARS = 12
 _PARTS = ("bytes read", "bytes written")

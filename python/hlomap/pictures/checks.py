@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..analysis.queries import output_to_input
-from ..drawing.maps import Array, Operand, build_map_scene
-from ..drawing.picture import Picture
-from ..drawing.style import cut, printable
 from ..errors import HlomapError
 from ..explanation.text import leaf_text
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
 from ..verification.verify import CheckResult
 from .maps import array_of, map_picture, read_box
+from .picture import Picture
+from .scenes import Array, Operand, build_map_scene
+from .style import cut, printable
 
 
 def draw_check(result: CheckResult) -> Picture:

@@ -10,15 +10,15 @@ from ..analysis.loops import Loop
 from ..analysis.profile import Profile
 from ..analysis.queries import output_to_input
 from ..analysis.table import Table
-from ..analysis.tile_frontier import TileFrontier
-from ..analysis.tiles import Tiling
-from ..drawing.picture import Picture, stacked
-from ..explanation.diff import ModuleDiff
+from ..differences.diff import ModuleDiff
 from ..explanation.explain import Explanation
 from ..maps.map_set import MapSet
+from ..tiles.frontier import TileFrontier
+from ..tiles.tiling import Tiling
 from ..types import ShapeIndex, expect, expect_index, wrong_type
 from ..verification.verify import CheckResult
 from . import bytes_moved, checks, frontiers, loops, maps, shardings, slices, tilings
+from .picture import Picture, stacked
 
 Drawable: TypeAlias = (
     MapSet

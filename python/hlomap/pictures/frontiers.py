@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..analysis.tile_frontier import TileFrontier
-from ..drawing.bars import Bar, bar_picture
-from ..drawing.picture import Picture
+from ..tiles.frontier import TileFrontier
+from .bars import Bar, bar_picture
+from .picture import Picture
 
 _MOST = 20
 """What moves more, as so many times the least, would leave all other bars too short to see."""

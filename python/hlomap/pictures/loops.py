@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..analysis.loops import Access, CarriedValue, Loop
 from ..answers import Unknown
-from ..drawing import layout_picture
-from ..drawing.layouts import Cell, Grid, Scene
-from ..drawing.picture import Picture
-from ..drawing.style import cut, printable
 from ..explanation.text import leaf_text, plural
+from .arrays import layout_picture
+from .layouts import Cell, Grid, Scene
+from .picture import Picture
+from .style import cut, printable
 
 _KINDS = ("invariant", "induction", "stacked", "consumed", "recurrence", "general")
 _MOST_LEAVES = 24

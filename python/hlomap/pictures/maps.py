@@ -7,11 +7,6 @@ from dataclasses import replace
 
 from .._core import IndexingMap, Instruction, Shape
 from ..analysis.rows import leaf_shapes
-from ..drawing.map_svg import render_map_svg
-from ..drawing.map_text import render_map_text
-from ..drawing.maps import Array, Bounds, MapScene, Operand, build_map_scene, choose_element
-from ..drawing.picture import Picture
-from ..drawing.style import cut, printable, wrap
 from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..explanation.explain import Explanation, OperandReads, explain
 from ..explanation.notes import output_name
@@ -21,6 +16,11 @@ from ..explanation.trace import Step
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
 from ..types import ShapeIndex
+from .map_svg import render_map_svg
+from .map_text import render_map_text
+from .picture import Picture
+from .scenes import Array, Bounds, MapScene, Operand, build_map_scene, choose_element
+from .style import cut, printable, wrap
 
 Element = Sequence[int]
 """The index of an element, or the sizes of a tile."""

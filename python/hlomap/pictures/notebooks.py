@@ -13,12 +13,12 @@ from typing import Any
 from .._core import Instruction, Module
 from ..analysis.loops import Loop
 from ..analysis.table import Table
-from ..analysis.tiles import Tiling
+from ..differences.diff import ModuleDiff
+from ..differences.overview import overview
 from ..errors import HlomapError
-from ..explanation.diff import ModuleDiff
 from ..explanation.explain import Explanation, explain
-from ..explanation.overview import overview
 from ..explanation.text import bytes_text, html, plural
+from ..tiles.tiling import Tiling
 from ..verification.verify import CheckResult
 from .bytes_moved import draw_overview
 from .draw import Drawable, draw

@@ -12,14 +12,15 @@ import numpy as np
 
 from .._core import Shape, Sharding
 from ..answers import Unknown
-from ..drawing import Picture, layout_picture
-from ..drawing.layouts import Cell, Grid, Scene, choose_indices
 from ..errors import UnsupportedError
 from ..shardings.assignment import ALL_DEVICES, Assignment, assign
 from ..shardings.device_maps import read_count
 from ..shardings.orders import Ints, place_values
 from ..shardings.tiles import Tiles
 from ..types import one_line
+from .arrays import layout_picture
+from .layouts import Cell, Grid, Scene, choose_indices
+from .picture import Picture
 
 _MAX_PLANES = 8
 _MAX_NAMED = 4  # devices of a tile that are listed

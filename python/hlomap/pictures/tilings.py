@@ -7,14 +7,14 @@ from math import prod
 
 import numpy as np
 
-from ..analysis.tiles import TileRead, Tiling
-from ..drawing.maps import Array, Bounds, Operand, build_map_scene
-from ..drawing.picture import Picture
-from ..drawing.style import cut, printable
 from ..errors import ShapeError
 from ..explanation.text import leaf_text, plural
 from ..ops._shapes import shape_at
+from ..tiles.tiling import TileRead, Tiling
 from .maps import array_of, map_picture
+from .picture import Picture
+from .scenes import Array, Bounds, Operand, build_map_scene
+from .style import cut, printable
 
 _MOST_CANDIDATES = 4096
 

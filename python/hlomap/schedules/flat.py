@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from math import gcd, prod
 
 from .._core import Expr, IndexingMap, Shape
+from ..devices import Device
 from ..errors import ShapeError
-from ..hardware import Device
 from ..maps.flat_thread_map import flat_thread_map
 from .launch import BLOCK, THREAD, Launch, ceil_div, grid_map, in_memory, n_resident_threads, storage_bits
 

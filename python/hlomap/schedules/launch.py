@@ -12,7 +12,7 @@ from math import prod
 
 from .. import _core
 from .._core import Expr, IndexingMap, Shape, linear_index, logical_index
-from ..hardware import Device
+from ..devices import Device
 from ..maps.flat_thread_map import THREAD_DIMS
 
 THREAD, BLOCK = Expr.dim(0), Expr.dim(3)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 from .._core import Expr, IndexingMap, Shape
-from ..hardware import Device
+from ..devices import Device
 from .launch import BLOCK, THREAD, Launch, ceil_div, grid_map, in_memory
 
 _ROW_MINOR, _ROW_MAJOR, _COLUMN = 16384, 8, 4096

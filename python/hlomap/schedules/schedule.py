@@ -24,8 +24,8 @@ from .._core import (
 )
 from ..analysis.queries import input_to_output, output_to_input
 from ..answers import Unknown
+from ..devices import Device, as_device
 from ..errors import HlomapError, ShapeError
-from ..hardware import Device, as_device
 from ..maps.map_set import MapSet
 from ..types import subject_of
 from . import flat, reductions, transposes

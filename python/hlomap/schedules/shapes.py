@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .._core import Layout, Shape
+from ..devices import Device
 from ..errors import ShapeError, UnsupportedError
-from ..hardware import Device
 from . import flat, reductions, transposes
 from .launch import Launch, storage_bits
 from .triton import triton_block

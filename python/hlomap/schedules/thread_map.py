@@ -10,8 +10,8 @@ from typing import Literal
 
 from .._core import Computation, IndexingMap, Instruction, Module, Shape
 from ..answers import Unknown
+from ..devices import Device, as_device
 from ..errors import ShapeError, UnsupportedError
-from ..hardware import Device, as_device
 from ..maps.map_set import MapSet
 from ..types import expect, expect_items, subject_of
 from .launch import lacks_numbers

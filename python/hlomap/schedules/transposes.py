@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import prod
 
 from .._core import Expr, Shape
+from ..devices import Device
 from ..errors import ShapeError
-from ..hardware import Device
 from .launch import BLOCK, THREAD, Launch, ceil_div, delinearize, grid_maps, in_memory, n_resident_threads
 
 _THREADS = 128

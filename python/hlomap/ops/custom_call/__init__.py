@@ -1,6 +1,6 @@
 """custom-call: a function outside XLA.
 
-Calls of well-known libraries are defined by HLO (:mod:`hlomap.ops._library`).  Calls that only annotate a value with
+Calls of well-known libraries are defined by HLO (:mod:`hlomap.library_calls`).  Calls that only annotate a value with
 its sharding or memory space return their operand.  Nothing is known of others, unless the user registers a rule or a
 function.  Section CustomCall of XLA's operation semantics.
 """

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..._core import Instruction
-from .._library import attention
-from .._library.band import Band
-from .._library.definitions import definition_of
-from .._library.mixing import Mixing, mixing_of
+from ...library_calls import attention
+from ...library_calls.band import Band
+from ...library_calls.definitions import definition_of
+from ...library_calls.mixing import Mixing, mixing_of
 from .._shapes import same_arrays
 
 __all__ = [

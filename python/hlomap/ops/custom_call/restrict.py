@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..._core import Expr, IndexingMap
-from .._library.band import Role
+from ...library_calls.band import Role
 from .._rule import Footprint
 
 
@@ -15,7 +15,7 @@ def within_band(
     """Maps from elements of the source to those of the target, through a query and a key that it sees.
 
     An element at a query depends on one at a key, or the other way, only through the weight of the two, which is 0
-    outside the band (:class:`~hlomap.ops._library.band.Band`).
+    outside the band (:class:`~hlomap.library_calls.band.Band`).
     """
     return footprint.of((leaf, _restricted(m, source, target, farthest)) for leaf, m in footprint.maps)
 

@@ -1,0 +1,160 @@
+"""What matters first in a module: what runs, which instructions move the most bytes, and how good their maps are.
+
+Read :func:`overview` and :class:`Overview`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from .._core import Computation, Instruction, Module, Shape, _extent
+from ..analysis.rows import analyze, leaf_shapes
+from ..explanation.text import plural, printable
+from ..explanation.values import runs_calls
+from ..ops import lookup
+from ..types import ReadOnlyDict
+
+_MOST_NAMES = 3
+
+
+@dataclass(frozen=True)
+class BytesMoved:
+    """The bytes that instructions outside fusions read and write, loops counted once; an upper bound."""
+
+    read: int = 0
+    written: int = 0
+    #: How many operands have no known bound.
+    n_unknown: int = 0
+
+    @property
+    def total(self) -> int:
+        """Read and written."""
+        return self.read + self.written
+
+    def __add__(self, other: BytesMoved) -> BytesMoved:
+        return BytesMoved(self.read + other.read, self.written + other.written, self.n_unknown + other.n_unknown)
+
+    def __str__(self) -> str:
+        unknown = f" and {plural(self.n_unknown, 'operand')} without bound" if self.n_unknown else ""
+        return f"{self.total:,}{unknown}"
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A module at a glance; ``str()`` has three lines."""
+
+    module: Module
+    #: The entry, then the computations that calls, loops and branches run, in the order of the calls.
+    executed: tuple[Computation, ...]
+    #: What each instruction moves, the most first; those that move nothing are left out.
+    moved: dict[Instruction, BytesMoved]
+    #: How many maps, one for each output and operand, are exact, over-approximate, unknown or in error.
+    statuses: dict[str, int] = field(default_factory=ReadOnlyDict)
+    #: Why maps are unknown or in error, and how often.
+    reasons: dict[str, int] = field(default_factory=ReadOnlyDict)
+
+    @cached_property
+    def total(self) -> BytesMoved:
+        """What all instructions move."""
+        return sum(self.moved.values(), BytesMoved())
+
+    @property
+    def title(self) -> str:
+        """The name of the module and its size."""
+        n = sum(i.opcode == "fusion" for c in self.module.computations for i in c)
+        fusions = f", {plural(n, 'fusion')}" if n else ""
+        return f"{printable(self.module.name, 60)}: {plural(self.module.n_instructions, 'instruction')}{fusions}"
+
+    def share(self, instruction: Instruction) -> str:
+        """The part of all bytes that an instruction moves, such as ``67 %``."""
+        return f"{100 * self.moved[instruction].total / max(self.total.total, 1):.0f} %"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON values."""
+        return {
+            "module": self.module.name,
+            "n_instructions": self.module.n_instructions,
+            "executed": [computation.name for computation in self.executed],
+            "bytes": dict(vars(self.total)),
+            "moved": [{"instruction": i.name, **vars(moved)} for i, moved in self.moved.items()],
+            "maps": dict(self.statuses),
+            "reasons": dict(self.reasons),
+        }
+
+    def lines(self) -> list[str]:
+        """The lines after the title."""
+        names = ((printable(i.name, 60), i) for i in [*self.moved][:_MOST_NAMES])
+        most = ", ".join(f"{name} {self.moved[i]} ({self.share(i)})" for name, i in names)
+        found = [f"moves at most {self.total} bytes" + (f"; most: {most}" if most else "")]
+        if self.statuses:
+            found.append("maps: " + ", ".join(f"{n:,} {status}" for status, n in Counter(self.statuses).most_common()))
+        for reason, n in Counter(self.reasons).most_common(_MOST_NAMES):
+            found.append(f"  {n} {printable(reason, 160)}")
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join([self.title, *(f"  {line}" for line in self.lines())])
+
+
+def overview(module: Module) -> Overview:
+    """What matters first in a module.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse('''HloModule m
+    ... ENTRY e {
+    ...   p = f32[4,6] parameter(0)
+    ...   n = f32[4,6] negate(p)
+    ...   ROOT s = f32[2,6] slice(n), slice={[0:2], [0:6]}
+    ... }''')
+    >>> print(overview(module))
+    m: 3 instructions
+      moves at most 288 bytes; most: n 192 (67 %), s 96 (33 %)
+      maps: 2 exact
+    """
+    computations = executed_computations(module)
+    table = analyze(module)
+    by_name = {(c.name, i.name): i for c in computations for i in c}
+    written: dict[Shape, int] = {}
+    moved: dict[Instruction, list[int]] = {}
+    for i in by_name.values():
+        if not lookup(i.opcode).moves_nothing:
+            shape = i.shape
+            if shape not in written:
+                written[shape] = _bytes(shape)
+            moved[i] = [0, written[shape], 0]
+    statuses: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    columns = ("computation", "instruction", "bytes", "exact", "unknown", "error")
+    for computation, name, n, exact, unknown, error in zip(*(table[column] for column in columns), strict=True):
+        instruction = by_name.get((computation, name))
+        if instruction is None:
+            continue
+        if instruction in moved:
+            moved[instruction][0 if n is not None else 2] += 1 if n is None else n
+        status = "error" if error else "unknown" if unknown else "exact" if exact else "over-approximate"
+        statuses[status] += 1
+        if error or unknown:
+            reasons[f"{instruction.opcode}: {error or unknown}"] += 1
+    order = sorted(((i, BytesMoved(*n)) for i, n in moved.items()), key=lambda item: -item[1].total)
+    return Overview(module, tuple(computations), ReadOnlyDict(order), ReadOnlyDict(statuses), ReadOnlyDict(reasons))
+
+
+def _bytes(shape: Shape) -> int:
+    """An upper bound of the bytes of all arrays in a value; 0 where there is none."""
+    return _extent([part for _, part in leaf_shapes(shape)])[1] or 0
+
+
+def executed_computations(start: Module | Computation) -> list[Computation]:
+    """The entry or a computation, and the computations that calls, loops and branches run."""
+    entry = start.entry if isinstance(start, Module) else start
+    found, pending = {entry: None}, [entry]
+    while pending:
+        for instruction in pending.pop(0):
+            for called in instruction.called_computations if runs_calls(instruction) else ():
+                if not called.is_fusion and called not in found:
+                    found[called] = None
+                    pending.append(called)
+    return list(found)

@@ -1,0 +1,253 @@
+"""Reads XLA dump directories.
+
+Read :class:`DumpDirectory` first.  Modules are detected by content alone; the file name gives the module's name, id,
+stage and run.  Nothing is parsed before :meth:`DumpedModule.load`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
+
+from .._core import Module
+from ..hooks import hook
+from ..types import ReadOnlyDict, expect, is_index, one_line, wrong_type
+from .discover import detect_kind, kind_of_name, list_files
+from .load import load
+
+if TYPE_CHECKING:
+    from ..differences.history import History
+
+_COMPRESSION = re.compile(r"\.(?:gz|xz|zst)$")
+_FORMAT = re.compile(r"\.(?:txt|hlo\.pb|hlo|pb)$")
+_PROCESS = re.compile(r".+_\d+")
+_NAME = re.compile(r"(?:(?P<prefix>.+)\.)?module_(?P<id>\d+)\.(?P<rest>.+)$")
+_PASS = r"(?P<step>\d{4})\.(?P<pipeline>.+?)\.after_(?P<after>.+?)(?:\.before_(?P<before>.+))?"
+_STAGE = re.compile(
+    r"(?P<name>.+?)(?:\.cl_\d+)?\."
+    rf"(?P<stage>before_optimizations|(?:sm_\d+\.\d+\w*?_)?\w*after_optimizations|\w*after_[A-Za-z_]+|{_PASS})$"
+)
+
+
+@dataclass(frozen=True)
+class DumpedModule:
+    """A module at one stage of one compilation, with the parts of its file name.
+
+    ``stage`` is ``"before_optimizations"``, ``"cpu_after_optimizations"``, a pass such as
+    ``"0007.fusion.after_a.before_b"``, or the rest of the file name; ``id`` is ``None`` where the name has none.
+    ``step``, ``pipeline``, ``after`` and ``before`` are set for a pass.  ``files`` has the module's files in several
+    formats, text first.
+    """
+
+    name: str
+    id: int | None
+    stage: str
+    files: tuple[Path, ...]
+    run: str = ""
+    step: int | None = None
+    pipeline: str | None = None
+    after: str | None = None
+    before: str | None = None
+    _key: list[bytes] = field(default_factory=list, repr=False, compare=False)
+
+    def load(self) -> Module:
+        """Parses the module; raises the errors of :func:`hlomap.load`."""
+        return load(self.files[0])
+
+    @property
+    def key(self) -> bytes:
+        """A 16-byte fingerprint of the entry computation; unlike ids, it identifies a module across runs."""
+        if not self._key:
+            self._key.append(self.load().entry.fingerprint)
+        return self._key[0]
+
+    def __repr__(self) -> str:
+        files = f"{len(self.files)} file{'s' if len(self.files) != 1 else ''}"
+        return f"<DumpedModule {one_line(self.name, 80)}, id {self.id}, {one_line(self.stage, 60)}, {files}>"
+
+    @property
+    def _order(self) -> tuple[str, str, str, int, str, int, str]:
+        stage_order = -1 if self.stage == "before_optimizations" else 1 << 30 if self.step is None else self.step
+        folder, process = self.files[0].parent, ""
+        if folder.parent.name == self.name and _PROCESS.fullmatch(folder.name):
+            folder, process = folder.parent.parent, folder.name
+        return (
+            str(folder),
+            process,
+            self.run,
+            -1 if self.id is None else self.id,
+            self.name,
+            stage_order,
+            self.stage,
+        )
+
+    def is_same_compilation(self, other: DumpedModule) -> bool:
+        """Whether both are stages of one module in one run."""
+        return self._order[:5] == other._order[:5]
+
+
+class DumpDirectory(Sequence[DumpedModule]):
+    """The modules in an XLA dump directory, one item for each stage, in the order of compilation.
+
+    ``modules`` has the items of the sequence; ``skipped`` has the kind of every file that is not HLO.  In a dump with
+    ``--xla_dump_hlo_to_subfolder``, ``DIR/<module>/<host>_<pid>/``, the compilations of one process follow each other.
+    Raises ``FileNotFoundError`` where the directory does not exist.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for stage in ("before_optimizations", "cpu_after_optimizations"):
+    ...     text = "HloModule jit_f\\nENTRY e { ROOT p = f32[] parameter(0) }"
+    ...     _ = (folder / f"module_0001.jit_f.{stage}.txt").write_text(text)
+    >>> _ = (folder / "module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt").write_text("BufferAssignment:")
+    >>> dump = DumpDirectory(folder)
+    >>> [(m.name, m.id, m.stage) for m in dump]
+    [('jit_f', 1, 'before_optimizations'), ('jit_f', 1, 'cpu_after_optimizations')]
+    >>> [(before.stage, after.stage) for before, after in dump.pairs]
+    [('before_optimizations', 'cpu_after_optimizations')]
+    >>> dump[0].load().entry.name
+    'e'
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        expect((str, os.PathLike), path, "DumpDirectory", "the path of a directory")
+        self.path: Path = Path(path)
+        skipped: dict[Path, str] = {}
+        found: dict[tuple[str, str], list[Path]] = {}
+        for source in list_files([path]):
+            file = Path(source.path)
+            try:
+                kind = kind_of_name(source.label) or detect_kind(source)
+            except OSError as error:
+                kind = f"{type(error).__name__}: {error.strerror or error}"
+            if kind == "HLO":
+                stem = _FORMAT.sub("", _COMPRESSION.sub("", file.name))
+                found.setdefault((str(file.parent), stem), []).append(file)
+            else:
+                skipped[file] = kind
+        self.skipped: dict[Path, str] = ReadOnlyDict(skipped)
+        modules = [_parse_name(stem, files) for (_, stem), files in found.items()]
+        self.modules: tuple[DumpedModule, ...] = tuple(sorted(modules, key=lambda m: m._order))
+
+    def __len__(self) -> int:
+        return len(self.modules)
+
+    @overload
+    def __getitem__(self, index: int) -> DumpedModule: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[DumpedModule, ...]: ...
+    def __getitem__(self, index: int | slice) -> DumpedModule | tuple[DumpedModule, ...]:
+        takes = "the position of a module or a slice"
+        if not isinstance(index, slice) and not is_index(index):
+            raise wrong_type("DumpDirectory[]", takes, index, _find_by_name(index))
+        return self.modules[index]
+
+    def __iter__(self) -> Iterator[DumpedModule]:
+        return iter(self.modules)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DumpDirectory):
+            return NotImplemented
+        return (self.path, self.modules, self.skipped) == (other.path, other.modules, other.skipped)
+
+    def __hash__(self) -> int:
+        return hash((self.path, self.modules))
+
+    def __repr__(self) -> str:
+        return f"<DumpDirectory {self.path} of {len(self.modules)} modules>"
+
+    @property
+    def pairs(self) -> tuple[tuple[DumpedModule, DumpedModule], ...]:
+        """The first and the last dumped stage of each compilation."""
+        return tuple((group[0], group[-1]) for group in self._groups() if len(group) > 1)
+
+    @property
+    def passes(self) -> tuple[tuple[DumpedModule, DumpedModule], ...]:
+        """Each pair of consecutive stages of one compilation."""
+        return tuple(pair for group in self._groups() for pair in pairwise(group))
+
+    def history(self, module: DumpedModule | str) -> History:
+        """What changed from stage to stage of one compilation: which pass fused, removed or added what.
+
+        Args:
+            module: an item of this directory, or the name of a module, which stands for its first compilation.
+
+        Returns:
+            A :class:`~hlomap.differences.history.History`: the stages, and an :func:`hlomap.diff` for each pair of
+            consecutive ones that differ.  A stage that cannot be read is in its ``errors``.
+
+        Raises:
+            NotFoundError: no module has the name.
+            TypeError: ``module`` is neither.
+
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> head = "HloModule jit_f\\nENTRY e { p = f32[2] parameter(0) "
+        >>> for stage, root in (("before", "ROOT c = f32[2] copy(p) }"), ("cpu_after", "ROOT n = f32[2] negate(p) }")):
+        ...     _ = (folder / f"module_0001.jit_f.{stage}_optimizations.txt").write_text(head + root)
+        >>> print(DumpDirectory(folder).history("jit_f"))
+        jit_f: 2 stages, 1 change
+          before_optimizations … cpu_after_optimizations: -1 copy, +1 negate; outputs depend on the same elements
+        """
+        found: History = hook("history")(self, module)
+        return found
+
+    def _groups(self) -> list[list[DumpedModule]]:
+        groups: list[list[DumpedModule]] = []
+        for module in self.modules:
+            if groups and groups[-1][0].is_same_compilation(module):
+                groups[-1].append(module)
+            else:
+                groups.append([module])
+        return groups
+
+
+def _find_by_name(index: object) -> str:
+    """Advice for a name in place of a position; a module has several stages, and other modules may have its name."""
+    if not isinstance(index, str):
+        return ""
+    name = one_line(index, 100)
+    return f"[m for m in dump if m.name == {name!r}] are its stages, dump.history({name!r}) what changed"
+
+
+def _parse_name(stem: str, files: list[Path]) -> DumpedModule:
+    # Uncompressed files first, then text before protos.
+    files.sort(key=lambda f: (bool(_COMPRESSION.search(f.name)), ".pb" in f.suffixes, f.name))
+    head = _NAME.match(stem)
+    if head is None:
+        return DumpedModule(stem, None, "", tuple(files))
+    run, number, rest = head["prefix"] or "", int(head["id"]), head["rest"]
+    match = _STAGE.match(rest)
+    if match is None:
+        name, _, stage = rest.partition(".")
+        return DumpedModule(name, number, stage, tuple(files), run)
+    step = None if match["step"] is None else int(match["step"])
+    pass_fields = (step, match["pipeline"], match["after"], match["before"])
+    return DumpedModule(match["name"], number, match["stage"], tuple(files), run, *pass_fields)
+
+
+def name_columns(label: str) -> dict[str, str | int | None]:
+    """What the name of a dumped file says, as columns of a table: ``None`` for what it does not have.
+
+    >>> name_columns("dumps/module_0001.jit_f.0007.fusion.after_dce.before_cse.txt")
+    {'compilation': 'dumps/module_0001.jit_f', 'stage': '0007.fusion.after_dce.before_cse', 'step': 7, \
+'pipeline': 'fusion', 'pass': 'dce'}
+    >>> set(name_columns("module.txt").values())
+    {None}
+    """
+    folder, slash, name = label.rpartition("/")
+    stem = _FORMAT.sub("", _COMPRESSION.sub("", name))
+    head = _NAME.match(stem)
+    found = _parse_name(stem, [Path(name)])
+    compilation = None if head is None else folder + slash + stem[: head.start("rest")] + found.name
+    return {
+        "compilation": compilation,
+        "stage": found.stage or None,
+        "step": found.step,
+        "pipeline": found.pipeline,
+        "pass": found.after,
+    }

@@ -1,0 +1,240 @@
+"""Convolutions of cuDNN: forward, with bias and activation, and the gradients of input and filter.
+
+The window and dimension numbers of a gradient are those of the forward convolution, whose output is an operand.  Each
+gradient is a convolution again: that of the input strides through a dilated output gradient with the filter reversed,
+that of the filter takes the output gradient as its kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .._core import ConvolutionDimensionNumbers, Instruction, Shape, WindowDim
+from .body import Body, Config, NotUnderstood, numbers, require
+
+_UNDERSTOOD = {"activation_mode", "conv_result_scale", "side_input_scale", "leakyrelu_alpha", "algorithm"}
+
+
+@dataclass(frozen=True)
+class _Dim:
+    """One spatial dimension of a forward convolution: the sizes of input, kernel and output, and the window."""
+
+    input: int
+    kernel: int
+    output: int
+    stride: int
+    low: int
+    dilation: int
+
+
+@dataclass(frozen=True)
+class _Forward:
+    """The forward convolution of a gradient."""
+
+    instruction: Instruction
+    kernel: Shape
+    labels: ConvolutionDimensionNumbers
+    dims: list[_Dim]
+    groups: int
+
+    @classmethod
+    def of(cls, instruction: Instruction, x: Shape, kernel: Shape, y: Shape) -> _Forward:
+        config = _config(instruction)
+        plain = config.word("activation_mode", "kNone") == "kNone" and config.number("conv_result_scale", 1) == 1
+        require(plain, "a gradient that is scaled or has an activation")
+        labels = instruction.attributes.get("dim_labels")
+        require(isinstance(labels, ConvolutionDimensionNumbers), "it has no dim_labels")
+        window = instruction.attributes.get("window")
+        dims = []
+        for k, (i, j, o) in enumerate(
+            zip(labels.input_spatial, labels.kernel_spatial, labels.output_spatial, strict=True)
+        ):
+            w = window.dims[k] if window is not None else WindowDim(1)
+            require(w.base_dilation == 1 and not w.reversal, "a gradient with a dilated input or a reversed filter")
+            sizes = (x.dimensions[i], kernel.dimensions[j], y.dimensions[o])
+            require(w.size == sizes[1], "its window has another size than the filter")
+            dims.append(_Dim(*sizes, stride=w.stride, low=w.pad_low, dilation=w.window_dilation))
+        return cls(instruction, kernel, labels, dims, _groups(instruction))
+
+    def regrouped_kernel(self, body: Body) -> str:
+        """The filter with its groups among the input features, where they are the output features of the gradient."""
+        if self.groups == 1:
+            return "p1"
+        dtype, sizes = self.kernel.dtype, list(self.kernel.dimensions)
+        out, into = self.labels.kernel_output_feature, self.labels.kernel_input_feature
+        split = [*sizes[:out], self.groups, sizes[out] // self.groups, *sizes[out + 1 :]]
+        order = [d for d in range(len(split)) if d != out]
+        order.insert(order.index(into + (into > out)), out)
+        merged = [n // self.groups if d == out else n * self.groups if d == into else n for d, n in enumerate(sizes)]
+        value = body.add(dtype, split, "reshape(p1)")
+        value = body.add(dtype, [split[d] for d in order], f"transpose({value}), dimensions={{{numbers(order)}}}")
+        return body.add(dtype, merged, f"reshape({value})")
+
+    def finish(
+        self, body: Body, factors: tuple[str, str], window: str, labels: tuple[str, str, str], grouped: str, to: Shape
+    ) -> str:
+        """The text with a convolution of two factors as the gradient ``to``."""
+        dtype = _computed(to.dtype)
+        left, right = (body.converted(name, dtype) for name in factors)
+        groups = _groups_text(grouped, self.groups)
+        text = f"convolution({left}, {right}), window={window}, dim_labels={labels[0]}_{labels[1]}->{labels[2]}{groups}"
+        value = body.add(dtype, to.dimensions, text)
+        return body.finish(self.instruction.shape, [body.converted(value, to.dtype)])
+
+
+def forward(instruction: Instruction) -> str:
+    """``__cudnn$convForward``: input, filter."""
+    config = _config(instruction)
+    require(config.word("activation_mode", "kNone") == "kNone", "a forward convolution with an activation")
+    body = Body(instruction)
+    _pair(body)
+    value, output = _forward(instruction, body, config)
+    return body.finish(instruction.shape, [body.converted(value, output.dtype)])
+
+
+def bias_activation(instruction: Instruction) -> str:
+    """``__cudnn$convBiasActivationForward``: input, filter, bias along the output features, side input."""
+    config = _config(instruction)
+    body = Body(instruction)
+    side_scale = config.number("side_input_scale", 0)
+    n = len(body.operands)
+    require(n == 3 + (side_scale != 0), f"{n} operands with a side_input_scale of {side_scale:g}")
+    value, output = _forward(instruction, body, config)
+    dtype, sizes = body.type_of(value)
+    if side_scale != 0:
+        require(tuple(body.operands[3].dimensions) == tuple(sizes), "the side input has other sizes than the output")
+        side = body.converted("p3", dtype)
+        value = body.two("add", value, body.two("multiply", side, body.like(side, side_scale)))
+    feature = instruction.attributes["dim_labels"].output_feature
+    bias = body.operands[2]
+    require(tuple(bias.dimensions) == (sizes[feature],), f"a bias {bias} for {sizes[feature]} features")
+    wide = body.converted("p2", dtype)
+    value = body.two("add", value, body.add(dtype, sizes, f"broadcast({wide}), dimensions={{{feature}}}"))
+    value = _activated(body, config, value)
+    return body.finish(instruction.shape, [body.converted(value, output.dtype)])
+
+
+def gradient_of_input(instruction: Instruction) -> str:
+    """``__cudnn$convBackwardInput``: output gradient, filter."""
+    body = Body(instruction)
+    dx = _output(instruction)
+    dy, kernel = _pair(body)
+    forward = _Forward.of(instruction, x=dx, kernel=kernel, y=dy)
+    reach = [(dim.kernel - 1) * dim.dilation for dim in forward.dims]
+    span = [(dim.output - 1) * dim.stride + 1 for dim in forward.dims]
+    window = _window(
+        size=[dim.kernel for dim in forward.dims],
+        pad=[f"{r - dim.low}_{dim.input - s + dim.low}" for dim, r, s in zip(forward.dims, reach, span, strict=True)],
+        lhs_dilate=[dim.stride for dim in forward.dims],
+        rhs_dilate=[dim.dilation for dim in forward.dims],
+        rhs_reversal=[1] * len(forward.dims),
+    )
+    labels = forward.labels
+    kernel_roles = {labels.kernel_output_feature: "i", labels.kernel_input_feature: "o"}
+    dimensions = (
+        _labels({labels.output_batch: "b", labels.output_feature: "f"}, labels.output_spatial),
+        _labels(kernel_roles, labels.kernel_spatial),
+        _labels({labels.input_batch: "b", labels.input_feature: "f"}, labels.input_spatial),
+    )
+    return forward.finish(body, ("p0", forward.regrouped_kernel(body)), window, dimensions, "feature", dx)
+
+
+def gradient_of_filter(instruction: Instruction) -> str:
+    """``__cudnn$convBackwardFilter``: input, output gradient."""
+    body = Body(instruction)
+    dw = _output(instruction)
+    x, dy = _pair(body)
+    forward = _Forward.of(instruction, x=x, kernel=dw, y=dy)
+    reach = [(dim.kernel - 1) * dim.dilation for dim in forward.dims]
+    span = [(dim.output - 1) * dim.stride + 1 for dim in forward.dims]
+    window = _window(
+        size=[dim.output for dim in forward.dims],
+        pad=[f"{dim.low}_{r + s - dim.input - dim.low}" for dim, r, s in zip(forward.dims, reach, span, strict=True)],
+        stride=[dim.dilation for dim in forward.dims],
+        rhs_dilate=[dim.stride for dim in forward.dims],
+    )
+    labels = forward.labels
+    dimensions = (
+        _labels({labels.input_feature: "b", labels.input_batch: "f"}, labels.input_spatial),
+        _labels({labels.output_batch: "i", labels.output_feature: "o"}, labels.output_spatial),
+        _labels({labels.kernel_input_feature: "b", labels.kernel_output_feature: "f"}, labels.kernel_spatial),
+    )
+    return forward.finish(body, ("p0", "p1"), window, dimensions, "batch", dw)
+
+
+def _config(instruction: Instruction) -> Config:
+    config = Config.of(instruction, "cudnn_conv_backend_config")
+    config.expect_only(_UNDERSTOOD)
+    return config
+
+
+def _pair(body: Body) -> tuple[Shape, Shape]:
+    require(len(body.operands) == 2, f"{len(body.operands)} operands, where a convolution has 2")
+    return body.operands[0], body.operands[1]
+
+
+def _output(instruction: Instruction) -> Shape:
+    output = instruction.shape.tuple_shapes[0] if instruction.shape.is_tuple else instruction.shape
+    require(output.is_array, "its first result is not an array")
+    return output
+
+
+def _computed(dtype: str) -> str:
+    return {"f16": "f32", "bf16": "f32", "s8": "s32", "u8": "s32"}.get(dtype, dtype)
+
+
+def _forward(instruction: Instruction, body: Body, config: Config) -> tuple[str, Shape]:
+    """The scaled convolution of the first two operands, and the first result of the call."""
+    output, dtype = _output(instruction), _computed(body.operands[0].dtype)
+    x, kernel = (body.converted(f"p{k}", dtype) for k in range(2))
+    labels, window = (instruction.attributes.text(name) for name in ("dim_labels", "window"))
+    require(labels is not None, "it has no dim_labels")
+    text = f"convolution({x}, {kernel}), window={window or '{}'}, dim_labels={labels}"
+    value = body.add(dtype, output.dimensions, text + _groups_text("feature", _groups(instruction)))
+    scale = config.number("conv_result_scale", 1)
+    if dtype == "s32" and (scale != 1 or output.dtype != "s32"):
+        value = body.converted(value, "f32")  # sums of integers are scaled as floats
+    return (value if scale == 1 else body.two("multiply", value, body.like(value, scale))), output
+
+
+def _activated(body: Body, config: Config, x: str) -> str:
+    mode = config.word("activation_mode", "kNone")
+    if mode == "kNone":
+        return x
+    zero = body.like(x, 0)
+    positive = body.two("maximum", x, zero)
+    if mode == "kRelu":
+        return positive
+    if mode == "kRelu6":
+        return body.two("minimum", positive, body.like(x, 6))
+    if mode == "kElu":
+        other = body.one("exponential-minus-one", x)
+    elif mode == "kLeakyRelu":
+        other = body.two("multiply", x, body.like(x, config.number("leakyrelu_alpha", 0)))
+    else:
+        raise NotUnderstood(f"the activation {mode}")
+    dtype, sizes = body.type_of(x)
+    above = body.add("pred", sizes, f"compare({x}, {zero}), direction=GT")
+    return body.add(dtype, sizes, f"select({above}, {x}, {other})")
+
+
+def _groups(instruction: Instruction) -> int:
+    groups = int(instruction.attributes.get("feature_group_count", 1))
+    require(groups >= 1 and int(instruction.attributes.get("batch_group_count", 1)) == 1, "it has batch groups")
+    return groups
+
+
+def _groups_text(kind: str, groups: int) -> str:
+    return f", {kind}_group_count={groups}" if groups > 1 else ""
+
+
+def _window(**parts: list[int] | list[str]) -> str:
+    """A window from its parts, each with an item for each dimension."""
+    found = (f"{name}={'x'.join(map(str, items))}" for name, items in parts.items() if items)
+    return f"{{{' '.join(found)}}}"
+
+
+def _labels(roles: Mapping[int, str], spatial: Sequence[int]) -> str:
+    letters = dict(roles) | {dim: str(k) for k, dim in enumerate(spatial)}
+    return "".join(letters[dim] for dim in range(len(letters)))

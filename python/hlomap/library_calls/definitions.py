@@ -1,0 +1,98 @@
+"""What a library call computes, as a computation of HLO.
+
+:func:`definition_of` is the entry point.  A target has one definition: a function from the call to the text of a
+module, whose entry calls a computation with the same operands and results.  Results that are workspace are zeros.
+What a call says and its definition does not cover is a reason to know nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+from .._core import Instruction
+from ..answers import Unknown
+from ..errors import HlomapError
+from ..hlo.load import parse
+from . import (
+    attention,
+    convolution,
+    dynamic_sizes,
+    gemm,
+    integers,
+    linear_algebra,
+    memory,
+    neuron,
+    normalization,
+    onednn,
+    sorting,
+    threefry,
+)
+from .body import NotUnderstood
+
+TARGETS: Mapping[str, Callable[[Instruction], str]] = {
+    "__cublas$gemm": gemm.gemm,
+    "__cublas$lt$groupedMatmul": gemm.grouped_gemm,
+    "__cublas$lt$matmul": gemm.gemm,
+    "__cublas$lt$matmul$f8": gemm.scaled_gemm,
+    "__cublas$triangularSolve": linear_algebra.triangular_solve,
+    "__cudnn$convBackwardFilter": convolution.gradient_of_filter,
+    "__cudnn$convBackwardInput": convolution.gradient_of_input,
+    "__cudnn$convBiasActivationForward": convolution.bias_activation,
+    "__cudnn$convForward": convolution.forward,
+    "AllocateBuffer": memory.allocate_buffer,
+    "AwsNeuronGelu": neuron.gelu,
+    "AwsNeuronRmsNorm": neuron.rms_norm,
+    "AwsNeuronSilu": neuron.silu,
+    "AwsNeuronSoftmax": neuron.softmax,
+    "PadToStatic": dynamic_sizes.pad_to_static,
+    "SliceToDynamic": dynamic_sizes.slice_to_dynamic,
+    "TopK": sorting.topk,
+    "X64Combine": integers.combine,
+    "X64SplitHigh": integers.split_high,
+    "X64SplitLow": integers.split_low,
+    "__cub$DeviceRadixSort": sorting.radix_sort,
+    "__cub$DeviceRadixSortUnassignedScratchSize": sorting.radix_sort,
+    "__cudnn$norm": normalization.layer_norm,
+    "__gpu$TopK": sorting.topk,
+    "__onednn$convolution": onednn.convolution,
+    "__onednn$layernorm": onednn.layer_norm,
+    "__onednn$matmul": onednn.matmul,
+    "__onednn$softmax": onednn.softmax,
+    "__op$block_scaled_dot": gemm.block_scaled_dot,
+    **{f"{gpu}_threefry2x32{ffi}": threefry.threefry for gpu in ("cu", "hip", "oneapi") for ffi in ("", "_ffi")},
+    **{f"lapack_{kind}trsm_ffi": linear_algebra.lapack_triangular_solve for kind in "sdcz"},
+    **{f"{gpu}solver_syrk_ffi": linear_algebra.symmetric_product for gpu in ("cu", "hip", "oneapi")},
+    "xla.gpu.ext.cub_scan": sorting.running_sum,
+    "xla.gpu.ext.cub_scan_unassigned_scratch_size": sorting.running_sum,
+    "xla.gpu.ext.cub_sort_keys": sorting.radix_sort,
+    "xla.gpu.ext.cub_sort_pairs": sorting.radix_sort,
+    "xla.gpu.ext.cub_sort_unassigned_scratch_size": sorting.radix_sort,
+    **dict.fromkeys(attention.TARGETS, attention.attention),
+}
+"""The definitions, by target."""
+
+
+def definition_of(instruction: Instruction) -> Instruction | Unknown | None:
+    """A call of the computation that defines a custom call, in a module of its own; ``None`` for other targets.
+
+    Unknown, with what was not understood, where the definition does not cover what the call says.
+    """
+    target = str(instruction.attributes.get("custom_call_target", ""))
+    define = TARGETS.get(target)
+    if define is None:
+        return None
+    try:
+        return _call(define(instruction))
+    except NotUnderstood as error:
+        return Unknown(f"custom-call to {target!r}: {error}")
+    except HlomapError as error:
+        why = re.sub(r"^<text>:\d+:\d+: ", "", str(error).partition("\n")[0])  # the text is the definition's
+        return Unknown(f"custom-call to {target!r}: its shapes do not fit its definition: {why}")
+
+
+@lru_cache(maxsize=512)
+def _call(text: str) -> Instruction:
+    """The call of the definition, from the text of its module."""
+    return parse(text, strict=True).entry.root

@@ -1,0 +1,74 @@
+"""Triangular solves of cuBLAS and LAPACK: ``x`` with ``op(a) x = b`` or ``x op(a) = b``; symmetric products."""
+
+from __future__ import annotations
+
+from .._core import Instruction
+from .body import Body, Config, NotUnderstood, array_text, require
+
+_TRANSPOSES = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
+
+
+def triangular_solve(instruction: Instruction) -> str:
+    """``__cublas$triangularSolve``: its configuration has the options of the operation triangular-solve."""
+    options = Config.whole(instruction)
+    options.expect_only({"left_side", "lower", "unit_diagonal", "transpose_a"})
+    return _solve(
+        instruction,
+        options.flag("left_side", False),
+        options.flag("lower", False),
+        options.flag("unit_diagonal", False),
+        options.word("transpose_a", ""),
+    )
+
+
+def lapack_triangular_solve(instruction: Instruction) -> str:
+    """``lapack_*trsm_ffi``: the options are characters, written as numbers."""
+    config = Config.whole(instruction)
+    letters = {"side": "LR", "uplo": "LU", "diag": "NU", "trans_x": "NTC"}
+    codes = {name: config.integer(name, 0) for name in letters}
+    fits = set(config) == set(letters) and all(codes[name] in map(ord, letters[name]) for name in letters)
+    require(fits, f"its backend_config is {str(instruction.attributes.get('backend_config', ''))[:80]!r}")
+    options = {name: chr(code) for name, code in codes.items()}
+    return _solve(
+        instruction,
+        options["side"] == "L",
+        options["uplo"] == "L",
+        options["diag"] == "U",
+        _TRANSPOSES[options["trans_x"]],
+    )
+
+
+def symmetric_product(instruction: Instruction) -> str:
+    """``cusolver_syrk_ffi``: a, c, alpha, beta -> alpha a aᵀ + beta c, whose upper triangle the library leaves open."""
+    body = Body(instruction)
+    require([one.rank for one in body.operands[2:]] == [0, 0], "its operands are not two matrices and two scalars")
+    (a, c), rank = body.operands[:2], body.operands[0].rank
+    summed = rank - 2 if Config.whole(instruction).flag("transpose", False) else rank - 1
+    require(rank >= 2 and len({one.dtype for one in body.operands}) == 1, f"operands {a} and {c}")
+    product = body.product("p0", "p0", rank - 2, (summed, summed))
+    require(body.type_of(product)[1] == list(c.dimensions), f"a product {body.type_of(product)[1]} beside {c}")
+    alpha, beta = (body.broadcast(scalar, c.dimensions, ()) for scalar in ("p2", "p3"))
+    value = body.two("add", body.two("multiply", alpha, product), body.two("multiply", beta, "p1"))
+    return body.finish(instruction.shape, [value])
+
+
+def _solve(instruction: Instruction, left: bool, lower: bool, unit: bool, transpose: str) -> str:
+    body = Body(instruction)
+    require(len(body.operands) == 2, f"{len(body.operands)} operands, where a triangular solve has 2")
+    if transpose not in _TRANSPOSES.values():
+        raise NotUnderstood(f"transpose_a={transpose}")
+    b = body.operands[1]
+
+    def flag(value: bool) -> str:
+        return "true" if value else "false"
+
+    value = body.add(
+        b.dtype,
+        b.dimensions,
+        f"triangular-solve(p0, p1), left_side={flag(left)}, lower={flag(lower)}, unit_diagonal={flag(unit)}, "
+        f"transpose_a={transpose}",
+    )
+    output = instruction.shape.tuple_shapes[0] if instruction.shape.is_tuple else instruction.shape
+    fits = output.is_array and (output.dtype, tuple(output.dimensions)) == (b.dtype, tuple(b.dimensions))
+    require(fits, f"a result {output} for a right side {array_text(b.dtype, b.dimensions)}")
+    return body.finish(instruction.shape, [value])

@@ -1,0 +1,341 @@
+"""Renders a picture of maps as SVG: the output on the left, operands on the right.
+
+Read :func:`render_map_svg`.  Cells of a picture have one size, so that arrays keep their proportions.
+A zigzag is a cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from .scenes import LIT, MARKED, MAY, ArrayGrid, MapScene, Page, Relation
+from .style import CHARACTER, cut, document, magnitude, printable, text, wrap
+
+_EDGE = 16.0
+_GAP = 12.0  # width or height of a cut
+_BETWEEN = 22.0  # between blocks
+_ARROW = 54.0
+_LABEL = 6.7  # width of a character of a label
+_MAX_WIDTH = 420.0  # of the planes of one array, before they wrap
+_MAX_HEIGHT = 620.0  # of a column of operands
+_FACTS = 64  # characters of a line of facts of an array
+
+
+def render_map_svg(scene: MapScene) -> str:
+    """The picture as SVG text."""
+    arrays = [scene.output, *scene.operands]
+    longest = max((max(len(a.rows), len(a.columns)) for a in arrays), default=1)
+    cell = 22.0 if longest <= 8 else 16.0 if longest <= 16 else 12.0
+    width_of_title = max(len(scene.title) * 8.6, *(len(line) * CHARACTER for line in scene.facts), 0.0)
+    top = _EDGE + 14
+    parts = [text(_EDGE, top, scene.title, "title")]
+    for line in scene.facts:
+        top += 18
+        parts.append(text(_EDGE, top, line, "note"))
+    top += 18
+    output = _Block(scene.output, _EDGE, top, cell, scene.levels)
+    parts += output.svg()
+    left = output.right + _ARROW
+    right, bottom, y = left, output.bottom, top
+    for number, operand in enumerate(scene.operands):
+        block = _Block(operand, left, y, cell, scene.levels)
+        if number and block.bottom - top > _MAX_HEIGHT:
+            left, y = right + _BETWEEN, top
+            block = _Block(operand, left, y, cell, scene.levels)
+        parts += block.svg()
+        right, bottom, y = max(right, block.right), max(bottom, block.bottom), block.bottom + _BETWEEN
+    if scene.n_hidden:
+        bottom += _BETWEEN
+        parts.append(text(output.right + _ARROW, bottom, f"… and {scene.n_hidden:,} more operands", "note"))
+    if scene.operands:
+        parts.append(_arrow(output.right + 10, output.middle, _ARROW - 22, scene.relation))
+    legend, width = _legend(scene, _EDGE, bottom + _BETWEEN + 4)
+    if legend:
+        parts += legend
+        bottom += _BETWEEN + 18
+    right = max(right, output.right, _EDGE + width_of_title, width)
+    return document(right + _EDGE, bottom + _EDGE, scene.title, _description(scene), parts)
+
+
+def _description(scene: MapScene) -> str:
+    arrays = "; ".join(f"{a.array.label}: {a.array.facts}" for a in (scene.output, *scene.operands))
+    return ". ".join([*scene.facts, arrays])
+
+
+def _arrow(x: float, y: float, length: float, relation: Relation) -> str:
+    """From the operands to the output, as elements go; of maps alone from the first array to the second."""
+    start, end, head = (x + length, x, 7) if relation == "read" else (x, x + length, -7)
+    return f'<path d="M{start:.1f},{y:.1f}H{end:.1f}m{head},-5l{-head},5l{head},5" class="edge thin"/>'
+
+
+# -------------------------------------------------------------------------------------------------------------- arrays
+
+
+class _Block:
+    """One array with its name, facts and planes, at its coordinates."""
+
+    def __init__(self, grid: ArrayGrid, x: float, y: float, cell: float, levels: dict[float, int]) -> None:
+        self.grid, self.x, self.y, self.cell, self.levels = grid, x, y, cell, levels
+        self.facts = wrap(grid.array.facts, _FACTS, 3)
+        self.head = 16.0 * (1 + len(self.facts)) + 2
+        row_labels = [str(i) for i in grid.rows if i is not None] if grid.dims[0] is not None else []
+        self.margin = max((len(label) for label in row_labels), default=0) * _LABEL + (6 if row_labels else 0)
+        self.x_of = _edges(grid.columns, cell)
+        self.y_of = _edges(grid.rows, cell)
+        self.page_head = (15.0 if any(page.title for page in grid.pages) else 0.0) + (
+            14.0 if grid.dims[1] is not None and not grid.is_empty else 2.0
+        )
+        title = max((len(page.title) for page in grid.pages), default=0) * _LABEL
+        page_width = max(self.margin + self.x_of[-1], title)
+        page_height = self.page_head + self.y_of[-1]
+        n = max(1, len(grid.pages))
+        per_row = max(1, int((_MAX_WIDTH + 18) // (page_width + 18)), int(n * (page_height + 12) // _MAX_HEIGHT))
+        self.places = [
+            (x + (k % per_row) * (page_width + 18), y + self.head + (k // per_row) * (page_height + 12))
+            for k in range(n)
+        ]
+        n_rows = -(-n // per_row)
+        planes = min(n, per_row) * (page_width + 18) - 18
+        name = len(cut(grid.array.label, _FACTS)) * CHARACTER
+        self.right = x + max(planes, name, *(len(line) * CHARACTER for line in self.facts), 0.0)
+        self.bottom = y + self.head + n_rows * (page_height + 12) - 12 + (18 if grid.n_hidden and grid.pages else 0)
+        if grid.is_empty:
+            self.bottom = y + self.head + cell + 10
+        self.middle = y + self.head + self.page_head + self.y_of[-1] / 2
+
+    def svg(self) -> Iterator[str]:
+        grid = self.grid
+        yield f"<g><title>{_escaped(grid.array.label)}</title>"
+        yield text(self.x, self.y + 12, cut(grid.array.label, _FACTS), "name")
+        for k, line in enumerate(self.facts, 1):
+            yield text(self.x, self.y + 12 + 16 * k, line, "note")
+        if grid.is_empty:
+            x, y = self.places[0]
+            side = self.cell * 2
+            path = f"M{x:.1f},{y + 8:.1f}h{side:.1f}v{self.cell:.1f}h{-side:.1f}z"
+            yield f'<path d="{path}" class="line" stroke-dasharray="3"/>'
+        for page, (x, y) in zip(grid.pages, self.places, strict=False):
+            yield from self._page(page, x, y)
+        if grid.n_hidden and grid.pages:
+            yield text(self.x, self.bottom - 2, f"… and {magnitude(grid.n_hidden)} more planes", "note")
+        yield "</g>"
+
+    def _page(self, page: Page, x: float, y: float) -> Iterator[str]:
+        if page.title:
+            yield text(x, y + 10, page.title, "label")
+        left, top = x + self.margin, y + self.page_head
+        yield from self._labels(page, left, top)
+        level = np.zeros(page.counts.shape, np.int64)
+        for count, n in self.levels.items():
+            level[page.counts == count] = n
+        for n in range(1, 6):
+            yield from self._fill((level == n) & (page.lit != LIT), left, top, f"g{n}")
+        yield from self._fill(page.lit == LIT, left, top, "lit")
+        yield self._lines(left, top)
+        yield from self._dots((page.counts < 0) & (page.lit == 0), left, top)
+        yield from self._hatch(page.lit == MAY, left, top)
+        yield from self._outline(page.lit, left, top)
+        yield from self._crosses(page.lit == MARKED, left, top)
+        yield from self._cuts(left, top)
+
+    def _labels(self, page: Page, left: float, top: float) -> Iterator[str]:
+        """The indices of what is lit and of the ends, as far as they do not overlap."""
+        lit: npt.NDArray[np.bool_] = page.lit > 0
+        rows_lit, columns_lit = np.logical_or.reduce(lit, axis=1), np.logical_or.reduce(lit, axis=0)
+        if self.grid.dims[1] is not None:
+            taken: list[tuple[float, float]] = []
+            for c in _labelled(self.grid.columns, columns_lit):
+                label = str(self.grid.columns[c])
+                x = left + (self.x_of[c] + self.x_of[c + 1]) / 2
+                own = x - len(label) * _LABEL / 2 - 3, x + len(label) * _LABEL / 2 + 3
+                if all(own[1] <= a or b <= own[0] for a, b in taken):
+                    taken.append(own)
+                    yield text(x, top - 4, label, "label middle")
+        if self.grid.dims[0] is not None:
+            rows: list[float] = []
+            for r in _labelled(self.grid.rows, rows_lit):
+                y = top + (self.y_of[r] + self.y_of[r + 1]) / 2 + 4
+                if all(abs(y - other) >= 11 for other in rows):
+                    rows.append(y)
+                    yield text(left - 4, y, str(self.grid.rows[r]), "label right")
+
+    def _fill(self, mask: npt.NDArray[np.bool_], left: float, top: float, kind: str) -> Iterator[str]:
+        path = "".join(
+            f"M{_n(left + self.x_of[a])},{_n(top + self.y_of[r])}H{_n(left + self.x_of[b])}"
+            f"V{_n(top + self.y_of[r + 1])}H{_n(left + self.x_of[a])}z"
+            for r, a, b in _runs(mask)
+        )
+        if path:
+            yield f'<path d="{path}" class="{kind}"/>'
+
+    def _lines(self, left: float, top: float) -> str:
+        """The lines between cells, but not across cuts."""
+        path = []
+        columns, rows = _segments(self.grid.columns), _segments(self.grid.rows)
+        for a, b in columns:
+            for r, index in enumerate((*self.grid.rows, None)):
+                if index is not None or (r and self.grid.rows[r - 1] is not None):
+                    path.append(f"M{_n(left + self.x_of[a])},{_n(top + self.y_of[r])}H{_n(left + self.x_of[b])}")
+        for a, b in rows:
+            for c, index in enumerate((*self.grid.columns, None)):
+                if index is not None or (c and self.grid.columns[c - 1] is not None):
+                    path.append(f"M{_n(left + self.x_of[c])},{_n(top + self.y_of[a])}V{_n(top + self.y_of[b])}")
+        return f'<path d="{"".join(path)}" class="line"/>'
+
+    def _dots(self, mask: npt.NDArray[np.bool_], left: float, top: float) -> Iterator[str]:
+        half = self.cell / 2
+        path = "".join(
+            f"M{_n(left + self.x_of[c] + half)},{_n(top + self.y_of[r] + half)}h.01" for r, c in np.argwhere(mask)
+        )
+        if path:
+            yield f'<path d="{path}" class="dot"/>'
+
+    def _hatch(self, mask: npt.NDArray[np.bool_], left: float, top: float) -> Iterator[str]:
+        path = "".join(
+            f"M{_n(left + self.x_of[c])},{_n(top + self.y_of[r + 1])}"
+            f"L{_n(left + self.x_of[c + 1])},{_n(top + self.y_of[r])}"
+            for r, c in np.argwhere(mask)
+        )
+        if path:
+            yield f'<path d="{path}" class="may"/>'
+
+    def _crosses(self, mask: npt.NDArray[np.bool_], left: float, top: float) -> Iterator[str]:
+        for r, c in np.argwhere(mask):
+            x0, x1, y0, y1 = self.x_of[c] + 3, self.x_of[c + 1] - 3, self.y_of[r] + 3, self.y_of[r + 1] - 3
+            path = _cross(left + x0, top + y0, left + x1, top + y1)
+            yield f'<path d="{path}" class="edge"/>'
+
+    def _outline(self, lit: npt.NDArray[np.uint8], left: float, top: float) -> Iterator[str]:
+        """A line around what is lit, across cuts too."""
+        extended = lit == LIT
+        for c, index in enumerate(self.grid.columns):
+            if index is None:
+                extended[:, c] = extended[:, c - 1] & extended[:, c + 1]
+        for r, index in enumerate(self.grid.rows):
+            if index is None:
+                extended[r] = extended[r - 1] & extended[r + 1]
+        padded = np.pad(extended, 1)
+        path = []
+        for r, c in np.argwhere(padded[1:-1, 1:-1]):
+            x0, x1 = _n(left + self.x_of[c]), _n(left + self.x_of[c + 1])
+            y0, y1 = _n(top + self.y_of[r]), _n(top + self.y_of[r + 1])
+            if not padded[r, c + 1]:
+                path.append(f"M{x0},{y0}H{x1}")
+            if not padded[r + 2, c + 1]:
+                path.append(f"M{x0},{y1}H{x1}")
+            if not padded[r + 1, c]:
+                path.append(f"M{x0},{y0}V{y1}")
+            if not padded[r + 1, c + 2]:
+                path.append(f"M{x1},{y0}V{y1}")
+        if path:
+            yield f'<path d="{"".join(path)}" class="edge"/>'
+
+    def _cuts(self, left: float, top: float) -> Iterator[str]:
+        """A zigzag along every cut."""
+        path = []
+        height, width = self.y_of[-1], self.x_of[-1]
+        for c, index in enumerate(self.grid.columns):
+            if index is None:
+                n = max(2, round(height / 6))
+                x, step = left + self.x_of[c] + _GAP / 2, height / n
+                path.append(f"M{_n(x)},{_n(top)}" + "".join(f"l{3 - 6 * (k % 2)},{step:.2f}" for k in range(n)))
+        for r, index in enumerate(self.grid.rows):
+            if index is None:
+                n = max(2, round(width / 6))
+                y, step = top + self.y_of[r] + _GAP / 2, width / n
+                path.append(f"M{_n(left)},{_n(y)}" + "".join(f"l{step:.2f},{3 - 6 * (k % 2)}" for k in range(n)))
+        if path:
+            yield f'<path d="{"".join(path)}" class="gap"/>'
+
+
+def _cross(x0: float, y0: float, x1: float, y1: float) -> str:
+    return f"M{_n(x0)},{_n(y0)}L{_n(x1)},{_n(y1)}M{_n(x0)},{_n(y1)}L{_n(x1)},{_n(y0)}"
+
+
+def _edges(axis: Sequence[int | None], cell: float) -> list[float]:
+    edges = [0.0]
+    for index in axis:
+        edges.append(edges[-1] + (_GAP if index is None else cell))
+    return edges
+
+
+def _segments(axis: Sequence[int | None]) -> list[tuple[int, int]]:
+    """The stretches between cuts."""
+    ends = [-1, *(k for k, index in enumerate(axis) if index is None), len(axis)]
+    return [(a + 1, b) for a, b in pairwise(ends)]
+
+
+def _labelled(axis: Sequence[int | None], lit: npt.NDArray[np.bool_]) -> list[int]:
+    """The places of labels, the most wanted first."""
+    marked = [k for k in np.flatnonzero(lit).tolist() if axis[k] is not None]
+    ends = [0, len(axis) - 1]
+    cuts = [place for k, index in enumerate(axis) if index is None for place in (k - 1, k + 1)]
+    wanted = [*marked[:1], *marked[-1:], *ends, *cuts]
+    return [k for k in dict.fromkeys(wanted) if 0 <= k < len(axis) and axis[k] is not None]
+
+
+def _runs(mask: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]:
+    """Row, first column and end of every run of cells."""
+    change = np.diff(np.pad(mask.astype(np.int8), ((0, 0), (1, 1))), axis=1)
+    starts, ends = np.argwhere(change == 1), np.argwhere(change == -1)
+    for (r, a), (_, b) in zip(starts.tolist(), ends.tolist(), strict=True):
+        yield r, a, b
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _escaped(value: str) -> str:
+    return escape(printable(value))
+
+
+# -------------------------------------------------------------------------------------------------------------- legend
+
+
+def _legend(scene: MapScene, x: float, y: float) -> tuple[list[str], float]:
+    """What the colours stand for, and where it ends."""
+    parts: list[str] = []
+
+    def entry(kind: str, words: str) -> None:
+        nonlocal x
+        box = f"M{_n(x)},{_n(y)}h14v14h-14z"
+        if kind == "may":
+            parts.append(f'<path d="{box}" class="line"/><path d="M{_n(x)},{_n(y + 14)}l14,-14" class="may"/>')
+        elif kind == "dot":
+            parts.append(f'<path d="{box}" class="line"/><path d="M{_n(x + 7)},{_n(y + 7)}h.01" class="dot"/>')
+        elif kind == "cross":
+            parts.append(f'<path d="{_cross(x + 2, y + 2, x + 12, y + 12)}" class="edge"/>')
+        elif kind == "none":
+            parts.append(f'<path d="{box}" class="line"/>')
+        else:
+            parts.append(f'<path d="{box}" class="{kind}"/>')
+            parts.append(f'<path d="{box}" class="{"edge" if kind == "lit" else "line"}"/>')
+        parts.append(text(x + 20, y + 11, words, "note"))
+        x += 20 + len(words) * CHARACTER + 16
+
+    if scene.has_lit:
+        entry("lit", f"lit, and what it {'reads' if scene.relation == 'read' else 'reaches'}")
+    if scene.has_may:
+        entry("may", f"may be {scene.relation}")
+    if scene.has_marked:
+        entry("cross", "changes the lit element")
+    if scene.has_never:
+        entry("none", f"never {scene.relation}")
+    if scene.levels:
+        for level in sorted(set(scene.levels.values())):
+            counts = [n for n, own in scene.levels.items() if own == level]
+            numbers = _times(counts[0]) if len(counts) == 1 else f"{_times(counts[0])} to {_times(counts[-1])}"
+            entry(f"g{level}", f"{scene.relation} " + {"1": "once", "2": "twice"}.get(numbers, f"{numbers} times"))
+    if scene.has_unknown_counts:
+        entry("dot", "not counted")
+    return parts, x
+
+
+def _times(n: float) -> str:
+    return f"{int(n):,}" if n < 2**53 else f"{n:.3g}"

@@ -1,0 +1,120 @@
+"""Renders a picture of maps with Unicode blocks, two characters for each cell.
+
+Read :func:`render_map_text`.  The kind of block alone carries the meaning; a terminal may colour blocks as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from .scenes import LIT, MARKED, MAY, ArrayGrid, MapScene, Page
+from .style import cut, magnitude, printable, wrap
+
+BLOCKS = {"lit": "██", "may": "▒▒", "marked": "><", "read": "░░", "none": "··", "unknown": "┄┄"}
+"""The cells of what is lit, may be read, is crossed, is read by other elements, is not read, and is not counted."""
+
+_WIDTH = 100
+_FACTS = 48
+
+
+def render_map_text(scene: MapScene) -> str:
+    """The picture as text, without a final line break."""
+    lines = [printable(scene.title), *(printable(line) for line in scene.facts), ""]
+    blocks = [_block(grid, is_output=number == 0) for number, grid in enumerate((scene.output, *scene.operands))]
+    row: list[list[str]] = []
+    for block in blocks:
+        width = sum(_width(other) + 4 for other in row)
+        if row and width + _width(block) > _WIDTH:
+            lines += [*_beside(row), ""]
+            row = []
+        row.append(block)
+    lines += _beside(row)
+    if scene.n_hidden:
+        lines += ["", f"… and {scene.n_hidden:,} more operands"]
+    legend = _legend(scene)
+    if legend:
+        lines += ["", legend]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _legend(scene: MapScene) -> str:
+    parts = []
+    if scene.has_lit:
+        parts.append(f"{BLOCKS['lit']} lit, and what it {'reads' if scene.relation == 'read' else 'reaches'}")
+    if scene.has_may:
+        parts.append(f"{BLOCKS['may']} may be {scene.relation}")
+    if scene.has_marked:
+        parts.append(f"{BLOCKS['marked']} changes the lit element")
+    if scene.levels:
+        parts.append(f"{BLOCKS['read']} {scene.relation} by others")
+    if scene.has_unknown_counts:
+        parts.append(f"{BLOCKS['unknown']} not counted")
+    return "  ".join(parts)
+
+
+def _width(block: Sequence[str]) -> int:
+    return max(map(len, block), default=0)
+
+
+def _beside(blocks: Sequence[Sequence[str]]) -> list[str]:
+    height = max((len(block) for block in blocks), default=0)
+    return [
+        "    ".join((block[k] if k < len(block) else "").ljust(_width(block)) for block in blocks)
+        for k in range(height)
+    ]
+
+
+def _block(grid: ArrayGrid, *, is_output: bool) -> list[str]:
+    lines = [cut(printable(grid.array.label), _FACTS), *wrap(printable(grid.array.facts), _FACTS, 3)]
+    if grid.is_empty:
+        return [*lines, "no elements"]
+    drawn = [line for page in grid.pages for line in _page(grid, page, is_output=is_output)]
+    if grid.whole and len(drawn) > 1:
+        return [*lines, f"{BLOCKS['lit' if grid.whole == LIT else 'may']} every element"]
+    hidden = f"… and {magnitude(grid.n_hidden)} more planes" if grid.n_hidden else ""
+    return [*lines, *drawn, *([hidden] if hidden else [])]
+
+
+def _page(grid: ArrayGrid, page: Page, *, is_output: bool) -> Iterator[str]:
+    if page.title:
+        is_complete = None not in (*grid.rows, *grid.columns)
+        kinds = {_cell(page, r, c, is_output) for r in range(len(grid.rows)) for c in range(len(grid.columns))}
+        if is_complete and len(kinds) == 1:
+            yield f"{page.title} {kinds.pop()} every element"
+            return
+        yield page.title
+    labels = ["⋮" if i is None else str(i) for i in grid.rows] if grid.dims[0] is not None else [""]
+    margin = max(map(len, labels))
+    for r, label in enumerate(labels):
+        if grid.rows[r] is None:
+            yield f"{label:>{margin}} "
+            continue
+        cells = ("┆ " if index is None else _cell(page, r, c, is_output) for c, index in enumerate(grid.columns))
+        yield f"{label:>{margin}} " * bool(margin) + "".join(cells)
+    if grid.dims[1] is not None:
+        yield " " * (margin + bool(margin)) + _ruler(grid.columns)
+
+
+def _cell(page: Page, r: int, c: int, is_output: bool) -> str:
+    if page.lit[r, c] == LIT:
+        return BLOCKS["lit"]
+    if page.lit[r, c] == MARKED:
+        return BLOCKS["marked"]
+    if page.lit[r, c] == MAY:
+        return BLOCKS["may"]
+    if is_output:
+        return BLOCKS["none"]
+    return BLOCKS["read" if page.counts[r, c] > 0 else "unknown" if page.counts[r, c] < 0 else "none"]
+
+
+def _ruler(columns: Sequence[int | None]) -> str:
+    """The indices of the ends, then those around cuts, where they fit."""
+    last = len(columns) - 1
+    cuts = [place for c, index in enumerate(columns) if index is None for place in (c - 1, c + 1)]
+    line = [" "] * (2 * len(columns) + 24)
+    for c in dict.fromkeys([0, last, *cuts]):
+        label = str(columns[c]) if 0 <= c <= last and columns[c] is not None else ""
+        place = slice(max(0, 2 * c - 1), 2 * c + len(label) + 1)
+        if label and not "".join(line[place]).strip():
+            line[2 * c : 2 * c + len(label)] = label
+    return "".join(line).rstrip()

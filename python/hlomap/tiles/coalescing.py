@@ -1,0 +1,194 @@
+"""Coalescing: the sectors of memory that the warps of a grid move, for each read and each write.
+
+:func:`coalescing` is the entry point.  Everything follows from maps: from threads to elements of the output, from those
+to elements of operands, and from elements to bytes.  Invariant: a record that is not exact has upper bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .._core import Computation, IndexingMap, Instruction, Module, count_requests
+from ..answers import Unknown
+from ..devices import Device, as_device
+from ..errors import HlomapError
+from ..types import ShapeIndex, expect, subject_of
+from .accesses import Access, by_schedule, by_thread_map
+
+
+@dataclass(frozen=True)
+class Coalescing:
+    """What a grid does to memory for one read of an operand, by one map, or for one write of an output.
+
+    A request is what the lanes of one warp access at once.  Counts are totals of the whole grid; where the record is
+    not exact, they are upper bounds, or None where nothing is known.
+    """
+
+    instruction: Instruction
+    """The value that is read, or written."""
+    operand: int
+    """The number of the operand, or of the output that is written."""
+    shape_index: ShapeIndex
+    """Which array of the operand, where it is a tuple."""
+    is_write: bool
+    requests: int | None
+    """How many times a warp accesses memory; an access without an active lane is none."""
+    sectors: int | None
+    """The sectors that the requests move; one that two requests need counts twice."""
+    bytes_used: int | None
+    """The bytes that the lanes ask for; those that several lanes of a request ask for count once."""
+    bytes_moved: int | None
+    """The bytes of all sectors."""
+    contiguous_bytes: int | None
+    """The longest run of neighbouring bytes in one request; where not exact, of the requests as they are counted."""
+    exact: bool
+    reason: str | None
+    """Why it is not exact."""
+    map: IndexingMap | None
+    """From a thread to the elements; None where nothing is known."""
+    vector: int
+    """The neighbouring elements that a thread accesses at once, at most."""
+    kernel: str | None
+    """The schedule whose threads these are, and whether the module was compiled for another backend; None for a thread
+    map of the caller."""
+
+    @property
+    def efficiency(self) -> float | None:
+        """Bytes used for each byte moved; 1 where nothing is moved, None where nothing is known."""
+        if self.bytes_used is None or self.bytes_moved is None:
+            return None
+        return self.bytes_used / self.bytes_moved if self.bytes_moved else 1.0
+
+    def __str__(self) -> str:
+        verb = "write" if self.is_write else "read"
+        where = f"{verb} {self.instruction.name}{''.join(f'.{i}' for i in self.shape_index)}"
+        if self.sectors is None or self.efficiency is None:
+            return f"{where}: unknown, {self.reason}"
+        most = "" if self.exact else "at most "
+        counts = f"{self.requests} requests, {self.sectors} sectors, {self.bytes_used} of {self.bytes_moved} bytes used"
+        kernel = f"; {self.kernel}" if self.kernel else ""
+        return f"{where}: {most}{counts}{'' if self.exact else f' ({self.reason})'}{kernel}"
+
+
+def coalescing(
+    subject: Instruction | Computation | Module,
+    /,
+    thread_map: IndexingMap | Unknown | None = None,
+    *,
+    warp: int = 32,
+    vector: int | None = None,
+    base_alignment: int = 256,
+    device: Device | str = "h100",
+) -> tuple[Coalescing, ...]:
+    """The sectors and bytes that a kernel moves: a record for each map to an operand, then one for each output.
+
+    ``subject`` is an instruction, a fusion or a computation, whose parameters are then the operands; a module stands
+    for its entry.  ``thread_map`` leads from (th_x, th_y, th_z, bl_x, bl_y, bl_z) and ranges to the elements of the
+    output; outputs of other dimensions are unknown.  Without it, the kernel is the one that XLA would make for the
+    device (:func:`hlomap.schedule`), which may read in another order than it writes; where that is not known, nor are
+    the counts.  A computation or an instruction that XLA would not make a kernel of takes the output in the order of
+    memory.
+
+    A request is one access of a warp: ``warp`` threads of consecutive numbers ``x + X * (y + Y * z)``, at one value of
+    the ranges of the thread map and of the read.  ``vector`` is by default that of the schedule, at most 16 bytes, and
+    1 for a thread map.  Above 1, so many steps of the last range (the last with several values, counted from its
+    least) are one request, if every active lane of the warp takes all of them,
+    at neighbouring elements whose first one is aligned to all of them; else each step is a request of its own.
+
+    Addresses are those of the layouts, tiles, padding and packed elements included.  Arrays begin at unknown multiples
+    of ``base_alignment`` bytes; a sector has the bytes that the ``device`` says.  Runtime values that move addresses
+    within a sector, or that differ between the lanes of a warp, give upper bounds.  Caches are not considered.
+
+    Raises :class:`ShapeError` for a thread map that does not fit, and ``ValueError`` for ``warp`` beyond 1 to 1024,
+    ``vector`` beyond 1 to 64, a ``base_alignment`` below 1 and an unknown device.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse('''ENTRY e {
+    ...   p = f32[1024,1024] parameter(0)
+    ...   ROOT t = f32[1024,1024] transpose(p), dimensions={1,0}
+    ... }''')
+    >>> for record in coalescing(module["t"]):
+    ...     print(record)
+    read p: 32768 requests, 131072 sectors, 4194304 of 4194304 bytes used; tiled_transpose, vectors of 1
+    write t: 32768 requests, 131072 sectors, 4194304 of 4194304 bytes used; tiled_transpose, vectors of 1
+    >>> print(coalescing(module["t"], hm.thread_map(module["t"], "loop"))[0])
+    read p: 32768 requests, 1048576 sectors, 4194304 of 33554432 bytes used
+    """
+    root = subject_of(subject, "coalescing")
+    if thread_map is not None:
+        expect((IndexingMap, Unknown), thread_map, "coalescing", "an IndexingMap as `thread_map`, or None")
+    chosen = as_device(device, "coalescing")
+    _expect_number(warp, "warp", 1024)
+    if vector is not None:
+        _expect_number(vector, "vector", 64)
+    _expect_number(base_alignment, "base_alignment", 1 << 40)
+    question = _Question(warp, vector, base_alignment, chosen.sector_bytes)
+    accesses = by_schedule(root, chosen) if thread_map is None else by_thread_map(root, thread_map)
+    found = dict.fromkeys(record for access in accesses for record in question.records(access))
+    return tuple(sorted(found, key=lambda record: (record.is_write, record.operand)))
+
+
+@dataclass(frozen=True)
+class _Question:
+    """The numbers of a question."""
+
+    warp: int
+    vector: int | None
+    base_alignment: int
+    sector_bytes: int
+
+    def records(self, access: Access) -> Iterator[Coalescing]:
+        """The record of each map of an access."""
+        maps = access.maps
+        if maps.is_unknown:
+            yield _unknown(access, maps.reason or "unknown", self._vector(access))
+            return
+        inexact = None if maps.exact else maps.reason or "the maps may have elements that are not read"
+        if maps.devices is not None:
+            inexact = inexact or "elements of other devices count, too"
+        for elements in maps:
+            yield self._count(access, elements, inexact)
+
+    def _vector(self, access: Access) -> int:
+        """What the caller says; else what the schedule says and one instruction can access, 16 bytes."""
+        return self.vector or max(1, min(access.vector, 128 // max(1, access.shape.value_bits)))
+
+    def _count(self, access: Access, elements: IndexingMap, inexact: str | None) -> Coalescing:
+        """The record of one map from threads to elements; ``inexact`` says why it has too many."""
+        if elements.is_undefined:
+            return _unknown(access, "nothing is known about an undefined map", self._vector(access))
+        if not access.shape.n_elements:
+            return self._counted(access, (0, 0, 0, 0), inexact, elements)
+        numbers = (self.warp, self._vector(access), self.base_alignment, self.sector_bytes)
+        try:
+            counts, reason = count_requests(elements, access.shape, *numbers)
+        except (HlomapError, OverflowError) as error:
+            return _unknown(access, str(error), self._vector(access))
+        if not counts[0] and elements.is_empty().value:
+            return self._counted(access, counts, inexact, elements)
+        return self._counted(access, counts, inexact or reason, elements.simplify(keep_point_dims=True))
+
+    def _counted(
+        self, access: Access, found: tuple[int, int, int, int], reason: str | None, elements: IndexingMap
+    ) -> Coalescing:
+        n, sectors, used, run = found
+        counts = n, sectors, used, sectors * self.sector_bytes, run
+        return Coalescing(
+            *_place(access), *counts, reason is None, reason, elements, self._vector(access), access.kernel
+        )
+
+
+def _place(access: Access) -> tuple[Instruction, int, ShapeIndex, bool]:
+    return access.instruction, access.operand, access.shape_index, access.is_write
+
+
+def _unknown(access: Access, reason: str, vector: int) -> Coalescing:
+    place = _place(access)
+    return Coalescing(*place, None, None, None, None, None, False, reason, None, vector, access.kernel)
+
+
+def _expect_number(value: int, name: str, greatest: int) -> None:
+    expect(int, value, "coalescing", f"an int as `{name}`")
+    if not 1 <= value <= greatest:
+        raise ValueError(f"hm.coalescing: expected 1 to {greatest} as `{name}`, got {value}")

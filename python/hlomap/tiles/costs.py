@@ -1,0 +1,119 @@
+"""What tiles compute: multiply-adds by maps alone, a bound of the time, and the facts of a tiling as a flat record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core import Instruction
+from ..analysis.queries import output_to_input
+from ..devices import Device
+from ..errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from .tiling import TileParameter, Tiling
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """An instruction that multiplies elements of two operands and adds the products along sequential parameters."""
+
+    instruction: Instruction
+    flops: int
+    """Two for each multiply-add."""
+    params: tuple[TileParameter, ...]
+    """The parameters that it adds along; none where it skips some of their steps."""
+
+    @property
+    def dtype(self) -> str:
+        """The element type that it multiplies."""
+        return str(self.instruction.operands[0].shape.dtype)
+
+
+def contractions(t: Tiling) -> list[Contraction]:
+    """The instructions of which at least two operands are read along the same steps."""
+    by_instruction: dict[Instruction, list[TileParameter]] = {}
+    for p in t.params:
+        if p.kind == "sequential":
+            by_instruction.setdefault(p.origin[0], []).append(p)
+    found = []
+    for instruction, params in by_instruction.items():
+        counts = []
+        for maps in output_to_input(instruction):
+            stepped = [m for m in maps if m.ranges]
+            if stepped and not maps.is_unknown:
+                counts.append(sum(m.count().lower for m in stepped))
+        if len(counts) < 2:
+            continue
+        points = min(counts)
+        every = reduce(
+            lambda n, p: n * p.size, params, instruction.shape.n_elements if instruction.shape.is_array else 0
+        )
+        found.append(Contraction(instruction, 2 * points, tuple(params) if points == every else ()))
+    return found
+
+
+def time_at_least(
+    t: Tiling, rows: npt.NDArray[np.int64], device: Device, flops: float | None
+) -> npt.NDArray[np.float64]:
+    """See :meth:`hlomap.Tiling.time_at_least`."""
+    if not device.dram_bytes_per_second or not device.n_multiprocessors:
+        raise UnsupportedError(
+            "time_at_least() needs dram_bytes_per_second and n_multiprocessors of a device, found "
+            f"{device.dram_bytes_per_second} and {device.n_multiprocessors} of {device.name!r}; "
+            "state them in Device(...)"
+        )
+    table = t.evaluate(rows, columns=["grid", "dram_bytes_lower"])
+    grid = np.maximum(table["grid"], 1)
+    waves = -(-grid // device.n_multiprocessors) * device.n_multiprocessors / grid
+
+    def padding(params: list[TileParameter]) -> npt.NDArray[np.float64]:
+        factor = np.ones(len(rows))
+        for p in params:
+            k = t.params.index(p)
+            n = np.minimum(rows[:, k], max(1, p.size))
+            factor *= -(-p.size // n) * n / max(1, p.size)
+        return factor
+
+    parallel = padding([p for p in t.params if p.kind == "parallel"])
+    seconds = np.zeros(len(rows))
+    found = contractions(t)
+    for one in found:
+        peak = device.peak(one.dtype)
+        if peak:
+            share = one.flops if flops is None else flops * one.flops / sum(c.flops for c in found)
+            quantized = parallel * waves * padding(list(one.params)) if one.params else 1.0
+            seconds += share * quantized / peak
+    return np.maximum(seconds, table["dram_bytes_lower"] / device.dram_bytes_per_second)
+
+
+def features(t: Tiling) -> dict[str, int | float | bool | str]:
+    """See :meth:`hlomap.Tiling.features`."""
+    sizes = [max(1, p.size) for p in t.params]
+    table = t.evaluate([sizes, [1] * len(sizes)])
+    record: dict[str, int | float | bool | str] = {
+        "n_params": len(t.params),
+        "n_parallel": sum(p.kind == "parallel" for p in t.params),
+        "n_reads": len(t.reads),
+        "n_writes": len(t.writes),
+        "flops": sum(c.flops for c in contractions(t)),
+        "read_bytes": int(table["distinct_bytes"][0].sum()),
+        "write_bytes": int(table["write_bytes"][0]),
+    }
+    for p in t.params:
+        record |= {f"{p.name}_size": p.size, f"{p.name}_parallel": p.kind == "parallel"}
+    for k, read in enumerate(t.reads):
+        shape = t._shape(read)
+        record |= {
+            f"read{k}_dtype": str(shape.dtype),
+            f"read{k}_rank": shape.rank,
+            f"read{k}_bytes": int(table["distinct_bytes"][0, k]),
+            f"read{k}_run_bytes": int(table["run_bytes"][0, k]),
+            f"read{k}_reuse": float(table["reread"][1, k]),
+            f"read{k}_exact": bool(table["distinct_bytes_exact"][0, k]),
+        }
+    return record

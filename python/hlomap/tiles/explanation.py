@@ -1,0 +1,152 @@
+"""Words about one candidate of tile sizes.
+
+:func:`explain` is the entry point.  It says what the candidate reads, why it is not legal with the first tile that
+shows it, and which sizes near it are legal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from .tiling import TileRead, Tiling
+
+_MOST_TILES = 4096
+_MOST_POINTS = 1 << 16
+_NEAR = 64
+
+
+def explain(t: Tiling, candidate: Sequence[int], given: Mapping[str, Any]) -> str:
+    """See :meth:`hlomap.Tiling.explain`; ``given`` are the device and the limits."""
+    sizes = [min(n, max(1, p.size)) for n, p in zip(candidate, t.params, strict=True)]
+    table = t.evaluate([sizes], **given)
+    row = {name: table[name][0].tolist() for name in table.columns}
+    n_steps = f"{row['steps']:,} step{'s' * (row['steps'] != 1)}"
+    lines = [f"tile [{', '.join(map(str, sizes))}]: {row['grid']:,} tiles x {n_steps}"]
+    for k, read in enumerate(t.reads):
+        lines.append(f"  read {k}: {_read_line(t, read, sizes)}, {row['tile_bytes'][k]:,} bytes a tile,")
+        often = "once" if row["reread"][k] == 1 else f"{row['reread'][k]:.4g} times"
+        total = f"{row['read_bytes'][k]:,} bytes in all, each read {often}"
+        lines.append(f"    {total}, runs of {row['run_bytes'][k]:,} bytes")
+    if row["occupancy"]:
+        device = given["device"]
+        at_once = f"{row['occupancy']} at once on each of {device.n_multiprocessors} multiprocessors"
+        lines.append(
+            f"  {device.name}: {row['waves']:,} waves, {at_once}, {row['smem_bytes']:,} bytes of shared memory"
+        )
+    if row["legal"]:
+        return "\n".join([*lines, "legal"])
+    lines.append(f"not legal: {table.reason(0)}")
+    for read in t.reads:
+        witness = _witness(t, read, sizes)
+        if witness:
+            lines.append(f"  {witness}")
+    near = list(_nearest(t, sizes, given))
+    lines += near or ["  no size of one parameter alone makes it legal"]
+    return "\n".join(lines)
+
+
+def _read_line(t: Tiling, read: TileRead, sizes: Sequence[int]) -> str:
+    name = read.instruction.name
+    if read.map is None:
+        return f"any element of {name} ({read.unknown})"
+    box = t.box(read, sizes, _a_tile_that_reads(t, read, sizes))
+    dims = [f"{n}" if stride == 1 else f"{n} by {stride}" for n, stride in zip(box.size, box.stride, strict=True)]
+    return f"{name} [{', '.join(dims)}]"
+
+
+def _a_tile_that_reads(t: Tiling, read: TileRead, sizes: Sequence[int]) -> list[int]:
+    """The first whole tile of the domain, or else the first of all tiles that reads anything."""
+    assert read.map is not None
+    spans = []
+    for dim, n in zip(read.map.dims, sizes, strict=True):
+        first, end = dim.lower // n, dim.upper // n + 1
+        whole = -(-dim.lower // n)
+        spans.append((whole if (whole + 1) * n <= dim.upper + 1 else first, end))
+    tiles = _points(spans, min(prod(max(0, end - start) for start, end in spans), _MOST_TILES)).tolist()
+    reads = (tile for tile in tiles if 0 not in t.box(read, sizes, tile).size)
+    return next(reads, [0] * len(sizes))
+
+
+def _witness(t: Tiling, read: TileRead, sizes: Sequence[int]) -> str | None:
+    """The first tile that does not read a box, among those that can be looked at."""
+    m = read.map
+    if m is None or m.runtime or any(r.upper - r.lower > _MOST_POINTS for r in m.ranges):
+        return None
+    counts = [-(-p.size // n) for p, n in zip(t.params, sizes, strict=True)]
+    for tile in _points([(0, n) for n in counts], min(prod(counts), _MOST_TILES)).tolist():
+        found = _elements(t, read, sizes, tile)
+        if found is None:
+            return None
+        if len(found) == 0 or _is_box(found):
+            continue
+        axis = next((k for k in range(found.shape[1]) if not _is_progression(np.unique(found[:, k]))), None)
+        where = f"tile [{', '.join(map(str, sizes))}] of {read.instruction.name}, id {tile}"
+        if axis is not None:
+            values = np.unique(found[:, axis])
+            return f"{where}: dimension {axis} has {_listed(values)}"
+        return f"{where}: {len(found)} elements, from {found[0].tolist()} to {found[-1].tolist()}, do not form a box"
+    return None
+
+
+def _elements(t: Tiling, read: TileRead, sizes: Sequence[int], tile: Sequence[int]) -> npt.NDArray[np.int64] | None:
+    """The different elements that a tile reads, in order; None where there are too many points."""
+    m = read.map
+    assert m is not None
+    spans = [(at * n, min((at + 1) * n, p.size)) for p, n, at in zip(t.params, sizes, tile, strict=True)]
+    spans += [(r.lower, r.upper + 1) for r in m.ranges]
+    n_points = prod(end - start for start, end in spans)
+    if n_points > _MOST_POINTS or not m.results:
+        return None
+    grid = _points(spans, n_points)
+    dims, ranges = grid[:, : len(m.dims)], grid[:, len(m.dims) :]
+    inside = m.in_domain(dims, ranges)
+    return np.unique(m.evaluate(dims[inside], ranges[inside]), axis=0)
+
+
+def _points(spans: Sequence[tuple[int, int]], n: int) -> npt.NDArray[np.int64]:
+    """The first ``n`` points of a product of ranges, the last of which changes with every point."""
+    numbers = np.arange(n, dtype=np.int64)
+    columns = []
+    for start, end in reversed(spans):
+        columns.append(start + numbers % (end - start))
+        numbers = numbers // (end - start)
+    return np.stack(columns[::-1], axis=1) if columns else np.zeros((n, 0), np.int64)
+
+
+def _is_progression(values: npt.NDArray[np.int64]) -> bool:
+    return len(values) < 3 or bool((np.diff(values) == values[1] - values[0]).all())
+
+
+def _is_box(elements: npt.NDArray[np.int64]) -> bool:
+    columns = [np.unique(elements[:, k]) for k in range(elements.shape[1])]
+    n = 1
+    for values in columns:
+        n *= len(values)
+    return n == len(elements) and all(map(_is_progression, columns))
+
+
+def _listed(values: npt.NDArray[np.int64]) -> str:
+    shown = ", ".join(map(str, values[:6].tolist()))
+    return shown + (f", … {len(values)} values" if len(values) > 6 else "")
+
+
+def _nearest(t: Tiling, sizes: Sequence[int], given: Mapping[str, Any]) -> Iterator[str]:
+    """For each parameter the legal sizes next to its own, all others as they are."""
+    for k, p in enumerate(t.params):
+        powers = [1 << i for i in range(max(0, p.size - 1).bit_length())]
+        near = {n for n in range(sizes[k] - _NEAR, sizes[k] + _NEAR) if 1 <= n <= p.size}
+        choices = np.array(sorted({*near, *powers, p.size} - {sizes[k]}), np.int64)
+        if len(choices) == 0:
+            continue
+        rows = np.tile(np.array(sizes, np.int64), (len(choices), 1))
+        rows[:, k] = choices
+        legal = choices[t.evaluate(rows, **given, columns=["legal"])["legal"]]
+        if len(legal):
+            closest = legal[np.argsort(np.abs(legal - sizes[k]), kind="stable")][:6]
+            yield f"  legal with {p.name} = {', '.join(map(str, sorted(closest.tolist())))} in place of {sizes[k]}"

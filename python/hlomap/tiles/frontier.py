@@ -1,0 +1,115 @@
+"""The least bytes that tiles move for each size of memory on the chip.
+
+:func:`frontier` is the entry point.  It tries all sizes, where these are not too many; else the least size for each
+number of tiles of a parallel parameter, and powers of two for sequential ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import hooks
+from ..devices import Device
+from ..types import read_only
+
+if TYPE_CHECKING:
+    from .tiling import Tiling
+
+_MOST = 300_000
+
+
+@dataclass(frozen=True, eq=False)
+class TileFrontier:
+    """Candidates that move fewer bytes than all that need no more memory on the chip: a row each, smallest first."""
+
+    tiling: Tiling
+    device: Device | None
+    on_chip_bytes: npt.NDArray[np.int64]
+    """Bytes of one tile of everything that is read and written."""
+    moved_bytes: npt.NDArray[np.int64]
+    """Bytes that all tiles read and write."""
+    candidates: npt.NDArray[np.int64]
+    """The sizes, a column for each parameter."""
+    floor_bytes: int
+    """What any tiling moves: every element once."""
+
+    def __len__(self) -> int:
+        return len(self.on_chip_bytes)
+
+    def at(self, on_chip_bytes: int) -> int | None:
+        """The row of the fewest bytes moved with this much memory; None if that is too little for any tile."""
+        row = int(np.searchsorted(self.on_chip_bytes, on_chip_bytes, side="right")) - 1
+        return row if row >= 0 else None
+
+    def sizes(self) -> list[tuple[int, str]]:
+        """The sizes of memory that the listing shows: powers of two, and those of the device."""
+        if not len(self):
+            return []
+        low, high = (int(self.on_chip_bytes[k] - 1).bit_length() for k in (0, -1))
+        step = -(-(high - low + 1) // 16)
+        shown = [(1 << k, "") for k in range(high, low - 1, -step)]
+        if self.device is not None:
+            levels = (("shared memory", self.device.shared_bytes_per_block), ("cache", self.device.cache_bytes))
+            shown += [(size, f"{what} of {self.device.name}") for what, size in levels if self.at(size) is not None]
+        return sorted(shown)
+
+    def __str__(self) -> str:
+        names = [p.name for p in self.tiling.params]
+        rows = [["on chip", "bytes moved", "x least", *names, ""]]
+        for size, what in self.sizes():
+            row = self.at(size)
+            if row is not None:
+                moved = int(self.moved_bytes[row])
+                tile = [f"{n:,}" for n in self.candidates[row].tolist()]
+                rows.append([f"{size:,}", f"{moved:,}", f"{moved / max(1, self.floor_bytes):.2f}", *tile, what])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(cell.rjust(w) for cell, w in zip(row[:-1], widths, strict=False)) for row in rows]
+        return "\n".join(f"{line}  {row[-1]}".rstrip() for line, row in zip(lines, rows, strict=True))
+
+    def _repr_html_(self) -> str | None:
+        return hooks.html(self)
+
+
+def frontier(t: Tiling, device: Device | None) -> TileFrontier:
+    """See :meth:`hlomap.Tiling.frontier`."""
+    choices = [_least_sizes(p.size) if p.kind == "parallel" else _powers(p.size) for p in t.params]
+    if prod(max(1, p.size) for p in t.params) <= _MOST:
+        choices = [list(range(1, max(1, p.size) + 1)) for p in t.params]
+    while prod(map(len, choices)) > _MOST:
+        longest = max(choices, key=len)
+        # Every other one, the whole size included.
+        longest[:] = sorted(longest[::-1][::2])
+    rows = np.zeros((1, 0), np.int64)
+    if choices:
+        rows = np.stack(np.meshgrid(*map(np.array, choices), indexing="ij"), axis=-1).reshape(-1, len(choices))
+    columns = ["legal", "live_bytes", "read_bytes", "write_bytes", "dram_bytes_lower"]
+    table = t.evaluate(rows, columns=columns, threads=0)
+    legal = np.flatnonzero(table["legal"])
+    on_chip = table["live_bytes"][legal]
+    moved = table["read_bytes"][legal].sum(axis=1) + table["write_bytes"][legal]
+    order = np.lexsort([moved, on_chip])
+    on_chip, moved, legal = on_chip[order], moved[order], legal[order]
+    before = np.concatenate([[np.iinfo(np.int64).max], np.minimum.accumulate(moved)[:-1]])[: len(moved)]
+    best = moved < before
+    floor = int(table["dram_bytes_lower"].max(initial=0))
+    on_chip, moved, sizes = map(read_only, (on_chip[best], moved[best], rows[legal[best]]))
+    return TileFrontier(t, device, on_chip, moved, sizes, floor)
+
+
+def _least_sizes(n: int) -> list[int]:
+    """For each number of tiles the least size."""
+    sizes, tiles = [], 1
+    while tiles <= n:
+        size = -(-n // tiles)
+        sizes.append(size)
+        tiles = -(-n // (size - 1)) if size > 1 else n + 1
+    return sorted(sizes) or [1]
+
+
+def _powers(n: int) -> list[int]:
+    return sorted({min(1 << k, max(1, n)) for k in range(max(1, n).bit_length() + 1)})

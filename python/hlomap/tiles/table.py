@@ -1,0 +1,255 @@
+"""The costs of candidates of tile sizes, by column."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core import TilePlan, _tile_reasons
+from ..analysis.table import SHOWN_ROWS, first_rows
+from ..devices import Device, Limits
+from ..errors import NotFoundError
+from ..types import ReadOnlyDict, expect, expect_ints, expect_items, read_only
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+_COLUMNS = (
+    "legal",
+    "reason",
+    "grid",
+    "steps",
+    "tile_bytes",
+    "waste",
+    "waste_exact",
+    "read_bytes",
+    "read_bytes_exact",
+    "distinct_bytes",
+    "distinct_bytes_exact",
+    "reread",
+    "run_bytes",
+    "run_bytes_exact",
+    "sectors",
+    "sectors_exact",
+    "efficiency",
+    "write_bytes",
+    "live_bytes",
+    "smem_bytes",
+    "dram_bytes_lower",
+    "dram_bytes_upper",
+    "waves",
+    "tail",
+    "occupancy",
+)
+_SHOWN_COLUMNS = ("legal", "reason", "grid", "steps", "read_bytes", "write_bytes", "live_bytes")
+
+
+class TileTable:
+    """What candidates cost: ``table[name]`` is a read-only array with a row for each candidate.
+
+    ``len`` is the number of rows, ``columns`` the names.  Bytes and counts are of valid elements; nothing masked
+    counts.  Columns of reads are ``[n, number of reads]``, the others ``[n]``.  A column ``NAME_exact`` says where NAME
+    is exact; elsewhere it is an upper bound.
+
+    * ``legal``: every read is a box and every rule of the limits holds; ``reason``: 0, or the number of the first
+      reason why not; :meth:`reason` is its text
+    * ``grid``, ``steps``: the numbers of tiles of parallel and of sequential parameters
+    * ``tile_bytes``: of the box of one full tile, or of the box around it
+    * ``waste``: elements of tight boxes of all tiles for each element that is read
+    * ``read_bytes``: of all tiles, counted in each parallel tile and in each sequential step that matters to the read
+    * ``distinct_bytes``: of the union; ``reread``: their quotient
+    * ``run_bytes``: the longest contiguous run in memory of one full tile
+    * ``sectors``: of one full tile read run by run, in the mean over the places where its runs begin, rounded up;
+      ``efficiency``: ``tile_bytes`` for each byte of them
+    * ``write_bytes``: of all outputs; ``live_bytes``: of one tile of everything that is read and written
+    * ``smem_bytes``: by the rule ``buffers`` of the limits, sizes rounded up as ``power_of_two`` says
+    * ``dram_bytes_lower``: every element once; ``dram_bytes_upper``: every sector of every tile
+    * ``occupancy``: the blocks that a multiprocessor of the device holds at once, by its shared memory, and by its
+      registers, which hold what is not in shared memory; ``waves``: rounds of blocks, ``tail``: blocks of the last
+      round; all 0 without a device
+
+    >>> import hlomap as hm
+    >>> module = hm.parse("ENTRY e { p = f32[6,4] parameter(0)  ROOT t = f32[4,6] transpose(p), dimensions={1,0} }")
+    >>> table = hm.tile(module.entry).evaluate([[4, 2], [1, 6]])
+    >>> table["run_bytes"].tolist(), table["grid"].tolist()
+    ([[32], [4]], [3, 4])
+    """
+
+    __slots__ = ("_columns", "_n", "_texts")
+
+    def __init__(self, columns: Mapping[str, npt.NDArray[Any]], n: int, texts: Mapping[int, str]) -> None:
+        self._columns = {name: read_only(column.view()) for name, column in columns.items()}
+        self._n = n
+        self._texts = texts
+
+    @classmethod
+    def of(
+        cls,
+        plan: TilePlan,
+        rows: npt.NDArray[np.int64],
+        device: Device,
+        limits: Limits,
+        stages: int,
+        columns: Sequence[str] | None,
+        threads: int,
+        texts: Mapping[int, str],
+    ) -> TileTable:
+        """The table of a plan."""
+        names = _COLUMNS if columns is None else columns
+        wanted = expect_items(str, names, "results.Tiling.evaluate", "names of columns as `columns`")
+        unknown = [name for name in wanted if name not in _COLUMNS]
+        if unknown:
+            raise ValueError(f"no column {unknown[0]!r}; the columns are {', '.join(_COLUMNS)}")
+        expect_ints("results.Tiling.evaluate", stages=stages, threads=threads)
+        if not (0 < stages < 1 << 31 and threads >= 0):
+            expected = "1 to 2**31 - 1 as `stages` and at least 1, or 0 for all cores, as `threads`"
+            raise ValueError(f"hm.results.Tiling.evaluate: expected {expected}, got {stages} and {threads}")
+        over = -1 if limits.max_overshoot is None else int(limits.max_overshoot * 100)
+        found = plan.evaluate(
+            rows,
+            (
+                limits.max_tile_elements,
+                limits.power_of_two,
+                _least(limits.max_grid, device.max_blocks_x if device.n_multiprocessors else 0),
+                _least(limits.max_shared_bytes, device.shared_bytes_per_block),
+                limits.max_live_bytes,
+                list(limits.multiple_of),
+                over,
+                limits.buffers == "all",
+            ),
+            (
+                device.n_multiprocessors,
+                device.shared_bytes,
+                min(4 * device.registers, 2**63 - 1),
+                device.max_blocks,
+                device.sector_bytes,
+            ),
+            stages,
+            wanted,
+            min(threads or os.cpu_count() or 1, 1 << 16),  # there are no more processors
+        )
+        return cls(found if columns is None else {name: found[name] for name in wanted}, len(rows), texts)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(self._columns)
+
+    @property
+    def refused(self) -> Mapping[str, int]:
+        """Why candidates are not legal: each reason that occurs, with how many it refuses, the most frequent first."""
+        found = Counter(self._columns["reason"].tolist()).most_common()
+        return ReadOnlyDict({self._texts[number]: n for number, n in found if number})
+
+    def __getitem__(self, column: str) -> npt.NDArray[Any]:
+        """One column.  Raises :class:`~hlomap.errors.NotFoundError`, a ``KeyError``, for an unknown name."""
+        expect(str, column, "results.TileTable[]", "the name of a column (str)", "rows() iterates over the rows")
+        if column not in self._columns:
+            raise NotFoundError(f"no column {column!r}, there are: {', '.join(self._columns)}")
+        return self._columns[column]
+
+    def __len__(self) -> int:
+        """The number of candidates."""
+        return self._n
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The rows in order, each a dictionary from column to value."""
+        for values in zip(*(column.tolist() for column in self._columns.values()), strict=True):
+            yield dict(zip(self._columns, values, strict=True))
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return self.rows()
+
+    def reason(self, row: int) -> str | None:
+        """Why the candidate of a row is not legal; ``None`` where it is.
+
+        Raises :class:`~hlomap.errors.NotFoundError` without the column ``reason`` and for a row that does not exist.
+        """
+        numbers = self["reason"]
+        if not -self._n <= row < self._n:
+            raise NotFoundError(f"no row {row}, there are {self._n}")
+        return self._texts[int(numbers[row])] if numbers[row] else None
+
+    @property
+    def reasons(self) -> Mapping[int, str]:
+        """The texts of the numbers in ``reason``, of those that occur; none without that column."""
+        numbers = np.unique(self._columns["reason"]).tolist() if "reason" in self._columns else ()
+        return ReadOnlyDict({number: self._texts[number] for number in numbers if number})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TileTable, (self._columns, self._n, self._texts)
+
+    def __repr__(self) -> str:
+        return f"<TileTable of {self._n} candidates: {', '.join(self._columns)}>"
+
+    def __str__(self) -> str:
+        names = [name for name in _SHOWN_COLUMNS if name in self._columns] or self.columns[: len(_SHOWN_COLUMNS)]
+        shown = [self._columns[name][:SHOWN_ROWS].tolist() for name in names]
+        return first_rows(names, shown, self._n, len(self._columns))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TileTable):
+            return NotImplemented
+        return self.columns == other.columns and all(np.array_equal(self[name], other[name]) for name in self.columns)
+
+    __hash__: ClassVar[None]  # type: ignore[assignment]  # set to None by __eq__: columns are arrays
+
+    def to_arrow(self) -> pyarrow.Table:
+        """A :class:`pyarrow.Table`; columns of reads are lists of a fixed size."""
+        from ..interop import columns
+
+        return columns.to_arrow(self._columns)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A :class:`pandas.DataFrame`; a column of reads becomes one for each read, ``NAME_0`` and on."""
+        from ..interop import columns
+
+        return columns.to_pandas(self._columns)
+
+    def to_polars(self) -> polars.DataFrame:
+        """A :class:`polars.DataFrame`; a column of reads becomes one for each read, ``NAME_0`` and on."""
+        from ..interop import columns
+
+        return columns.to_polars(self._columns)
+
+
+def _least(*limits: int) -> int:
+    """The least of limits, where 0 is none."""
+    return min(filter(None, limits), default=0)
+
+
+_MEANING = {
+    "unknown_map": "nothing is known of what is read",
+    "not_a_box": "what a tile reads is not a box",
+    "gap": "what a tile reads has gaps that no stride explains",
+    "dependent_results": "two dimensions of what a tile reads change together",
+    "runtime_varies_in_tile": "a runtime value differs inside a tile",
+    "overflow": "a number does not fit into 64 bits",
+    "outputs_disagree": "what is needed of the output is not one of its tiles",
+    "tile_too_large": "a tile has more elements than the limits allow",
+    "grid_too_large": "there are more tiles than can be launched",
+    "shared_memory": "the tiles do not fit the shared memory of a block",
+    "registers": "the tiles do not fit the registers",
+    "not_power_of_two": "a size is neither a power of two nor the whole dimension",
+    "not_multiple": "the size of a box is not a multiple of what the limits ask for",
+    "overshoot": "tiles reach too far beyond the end of a dimension",
+}
+
+
+def reason_texts(reads: Sequence[str], writes: Sequence[str]) -> dict[int, str]:
+    """The texts of all reason numbers: of a candidate, then of each array."""
+    names = _tile_reasons()
+    texts = {0: "legal"}
+    for k, name in enumerate(names):
+        texts[1 + k] = f"{name}: {_MEANING[name]}"
+    for a, array in enumerate([*(f"read {i} ({name})" for i, name in enumerate(reads)), *writes]):
+        for k, name in enumerate(names):
+            texts[1 + (a + 1) * len(names) + k] = f"{name}: {array}: {_MEANING[name]}"
+    return texts

@@ -1,0 +1,550 @@
+"""Tiles of an output: what each tile reads, for which sizes that is a box, and what it costs.
+
+Read :func:`tile` and :class:`Tiling`.  The maps come from one propagation whose dimensions are the tiling parameters;
+everything that depends on sizes is compiled.  No opcode is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from operator import index
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import hooks
+from .._core import Computation, Expr, IndexingMap, Instruction, Module, Shape, TilePlan, _over_all_parameters
+from ..analysis.queries import shape_indices
+from ..analysis.rule_provider import RuleProvider
+from ..devices import Device, Limits
+from ..errors import ShapeError
+from ..ops._shapes import array_leaves, shape_at
+from ..types import ReadOnly, ShapeIndex, expect, expect_index, expect_ints, subject_of, wrong_type
+from .candidates import candidates
+from .table import TileTable, reason_texts
+
+if TYPE_CHECKING:
+    from .._core import _Record
+    from .frontier import TileFrontier
+
+Sizes: TypeAlias = Sequence[int] | npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class TileParameter:
+    """A dimension that is cut into tiles."""
+
+    name: str
+    """``"t0"``, ``"t1"``, …: expressions call its tile number ``tid_t0`` and its tile size ``ts_t0``."""
+    size: int
+    """How many values it has."""
+    kind: Literal["parallel", "sequential"]
+    """``"parallel"``: a dimension of the output; ``"sequential"``: a contracted, reduced or window dimension."""
+    origin: tuple[Instruction, int]
+    """The instruction and the dimension of its output; of a sequential parameter the place of the range in its rule."""
+
+
+class TileBox(NamedTuple):
+    """What one tile reads: in every dimension the elements ``offset + stride * i`` for ``0 <= i < size`` that lie in
+    ``[lower, upper)``."""
+
+    offset: tuple[int, ...]
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TileClause:
+    """A condition on sizes: one of the expressions lies between its least and its greatest value.
+
+    Without alternatives no formula is known; :meth:`Tiling.evaluate` decides.
+    """
+
+    read: TileRead
+    reason: str
+    """What is wrong where no alternative holds: a name as in :attr:`TileTable.reasons`."""
+    any_of: tuple[tuple[Expr, int, int], ...]
+
+    def __str__(self) -> str:
+        upper = 2**63 - 1
+        parts = [
+            f"{e} = {lo}" if lo == hi else f"{e} >= {lo}" if hi == upper else f"{lo} <= {e} <= {hi}"
+            for e, lo, hi in self.any_of
+        ]
+        return f"{self.reason}: {' or '.join(parts) or 'no formula is known'}"
+
+
+@dataclass(frozen=True)
+class TileRead:
+    """An operand, or an output, and one of the maps to it from all parameters."""
+
+    instruction: Instruction
+    """The value that is read, or written."""
+    operand: int
+    """The number of the operand, or of the output that is written."""
+    shape_index: ShapeIndex
+    """Which array of the value, where it is a tuple."""
+    unknown: str | None
+    """Why nothing is known."""
+    is_exact_map: bool
+    """Whether the map reaches only elements that are read."""
+    _own_map: IndexingMap | None = field(compare=False, repr=False)  # from the parameters that it uses
+    _tiling: Tiling = field(repr=False)
+    _number: int = field(repr=False)  # among the reads and writes of the tiling
+
+    @property
+    def params(self) -> tuple[TileParameter, ...]:
+        """Those of the tiling."""
+        return self._tiling.params
+
+    @cached_property
+    def map(self) -> IndexingMap | None:
+        """From all parameters to the elements, with one dimension for each parameter; None where nothing is known."""
+        return self._own_map and _over_all_parameters(self._own_map, [p.size for p in self.params])
+
+    @cached_property
+    def _symbolic(self) -> tuple[list[Any], list[Any]]:
+        return self._tiling._plan.symbolic(self._number)
+
+    def _column(self, k: int) -> tuple[Expr, ...]:
+        return tuple(exprs[k] for exprs, _, _ in self._symbolic[0])
+
+    @property
+    def offsets(self) -> tuple[Expr, ...]:
+        """The least element in every dimension, over ``tid_NAME``, ``ts_NAME`` and runtime values."""
+        return self._column(0)
+
+    @property
+    def sizes(self) -> tuple[Expr, ...]:
+        """How many elements there are in every dimension."""
+        return self._column(1)
+
+    @property
+    def strides(self) -> tuple[Expr, ...]:
+        """The distance of neighbours in every dimension, at least 1."""
+        return self._column(2)
+
+    @property
+    def lower(self) -> tuple[Expr, ...]:
+        """No element below is read."""
+        return self._column(3)
+
+    @property
+    def upper(self) -> tuple[Expr, ...]:
+        """No element from here on is read."""
+        return self._column(4)
+
+    @property
+    def reversed(self) -> tuple[bool, ...]:
+        """Whether the elements of a dimension are read from the last to the first."""
+        return tuple(is_reversed for _, is_reversed, _ in self._symbolic[0])
+
+    @property
+    def exact(self) -> bool:
+        """Whether the expressions say exactly what is read, where the clauses hold.
+
+        A tile that is cut off at the end of a parameter may read fewer: its window may have a larger stride.
+        """
+        return self._own_map is not None and self.is_exact_map and all(exact for _, _, exact in self._symbolic[0])
+
+    @property
+    def clauses(self) -> tuple[TileClause, ...]:
+        """When the read is a box: all must hold."""
+        if self._own_map is None:
+            return (TileClause(self, "unknown_map", ()),)
+        return tuple(TileClause(self, reason, any_of) for reason, any_of in self._symbolic[1])
+
+    def __str__(self) -> str:
+        where = f"{self.instruction.name}{''.join(f'.{i}' for i in self.shape_index)}"
+        if self._own_map is None:
+            return f"{where}: unknown, {self.unknown}"
+        whole = self._tiling._shape(self).dimensions
+        columns = zip(self.offsets, self.sizes, self.strides, self.reversed, whole, strict=True)
+        return f"{where}[{', '.join(_range_text(*column) for column in columns)}]"
+
+
+def tile(subject: Instruction | Computation | Module, /, output: int | ShapeIndex = 0) -> Tiling:
+    """The tiling of an instruction, a fusion, a computation or a module's entry by tiles of one of its outputs.
+
+    The work that does not depend on tile sizes is done here, once.  Where there are several outputs, all are written:
+    each of the others is tiled by what the tiles of ``output`` need of it, or like ``output`` if they need nothing.
+
+    ``output`` is the number of an output or a shape index into a tuple; of several arrays there it is the first.
+
+    Raises :class:`ShapeError` where the output does not exist or has no array.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse('''ENTRY e {
+    ...   a = f32[64,32] parameter(0)
+    ...   b = f32[32,48] parameter(1)
+    ...   ROOT d = f32[64,48] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    ... }''')
+    >>> t = hm.tile(module.entry)
+    >>> print(t)
+    t0 64 parallel, d dimension 0
+    t1 48 parallel, d dimension 1
+    t2 32 sequential, d range 0
+    a[tid_t0*ts_t0 : +ts_t0, tid_t2*ts_t2 : +ts_t2]
+    b[tid_t2*ts_t2 : +ts_t2, tid_t1*ts_t1 : +ts_t1]
+    >>> table = t.evaluate([[16, 16, 32], [32, 48, 8]])
+    >>> table["legal"].tolist(), table["grid"].tolist(), table["read_bytes"].tolist()
+    ([True, True], [12, 2], [[24576, 24576], [8192, 12288]])
+    """
+    root = subject_of(subject, "tile")
+    expect_index(output, "tile", "output")
+    if isinstance(root, Computation):
+        start, ends, inside, entered = root.root, list(root.parameters), [i.number for i in root], None
+    else:
+        start, ends, inside, entered = root, list(root.operands), [root.number], root.number
+    chosen = shape_indices(start.shape, output, "output")
+    if not chosen:
+        raise ShapeError(f"output {output} of {start.name} has no array")
+    indices = list(array_leaves(start.shape))
+    tiled = indices.index(chosen[0])
+    rules = RuleProvider(start.module)
+    sizes, sequential, outputs, records = rules.propagation.tiles(
+        rules, start.number, indices, tiled, inside, entered, list(dict.fromkeys(end.number for end in ends))
+    )
+    return Tiling((root, chosen[0]), start, ends, indices, (sizes, sequential, outputs, records))
+
+
+class Tiling(ReadOnly):
+    """The tiles of an output: parameters, what tiles read, and what candidates of sizes cost.
+
+    :func:`tile` makes one.  A candidate is a size for each of :attr:`params`; a size beyond the parameter's counts as
+    the whole.  A tile has a number for each parameter: it holds the points ``number * size`` and on.
+    """
+
+    def __init__(
+        self,
+        question: tuple[Instruction | Computation, ShapeIndex],
+        start: Instruction,
+        ends: Sequence[Instruction],
+        indices: Sequence[ShapeIndex],
+        found: tuple[list[int], list[tuple[int, int, int]], list[IndexingMap | None], list[_Record]],
+    ) -> None:
+        sizes, sequential, outputs, records = found
+        self.root = start
+        """The instruction whose output is tiled; of a computation its root."""
+        n_parallel = len(sizes) - len(sequential)
+        module = start.module
+        params = [TileParameter(f"t{k}", sizes[k], "parallel", (start, k)) for k in range(n_parallel)]
+        for k, (number, position, _) in enumerate(sequential, n_parallel):
+            params.append(TileParameter(f"t{k}", sizes[k], "sequential", (module.instruction(number), position)))
+        self.params: tuple[TileParameter, ...] = tuple(params)
+        """Parallel ones first, in the order of the output's dimensions; then sequential ones, users first."""
+        number_of: dict[int, int] = {}
+        for k, end in enumerate(ends):
+            number_of.setdefault(end.number, k)
+        reads: list[TileRead] = []
+        for number, unknown, exact, _, crosses, maps, _ in sorted(records, key=lambda record: number_of[record[0]]):
+            operand = number_of[number]
+            end = ends[operand]
+            if unknown is not None:
+                for index in array_leaves(end.shape):
+                    reads.append(TileRead(end, operand, index, unknown, False, None, self, len(reads)))
+                continue
+            for m in maps:
+                reads.append(TileRead(end, operand, m.shape_index, None, exact and not crosses, m, self, len(reads)))
+        self.reads: tuple[TileRead, ...] = tuple(reads)
+        """One for each operand and map."""
+        disagree = "cannot derive its tile from that of the tiled output"
+        self.writes: tuple[TileRead, ...] = tuple(
+            TileRead(start, k, index, None if m is not None else disagree, True, m, self, len(reads) + k)
+            for k, (index, m) in enumerate(zip(indices, outputs, strict=True))
+        )
+        """One for each array of the output."""
+        self._question = question
+        self._tiled = list(indices).index(question[1])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tile, self._question
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tiling):
+            return NotImplemented
+        return self._question == other._question
+
+    def __hash__(self) -> int:
+        return hash(self._question)
+
+    @cached_property
+    def _plan(self) -> TilePlan:
+        n_parallel = sum(p.kind == "parallel" for p in self.params)
+        arrays = [(r._own_map, self._shape(r), r.is_exact_map, False) for r in self.reads]
+        arrays += [(w._own_map, self._shape(w), True, True) for w in self.writes]
+        return TilePlan([p.size for p in self.params], n_parallel, arrays, len(self.reads) + self._tiled)
+
+    @staticmethod
+    def _shape(read: TileRead) -> Shape:
+        return shape_at(read.instruction.shape, read.shape_index)
+
+    @property
+    def legal(self) -> tuple[TileClause, ...]:
+        """When every read is a box: all clauses must hold.  They explain; :meth:`evaluate` decides."""
+        return tuple(clause for read in self.reads for clause in read.clauses)
+
+    def candidates(
+        self, kind: Literal["pow2", "divisors", "dense"] = "pow2", at_most: int | None = None, seed: int = 0
+    ) -> npt.NDArray[np.int64]:
+        """Candidates: int64 ``[n, len(params)]``.
+
+        ``"pow2"``: every size is a power of two or the whole parameter; ``"divisors"``: it divides the parameter;
+        ``"dense"``: any.  Of more than ``at_most`` a sample without repetition is taken, by ``seed``.
+
+        Raises ``ValueError`` for another kind, and where more than 2**26 would be made without ``at_most``.
+
+        >>> import hlomap as hm
+        >>> module = hm.parse("ENTRY e { p = f32[6] parameter(0)  ROOT n = f32[6] negate(p) }")
+        >>> hm.tile(module.entry).candidates("pow2").tolist()
+        [[1], [2], [4], [6]]
+        """
+        expect_ints("results.Tiling.candidates", at_most=0 if at_most is None else at_most, seed=seed)
+        return candidates([p.size for p in self.params], kind, at_most, seed)
+
+    def evaluate(
+        self,
+        candidates: npt.ArrayLike,
+        *,
+        device: Device | str | None = None,
+        limits: Limits | str | None = None,
+        stages: int = 2,
+        columns: Sequence[str] | None = None,
+        threads: int = 1,
+    ) -> TileTable:
+        """What each candidate costs: a column for each number, a row for each candidate.
+
+        ``device`` gives ``waves``, ``tail``, ``occupancy`` and the bytes of a sector; a candidate that does not fit its
+        shared memory and its registers is not legal.  ``limits`` are further reasons; both are records or names
+        (:meth:`Device.named`, :meth:`Limits.named`).  ``stages`` are the buffers of a pipeline.  ``columns`` are the
+        ones that are needed; without ``run_bytes``, ``sectors``, ``efficiency`` and ``dram_bytes_upper`` it is
+        quicker.  ``threads`` share the work, 0 are as many as there are cores.  The columns are explained in
+        :class:`TileTable`.
+
+        Raises :class:`ShapeError` for candidates of another width, ``ValueError`` for sizes below 1, unknown names and
+        unknown columns.
+        """
+        return TileTable.of(
+            self._plan,
+            self._rows(candidates),
+            _named(device, Device),
+            _named(limits, Limits),
+            stages,
+            columns,
+            threads,
+            self._reason_texts,
+        )
+
+    @cached_property
+    def _reason_texts(self) -> Mapping[int, str]:
+        return reason_texts([str(r.instruction.name) for r in self.reads], [f"output {w.operand}" for w in self.writes])
+
+    def _rows(self, given: npt.ArrayLike | list[Sizes]) -> npt.NDArray[np.int64]:
+        rows = np.asarray(given)
+        if rows.dtype.kind not in "iu" and rows.size:
+            raise wrong_type("results.Tiling.evaluate", "integers as `candidates`", given, f"of dtype {rows.dtype}")
+        if rows.ndim != 2 or rows.shape[1] != len(self.params):
+            n = len(self.params)
+            raise ShapeError(f"expected candidates [n, {n}], one size for each parameter, found shape {rows.shape}")
+        if rows.size and rows.min() < 1:
+            raise ValueError(f"expected sizes of at least 1, found {rows.min()}")
+        if rows.dtype.kind == "u" and rows.size and rows.max() >= 2**63:
+            raise ValueError(f"expected sizes below 2**63, found {rows.max()}")
+        return np.ascontiguousarray(rows, np.int64)
+
+    def box(
+        self,
+        read: TileRead | int,
+        candidate: Sizes,
+        tile_id: Sizes,
+        runtime: Mapping[str | int, int] | None = None,
+    ) -> TileBox:
+        """What one tile reads: a box that holds every element, and nothing else where the candidate is legal.
+
+        ``read`` is one of :attr:`reads` or :attr:`writes`, or the number of a read.  ``runtime`` are the values of the
+        map's runtime variables by name or number; those that are missing have their least value.  A tile that reads
+        nothing has sizes of 0.
+
+        Raises :class:`ShapeError` for numbers that do not fit the parameters, and where nothing is known of the read.
+
+        >>> import hlomap as hm
+        >>> module = hm.parse("ENTRY e { p = f32[179] parameter(0)  ROOT r = f32[179] reverse(p), dimensions={0} }")
+        >>> t = hm.tile(module.entry)
+        >>> t.box(0, [32], [1])
+        TileBox(offset=(115,), size=(32,), stride=(1,), lower=(0,), upper=(179,))
+        """
+        expect((TileRead, int), read, "results.Tiling.box", "a read or its number as `read`")
+        chosen = self.reads[read] if isinstance(read, int) else read
+        all_arrays = [*self.reads, *self.writes]
+        at = next((k for k, other in enumerate(all_arrays) if other is chosen), None)
+        if at is None:
+            raise ShapeError("read: expected one of the reads or writes of this tiling")
+        if chosen._own_map is None:
+            raise ShapeError(f"nothing is known of what is read of {chosen.instruction.name}: {chosen.unknown}")
+        if len(candidate) != len(self.params) or len(tile_id) != len(self.params):
+            raise ShapeError(f"expected {len(self.params)} sizes and tile numbers, one for each parameter")
+        sizes = [min(n, p.size) for n, p in zip(self._rows([candidate])[0].tolist(), self.params, strict=True)]
+        given = {} if runtime is None else dict(runtime)
+        values = [index(given.get(v.name, given.get(k, v.lower))) for k, v in enumerate(chosen._own_map.runtime)]
+        tile = [index(t) for t in tile_id]
+        if any(not -(2**63) <= number < 2**63 for number in (*tile, *values)):
+            raise ShapeError("expected tile numbers and runtime values of 64 bits")
+        runs = self._plan.tile(at, sizes, tile, values)
+        if runs is None:
+            zeros = (0,) * len(self._shape(chosen).dimensions)
+            return TileBox(zeros, zeros, tuple(1 for _ in zeros), zeros, zeros)
+        box = TileBox(*(tuple(column) for column in zip(*runs, strict=True))) if runs else TileBox((), (), (), (), ())
+        return self._with_bounds(chosen, box, sizes, tile, values)
+
+    @staticmethod
+    def _with_bounds(
+        read: TileRead, box: TileBox, sizes: Sequence[int], tile: list[int], runtime: list[int]
+    ) -> TileBox:
+        """With the bounds of the expressions where those of the tile say no more."""
+        if not read.exact:
+            return box
+        at: list[Expr | int] = [*tile, *sizes]
+        values: list[Expr | int] = [*runtime]
+
+        def number(e: Expr) -> int | None:
+            return e.substitute(dims=at, runtime=values).value
+
+        lower, upper = list(box.lower), list(box.upper)
+        for k, (lo, hi) in enumerate(zip(read.lower, read.upper, strict=True)):
+            last = box.offset[k] + box.stride[k] * (box.size[k] - 1)
+            below, beyond = number(lo), number(hi)
+            if below is not None and _first(box, k, below) == _first(box, k, lower[k]):
+                lower[k] = below
+            if beyond is not None and _end(box, k, beyond, last) == _end(box, k, upper[k], last):
+                upper[k] = beyond
+        return TileBox(box.offset, box.size, box.stride, tuple(lower), tuple(upper))
+
+    def explain(
+        self, candidate: Sizes, *, device: Device | str | None = None, limits: Limits | str | None = None
+    ) -> str:
+        """Words about one candidate: what a tile reads, why it is not legal, and the nearest legal sizes.
+
+        Raises as :meth:`evaluate`.
+        """
+        from .explanation import explain
+
+        given = {"device": _named(device, Device), "limits": _named(limits, Limits)}
+        return explain(self, self._rows([candidate])[0].tolist(), given)
+
+    def frontier(self, device: Device | str | None = None) -> TileFrontier:
+        """The least bytes that legal tiles move for each size of memory on the chip, which has one tile of everything.
+
+        All sizes are tried if they are at most 300,000; else the least size for each number of tiles of a parallel
+        parameter, powers of two for a sequential one, and of still more a part.
+
+        The sizes of a ``device``, of the shared memory of a block and of the cache, are listed, too.  ``hm.draw`` draws
+        the frontier.
+
+        >>> import hlomap as hm
+        >>> module = hm.parse('''ENTRY e {
+        ...   a = f32[64,64] parameter(0)
+        ...   b = f32[64,64] parameter(1)
+        ...   ROOT d = f32[64,64] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        ... }''')
+        >>> f = hm.tile(module.entry).frontier()
+        >>> int(f.moved_bytes[f.at(1024)]), f.candidates[f.at(1024)].tolist()
+        (163840, [13, 16, 1])
+        """
+        from .frontier import frontier
+
+        return frontier(self, None if device is None else _named(device, Device))
+
+    def features(self) -> dict[str, int | float | bool | str]:
+        """Facts for models of cost, as a flat record: sizes and kinds of parameters; of each read type, rank, distinct
+        bytes, longest contiguous run, and how often an element is used; bytes; and ``flops``, two for each multiply-add
+        of contractions.
+
+        >>> import hlomap as hm
+        >>> module = hm.parse("ENTRY e { p = f32[6,4] parameter(0)  ROOT t = f32[4,6] transpose(p), dimensions={1,0} }")
+        >>> record = hm.tile(module.entry).features()
+        >>> record["n_params"], record["t0_size"], record["read0_bytes"], record["read0_reuse"]
+        (2, 4, 96, 1.0)
+        """
+        from .costs import features
+
+        return features(self)
+
+    def time_at_least(
+        self, candidates: npt.ArrayLike, device: Device | str, *, flops: float | None = None
+    ) -> npt.NDArray[np.float64]:
+        """The seconds that each candidate takes at least: a bound, not an estimate.
+
+        The greater of two: distinct bytes over the bandwidth of the device, and operations over its peak for their
+        element type, where every tile computes its full size and every multiprocessor whole tiles (tile and wave
+        quantization).  Operations are two for each multiply-add of contractions, or ``flops`` in total.
+
+        Raises as :meth:`evaluate`, and :class:`UnsupportedError` for a device without bandwidth or multiprocessors.
+
+        >>> import hlomap as hm
+        >>> module = hm.parse('''ENTRY e {
+        ...   a = bf16[4096,4096] parameter(0)
+        ...   b = bf16[4096,4096] parameter(1)
+        ...   ROOT d = bf16[4096,4096] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        ... }''')
+        >>> seconds = hm.tile(module.entry).time_at_least([[128, 128, 64], [1024, 1024, 64]], "h100")
+        >>> (seconds * 1e6).round().tolist()
+        [143.0, 1146.0]
+        """
+        from .costs import time_at_least
+
+        return time_at_least(self, self._rows(candidates), _named(device, Device), flops)
+
+    def __str__(self) -> str:
+        lines = []
+        for p in self.params:
+            what = "dimension" if p.kind == "parallel" else "range"
+            lines.append(f"{p.name} {p.size} {p.kind}, {p.origin[0].name} {what} {p.origin[1]}")
+        return "\n".join([*lines, *map(str, self.reads)])
+
+    def _repr_html_(self) -> str | None:
+        return hooks.html(self)
+
+    def __repr__(self) -> str:
+        n = prod(max(1, p.size) for p in self.params)
+        return f"<Tiling of {self.root.name}: {len(self.params)} parameters, {len(self.reads)} reads, {n} points>"
+
+
+def _range_text(offset: Expr, size: Expr, stride: Expr, is_reversed: bool, whole: int) -> str:
+    """``offset : +size by stride``; a dimension read whole is ``:``, one element is its offset."""
+    start, n, step = (str(e).replace(" * ", "*") for e in (offset, size, stride))
+    step = f"-{step}" if is_reversed else step
+    if n == "1":
+        return start
+    if (start, n, step) == ("0", str(whole), "1"):
+        return ":"
+    return f"{start} : +{n}{'' if step == '1' else f' by {step}'}"
+
+
+def _first(box: TileBox, k: int, lower: int) -> int:
+    """The number of the first element that is not below a bound."""
+    return max(0, -((box.offset[k] - lower) // box.stride[k]))
+
+
+def _end(box: TileBox, k: int, upper: int, last: int) -> int:
+    """The number of elements that lie below a bound."""
+    return (min(upper - 1, last) - box.offset[k]) // box.stride[k] + 1
+
+
+_UNSTATED = {kind: kind() for kind in (Device, Limits)}
+"""What None stands for."""
+
+
+def _named(given: Any, kind: Any) -> Any:
+    if given is None:
+        return _UNSTATED[kind]
+    if isinstance(given, str):
+        return kind.named(given)
+    name = kind.__name__
+    expect(kind, given, "results.Tiling.evaluate", f"a {name}, the name of one or None as `{name.lower()}`")
+    return given

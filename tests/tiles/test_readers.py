@@ -1,0 +1,126 @@
+"""Who reads a value from memory: goldens, and the runs of the interpreter.
+
+A case is an HLO file that begins with lines ``// readers NAME``; the golden has what they print.  ``HLOMAP_BLESS=1
+pytest tests/tiles`` rewrites the goldens; read the diff.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import BLESS, CASES
+
+import hlomap as hm
+from hlomap.dtypes import numpy_dtype
+
+FILES = sorted((CASES / "readers").glob("*.hlo"))
+
+
+HANDS_ON = frozenset(
+    "bitcast call conditional copy-done get-tuple-element opt-barrier slice-done tuple while".split()  # noqa: SIM905
+)
+"""Operations that may have a value as an operand and read none of it; so may fusions named ``in_place``."""
+
+
+def asked(text: str) -> list[str]:
+    found = [line.removeprefix("// readers ") for line in text.splitlines() if line.startswith("// readers")]
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
+def test_golden(file: Path) -> None:
+    text = file.read_text()
+    module = hm.parse(text)
+    shown = []
+    for name in asked(text):
+        found = hm.readers(module[name])
+        assert json.loads(json.dumps(found.to_dict()))["exact"] == found.exact
+        shown.append(f"// readers {name}\n{found}\n")
+    golden = file.with_suffix(".txt")
+    if BLESS:
+        golden.write_text("\n".join(shown))
+    assert "\n".join(shown) == golden.read_text()
+
+
+def holds(value: Any, marks: np.ndarray) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(holds(part, marks) for part in value)
+    return value is not None and bool(np.isin(value, marks).any())
+
+
+@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
+@pytest.mark.parametrize("branch", [False, True])
+def test_executions(file: Path, branch: bool) -> None:
+    """An instruction runs with marked elements of a parameter among its operands as often as the reader says."""
+    module = hm.parse(file.read_text())
+    parameters = module.entry.parameters
+    for parameter in (p for p in parameters if p.shape.dtype == "f32" and p.shape.rank):
+        sizes = parameter.shape.dimensions
+        marks = np.arange(np.prod(sizes), dtype=np.float32) / 64 + 1000.0
+        arguments: list[Any] = [
+            np.full(p.shape.dimensions, branch if p.shape.dtype == "pred" else 2, numpy_dtype(p.shape.dtype))
+            for p in parameters
+        ]
+        arguments[parameters.index(parameter)] = marks.reshape(sizes)
+        found = {reader.instruction: reader for reader in hm.readers(parameter)}
+        last: dict[hm.Instruction, Any] = {}
+        runs: Counter[hm.Instruction] = Counter()
+
+        def record(at: hm.Instruction, value: Any) -> None:
+            is_marked = any(holds(last.get(operand), marks) for operand in at.operands)  # noqa: B023
+            runs[at] += is_marked  # noqa: B023
+            # What a reader makes is another value.
+            last[at] = value if at not in found and (is_marked or not at.operands) else None  # noqa: B023
+
+        hm.execute(module, *arguments, outfeed=[], custom_calls={"own": np.negative}, on_value=record)
+        for reader in found.values():
+            if isinstance(reader.times, int) and not any(v.name.startswith("t") for m in reader.maps for v in m.dims):
+                n = runs[reader.instruction]
+                assert n == reader.times if reader.exact else n <= reader.times, (parameter, reader)
+        # Who has marked operands and is no reader hands them on, or is inside a fusion.
+        for at in (at for at, n in runs.items() if n and at not in found and not at.computation.is_fusion):
+            assert at.opcode in HANDS_ON or at.name == "in_place", (parameter, at)
+
+
+def test_arguments() -> None:
+    module = hm.parse((CASES / "readers" / "loops.hlo").read_text())
+    with pytest.raises(TypeError, match=r"hm\.readers: expected an Instruction, got Module"):
+        hm.readers(module)  # type: ignore[arg-type]
+    with pytest.raises(hm.errors.ShapeError, match="inside total, so its value is in no memory: ask for total"):
+        hm.readers(module.computation("add").parameters[0])
+    plain = hm.parse((CASES / "readers" / "plain.hlo").read_text())
+    with pytest.raises(hm.errors.ShapeError, match="inside rows"):
+        hm.readers(plain["s"])
+
+
+def test_unknown_is_not_a_number() -> None:
+    module = hm.parse((CASES / "readers" / "loops.hlo").read_text())
+    found = hm.readers(module["unknown_times"])
+    assert isinstance(found.times, hm.Unknown) and isinstance(found.total_bytes, hm.Unknown)
+    assert found.to_dict()["total_bytes"] is None and found[1].times == 1
+    assert repr(found).startswith("<Readers of unknown_times: 2 instructions")
+
+
+def test_calls_in_calls() -> None:
+    """Each computation calls the one below twice: 2**60 reads, in no time."""
+    text = ["f0 {", "  p = f32[2] parameter(0)", "  ROOT n = f32[2] negate(p)", "}"]
+    for k in range(1, 61):
+        text += [
+            f"f{k} {{",
+            "  p = f32[2] parameter(0)",
+            f"  a = f32[2] call(p), to_apply=f{k - 1}",
+            f"  b = f32[2] call(p), to_apply=f{k - 1}",
+            "  ROOT s = f32[2] subtract(a, b)",
+            "}",
+        ]
+    module = hm.parse(
+        "\n".join([*text, "ENTRY e {", "  x = f32[2] parameter(0)", "  ROOT c = f32[2] call(x), to_apply=f60", "}"])
+    )
+    found = hm.readers(module["x"])
+    assert (found.times, found.total_bytes) == (1 << 60, 8 << 60)
