@@ -250,6 +250,8 @@ class MapSet:
         (d0) -> (d0 floordiv 2), domain: d0 in [0, 3]
         """
         simplified = self._replace_maps(m.simplify(drop_unused=True) for m in self._maps)
+        if len(simplified._maps) == 1 and not simplified._maps[0].is_known_empty:
+            return simplified._change_device_maps(lambda maps: maps.simplify())
         uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
         members: list[IndexingMap] = []
         for leaf in dict.fromkeys(tuple(m.shape_index) for m in simplified._maps):
