@@ -218,3 +218,37 @@ def test_more_dimensions_than_numpy_has() -> None:
         _ = module.entry.instructions[2].literal
     assert {result.status for result in hm.verify(module)} == {CheckStatus.UNCHECKED}
     assert hm.diff(module, module).is_empty
+
+
+def test_a_called_loop_begins_to_count_where_its_map_says() -> None:
+    """The CPU compiler puts small loops into calls, and copies the number with which they begin."""
+    text = """HloModule m
+body {
+  s = (s32[], f32[3]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[3] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  zero = f32[1] constant({0})
+  ROOT t = (s32[], f32[3]) tuple(s32[] add(i, one), f32[3] dynamic-update-slice(x, zero, i))
+}
+condition {
+  s = (s32[], f32[3]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)
+  ROOT less = pred[] compare(i, n), direction=LT
+}
+looped {
+  s = (s32[], f32[3]) parameter(0)
+  ROOT w = (s32[], f32[3]) while(s), condition=condition, body=body,
+    backend_config={"known_induction_variable":{"tuple_index":"0"},
+    "known_init_step":{"init":"0","step":"1"},"known_trip_count":{"n":"3"}}
+}
+ENTRY e {
+  p = f32[3] parameter(0)
+  first = s32[] constant(0)
+  copied = s32[] copy(first)
+  t = (s32[], f32[3]) tuple(copied, p)
+  ROOT c = (s32[], f32[3]) call(t), to_apply=looped
+}"""
+    call = hm.parse(text)["c"]
+    assert unsound(hm.verify(call)) == []

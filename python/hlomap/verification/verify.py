@@ -30,6 +30,7 @@ from ..maps.enumerate_pairs import EnumerationLimitError, Ints, enumerate_pairs
 from ..maps.map_set import DeviceIndexing, MapSet
 from ..ops import lookup, op_of
 from ..ops._evaluation import DeviceGrid
+from ..ops._operations import moves_elements
 from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex, expect, expect_ints, one_line, subject_of, wrong_type
 from .device_pairs import enumerate_device_pairs
@@ -190,22 +191,33 @@ def _different_instructions(computations: Sequence[Computation]) -> list[Instruc
 
 
 def _entry_values(module: Module, seed: int, functions: Functions) -> dict[int, Value]:
-    """The value of every entry instruction for random arguments, by number; empty where the entry cannot be run."""
+    """The value of every entry instruction on the first device, for random arguments that all devices have, by number;
+    empty if the entry cannot be run.
+    """
     rng = np.random.default_rng(seed)
     values: dict[int, Value] = {}
 
-    def record(instruction: Instruction, value: Value) -> None:
-        values[instruction.number] = value
+    def record(instruction: Instruction, value: Value, device: int = 0) -> None:
+        if device == 0:
+            values[instruction.number] = value
 
     try:
         _check_sizes(module.entry.instructions)
         for p in module.entry.parameters:
             _check_size(p, _MAX_ARGUMENT)
         arguments = [random_value(p.shape, rng) for p in module.entry.parameters]
-        _machine(module, seed, functions, record).run(module.entry, [arguments])
+        grid = _declared_grid(module) or (1, 1)
+        _machine(module, seed, functions, record, grid).run(module.entry, [arguments] * (grid[0] * grid[1]))
     except (HlomapError, MemoryError):
         pass
     return values
+
+
+def _declared_grid(module: Module) -> tuple[int, int] | None:
+    """The module's own numbers of replicas and partitions, if there are few."""
+    attributes = module.attributes
+    grid = int(attributes.get("replica_count", 1)), int(attributes.get("num_partitions", 1))
+    return grid if grid in _GRIDS else None
 
 
 def _machine(
@@ -349,7 +361,8 @@ class _Experiment:
     def _first_run(self) -> tuple[tuple[int, int], list[Value]]:
         """The first grid of devices on which the instruction runs, and its value on each device."""
         first: HlomapError | None = None
-        for grid in (*self._declared_grid(), *_GRIDS):
+        declared = _declared_grid(self._instruction.module) if self._is_collective else None
+        for grid in (*([declared] if declared else []), *_GRIDS):
             self.values = [dict(self._inputs) for _ in range(grid[0] * grid[1])]
             try:
                 return grid, self._run(grid, None, self._operands, self._record)
@@ -360,23 +373,21 @@ class _Experiment:
         assert first is not None, "there is a grid"
         raise first
 
-    def _declared_grid(self) -> list[tuple[int, int]]:
-        """The module's own numbers of replicas and partitions, which collectives without groups refer to."""
-        attributes = self._instruction.module.attributes
-        grid = int(attributes.get("replica_count", 1)), int(attributes.get("num_partitions", 1))
-        return [grid] if self._is_collective and grid in _GRIDS else []
-
     def _operand_value(self, operand: Instruction, known: Mapping[int, Value] | None) -> Value:
-        if known is not None and operand.number in known:
-            return known[operand.number]
-        if is_fixed(operand):
-            inner = [self._operand_value(x, known) for x in operand.operands]
-            return _machine(operand.module, 0, self._functions).run(plan_instruction(operand), [inner])[0]
-        value = random_value(operand.shape, self._rng)
-        for leaf, number in self._fixed_leaves.items():
-            shape = shape_at(operand.shape, leaf)
-            value = replace_leaf(value, leaf, np.full(shape.dimensions, number, numpy_dtype(shape.dtype)))
+        value = self._value(operand, known or {})
+        if not is_fixed(operand) and operand.number not in (known or {}):
+            for leaf, number in self._fixed_leaves.items():
+                shape = shape_at(operand.shape, leaf)
+                value = replace_leaf(value, leaf, np.full(shape.dimensions, number, numpy_dtype(shape.dtype)))
         return value
+
+    def _value(self, value: Instruction, known: Mapping[int, Value]) -> Value:
+        if value.number in known:
+            return known[value.number]
+        if not is_fixed(value) and not _is_tuple(value):
+            return random_value(value.shape, self._rng)
+        inner = [self._value(x, known) for x in value.operands]
+        return _machine(value.module, 0, self._functions).run(plan_instruction(value), [inner])[0]
 
     def _record(self, instruction: Instruction, value: Value, device: int = 0) -> None:
         self.values[device].setdefault(instruction.number, value)
@@ -396,7 +407,7 @@ class _Experiment:
         """
         operand = self._instruction.operands[k]
         original = np.asarray(at_leaf(self._operands[k], leaf))
-        if is_fixed(operand) or leaf in self._fixed_leaves or not original.size:
+        if _is_fixed_part(operand, leaf) or leaf in self._fixed_leaves or not original.size:
             return {}
         chosen = list(range(original.size))
         if original.size > max_changes:
@@ -460,12 +471,24 @@ def _check_value_shape(value: Value, shape: Shape) -> None:
 
 
 def is_fixed(operand: Instruction) -> bool:
-    """Whether the operand's values may be part of a map, as those of a constant, an iota or a tuple of them."""
+    """Whether the operand's values may be part of a map: constants, iotas, tuples of them, and copies of one number."""
     if not operand.operands:
         return operand.parameter_number is None and not operand.called_computations
+    copies_one = (
+        operand.shape.is_array and operand.shape.n_elements == 1 and op_of(operand).operations is moves_elements
+    )
+    return (copies_one or _is_tuple(operand)) and all(is_fixed(x) for x in operand.operands)
+
+
+def _is_tuple(operand: Instruction) -> bool:
     parts = [x.shape for x in operand.operands]
-    is_tuple = op_of(operand).structural and operand.shape.is_tuple and list(operand.shape.tuple_shapes) == parts
-    return is_tuple and all(is_fixed(x) for x in operand.operands)
+    return op_of(operand).structural and operand.shape.is_tuple and list(operand.shape.tuple_shapes) == parts
+
+
+def _is_fixed_part(operand: Instruction, leaf: ShapeIndex) -> bool:
+    while leaf and _is_tuple(operand):
+        operand, leaf = operand.operands[leaf[0]], leaf[1:]
+    return is_fixed(operand)
 
 
 def _other_values(element: Any, operand: Instruction, leaf: ShapeIndex, rng: np.random.Generator) -> list[Any]:
