@@ -1,7 +1,6 @@
 //! Affine forms over div variables, and the context in which they are made.
 //!
-//! Read [`form::AffineForm`], then [`context::AffineContext`]. In an affine form a remainder does not exist: `x mod n` is
-//! `x - n * (x floordiv n)`, and `x floordiv n` is a div variable, as in isl and in MLIR's Presburger library.
+//! Read [`form::AffineForm`], then [`context::AffineContext`]. The documentation of the crate says why this form.
 
 pub(crate) mod atoms;
 pub(crate) mod budget;

@@ -1,9 +1,7 @@
 //! The simplifier's context: every expression as an affine form over interned atoms.
 //!
-//! Read [`AffineContext`]. In an affine form a remainder does not exist: `x mod n` is `x - n * (x floordiv n)`. So divs and
-//! remainders of one value cancel and combine by plain addition, and the number of floor divisions in a form is the smallest
-//! that its terms allow. [`mod@crate::simplify`] writes forms back as expressions and brings the remainders back where they are
-//! shorter. A context lives for one call; nothing global grows.
+//! Read [`AffineContext`]. Extraction (`rules/extraction.rs`) writes forms back as expressions, with remainders if they are shorter. A
+//! context lives for one call; nothing global grows.
 //!
 //! Forms of large nodes are remembered by address, since most trees do not repeat themselves. No context is kept for the next call of
 //! a thread: that would leave room in use when all maps are gone.
