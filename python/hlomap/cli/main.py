@@ -49,8 +49,7 @@ from .verify import verify
     metavar="N",
     type=click.IntRange(min=0),
     default=1 << 30,
-    show_default="1 GiB",
-    help="Do not read files larger than this.",
+    help="Do not read larger files (default: 1 GiB).",
 )
 def main(max_bytes: int) -> None:
     """Analyse XLA HLO: which input elements does each output element read?

@@ -269,7 +269,7 @@ pub const COLUMNS: [Column; 39] = {
             "recomputed",
             Float,
             I(|view, id| view.arithmetic(id).recomputed.map_or(Value::Null, Value::Float)),
-            "Operations that the instruction evaluates for each one that is needed, above 1 where a fusion computes an \
+            "Operations that the instruction evaluates for each one that is needed, above 1 if a fusion computes an \
              element for each of its uses; null if unknown.",
         ),
         column("sharding", Text, Source::Elsewhere, "Sharding that the module gives to the output; null without one."),
