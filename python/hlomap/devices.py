@@ -55,7 +55,7 @@ class _Record:
 
 @dataclass(frozen=True, repr=False)
 class Device(_Record):
-    """The numbers of a GPU that costs depend on.  A number of 0 is unknown.
+    """The numbers of a GPU that costs depend on; 0 means that one is unknown.
 
     ``Device.named`` has those of some devices, from their vendors' data sheets.
 

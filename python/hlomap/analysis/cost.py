@@ -110,7 +110,7 @@ def _times(a: int | None, n: int) -> int | None:
 
 @dataclass(frozen=True)
 class CostReport:
-    """What :func:`cost` gives, for the subject and in ``parts`` for each instruction of it; ``str()`` is a table.
+    """The result of :func:`cost`, in ``parts`` for each instruction of the subject; ``str()`` is a table.
 
     All numbers are those of ``times`` runs.  They are exact if ``exact`` is true; otherwise no more than these are
     needed, but for what ``notes`` leave out.

@@ -126,7 +126,7 @@ class Loop(ReadOnly):
         return tuple(accesses(self._facts))
 
     def indexing(self, output: int | ShapeIndex = 0) -> dict[Instruction, MapSet]:
-        """What an element of an array that the body returns depends on, in every iteration.
+        """The elements that an element of an array that the body returns depends on, in every iteration.
 
         The maps of :func:`hlomap.indexing` for :attr:`body`, with a dimension for the iteration of this loop behind
         those of the output, ``t0``, and further ones for those of the loops around it, ``t1``, and so on.  Offsets that

@@ -25,7 +25,7 @@ _MOST_LINES = 20
 
 @dataclass(frozen=True)
 class ProfileRow:
-    """The events of one instruction, on all planes together.  What cannot be computed is None."""
+    """The events of one instruction, on all planes together.  Numbers that cannot be computed are None."""
 
     #: The name of the module as the events have it, without a program id.
     module: str
@@ -72,7 +72,7 @@ class Unplaced:
 
 @dataclass(frozen=True)
 class Profile:
-    """What :func:`profile` gives: rows for instructions, the longest first; ``str()`` is a table.
+    """The result of :func:`profile`: rows for instructions, the longest first; ``str()`` is a table.
 
     ``len`` and iteration are those of ``rows``.
     """

@@ -288,7 +288,7 @@ class Batch:
         return self._open.n_bytes + self._closed_bytes
 
     def append(self, tables: Sequence[Table]) -> None:
-        """Adds all rows of some tables, or none where it raises; errors as for :meth:`Table.to_arrow`."""
+        """Adds all rows of some tables, or none if it raises; errors as for :meth:`Table.to_arrow`."""
         rows = [table._rows for table in tables if table._rows is not None]
         if len(rows) == len(tables) and not any(
             table._add_shardings(own) for table, own in zip(tables, rows, strict=True)

@@ -35,7 +35,7 @@ _RUNS = re.compile("█+|▒+|░+|[^█▒░]+")  # the blocks of drawing.map_
 @click.option("--opcode", "opcodes", metavar="NAME", multiple=True, help="Only this operation; repeatable.")
 @click.option("--fusion", "only_fusions", is_flag=True, help="Only fusions.")
 @click.option("--unknown", "only_unknown", is_flag=True, help="Only instructions with an unknown map.")
-@click.option("--source", metavar="FILE:LINE", type=parse_place, help="Only instructions of a source line, or of a file.")
+@click.option("--source", metavar="FILE:LINE", type=parse_place, help="Only instructions of a source line or file.")
 @click.option(
     "--top", type=click.Choice(["bytes", "flops", "transcendentals"]), help="Those with the most, loops included."
 )

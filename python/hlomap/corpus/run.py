@@ -43,7 +43,7 @@ _LOOK_SECONDS = 1.0  # between looks at the lock and reports of progress
 
 @dataclass
 class CorpusProgress:
-    """How far a run is: ``report`` counts what is done, by earlier runs too.
+    """The progress of a run: ``report`` counts finished files, those of earlier runs too.
 
     ``stage`` is ``list``, ``analyze`` or ``merge``.  ``files`` and ``n_bytes`` are totals, 0 while they are not known.
     ``began`` is what earlier runs had done.

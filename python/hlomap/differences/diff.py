@@ -90,12 +90,12 @@ class ModuleDiff:
 
     @property
     def bytes_before(self) -> BytesMoved:
-        """What the instructions before move."""
+        """The bytes that the instructions before move."""
         return self.overviews[0].total
 
     @property
     def bytes_after(self) -> BytesMoved:
-        """What the instructions after move."""
+        """The bytes that the instructions after move."""
         return self.overviews[1].total
 
     @property

@@ -28,7 +28,7 @@ _MOST_ARGUMENTS = 8  # in a line
 
 @dataclass(frozen=True, eq=False)
 class OutputValues:
-    """What an output of the entry is before and after a change, for the same arguments."""
+    """The values of an output of the entry before and after a change, for the same arguments."""
 
     #: The shape index of the output; ``()`` where the entry returns an array.
     output: ShapeIndex

@@ -41,7 +41,7 @@ _MOST_OPERANDS = 12
 
 @dataclass(frozen=True)
 class OperandReads:
-    """What an output, or one element of it, reads of one array of one operand."""
+    """The elements of one array of one operand that an output, or one element of it, reads."""
 
     #: The number of the operand.
     operand: int
@@ -77,7 +77,7 @@ class OperandReads:
 
     @property
     def reuse(self) -> float | None:
-        """How often each element that is read is read, on average; None where it is not known."""
+        """The average number of reads of each element that is read; None if it is unknown."""
         touched, distinct = self.counts.touched_upper, self.counts.distinct_upper
         exact = self.counts.touched_lower == touched and self.counts.distinct_lower == distinct
         return touched / distinct if exact and touched and distinct else None

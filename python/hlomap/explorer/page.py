@@ -39,7 +39,7 @@ class ExplorerPage:
     modules: tuple[str, ...]
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes the page to a file; raises ``OSError`` where that is not possible."""
+        """Writes the page to a file; raises ``OSError`` if that is not possible."""
         Path(path).write_text(self.text, encoding="utf-8", newline="\n")
 
     def __str__(self) -> str:

@@ -83,7 +83,7 @@ def _parse_all(source: _Source, name: str | None, strict: bool, function: str) -
 
 
 def load(path: str | os.PathLike[str], /, *, strict: bool = False, max_bytes: int | None = MAX_BYTES) -> Module:
-    """Parse the module in a file; raises ``OSError`` where the file cannot be read, otherwise like :func:`parse`.
+    """Parse the module in a file; raises ``OSError`` if the file cannot be read, otherwise like :func:`parse`.
 
     ``max_bytes`` is the largest file to read, in bytes (default: 1 GiB), and ``None`` means any; a larger one raises
     :class:`~hlomap.errors.HloSyntaxError` before it takes memory.

@@ -47,7 +47,7 @@ class Picture(ReadOnly):
         return self._svg()
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes the image to a file as SVG; raises ``OSError`` where that is not possible."""
+        """Writes the image to a file as SVG; raises ``OSError`` if that is not possible."""
         Path(path).write_text(self.svg, encoding="utf-8", newline="\n")
 
     def __reduce__(self) -> tuple[Callable[[str, str, str], Picture], tuple[str, str, str]]:

@@ -77,7 +77,7 @@ class RemoteReads:
 
 @dataclass(frozen=True, eq=False)
 class Partitioned:
-    """What the devices that compute parts of an instruction need of each other."""
+    """The data that devices need from each other to compute their parts of an instruction."""
 
     instruction: Instruction
     reads: tuple[RemoteReads, ...]
@@ -112,7 +112,7 @@ class Partitioned:
 
 
 def partitioned(instruction: Instruction, /) -> Partitioned | Unknown:
-    """What each device needs of other devices to compute its part of an instruction, as the module's shardings say.
+    """The data that each device needs from others to compute its part of an instruction, by the module's shardings.
 
     An operand without a sharding is on every device, as XLA's partitioner takes it.  The answer is ``Unknown``, with
     the reason, where the instruction has no sharding, where a value has one that does not fit it or does not tell where

@@ -13,7 +13,7 @@ from ..types import ShapeIndex, expect_index, subject_of
 
 
 def sharding_of(subject: Instruction | Computation | Module, /, output: int | ShapeIndex = 0) -> Sharding | None:
-    """The sharding of one output as the module says it; ``None`` where it says nothing.
+    """The sharding of one output as the module says it; ``None`` if it says nothing.
 
     A computation stands for its root, a module for that of its entry.  ``output`` is the number of an output or a shape
     index into a tuple.  A single sharding of a tuple is that of every

@@ -115,7 +115,7 @@ def reshard(
     mesh: Mesh | None = None,
     links: Mapping[str, float] | None = None,
 ) -> Reshard | Unknown:
-    """What must move to take an array from the sharding ``source`` to ``target``: bytes, and the least collective.
+    """The bytes that must move from the sharding ``source`` of an array to ``target``, and the least collective.
 
     ``num_devices`` is the number of devices of a replicated sharding, by default as many as the other one has.
     ``links`` gives for each axis of the mesh the bytes per second that a device receives along it, from devices that

@@ -19,7 +19,7 @@ from .accesses import Access, by_schedule, by_thread_map
 
 @dataclass(frozen=True)
 class Coalescing:
-    """What a grid does to memory for one read of an operand, by one map, or for one write of an output.
+    """The memory accesses of a grid for one read of an operand, by one map, or for one write of an output.
 
     A request is what the lanes of one warp access at once.  Counts are totals of the whole grid; where the record is
     not exact, they are upper bounds, or None where nothing is known.
@@ -55,7 +55,7 @@ class Coalescing:
 
     @property
     def efficiency(self) -> float | None:
-        """Bytes used for each byte moved; 1 where nothing is moved, None where nothing is known."""
+        """Bytes used for each byte moved; 1 if nothing is moved, None if it is unknown."""
         if self.bytes_used is None or self.bytes_moved is None:
             return None
         return self.bytes_used / self.bytes_moved if self.bytes_moved else 1.0

@@ -52,7 +52,7 @@ _SHOWN_COLUMNS = ("legal", "reason", "grid", "steps", "read_bytes", "write_bytes
 
 
 class TileTable:
-    """What candidates cost: ``table[name]`` is a read-only array with a row for each candidate.
+    """The costs of candidates: ``table[name]`` is a read-only array with a row for each candidate.
 
     ``len`` is the number of rows, ``columns`` the names.  Bytes and counts are of valid elements; nothing masked
     counts.  Columns of reads are ``[n, number of reads]``, the others ``[n]``.  A column ``NAME_exact`` says where NAME
@@ -168,7 +168,7 @@ class TileTable:
         return self.rows()
 
     def reason(self, row: int) -> str | None:
-        """Why the candidate of a row is not legal; ``None`` where it is.
+        """Why the candidate of a row is not legal; ``None`` if it is.
 
         Raises :class:`~hlomap.errors.NotFoundError` without the column ``reason`` and for a row that does not exist.
         """

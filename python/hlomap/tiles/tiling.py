@@ -49,7 +49,7 @@ class TileParameter:
 
 
 class TileBox(NamedTuple):
-    """What one tile reads: in every dimension the elements ``offset + stride * i`` for ``0 <= i < size`` that lie in
+    """The elements that one tile reads: in every dimension ``offset + stride * i`` for ``0 <= i < size``, within
     ``[lower, upper)``."""
 
     offset: tuple[int, ...]
@@ -147,7 +147,7 @@ class TileRead:
 
     @property
     def exact(self) -> bool:
-        """Whether the expressions say exactly what is read, where the clauses hold.
+        """Whether the expressions describe exactly what is read, if the clauses hold.
 
         A tile that is cut off at the end of a parameter may read fewer: its window may have a larger stride.
         """
@@ -215,7 +215,7 @@ def tile(subject: Instruction | Computation | Module, /, output: int | ShapeInde
 
 
 class Tiling(ReadOnly):
-    """The tiles of an output: parameters, what tiles read, and what candidates of sizes cost.
+    """The tiles of an output: parameters, the reads of tiles, and the costs of candidate sizes.
 
     :func:`tile` makes one.  A candidate is a size for each of :attr:`params`; a size beyond the parameter's counts as
     the whole.  A tile has a number for each parameter: it holds the points ``number * size`` and on.
@@ -318,7 +318,7 @@ class Tiling(ReadOnly):
         columns: Sequence[str] | None = None,
         threads: int = 1,
     ) -> TileTable:
-        """What each candidate costs: a column for each number, a row for each candidate.
+        """The costs of candidates: a column for each number, a row for each candidate.
 
         ``device`` gives ``waves``, ``tail``, ``occupancy`` and the bytes of a sector; a candidate that does not fit its
         shared memory and its registers is not legal.  ``limits`` are further reasons; both are records or names
@@ -365,7 +365,7 @@ class Tiling(ReadOnly):
         tile_id: Sizes,
         runtime: Mapping[str | int, int] | None = None,
     ) -> TileBox:
-        """What one tile reads: a box that holds every element, and nothing else where the candidate is legal.
+        """The elements that one tile reads: a box that holds them all, and nothing else if the candidate is legal.
 
         ``read`` is one of :attr:`reads` or :attr:`writes`, or the number of a read.  ``runtime`` are the values of the
         map's runtime variables by name or number; those that are missing have their least value.  A tile that reads

@@ -29,7 +29,7 @@ _MAX_POINTS = 1 << 20
 
 @dataclass(frozen=True)
 class Utilization:
-    """What the whole of the outputs reads of one operand; the arrays of a tuple count together."""
+    """The elements of one operand that all outputs together read; the arrays of a tuple count together."""
 
     instruction: Instruction
     """The value that is read."""

@@ -174,7 +174,7 @@ impl PyConstraint {
     }
 }
 
-/// A number of elements, between ``lower`` and ``upper``; known where the two are equal.
+/// A number of elements, between ``lower`` and ``upper``; known if the two are equal.
 ///
 /// >>> import hlomap as hm
 /// >>> count = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 6]").count(distinct=True)
