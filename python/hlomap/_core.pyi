@@ -1247,8 +1247,10 @@ class Module:
     def to_proto(self) -> bytes:
         r"""The module as a serialized ``HloModuleProto``, which XLA reads.
 
-        Repeated names get a number, since XLA wants them unique.  Raises :class:`~hlomap.errors.UnsupportedError`
-        for text without the names of operands, which a proto needs.
+        Repeated names get a number, since XLA wants them unique.  What XLA's messages have no field for, such as an
+        unknown attribute or ``num_partitions``, is left out, as XLA does.  Raises
+        :class:`~hlomap.errors.UnsupportedError` for text without the names of operands, and for a value that its field
+        cannot hold.
 
         >>> import hlomap as hm
         >>> module = hm.parse("HloModule m\nENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }")

@@ -9,6 +9,7 @@ import functools
 import gzip
 import lzma
 import pickle
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,19 +37,30 @@ def has_names(module: hm.Module) -> bool:
 
 FOLDERS = ["pre", "opt", "opt_gpu", "variants"]
 
+# What HloModuleProto has no field for in the header.
+CONFIGURATION = re.compile(
+    r", (?:replica_count=\d+|num_partitions=\d+|allow_spmd_sharding_propagation_to_\w+=(?:\{[^}]*\}|\w+))"
+)
+# A constant without a layout, and an asynchronous operation in short form, which gets a computation of its own.
+UNLIKE_ITS_PROTO = re.compile(
+    r"\[\d[^]]*\] constant\(| (?!async-|all-|collective-permute-|copy-)[\w-]+-(?:start|update)\("
+)
+
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_text_to_proto_and_back_is_the_identity(folder: str) -> None:
     checked = 0
-    for name, (_, module) in texts(folder).items():
+    for name, (text, module) in texts(folder).items():
         if not has_names(module):
             with pytest.raises(hm.errors.UnsupportedError, match="have no names"):
                 module.to_proto()
             continue
         again = hm.parse(module.to_proto())
-        # Repeated names become unique, as XLA requires.
-        assert module.same_as(again, names=folder != "variants"), name
-        checked += 1
+        assert hm.parse(again.to_proto()).same_as(again), name
+        if not UNLIKE_ITS_PROTO.search(text):
+            # Repeated names become unique, as XLA requires.
+            assert again.same_as(hm.parse(CONFIGURATION.sub("", text)), names=folder != "variants"), name
+            checked += 1
     assert checked > 200
 
 
@@ -157,19 +169,15 @@ ENTRY e {
 def test_asynchronous_operations_in_both_forms() -> None:
     module = hm.parse(ASYNC)
     data = module.to_proto()
-    assert hm.parse(data).same_as(module)
     # In the proto every pair calls a computation, and XLA prints the short form again.
     text, proto = reprint([ASYNC, data])
     assert text is not None and proto is not None and without_header(proto) == without_header(text)
     assert "%start = ((f32[4,3]{1,0}), f32[2,3]{1,0}) reduce-scatter-start(%p), replica_groups={{0,1}}" in proto
     [theirs] = serialized([ASYNC])
     assert theirs is not None
-    names = [c.name for c in hm.parse(theirs).computations]
-    assert [n for n in names if n.startswith("async_wrapped")] == [
-        "async_wrapped",
-        "async_wrapped.1",
-        "async_wrapped.2",
-    ]
+    wrapped = [[c.name for c in hm.parse(proto).computations if "async_wrapped" in c.name] for proto in (data, theirs)]
+    assert wrapped == [["async_wrapped", "async_wrapped.1", "async_wrapped.2"]] * 2
+    assert [i.opcode for i in hm.parse(data).entry] == [i.opcode for i in hm.parse(theirs).entry]
     assert hm.parse(hm.parse(theirs).to_proto()).same_as(hm.parse(theirs))
 
 
@@ -243,7 +251,8 @@ def test_every_operation_round_trips_through_text_and_proto() -> None:
     for case in all_cases():
         module = case.module
         assert hm.parse(str(module)).same_as(module), case.id
-        assert hm.parse(module.to_proto()).same_as(module, names=False), case.id
+        held = hm.parse(CONFIGURATION.sub("", case.text))
+        assert UNLIKE_ITS_PROTO.search(case.text) or hm.parse(module.to_proto()).same_as(held, names=False), case.id
     # XLA of 2026 ends with a segmentation fault where a window has no index yet.
     readable_cases = [case for case in all_cases() if "window_at_a_late_index" not in case.text]
     sources = [case.text for case in readable_cases if reads_recent() or not case.is_recent]

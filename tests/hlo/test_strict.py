@@ -144,8 +144,17 @@ def test_what_the_verifier_refuses_is_a_diagnostic() -> None:
         assert case.message in shown, case.name
 
 
-#: A proto does not hold what they contradict: head lines of computations, a group count of 0.
-IN_TEXT_ALONE = {"signature parameters", "signature parameter shape", "convolution feature group zero"}
+#: A proto does not hold what is wrong with them: head lines of computations, a group count of 0, attributes in the
+#: wrong place, an entry layout of other parameters.
+IN_TEXT_ALONE = {
+    "signature parameters",
+    "signature parameter shape",
+    "convolution feature group zero",
+    "parameter_replication on another operation",
+    "entry layout parameters",
+    "origin none of an array",
+    "short start with a foreign attribute",
+}
 
 
 def test_a_proto_has_the_verdict_of_its_text() -> None:

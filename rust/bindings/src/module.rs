@@ -243,8 +243,10 @@ impl PyModule_ {
 
     /// The module as a serialized ``HloModuleProto``, which XLA reads.
     ///
-    /// Repeated names get a number, since XLA wants them unique.  Raises :class:`~hlomap.errors.UnsupportedError`
-    /// for text without the names of operands, which a proto needs.
+    /// Repeated names get a number, since XLA wants them unique.  What XLA's messages have no field for, such as an
+    /// unknown attribute or ``num_partitions``, is left out, as XLA does.  Raises
+    /// :class:`~hlomap.errors.UnsupportedError` for text without the names of operands, and for a value that its field
+    /// cannot hold.
     ///
     /// >>> import hlomap as hm
     /// >>> module = hm.parse("HloModule m\nENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }")
@@ -253,10 +255,7 @@ impl PyModule_ {
     fn to_proto<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         match unlocked(py, || self.0.to_proto())? {
             Ok(bytes) => Ok(PyBytes::new(py, &bytes)),
-            Err(name) => {
-                let message = format!("the operands of `{name}` have no names in the text, a proto needs them");
-                Err(raise(py, "UnsupportedError", message))
-            }
+            Err(message) => Err(raise(py, "UnsupportedError", message)),
         }
     }
 

@@ -46,7 +46,7 @@ impl Span {
 #[derive(Debug)]
 pub struct Source {
     /// The whole text.
-    pub text: Arc<str>,
+    pub text: String,
     /// The name of its source, such as a file name.
     pub name: Option<String>,
     /// Line and column of the first character, both from 1: a part of a longer text keeps its position there.
@@ -57,12 +57,12 @@ pub struct Source {
 
 impl Source {
     /// A text and the name of its source.
-    pub fn new(text: impl Into<Arc<str>>, name: Option<&str>) -> Source {
+    pub fn new(text: impl Into<String>, name: Option<&str>) -> Source {
         Source::starting_at((1, 1), text, name)
     }
 
     /// A part of a longer text, which begins there at this line and column, both from 1.
-    pub fn starting_at(start: (usize, usize), text: impl Into<Arc<str>>, name: Option<&str>) -> Source {
+    pub fn starting_at(start: (usize, usize), text: impl Into<String>, name: Option<&str>) -> Source {
         Source { text: text.into(), name: name.map(str::to_string), start, lines: OnceLock::new() }
     }
 

@@ -91,6 +91,22 @@ fn round_trip() {
     }
 }
 
+/// The texts that a proto cannot hold as they are: asynchronous operations in short form, unknown attributes and some of
+/// the header, the order of instructions, constants without a layout or of a type that literals do not have.
+const UNLIKE_THEIR_PROTO: &[&str] = &[
+    "async.hlo",
+    "async_late.hlo",
+    "async_short.hlo",
+    "attention_causal.hlo",
+    "diagnostics.hlo",
+    "left_out.hlo",
+    "literals.hlo",
+    "literals_beyond_print.hlo",
+    "literals_of_buffers.hlo",
+    "nested.hlo",
+    "shapes.hlo",
+];
+
 /// Text to proto and back is the identity up to names, which must be unique in a proto.
 #[test]
 fn proto_round_trip() {
@@ -103,13 +119,21 @@ fn proto_round_trip() {
     files.retain(|f| f.extension().is_some_and(|e| e == "hlo"));
     for file in files {
         for module in hlo::parse(&read(&file), None, false).expect("checked by the other test") {
-            let Ok(bytes) = module.to_proto() else {
-                assert!((0..module.instructions().len() as u32).any(|i| module.has_unnamed_operands(i)));
-                continue;
+            let bytes = match module.to_proto() {
+                Ok(bytes) => bytes,
+                Err(reason) if name(&file) == "unfit.hlo" => {
+                    assert_eq!(reason, "a proto cannot hold mode=cross_replica of `g`");
+                    continue;
+                }
+                Err(_) => {
+                    assert!((0..module.instructions().len() as u32).any(|i| module.has_unnamed_operands(i)));
+                    continue;
+                }
             };
             let again = hlo::parse_bytes(&bytes, None, false).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-            if let Some(difference) = module.difference(&again[0], hlo::Names::Ignored) {
-                failures.push(format!("{}: {difference}\n{module}\n{}", file.display(), again[0]));
+            let difference = module.difference(&again[0], hlo::Names::Ignored);
+            if difference.is_some() != UNLIKE_THEIR_PROTO.contains(&name(&file)) {
+                failures.push(format!("{}: {difference:?}\n{module}\n{}", file.display(), again[0]));
             }
             let bytes = again[0].to_proto().expect("operands have names");
             let third = hlo::parse_bytes(&bytes, None, false).expect("a proto that was written here");

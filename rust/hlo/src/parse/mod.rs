@@ -29,8 +29,6 @@ use crate::parse::span_map::SpanMap;
 use crate::proto;
 use crate::verify;
 
-pub(crate) use attribute::MAX_UNKNOWN_KEYS;
-
 /// Parsing stops after this many errors.
 pub const MAX_PROBLEMS: usize = 100;
 
@@ -39,19 +37,26 @@ pub const MAX_DIAGNOSTICS: usize = 1000;
 
 /// Parses all modules of a text. `name` names the source in messages; `strict` turns every diagnostic into an error.
 pub fn parse(text: &str, name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
-    parse_source(Source::new(text, name), strict)
+    parse_source(Source::new(text, name), Vec::new(), strict)
 }
 
 /// Parses a part of a longer text, which begins there at this line and column, both from 1: problems have the same
 /// positions as in the longer text. With the [`Module::own_text`] of a module and its position this gives the same
 /// module.
 pub fn parse_part(text: &str, start: (usize, usize), name: Option<&str>) -> Result<Vec<Module>, SyntaxErrors> {
-    parse_source(Source::starting_at((start.0.max(1), start.1.max(1)), text, name), false)
+    parse_source(Source::starting_at((start.0.max(1), start.1.max(1)), text, name), Vec::new(), false)
 }
 
-fn parse_source(source: Source, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
+/// Parses a text of which the first module already has these diagnostics.
+pub(crate) fn parse_source(
+    source: Source,
+    diagnostics: Vec<Problem>,
+    strict: bool,
+) -> Result<Vec<Module>, SyntaxErrors> {
     let source = Arc::new(source);
-    Parser::new(&source).modules(strict).map_err(|problems| SyntaxErrors { source: source.clone(), problems })
+    let mut p = Parser::new(&source);
+    p.m.diagnostics = diagnostics;
+    p.modules(strict).map_err(|problems| SyntaxErrors { source: source.clone(), problems })
 }
 
 /// Parses bytes: text, or a proto that contains a module, either of them possibly compressed. Bytes that are neither

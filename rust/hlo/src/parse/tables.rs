@@ -38,15 +38,6 @@ impl<'a> Parser<'a> {
         Ok(true)
     }
 
-    /// Parses all tables that are next.
-    pub(crate) fn tables(&mut self) -> Read<()> {
-        self.c.space();
-        while self.table()? {
-            self.c.space();
-        }
-        Ok(())
-    }
-
     /// Reports that tables ended before the last.
     pub(super) fn missing_table(&mut self) {
         let n_tables = std::mem::replace(&mut self.n_tables, TABLES.len());

@@ -71,7 +71,12 @@ fn tiles(m: Message<'_>) -> Wire<Tiles> {
 }
 
 fn mesh(m: Message<'_>) -> Wire<Mesh> {
-    let axes = m.subs(1).map(|axis| axis.and_then(|a| Ok((a.text(1)?.to_string(), a.int(2))))).collect::<Wire<_>>()?;
+    let axis = |a: Message<'_>| match a.text(1)? {
+        // The text around a name may be skipped by its brackets.
+        name if name.contains(['{', '}', '[', ']', '(', ')', '"']) => bad(a, format!("axis name {name:?} of a mesh")),
+        name => Ok((name.to_string(), a.int(2))),
+    };
+    let axes = m.subs(1).map(|a| axis(a?)).collect::<Wire<_>>()?;
     let list = m.ints(2)?;
     let devices = match m.sub(3)? {
         Some(iota) => Some(DeviceOrder::Iota(Iota::new(iota.ints(1)?, iota.ints(2)?))),

@@ -1,18 +1,16 @@
 //! The header of a module, from the fields of its proto.
 //!
-//! Read [`read`]. There is one header a module, so it is written as text and parsed as such.
+//! Read [`read`].
 
 use std::fmt::Write;
 
 use super::irregular;
 use super::original;
 use super::quote::is_word;
-use super::read::{push_extra, Reader};
-use super::wire::{Field, Message, Payload, Wire};
-use super::{shape, EXTRA_HEADER};
+use super::read::Reader;
+use super::shape;
+use super::wire::{Message, Wire};
 use crate::attribute::mesh::joined;
-use crate::attribute::schema::Owner;
-use crate::error::Span;
 
 pub(super) fn read<'a>(r: &mut Reader<'a>, m: Message<'a>) -> Wire<()> {
     r.out.push_str("HloModule");
@@ -23,11 +21,7 @@ pub(super) fn read<'a>(r: &mut Reader<'a>, m: Message<'a>) -> Wire<()> {
     };
     if !name.is_empty() {
         r.out.push(' ');
-    }
-    r.m.name = r.push(name);
-    let start = r.out.len();
-    if name.is_empty() {
-        r.m.name = Span::new(start, start);
+        r.out.push_str(name);
     }
     attributes(&mut r.out, m)?;
     let nested = r.nested();
@@ -42,9 +36,6 @@ pub(super) fn read<'a>(r: &mut Reader<'a>, m: Message<'a>) -> Wire<()> {
     if m.has(24) {
         r.out.push_str(",\ndebug_attributes=");
         original::read_debug_attributes(m, 24, &mut r.out)?;
-    }
-    if r.out.len() > start {
-        r.m.header = r.text_attributes(Owner::Module, start, None, m.at)?.into_vec();
     }
     r.out.push('\n');
     Ok(())
@@ -75,12 +66,7 @@ fn attributes(out: &mut String, m: Message<'_>) -> Wire<()> {
             let _ = write!(out, ", {name}={{ {} }}", all.join(", "));
         }
     }
-    // An entry layout that does not match the parameters is kept as text.
-    let is_text = |f: Field<'_>| match f.payload {
-        Payload::Bytes(text) => f.number == EXTRA_HEADER && text.starts_with(b"entry_computation_layout="),
-        _ => false,
-    };
-    if let Some(program) = m.sub(4)?.filter(|p| p.has(2) && !m.fields().any(is_text)) {
+    if let Some(program) = m.sub(4)?.filter(|p| p.has(2)) {
         out.push_str(", entry_computation_layout={(");
         for (k, p) in program.subs(1).enumerate() {
             let _ = write!(out, "{}{}", if k > 0 { ", " } else { "" }, shape::read(p?, 0)?);
@@ -96,6 +82,5 @@ fn attributes(out: &mut String, m: Message<'_>) -> Wire<()> {
             out.truncate(start);
         }
     }
-    push_extra(out, m, EXTRA_HEADER);
     Ok(())
 }

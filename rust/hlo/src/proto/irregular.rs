@@ -484,7 +484,7 @@ pub(crate) const LITERAL: Irregular = Irregular {
     },
     write: |w, d| {
         let (own, value) = literal::with_shape(&mut Cursor::new(w.text()), 0, &mut 0).ok()?;
-        d.message(8, &super::literal::write(Some(&value?), &own));
+        d.message(8, &super::literal::write(value.as_ref(), &own));
         Some(())
     },
     numbers: &[],
@@ -500,8 +500,7 @@ fn literal_with_shape(m: Message<'_>, own: &Shape, out: &mut String, limit: usiz
     let mut values = m.subs(10);
     for (i, part) in parts.iter().enumerate() {
         out.push_str(if i > 0 { ", " } else { "" });
-        let value =
-            values.next().unwrap_or_else(|| Err(WireError { at: m.at, found: format!("a literal without {part}") }))?;
+        let value = values.next().unwrap_or_else(|| Message::new(&[], m.at))?;
         literal_with_shape(value, part, out, limit)?;
     }
     out.push(')');

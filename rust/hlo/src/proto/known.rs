@@ -161,7 +161,7 @@ fn unknown(table: &[[u8; 128]], message: usize, f: Field<'_>, depth: usize, foun
             });
         }
         (MESSAGE.., _) => {}
-        (UNKNOWN, _) if f.is_default() || f.is_private() => {}
+        (UNKNOWN, _) if f.is_default() => {}
         (UNKNOWN, _) => found(MESSAGES[message].0, f.number),
     }
 }

@@ -1,11 +1,11 @@
 //! Serialized modules: `HloModuleProto` and the messages that contain one.
 //!
-//! Read [`find_module`], then `read::module`. The rows of a module come directly from the wire; next to them grows the
-//! text that the parser would read as the same module. So a module from a proto passes the same checks as one from
-//! text, owns one text for all its names, and prints, pickles and compares alike. Invariant: any bytes give a module or
-//! an error with its offset, and the text is at most [`GROWTH`] times as long as the bytes.
+//! Read [`find_module`], then `read::module`. A proto becomes text, which the parser reads. So a module from a proto
+//! passes the same checks as one from text, owns one text for all its names, and prints, pickles and compares alike.
+//! Invariant: any bytes give a module or an error with its offset, and the text is at most [`GROWTH`] times as long as
+//! the bytes. A proto that is written has what XLA's messages have fields for; the rest of a text, such as unknown
+//! attributes and the number of replicas, is left out.
 
-mod calls;
 mod device;
 mod header;
 pub(crate) mod irregular;
@@ -23,8 +23,6 @@ mod regular;
 mod row;
 mod shape;
 mod tables;
-#[cfg(test)]
-mod tests;
 pub(crate) mod wire;
 mod write;
 mod write_calls;
@@ -36,27 +34,6 @@ use wire::{Message, WireError};
 
 /// The maximum ratio of the length of the text to the bytes; real modules grow less than tenfold.
 const GROWTH: usize = 64;
-
-/// Private field numbers for what XLA's fields cannot represent. Other readers skip them, so they contain no part of
-/// the program.
-const EXTRA: u32 = 100_001;
-const EXTRA_HEADER: u32 = 100_002;
-const EXTRA_TABLES: u32 = 100_003;
-/// In an operation that the text writes in short asynchronous form: the operation without the phase. In a computation:
-/// marks the wrapper of such an operation.
-const EXTRA_ASYNC: u32 = 100_004;
-/// In a constant without a layout, whose shapes need one for XLA: the shape without it.
-const EXTRA_SHAPE: u32 = 100_005;
-/// In a module or a computation: the positions of its computations or instructions in the order of the text, where that
-/// is another one.
-const EXTRA_ORDER: u32 = 100_006;
-/// In an instruction: the attributes that name its called computations, where the operation does not tell, each as
-/// `calls=1`, as `branch_computations={3}`, or as `calls=0` for the computation of the asynchronous chain.
-const EXTRA_CALLS: u32 = 100_007;
-/// In a constant: the text of a value that a literal cannot hold, such as one of an unbounded array.
-const EXTRA_VALUE: u32 = 100_008;
-/// All of them.
-const EXTRA_FIELDS: std::ops::RangeInclusive<u32> = EXTRA..=EXTRA_VALUE;
 
 /// The fields of a module that text has no words for, kept as they are: numbers of the module, prefetches, whether it is
 /// dynamic, shardings of parameters and result, profiles, the assignment of devices and their kind.

@@ -11,13 +11,8 @@ use crate::attribute::schema::{Codec, Form, OperationField};
 use crate::attribute::Value;
 
 /// Appends the text of an attribute's value; false for the default, unless the attribute is required.
-pub(crate) fn read(
-    f: &OperationField,
-    codec: Codec,
-    is_required: bool,
-    m: Message<'_>,
-    out: &mut String,
-) -> Wire<bool> {
+pub(crate) fn read(f: &OperationField, codec: Codec, m: Message<'_>, out: &mut String) -> Wire<bool> {
+    let is_required = f.is_required;
     let Some((m, field)) = m.at_path(f.field.path)? else {
         match codec {
             Codec::Ints => out.push_str("{}"),
@@ -132,7 +127,11 @@ pub(crate) fn write(f: &OperationField, codec: Codec, value: Value<'_>, d: &mut 
         (Codec::Name, Value::Word(word)) => d.text_unless_empty(field, word),
         // An invalid word has a number in the proto that stands for an absent one.
         (Codec::Word(_), Value::Word(word)) if !f.row.words.is_empty() && !f.row.words.contains(&word) => return None,
-        (Codec::Word(words), Value::Word(word)) => d.int(field, number(words, word)?),
+        // A known word without a number is that of the default.
+        (Codec::Word(words), Value::Word(word)) => {
+            let default = f.row.default.filter(|_| f.row.words.contains(&word));
+            d.int(field, number(words, word).or(default)?);
+        }
         (Codec::Word(words), Value::Bool(b)) => d.int(field, number(words, if b { "true" } else { "false" })?),
         (Codec::Ints, Value::Ints(all)) => d.ints(field, &all),
         (Codec::Words(words), Value::Words(all)) => {
@@ -150,5 +149,5 @@ fn word(words: &[&'static str], n: i64) -> Option<&'static str> {
 
 /// The number of a word; `None` if the enum does not have it, such as one from a newer XLA.
 fn number(words: &[&str], word: &str) -> Option<i64> {
-    words.iter().position(|w| *w == word && !w.is_empty()).map(|n| n as i64)
+    words.iter().position(|w| if w.is_empty() { word == "unset" } else { *w == word }).map(|n| n as i64)
 }

@@ -5,7 +5,6 @@ use rustc_hash::FxHashMap;
 
 use super::known::{each_unknown, SHAPE};
 use super::wire::{Encoder, Message, Payload, Wire, WireError};
-use crate::check;
 use crate::cursor::brief;
 
 /// Numbers of `PrimitiveType` by element type.
@@ -59,15 +58,12 @@ fn element_number(t: ElementType) -> i64 {
     ELEMENTS.iter().find(|row| row.1 == t).map_or(0, |row| row.0)
 }
 
-/// Shapes by encoded bytes, since most instructions share a shape; numbers are those of a module.
+/// Shapes by encoded bytes, since most instructions share a shape.
 #[derive(Default)]
 pub(crate) struct Shapes<'a> {
     numbers: FxHashMap<&'a [u8], u32>,
-    by_value: FxHashMap<Shape, u32>,
-    /// By number.
-    pub texts: Vec<String>,
-    /// Why the layouts of some shapes are invalid, until they are reported.
-    problems: Vec<(u32, String)>,
+    /// By number, with their texts.
+    pub all: Vec<(Shape, String)>,
     /// Unknown fields of shapes, until they are reported.
     unknown: Vec<(u32, &'static str, u32)>,
 }
@@ -75,14 +71,12 @@ pub(crate) struct Shapes<'a> {
 impl<'a> Shapes<'a> {
     /// The number of the shape in these bytes, which are at offset `at`.
     #[inline]
-    pub fn number(&mut self, bytes: &'a [u8], at: usize, all: &mut Vec<Shape>) -> Wire<u32> {
+    pub fn number(&mut self, bytes: &'a [u8], at: usize) -> Wire<u32> {
         if let Some(&number) = self.numbers.get(bytes) {
             return Ok(number);
         }
         let m = Message::new(bytes, at)?;
         let shape = read(m, 0)?;
-        let problem = check::invalid_layout(&shape);
-        let n = all.len();
         // Some layouts, such as a split without indices, cannot be written as text.
         let text = shape.to_string();
         let reads_back =
@@ -90,27 +84,11 @@ impl<'a> Shapes<'a> {
         if !is_plain(&shape) && !reads_back() {
             return Err(WireError { at, found: format!("a shape that text cannot express: {}", brief(&shape)) });
         }
-        let number = self.intern(shape, all, || text);
-        if let Some(reason) = problem.filter(|_| all.len() > n) {
-            self.problems.push((number, reason));
-        }
+        let number = self.all.len() as u32;
         each_unknown(SHAPE, m.fields(), &mut |message, field| self.unknown.push((number, message, field)));
         self.numbers.insert(bytes, number);
+        self.all.push((shape, text));
         Ok(number)
-    }
-
-    /// The number of a shape whose layout needs no report.
-    pub fn intern_reported(&mut self, shape: Shape, all: &mut Vec<Shape>) -> u32 {
-        let text = shape.to_string();
-        self.intern(shape, all, || text)
-    }
-
-    fn intern(&mut self, shape: Shape, all: &mut Vec<Shape>, text: impl FnOnce() -> String) -> u32 {
-        *self.by_value.entry(shape).or_insert_with_key(|shape| {
-            self.texts.push(text());
-            all.push(shape.clone());
-            all.len() as u32 - 1
-        })
     }
 
     /// An unknown field of a shape: its message and its number.
@@ -119,16 +97,6 @@ impl<'a> Shapes<'a> {
         let k = self.unknown.iter().position(|row| row.0 == number)?;
         let (_, message, field) = self.unknown.swap_remove(k);
         Some((message, field))
-    }
-
-    /// Why the layout of a shape is invalid, the first time that it is asked for.
-    #[inline]
-    pub fn take_problem(&mut self, number: u32) -> Option<String> {
-        if self.problems.is_empty() {
-            return None;
-        }
-        let at = self.problems.iter().position(|p| p.0 == number)?;
-        Some(self.problems.swap_remove(at).1)
     }
 }
 

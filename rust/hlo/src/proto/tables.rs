@@ -8,15 +8,13 @@ use super::push_int;
 use super::quote::push_quoted;
 use super::wire::{Encoder, Message, Payload, Wire};
 use crate::cursor::Cursor;
-use crate::error::Span;
-use crate::model::metadata::{Frames, Location};
 
 const LOCATION: &[(&str, u32)] =
     &[("file_name_id", 1), ("function_name_id", 2), ("line", 3), ("end_line", 5), ("column", 4), ("end_column", 6)];
 const FRAME: &[(&str, u32)] = &[("file_location_id", 1), ("parent_frame_id", 2)];
 
-/// Appends the tables and reads them. Text has all tables, and all fields in a row, or none.
-pub(crate) fn read(m: Message<'_>, text: &mut String, frames: &mut Frames) -> Wire<()> {
+/// Appends the tables. Text has all tables, and all fields in a row, or none.
+pub(crate) fn read(m: Message<'_>, text: &mut String) -> Wire<()> {
     if !m.fields().any(|f| (1..=4).contains(&f.number) && matches!(f.payload, Payload::Bytes(_))) {
         return Ok(());
     }
@@ -29,10 +27,7 @@ pub(crate) fn read(m: Message<'_>, text: &mut String, frames: &mut Frames) -> Wi
             id += 1;
             push_int(text, id);
             text.push(' ');
-            let start = text.len() + 1;
             push_quoted(text, &String::from_utf8_lossy(bytes));
-            let table = if number == 1 { &mut frames.files } else { &mut frames.functions };
-            table.insert(id, Span::new(start, text.len() - 1));
             text.push('\n');
         }
     }
@@ -45,7 +40,8 @@ pub(crate) fn read(m: Message<'_>, text: &mut String, frames: &mut Frames) -> Wi
             text.push_str(" {");
             let mut space = "";
             for &(name, number) in fields {
-                let value = value_of(row, name, number);
+                // Of a number of more than 32 bits the wire keeps the lower.
+                let value = i64::from(row.int(number) as i32) + i64::from(name == "parent_frame_id");
                 text.push_str(space);
                 text.push_str(name);
                 text.push('=');
@@ -53,12 +49,6 @@ pub(crate) fn read(m: Message<'_>, text: &mut String, frames: &mut Frames) -> Wi
                 space = " ";
             }
             text.push_str("}\n");
-            if number == 3 {
-                let [file, function, line, column] = [1, 2, 3, 4].map(|number| int32(row, number));
-                frames.locations.insert(id, Location { file, function, line, column });
-            } else {
-                frames.frames.insert(id, (int32(row, 1), value_of(row, "parent_frame_id", 2)));
-            }
         }
     }
     Ok(())
@@ -68,16 +58,6 @@ fn begin(text: &mut String, title: &str) {
     text.push('\n');
     text.push_str(title);
     text.push('\n');
-}
-
-/// A number of 32 bits: of a longer one the wire keeps the lower.
-fn int32(row: Message<'_>, number: u32) -> i64 {
-    i64::from(row.int(number) as i32)
-}
-
-/// The number in the text.
-fn value_of(row: Message<'_>, name: &str, number: u32) -> i64 {
-    int32(row, number) + i64::from(name == "parent_frame_id")
 }
 
 /// A `StackFrameIndexProto`; `None` if the proto cannot have the table: its ids are not consecutive from 1, or a number

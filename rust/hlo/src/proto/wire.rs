@@ -4,8 +4,6 @@
 //! nothing. Invariant: no scan leaves the bytes of its message. Not here: the schema of messages. See
 //! <https://protobuf.dev/programming-guides/encoding/>.
 
-use super::EXTRA;
-
 /// An error of malformed bytes, and its offset in the whole input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WireError {
@@ -32,21 +30,14 @@ pub(crate) struct Index<'a> {
     there: u128,
 }
 
-/// A bit for each field number that is looked up; [`OTHERS`] for all others.
+/// A bit for each field number of XLA's messages, and one for all others.
 #[inline]
 pub(crate) const fn bit(number: u32) -> u128 {
     match number {
-        0..FIRST_EXTRA_BIT => 1 << number,
-        EXTRA.. if number - EXTRA < 127 - FIRST_EXTRA_BIT => 1 << (number - EXTRA + FIRST_EXTRA_BIT),
-        _ => OTHERS,
+        0..127 => 1 << number,
+        _ => 1 << 127,
     }
 }
-
-/// The bit of the fields that are not looked up.
-const OTHERS: u128 = 1 << 127;
-
-/// XLA's field numbers are smaller; the bits from here on are those of private fields.
-const FIRST_EXTRA_BIT: u32 = 118;
 
 impl<'a> Index<'a> {
     /// The index of these fields, whose bits are `there`; see [`decode`].
@@ -103,11 +94,6 @@ pub(crate) struct Field<'a> {
 }
 
 impl Field<'_> {
-    /// Whether it is one of the fields that only hlomap reads.
-    pub fn is_private(&self) -> bool {
-        super::EXTRA_FIELDS.contains(&self.number)
-    }
-
     /// Whether the value is what an absent field stands for.
     pub fn is_default(&self) -> bool {
         match self.payload {

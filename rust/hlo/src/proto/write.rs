@@ -17,14 +17,12 @@ use super::original;
 use super::payload::WrittenPayloads;
 use super::wire::{Encoder, Message};
 use super::write_calls::{is_of_pair, TakenNames};
-use super::{
-    literal, operation, regular, shape, tables, EXTRA, EXTRA_ASYNC, EXTRA_HEADER, EXTRA_ORDER, EXTRA_SHAPE,
-    EXTRA_TABLES, EXTRA_VALUE,
-};
+use super::{literal, operation, regular, shape, tables};
 use crate::attribute::alias::{Alias, Donor};
 use crate::attribute::entry_layout::EntryLayout;
 use crate::attribute::schema::{self, Codec, Form};
 use crate::attribute::Value;
+use crate::cursor::clip;
 use crate::model::asynchronous::AsyncBindings;
 use crate::model::literal as literals;
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
@@ -32,12 +30,13 @@ use crate::model::opcode::{async_form, AsyncPhase};
 use crate::Opcode;
 
 impl Module {
-    /// The module as a serialized `HloModuleProto`; `Err` names an instruction with unnamed operands, which a proto
-    /// cannot represent. What XLA's fields cannot represent (unknown attributes, the number of replicas) is written to
-    /// fields that only hlomap reads.
+    /// The module as a serialized `HloModuleProto`. What XLA's messages have no field for (unknown attributes, the number
+    /// of replicas) is left out; `Err` says what they have a field for that cannot hold it: unnamed operands, or a value
+    /// that changes what an operation does.
     pub fn to_proto(&self) -> Result<Vec<u8>, String> {
         if let Some(i) = (0..self.instructions().len() as u32).find(|&i| self.has_unnamed_operands(i)) {
-            return Err(self.instruction_name(i).to_string());
+            let name = self.instruction_name(i);
+            return Err(format!("the operands of `{name}` have no names in the text, a proto needs them"));
         }
         let order = self.computation_order();
         let mut w = Writer {
@@ -55,8 +54,10 @@ impl Module {
             bindings: None,
             payloads: WrittenPayloads::default(),
             room: literals::MAX_ZEROS,
+            unfit: None,
         };
-        Ok(w.module(&order).0)
+        let proto = w.module(&order).0;
+        w.unfit.map_or(Ok(proto), Err)
     }
 
     /// The operation and phase of a short form such as `transpose-start`, if the shape is that of an asynchronous
@@ -144,11 +145,6 @@ impl Module {
         order
     }
 
-    /// The computation that an asynchronous operation calls, found through its first operand, which is above it.
-    pub(super) fn chain_computation(&self, i: InstructionId) -> Option<ComputationId> {
-        self.called_computations(self.operands(i).next().filter(|&k| k < i)?).next()
-    }
-
     fn control_predecessors(&self, i: InstructionId) -> impl Iterator<Item = InstructionId> + '_ {
         let start = self.instructions_of(self.computation_of(i)).start;
         let lists = self.attributes(i).iter().filter(|a| a.form == Form::Instructions);
@@ -177,6 +173,8 @@ pub(super) struct Writer<'m> {
     payloads: WrittenPayloads,
     /// The bytes that may still fill arrays up to the bounds of their dynamic dimensions.
     room: u64,
+    /// The first value that its field cannot hold.
+    unfit: Option<String>,
 }
 
 impl<'m> Writer<'m> {
@@ -204,11 +202,10 @@ impl<'m> Writer<'m> {
                     }
                 }
             }
-            let is_in_schedule = is_scheduled && !m.is_fusion(c);
-            if is_in_schedule {
+            if is_scheduled && !m.is_fusion(c) {
                 sequence_of(self.computation_id(c), m.instructions_of(c).map(|i| self.id(i)), &mut schedule);
             }
-            d.nested(3, |d| self.computation(c, &order, &names[c as usize], is_in_schedule, d));
+            d.nested(3, |d| self.computation(c, &order, &names[c as usize], d));
         }
         let layout = m.header().iter().find(|a| m.attribute_name(a) == "entry_computation_layout");
         let program = match layout.and_then(|a| m.value(a, None).ok()) {
@@ -227,39 +224,16 @@ impl<'m> Writer<'m> {
             let before = d.0.len();
             if self.header_attribute(&mut d, a).is_none() {
                 d.0.truncate(before);
-                self.extra(a, EXTRA_HEADER, &mut d);
             }
         }
-        let text = m.frames_text();
-        match tables::write(&text) {
-            _ if text.is_empty() => {}
-            Some(index) => d.message(17, &index),
-            None => d.data(EXTRA_TABLES, format!("\n{text}\n").as_bytes()),
+        if let Some(index) = tables::write(&m.frames_text()).filter(|index| !index.0.is_empty()) {
+            d.message(17, &index);
         }
         self.payloads.write(&mut d);
         if let Some(ids) = &m.ids {
             d.0.extend_from_slice(&ids.wordless);
         }
-        if !all.is_sorted() {
-            let mut positions = vec![0; all.len()];
-            for (position, &c) in (0i64..).zip(all) {
-                positions[c as usize] = position;
-            }
-            d.ints(EXTRA_ORDER, &positions);
-        }
         d
-    }
-
-    /// Writes an attribute as text.
-    pub fn extra(&self, a: &Attribute, number: u32, d: &mut Encoder) {
-        let (m, name) = (self.m, self.m.attribute_name(a));
-        let names = || m.list(a.link).iter().map(|&c| format!("%{}", m.printed_name(c)));
-        let text = match a.form {
-            Form::Computation => names().next().map_or_else(String::new, |callee| format!("{name}={callee}")),
-            Form::Computations => format!("{name}={{{}}}", names().collect::<Vec<_>>().join(", ")),
-            _ => format!("{name}={}", m.attribute_text(a)),
-        };
-        d.data(number, text.as_bytes());
     }
 
     fn header_attribute(&self, d: &mut Encoder, a: &Attribute) -> Option<()> {
@@ -317,14 +291,7 @@ impl<'m> Writer<'m> {
         encoded
     }
 
-    fn computation(
-        &mut self,
-        c: ComputationId,
-        order: &[InstructionId],
-        name: &str,
-        is_in_schedule: bool,
-        d: &mut Encoder,
-    ) {
+    fn computation(&mut self, c: ComputationId, order: &[InstructionId], name: &str, d: &mut Encoder) {
         let m = self.m;
         d.data(1, name.as_bytes());
         for &i in order {
@@ -341,46 +308,26 @@ impl<'m> Writer<'m> {
                     d.data(8, thread.as_bytes());
                 }
                 ("backend_config", _) => d.data(9, &irregular::config_bytes(m.attribute_text(a))),
-                _ => self.extra(a, EXTRA, d),
+                _ => {}
             }
-        }
-        if !is_in_schedule && !order.is_sorted() {
-            d.each_int(EXTRA_ORDER, m.instructions_of(c).map(|i| i64::from(self.positions[i as usize])));
         }
     }
 
     fn instruction(&mut self, i: InstructionId, d: &mut Encoder) {
         let m = self.m;
-        let opcode = m.opcode_name(i);
-        let Some((inner, half)) = m.short_async_form(i) else {
-            self.head(i, opcode, d);
-            self.callees(i, opcode, d);
-            for a in self.attributes(i, opcode, &|_| true, d) {
-                self.extra(a, EXTRA, d);
-            }
-            return;
+        let (opcode, inner) = match m.short_async_form(i) {
+            None => (m.opcode_name(i), None),
+            Some((inner, AsyncPhase::Start)) => ("async-start", Some(inner)),
+            Some((inner, AsyncPhase::Update)) => ("async-update", Some(inner)),
+            Some((inner, AsyncPhase::Done)) => ("async-done", Some(inner)),
         };
-        let long = match half {
-            AsyncPhase::Start => "async-start",
-            AsyncPhase::Update => "async-update",
-            AsyncPhase::Done => "async-done",
-        };
-        self.head(i, long, d);
+        self.head(i, opcode, d);
         match self.wrappers.get(&i) {
             Some(&wrapper) => d.ints(38, &[wrapper]),
-            None => self.callees(i, long, d),
+            None => self.callees(i, opcode, d),
         }
         // Attributes of the wrapped operation are in its wrapper.
-        let is_start = half == AsyncPhase::Start;
-        let is_of_pair = |name: &str| is_of_pair(name, inner);
-        for a in self.attributes(i, long, &is_of_pair, d) {
-            self.extra(a, EXTRA, d);
-        }
-        let is_rest = |a: &&Attribute| !is_start && !a.calls() && !is_of_pair(m.attribute_name(a));
-        for a in m.attributes(i).iter().filter(is_rest).filter(|a| !self.is_in_head(a)) {
-            self.extra(a, EXTRA, d);
-        }
-        d.data(EXTRA_ASYNC, inner.as_bytes());
+        self.attributes(i, opcode, &|name| inner.is_none_or(|inner| is_of_pair(name, inner)), d);
     }
 
     /// Name, opcode, shape, ids and value.
@@ -389,13 +336,10 @@ impl<'m> Writer<'m> {
         let row = &m.instructions()[i as usize];
         d.data(1, self.names[i as usize].as_bytes());
         d.data(2, opcode.as_bytes());
-        let laid_out = (row.opcode == Opcode::Constant).then(|| literal::laid_out(m.shape(i)));
-        match laid_out.filter(|shape| shape != m.shape(i)) {
-            Some(shape) => {
-                d.message(3, &shape::write(&shape));
-                d.data(EXTRA_SHAPE, self.shape(i));
-            }
-            None => d.data(3, self.shape(i)),
+        match row.opcode {
+            // XLA requires a layout of a constant.
+            Opcode::Constant => d.message(3, &shape::write(&literal::laid_out(m.shape(i)))),
+            _ => d.data(3, self.shape(i)),
         }
         d.int_unless_zero(9, m.parameter_number(i).map_or(0, i64::from));
         d.int_unless_zero(35, self.id(i));
@@ -404,15 +348,13 @@ impl<'m> Writer<'m> {
         // XLA accepts a constant without a value, but not a value without its elements.
         if row.opcode == Opcode::Constant && !m.is_elided(i) {
             let shape = m.shape(i);
-            let text = m.literal_text(i).unwrap_or_default();
             let value = m.literal(i).and_then(Result::ok);
             let encoded = value.and_then(|value| match literal::fits(&value, shape) {
                 true => Some(literal::write(Some(&value), shape)),
                 false => literal::padded(&value, shape, &m.literal_sizes(i)?, &mut self.room),
             });
-            match encoded {
-                Some(encoded) => d.message(8, &encoded),
-                None => d.text_unless_empty(EXTRA_VALUE, text),
+            if let Some(encoded) = encoded {
+                d.message(8, &encoded);
             }
         }
     }
@@ -426,40 +368,34 @@ impl<'m> Writer<'m> {
         self.m.operands(i).next().is_some_and(|k| is_predicate(self.m.shape(k)))
     }
 
-    /// Writes attributes in the fields of operation `opcode`; returns those that no field can represent.
-    pub fn attributes(
-        &self,
-        i: InstructionId,
-        opcode: &str,
-        keeps: &dyn Fn(&str) -> bool,
-        d: &mut Encoder,
-    ) -> Vec<&'m Attribute> {
+    /// Writes attributes in the fields of operation `opcode`, apart from those that no field can represent.
+    pub fn attributes(&mut self, i: InstructionId, opcode: &str, keeps: &dyn Fn(&str) -> bool, d: &mut Encoder) {
         let m = self.m;
         let mut inner: Inner = BTreeMap::new();
         for &number in operation::required_messages(opcode) {
             inner.insert(vec![number], Encoder::default());
         }
         let code = Opcode::from_bytes(opcode.as_bytes());
-        let is_short_form = code != m.instructions()[i as usize].opcode;
         // XLA writes defaults other than 0, since an absent field stands for 0.
         for &(key, number, value) in schema::defaults_of(code) {
             if m.attributes(i).iter().all(|a| a.key != key) {
                 d.int(number, value);
             }
         }
-        let mut others = Vec::new();
         let start = d.0.len();
         for a in m.attributes(i) {
             if a.calls() || self.is_in_head(a) || !keeps(m.attribute_name(a)) {
                 continue;
             }
             let before = d.0.len();
-            let is_written = self.attribute(i, code, a, d, &mut inner).is_some();
-            // In the short form of an asynchronous operation an absent field is an absent attribute.
-            let is_lost = is_short_form && d.0.len() == before && inner.is_empty();
-            if !is_written || is_lost {
+            if self.attribute(i, code, a, d, &mut inner).is_none() {
                 d.0.truncate(before);
-                others.push(a);
+                if schema::field_of(code, a.key).is_some() && schema::is_semantic(a.key, code) {
+                    let (name, value, instruction) =
+                        (m.attribute_name(a), m.attribute_text(a), &self.names[i as usize]);
+                    let found = format!("a proto cannot hold {name}={} of `{instruction}`", clip(value));
+                    self.unfit.get_or_insert(found);
+                }
             }
         }
         // Innermost messages first: each goes into its parent.
@@ -475,7 +411,6 @@ impl<'m> Writer<'m> {
                 d.message(number, &sub);
             }
         }
-        others
     }
 
     /// Writes an attribute to its field; `None` where no field can hold it.

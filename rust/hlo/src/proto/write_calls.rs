@@ -1,15 +1,13 @@
 //! Writes called computations, and the wrappers that XLA requires around asynchronous operations.
 //!
-//! Read `Writer::callees`, whose counterpart is `calls`, and `Writer::wrapper`.
+//! Read `Writer::callees` and `Writer::wrapper`.
 
 use layout::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::row::PAIR_ATTRIBUTES;
 use super::wire::Encoder;
 use super::write::Writer;
-use super::{operation, shape, EXTRA, EXTRA_ASYNC, EXTRA_CALLS};
-use crate::attribute::schema::Form;
+use super::{operation, shape};
 use crate::attribute::Value;
 use crate::model::module::{Attribute, InstructionId};
 use crate::{Arity, Opcode};
@@ -50,38 +48,26 @@ impl Names {
 }
 
 impl Writer<'_> {
-    /// Writes the called computations of operation `opcode`. Where it does not tell by which attributes, a private
-    /// field lists these. XLA expects no computation on the later phases of an asynchronous operation.
+    /// Writes the called computations of operation `opcode`, in its order. XLA expects none on the later phases of an
+    /// asynchronous operation.
     pub fn callees(&self, i: InstructionId, opcode: &str, d: &mut Encoder) {
         let m = self.m;
-        let has_any = m.attributes(i).iter().any(Attribute::calls);
-        if !has_any {
+        let calls = || m.attributes(i).iter().filter(|a| a.calls());
+        if calls().next().is_none() || matches!(opcode, "async-update" | "async-done") {
             return;
         }
-        let mut called: Vec<&Attribute> = m.attributes(i).iter().filter(|a| a.calls()).collect();
-        let n = m.called_computations(i).count();
-        let keys = operation::callee_names(opcode, self.has_predicate(i), n).filter(|_| n > 0).unwrap_or(&[]);
-        let place = |a: &&Attribute| keys.iter().position(|k| is_key(opcode, k, m.attribute_name(a)));
-        called.sort_by_key(|a| place(a).unwrap_or(keys.len()));
-        let is_plain = called.len() == keys.len()
-            && called.iter().enumerate().all(|(k, a)| place(a) == Some(k))
-            && !matches!(opcode, "async-update" | "async-done");
-        let mut ids = Vec::with_capacity(n);
-        for a in called {
-            let own = m.list(a.link);
-            let (name, is_list) = (m.attribute_name(a), a.form == Form::Computations);
-            let is_phase = matches!(opcode, "async-update" | "async-done");
-            let is_of_chain = is_phase && !is_list && own.first().copied() == m.chain_computation(i);
-            if !is_of_chain {
-                ids.extend(own.iter().map(|&c| self.computation_id(c)));
-            }
-            match (is_plain, is_list) {
-                (true, _) => {}
-                (_, true) => d.data(EXTRA_CALLS, format!("{name}={{{}}}", own.len()).as_bytes()),
-                _ => d.data(EXTRA_CALLS, format!("{name}={}", u8::from(!is_of_chain)).as_bytes()),
-            }
+        let has_predicate = self.has_predicate(i);
+        let keys = operation::callees(opcode, has_predicate && m.called_computations(i).count() == 2);
+        let mut called: Vec<&Attribute> =
+            keys.iter().filter_map(|key| calls().find(|a| m.attribute_name(a) == *key)).collect();
+        // A conditional and a custom call have two ways to name them.
+        if called.is_empty() {
+            called = calls().collect();
         }
-        d.ints(38, &ids);
+        let ids: Vec<i64> = called.iter().flat_map(|a| m.list(a.link)).map(|&c| self.computation_id(c)).collect();
+        if operation::callee_names(opcode, has_predicate, ids.len()).is_some() {
+            d.ints(38, &ids);
+        }
     }
 
     /// Writes the wrapper computation that XLA requires around an asynchronous operation; returns its id and its number
@@ -121,11 +107,7 @@ impl Writer<'_> {
             d.each_int(36, (0..n).map(|position| id << 32 | position));
             self.callees(i, opcode, d);
             let is_own = |name: &str| !matches!(name, "sharding" | "origin" | "async_execution_thread");
-            for a in self.attributes(i, opcode, &is_own, d) {
-                if !is_of_pair(m.attribute_name(a), opcode) {
-                    self.extra(a, EXTRA, d);
-                }
-            }
+            self.attributes(i, opcode, &is_own, d);
         });
         program.message(2, &shape::write(&value));
         parameters.iter().for_each(|name| program.data(3, name.as_bytes()));
@@ -135,7 +117,6 @@ impl Writer<'_> {
         if let Some(Ok(Value::Text(thread))) = m.attribute(i, "async_execution_thread").map(|a| m.value(a, None)) {
             d.data(8, thread.as_bytes());
         }
-        d.int(EXTRA_ASYNC, 1);
         (id, n + 1)
     }
 }
@@ -162,15 +143,22 @@ impl Writer<'_> {
     }
 }
 
+/// Attributes of an asynchronous pair itself; all others belong to the wrapped operation.
+const PAIR_ATTRIBUTES: &[&str] = &[
+    "async_execution_thread",
+    "backend_config",
+    "frontend_attributes",
+    "metadata",
+    "origin",
+    "output_to_operand_aliasing",
+    "sharding",
+    "statistics",
+];
+
 /// Whether an attribute of a short form belongs to the asynchronous pair; all others are those of the operation.
 pub(super) fn is_of_pair(name: &str, opcode: &str) -> bool {
     match name {
         "output_to_operand_aliasing" => !matches!(opcode, "custom-call" | "fusion"),
         name => PAIR_ATTRIBUTES.contains(&name),
     }
-}
-
-/// Whether an attribute is the one that an operation has under this name; that of a custom call has two names.
-fn is_key(opcode: &str, key: &str, name: &str) -> bool {
-    key == name || (opcode == "custom-call" && key == "called_computations" && name == "to_apply")
 }
