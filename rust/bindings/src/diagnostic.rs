@@ -44,12 +44,12 @@ impl PyDiagnostic {
             Some((source, problem)) => {
                 let (line, column) = source.line_column(problem.span.start as usize);
                 Fields {
-                    message: problem.kind.to_string(),
+                    message: problem.to_string(),
                     filename: source.name.clone(),
                     line,
                     column,
-                    found: problem.kind.found(),
-                    expected: problem.kind.expected(),
+                    found: problem.found.clone(),
+                    expected: problem.expected.clone().map(Into::into),
                     snippet: source.snippet(problem.span),
                 }
             }

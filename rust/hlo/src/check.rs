@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::attribute::form::Form;
 use crate::cursor::{brief, clip, Cursor};
-use crate::error::{Problem, ProblemKind, Span};
+use crate::error::{Problem, Span};
 use crate::infer::{self, Inferred, RestatedShape};
 use crate::model::module::{
     Attribute, ComputationId, Instruction, InstructionId, Module, CALLS, INCONSISTENT, LOST, SHAPE_OMITTED,
@@ -32,7 +32,7 @@ use crate::{Arity, Opcode, Trait};
 #[derive(Default)]
 pub(crate) struct Findings {
     /// The first inconsistent instructions.
-    inconsistent: Vec<(InstructionId, ProblemKind)>,
+    inconsistent: Vec<(InstructionId, Problem)>,
     /// The first violations of rules.
     violations: Vec<(InstructionId, Violation)>,
     /// Instructions whose rules involve other instructions.
@@ -180,9 +180,7 @@ pub(crate) fn module(
 ) {
     // XLA prints callees before their callers, which rules out a cycle.
     if let Some(c) = findings.has_later_calls.then(|| call_cycle(m, &findings.calls)).flatten() {
-        let span = m.computations[c as usize].name;
-        let name = clip(m.computation_name(c));
-        problems.push(Problem { kind: ProblemKind::Cycle { what: "computation", name }, span });
+        problems.push(depends_on_itself("computation", m.computation_name(c), m.computations[c as usize].name));
         return;
     }
     if findings.is_provisional {
@@ -207,9 +205,9 @@ pub(crate) fn module(
         findings.inconsistent.append(&mut early);
         findings.inconsistent.sort_by_key(|found| found.0);
     }
-    for (i, kind) in findings.inconsistent.drain(..).take(MAX_DIAGNOSTICS.saturating_sub(m.diagnostics.len())) {
+    for (i, problem) in findings.inconsistent.drain(..).take(MAX_DIAGNOSTICS.saturating_sub(m.diagnostics.len())) {
         let span = shape_span(m, i);
-        m.diagnostics.push(Problem { kind, span });
+        m.diagnostics.push(Problem { span, ..problem });
     }
     verify_module(m, findings, losses.is_empty());
 }
@@ -323,24 +321,21 @@ pub(crate) fn invalid_layout(shape: &Shape) -> Option<String> {
 }
 
 /// A call of a computation with the wrong number of parameters.
-fn parameter_count(m: &Module, i: u32) -> Option<ProblemKind> {
+fn parameter_count(m: &Module, i: u32) -> Option<Problem> {
     if m.instructions[i as usize].flags & (CALLS | UNNAMED_OPERANDS) != CALLS {
         return None;
     }
     let expected = m.instructions[i as usize].opcode.n_parameters(m.operands(i).len())?;
     let callee = m.called_computations(i).find(|&c| m.parameters(c).len() != expected)?;
-    Some(ProblemKind::Disagrees {
-        what: "parameters of a called computation",
-        found: format!("{} of `{}`", m.parameters(callee).len(), clip(m.computation_name(callee))),
-        expected: expected.to_string(),
-    })
+    let found = format!("{} of `{}`", m.parameters(callee).len(), clip(m.computation_name(callee)));
+    Some(Problem::disagrees(Span::default(), "parameters of a called computation", expected, found))
 }
 
 /// Why an instruction is inconsistent: it calls a computation with other parameters, its shape differs from the inferred
-/// shape, or the operands and attributes rule out any shape.
-pub(crate) fn inconsistency(m: &Module, i: u32) -> Option<ProblemKind> {
-    if let Some(kind) = parameter_count(m, i) {
-        return Some(kind);
+/// shape, or the operands and attributes rule out any shape. The problem has no span.
+pub(crate) fn inconsistency(m: &Module, i: u32) -> Option<Problem> {
+    if let Some(problem) = parameter_count(m, i) {
+        return Some(problem);
     }
     let own = m.shape(i);
     let inferred = lost_operand(m, i).map_or_else(|| infer::shape(m, i), Err);
@@ -349,11 +344,25 @@ pub(crate) fn inconsistency(m: &Module, i: u32) -> Option<ProblemKind> {
         Ok(Inferred::Shape(shape)) if infer::fits(m.instructions[i as usize].opcode, own, &shape) => None,
         Ok(Inferred::Shape(shape)) => {
             let expected = brief(&shape.without_layout());
-            Some(ProblemKind::Disagrees { what: "shape", found: brief(own), expected })
+            Some(Problem::disagrees(Span::default(), "shape", expected, brief(own)))
         }
-        Err(reason) => Some(ProblemKind::Inconsistent { opcode: m.opcode_name(i).into(), reason: brief(&reason) }),
+        Err(reason) => Some(inconsistent(m.opcode_name(i), &reason, Span::default())),
     }
 }
+
+/// The problem of an instruction whose operands and attributes rule out any shape.
+pub(crate) fn inconsistent(opcode: &str, reason: &str, span: Span) -> Problem {
+    Problem::new(span, format!("inconsistent {opcode}: {}", brief(&reason)))
+}
+
+/// The problem of a cycle in the operands of instructions or in the calls of computations.
+pub(crate) fn depends_on_itself(what: &str, name: &str, span: Span) -> Problem {
+    Problem::new(span, format!("{what} `{}` depends on itself", clip(name)))
+}
+
+/// The problem of a layout that [`lacks_order`].
+pub(crate) const NO_ORDER: &str =
+    "invalid layout: minor_to_major: expected one number per dimension, or no braces, found none";
 
 /// The reason that an operand whose shape cannot be read gives against any use of it.
 pub(crate) fn lost_operand(m: &Module, i: u32) -> Option<String> {

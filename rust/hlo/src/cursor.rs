@@ -5,7 +5,7 @@
 
 use quasiaffine::interrupt::poll;
 
-use crate::error::{Problem, ProblemKind, Span};
+use crate::error::{Problem, Span};
 
 /// The result of parsing a value.
 pub(crate) type Read<T> = Result<T, Problem>;
@@ -219,7 +219,7 @@ impl<'a> Cursor<'a> {
         }
         if !fits || value > LARGEST - u64::from(!negative) {
             let span = Span::new(start, self.pos);
-            return Err(Problem { kind: ProblemKind::OutOfRange { found: clip(self.str(span)), of: "s64" }, span });
+            return Err(Problem::out_of_range(span, "s64", self.str(span)));
         }
         Ok(if negative { (value as i64).wrapping_neg() } else { value as i64 })
     }
@@ -297,10 +297,9 @@ impl<'a> Cursor<'a> {
     #[inline(never)]
     pub fn expected(&self, expected: impl Into<std::borrow::Cow<'static, str>>) -> Problem {
         let (found, len) = self.found();
-        let kind = ProblemKind::Expected { expected: expected.into(), found };
         // Points behind the last word, not behind the empty lines that follow it.
         let at = if self.at_end() { self.text.trim_ascii_end().len() } else { self.pos };
-        Problem { kind, span: Span::new(at, at + len) }
+        Problem::expected(Span::new(at, at + len), expected, found)
     }
 
     /// A description of the next token for a message, and its length in bytes.
@@ -396,8 +395,7 @@ pub(crate) fn find<const N: usize>(bytes: &[u8], mut at: usize, needles: [u8; N]
 
 #[cold]
 fn unclosed(expected: &'static str, open: usize) -> Problem {
-    let kind = ProblemKind::Expected { expected: expected.into(), found: "the end of the text".into() };
-    Problem { kind, span: Span::new(open, open + 1) }
+    Problem::expected(Span::new(open, open + 1), expected, "the end of the text")
 }
 
 /// Equality of short words: comparing eight bytes at a time, the last chunk overlapping, is faster than a call.

@@ -7,9 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use layout::TextErrorKind;
-
-use crate::verify::rule::Rule;
+use crate::cursor::clip;
 
 /// Bytes `start..end` of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -125,265 +123,93 @@ fn floor_char(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// An error or a diagnostic and its position.
+/// An error or a diagnostic, and its position. It displays as its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The kind.
-    pub kind: ProblemKind,
     /// The position in the source.
     pub span: Span,
+    /// The kind.
+    pub kind: ProblemKind,
+    /// The message, or what precedes `expected …, found …` in it.
+    pub(crate) text: Cow<'static, str>,
+    /// What was expected, if that is known.
+    pub expected: Option<Cow<'static, str>>,
+    /// What was found, if that is known.
+    pub found: Option<String>,
 }
 
-/// The kinds of errors and diagnostics.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a problem is about, and its message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProblemKind {
-    /// The text does not match the grammar.
-    Expected {
-        /// What the grammar allows here.
-        expected: Cow<'static, str>,
-        /// The text that was found.
+    /// A text; the message is in words of its own.
+    Words,
+    /// A text; the message says what was expected and found.
+    Expected,
+    /// As `Expected`, about bytes, which have no lines.
+    Bytes,
+    /// A limit, at which the reading of a text ends.
+    Limit,
+}
+
+impl Problem {
+    /// A message in words of its own.
+    pub(crate) fn new(span: Span, text: impl Into<Cow<'static, str>>) -> Problem {
+        Problem { span, kind: ProblemKind::Words, text: text.into(), expected: None, found: None }
+    }
+
+    /// `expected …, found …`
+    pub(crate) fn expected(
+        span: Span,
+        expected: impl Into<Cow<'static, str>>,
+        found: impl Into<Cow<'static, str>>,
+    ) -> Problem {
+        let (expected, found) = (Some(expected.into()), Some(found.into().into_owned()));
+        Problem { span, kind: ProblemKind::Expected, text: "".into(), expected, found }
+    }
+
+    /// `what: expected …, found …`
+    pub(crate) fn disagrees(
+        span: Span,
+        what: impl fmt::Display,
+        expected: impl fmt::Display,
         found: String,
-    },
-    /// A malformed shape.
-    Shape(TextErrorKind),
-    /// An unknown word, such as the name of an operation or an operand.
-    UnknownWord {
-        /// The kind of word.
-        what: &'static str,
-        /// The word.
-        found: String,
-        /// The known word with the smallest edit distance, if one is close.
-        nearest: Option<String>,
-    },
-    /// A duplicate name.
-    Duplicate {
-        /// The kind of thing that is named.
-        what: &'static str,
-        /// The name.
-        name: String,
-    },
-    /// A required attribute is missing.
-    MissingAttribute {
-        /// The operation.
-        opcode: &'static str,
-        /// The attribute.
-        name: &'static str,
-    },
-    /// An attribute that its owner does not have.
-    MisplacedAttribute {
-        /// The attribute.
-        name: String,
-        /// The operation, or `a module` or `a computation`, that does not have it.
-        owner: String,
-    },
-    /// A wrong number of operands.
-    OperandCount {
-        /// The operation.
-        opcode: &'static str,
-        /// The number of operands that the operation takes, in words.
-        expected: String,
-        /// The number of operands in the text.
-        found: usize,
-    },
-    /// Operands without names: the text gives their number only.
-    UnnamedOperands {
-        /// The operation.
-        opcode: &'static str,
-    },
-    /// Attributes of an instruction in place of an operand, which XLA does not allow.
-    NestedAttributes {
-        /// The operation.
-        opcode: &'static str,
-    },
-    /// Text behind a single instruction, which XLA does not allow without a computation.
-    TextAfterInstruction,
-    /// A cycle in the operands of instructions or in the calls of computations.
-    Cycle {
-        /// The kind of node: an instruction or a computation.
-        what: &'static str,
-        /// Its name.
-        name: String,
-    },
-    /// An operand that is defined after its use.
-    UsedBeforeDefinition {
-        /// Its name.
-        name: String,
-    },
-    /// Two statements of the same fact differ.
-    Disagrees {
-        /// The fact.
-        what: &'static str,
-        /// The value at the span.
-        found: String,
-        /// The value that the rest of the module implies.
-        expected: String,
-    },
-    /// The operands and attributes of an instruction are inconsistent.
-    Inconsistent {
-        /// The operation.
-        opcode: String,
-        /// The reason.
-        reason: String,
-    },
-    /// A broken rule of XLA's verifier.
-    Rule {
-        /// The rule.
-        rule: Rule,
-        /// What the rule allows.
-        expected: Cow<'static, str>,
-        /// What was found.
-        found: String,
-    },
-    /// An invalid layout, kept as written.
-    InvalidLayout {
-        /// The reason.
-        reason: String,
-    },
+    ) -> Problem {
+        Problem { text: format!("{what}: ").into(), ..Problem::expected(span, expected.to_string(), found) }
+    }
+
+    /// A second one of something that is once.
+    pub(crate) fn duplicate(span: Span, what: &str, name: &str) -> Problem {
+        Problem::expected(span, format!("one {what} `{}`", clip(name)), "a second")
+    }
+
     /// A number outside the range of its type.
-    OutOfRange {
-        /// The number.
-        found: String,
-        /// The type or quantity that bounds it.
-        of: &'static str,
-    },
-    /// Corrupt compressed data.
-    Compressed {
-        /// The name of the format.
-        format: &'static str,
-        /// The reason.
-        reason: String,
-    },
-    /// Malformed bytes of a serialized module.
-    Wire {
-        /// The offset in the input.
-        at: usize,
-        /// What was found at that offset.
-        found: String,
-        /// What the bytes should be.
-        expected: &'static str,
-    },
-    /// A part of a proto that does not fit the rest, such as an id that does not exist.
-    Misfit {
-        /// The computation and the instruction.
-        path: String,
-        /// What fits.
-        expected: &'static str,
-        /// What was found.
-        found: String,
-    },
-    /// The input is neither HLO text nor a proto.
-    NotText {
-        /// The kind of node: an instruction or a computation.
-        found: String,
-    },
-    /// Nesting beyond the limit.
-    TooDeep {
-        /// The kind of thing that is nested.
-        what: &'static str,
-        /// The number of levels that are allowed.
-        limit: usize,
-    },
-    /// More of something than the limit allows.
-    TooMany {
-        /// The kind of thing.
-        what: &'static str,
-        /// The limit.
-        limit: usize,
-    },
+    pub(crate) fn out_of_range(span: Span, of: &str, found: &str) -> Problem {
+        Problem::expected(span, format!("a number in the range of {of}"), clip(found))
+    }
+
+    /// A word that is not known, and the known one with the smallest edit distance, if one is close.
+    pub(crate) fn unknown_word(span: Span, what: &str, found: &str, nearest: Option<&str>) -> Problem {
+        let found = format!("`{}`", clip(found));
+        let hint = nearest.map_or_else(String::new, |n| format!(", did you mean `{n}`?"));
+        let expected = nearest.map_or_else(|| format!("a known {what}"), |n| format!("`{n}`"));
+        let text = format!("unknown {what} {found}{hint}");
+        Problem { expected: Some(expected.into()), found: Some(found), ..Problem::new(span, text) }
+    }
+
+    /// More than a limit allows.
+    pub(crate) fn limit(span: Span, text: String) -> Problem {
+        Problem { kind: ProblemKind::Limit, ..Problem::new(span, text) }
+    }
 }
 
-impl fmt::Display for ProblemKind {
+impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use ProblemKind::*;
-        match self {
-            Expected { expected, found } => write!(f, "expected {expected}, found {found}"),
-            Shape(kind) => kind.fmt(f),
-            UnknownWord { what, found, nearest } => {
-                write!(f, "unknown {what} `{found}`")?;
-                nearest.as_ref().map_or(Ok(()), |n| write!(f, ", did you mean `{n}`?"))
+        f.write_str(&self.text)?;
+        match (&self.expected, &self.found, self.kind) {
+            (Some(expected), Some(found), ProblemKind::Expected | ProblemKind::Bytes) => {
+                write!(f, "expected {expected}, found {found}")
             }
-            Duplicate { what, name } => write!(f, "expected one {what} `{name}`, found a second"),
-            MissingAttribute { opcode, name } => write!(f, "expected attribute `{name}` on {opcode}, found none"),
-            MisplacedAttribute { name, owner } => write!(f, "attribute `{name}` does not belong to {owner}"),
-            OperandCount { opcode, expected, found } => {
-                let s = if expected == "1" { "" } else { "s" };
-                write!(f, "expected {expected} operand{s} of {opcode}, found {found}")
-            }
-            UnnamedOperands { opcode } => write!(f, "the operands of {opcode} have no names and cannot be resolved"),
-            NestedAttributes { opcode } => {
-                write!(f, "attributes of {opcode}, which is an operand; XLA accepts them on a line of its own only")
-            }
-            TextAfterInstruction => {
-                f.write_str("expected one instruction or a computation in braces, found a second instruction")
-            }
-            Cycle { what, name } => write!(f, "{what} `{name}` depends on itself"),
-            UsedBeforeDefinition { name } => write!(f, "operand `{name}` is defined after its use"),
-            Disagrees { what, found, expected } => write!(f, "{what}: expected {expected}, found {found}"),
-            Inconsistent { opcode, reason } => write!(f, "inconsistent {opcode}: {reason}"),
-            Rule { rule, expected, found } => write!(f, "rule {}: expected {expected}, found {found}", rule.name()),
-            InvalidLayout { reason } => write!(f, "invalid layout: {reason}"),
-            OutOfRange { found, of } => write!(f, "expected a number in the range of {of}, found {found}"),
-            Compressed { format, reason } => write!(f, "expected {format} data, found {reason}"),
-            Wire { at, found, expected } => write!(f, "byte {at}: expected {expected}, found {found}"),
-            Misfit { path, expected, found } => write!(f, "{path}: expected {expected}, found {found}"),
-            NotText { found } => write!(f, "expected HLO text, found {found}"),
-            TooDeep { what, limit } => write!(f, "{what} nested deeper than {limit} levels"),
-            TooMany { what, limit } => write!(f, "more than {limit} {what}"),
-        }
-    }
-}
-
-impl ProblemKind {
-    /// The text or value that was found, for kinds that have one.
-    pub fn found(&self) -> Option<String> {
-        use ProblemKind::*;
-        match self {
-            Expected { found, .. }
-            | Disagrees { found, .. }
-            | Misfit { found, .. }
-            | Rule { found, .. }
-            | NotText { found }
-            | Wire { found, .. }
-            | Compressed { reason: found, .. } => Some(found.clone()),
-            UnknownWord { found, .. } | OutOfRange { found, .. } => Some(format!("`{found}`")),
-            Shape(TextErrorKind::Expected { found, .. }) => Some(found.clone()),
-            Shape(TextErrorKind::UnknownElementType { found, .. }) => Some(format!("`{found}`")),
-            Duplicate { name, .. } => Some(format!("`{name}`")),
-            MisplacedAttribute { name, .. } => Some(format!("`{name}`")),
-            OperandCount { found, .. } => Some(found.to_string()),
-            MissingAttribute { .. } => Some("none".into()),
-            Shape(_) | UnnamedOperands { .. } | Cycle { .. } | UsedBeforeDefinition { .. } => None,
-            NestedAttributes { .. } | TextAfterInstruction => None,
-            Inconsistent { .. } | InvalidLayout { .. } | TooDeep { .. } | TooMany { .. } => None,
-        }
-    }
-
-    /// The text or value that was expected, for kinds that have one.
-    pub fn expected(&self) -> Option<String> {
-        use ProblemKind::*;
-        match self {
-            Expected { expected, .. } | Rule { expected, .. } => Some(expected.to_string()),
-            Disagrees { expected, .. } => Some(expected.clone()),
-            Shape(TextErrorKind::Expected { expected, .. }) => Some(expected.to_string()),
-            Shape(TextErrorKind::UnknownElementType { .. }) => Some("an element type".into()),
-            UnknownWord { what, nearest, .. } => {
-                Some(nearest.as_ref().map_or_else(|| format!("a known {what}"), |n| format!("`{n}`")))
-            }
-            Duplicate { what, name } => Some(format!("one {what} `{name}`")),
-            MissingAttribute { name, .. } => Some(format!("`{name}`")),
-            OperandCount { expected, .. } => Some(expected.clone()),
-            OutOfRange { of, .. } => Some(format!("a number in the range of {of}")),
-            NotText { .. } => Some("HLO text".into()),
-            Compressed { format, .. } => Some(format!("{format} data")),
-            Wire { expected, .. } => Some((*expected).into()),
-            Misfit { expected, .. } => Some((*expected).into()),
-            Shape(_) | MisplacedAttribute { .. } | UnnamedOperands { .. } | Cycle { .. } => None,
-            NestedAttributes { .. } | TextAfterInstruction => None,
-            Inconsistent { .. }
-            | UsedBeforeDefinition { .. }
-            | InvalidLayout { .. }
-            | TooDeep { .. }
-            | TooMany { .. } => None,
+            _ => Ok(()),
         }
     }
 }
@@ -398,6 +224,12 @@ pub struct SyntaxErrors {
 }
 
 impl SyntaxErrors {
+    /// One problem of bytes.
+    pub(crate) fn of_bytes(name: Option<&str>, problem: Problem) -> SyntaxErrors {
+        let problems = vec![Problem { kind: ProblemKind::Bytes, ..problem }];
+        SyntaxErrors { source: Arc::new(Source::new("", name)), problems }
+    }
+
     /// One problem with its position, line and caret.
     pub fn describe(&self, problem: &Problem) -> String {
         describe(&self.source, problem)
@@ -406,12 +238,12 @@ impl SyntaxErrors {
 
 /// `name:line:column: message`, the line, and a caret below the span.
 pub fn describe(source: &Source, problem: &Problem) -> String {
-    if let ProblemKind::Wire { .. } | ProblemKind::Misfit { .. } | ProblemKind::Compressed { .. } = problem.kind {
-        return format!("{}: {}", source.name.as_deref().unwrap_or("<bytes>"), problem.kind);
+    if problem.kind == ProblemKind::Bytes {
+        return format!("{}: {problem}", source.name.as_deref().unwrap_or("<bytes>"));
     }
     let (line, column) = source.line_column(problem.span.start as usize);
     let name = source.name.as_deref().unwrap_or("<text>");
-    format!("{name}:{line}:{column}: {}\n{}", problem.kind, source.snippet(problem.span))
+    format!("{name}:{line}:{column}: {problem}\n{}", source.snippet(problem.span))
 }
 
 impl fmt::Display for SyntaxErrors {

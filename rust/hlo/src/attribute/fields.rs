@@ -3,8 +3,8 @@
 //! Read [`name`]. What is written otherwise is kept as text; these functions tell where XLA's parser stops.
 
 use super::sharding::{self, Sharding};
-use crate::cursor::{clip, Cursor, Read};
-use crate::error::{Problem, ProblemKind, Span};
+use crate::cursor::{Cursor, Read};
+use crate::error::{Problem, Span};
 
 /// The name of a field, up to and including the `=`, which follows immediately. XLA's names begin with a letter or `_`.
 pub(crate) fn name<'a>(c: &mut Cursor<'a>) -> Read<&'a str> {
@@ -127,7 +127,7 @@ pub(crate) fn metadata(c: &mut Cursor<'_>) -> Read<()> {
             return Err(super::unknown_word("field of metadata", field, &known, span));
         };
         if seen >> k & 1 == 1 {
-            return Err(Problem { kind: ProblemKind::Duplicate { what: "field", name: field.into() }, span });
+            return Err(Problem::duplicate(span, "field", field));
         }
         seen |= 1 << k;
         match METADATA[k].1 {
@@ -154,7 +154,7 @@ fn int32(c: &mut Cursor<'_>) -> Read<i64> {
         return Ok(n);
     }
     let span = Span::new(start, c.pos);
-    Err(Problem { kind: ProblemKind::OutOfRange { found: clip(c.str(span)), of: "s32" }, span })
+    Err(Problem::out_of_range(span, "s32", c.str(span)))
 }
 
 /// The problem of the first escape in a string that XLA does not read, which are those of C with `\u` and `\U`.
@@ -169,9 +169,7 @@ pub(crate) fn invalid_escape(text: &str, span: Span) -> Option<Problem> {
                 let start = span.start as usize + at;
                 let n = text[start + 1..].chars().next().map_or(0, char::len_utf8);
                 let span = Span::new(start, start + 1 + n);
-                let found = format!("`{}`", &text[span.range()]);
-                let kind = ProblemKind::Expected { expected: "an escape of C".into(), found };
-                return Some(Problem { kind, span });
+                return Some(Problem::expected(span, "an escape of C", format!("`{}`", &text[span.range()])));
             }
         }
     }

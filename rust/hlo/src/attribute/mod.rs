@@ -20,7 +20,7 @@ pub(crate) mod window;
 
 use std::borrow::Cow;
 
-use layout::Shape;
+use layout::{Shape, TextErrorKind};
 use quasiaffine::interrupt::poll;
 
 use accuracy::{accuracy, Accuracy};
@@ -33,8 +33,8 @@ use sharding::Sharding;
 use sides::{sides, Config, Sides};
 use window::{dim_labels, window, DimLabels, Window};
 
-use crate::cursor::{clip, Cursor, Read, SHORT};
-use crate::error::{Problem, ProblemKind, Span};
+use crate::cursor::{Cursor, Read, SHORT};
+use crate::error::{Problem, Span};
 use crate::proto::original;
 
 /// The value of an attribute.
@@ -389,7 +389,16 @@ pub(crate) fn shape(c: &mut Cursor<'_>) -> Read<Shape> {
             c.pos = end;
             Ok(shape)
         }
-        Err(e) => Err(Problem { kind: ProblemKind::Shape(e.kind), span: Span::new(e.start, e.end) }),
+        Err(e) => {
+            let span = Span::new(e.start, e.end);
+            Err(match e.kind {
+                TextErrorKind::Expected { expected, found } => Problem::expected(span, expected, found),
+                TextErrorKind::UnknownElementType { found, nearest } => {
+                    Problem::unknown_word(span, "element type", &found, nearest)
+                }
+                other => Problem::new(span, other.to_string()),
+            })
+        }
     }
 }
 
@@ -506,6 +515,5 @@ pub(crate) fn unescape_bytes(text: &str) -> Cow<'_, [u8]> {
 
 /// The problem of a word outside a closed set, with the nearest known word.
 pub(crate) fn unknown_word(what: &'static str, found: &str, known: &[&str], span: Span) -> Problem {
-    let nearest = layout::nearest(found, known.iter().copied()).map(str::to_string);
-    Problem { kind: ProblemKind::UnknownWord { what, found: clip(found), nearest }, span }
+    Problem::unknown_word(span, what, found, layout::nearest(found, known.iter().copied()))
 }

@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::attribute::{by_dim, pair};
 use crate::cursor::{clip, Cursor, Read};
-use crate::error::{Problem, ProblemKind, Span};
+use crate::error::{Problem, Span};
 
 /// One dimension of a window, with defaults filled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -161,20 +161,15 @@ pub(crate) fn window(c: &mut Cursor<'_>) -> Read<Window> {
             return Err(at.expected("size, stride, pad, lhs_dilate, rhs_dilate, rhs_reversal or `}`"));
         };
         if std::mem::replace(&mut seen[field], true) {
-            let kind = ProblemKind::Duplicate { what: "window field", name: word.into() };
-            return Err(Problem { kind, span: Span::new(at.pos, c.pos) });
+            return Err(Problem::duplicate(Span::new(at.pos, c.pos), "window field", word));
         }
         c.expect(b'=', "`=`")?;
         c.space();
         let values = if field == 2 { by_dim(c, pair)? } else { by_dim(c, |c| Ok((c.int()?, 0)))? };
         let dims = dims.get_or_insert_with(|| vec![fresh; values.len()]);
         if dims.len() != values.len() {
-            let kind = ProblemKind::Disagrees {
-                what: "dimensions of a window",
-                found: values.len().to_string(),
-                expected: dims.len().to_string(),
-            };
-            return Err(Problem { kind, span: Span::new(at.pos, c.pos) });
+            let (span, found) = (Span::new(at.pos, c.pos), values.len().to_string());
+            return Err(Problem::disagrees(span, "dimensions of a window", dims.len(), found));
         }
         for (dim, (a, b)) in dims.iter_mut().zip(values) {
             match field {
@@ -205,8 +200,7 @@ pub(crate) fn dim_labels(c: &mut Cursor<'_>) -> Read<DimLabels> {
     let output = c.label_word();
     let span = Span::new(start.pos, c.pos);
     let bad = |what: &str| {
-        let expected = format!("dim_labels whose {what}").into();
-        Problem { kind: ProblemKind::Expected { expected, found: format!("`{}`", clip(start.str(span))) }, span }
+        Problem::expected(span, format!("dim_labels whose {what}"), format!("`{}`", clip(start.str(span))))
     };
     let (input_batch, input_feature, input_spatial) =
         labels(input, b'b', b'f').ok_or_else(|| bad("input has b, f and the spatial digits once each"))?;

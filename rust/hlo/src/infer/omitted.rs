@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{infer_omitted, Inferred};
 use crate::check;
 use crate::cursor::brief;
-use crate::error::{Problem, ProblemKind, Span};
+use crate::error::{Problem, Span};
 use crate::model::module::{InstructionId, Module, SHAPE_OMITTED};
 
 /// A shape restated for an instruction: before its name as an operand, or in a signature.
@@ -41,8 +41,9 @@ pub(crate) fn fill_omitted(
     let limit = m.span.len() + 4096;
     let mut budget = limit;
     for i in all {
+        let name = m.instructions[i as usize].name;
         if !spend(&mut budget, m.operands(i).map(|k| m.shape(k))) {
-            return problems.push(too_large(m, i, ProblemKind::TooMany { what: "parts of inferred shapes", limit }));
+            return problems.push(Problem::limit(name, format!("more than {limit} parts of inferred shapes")));
         }
         let shape = match check::lost_operand(m, i).map_or_else(|| infer_omitted(m, i), Err) {
             Ok(Inferred::Shape(shape)) => shape,
@@ -53,11 +54,11 @@ pub(crate) fn fill_omitted(
             }
         };
         if !spend(&mut budget, [&shape].into_iter()) {
-            return problems.push(too_large(m, i, ProblemKind::TooMany { what: "parts of inferred shapes", limit }));
+            return problems.push(Problem::limit(name, format!("more than {limit} parts of inferred shapes")));
         }
         if depth(&shape) > layout::MAX_DEPTH {
-            let limit = layout::MAX_DEPTH;
-            return problems.push(too_large(m, i, ProblemKind::TooDeep { what: "inferred shapes", limit }));
+            let text = format!("inferred shapes nested deeper than {} levels", layout::MAX_DEPTH);
+            return problems.push(Problem::limit(name, text));
         }
         let placeholder = m.instructions[i as usize].shape;
         let id = *known.entry(shape.clone()).or_insert(placeholder);
@@ -69,9 +70,8 @@ pub(crate) fn fill_omitted(
     for e in restated_shapes {
         let (found, expected) = (&m.shapes[e.shape as usize], m.shape(e.instruction));
         if !found.same_dims(expected) && !m.is_lost(e.instruction) {
-            let (found, expected) = (brief(found), brief(expected));
-            m.diagnostics
-                .push(Problem { kind: ProblemKind::Disagrees { what: e.what, found, expected }, span: e.span });
+            let problem = Problem::disagrees(e.span, e.what, brief(expected), brief(found));
+            m.diagnostics.push(problem);
         }
     }
 }
@@ -104,19 +104,10 @@ fn depth(shape: &Shape) -> usize {
     }
 }
 
-fn too_large(m: &Module, i: InstructionId, kind: ProblemKind) -> Problem {
-    Problem { kind, span: m.instructions[i as usize].name }
-}
-
 fn no_shape(m: &Module, i: InstructionId, reason: Option<String>) -> Problem {
-    let opcode = m.opcode_name(i).to_string();
-    let span = m.instructions[i as usize].name;
-    let kind = match reason {
-        Some(reason) => ProblemKind::Inconsistent { opcode, reason: brief(&reason) },
-        None => ProblemKind::Expected {
-            expected: format!("a shape before {opcode}").into(),
-            found: "attributes that do not determine it".into(),
-        },
-    };
-    Problem { kind, span }
+    let (opcode, span) = (m.opcode_name(i), m.instructions[i as usize].name);
+    match reason {
+        Some(reason) => check::inconsistent(opcode, &reason, span),
+        None => Problem::expected(span, format!("a shape before {opcode}"), "attributes that do not determine it"),
+    }
 }

@@ -9,7 +9,7 @@ use quasiaffine::interrupt::poll;
 
 use crate::attribute;
 use crate::cursor::{clip, find, Cursor, Read, SHORT};
-use crate::error::{Problem, ProblemKind, Span};
+use crate::error::{Problem, Span};
 use crate::model::float::{self, Format};
 
 /// The most bytes of the arrays of a text that are written as one number: they take more memory than the text.
@@ -59,11 +59,8 @@ pub(crate) fn check(c: &mut Cursor<'_>, shape: &Shape, zeros: &mut u64) -> Read<
     let mut sink = Check { zeros: *zeros, doubtful: None };
     traverse(c, shape, &mut sink, &mut is_elided)?;
     if sink.zeros > MAX_ZEROS {
-        let kind = ProblemKind::TooMany {
-            what: "bytes of constants that are written as one number",
-            limit: MAX_ZEROS as usize,
-        };
-        return Err(Problem { kind, span: Span::new(start, c.pos) });
+        let text = format!("more than {MAX_ZEROS} bytes of constants that are written as one number");
+        return Err(Problem::limit(Span::new(start, c.pos), text));
     }
     *zeros = sink.zeros;
     Ok(Checked { is_elided, doubtful: sink.doubtful })
@@ -183,11 +180,8 @@ fn traverse(c: &mut Cursor<'_>, shape: &Shape, sink: &mut impl Sink, elided: &mu
         // The value of a buffer is that of its array.
         Shape::Buffer(inner) => traverse(c, inner, sink, elided),
         Shape::Token | Shape::Opaque => {
-            let kind = ProblemKind::Expected {
-                expected: "an array or a tuple as the shape of a constant".into(),
-                found: format!("{shape}"),
-            };
-            Err(Problem { kind, span: Span::new(c.pos, (c.pos + 1).min(c.text.len())) })
+            let span = Span::new(c.pos, (c.pos + 1).min(c.text.len()));
+            Err(Problem::expected(span, "an array or a tuple as the shape of a constant", shape.to_string()))
         }
     }
 }
@@ -259,12 +253,9 @@ fn first_element(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -
 }
 
 fn disagreement(c: &Cursor<'_>, dim: usize, n: i64, expected: i64) -> Problem {
-    let kind = ProblemKind::Disagrees {
-        what: "elements of a constant",
-        found: format!("{n}{}", if n > expected { " or more" } else { "" }),
-        expected: format!("{expected} in dimension {dim}"),
-    };
-    Problem { kind, span: Span::new(c.pos, (c.pos + 1).min(c.text.len())) }
+    let span = Span::new(c.pos, (c.pos + 1).min(c.text.len()));
+    let found = format!("{n}{}", if n > expected { " or more" } else { "" });
+    Problem::disagrees(span, "elements of a constant", format_args!("{expected} in dimension {dim}"), found)
 }
 
 /// The characters of one number, including the payload of a nan.
@@ -288,7 +279,7 @@ fn expected_number(c: &Cursor<'_>, start: usize, t: ElementType) -> Problem {
 
 fn out_of_range(c: &Cursor<'_>, start: usize, t: ElementType) -> Problem {
     let span = Span::new(start, c.pos);
-    Problem { kind: ProblemKind::OutOfRange { found: clip(c.str(span)), of: t.name() }, span }
+    Problem::out_of_range(span, t.name(), c.str(span))
 }
 
 /// Checks elements without keeping them, and counts the bytes of those that are not written.
@@ -340,8 +331,8 @@ fn doubt(c: &Cursor<'_>, start: usize, t: ElementType) -> Option<Problem> {
     }
     let span = Span::new(start, c.pos);
     if part != t && !text.starts_with('(') {
-        let (expected, found) = (format!("`(real, imaginary)` for {}", t.name()).into(), format!("`{}`", clip(text)));
-        return Some(Problem { kind: ProblemKind::Expected { expected, found }, span });
+        let expected = format!("`(real, imaginary)` for {}", t.name());
+        return Some(Problem::expected(span, expected, format!("`{}`", clip(text))));
     }
     let format = Format::of(part);
     text.match_indices("nan(").find_map(|(at, word)| {
@@ -356,8 +347,7 @@ fn doubt(c: &Cursor<'_>, start: usize, t: ElementType) -> Option<Problem> {
             0 => format!("nan without a payload for {}", t.name()),
             _ => format!("a nan payload from 0x1 to 0x{largest:x} for {}", t.name()),
         };
-        let kind = ProblemKind::Expected { expected: expected.into(), found: format!("`{}`", clip(payload)) };
-        Some(Problem { kind, span })
+        Some(Problem::expected(span, expected, format!("`{}`", clip(payload))))
     })
 }
 

@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 use crate::attribute;
 use crate::attribute::entry_layout;
 use crate::attribute::schema::{self, Form, Owner};
-use crate::cursor::{clip, Cursor, Read};
-use crate::error::{Problem, ProblemKind, Span};
+use crate::cursor::{Cursor, Read};
+use crate::error::{Problem, Span};
 use crate::model::literal;
 use crate::model::module::{Attribute, UNKNOWN_KEY};
 use crate::parse::instruction::{Scope, UNRESOLVED};
@@ -59,15 +59,11 @@ impl<'a> Parser<'a> {
                 self.readable(form, Span::new(start, self.c.pos));
                 if matches!(owner, Owner::Instruction(opcode) if form == Form::Accuracy && !opcode.has(Trait::ACCURATE))
                 {
-                    let name = self.c.str(name_span).into();
-                    let kind = ProblemKind::MisplacedAttribute { name, owner: owner_name(owner) };
-                    self.diagnostic(kind, name_span);
+                    self.misplaced(name_span, owner);
                 }
             }
             Some(_) => {
-                let name = self.c.str(name_span).into();
-                let kind = ProblemKind::MisplacedAttribute { name, owner: owner_name(owner) };
-                self.diagnostic(kind, name_span);
+                self.misplaced(name_span, owner);
                 let before = self.c;
                 // Only instructions refer to instructions and computations.
                 let is_link = matches!(form, Form::Computation | Form::Computations | Form::Instructions);
@@ -89,11 +85,15 @@ impl<'a> Parser<'a> {
             None => self.unknown_key(name_span)?,
         };
         if all.iter().any(|a| a.key == key) {
-            let kind = ProblemKind::Duplicate { what: "attribute", name: clip(self.c.str(name_span)) };
-            return Err(Problem { kind, span: name_span });
+            return Err(Problem::duplicate(name_span, "attribute", self.c.str(name_span)));
         }
         all.push(Attribute { key, form, value: Span::new(start, self.c.pos), link });
         Ok(())
+    }
+
+    fn misplaced(&mut self, name: Span, owner: Owner) {
+        let text = |p: &Self| format!("attribute `{}` does not belong to {}", p.c.str(name), owner_name(owner));
+        self.diagnose(|p| Problem::new(name, text(p)));
     }
 
     /// Reports space between the name of an attribute and its `=`, if the `=` is next.
@@ -101,10 +101,8 @@ impl<'a> Parser<'a> {
     fn space_before_equals(&mut self) {
         let mut c = self.c;
         if c.accept_after_space(b'=') {
-            let expected = "`=` directly behind the name of an attribute".into();
-            let kind = ProblemKind::Expected { expected, found: "space".into() };
             let span = Span::new(self.c.pos, c.pos);
-            self.refuse(|| Problem { kind, span });
+            self.refuse(|| Problem::expected(span, "`=` directly behind the name of an attribute", "space"));
         }
     }
 
@@ -113,8 +111,7 @@ impl<'a> Parser<'a> {
         let seen = self.m.unknown_keys.iter().position(|&k| self.c.str(k) == text);
         let n = seen.unwrap_or(self.m.unknown_keys.len());
         if n >= MAX_UNKNOWN_KEYS {
-            let kind = ProblemKind::TooMany { what: "names of unknown attributes", limit: MAX_UNKNOWN_KEYS };
-            return Err(Problem { kind, span });
+            return Err(Problem::limit(span, format!("more than {MAX_UNKNOWN_KEYS} names of unknown attributes")));
         }
         if seen.is_none() {
             self.m.unknown_keys.push(span);

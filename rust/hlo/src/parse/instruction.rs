@@ -14,7 +14,7 @@ use crate::attribute;
 use crate::attribute::schema::{self, Owner};
 use crate::check;
 use crate::cursor::{clip, find, Cursor, Read, SHORT};
-use crate::error::{Problem, ProblemKind, Span};
+use crate::error::{Problem, Span};
 use crate::model::literal;
 use crate::model::module::{Attribute, Instruction, CALLS, ELIDED, LOST, SHAPE_OMITTED, UNNAMED, UNNAMED_OPERANDS};
 use crate::model::opcode::async_form;
@@ -208,12 +208,10 @@ impl<'a> Parser<'a> {
         let is_second = scope.names.insert(self.c.bytes(), name, local).is_some();
         let row = self.definition(scope, name, depth)?;
         if is_second {
-            let kind = ProblemKind::Duplicate { what: "instruction named", name: clip(self.c.str(name)) };
-            return Err(Problem { kind, span: name });
+            return Err(Problem::duplicate(name, "instruction named", self.c.str(name)));
         }
         if is_root && scope.root.is_some() {
-            let kind = ProblemKind::Duplicate { what: "instruction marked", name: "ROOT".into() };
-            return Err(Problem { kind, span: Span::new(start, start + 4) });
+            return Err(Problem::duplicate(Span::new(start, start + 4), "instruction marked", "ROOT"));
         }
         if is_root {
             // Instructions in place of its operands come before it.
@@ -266,8 +264,7 @@ impl<'a> Parser<'a> {
             let is_attribute = |name: &Span| schema::key(&self.c.bytes()[name.range()]).is_some();
             if let Some(span) = name.filter(is_attribute).filter(|_| shape.is_none()) {
                 let found = format!("`{}`", clip(self.c.str(span)));
-                let kind = ProblemKind::Expected { expected: "`,` before an attribute".into(), found };
-                return Err(Problem { kind, span });
+                return Err(Problem::expected(span, "`,` before an attribute", found));
             }
             return Err(self.c.expected(if shape.is_some() { "an opcode" } else { "a shape or an opcode" }));
         }
@@ -373,10 +370,8 @@ impl<'a> Parser<'a> {
         let start = self.c.pos;
         let number = self.c.int()?;
         let span = Span::new(start, self.c.pos);
-        let number = u32::try_from(number).map_err(|_| Problem {
-            kind: ProblemKind::OutOfRange { found: number.to_string(), of: "a parameter number" },
-            span,
-        })?;
+        let number = u32::try_from(number)
+            .map_err(|_| Problem::out_of_range(span, "a parameter number", &number.to_string()))?;
         row.body = Span { start: number, end: number };
         scope.parameters.push((number, scope.rows.len() as u32, span));
         scope.n_parameters = scope.n_parameters.max(number.saturating_add(1));
@@ -441,11 +436,13 @@ impl<'a> Parser<'a> {
             row.flags |= UNNAMED_OPERANDS;
             row.body.start = n as u32;
             row.body.end = n as u32;
-            self.diagnostic(ProblemKind::UnnamedOperands { opcode: opcode.name() }, opcode_span);
+            let text = || format!("the operands of {} have no names and cannot be resolved", opcode.name());
+            self.diagnose(|_| Problem::new(opcode_span, text()));
         }
         if let Some(expected) = opcode.expected_operands(n) {
-            let kind = ProblemKind::OperandCount { opcode: opcode.name(), expected, found: n };
-            return Err(Problem { kind, span: opcode_span });
+            let s = if expected == "1" { "" } else { "s" };
+            let expected = format!("{expected} operand{s} of {}", opcode.name());
+            return Err(Problem::expected(opcode_span, expected, n.to_string()));
         }
         row.n_operands = self.m.operands.len() as u32 - row.operands;
         Ok(())
@@ -531,9 +528,8 @@ impl<'a> Parser<'a> {
         let start = self.c.pos;
         let shape = attribute::shape(&mut self.c)?;
         if self.is_strict && check::lacks_order(&self.c.bytes()[start..self.c.pos]) {
-            let reason = "minor_to_major: expected one number per dimension, or no braces, found none".into();
             let span = Span::new(start, self.c.pos);
-            self.refuse(|| Problem { kind: ProblemKind::InvalidLayout { reason }, span });
+            self.refuse(|| Problem::new(span, check::NO_ORDER));
         }
         let id = self.intern(shape, Span::new(start, self.c.pos));
         self.shape_texts.insert(self.c.bytes(), Span::new(start, self.c.pos), id);
@@ -553,7 +549,7 @@ impl<'a> Parser<'a> {
                 None => {
                     let id = self.m.shapes.len() as u32;
                     if let Some(reason) = check::invalid_layout(&shape) {
-                        self.diagnostic(ProblemKind::InvalidLayout { reason }, span);
+                        self.diagnose(|_| Problem::new(span, format!("invalid layout: {reason}")));
                     }
                     self.shape_values.insert(slot, id);
                     self.m.shapes.push(shape);
@@ -605,7 +601,7 @@ impl<'a> Parser<'a> {
             }
             None => return Ok(()),
         };
-        Err(Problem { kind: ProblemKind::MissingAttribute { opcode: opcode.name(), name }, span })
+        Err(Problem::expected(span, format!("attribute `{name}` on {}", opcode.name()), "none"))
     }
 
     /// Whether the first operand is a scalar, or an instruction above whose shape is omitted.

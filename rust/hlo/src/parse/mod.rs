@@ -63,11 +63,7 @@ pub(crate) fn parse_source(
 /// give one error that describes them.
 pub fn parse_bytes(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
     let decompressed = compression::decompress(bytes).map_err(|e| {
-        let kind = ProblemKind::Compressed { format: e.format, reason: e.reason };
-        SyntaxErrors {
-            source: Arc::new(Source::new("", name)),
-            problems: vec![Problem { kind, span: Span::default() }],
-        }
+        SyntaxErrors::of_bytes(name, Problem::expected(Span::default(), format!("{} data", e.format), e.reason))
     })?;
     let bytes = decompressed.as_ref();
     if proto::may_be_module(bytes) {
@@ -92,8 +88,7 @@ pub fn parse_bytes(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec
     let before = lines.len() + String::from_utf8_lossy(&bytes[start..at]).len();
     let text = format!("{lines}{}", String::from_utf8_lossy(shown).replace('\0', "\u{fffd}"));
     let source = Arc::new(Source::new(text, name));
-    let kind = ProblemKind::NotText { found };
-    Err(SyntaxErrors { source, problems: vec![Problem { kind, span: Span::new(before, before + 1) }] })
+    Err(SyntaxErrors { source, problems: vec![Problem::expected(Span::new(before, before + 1), "HLO text", found)] })
 }
 
 /// The format of bytes that are not text, by their magic bytes.
@@ -176,8 +171,7 @@ impl<'a> Parser<'a> {
     fn modules(mut self, strict: bool) -> Result<Vec<Module>, Vec<Problem>> {
         self.is_strict = strict;
         if self.source.text.len() >= u32::MAX as usize - 1 {
-            let kind = ProblemKind::TooMany { what: "bytes of text", limit: u32::MAX as usize - 2 };
-            return Err(vec![Problem { kind, span: Span::default() }]);
+            return Err(vec![Problem::limit(Span::default(), format!("more than {} bytes of text", u32::MAX - 2))]);
         }
         // A byte order mark is not part of the text.
         if self.c.text.starts_with('\u{feff}') {
@@ -217,7 +211,7 @@ impl<'a> Parser<'a> {
         if self.problems.len() > MAX_PROBLEMS {
             self.problems.truncate(MAX_PROBLEMS);
             let span = self.problems.last().map_or(Span::default(), |p| p.span);
-            self.problems.push(Problem { kind: ProblemKind::TooMany { what: "errors", limit: MAX_PROBLEMS }, span });
+            self.problems.push(Problem::limit(span, format!("more than {MAX_PROBLEMS} errors")));
         }
         Err(self.problems)
     }
@@ -258,8 +252,7 @@ impl<'a> Parser<'a> {
 
     /// Reports an error that the rest of the module survives, unless the reading is strict.
     pub(crate) fn lose(&mut self, problem: Problem) {
-        let is_fatal = matches!(problem.kind, ProblemKind::TooDeep { .. } | ProblemKind::TooMany { .. });
-        if self.is_strict || is_fatal {
+        if self.is_strict || problem.kind == ProblemKind::Limit {
             self.problem(problem);
         } else if self.losses.len() < MAX_DIAGNOSTICS {
             self.losses.push(problem);
@@ -276,10 +269,6 @@ impl<'a> Parser<'a> {
         if self.is_strict && self.refusals.len() < MAX_PROBLEMS {
             self.refusals.push(problem());
         }
-    }
-
-    pub(crate) fn diagnostic(&mut self, kind: ProblemKind, span: Span) {
-        self.diagnose(|_| Problem { kind, span });
     }
 
     /// Keeps a diagnostic unless the limit is reached; the message is not built beyond it, since finding the nearest

@@ -9,7 +9,7 @@ use super::Parser;
 use crate::attribute::schema::Owner;
 use crate::check;
 use crate::cursor::Read;
-use crate::error::{Problem, ProblemKind, Span};
+use crate::error::{Problem, Span};
 use crate::model::module::{Attribute, LOST, SHAPE_OMITTED};
 
 /// The maximum nesting of inline computations.
@@ -171,8 +171,7 @@ impl<'a> Parser<'a> {
         }
         let id = self.computation(header, 0, false)?;
         if is_entry && entry.replace(id).is_some() {
-            let kind = ProblemKind::Duplicate { what: "computation marked", name: "ENTRY".into() };
-            self.problem(Problem { kind, span: Span::new(start, start + 5) });
+            self.problem(Problem::duplicate(Span::new(start, start + 5), "computation marked", "ENTRY"));
         }
         Ok(Some(id))
     }
@@ -230,8 +229,8 @@ impl<'a> Parser<'a> {
         let open = self.c.pos;
         if depth > MAX_INLINE {
             self.stop = true;
-            let kind = ProblemKind::TooDeep { what: "computations", limit: MAX_INLINE };
-            return Err(Problem { kind, span: Span::new(open, open + 1) });
+            let text = format!("computations nested deeper than {MAX_INLINE} levels");
+            return Err(Problem::limit(Span::new(open, open + 1), text));
         }
         self.c.expect(b'{', "`{` of a computation")?;
         let mut scope = self.spare.pop().unwrap_or_default();
@@ -286,7 +285,9 @@ impl<'a> Parser<'a> {
             }
             if !scope.rows.is_empty() && self.is_sound() && !has_several {
                 has_several = true;
-                self.diagnostic(ProblemKind::TextAfterInstruction, Span::new(self.c.pos, self.c.pos));
+                let span = Span::new(self.c.pos, self.c.pos);
+                let expected = "one instruction or a computation in braces";
+                self.diagnose(|_| Problem::expected(span, expected, "a second instruction"));
             }
             self.instruction_or_recover(&mut scope, 0);
         }
@@ -299,9 +300,8 @@ impl<'a> Parser<'a> {
     fn unnamed_instruction(&mut self, scope: &mut Scope) {
         let row = self.head(None).and_then(|(mut row, span)| {
             if row.flags & SHAPE_OMITTED != 0 {
-                let (expected, found) =
-                    ("a shape before a single instruction".into(), format!("`{}`", self.c.str(span)));
-                self.diagnostic(ProblemKind::Expected { expected, found }, span);
+                let found = format!("`{}`", self.c.str(span));
+                self.diagnose(|_| Problem::expected(span, "a shape before a single instruction", found));
             }
             self.body(&mut row, scope, span, 0)?;
             Ok(row)

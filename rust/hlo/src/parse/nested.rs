@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::attribute::schema::{self, Owner};
 use crate::cursor::{brief, Read};
-use crate::error::{Problem, ProblemKind, Span};
+use crate::error::{Problem, Span};
 use crate::model::module::{Attribute, Instruction, InstructionId, SHAPE_OMITTED, UNKNOWN_KEY, UNNAMED};
 use crate::parse::instruction::{Scope, Stem, Written, BROKEN};
 use crate::parse::Parser;
@@ -147,15 +147,13 @@ impl<'a> Parser<'a> {
                     self.intern(part, span)
                 }
                 None => {
-                    let expected = format!("the index of one of {} elements", parts.len()).into();
-                    let kind = ProblemKind::Expected { expected, found: index.to_string() };
-                    return Err(Problem { kind, span });
+                    let expected = format!("the index of one of {} elements", parts.len());
+                    return Err(Problem::expected(span, expected, index.to_string()));
                 }
             },
             None => {
                 let found = brief(&self.m.shapes[of.shape as usize]);
-                let kind = ProblemKind::Expected { expected: "a tuple before `#`".into(), found };
-                return Err(Problem { kind, span });
+                return Err(Problem::expected(span, "a tuple before `#`", found));
             }
         };
         let key = schema::key(b"index").unwrap_or(UNKNOWN_KEY);
@@ -206,7 +204,9 @@ impl<'a> Parser<'a> {
         while self.is_attribute_next() {
             self.c.expect(b',', "`,`")?;
             if attributes.is_empty() {
-                self.diagnostic(ProblemKind::NestedAttributes { opcode: row.opcode.name() }, span);
+                let law = "XLA accepts them on a line of its own only";
+                let text = || format!("attributes of {}, which is an operand; {law}", row.opcode.name());
+                self.diagnose(|_| Problem::new(span, text()));
             }
             self.attribute(Owner::Instruction(row.opcode), &mut attributes, scope, depth)?;
         }

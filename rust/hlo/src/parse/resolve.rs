@@ -5,7 +5,7 @@
 use crate::attribute::schema::Form;
 use crate::check;
 use crate::cursor::{brief, clip};
-use crate::error::{Problem, ProblemKind, Span};
+use crate::error::{Problem, Span};
 use crate::infer::RestatedShape;
 use crate::model::module::{Attribute, Computation, LOST, SHAPE_OMITTED};
 use crate::parse::instruction::{Scope, Stem, UNRESOLVED};
@@ -29,9 +29,7 @@ impl<'a> Parser<'a> {
         self.resolve_operands(&mut scope);
         let result = header.signature.as_ref().map(|signature| signature.result.0);
         if scope.rows.is_empty() && !scope.is_broken {
-            let kind =
-                ProblemKind::Expected { expected: "an instruction".into(), found: "an empty computation".into() };
-            self.lose(Problem { kind, span: open });
+            self.lose(Problem::expected(open, "an instruction", "an empty computation"));
             scope.is_broken = true;
         }
         // The root may be what was lost.
@@ -55,9 +53,7 @@ impl<'a> Parser<'a> {
                 continue;
             }
             if !scope.is_broken {
-                let what = "parameter numbers";
-                let kind = ProblemKind::Disagrees { what, found: number.to_string(), expected: expected.to_string() };
-                self.lose(Problem { kind, span });
+                self.lose(Problem::disagrees(span, "parameter numbers", expected, number.to_string()));
             }
             scope.is_broken = true;
             scope.rows[local as usize].lose();
@@ -85,11 +81,7 @@ impl<'a> Parser<'a> {
             is_inline,
         });
         if !header.name.is_empty() && self.computation_names.insert(self.c.bytes(), header.name, id).is_some() {
-            let name = clip(self.c.str(header.name));
-            self.problem(Problem {
-                kind: ProblemKind::Duplicate { what: "computation named", name },
-                span: header.name,
-            });
+            self.problem(Problem::duplicate(header.name, "computation named", self.c.str(header.name)));
         }
         // Semantic checks are pointless after a syntax error.
         if self.is_sound() {
@@ -112,8 +104,7 @@ impl<'a> Parser<'a> {
                 Some(k) => {
                     self.m.operands[at] = k;
                     is_ordered = false;
-                    let text = clip(self.c.str(name));
-                    self.diagnostic(ProblemKind::UsedBeforeDefinition { name: text }, name);
+                    self.used_before_definition(name);
                 }
                 None => {
                     has_unknown = true;
@@ -126,8 +117,7 @@ impl<'a> Parser<'a> {
                 Some(k) => {
                     self.m.links[at] = k;
                     if is_later {
-                        let text = clip(self.c.str(name));
-                        self.diagnostic(ProblemKind::UsedBeforeDefinition { name: text }, name);
+                        self.used_before_definition(name);
                     }
                 }
                 None => {
@@ -150,17 +140,21 @@ impl<'a> Parser<'a> {
             }
             let (found, expected) = (&self.m.shapes[shape as usize], &self.m.shapes[row.shape as usize]);
             if !found.same_dims(expected) {
-                let (found, expected) = (brief(found), brief(expected));
-                self.diagnostic(ProblemKind::Disagrees { what: "shape of an operand", found, expected }, span);
+                let problem = Problem::disagrees(span, "shape of an operand", brief(expected), brief(found));
+                self.diagnose(|_| problem);
             }
         }
         if !is_ordered {
             if let Some(k) = check::cycle(&scope.rows, &self.m.operands) {
                 let name = scope.rows[k as usize].name;
-                let kind = ProblemKind::Cycle { what: "instruction", name: clip(self.c.str(name)) };
-                self.problem(Problem { kind, span: name });
+                self.problem(check::depends_on_itself("instruction", self.c.str(name), name));
             }
         }
+    }
+
+    fn used_before_definition(&mut self, name: Span) {
+        let text = |p: &Self| format!("operand `{}` is defined after its use", clip(p.c.str(name)));
+        self.diagnose(|p| Problem::new(name, text(p)));
     }
 
     fn unknown_operand(&mut self, scope: &Scope, name: Span) {
@@ -187,8 +181,7 @@ impl<'a> Parser<'a> {
         let found = self.c.str(name);
         let candidates = if self.has_enough_problems() { 0 } else { CANDIDATES };
         let rows = scope.rows.iter().take(candidates).map(|row| self.c.str(row.name));
-        let nearest = layout::nearest(found, rows).map(str::to_string);
-        Problem { kind: ProblemKind::UnknownWord { what: "operand", found: clip(found), nearest }, span: name }
+        Problem::unknown_word(name, "operand", found, layout::nearest(found, rows))
     }
 
     pub(crate) fn check_signature(&mut self, scope: &Scope, signature: Signature, root: usize) {
@@ -203,18 +196,13 @@ impl<'a> Parser<'a> {
             }
             let (written, own) = (&self.m.shapes[shape as usize], &self.m.shapes[scope.rows[row].shape as usize]);
             if shape != scope.rows[row].shape && !written.same_dims(own) {
-                let (found_text, expected) = (brief(written), brief(own));
-                let what = "shape in a signature";
-                self.diagnostic(ProblemKind::Disagrees { what, found: found_text, expected }, span);
+                let problem = Problem::disagrees(span, "shape in a signature", brief(own), brief(written));
+                self.diagnose(|_| problem);
             }
         }
         if parameters.len() != scope.parameters.len() {
-            let kind = ProblemKind::Disagrees {
-                what: "parameters in a signature",
-                found: parameters.len().to_string(),
-                expected: scope.parameters.len().to_string(),
-            };
-            self.diagnostic(kind, result.1);
+            let (expected, found) = (scope.parameters.len(), parameters.len().to_string());
+            self.diagnose(|_| Problem::disagrees(result.1, "parameters in a signature", expected, found));
         }
     }
 
@@ -230,13 +218,7 @@ impl<'a> Parser<'a> {
                     let found = self.c.str(name);
                     let candidates = if self.has_enough_problems() { 0 } else { CANDIDATES };
                     let names = self.m.computations.iter().take(candidates).map(|c| self.c.str(c.name));
-                    let nearest = layout::nearest(found, names);
-                    let kind = ProblemKind::UnknownWord {
-                        what: "computation",
-                        found: clip(found),
-                        nearest: nearest.map(str::to_string),
-                    };
-                    self.lose(Problem { kind, span: name });
+                    self.lose(Problem::unknown_word(name, "computation", found, layout::nearest(found, names)));
                 }
             }
         }

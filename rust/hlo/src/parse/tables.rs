@@ -6,8 +6,8 @@
 use super::Parser;
 use crate::attribute::fields;
 use crate::attribute::unknown_word;
-use crate::cursor::{clip, Cursor, Read};
-use crate::error::{Problem, ProblemKind, Span};
+use crate::cursor::{Cursor, Read};
+use crate::error::{Problem, Span};
 use crate::model::metadata::Location;
 
 /// The tables in their order.
@@ -42,13 +42,10 @@ impl<'a> Parser<'a> {
     pub(super) fn missing_table(&mut self) {
         let n_tables = std::mem::replace(&mut self.n_tables, TABLES.len());
         let Some(first) = self.m.frames.spans.first().filter(|_| n_tables < TABLES.len()) else { return };
-        let kind = ProblemKind::Disagrees {
-            what: "tables of stack frames",
-            found: format!("none behind `{}`", TABLES[n_tables - 1]),
-            expected: format!("`{}`", TABLES[n_tables]),
-        };
         let span = Cursor { pos: first.start as usize, ..self.c }.word_span();
-        self.refuse(|| Problem { kind, span });
+        let found = format!("none behind `{}`", TABLES[n_tables - 1]);
+        let expected = format!("`{}`", TABLES[n_tables]);
+        self.refuse(|| Problem::disagrees(span, "tables of stack frames", expected, found));
     }
 
     fn out_of_order(&mut self, at: Cursor<'a>) {
@@ -113,11 +110,10 @@ impl<'a> Parser<'a> {
                     None => self.refuse(|| unknown_word("field of a stack frame", field, known, span)),
                     Some(k) => {
                         if seen >> k & 1 == 1 {
-                            let kind = ProblemKind::Duplicate { what: "field", name: field.into() };
-                            self.refuse(|| Problem { kind, span });
+                            self.refuse(|| Problem::duplicate(span, "field", field));
                         } else if i32::try_from(value).is_err() {
-                            let kind = ProblemKind::OutOfRange { found: clip(self.c.str(of_value)), of: "s32" };
-                            self.refuse(|| Problem { kind, span: of_value });
+                            let problem = Problem::out_of_range(of_value, "s32", self.c.str(of_value));
+                            self.refuse(|| problem);
                         }
                         seen |= 1 << k;
                         values[k] = value;

@@ -27,9 +27,8 @@ pub(crate) mod wire;
 mod write;
 mod write_calls;
 
-use crate::error::{Problem, ProblemKind, Source, Span, SyntaxErrors};
+use crate::error::SyntaxErrors;
 use crate::model::module::{Ids, Module};
-use std::sync::Arc;
 use wire::{Message, WireError};
 
 /// The maximum ratio of the length of the text to the bytes; real modules grow less than tenfold.
@@ -122,10 +121,6 @@ pub fn parse_proto(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec
     });
     match read {
         Ok(read) => read.map(|module| vec![module]),
-        Err(e) => {
-            let kind = ProblemKind::Wire { at: e.at, found: e.found, expected: "an HLO proto" };
-            let source = Arc::new(Source::new("", name));
-            Err(SyntaxErrors { source, problems: vec![Problem { kind, span: Span::default() }] })
-        }
+        Err(e) => Err(SyntaxErrors::of_bytes(name, e.problem("an HLO proto"))),
     }
 }

@@ -5,13 +5,11 @@
 //! event is lost: each is counted under one operation or in [`Rest`]; any bytes give a profile or an error with its
 //! offset. Not here: which instruction an operation is.
 
-use std::sync::Arc;
-
 use quasiaffine::interrupt::poll;
 use rustc_hash::FxHashMap;
 
 use super::wire::{each_field, Field, Message, Payload, Wire, WireError};
-use crate::error::{Problem, ProblemKind, Source, Span, SyntaxErrors};
+use crate::error::SyntaxErrors;
 
 /// The planes of a profile, and the modules in it.
 #[derive(Debug, Default)]
@@ -70,11 +68,7 @@ const DERIVED: [&str; 7] =
 /// # Errors
 /// Bytes that are not one, with the offset.
 pub fn parse_profile<'a>(bytes: &'a [u8], name: Option<&str>) -> Result<Profile<'a>, SyntaxErrors> {
-    space(bytes).map_err(|e| {
-        let kind = ProblemKind::Wire { at: e.at, found: e.found, expected: "a profile of XLA" };
-        let source = Arc::new(Source::new("", name));
-        SyntaxErrors { source, problems: vec![Problem { kind, span: Span::default() }] }
-    })
+    space(bytes).map_err(|e| SyntaxErrors::of_bytes(name, e.problem("a profile of XLA")))
 }
 
 fn space(bytes: &[u8]) -> Wire<Profile<'_>> {

@@ -243,7 +243,8 @@ impl<'a> Reader<'a> {
     /// Reports a part of the proto that does not fit the rest.
     pub fn misfit(&mut self, path: String, expected: &'static str, found: String, span: Span) {
         if self.diagnostics.len() < MAX_DIAGNOSTICS {
-            self.diagnostics.push(Problem { kind: ProblemKind::Misfit { path, expected, found }, span });
+            let problem = Problem::disagrees(span, path, expected, found);
+            self.diagnostics.push(Problem { kind: ProblemKind::Bytes, ..problem });
         }
     }
 }

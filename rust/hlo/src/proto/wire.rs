@@ -4,11 +4,20 @@
 //! nothing. Invariant: no scan leaves the bytes of its message. Not here: the schema of messages. See
 //! <https://protobuf.dev/programming-guides/encoding/>.
 
+use crate::error::{Problem, Span};
+
 /// An error of malformed bytes, and its offset in the whole input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WireError {
     pub at: usize,
     pub found: String,
+}
+
+impl WireError {
+    /// The problem of bytes that should be `expected`.
+    pub fn problem(self, expected: &'static str) -> Problem {
+        Problem::disagrees(Span::default(), format_args!("byte {}", self.at), expected, self.found)
+    }
 }
 
 pub(crate) type Wire<T> = Result<T, WireError>;

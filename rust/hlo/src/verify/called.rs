@@ -8,7 +8,6 @@ use layout::{ArrayShape, ElementType, Shape};
 use super::rule::{broken, broken_by, Law, Rule};
 use crate::attribute::{fields, Value};
 use crate::cursor::Cursor;
-use crate::error::{Problem, ProblemKind};
 use crate::infer::{are_mixable, Operation};
 use crate::model::module::ComputationId;
 use crate::Opcode;
@@ -206,9 +205,10 @@ pub(super) fn domain(op: &Operation) -> Law {
     match fields::domain(&mut Cursor::new(text)) {
         Ok(("sharding", entry, exit)) => [entry, exit].iter().try_for_each(|s| super::sharding::sizes(s, NAME)),
         Ok((kind, ..)) => broken_by(NAME, Rule::Domain, "kind=\"sharding\"", format!("kind=\"{kind}\"")),
-        Err(Problem { kind: ProblemKind::Expected { expected, found }, .. }) => {
+        Err(problem) => {
+            let found = problem.found.clone().unwrap_or_else(|| problem.to_string());
+            let expected = problem.expected.unwrap_or("shardings of the entry and the exit".into());
             broken_by(NAME, Rule::Domain, expected, found)
         }
-        Err(problem) => broken_by(NAME, Rule::Domain, "shardings of the entry and the exit", problem.kind.to_string()),
     }
 }

@@ -26,7 +26,7 @@ use layout::Shape;
 use crate::attribute::form::Form;
 use crate::attribute::Value;
 use crate::cursor::brief;
-use crate::error::{Problem, ProblemKind, Span};
+use crate::error::{Problem, Span};
 use crate::infer::Operation;
 use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::model::opcode::{async_form, AsyncPhase};
@@ -105,6 +105,5 @@ fn thread_of(m: &Module, c: ComputationId) -> Cow<'_, str> {
 /// The diagnostic of a violation at `span`.
 pub(crate) fn problem(violation: &Violation, span: Span) -> Problem {
     let Violation { rule, expected, found, .. } = violation;
-    let kind = ProblemKind::Rule { rule: *rule, expected: brief(expected).into(), found: brief(found) };
-    Problem { kind, span }
+    Problem::disagrees(span, format_args!("rule {}", rule.name()), brief(expected), brief(found))
 }

@@ -7,7 +7,7 @@ use crate::attribute::fields;
 use crate::attribute::form::Form;
 use crate::check;
 use crate::cursor::Cursor;
-use crate::error::{Problem, ProblemKind, Span};
+use crate::error::{Problem, Span};
 use crate::model::module::Module;
 
 /// The first `limit` errors in values.
@@ -25,8 +25,7 @@ fn problem(text: &str, form: Form, span: Span) -> Option<Problem> {
         Form::FrontendAttributes => fields::frontend_attributes(c).err(),
         Form::Bool | Form::Bools => boolean(c),
         Form::Shape | Form::Shapes if check::lacks_order(&text.as_bytes()[span.range()]) => {
-            let reason = "minor_to_major: expected one number per dimension, or no braces, found none".into();
-            Some(Problem { kind: ProblemKind::InvalidLayout { reason }, span })
+            Some(Problem::new(span, check::NO_ORDER))
         }
         Form::Text | Form::Config if matches!(c.peek(), Some(b'"' | b'\'')) => fields::string(c).err(),
         _ => None,
