@@ -100,8 +100,11 @@ def anchors(doc: Path) -> set[str]:
 
 @pytest.mark.parametrize("doc", DOCUMENTS, ids=[doc.relative_to(ROOT).as_posix() for doc in DOCUMENTS])
 def test_links(doc: Path) -> None:
-    """Links to files and headings of the repository have a target."""
-    for link in re.findall(r"\]\(([^)\s]+)\)", doc.read_text(encoding="utf-8")):
+    """Links to files and headings of the repository have a target, and the paths that a page names exist."""
+    text = doc.read_text(encoding="utf-8")
+    for path in re.findall(r"`((?:python|rust|tests|benches)/[\w./-]+)`", text):
+        assert "NAME" in path or doc.name == "changelog.md" or (ROOT / path).exists(), path
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
         if not link.startswith("http"):
             name, _, anchor = link.partition("#")
             target = doc.parent / name if name else doc
