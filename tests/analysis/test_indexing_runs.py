@@ -169,7 +169,7 @@ ENTRY e {
     [
         "f32[4,2] gather(, ), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, "
         "slice_sizes={1,2}",
-        's32[3] custom-call(, ), custom_call_target="cuda_lu_pivots_to_permutation"',
+        '(f32[3,3], s32[3], s32[3]) custom-call(, ), custom_call_target="LuDecomposition"',
     ],
 )
 def test_an_instruction_without_named_operands_has_no_map_sets(text: str) -> None:
