@@ -6,9 +6,12 @@ indexing rule does not raise: it gives a map set with ``is_unknown`` and a ``rea
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from ._core import Diagnostic
 
 __all__ = [
@@ -32,9 +35,30 @@ __all__ = [
 class HlomapError(Exception):
     """The base of all exceptions of hlomap.
 
-    >>> issubclass(MapError, HlomapError)
-    True
+    Where the program of a caller catches it, its text begins with the function that was called.
+
+    >>> import hlomap as hm
+    >>> module = hm.parse("ENTRY e { ROOT p = f32[2] parameter(0) }")
+    >>> hm.input_to_output(module, 3)
+    Traceback (most recent call last):
+    hlomap.errors.ShapeError: hm.input_to_output: e has 1 operands, no operand 3
     """
+
+    def __str__(self) -> str:
+        text = str(self.args[0]) if len(self.args) == 1 else super().__str__()
+        function = "" if text.startswith("hm.") or hasattr(self, "line") else self._function()
+        name = function.rpartition(".")[2]
+        is_named = text.startswith((f"{name}:", f"{name}("))
+        return f"hm.{function}{text[len(name) :] if is_named else f': {text}'}" if function else text
+
+    def _function(self) -> str:
+        """The first function of hlomap that the exception left; empty where hlomap itself catches it."""
+        at = self.__traceback__
+        if at is None or _is_own(at.tb_frame):
+            return ""
+        while at is not None and not _is_own(at.tb_frame):
+            at = at.tb_next
+        return "" if at is None else _public_name(at.tb_frame)
 
 
 class HloSyntaxError(HlomapError, ValueError):
@@ -125,5 +149,23 @@ class UnsupportedError(HlomapError, NotImplementedError):
 class NotFoundError(HlomapError, KeyError):
     """A name or number that does not exist; the message suggests similar names."""
 
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
+
+def _is_own(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__package__")).partition(".")[0] == "hlomap" and frame.f_code.co_name != "<module>"
+
+
+def _public_name(frame: FrameType) -> str:
+    """The name of a function or method as callers write it after ``hm.``; empty where they cannot."""
+    name = owner = frame.f_code.co_name
+    module = frame.f_globals["__name__"]
+    if frame.f_code.co_varnames[:1] in (("self",), ("cls",)):
+        instance: Any = frame.f_locals.get(frame.f_code.co_varnames[0])
+        kind = instance if isinstance(instance, type) else type(instance)
+        owner, module = kind.__name__, kind.__module__
+        name = owner if name == "__init__" else f"{owner}.{name}"
+    package = sys.modules["hlomap"]
+    for prefix in ("", "layouts.", "hlo.", "results."):
+        place = getattr(package, prefix[:-1]) if prefix else package
+        if owner in place.__all__ and getattr(getattr(place, owner), "__module__", None) == module and "._" not in name:
+            return prefix + name
+    return ""

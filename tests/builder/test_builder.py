@@ -202,7 +202,7 @@ def test_an_argument_of_the_wrong_kind(example: Example) -> None:
                 with pytest.raises((TypeError, hm.HlomapError)) as raised:
                     method(b, *given, **named)
                 if isinstance(raised.value, TypeError):
-                    assert re.match(rf"{example.method}: (\w+=.*: )?expected ", str(raised.value))
+                    assert re.match(rf"hm\.Builder\.{example.method}: (\w+=.*: )?expected ", str(raised.value))
 
 
 def test_table() -> None:

@@ -107,7 +107,7 @@ def unregister_rule(name: str, /) -> None:
 
     >>> unregister_rule("never_registered")
     Traceback (most recent call last):
-    hlomap.errors.NotFoundError: unregister_rule: no rule is registered for 'never_registered'
+    hlomap.errors.NotFoundError: hm.unregister_rule: no rule is registered for 'never_registered'
     """
     expect(str, name, "unregister_rule", "an opcode or custom-call target (str)")
     if custom_rules.pop(name, None) is None:

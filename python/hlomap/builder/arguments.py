@@ -22,14 +22,19 @@ _brief = reprlib.Repr()
 _brief.maxstring = _brief.maxother = 120
 
 
+def called(operation: str) -> str:
+    """A method of the builder as callers write it."""
+    return f"hm.{operation if '.' in operation else f'Builder.{operation}'}"
+
+
 def invalid(operation: str, argument: str, value: object, rule: str) -> ShapeError:
     """The error for an argument that breaks a rule of the operation."""
-    return ShapeError(f"{operation}: {argument}={value}: {rule}")
+    return ShapeError(f"{called(operation)}: {argument}={value}: {rule}")
 
 
 def wrong_type(operation: str, argument: str, value: object, expected: str) -> TypeError:
     """The error for an argument of the wrong kind."""
-    return TypeError(f"{operation}: {argument}={shown(value)}: expected {expected}")
+    return TypeError(f"{called(operation)}: {argument}={shown(value)}: expected {expected}")
 
 
 def shown(value: object) -> str:

@@ -113,7 +113,7 @@ def elementwise_method(
 
 
 def _named(method: Method, name: str, summary: str, details: str, example: str) -> Method:
-    method.__name__ = name
+    method.__name__, method.__code__ = name, method.__code__.replace(co_name=name)
     method.__qualname__ = f"Builder.{name}"
     method.__module__ = "hlomap.builder.builder"
     start = '\n\n>>> import hlomap as hm\n>>> b = hm.Builder("m")\n' if example else ""

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 from .. import _core
 from .._core import ConvolutionDimensionNumbers, EntryLayout, Metadata, ReplicaGroups, ResultAccuracy, Sharding, Window
 from ..errors import HlomapError
-from .arguments import at_least, check_choice, invalid, shown, wrong_type
+from .arguments import at_least, called, check_choice, invalid, shown, wrong_type
 from .computations import Callee
 from .constants import as_array, literal_text
 from .values import Ints, Value
@@ -110,10 +110,10 @@ def attribute_texts(operation: str, owner: str, given: Mapping[str, Any]) -> dic
         if name not in rows:
             near = difflib.get_close_matches(name, rows, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise TypeError(f"{operation}: {owner} has no attribute {name!r}{hint}")
+            raise TypeError(f"{called(operation)}: {owner} has no attribute {name!r}{hint}")
     missing = [name for name, row in rows.items() if row.is_required and given.get(name) is None]
     if missing:
-        raise TypeError(f"{operation}: {owner} requires {', '.join(missing)}")
+        raise TypeError(f"{called(operation)}: {owner} requires {', '.join(missing)}")
     return {name: attribute_text(operation, name, given[name], rows[name]) for name in given if given[name] is not None}
 
 

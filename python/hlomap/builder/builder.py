@@ -57,7 +57,7 @@ class Builder(
     [1.0, 1.0]
     >>> b.transpose(x, [0, 0])
     Traceback (most recent call last):
-    hlomap.errors.ShapeError: transpose: permutation=[0, 0]: dimension 0 is repeated
+    hlomap.errors.ShapeError: hm.Builder.transpose: permutation=[0, 0]: dimension 0 is repeated
     """
 
 

@@ -104,7 +104,7 @@ class Core:
         x = f32[2,3] parameter(0)
         >>> b.parameter(0, "f32[]")
         Traceback (most recent call last):
-        hlomap.errors.ShapeError: parameter: number=0: parameter 0 already exists, x
+        hlomap.errors.ShapeError: hm.Builder.parameter: number=0: parameter 0 already exists, x
         """
         scope = self._scopes[-1]
         index = integer("parameter", "number", number)
@@ -129,7 +129,7 @@ class Core:
         constant = bf16[2,2] constant({{1.0, 2.0}, {3.0, 4.0}})
         >>> b.constant(300, "u8")
         Traceback (most recent call last):
-        hlomap.errors.ShapeError: constant: value=300: does not fit in u8
+        hlomap.errors.ShapeError: hm.Builder.constant: value=300: does not fit in u8
         """
         array, element = as_array("constant", value, dtype)
         return self._append(Shape(element, array.shape), "constant", literal=literal_text(array, element), name=name)

@@ -268,7 +268,7 @@ class DataMovement(Core):
         rank = len(value.dimensions)
         n_dots = sum(one is Ellipsis for one in keys)
         if len(keys) - n_dots > rank or n_dots > 1:
-            raise invalid("[]", "index", key, f"too many indices for {value.shape}")
+            raise invalid("builder.Value[]", "index", key, f"too many indices for {value.shape}")
         at = next((k for k, one in enumerate(keys) if one is Ellipsis), len(keys))
         keys[at : at + n_dots] = [slice(None)] * (rank - len(keys) + n_dots)
         starts, limits, steps, reversed_dims, kept = [], [], [], [], []
@@ -277,7 +277,7 @@ class DataMovement(Core):
                 try:
                     selected = range(n)[one]
                 except (TypeError, ValueError):
-                    raise wrong_type("[]", "index", one, f"a slice of integers; {_DYNAMIC}") from None
+                    raise wrong_type("builder.Value[]", "index", one, f"a slice of integers; {_DYNAMIC}") from None
                 if selected.step < 0:
                     reversed_dims.append(d)
                     selected = selected[::-1]
@@ -289,9 +289,9 @@ class DataMovement(Core):
             try:
                 index = operator.index(one)
             except TypeError:
-                raise wrong_type("[]", "index", one, f"integers, slices or ...; {_DYNAMIC}") from None
+                raise wrong_type("builder.Value[]", "index", one, f"integers, slices or ...; {_DYNAMIC}") from None
             if not -n <= index < n:
-                raise invalid("[]", "index", index, f"out of range for dimension {d} of size {n}")
+                raise invalid("builder.Value[]", "index", index, f"out of range for dimension {d} of size {n}")
             starts.append(index % n)
             limits.append(index % n + 1)
             steps.append(1)

@@ -84,9 +84,9 @@ def execute(
     ... }''')
     >>> execute(module, np.arange(6, dtype=np.float32).reshape(2, 3)).tolist()
     [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
-    >>> execute(module, np.ones((2, 3)))
+    >>> execute(module, np.ones(3, np.float32))
     Traceback (most recent call last):
-    hlomap.errors.ShapeError: parameter 0, p, is f32[2,3]; an array float64[2, 3] was given: convert it to float32
+    hlomap.errors.ShapeError: hm.execute: parameter 0, p, is f32[2,3]; an array float32[3] was given: its sizes differ
     """
     expect((Module, Computation), program, "execute", "a Module or a Computation", module_hint(program))
     numbers = {"num_replicas": num_replicas, "num_partitions": num_partitions, "max_steps": max_steps}
