@@ -61,6 +61,8 @@ GIVEN = {
             "constant: value=[[1, 2], [3]]: expected nested lists of equal",
         ),
         ("builder.constant(nan, 's32')", ValueError, "constant: value=nan: does not fit in s32"),
+        ("t.module.to_string(layots=True)", TypeError, "hm.Module.to_string: expected keywords from operand_shapes"),
+        ("t.to_string(layouts=0)", TypeError, "hm.Instruction.to_string: expected a bool as `layouts`, got int"),
         ("hm.Limits(max_overshoot=nan)", ValueError, "Limits: max_overshoot: expected a number from 0 to"),
     ],
 )

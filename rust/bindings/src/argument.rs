@@ -14,6 +14,30 @@ use crate::map_arguments::{of_length, ConstraintLike, VariableLike};
 use crate::module::PyModule_;
 use crate::repr;
 
+/// The options of a method that prints HLO, from its keywords.
+pub fn print_options(function: &str, flags: Option<Bound<'_, PyDict>>) -> PyResult<hlo::PrintOptions> {
+    let mut options = hlo::PrintOptions::default();
+    for (name, value) in flags.into_iter().flatten() {
+        macro_rules! option {
+            ($($known:ident)*) => {
+                match name.extract::<&str>()? {
+                    $(stringify!($known) => &mut options.$known,)*
+                    other => {
+                        let message = concat!("expected keywords from", $(" ", stringify!($known)),*);
+                        return Err(PyTypeError::new_err(format!("hm.{function}: {message}, got {other}")));
+                    }
+                }
+            };
+        }
+        let option = option!(
+            operand_shapes metadata layouts backend_config control_predecessors large_constants signatures
+            canonical_names
+        );
+        *option = value.extract().map_err(|_| wrong_type(function, &format!("a bool as `{name}`"), &value, ""))?;
+    }
+    Ok(options)
+}
+
 /// An argument of a method, converted, or the object with the exception of its conversion.
 pub struct Arg<'py, T>(Result<T, (Bound<'py, PyAny>, PyErr)>);
 

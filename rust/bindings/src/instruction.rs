@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use crate::argument::{Arg, Named};
+use crate::argument::{print_options, Arg, Named};
 use crate::attribute::{Attributes, Owner};
 use crate::detach::unlocked;
 use crate::diagnostic::syntax_error;
@@ -259,33 +259,13 @@ impl PyInstruction {
     /// :meth:`Module.to_string`.
     ///
     /// XLA parses it with ``operand_shapes=True``.
-    #[pyo3(signature = (
-        *, operand_shapes=false, metadata=true, layouts=true, backend_config=true, control_predecessors=true,
-        large_constants=true, signatures=true, canonical_names=false
-    ))]
-    #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
-    fn to_string(
-        &self,
-        py: Python<'_>,
-        operand_shapes: bool,
-        metadata: bool,
-        layouts: bool,
-        backend_config: bool,
-        control_predecessors: bool,
-        large_constants: bool,
-        signatures: bool,
-        canonical_names: bool,
-    ) -> PyResult<String> {
-        let options = hlo::PrintOptions {
-            operand_shapes,
-            metadata,
-            layouts,
-            backend_config,
-            control_predecessors,
-            large_constants,
-            signatures,
-            canonical_names,
-        };
+    #[pyo3(
+        signature = (**flags),
+        text_signature = "($self, *, operand_shapes=False, metadata=True, layouts=True, backend_config=True, \
+            control_predecessors=True, large_constants=True, signatures=True, canonical_names=False)"
+    )]
+    fn to_string(&self, py: Python<'_>, flags: Option<Bound<'_, PyDict>>) -> PyResult<String> {
+        let options = print_options("Instruction.to_string", flags)?;
         unlocked(py, || hlo::print_instruction(&self.module, self.id, options))
     }
 

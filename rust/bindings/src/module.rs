@@ -5,9 +5,9 @@ use std::ops::{Deref, Range};
 use hlo::{ComputationId, Ids, InstructionId, Module};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyIterator, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyIterator, PyString, PyTuple};
 
-use crate::argument::{Arg, Named};
+use crate::argument::{print_options, Arg, Named};
 use crate::attribute::{Attributes, Owner};
 use crate::detach::{unlocked, unlocked_if};
 use crate::diagnostic::{syntax_error, PyDiagnostic};
@@ -295,33 +295,13 @@ impl PyModule_ {
     ///   ROOT %tmp_1 = f32[2] negate(f32[2] %tmp_0)
     /// }
     /// <BLANKLINE>
-    #[pyo3(signature = (
-        *, operand_shapes=false, metadata=true, layouts=true, backend_config=true, control_predecessors=true,
-        large_constants=true, signatures=true, canonical_names=false
-    ))]
-    #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
-    fn to_string(
-        &self,
-        py: Python<'_>,
-        operand_shapes: bool,
-        metadata: bool,
-        layouts: bool,
-        backend_config: bool,
-        control_predecessors: bool,
-        large_constants: bool,
-        signatures: bool,
-        canonical_names: bool,
-    ) -> PyResult<String> {
-        let options = hlo::PrintOptions {
-            operand_shapes,
-            metadata,
-            layouts,
-            backend_config,
-            control_predecessors,
-            large_constants,
-            signatures,
-            canonical_names,
-        };
+    #[pyo3(
+        signature = (**flags),
+        text_signature = "($self, *, operand_shapes=False, metadata=True, layouts=True, backend_config=True, \
+            control_predecessors=True, large_constants=True, signatures=True, canonical_names=False)"
+    )]
+    fn to_string(&self, py: Python<'_>, flags: Option<Bound<'_, PyDict>>) -> PyResult<String> {
+        let options = print_options("Module.to_string", flags)?;
         unlocked(py, || hlo::print_module(&self.0, options))
     }
 
@@ -451,33 +431,13 @@ impl PyComputation {
     /// The text of this computation alone; the arguments are those of :meth:`Module.to_string`.
     ///
     /// XLA parses it with ``ENTRY`` before it, if it calls no other computation.
-    #[pyo3(signature = (
-        *, operand_shapes=false, metadata=true, layouts=true, backend_config=true, control_predecessors=true,
-        large_constants=true, signatures=true, canonical_names=false
-    ))]
-    #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
-    fn to_string(
-        &self,
-        py: Python<'_>,
-        operand_shapes: bool,
-        metadata: bool,
-        layouts: bool,
-        backend_config: bool,
-        control_predecessors: bool,
-        large_constants: bool,
-        signatures: bool,
-        canonical_names: bool,
-    ) -> PyResult<String> {
-        let options = hlo::PrintOptions {
-            operand_shapes,
-            metadata,
-            layouts,
-            backend_config,
-            control_predecessors,
-            large_constants,
-            signatures,
-            canonical_names,
-        };
+    #[pyo3(
+        signature = (**flags),
+        text_signature = "($self, *, operand_shapes=False, metadata=True, layouts=True, backend_config=True, \
+            control_predecessors=True, large_constants=True, signatures=True, canonical_names=False)"
+    )]
+    fn to_string(&self, py: Python<'_>, flags: Option<Bound<'_, PyDict>>) -> PyResult<String> {
+        let options = print_options("Computation.to_string", flags)?;
         unlocked(py, || hlo::print_computation(&self.module, self.id, options))
     }
 
