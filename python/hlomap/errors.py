@@ -58,7 +58,9 @@ class HlomapError(Exception):
             return ""
         while at is not None and not _is_own(at.tb_frame):
             at = at.tb_next
-        return "" if at is None else _public_name(at.tb_frame)
+        # The compiled module has no frames; it notes which of its functions was called.
+        noted: str = getattr(self, "function", "")
+        return noted if at is None else _public_name(at.tb_frame) or noted
 
 
 class HloSyntaxError(HlomapError, ValueError):

@@ -81,6 +81,20 @@ pub fn of_quasiaffine(py: Python<'_>, error: Error) -> PyErr {
     }
 }
 
+/// Notes which function was called, for the text of an exception where its caller catches it.
+pub trait InCall {
+    /// The same result; its error has the function as callers write it after `hm.`.
+    fn in_call(self, py: Python<'_>, function: &str) -> Self;
+}
+
+impl<T> InCall for PyResult<T> {
+    fn in_call(self, py: Python<'_>, function: &str) -> Self {
+        self.inspect_err(|e| {
+            let _ = e.value(py).setattr("function", function);
+        })
+    }
+}
+
 /// `?` for results of the algebra.
 pub trait OrRaise<T> {
     /// The value, or the exception.

@@ -10,7 +10,7 @@ use quasiaffine::text;
 use quasiaffine::{Domain, Expr};
 
 use crate::argument::{Arg, Named};
-use crate::error::{of_quasiaffine, raise, OrRaise};
+use crate::error::{of_quasiaffine, raise, InCall, OrRaise};
 use crate::pickle::{by_text, Reduced};
 use crate::repr;
 
@@ -158,7 +158,7 @@ impl PyExpr {
     fn minimum(py: Python<'_>, a: Arg<'_, ExprLike>, b: Arg<'_, ExprLike>) -> PyResult<PyExpr> {
         let a = a.of("Expr.minimum", "a")?;
         let b = b.of("Expr.minimum", "b")?;
-        Ok(PyExpr::from(a.0.minimum(&b.0).or_raise(py)?))
+        Ok(PyExpr::from(a.0.minimum(&b.0).or_raise(py).in_call(py, "Expr.minimum")?))
     }
 
     /// The larger of two expressions.
@@ -171,7 +171,7 @@ impl PyExpr {
     fn maximum(py: Python<'_>, a: Arg<'_, ExprLike>, b: Arg<'_, ExprLike>) -> PyResult<PyExpr> {
         let a = a.of("Expr.maximum", "a")?;
         let b = b.of("Expr.maximum", "b")?;
-        Ok(PyExpr::from(a.0.maximum(&b.0).or_raise(py)?))
+        Ok(PyExpr::from(a.0.maximum(&b.0).or_raise(py).in_call(py, "Expr.maximum")?))
     }
 
     /// The quotient rounded up: ``(self + divisor - 1) // divisor``.
@@ -182,7 +182,7 @@ impl PyExpr {
     #[pyo3(signature = (divisor, /))]
     fn ceildiv(&self, py: Python<'_>, divisor: Arg<'_, ExprLike>) -> PyResult<PyExpr> {
         let divisor = divisor.of("Expr.ceildiv", "divisor")?;
-        Ok(PyExpr::from(self.0.ceil_div(&divisor.0).or_raise(py)?))
+        Ok(PyExpr::from(self.0.ceil_div(&divisor.0).or_raise(py).in_call(py, "Expr.ceildiv")?))
     }
 
     /// The operator or the kind of variable at the root; a multiple such as ``d0 * 3`` or ``-d0`` is a product.
@@ -262,7 +262,7 @@ impl PyExpr {
             };
             Ok(list.get(v.index as usize).map_or(Expr::Var(v), |e| e.0.clone()))
         };
-        Ok(PyExpr::from(self.0.substitute(&replace).or_raise(py)?))
+        Ok(PyExpr::from(self.0.substitute(&replace).or_raise(py).in_call(py, "Expr.substitute")?))
     }
 
     fn __add__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {

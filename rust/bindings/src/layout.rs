@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::argument::{Arg, Named};
-use crate::error::{of_quasiaffine, raise};
+use crate::error::{of_quasiaffine, raise, InCall};
 use crate::hooks;
 use crate::repr;
 
@@ -167,7 +167,7 @@ impl PyLayout {
             padded_dimensions,
         };
         match layout.problem(rank as usize) {
-            Some(problem) => Err(shape_error(py, format!("invalid layout: {problem}"))),
+            Some(problem) => Err(shape_error(py, format!("invalid layout: {problem}"))).in_call(py, "Layout"),
             None => Ok(PyLayout(layout)),
         }
     }
@@ -295,7 +295,7 @@ impl PyLayout {
     #[pyo3(signature = (dimensions=None))]
     fn draw<'py>(slf: &Bound<'py, PyLayout>, dimensions: Option<Arg<'_, Vec<i64>>>) -> PyResult<Bound<'py, PyAny>> {
         let dimensions = dimensions.of("Layout.draw", "dimensions")?;
-        hooks::call(slf.py(), "draw_layout", (slf, dimensions))
+        hooks::call(slf.py(), "draw_layout", (slf, dimensions)).in_call(slf.py(), "Layout.draw")
     }
 
     fn _repr_svg_<'py>(slf: &Bound<'py, PyLayout>) -> PyResult<Bound<'py, PyAny>> {
@@ -348,13 +348,14 @@ impl PyShape {
         let dtype = dtype.of("Shape", "dtype")?;
         let dimensions = dimensions.of("Shape", "dimensions")?;
         let layout = layout.of("Shape", "layout")?;
-        let element = element_type(py, dtype)?;
+        let element = element_type(py, dtype).in_call(py, "Shape")?;
         if dimensions.contains(&UNBOUNDED) {
-            return Err(shape_error(py, ::layout::ShapeError::NegativeSize(UNBOUNDED)));
+            return Err(shape_error(py, ::layout::ShapeError::NegativeSize(UNBOUNDED))).in_call(py, "Shape");
         }
         ArrayShape::new(element, &dimensions, &[], layout.map(|l| l.0))
             .map(|a| PyShape(Shape::Array(a)))
             .map_err(|e| shape_error(py, e))
+            .in_call(py, "Shape")
     }
 
     /// Reads a shape as HLO text has it.  Raises :class:`~hlomap.errors.ShapeError` for text that is not a shape.
@@ -366,7 +367,7 @@ impl PyShape {
     #[pyo3(signature = (text, /))]
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyShape> {
         let text = text.of("Shape.parse", "text")?;
-        parse_shape(text).map(PyShape).map_err(|e| text_error(py, text, &e))
+        parse_shape(text).map(PyShape).map_err(|e| text_error(py, text, &e)).in_call(py, "Shape.parse")
     }
 
     /// The tuple of these shapes.
@@ -381,15 +382,13 @@ impl PyShape {
         // Shapes are copied, so that repeated doubling would exhaust the memory.
         let mut left = MAX_PARTS;
         if !shapes.iter().all(|shape| spend(&shape.get().0, &mut left)) {
-            return Err(shape_error(
-                py,
-                format!("a tuple has at most {MAX_PARTS} shapes in all, nested ones included"),
-            ));
+            let message = format!("a tuple has at most {MAX_PARTS} shapes in all, nested ones included");
+            return Err(shape_error(py, message)).in_call(py, "Shape.tuple");
         }
         let shape = Shape::Tuple(shapes.iter().map(|s| s.get().0.clone()).collect());
         // Built up step by step, a tuple could nest without bound.
         if depth(&shape) > ::layout::MAX_DEPTH {
-            return Err(shape_error(py, TextErrorKind::TooDeep));
+            return Err(shape_error(py, TextErrorKind::TooDeep)).in_call(py, "Shape.tuple");
         }
         Ok(PyShape(shape))
     }
@@ -457,7 +456,7 @@ impl PyShape {
         for (depth, &i) in index.iter().enumerate() {
             let part = usize::try_from(i).ok().and_then(|i| here.as_tuple()?.get(i));
             let message = || format!("shape index {index:?} leaves the shape at position {depth}: no element {i}");
-            here = part.ok_or_else(|| shape_error(py, message()))?;
+            here = part.ok_or_else(|| shape_error(py, message())).in_call(py, "Shape.at")?;
         }
         Ok(PyShape(here.clone()))
     }
@@ -498,7 +497,8 @@ impl PyShape {
         let rank = array.rank();
         let d = if dimension < 0 { dimension.saturating_add(rank as i64) } else { dimension };
         let message = || shape_error(py, format!("dimension {dimension} of {array}: it has {rank}"));
-        let &n = usize::try_from(d).ok().and_then(|d| array.dims().get(d)).ok_or_else(message)?;
+        let &n =
+            usize::try_from(d).ok().and_then(|d| array.dims().get(d)).ok_or_else(message).in_call(py, "Shape.size")?;
         Ok(if n == UNBOUNDED { -1 } else { n })
     }
 
@@ -513,7 +513,7 @@ impl PyShape {
     fn with_layout(&self, py: Python<'_>, layout: Option<Arg<'_, PyLayout>>) -> PyResult<PyShape> {
         let layout = layout.of("Shape.with_layout", "layout")?;
         let array = self.array(py, "layout")?.with_layout(layout.map(|l| l.0));
-        array.map(|a| PyShape(Shape::Array(a))).map_err(|e| shape_error(py, e))
+        array.map(|a| PyShape(Shape::Array(a))).map_err(|e| shape_error(py, e)).in_call(py, "Shape.with_layout")
     }
 
     /// The shape without layouts, also in the elements of tuples.
@@ -647,7 +647,7 @@ impl PyShape {
     /// >>> hm.Shape.parse("f32[2,3]{1,0:T(1,2)}").draw().svg[:4]
     /// '<svg'
     fn draw<'py>(slf: &Bound<'py, PyShape>) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "draw_shape", (slf,))
+        hooks::call(slf.py(), "draw_shape", (slf,)).in_call(slf.py(), "Shape.draw")
     }
 
     fn _repr_svg_<'py>(slf: &Bound<'py, PyShape>) -> PyResult<Bound<'py, PyAny>> {

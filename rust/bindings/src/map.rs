@@ -18,7 +18,7 @@ use quasiaffine::{Constraint, Domain, Expr, Interval, Options, Program, Variable
 
 use crate::argument::{Arg, Named};
 use crate::detach::{n_threads, unlocked, unlocked_if, unlocked_many};
-use crate::error::{expect_many, raise, wrong_type, OrRaise};
+use crate::error::{expect_many, raise, wrong_type, InCall, OrRaise};
 use crate::expr::{hash_of, ExprLike, PyExpr};
 use crate::hooks;
 use crate::map_arguments::{domain_of, expect_no_sources, ConstraintLike, Table, Tables, VariableLike};
@@ -178,7 +178,7 @@ impl PyMap {
         let runtime = runtime.of("IndexingMap", "runtime")?;
         let constraints = constraints.of("IndexingMap", "constraints")?;
         let domain = domain_of(dims, ranges, runtime, constraints)?;
-        Ok(Map::new(domain, results.into_iter().map(|e| e.0)).or_raise(py)?.into())
+        Ok(Map::new(domain, results.into_iter().map(|e| e.0)).or_raise(py).in_call(py, "IndexingMap")?.into())
     }
 
     /// The map ``(d0, d1, …) -> (d0, d1, …)`` over these dims.
@@ -191,7 +191,7 @@ impl PyMap {
     fn identity(py: Python<'_>, dims: Arg<'_, Vec<VariableLike>>) -> PyResult<PyMap> {
         let dims = dims.of("IndexingMap.identity", "dims")?;
         let domain = domain_of(dims, Vec::new(), Vec::new(), Vec::new())?;
-        Ok(Map::identity(domain).or_raise(py)?.into())
+        Ok(Map::identity(domain).or_raise(py).in_call(py, "IndexingMap.identity")?.into())
     }
 
     /// The map over these dims about which nothing is known.
@@ -378,7 +378,7 @@ impl PyMap {
         let (py, first, second) = (slf.py(), &slf.get().map, &second.get().map);
         let is_long = !(is_small(first) && is_small(second));
         let composed = unlocked_if(py, is_long, || quasiaffine::then(first, second))?;
-        Ok(Bound::new(py, PyMap::from(composed.or_raise(py)?))?.into_any())
+        Ok(Bound::new(py, PyMap::from(composed.or_raise(py).in_call(py, "IndexingMap.then")?))?.into_any())
     }
 
     /// The map for the points whose index lies in these intervals, a mapping from dimension to interval.
@@ -391,7 +391,7 @@ impl PyMap {
     /// (d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [2, 4]
     #[pyo3(signature = (dims, /))]
     fn restrict<'py>(slf: &Bound<'py, PyMap>, dims: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "restrict_map", (slf, dims))
+        hooks::call(slf.py(), "restrict_map", (slf, dims)).in_call(slf.py(), "IndexingMap.restrict")
     }
 
     /// The set of this map and the maps of ``other``: a :class:`~hlomap.MapSet`.
@@ -469,8 +469,9 @@ impl PyMap {
     ) -> PyResult<Bound<'py, PyAny>> {
         let check = check.of("IndexingMap.evaluate", "check")?;
         let threads = n_threads(threads.of("IndexingMap.evaluate", "threads")?);
-        let tables = self.tables("IndexingMap.evaluate", dims, ranges, runtime)?;
-        let program = Program::new(&self.map).or_raise(py)?;
+        let function = "IndexingMap.evaluate";
+        let tables = self.tables(function, dims, ranges, runtime).in_call(py, function)?;
+        let program = Program::new(&self.map).or_raise(py).in_call(py, function)?;
         let width = program.n_results();
         let points = tables.points()?;
         // NumPy's own memory comes in large pages where the system has them, which is half of the time of a quick map.
@@ -482,7 +483,7 @@ impl PyMap {
                 true => program.run_to::<true>(&points, threads, rows),
                 false => program.run_to::<false>(&points, threads, rows),
             };
-            unlocked(py, run)?.or_raise(py)?;
+            unlocked(py, run)?.or_raise(py).in_call(py, function)?;
         }
         if tables.dims.is_point {
             return out.reshape([width]).map(Bound::into_any);
@@ -508,15 +509,16 @@ impl PyMap {
         ranges: Option<&Bound<'py, PyAny>>,
         runtime: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let tables = self.tables("IndexingMap.in_domain", dims, ranges, runtime)?;
+        let function = "IndexingMap.in_domain";
+        let tables = self.tables(function, dims, ranges, runtime).in_call(py, function)?;
         let inside = match self.map.state() {
             State::Defined => {
-                let program = Program::new(&self.map).or_raise(py)?;
+                let program = Program::new(&self.map).or_raise(py).in_call(py, function)?;
                 let points = tables.points()?;
-                unlocked(py, || program.in_domain(&points))?.or_raise(py)?
+                unlocked(py, || program.in_domain(&points))?.or_raise(py).in_call(py, function)?
             }
             State::Empty => vec![false; tables.n],
-            State::Undefined => return Err(raise(py, "MapError", "the map is undefined".to_owned())),
+            State::Undefined => Err(raise(py, "MapError", "the map is undefined".to_owned())).in_call(py, function)?,
         };
         let array = PyArray1::from_vec(py, inside);
         if tables.dims.is_point {
@@ -547,12 +549,14 @@ impl PyMap {
                 let at = if i < 0 { i + n } else { i };
                 match self.map.results().get(at as usize) {
                     Some(e) => e.clone(),
-                    None => return Err(raise(py, "NotFoundError", format!("the map has {n} results, no number {i}"))),
+                    None => Err(raise(py, "NotFoundError", format!("the map has {n} results, no number {i}")))
+                        .in_call(py, "IndexingMap.bounds")?,
                 }
             }
         };
         let is_long = expr.nodes() >= SMALL_MAP || self.map.domain().constraints.len() > 1;
-        let Interval { lo, hi } = unlocked_if(py, is_long, || self.map.bounds(&expr))?.or_raise(py)?;
+        let Interval { lo, hi } =
+            unlocked_if(py, is_long, || self.map.bounds(&expr))?.or_raise(py).in_call(py, "IndexingMap.bounds")?;
         Ok((lo, hi))
     }
 
@@ -589,7 +593,7 @@ impl PyMap {
     #[pyo3(signature = (r#box=None), text_signature = "($self, box=None)")]
     fn image<'py>(slf: &Bound<'py, PyMap>, r#box: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        hooks::call(py, "image_of_map", (slf, r#box))
+        hooks::call(py, "image_of_map", (slf, r#box)).in_call(py, "IndexingMap.image")
     }
 
     /// Whether different points reach different elements: a :class:`~hlomap.Answer`.
@@ -815,8 +819,9 @@ fn of_sets<'py>(
     other: &Bound<'py, PyAny>,
     parameter: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let other = hooks::call(m.py(), "as_map_set", (other, format!("IndexingMap.{method}"), parameter))?;
-    set_of(m)?.call_method1(method, (other,))
+    let function = format!("IndexingMap.{method}");
+    let other = hooks::call(m.py(), "as_map_set", (other, &function, parameter))?;
+    set_of(m)?.call_method1(method, (other,)).in_call(m.py(), &function)
 }
 
 /// The maps of an argument.
@@ -892,7 +897,10 @@ fn compose_many(
             quasiaffine::then(a, b)
         }
     })?;
-    composed.into_iter().map(|m: quasiaffine::Result<Map>| Ok(m.or_raise(py)?.into())).collect()
+    composed
+        .into_iter()
+        .map(|m: quasiaffine::Result<Map>| Ok(m.or_raise(py).in_call(py, "compose_many")?.into()))
+        .collect()
 }
 
 /// :meth:`IndexingMap.count` of many maps, in order.
@@ -954,7 +962,7 @@ fn bounds_many<'py>(
         let of = |e: &Expr| m.bounds(e).map(|range| (range.lo, range.hi));
         m.results().iter().map(of).collect::<quasiaffine::Result<Vec<_>>>()
     })?;
-    bounds.into_iter().map(|found| PyTuple::new(py, found.or_raise(py)?)).collect()
+    bounds.into_iter().map(|found| PyTuple::new(py, found.or_raise(py).in_call(py, "bounds_many")?)).collect()
 }
 
 /// The simplified maps from a grid, whose dims have names and sizes, to indices; all stay within their ``sizes``.

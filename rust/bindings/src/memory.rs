@@ -9,7 +9,7 @@ use quasiaffine::Equivalence;
 
 use crate::argument::{Arg, Named};
 use crate::detach::unlocked;
-use crate::error::{expect, expect_many};
+use crate::error::{expect, expect_many, InCall};
 use crate::layout::{linear, linear_error, shape_error, PyShape};
 use crate::map::PyMap;
 use crate::map_values::Answer;
@@ -68,8 +68,9 @@ fn linear_index(
     };
     match shape_index {
         None => of(shape.get()),
-        Some(index) => of(&shape.get().at(py, Arg::from(index))?),
+        Some(index) => shape.get().at(py, Arg::from(index)).and_then(|shape| of(&shape)),
     }
+    .in_call(py, "linear_index")
     .map(PyMap::from)
 }
 
@@ -98,8 +99,9 @@ fn logical_index(
     };
     match shape_index {
         None => of(shape.get()),
-        Some(index) => of(&shape.get().at(py, Arg::from(index))?),
+        Some(index) => shape.get().at(py, Arg::from(index)).and_then(|shape| of(&shape)),
     }
+    .in_call(py, "logical_index")
     .map(PyMap::from)
 }
 

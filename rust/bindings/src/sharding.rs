@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyTuple};
 
 use crate::argument::{Arg, Named};
-use crate::error::{not_a, raise};
+use crate::error::{not_a, raise, InCall};
 use crate::hooks;
 use crate::pickle::{by_text, Reduced};
 use crate::repr;
@@ -284,7 +284,7 @@ impl PySharding {
         shape: Bound<'py, PyAny>,
         num_devices: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "device_map", (slf, shape, num_devices))
+        hooks::call(slf.py(), "device_map", (slf, shape, num_devices)).in_call(slf.py(), "hlo.Sharding.device_map")
     }
 
     /// The devices that hold each element: a :class:`~hlomap.MapSet` from the indices of the array to a device.
@@ -301,7 +301,7 @@ impl PySharding {
         shape: Bound<'py, PyAny>,
         num_devices: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "owner_map", (slf, shape, num_devices))
+        hooks::call(slf.py(), "owner_map", (slf, shape, num_devices)).in_call(slf.py(), "hlo.Sharding.owner_map")
     }
 
     /// The shape of the part of an array that a device holds, of the largest part without a device; ``None`` for a
@@ -320,7 +320,7 @@ impl PySharding {
         shape: Bound<'py, PyAny>,
         device: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "local_shape", (slf, shape, device))
+        hooks::call(slf.py(), "local_shape", (slf, shape, device)).in_call(slf.py(), "hlo.Sharding.local_shape")
     }
 
     /// Whether all devices of the sharding hold parts of one size.  Errors are those of :meth:`local_shape`.
@@ -330,7 +330,7 @@ impl PySharding {
     /// >>> sharding.is_even(hm.Shape("f32", [12])), sharding.is_even(hm.Shape("f32", [10]))
     /// (True, False)
     fn is_even<'py>(slf: &Bound<'py, PySharding>, shape: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "is_even", (slf, shape))
+        hooks::call(slf.py(), "is_even", (slf, shape)).in_call(slf.py(), "hlo.Sharding.is_even")
     }
 
     fn __str__(&self) -> String {
