@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, NoReturn, TypeVar
 
 from .errors import UndecidedError
-from .types import one_line
+from .text import one_line
 
 _Witness = TypeVar("_Witness", covariant=True)
 

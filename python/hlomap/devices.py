@@ -11,7 +11,8 @@ from dataclasses import KW_ONLY, dataclass, fields
 from numbers import Integral, Real
 from typing import Any, Literal
 
-from .types import expect, expect_items, one_line
+from .text import one_line
+from .types import expect, expect_items
 
 # What the fields take, by the kinds of their defaults; NumPy's numbers will do.
 _KINDS: dict[type, tuple[type, ...]] = {int: (Integral,), type(None): (Real, type(None))}

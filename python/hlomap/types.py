@@ -1,9 +1,8 @@
-"""What every package shares: arguments of public functions and their errors, shape indices, and short texts."""
+"""What every package shares: arguments of public functions and their errors, and shape indices."""
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from operator import index
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _Key = TypeVar("_Key")
 _Scalar = TypeVar("_Scalar", bound="np.generic")
-
-UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
-"""Controls, marks that change the direction of text, lone surrogates, and what XML does not allow."""
 
 ShapeIndex: TypeAlias = tuple[int, ...]
 """The path from a value to one of the arrays in it: tuple elements from the outside in, ``()`` for an array itself."""
@@ -61,25 +57,6 @@ def read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     """The array, which nobody overwrites from here on."""
     array.flags.writeable = False
     return array
-
-
-def one_line(text: str, limit: int = 160) -> str:
-    """A text for a ``repr``: without line breaks, cut where it is long.
-
-    >>> one_line("a\\nb" * 3, 5)
-    'a ba…'
-    """
-    text = " ".join(text[: 2 * limit].split())
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def error_text(error: BaseException, limit: int = 1000) -> str:
-    """The kind of an error and the beginning of its message.
-
-    >>> error_text(ValueError("no such dim"))
-    'ValueError: no such dim'
-    """
-    return f"{type(error).__name__}: {str(error)[:limit]}".encode("utf-8", "backslashreplace").decode()
 
 
 def wrong_type(function: str, takes: str, got: object, hint: str = "") -> TypeError:

@@ -22,7 +22,8 @@ from ..maps.union_count import UNBOUNDED
 from ..ops import lookup
 from ..ops._operations import Operations, moves_elements
 from ..ops._shapes import array_leaves, arrays, shape_at
-from ..types import ShapeIndex, error_text, subject_of
+from ..text import error_text
+from ..types import ShapeIndex, subject_of
 from .queries import operand_maps, reached
 from .rule_cache import N_SIGNATURES, Arithmetic, arithmetic_cache
 from .rule_provider import RuleProvider

@@ -14,7 +14,7 @@ from ..answers import Unknown
 from ..errors import ShapeError, UnsupportedError
 from ..ops._rule import OperandIndexing
 from ..ops._shapes import shape_at
-from ..types import error_text
+from ..text import error_text, plural
 
 _FAR = 1 << 62
 
@@ -51,7 +51,7 @@ def _fault(m: IndexingMap, start: Shape, end: Shape, sources: Sequence[Shape]) -
     if not end.is_array:
         return f"to {end}, which is not an array"
     if (len(m.dims), len(m.results)) != (len(start.dimensions), len(end.dimensions)):
-        counts = f"{_count(len(m.dims), 'dim')} and {_count(len(m.results), 'result')}"
+        counts = f"{plural(len(m.dims), 'dim')} and {plural(len(m.results), 'result')}"
         return f"with {counts}, from {start} to {end}"
     for k, variable in enumerate(m.runtime):
         if variable.source is None or not 0 <= variable.source < len(sources):
@@ -70,10 +70,6 @@ def _fault(m: IndexingMap, start: Shape, end: Shape, sources: Sequence[Shape]) -
         if leaves:
             return f"whose image leaves the array: result {k} in [{lower}, {upper}] of {end}"
     return None
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _may_be(m: IndexingMap, k: int, lower: int, upper: int) -> bool:

@@ -13,7 +13,7 @@ from ..answers import Unknown
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
-from ..types import one_line
+from ..text import one_line
 
 Physical: TypeAlias = bool | Literal["linear", "dims"]
 """``False``: elements; ``True`` or ``"linear"``: positions in memory; ``"dims"``: dimensions in memory order."""

@@ -17,7 +17,8 @@ from ..devices import Device, as_device
 from ..errors import HlomapError
 from ..hlo.load import parse
 from ..ops import lookup
-from ..types import ReadOnlyDict, expect_items, one_line, wrong_type
+from ..text import one_line
+from ..types import ReadOnlyDict, expect_items, wrong_type
 from .cost import CostReport, costs_within
 
 _MOST_LINES = 20

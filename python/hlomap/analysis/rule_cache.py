@@ -12,7 +12,8 @@ from typing import TypeAlias
 from .._core import Instruction, InstructionIndexing
 from ..errors import HlomapError
 from ..ops._rule import RuleResult
-from ..types import ShapeIndex, error_text
+from ..text import error_text
+from ..types import ShapeIndex
 
 N_SIGNATURES = 16384
 _N_FINGERPRINTS = 4096

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from .._core import Instruction
 from ..errors import NotFoundError
 from ..maps.map_set import MapSet
-from ..types import ReadOnly, ReadOnlyDict, ShapeIndex, one_line
+from ..text import one_line
+from ..types import ReadOnly, ReadOnlyDict, ShapeIndex
 
 if TYPE_CHECKING:
     import networkx

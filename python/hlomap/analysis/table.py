@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 from .. import hooks
 from .._core import __version__, _row_columns, _RowBatch
 from ..errors import NotFoundError
-from ..types import UNSAFE, expect, needs, one_line
+from ..text import UNSAFE, one_line, plural
+from ..types import expect, needs
 
 if TYPE_CHECKING:
     import pandas
@@ -251,7 +252,7 @@ def first_rows(names: Sequence[str], columns: Sequence[Iterable[object]], n: int
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     left = n - len(rows) + 1
     lines += [f"… {left:,} more rows"] if left else []
-    return "\n".join([*lines, f"{n:,} {'row' if n == 1 else 'rows'}, {n_columns} columns; their names: table.columns"])
+    return "\n".join([*lines, f"{plural(n, 'row')}, {n_columns} columns; their names: table.columns"])
 
 
 def _add_arithmetic(rows: Rows) -> None:

@@ -19,7 +19,7 @@ import click
 from .._core import Module
 from ..devices import Device, Limits
 from ..errors import HlomapError
-from ..types import UNSAFE
+from ..text import UNSAFE
 
 _STYLES = {
     "head": "bold",

@@ -17,7 +17,8 @@ from ..analysis.rows import leaf_shapes
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..ops._shapes import n_outputs
-from ..types import ShapeIndex, one_line
+from ..text import one_line
+from ..types import ShapeIndex
 
 if TYPE_CHECKING:
     from ..differences.overview import Overview

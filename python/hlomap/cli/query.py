@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
-import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,6 +13,7 @@ import click
 
 from ..errors import HlomapError
 from ..interop import row_files
+from ..text import plural
 from .console import fail, printable_lines, refuse_overwriting, say
 
 if TYPE_CHECKING:
@@ -54,6 +53,7 @@ def query(dataset: str, sql: str, as_json: bool, as_csv: bool, output: Path | No
             f"expected a name that ends with {', '.join(row_files.SUFFIXES)}", param_hint="--output"
         )
     refuse_overwriting(output, dataset, *Path(dataset).glob("*/part-*.parquet"))
+    from ..corpus.folder import LocalFolder
     from ..corpus.scan import tables, unfinished
     from ..interop.duckdb import SqlError, query as run
 
@@ -62,7 +62,8 @@ def query(dataset: str, sql: str, as_json: bool, as_csv: bool, output: Path | No
             say(message, err=True)
         schema, batches = run(tables(dataset), sql)
         if output is not None:
-            _write(output, schema, batches)
+            with LocalFolder(str(output.parent)).write_part(output.name) as temporary:
+                row_files.write(temporary, output.suffix, schema, batches)
         elif as_json:
             for line in row_files.json_lines(batches):
                 say(line)
@@ -70,17 +71,13 @@ def query(dataset: str, sql: str, as_json: bool, as_csv: bool, output: Path | No
             _print_csv(schema, batches)
         elif len(schema):
             _print_table(schema, batches)
-    except SqlError as error:
-        say(str(error), err=True)
-        sys.exit(1)
-    except HlomapError as error:
-        message = error.args[0] if error.args else str(error)  # without the quotes of a KeyError
-        say(str(message), err=True)
-        sys.exit(1)
     except BrokenPipeError:
         raise
     except OSError as error:
         fail(Path(error.filename or dataset), error.strerror or str(error))
+    except (HlomapError, SqlError) as error:
+        say(str(error), err=True)
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
 
@@ -116,7 +113,7 @@ def _print_table(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
     for row in rows:
         table.add_row(*map(Text, row))
     Console(highlight=False, markup=False, emoji=False).print(table)
-    say(f"{len(rows)} row{'' if len(rows) == 1 else 's'}")
+    say(plural(len(rows), "row"))
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -131,14 +128,3 @@ def _cell(value: Any) -> str:
     if isinstance(value, (list, dict)):
         value = json.dumps(value, ensure_ascii=False)
     return printable_lines(str(value).replace("\n", " ")) if not isinstance(value, float) else f"{value:.6g}"
-
-
-def _write(output: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-    """Writes the result to a file, which appears when it is complete."""
-    temporary = output.with_name(f".{output.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
-    try:
-        row_files.write(str(temporary), output.suffix, schema, batches)
-        os.replace(temporary, output)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()

@@ -11,7 +11,7 @@ import click
 from .._core import Computation, Instruction, Module
 from ..errors import HlomapError, NotFoundError
 from ..explanation.source import source_of
-from ..explanation.text import plural
+from ..text import plural
 
 if TYPE_CHECKING:
     from ..differences.overview import Overview

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..text import cut
 from .console import FILE, print_json, printable_lines, progress_bar, read_modules, say
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _summary(results: Iterable[CheckResult]) -> Iterator[str]:
     for status in ("unknown", "unchecked"):
         reasons = Counter(f"{r.instruction.opcode}: {r.reason}" for r in results if str(r.status) == status)
         for reason, n in reasons.most_common(_MOST_REASONS):
-            yield f"  {status} {n}  {reason if len(reason) <= 200 else reason[:199] + '…'}"
+            yield f"  {status} {n}  {cut(reason, 200)}"
         if len(reasons) > _MOST_REASONS:
             yield f"  {status}: {len(reasons) - _MOST_REASONS} more reasons"
 

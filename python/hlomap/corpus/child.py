@@ -10,12 +10,12 @@ from __future__ import annotations
 import gc
 import json
 import mmap
-import os
-import queue
 import sys
-import threading
 import time
-from typing import IO, Any
+from typing import Any
+
+from .. import children
+from .folder import remove_temporaries
 
 SLOTS = 5
 """64-bit numbers that both sides see: the position of the file (-1: none), the index of the stage in ``STAGES``, since
@@ -29,18 +29,11 @@ _IDLE_SECONDS = 300.0
 
 def main() -> None:
     """Serves tasks until standard input closes.  The first line names the shared memory."""
-    commands = sys.stdin.buffer
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever prints does not disturb the answers
-    state = map_memory(json.loads(commands.readline()))
-    waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_read_commands, args=(commands, waiting), daemon=True).start()
+    answers = children.answers()
+    state = map_memory(json.loads(_read_command()))
+    commands = children.requests(_read_command, _IDLE_SECONDS, remove_temporaries)
     _prepare()
-    while True:
-        try:
-            line = waiting.get(timeout=_IDLE_SECONDS)
-        except queue.Empty:
-            os._exit(0)
+    for line in commands:
         answers.write(json.dumps(_answer(json.loads(line), state)).encode() + b"\n")
         answers.flush()
 
@@ -52,13 +45,11 @@ def map_memory(name: int | str) -> memoryview:
     return memoryview(mmap.mmap(int(name), 8 * SLOTS)).cast("q")
 
 
-def _read_commands(commands: IO[bytes], waiting: queue.SimpleQueue[bytes]) -> None:
-    for line in commands:
-        waiting.put(line)
-    from .folder import remove_temporaries
-
-    remove_temporaries()
-    os._exit(1)
+def _read_command() -> bytes:
+    line = sys.stdin.buffer.readline()
+    if not line:
+        raise EOFError
+    return line
 
 
 def _prepare() -> None:
@@ -84,7 +75,7 @@ def _answer(command: dict[str, Any], state: memoryview) -> dict[str, Any]:
 
     task = Task(**command["task"])
     verdicts = {int(position): Verdict(*cells) for position, cells in command["verdicts"].items()}
-    _limit_memory(task.memory)
+    children.limit_memory(task.memory)
 
     def begin(position: int, stage: str, n_bytes: int) -> None:
         state[2] = time.monotonic_ns()
@@ -102,13 +93,3 @@ def _answer(command: dict[str, Any], state: memoryview) -> dict[str, Any]:
     finally:
         state[0] = -1
     return {"report": report.to_dict()}
-
-
-def _limit_memory(n_bytes: int | None) -> None:
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    soft = n_bytes if n_bytes is not None else hard
-    resource.setrlimit(resource.RLIMIT_DATA, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))

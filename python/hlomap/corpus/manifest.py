@@ -16,7 +16,7 @@ from typing import Any
 from .._core import __version__
 from ..analysis.table import SCHEMA_VERSION
 from ..errors import DatasetError, HlomapError
-from ..types import error_text
+from ..text import cut, error_text
 from .folder import Folder
 from .reports import CorpusReport
 
@@ -105,11 +105,7 @@ def open_dataset(folder: Folder, options: Mapping[str, Any]) -> Manifest:
 
 def _differs(folder: Folder, what: str, before: object, now: object) -> str:
     return (
-        f"{folder.url} is a dataset with another {what}: {_short(before)} there, {_short(now)} now; "
+        f"{folder.url} is a dataset with another {what}: {cut(json.dumps(before), 200)} there, "
+        f"{cut(json.dumps(now), 200)} now; "
         "continue it with the same options, or choose another folder"
     )
-
-
-def _short(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 200 else text[:199] + "…"

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from ..analysis.table import SCHEMA_VERSION
 from ..errors import NotFoundError, UnsupportedError
-from ..types import expect, needs, one_line
+from ..text import one_line
+from ..types import expect, needs
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from ..explanation.text import joined, plural
+from ..text import joined, plural
 from .reports import CorpusReport
 
 _HINTS = {

@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import queue
-import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from collections import Counter, deque
 from dataclasses import asdict
 from typing import Any
 
+from .. import children
 from ..errors import DatasetError, OutputError
 from .child import SLOTS, STAGES, map_memory
 from .reports import CorpusReport
@@ -138,19 +138,10 @@ class Child:
         name, inherited = _name_of_memory()
         self.state: memoryview[int] = map_memory(name)
         self.state[0] = -1
-        # sys.path as it is here: the calling program may have modified it.
-        code = "import json, sys; sys.path[:] = json.loads(sys.stdin.buffer.readline()); "
-        code += "from hlomap.corpus.child import main; main()"
         single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", code],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, **single, "ARROW_DEFAULT_MEMORY_POOL": "system"},
-            start_new_session=True,  # an interrupt from the terminal reaches the coordinator alone
-            pass_fds=inherited,
-        )
+        environment = {**os.environ, **single, "ARROW_DEFAULT_MEMORY_POOL": "system"}
+        found = children.start("hlomap.corpus.child", subprocess.PIPE, env=environment, pass_fds=inherited)
+        self._process, self._commands, self._output = found
         for fd in inherited:
             os.close(fd)
         self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -161,7 +152,6 @@ class Child:
         ]
         for reader in self._readers:
             reader.start()
-        self._send(sys.path)
         self._send(name)
 
     @property
@@ -192,9 +182,8 @@ class Child:
 
     def close(self) -> None:
         """Ends the process; it removes its temporary files, if it can."""
-        assert self._process.stdin is not None
         with contextlib.suppress(OSError):
-            self._process.stdin.close()
+            self._commands.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE)
         self.kill()
@@ -206,7 +195,7 @@ class Child:
         self._process.wait()
         for reader in self._readers:
             reader.join()
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+        for stream in (self._commands, self._output, self._process.stderr):
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
@@ -232,24 +221,17 @@ class Child:
         stage = STAGES[min(self.state[1], 1)]
         for reader in self._readers:
             reader.join()
-        kind = ""
-        if code < 0:
-            with contextlib.suppress(ValueError):
-                kind = signal.Signals(-code).name
+        kind = children.signal_name(code)
         message = f"the worker was killed by {kind}" if kind else f"the worker ended with exit code {code}"
         if self._messages and kind not in _OUTSIDE:
             message += f": {self._messages[-1]}"
         return ChildDied(message, position, stage, kind)
 
     def _send(self, value: object) -> None:
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError):  # it has died; the end of its answers tells
-            self._process.stdin.write(json.dumps(value).encode() + b"\n")
-            self._process.stdin.flush()
+        children.send(self._commands, json.dumps(value).encode() + b"\n")
 
     def _read_answers(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
+        for line in self._output:
             self._answers.put(line)
         self._answers.put(None)
 

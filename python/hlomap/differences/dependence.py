@@ -16,10 +16,10 @@ from ..analysis.rows import leaf_shapes
 from ..analysis.rule_provider import RuleProvider
 from ..errors import HlomapError
 from ..explanation.source import value_label
-from ..explanation.text import leaf_text, printable
 from ..explanation.values import Value
 from ..maps.map_set import MapSet
 from ..ops._shapes import array_leaves, shape_at
+from ..text import leaf_text, printable
 from ..types import ShapeIndex
 
 Status = Literal["equal", "wider", "narrower", "different", "unknown"]

@@ -14,10 +14,10 @@ from typing import Any, cast
 
 from .. import hooks
 from .._core import Instruction, Module
-from ..explanation.text import html, plural, printable
 from ..explanation.values import Numbering, Value, _literal, _meaning
 from ..hlo.dump_directory import DumpedModule
 from ..ops._shapes import array_leaves
+from ..text import html, plural, printable
 from ..types import module_hint, wrong_type
 from .dependence import OutputDependence, compare_outputs
 from .matching import Match, computed, find_duplicates, match_instructions

@@ -12,8 +12,8 @@ from typing import Any
 
 from .._core import Module
 from ..errors import NotFoundError
-from ..explanation.text import html, plural, printable
 from ..hlo.dump_directory import DumpDirectory, DumpedModule
+from ..text import html, plural, printable
 from ..types import wrong_type
 from .diff import ModuleDiff, diff
 

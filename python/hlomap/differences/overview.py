@@ -12,9 +12,9 @@ from typing import Any
 
 from .._core import Computation, Instruction, Module, Shape, _extent
 from ..analysis.rows import analyze, leaf_shapes
-from ..explanation.text import plural, printable
 from ..explanation.values import runs_calls
 from ..ops import lookup
+from ..text import plural, printable
 from ..types import ReadOnlyDict
 
 _MOST_NAMES = 3

@@ -15,9 +15,9 @@ from .._core import Module, Shape
 from ..dtypes import is_float, is_integer, is_unsigned, numpy_dtype
 from ..errors import HlomapError
 from ..explanation.source import value_label
-from ..explanation.text import leaf_text, plural, printable
 from ..interpreter import execute
 from ..ops._shapes import array_leaves, shape_at
+from ..text import leaf_text, plural, printable
 from ..types import ShapeIndex
 
 _N_RUNS = 8

@@ -26,11 +26,11 @@ from ..answers import Answer
 from ..errors import HlomapError, ShapeError
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
+from ..text import bytes_text, count_text, html, leaf_text, plural, printable
 from ..types import ShapeIndex, as_shape_index, expect_index, instruction_of, is_index, read_only, wrong_type
 from .names import DimensionNames, Names, name_dimensions
 from .notes import notes_of, output_name
 from .source import Source, source_of, value_label
-from .text import bytes_text, count_text, html, leaf_text, plural, printable
 from .trace import Step, trace, tree_lines
 from .words import clauses, phrases
 

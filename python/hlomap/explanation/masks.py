@@ -11,8 +11,8 @@ from .._core import Expr, IndexingMap, Instruction
 from ..analysis.rule_provider import RuleProvider
 from ..ops import lookup
 from ..ops._known import Parts, Pieces, fewer
+from ..text import printable
 from .names import Names
-from .text import printable
 
 _MOST_REGIONS = 3
 

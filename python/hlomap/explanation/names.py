@@ -19,8 +19,8 @@ from ..errors import HlomapError, ShapeError
 from ..hlo import ConvolutionDimensionNumbers
 from ..maps.map_set import MapSet
 from ..ops import lookup
+from ..text import printable
 from ..types import wrong_type
-from .text import printable
 
 DimensionNames: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
 

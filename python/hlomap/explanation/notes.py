@@ -15,11 +15,11 @@ from ..analysis.rows import leaf_shapes
 from ..errors import HlomapError
 from ..maps.map_set import DeviceIndexing, MapSet, group_table
 from ..shardings.meshes import axes_of_groups, mesh_of
+from ..text import bytes_text, plural, printable
 from ..tiles.readers import applied_by, readers
 from ..types import ShapeIndex
 from .masks import mask_notes
 from .names import Names
-from .text import bytes_text, plural, printable
 from .values import is_container
 
 if TYPE_CHECKING:

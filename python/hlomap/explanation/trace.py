@@ -18,10 +18,10 @@ from ..analysis.slices import backward_slice
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
+from ..text import leaf_text, printable
 from ..types import ShapeIndex
 from .names import Names
 from .source import value_label
-from .text import leaf_text, printable
 from .words import clauses, phrases
 
 _MOST_LEAVES = 4

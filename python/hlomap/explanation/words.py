@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from .._core import Expr, IndexingMap, Shape
 from ..maps.variables import numbers_of
+from ..text import joined, plural
 from .names import NamedMap, Names
-from .text import joined, plural
 
 _MOST_PHRASES = 4
 

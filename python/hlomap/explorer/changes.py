@@ -9,7 +9,7 @@ from typing import Any
 
 from .._core import Instruction
 from ..differences.diff import ModuleDiff
-from ..explanation.text import printable
+from ..text import printable
 
 _MOST_LINES = 200
 

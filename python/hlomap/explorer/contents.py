@@ -15,8 +15,8 @@ from ..answers import Unknown
 from ..differences.overview import executed_computations
 from ..errors import HlomapError
 from ..explanation.source import source_of, value_label
-from ..explanation.text import plural, printable
 from ..ops import lookup
+from ..text import plural, printable
 from .reads import Interned, ReadTable
 
 _MOST_CALLERS = 20

@@ -18,8 +18,8 @@ from typing import Any
 
 from .._core import Instruction, Module, __version__
 from ..differences.diff import diff
-from ..explanation.text import html, printable
 from ..hlo.dump_directory import DumpDirectory, DumpedModule
+from ..text import html, printable
 from ..types import expect, module_hint, wrong_type
 from .changes import change_contents
 from .contents import instruction_numbers, module_contents

@@ -17,10 +17,10 @@ from ..analysis.rule_provider import RuleProvider
 from ..errors import HlomapError
 from ..explanation.explain import bitcast_equivalence
 from ..explanation.names import Names, name_dimensions
-from ..explanation.text import printable
 from ..explanation.words import phrases
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
+from ..text import printable
 from ..types import ShapeIndex
 
 _MOST_ARRAYS = 64  # of the output of one instruction

@@ -11,8 +11,8 @@ from itertools import pairwise
 
 from .._core import Module
 from ..errors import NotFoundError
-from ..explanation.text import plural, printable
 from ..hlo.dump_directory import DumpDirectory, DumpedModule
+from ..text import plural, printable
 
 MOST_INSTRUCTIONS = 20_000
 """How many instructions of a dump directory a page has; a single module is shown whole."""

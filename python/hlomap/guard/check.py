@@ -20,12 +20,12 @@ from ..differences.overview import BytesMoved, executed_computations, overview
 from ..errors import HlomapError, NotFoundError
 from ..explanation.notes import n_between_devices
 from ..explanation.source import source_of, value_label
-from ..explanation.text import joined, plural, printable
 from ..explanation.values import is_container, runs_calls
 from ..interop.jax import from_jax
 from ..ops import lookup
+from ..text import joined, one_line, plural, printable
 from ..tiles.readers import readers
-from ..types import expect, expect_items, is_index, one_line, wrong_type
+from ..types import expect, expect_items, is_index, wrong_type
 
 _MOST_SHOWN = 20
 

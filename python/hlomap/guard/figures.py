@@ -14,8 +14,8 @@ from .._core import Instruction, Module
 from ..answers import Unknown
 from ..differences.overview import executed_computations, overview
 from ..errors import DatasetError
-from ..explanation.text import printable
 from ..ops import lookup
+from ..text import printable
 from ..types import ReadOnlyDict
 from .check import CheckReport, check, remote_bytes, source_line
 

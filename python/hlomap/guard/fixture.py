@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from .._core import Module
 from ..errors import DatasetError
-from ..explanation.text import printable
 from ..interop.jax import from_jax
+from ..text import printable
 from .check import CheckReport, check
 from .figures import Figures, against, figures, text_table
 

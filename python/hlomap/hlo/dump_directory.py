@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, overload
 
 from .._core import Module
 from ..hooks import hook
-from ..types import ReadOnlyDict, expect, is_index, one_line, wrong_type
+from ..text import one_line, plural
+from ..types import ReadOnlyDict, expect, is_index, wrong_type
 from .discover import detect_kind, kind_of_name, list_files
 from .load import load
 
@@ -67,7 +68,7 @@ class DumpedModule:
         return self._key[0]
 
     def __repr__(self) -> str:
-        files = f"{len(self.files)} file{'s' if len(self.files) != 1 else ''}"
+        files = plural(len(self.files), "file")
         return f"<DumpedModule {one_line(self.name, 80)}, id {self.id}, {one_line(self.stage, 60)}, {files}>"
 
     @property

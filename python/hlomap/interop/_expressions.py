@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from .._core import Expr, IndexingMap, Variable
 from ..errors import MapError
+from ..text import cut
 
 Part: TypeAlias = "str | Expr"
 
@@ -61,8 +62,7 @@ def free_variables(expr: Expr) -> set[Expr]:
 
 def shortened(expr: Expr) -> str:
     """The expression for a message."""
-    shown = str(expr)
-    return shown if len(shown) <= 100 else shown[:99] + "…"
+    return cut(str(expr), 100)
 
 
 def summands(expr: Expr) -> tuple[Expr, ...]:

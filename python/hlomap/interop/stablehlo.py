@@ -10,13 +10,10 @@ from __future__ import annotations
 import atexit
 import contextlib
 import importlib.util
-import json
 import os
-import signal
-import subprocess
-import sys
 import tempfile
 
+from .. import children
 from ..errors import HloSyntaxError, UnsupportedError
 from .stablehlo_child import BYTECODE, CONVERTED, MISSING, TEXT, read_message, time_limit, write_message
 
@@ -74,23 +71,9 @@ class _Converter:
 
     def __init__(self) -> None:
         self.is_new = True
-        # sys.path as it is here: the calling program may have modified it.
-        code = "import json, sys; sys.path[:] = json.loads(sys.stdin.buffer.readline()); "
-        code += "from hlomap.interop.stablehlo_child import main; main()"
         self._messages = tempfile.TemporaryFile()
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", code],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._messages,
-            # An interrupt from the terminal is for this process, which then ends the child.
-            start_new_session=True,
-            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-        )
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._requests, self._answers = self._process.stdin, self._process.stdout
-        with contextlib.suppress(OSError):  # it has ended; its answer tells
-            self._requests.write(json.dumps(sys.path).encode() + b"\n")
+        found = children.start("hlomap.interop.stablehlo_child", self._messages)
+        self._process, self._requests, self._answers = found
 
     def convert(self, kind: bytes, source: bytes) -> tuple[bytes, bytes]:
         """The answer to a request; raises :class:`_Ended`."""
@@ -125,10 +108,7 @@ class _Converter:
         lines = self._messages.read().decode("utf-8", "replace").splitlines()
         if any(line.startswith("Timeout (") for line in lines):
             return f"it takes more than {time_limit(n_bytes):.0f} seconds"
-        reason = f"exit code {code}"
-        if code < 0:
-            with contextlib.suppress(ValueError):
-                reason = signal.Signals(-code).name
+        reason = children.signal_name(code) or f"exit code {code}"
         said = next((line for line in lines if "ERROR" in line or "Error" in line), None)
         return f"{reason} ({said.strip()[:300]})" if said else reason
 

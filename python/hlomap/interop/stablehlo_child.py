@@ -10,10 +10,10 @@ from __future__ import annotations
 import faulthandler
 import importlib
 import os
-import queue
 import sys
-import threading
 from typing import IO, Any
+
+from .. import children
 
 TEXT, BYTECODE = b"t", b"b"
 """Requests: a program as text in UTF-8, or as bytecode."""
@@ -28,23 +28,16 @@ _IDLE_SECONDS = 60.0
 
 def main() -> None:
     """Serves requests until standard input closes or none has come for a minute."""
-    requests = sys.stdin.buffer
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever prints does not disturb the answers
-    waiting: queue.SimpleQueue[tuple[bytes, bytes]] = queue.SimpleQueue()
-    threading.Thread(target=_read_requests, args=(requests, waiting), daemon=True).start()
+    answers = children.answers()
+    requests = children.requests(lambda: read_message(sys.stdin.buffer), _IDLE_SECONDS, lambda: os._exit(0))
     try:
         mlir = _import_mlir()
     except ImportError:
         mlir = None
-    while True:
-        try:
-            kind, source = waiting.get(timeout=_IDLE_SECONDS)
-        except queue.Empty:
-            os._exit(0)
+    for kind, source in requests:
         # Its thread does not need the interpreter lock, which MLIR may hold.
         faulthandler.dump_traceback_later(time_limit(len(source)), exit=True)
-        _limit_memory(_MEMORY + _GROWTH * len(source))
+        children.limit_memory(_MEMORY + _GROWTH * len(source))
         write_message(answers, *_answer(mlir, kind, source))
         faulthandler.cancel_dump_traceback_later()
 
@@ -71,14 +64,6 @@ def write_message(stream: IO[bytes], kind: bytes, data: bytes) -> None:
     stream.flush()
 
 
-def _read_requests(requests: IO[bytes], waiting: queue.SimpleQueue[tuple[bytes, bytes]]) -> None:
-    try:
-        while True:
-            waiting.put(read_message(requests))
-    except (EOFError, OSError):
-        os._exit(0)
-
-
 def _answer(mlir: Any, kind: bytes, source: bytes) -> tuple[bytes, bytes]:
     if mlir is None:
         return MISSING, b""
@@ -98,19 +83,3 @@ def _import_mlir() -> Any:
         return _jax.mlir
     except ImportError:
         return importlib.import_module("jaxlib.xla_extension").mlir
-
-
-def _limit_memory(n_bytes: int) -> None:
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    # A lower limit that is already there, such as that of a worker, stays.
-    if soft == resource.RLIM_INFINITY or soft > n_bytes or soft in _own_limits:
-        limit = n_bytes if hard == resource.RLIM_INFINITY else min(n_bytes, hard)
-        _own_limits.add(limit)
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
-
-
-_own_limits: set[int] = set()

@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 from .._core import IndexingMap, _image_many
 from ..errors import ShapeError
-from ..types import is_index, one_line, wrong_type
+from ..text import one_line, plural
+from ..types import is_index, wrong_type
 
 Bounds: TypeAlias = tuple[int, int]
 
@@ -89,6 +90,6 @@ def image_maps(maps: Sequence[IndexingMap], bounds: Sequence[Bounds] | None, n_k
         n_dims = len(m.dims) - n_kept
         own = [(_LEAST, _GREATEST)] * n_dims if bounds is None else list(bounds)
         if len(own) != n_dims:
-            raise ShapeError(f"the box has rank {len(own)}; the map has {n_dims} dim{'s' if n_dims != 1 else ''}")
+            raise ShapeError(f"the box has rank {len(own)}; the map has {plural(n_dims, 'dim')}")
         pairs.append((m, own))
     return _image_many(pairs)

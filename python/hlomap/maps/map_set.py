@@ -20,7 +20,8 @@ from .. import hooks
 from .._core import Count, Expr, IndexingMap, Instruction, Variable, _coalesce, _eliminate_ranges, compose_many
 from ..answers import Answer, Unknown
 from ..errors import DomainError, MapError, ShapeError
-from ..types import ShapeIndex, expect, is_index, one_line, wrong_type
+from ..text import one_line
+from ..types import ShapeIndex, expect, is_index, wrong_type
 from .contains import Containment
 from .device_groups import (
     NO_COMMON_GROUP,

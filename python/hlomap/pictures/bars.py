@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..text import printable
 from .picture import Picture
-from .style import CHARACTER, cut, document, printable, text
+from .style import CHARACTER, document, text
 
 _EDGE = 16.0
 _ROW = 22.0
@@ -35,7 +36,7 @@ def bar_picture(title: str, facts: str, bars: Sequence[Bar], legend: Sequence[st
 
 def _svg(title: str, facts: str, bars: Sequence[Bar], legend: Sequence[str]) -> str:
     most = max((sum(bar.parts) for bar in bars), default=0) or 1
-    labels = [cut(printable(bar.label), _LABEL) for bar in bars]
+    labels = [printable(bar.label, _LABEL) for bar in bars]
     left = _EDGE + max((len(label) for label in labels), default=0) * CHARACTER + 10
     y = _EDGE + 14
     parts = [text(_EDGE, y, title, "title"), text(_EDGE, y + 18, facts, "note")]
@@ -67,11 +68,11 @@ def _svg(title: str, facts: str, bars: Sequence[Bar], legend: Sequence[str]) -> 
 
 def _text(title: str, facts: str, bars: Sequence[Bar]) -> str:
     most = max((sum(bar.parts) for bar in bars), default=0) or 1
-    labels = [cut(printable(bar.label), _LABEL) for bar in bars]
+    labels = [printable(bar.label, _LABEL) for bar in bars]
     width = max((len(label) for label in labels), default=0)
-    lines = [printable(title), printable(facts), ""]
+    lines = [printable(title, 400), printable(facts, 400), ""]
     for bar, label in zip(bars, labels, strict=True):
         eighths = round(_CELLS * 8 * sum(bar.parts) / most)
         drawn = "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
-        lines.append(f"{label:>{width}} {drawn} {printable(bar.note)}".rstrip())
+        lines.append(f"{label:>{width}} {drawn} {printable(bar.note, 400)}".rstrip())
     return "\n".join(lines).rstrip()

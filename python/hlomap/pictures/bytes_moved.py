@@ -9,7 +9,7 @@ from ..analysis.profile import Profile, ProfileRow
 from ..analysis.table import Table
 from ..differences.diff import ModuleDiff
 from ..differences.overview import BytesMoved, Overview, overview
-from ..explanation.text import bytes_text, plural, printable
+from ..text import bytes_text, plural, printable
 from .bars import Bar, bar_picture
 from .picture import Picture
 

@@ -6,14 +6,13 @@ from dataclasses import replace
 
 from ..analysis.queries import output_to_input
 from ..errors import HlomapError
-from ..explanation.text import leaf_text
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
+from ..text import leaf_text, printable
 from ..verification.verify import CheckResult
 from .maps import array_of, map_picture, read_box
 from .picture import Picture
 from .scenes import Array, Operand, build_map_scene
-from .style import cut, printable
 
 
 def draw_check(result: CheckResult) -> Picture:
@@ -44,4 +43,4 @@ def draw_check(result: CheckResult) -> Picture:
     )
     assert isinstance(output, Array)
     title = f"{printable(instruction.name, 60)}, {result.direction}: {result.status}"
-    return map_picture(build_map_scene(title, [cut(printable(result), 120)], output, [read], box))
+    return map_picture(build_map_scene(title, [printable(result, 120)], output, [read], box))

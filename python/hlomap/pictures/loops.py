@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..analysis.loops import Access, CarriedValue, Loop
 from ..answers import Unknown
-from ..explanation.text import leaf_text, plural
+from ..text import cut, leaf_text, plural, printable
 from .arrays import layout_picture
 from .layouts import Cell, Grid, Scene
 from .picture import Picture
-from .style import cut, printable
 
 _KINDS = ("invariant", "induction", "stacked", "consumed", "recurrence", "general")
 _MOST_LEAVES = 24

@@ -7,14 +7,14 @@ A zigzag is a cut.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from ..text import cut, html
 from .scenes import LIT, MARKED, MAY, ArrayGrid, MapScene, Page, Relation
-from .style import CHARACTER, cut, document, magnitude, printable, text, wrap
+from .style import CHARACTER, document, magnitude, text, wrap
 
 _EDGE = 16.0
 _GAP = 12.0  # width or height of a cut
@@ -110,7 +110,7 @@ class _Block:
 
     def svg(self) -> Iterator[str]:
         grid = self.grid
-        yield f"<g><title>{_escaped(grid.array.label)}</title>"
+        yield f"<g><title>{html(grid.array.label, 400)}</title>"
         yield text(self.x, self.y + 12, cut(grid.array.label, _FACTS), "name")
         for k, line in enumerate(self.facts, 1):
             yield text(self.x, self.y + 12 + 16 * k, line, "note")
@@ -289,10 +289,6 @@ def _runs(mask: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]:
 
 def _n(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
-
-
-def _escaped(value: str) -> str:
-    return escape(printable(value))
 
 
 # -------------------------------------------------------------------------------------------------------------- legend

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ..text import printable
 from .scenes import LIT, MARKED, MAY, ArrayGrid, MapScene, Page
-from .style import cut, magnitude, printable, wrap
+from .style import magnitude, wrap
 
 BLOCKS = {"lit": "██", "may": "▒▒", "marked": "><", "read": "░░", "none": "··", "unknown": "┄┄"}
 """The cells of what is lit, may be read, is crossed, is read by other elements, is not read, and is not counted."""
@@ -19,7 +20,7 @@ _FACTS = 48
 
 def render_map_text(scene: MapScene) -> str:
     """The picture as text, without a final line break."""
-    lines = [printable(scene.title), *(printable(line) for line in scene.facts), ""]
+    lines = [printable(scene.title, 400), *(printable(line, 400) for line in scene.facts), ""]
     blocks = [_block(grid, is_output=number == 0) for number, grid in enumerate((scene.output, *scene.operands))]
     row: list[list[str]] = []
     for block in blocks:
@@ -65,7 +66,7 @@ def _beside(blocks: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _block(grid: ArrayGrid, *, is_output: bool) -> list[str]:
-    lines = [cut(printable(grid.array.label), _FACTS), *wrap(printable(grid.array.facts), _FACTS, 3)]
+    lines = [printable(grid.array.label, _FACTS), *wrap(printable(grid.array.facts, 400), _FACTS, 3)]
     if grid.is_empty:
         return [*lines, "no elements"]
     drawn = [line for page in grid.pages for line in _page(grid, page, is_output=is_output)]

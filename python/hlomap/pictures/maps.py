@@ -11,16 +11,16 @@ from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..explanation.explain import Explanation, OperandReads, explain
 from ..explanation.notes import output_name
 from ..explanation.source import value_label
-from ..explanation.text import leaf_text, plural
 from ..explanation.trace import Step
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
+from ..text import cut, leaf_text, plural, printable
 from ..types import ShapeIndex
 from .map_svg import render_map_svg
 from .map_text import render_map_text
 from .picture import Picture
 from .scenes import Array, Bounds, MapScene, Operand, build_map_scene, choose_element
-from .style import cut, printable, wrap
+from .style import wrap
 
 Element = Sequence[int]
 """The index of an element, or the sizes of a tile."""

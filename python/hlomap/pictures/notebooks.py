@@ -17,7 +17,7 @@ from ..differences.diff import ModuleDiff
 from ..differences.overview import overview
 from ..errors import HlomapError
 from ..explanation.explain import Explanation, explain
-from ..explanation.text import bytes_text, html, plural
+from ..text import bytes_text, html, plural
 from ..tiles.tiling import Tiling
 from ..verification.verify import CheckResult
 from .bytes_moved import draw_overview

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from ..text import printable
 from ..types import ReadOnly
-from .style import document, printable
+from .style import document
 
 
 class Picture(ReadOnly):

@@ -17,7 +17,7 @@ from ..shardings.assignment import ALL_DEVICES, Assignment, assign
 from ..shardings.device_maps import read_count
 from ..shardings.orders import Ints, place_values
 from ..shardings.tiles import Tiles
-from ..types import one_line
+from ..text import one_line
 from .arrays import layout_picture
 from .layouts import Cell, Grid, Scene, choose_indices
 from .picture import Picture

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 
 from .._core import Instruction
 from ..analysis.slice import Slice
-from ..explanation.text import leaf_text, plural
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
+from ..text import cut, leaf_text, plural, printable
 from ..types import expect
 from .maps import Element, array_of, map_picture, read_box, start_of, starts_of, value_operands
 from .picture import Picture
 from .scenes import Array, Relation, build_map_scene
-from .style import cut, printable
 
 
 def draw_slice(slice_: Mapping[Instruction, MapSet], element: Element | None, tile: Element | None) -> Picture:

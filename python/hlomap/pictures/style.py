@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping
-from html import escape
 
-from ..types import UNSAFE
+from ..text import cut, html
 
 CHARACTER = 7.3
 """The width of a character at 12 px; all text is monospaced, so its width is known without a browser."""
@@ -45,16 +44,6 @@ _DARK = {
 _FONT = "DejaVu Sans Mono,Menlo,Consolas,monospace"
 
 
-def printable(value: object, limit: int = 400) -> str:
-    """One line without characters that steer a terminal or that XML does not allow, cut where it is long."""
-    return cut(UNSAFE.sub("\ufffd", str(value)[: limit + 1]), limit)
-
-
-def cut(value: str, limit: int) -> str:
-    """The text, with an ellipsis where it is too long."""
-    return value if len(value) <= limit else value[: max(0, limit - 1)] + "…"
-
-
 def wrap(value: str, width: int, most: int) -> list[str]:
     """The text in lines, of which at most some are kept."""
     lines = textwrap.wrap(value, max(8, width), break_on_hyphens=False)
@@ -72,16 +61,16 @@ def magnitude(n: int) -> str:
 
 def text(x: float, y: float, value: object, kind: str) -> str:
     """A line of text, escaped."""
-    return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}">{escape(printable(value))}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}">{html(value, 400)}</text>'
 
 
 def document(width: float, height: float, title: str, description: str, parts: Iterable[str]) -> str:
     """An SVG image with its title and description for screen readers."""
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
-    heading = escape(printable(title))
+    heading = html(title, 400)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="hlomap" role="img" aria-label="{heading}" {size}>\n'
-        f"<title>{heading}</title>\n<desc>{escape(printable(description, 4000))}</desc>\n"
+        f"<title>{heading}</title>\n<desc>{html(description, 4000)}</desc>\n"
         f"<style>{_STYLE}</style>\n"
         f'<rect width="{width:.0f}" height="{height:.0f}" class="paper"/>\n' + "\n".join(parts) + "\n</svg>\n"
     )

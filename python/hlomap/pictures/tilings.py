@@ -8,13 +8,12 @@ from math import prod
 import numpy as np
 
 from ..errors import ShapeError
-from ..explanation.text import leaf_text, plural
 from ..ops._shapes import shape_at
+from ..text import cut, leaf_text, plural, printable
 from ..tiles.tiling import TileRead, Tiling
 from .maps import array_of, map_picture
 from .picture import Picture
 from .scenes import Array, Bounds, Operand, build_map_scene
-from .style import cut, printable
 
 _MOST_CANDIDATES = 4096
 

@@ -16,7 +16,7 @@ import numpy as np
 from .._core import Mesh, Shape, Sharding
 from ..answers import Unknown
 from ..errors import ShapeError
-from ..types import one_line
+from ..text import one_line
 from .orders import Digit, Ints, Strided, find_strides, place_values, split_digits, split_into_runs
 
 ALL_DEVICES = 1 << 31

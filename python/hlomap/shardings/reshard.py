@@ -16,7 +16,8 @@ import numpy as np
 from .._core import Mesh, Shape, Sharding
 from ..answers import Unknown
 from ..errors import SizeError, UnsupportedError
-from ..types import expect, one_line, read_only
+from ..text import one_line
+from ..types import expect, read_only
 from .assignment import Assignment, assign
 from .device_maps import read_count
 from .links import least_seconds, mesh_positions, read_links

@@ -26,7 +26,8 @@ from ..maps.map_set import MapSet, union
 from ..ops import op_of
 from ..ops._indexing.loops.accesses import enclosing_loop, values_in_nest
 from ..ops._shapes import array_leaves, shape_at
-from ..types import ShapeIndex, instruction_of, one_line
+from ..text import bytes_text, one_line, plural
+from ..types import ShapeIndex, instruction_of
 from .reader_walk import Times, Walk
 
 _MAX_POINTS = 1 << 20  # of an enumeration of what iterations read: some tenths of a second
@@ -52,11 +53,11 @@ class Reader:
 
     def __str__(self) -> str:
         most = "" if self.exact else "at most "
-        text = f"{self.instruction.name} ({self.instruction.opcode}): {most}{_words(self.bytes)}"
+        text = f"{self.instruction.name} ({self.instruction.opcode}): {most}{bytes_text(self.bytes)}"
         if isinstance(self.times, Unknown) or isinstance(self.total_bytes, Unknown):
             text += ", an unknown number of times"
         elif self.total_bytes != self.bytes or self.times != 1:
-            text += f", {self.times:,} times, {_words(self.total_bytes)} in all"
+            text += f", {self.times:,} times, {bytes_text(self.total_bytes)} in all"
         return text + (f" ({self.reason})" if self.reason else "")
 
     def to_dict(self) -> dict[str, Any]:
@@ -133,13 +134,12 @@ class Readers(Sequence[Reader]):
         times, total = self.times, self.total_bytes
         if not self:
             return f"{self.value.name}: no instruction reads it from memory"
-        text = f"{self.value.name}: read by {len(self)} instruction{'s' * (len(self) != 1)}"
+        text = f"{self.value.name}: read by {plural(len(self), 'instruction')}"
         if isinstance(times, Unknown) or isinstance(total, Unknown):
             return f"{text}, how often is not known"
         most = "" if self.exact else "at most "
-        return (
-            f"{text}, {most}{_words(total)} in all, no element more than {'once' if times == 1 else f'{times:,} times'}"
-        )
+        often = "once" if times == 1 else f"{times:,} times"
+        return f"{text}, {most}{bytes_text(total)} in all, no element more than {often}"
 
     def __repr__(self) -> str:
         return f"<Readers of {one_line(self.value.name, 80)}: {len(self)} instructions, {self.total_bytes} bytes>"
@@ -337,10 +337,6 @@ def _distinct(maps: MapSet, shape: Shape, n: int = 1) -> Count:
     """The elements that maps reach, each ``n`` times at most."""
     found = maps.count(distinct=True)
     return _count(found.lower, min(found.upper, shape.n_elements * n))
-
-
-def _words(n_bytes: int) -> str:
-    return f"{n_bytes:,} byte{'s' * (n_bytes != 1)}"
 
 
 def _bytes(n: int, shape: Shape) -> int:

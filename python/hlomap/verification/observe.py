@@ -19,6 +19,7 @@ from ..dtypes import is_integer, is_unsigned, numpy_dtype
 from ..errors import HlomapError, NotFoundError, ShapeError
 from ..interpreter import evaluate_one, execute
 from ..ops._shapes import array_leaves, shape_at
+from ..text import one_line, plural
 from ..types import (
     ReadOnlyDict,
     ShapeIndex,
@@ -27,7 +28,6 @@ from ..types import (
     expect_ints,
     expect_items,
     is_index,
-    one_line,
     read_only,
     subject_of,
     wrong_type,
@@ -380,7 +380,7 @@ def _words(mask: npt.NDArray[np.bool_]) -> str:
     shown: Iterable[Any] = np.argwhere(mask)[:8].tolist() if mask.ndim and n < mask.size else ()
     places = ", ".join(map(str, shown)) + (", …" if n > 8 else "")
     which = f": {places}" if places and shown else ""
-    return f"{n:,} of {mask.size:,} element{'s' * (mask.size != 1)}{which}"
+    return f"{n:,} of {plural(mask.size, 'element')}{which}"
 
 
 def _checked_element(element: object, shape: Shape, what: str) -> tuple[int, ...]:

@@ -32,7 +32,8 @@ from ..ops import lookup, op_of
 from ..ops._evaluation import DeviceGrid
 from ..ops._operations import moves_elements
 from ..ops._shapes import array_leaves, shape_at
-from ..types import ShapeIndex, expect, expect_ints, one_line, subject_of, wrong_type
+from ..text import one_line
+from ..types import ShapeIndex, expect, expect_ints, subject_of, wrong_type
 from .device_pairs import enumerate_device_pairs
 
 Value = Any

@@ -10,7 +10,7 @@ import numpy as np
 from ..._core import Shape
 from ...dtypes import bit_width, is_float, is_unsigned, numpy_dtype
 from ...errors import ShapeError
-from ...types import one_line
+from ...text import one_line
 from .._evaluation import Array, Value
 
 _NOT_NUMBERS = (str, bytes, type(None), np.datetime64, np.timedelta64)  # which NumPy converts to numbers

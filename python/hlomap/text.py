@@ -1,15 +1,17 @@
-"""Text from programs, made safe to print and to put into HTML.
+"""Text for people: lists, numbers with their nouns, and text from programs, made safe to print and to put into HTML.
 
 Names in an HLO file are data that anybody may have written: :func:`printable` is for terminals and :func:`html` for
-pages.  Every text of this package goes through one of them.
+pages.  Every text of an explanation goes through one of them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
 
-from ..types import UNSAFE
+UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+"""Controls, marks that change the direction of text, lone surrogates, and what XML does not allow."""
 
 
 def printable(text: object, limit: int = 200) -> str:
@@ -18,8 +20,30 @@ def printable(text: object, limit: int = 200) -> str:
     >>> printable("a\\x1b[31m\\nb")
     'a\ufffd[31m\ufffdb'
     """
-    found = UNSAFE.sub("\ufffd", str(text)[: limit + 1])
-    return found if len(found) <= limit else found[: limit - 1] + "…"
+    return cut(UNSAFE.sub("\ufffd", str(text)[: limit + 1]), limit)
+
+
+def cut(text: str, limit: int) -> str:
+    """The text, with an ellipsis where it is too long."""
+    return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"
+
+
+def one_line(text: str, limit: int = 160) -> str:
+    """A text for a ``repr``: without line breaks, cut where it is long.
+
+    >>> one_line("a\\nb" * 3, 5)
+    'a ba…'
+    """
+    return cut(" ".join(text[: 2 * limit].split()), limit)
+
+
+def error_text(error: BaseException, limit: int = 1000) -> str:
+    """The kind of an error and the beginning of its message.
+
+    >>> error_text(ValueError("no such dim"))
+    'ValueError: no such dim'
+    """
+    return f"{type(error).__name__}: {str(error)[:limit]}".encode("utf-8", "backslashreplace").decode()
 
 
 def html(text: object, limit: int = 2000) -> str:
