@@ -167,49 +167,42 @@ fn write_tiles(t: &Tiles, d: &mut Encoder) {
     d.ints(8, &t.last_dims.iter().map(number).collect::<Vec<_>>());
 }
 
-fn write_mesh(mesh: &Mesh) -> Encoder {
-    let mut d = Encoder::default();
+fn write_mesh(mesh: &Mesh, d: &mut Encoder) {
     for (name, size) in &mesh.axes {
-        let mut axis = Encoder::default();
-        axis.data(1, name.as_bytes());
-        axis.int_unless_zero(2, *size);
-        d.message(1, &axis);
+        d.nested(1, |d| {
+            d.data(1, name.as_bytes());
+            d.int_unless_zero(2, *size);
+        });
     }
     match &mesh.devices {
         None => {}
         Some(DeviceOrder::List(list)) => d.ints(2, list),
-        Some(DeviceOrder::Iota(iota)) => {
-            let mut order = Encoder::default();
-            order.ints(1, &iota.reshape);
-            order.ints(2, &iota.permutation());
-            d.message(3, &order);
-        }
+        Some(DeviceOrder::Iota(iota)) => d.nested(3, |d| {
+            d.ints(1, &iota.reshape);
+            d.ints(2, &iota.permutation());
+        }),
     }
-    d
 }
 
 fn write_axes(d: &mut Encoder, number: u32, axes: &[MeshAxis]) {
     for a in axes {
-        let mut axis = Encoder::default();
-        axis.int_unless_zero(1, a.axis as i64);
-        if let Some((before, size)) = a.part {
-            let mut part = Encoder::default();
-            part.int_unless_zero(1, before);
-            part.int_unless_zero(2, size);
-            axis.message(2, &part);
-        }
-        d.message(number, &axis);
+        d.nested(number, |d| {
+            d.int_unless_zero(1, a.axis as i64);
+            if let Some((before, size)) = a.part {
+                d.row(2, &[before, size]);
+            }
+        });
     }
 }
 
 fn write_named(n: &Named) -> Option<Encoder> {
     let mut d = Encoder::default();
-    d.message(2, &write_mesh(&n.mesh));
+    d.nested(2, |d| write_mesh(&n.mesh, d));
     for (axes, is_open) in &n.dims {
-        let mut dim = Encoder::default();
-        write_axes(&mut dim, 1, axes);
-        dim.int_unless_zero(2, i64::from(!is_open));
-        d.message(3, &dim);
+        d.nested(3, |d| {
+            write_axes(d, 1, axes);
+            d.int_unless_zero(2, i64::from(!is_open));
+        });
     }
     write_axes(&mut d, 4, &n.replicated);
     write_axes(&mut d, 5, &n.unreduced);
@@ -255,29 +248,23 @@ fn groups(r: &ReadContext<'_, '_>) -> Wire<Option<DeviceGroups>> {
 
 pub(crate) fn write_groups(w: &WriteContext<'_>, d: &mut Encoder) -> Option<()> {
     let Value::DeviceGroups(groups) = w.module.value(w.attribute, None).ok()? else { return None };
-    let mut m = Encoder::default();
     match groups {
         DeviceGroups::Lists(groups) => {
-            for group in groups {
-                let mut g = Encoder::default();
-                g.ints(1, &group);
-                m.message(1, &g);
-            }
-            d.message(87, &m);
+            d.nested(87, |d| groups.iter().for_each(|group| d.nested(1, |d| d.ints(1, group))));
         }
         DeviceGroups::Iota { groups, iota } => {
             let [n, size] = groups[..] else { return None };
-            m.int(1, n);
-            m.int(2, size);
-            m.ints(3, &iota.reshape);
-            m.ints(4, &iota.permutation());
-            d.message(92, &m);
+            d.nested(92, |d| {
+                d.int(1, n);
+                d.int(2, size);
+                d.ints(3, &iota.reshape);
+                d.ints(4, &iota.permutation());
+            });
         }
-        DeviceGroups::Mesh { mesh, axes } => {
-            m.message(1, &write_mesh(&mesh));
-            write_axes(&mut m, 2, &axes);
-            d.message(93, &m);
-        }
+        DeviceGroups::Mesh { mesh, axes } => d.nested(93, |d| {
+            d.nested(1, |d| write_mesh(&mesh, d));
+            write_axes(d, 2, &axes);
+        }),
     }
     Some(())
 }

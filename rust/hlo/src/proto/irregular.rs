@@ -10,12 +10,12 @@ use layout::Shape;
 
 use super::device;
 use super::payload::{Payloads, WrittenPayloads};
-use super::push_int;
 use super::quote::{is_dictionary, is_word, push_bytes, push_quoted};
 use super::regular;
 use super::shape;
 use super::wire::{Encoder, Message, Wire, WireError};
 use crate::attribute::accuracy::Accuracy;
+use crate::attribute::alias::Alias;
 use crate::attribute::comparison::{default_type, order_of, type_word};
 use crate::attribute::in_place::slices;
 use crate::attribute::mesh::joined;
@@ -56,8 +56,6 @@ pub(crate) struct WriteContext<'m> {
 pub(crate) struct Irregular {
     pub read: fn(&ReadContext<'_, '_>, &mut String) -> Wire<bool>,
     pub write: fn(&WriteContext<'_>, &mut Encoder) -> Option<()>,
-    /// The fields that reading looks at, where the path of the attribute is empty.
-    pub numbers: &'static [u32],
 }
 
 /// Appends a displayed value.
@@ -100,7 +98,7 @@ impl<'m> WriteContext<'m> {
     }
 
     fn field(&self) -> u32 {
-        self.path.last().copied().unwrap_or(0)
+        self.path.first().copied().unwrap_or(0)
     }
 }
 
@@ -117,34 +115,19 @@ pub(crate) const WINDOW: Irregular = Irregular {
     },
     write: |w, d| {
         let Value::Window(window) = w.value()? else { return None };
-        let mut m = Encoder::default();
-        for dim in &window.dims {
-            let mut one = Encoder::default();
-            one.int_unless_zero(1, dim.size);
-            one.int_unless_zero(2, dim.stride);
-            one.int_unless_zero(3, dim.pad_low);
-            one.int_unless_zero(4, dim.pad_high);
-            one.int_unless_zero(5, dim.window_dilation);
-            one.int_unless_zero(6, dim.base_dilation);
-            one.int_unless_zero(7, i64::from(dim.reversal));
-            m.message(1, &one);
-        }
-        d.message(15, &m);
+        d.nested(15, |d| {
+            for &WindowDim { size, stride, pad_low, pad_high, window_dilation, base_dilation, reversal } in &window.dims
+            {
+                d.row(1, &[size, stride, pad_low, pad_high, window_dilation, base_dilation, i64::from(reversal)]);
+            }
+        });
         Some(())
     },
-    numbers: &[],
 };
 
 fn window_dim(m: Message<'_>) -> WindowDim {
-    WindowDim {
-        size: m.int(1),
-        stride: m.int(2),
-        pad_low: m.int(3),
-        pad_high: m.int(4),
-        window_dilation: m.int(5),
-        base_dilation: m.int(6),
-        reversal: m.int(7) != 0,
-    }
+    let [size, stride, pad_low, pad_high, window_dilation, base_dilation, reversal] = m.row();
+    WindowDim { size, stride, pad_low, pad_high, base_dilation, window_dilation, reversal: reversal != 0 }
 }
 
 pub(crate) const DIM_LABELS: Irregular = Irregular {
@@ -176,24 +159,22 @@ pub(crate) const DIM_LABELS: Irregular = Irregular {
     },
     write: |w, d| {
         let Value::DimLabels(l) = w.value()? else { return None };
-        let mut m = Encoder::default();
-        m.int_unless_zero(7, l.input_batch);
-        m.int_unless_zero(8, l.input_feature);
-        m.ints(11, &l.input_spatial);
-        m.int_unless_zero(3, l.kernel_input_feature);
-        m.int_unless_zero(4, l.kernel_output_feature);
-        m.ints(6, &l.kernel_spatial);
-        m.int_unless_zero(9, l.output_batch);
-        m.int_unless_zero(10, l.output_feature);
-        m.ints(12, &l.output_spatial);
-        d.message(16, &m);
+        d.nested(16, |d| {
+            d.int_unless_zero(7, l.input_batch);
+            d.int_unless_zero(8, l.input_feature);
+            d.ints(11, &l.input_spatial);
+            d.int_unless_zero(3, l.kernel_input_feature);
+            d.int_unless_zero(4, l.kernel_output_feature);
+            d.ints(6, &l.kernel_spatial);
+            d.int_unless_zero(9, l.output_batch);
+            d.int_unless_zero(10, l.output_feature);
+            d.ints(12, &l.output_spatial);
+        });
         Some(())
     },
-    numbers: &[],
 };
 
-pub(crate) const REPLICA_GROUPS: Irregular =
-    Irregular { read: device::read_groups, write: device::write_groups, numbers: &[49, 87, 92, 93] };
+pub(crate) const REPLICA_GROUPS: Irregular = Irregular { read: device::read_groups, write: device::write_groups };
 
 pub(crate) const SHARDING: Irregular = Irregular {
     read: |r, out| match r.m.sub(40)? {
@@ -205,7 +186,6 @@ pub(crate) const SHARDING: Irregular = Irregular {
         d.message(40, &device::write_sharding(&sharding)?);
         Some(())
     },
-    numbers: &[],
 };
 
 pub(crate) const DOMAIN: Irregular = Irregular {
@@ -239,26 +219,18 @@ pub(crate) const DOMAIN: Irregular = Irregular {
         d.message(54, &exit);
         c.accept_after_space(b'}').then_some(())
     },
-    numbers: &[54, 55],
 };
 
 pub(crate) const PAIRS: Irregular = Irregular {
     read: |r, out| {
-        push_all(out, ",", r.m.subs(52), |p, out| push(out, &format_args!("{{{},{}}}", p.int(1), p.int(2))).map(drop))?;
+        let pair = |[source, target]: [i64; 2], out: &mut String| push(out, &format_args!("{{{source},{target}}}"));
+        push_all(out, ",", r.m.subs(52), |p, out| pair(p.row(), out).map(drop))?;
         Ok(true)
     },
     write: |w, d| {
         let Value::IntLists(pairs) = w.value()? else { return None };
-        for pair in pairs {
-            let [source, target] = pair[..] else { return None };
-            let mut p = Encoder::default();
-            p.int_unless_zero(1, source);
-            p.int_unless_zero(2, target);
-            d.message(52, &p);
-        }
-        Some(())
+        pairs.iter().all(|pair| pair.len() == 2).then(|| pairs.iter().for_each(|pair| d.row(52, pair)))
     },
-    numbers: &[],
 };
 
 /// One row of sizes for each slice that a collective permute moves in place. The field has all rows in one list, which
@@ -290,65 +262,40 @@ pub(crate) const SLICE_ROWS: Irregular = Irregular {
         }
         Some(())
     },
-    numbers: &[],
 };
 
 pub(crate) const SLICE: Irregular = Irregular {
     read: |r, out| {
         push_all(out, ", ", r.m.subs(17), |s, out| {
-            for (before, number) in [('[', 1), (':', 2), (':', 3)] {
-                out.push(before);
-                push_int(out, s.int(number));
-            }
-            out.push(']');
-            Ok(())
+            let [start, limit, stride] = s.row();
+            push(out, &format_args!("[{start}:{limit}:{stride}]")).map(drop)
         })?;
         Ok(true)
     },
     write: |w, d| {
         let Value::Slices(dims) = w.value()? else { return None };
-        for (start, limit, stride) in dims {
-            let mut s = Encoder::default();
-            s.int_unless_zero(1, start);
-            s.int_unless_zero(2, limit);
-            s.int_unless_zero(3, stride);
-            d.message(17, &s);
-        }
+        dims.into_iter().for_each(|(start, limit, stride)| d.row(17, &[start, limit, stride]));
         Some(())
     },
-    numbers: &[],
 };
 
 pub(crate) const PADDING: Irregular = Irregular {
     read: |r, out| {
         let Some(m) = r.m.sub(21)? else { return Ok(true) };
         for (k, p) in m.subs(1).enumerate() {
-            let p = p?;
-            out.push_str(if k > 0 { "x" } else { "" });
-            push_int(out, p.int(1));
-            out.push('_');
-            push_int(out, p.int(2));
-            if p.int(3) != 0 {
-                out.push('_');
-                push_int(out, p.int(3));
+            let [low, high, interior] = p?.row();
+            let _ = write!(out, "{}{low}_{high}", if k > 0 { "x" } else { "" });
+            if interior != 0 {
+                let _ = write!(out, "_{interior}");
             }
         }
         Ok(true)
     },
     write: |w, d| {
         let Value::Padding(dims) = w.value()? else { return None };
-        let mut m = Encoder::default();
-        for (low, high, interior) in dims {
-            let mut p = Encoder::default();
-            p.int_unless_zero(1, low);
-            p.int_unless_zero(2, high);
-            p.int_unless_zero(3, interior);
-            m.message(1, &p);
-        }
-        d.message(21, &m);
+        d.nested(21, |d| dims.into_iter().for_each(|(low, high, interior)| d.row(1, &[low, high, interior])));
         Some(())
     },
-    numbers: &[],
 };
 
 pub(crate) const COMPARISON_TYPE: Irregular = Irregular {
@@ -369,7 +316,6 @@ pub(crate) const COMPARISON_TYPE: Irregular = Irregular {
         d.text_unless_empty(102, order_of(w.text(), w.operand(0)).unwrap_or(""));
         Some(())
     },
-    numbers: &[102],
 };
 
 pub(crate) const COMPARISON_ORDER: Irregular = Irregular {
@@ -386,7 +332,6 @@ pub(crate) const COMPARISON_ORDER: Irregular = Irregular {
         d.text_unless_empty(102, w.text());
         Some(())
     },
-    numbers: &[],
 };
 
 /// A flag that is true if the text lacks it, and false if the proto does.
@@ -397,7 +342,6 @@ pub(crate) const TRUE_IN_TEXT: Irregular = Irregular {
         d.int(w.field(), i64::from(flag));
         Some(())
     },
-    numbers: &[],
 };
 
 pub(crate) const OLD_CONVOLUTION_KIND: Irregular = Irregular {
@@ -406,20 +350,15 @@ pub(crate) const OLD_CONVOLUTION_KIND: Irregular = Irregular {
         let kind = schema::key(b"convolution_kind").and_then(|key| schema::field_of(Opcode::Convolution, key))?;
         regular::write(kind, kind.field.codec, w.value()?, d)
     },
-    numbers: &[],
 };
 
 pub(crate) const SPARSITY: Irregular = Irregular {
     read: |r, out| read_sides(r, Config::Sparsity, out),
     write: |w, d| write_sides(w, Config::Sparsity, d),
-    numbers: &[],
 };
 
-pub(crate) const BLOCK_SCALING: Irregular = Irregular {
-    read: |r, out| read_sides(r, Config::Scaling, out),
-    write: |w, d| write_sides(w, Config::Scaling, d),
-    numbers: &[],
-};
+pub(crate) const BLOCK_SCALING: Irregular =
+    Irregular { read: |r, out| read_sides(r, Config::Scaling, out), write: |w, d| write_sides(w, Config::Scaling, d) };
 
 fn read_sides(r: &ReadContext<'_, '_>, config: Config, out: &mut String) -> Wire<bool> {
     let Some(m) = r.m.sub(r.path[0])? else { return Ok(false) };
@@ -442,7 +381,6 @@ pub(crate) const SHUFFLE_MODE: Irregular = Irregular {
         Ok(r.m.sub(103)?.is_some_and(|mode| mode.has(1)))
     },
     write: |w, _| (w.text() == ROTATE).then_some(()),
-    numbers: &[],
 };
 
 pub(crate) const SHAPE: Irregular = Irregular {
@@ -455,7 +393,6 @@ pub(crate) const SHAPE: Irregular = Irregular {
         d.message(w.field(), &shape::write(&shape));
         Some(())
     },
-    numbers: &[],
 };
 
 pub(crate) const LAYOUT_CONSTRAINTS: Irregular = Irregular {
@@ -472,7 +409,6 @@ pub(crate) const LAYOUT_CONSTRAINTS: Irregular = Irregular {
         shapes.iter().for_each(|s| d.message(57, &shape::write(s)));
         Some(())
     },
-    numbers: &[56],
 };
 
 pub(crate) const LITERAL: Irregular = Irregular {
@@ -487,7 +423,6 @@ pub(crate) const LITERAL: Irregular = Irregular {
         d.message(8, &super::literal::write(value.as_ref(), &own));
         Some(())
     },
-    numbers: &[],
 };
 
 /// The text that [`literal::with_shape`] reads.
@@ -516,16 +451,9 @@ pub(crate) const ALIASING: Irregular = Irregular {
     },
     write: |w, d| {
         let Value::OperandAliases(all) = w.value()? else { return None };
-        for alias in all {
-            let mut one = Encoder::default();
-            one.ints(1, &alias.output_index);
-            one.int_unless_zero(2, alias.number);
-            one.ints(3, &alias.index);
-            d.message(74, &one);
-        }
+        all.iter().for_each(|alias| d.nested(74, |d| write_alias(alias, d)));
         Some(())
     },
-    numbers: &[],
 };
 
 pub(crate) const REPLICATION: Irregular = Irregular {
@@ -536,12 +464,9 @@ pub(crate) const REPLICATION: Irregular = Irregular {
     },
     write: |w, d| {
         let Value::Bools(bits) = w.value()? else { return None };
-        let mut m = Encoder::default();
-        m.ints(1, &bits.into_iter().map(i64::from).collect::<Vec<_>>());
-        d.message(61, &m);
+        d.nested(61, |d| d.each_int(1, bits.into_iter().map(i64::from)));
         Some(())
     },
-    numbers: &[],
 };
 
 pub(crate) const ACCURACY: Irregular = Irregular {
@@ -554,22 +479,17 @@ pub(crate) const ACCURACY: Irregular = Irregular {
     },
     write: |w, d| {
         let Value::Accuracy(accuracy) = w.value()? else { return None };
-        let mut m = Encoder::default();
-        match accuracy {
-            Accuracy::Default => m.int(1, 0),
-            Accuracy::Highest => m.int(1, 1),
-            Accuracy::Tolerance { atol, rtol, ulps } => {
-                let mut t = Encoder::default();
-                t.f64(1, atol);
-                t.f64(2, rtol);
-                t.int_unless_zero(3, ulps);
-                m.message(2, &t);
-            }
-        }
-        d.message(91, &m);
+        d.nested(91, |d| match accuracy {
+            Accuracy::Default => d.int(1, 0),
+            Accuracy::Highest => d.int(1, 1),
+            Accuracy::Tolerance { atol, rtol, ulps } => d.nested(2, |d| {
+                d.f64(1, atol);
+                d.f64(2, rtol);
+                d.int_unless_zero(3, ulps);
+            }),
+        });
         Some(())
     },
-    numbers: &[],
 };
 
 pub(crate) const FRONTEND: Irregular = Irregular {
@@ -579,10 +499,9 @@ pub(crate) const FRONTEND: Irregular = Irregular {
     },
     write: |w, d| {
         let Value::Dictionary(pairs) = w.value()? else { return None };
-        d.message(68, &write_frontend(&pairs));
+        d.nested(68, |d| write_frontend(&pairs, d));
         Some(())
     },
-    numbers: &[],
 };
 
 /// Appends the text of `FrontendAttributes`; false if there are none.
@@ -602,15 +521,20 @@ pub(crate) fn frontend(m: Message<'_>, out: &mut String) -> Wire<bool> {
     })
 }
 
-pub(crate) fn write_frontend(pairs: &[(&str, Cow<'_, str>)]) -> Encoder {
-    let mut m = Encoder::default();
+pub(crate) fn write_frontend(pairs: &[(&str, Cow<'_, str>)], d: &mut Encoder) {
     for (key, value) in pairs {
-        let mut pair = Encoder::default();
-        pair.data(1, crate::unescape(key).as_bytes());
-        pair.data(2, value.as_bytes());
-        m.message(1, &pair);
+        d.nested(1, |d| {
+            d.data(1, crate::unescape(key).as_bytes());
+            d.data(2, value.as_bytes());
+        });
     }
-    m
+}
+
+/// The fields that aliases of operands and of parameters have.
+pub(crate) fn write_alias(alias: &Alias, d: &mut Encoder) {
+    d.ints(1, &alias.output_index);
+    d.int_unless_zero(2, alias.number);
+    d.ints(3, &alias.index);
 }
 
 pub(crate) const STATISTICS: Irregular = Irregular {
@@ -632,25 +556,22 @@ pub(crate) const STATISTICS: Irregular = Irregular {
     },
     write: |w, d| {
         let mut m = Encoder::default();
-        let mut is_empty = true;
         for field in w.text().strip_prefix('{')?.strip_suffix('}')?.split(',') {
             let (name, value) = field.split_once('=')?;
-            match name.trim() {
-                "visualizing_index" => m.int_unless_zero(1, value.trim().parse().ok()?),
-                name if !is_word(name) => return None,
-                name => {
-                    is_empty = false;
-                    let mut s = Encoder::default();
-                    s.data(1, name.as_bytes());
-                    s.f64(2, value.trim().parse().ok()?);
-                    m.message(2, &s);
+            match (name.trim(), value.trim()) {
+                ("visualizing_index", value) => m.int_unless_zero(1, value.parse().ok()?),
+                (name, value) => {
+                    let value = value.parse().ok().filter(|_| is_word(name))?;
+                    m.nested(2, |d| {
+                        d.data(1, name.as_bytes());
+                        d.f64(2, value);
+                    });
                 }
             }
         }
         d.message(82, &m);
-        (!is_empty).then_some(())
+        Some(())
     },
-    numbers: &[],
 };
 
 pub(crate) const CONFIG: Irregular = Irregular {
@@ -666,7 +587,6 @@ pub(crate) const CONFIG: Irregular = Irregular {
         d.data(43, &config_bytes(w.text()));
         Some(())
     },
-    numbers: &[43, 99],
 };
 
 /// Appends a configuration: JSON as it is, anything else as a string.

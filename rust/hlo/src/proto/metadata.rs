@@ -50,7 +50,6 @@ pub(crate) const METADATA: Irregular = Irregular {
         let (text, span) = (&w.module.source().text, w.attribute.value);
         d.nested(7, |d| write_fields(text, span, Some(w.payloads), d))
     },
-    numbers: &[],
 };
 
 /// `OpMetadata` from its text; `None` if one of its fields is unknown.

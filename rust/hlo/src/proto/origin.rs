@@ -12,7 +12,7 @@ use crate::cursor::Cursor;
 /// Origins nest at most this deep, as shapes do.
 const MAX_DEPTH: usize = 128;
 
-pub(crate) const ORIGIN: Irregular = Irregular { read, write: |w, d| write_text(w.text(), d), numbers: &[] };
+pub(crate) const ORIGIN: Irregular = Irregular { read, write: |w, d| write_text(w.text(), d) };
 
 struct Leaf {
     index: Vec<i64>,

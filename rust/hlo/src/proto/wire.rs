@@ -169,6 +169,11 @@ impl<'a> Message<'a> {
         }
     }
 
+    /// The integers in the first fields.
+    pub fn row<const N: usize>(self) -> [i64; N] {
+        std::array::from_fn(|k| self.int(k as u32 + 1))
+    }
+
     pub fn f32(self, number: u32) -> f32 {
         match self.last(number).map(|f| f.payload) {
             Some(Payload::Fixed32(v)) => f32::from_bits(v),
@@ -432,6 +437,11 @@ impl Encoder {
         if v != 0 {
             self.int(number, v);
         }
+    }
+
+    /// A message with integers in its first fields.
+    pub fn row(&mut self, number: u32, all: &[i64]) {
+        self.nested(number, |d| (1..).zip(all).for_each(|(number, &v)| d.int_unless_zero(number, v)));
     }
 
     pub fn f32(&mut self, number: u32, v: f32) {

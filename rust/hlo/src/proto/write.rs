@@ -18,7 +18,7 @@ use super::payload::WrittenPayloads;
 use super::wire::{Encoder, Message};
 use super::write_calls::{is_of_pair, TakenNames};
 use super::{literal, operation, regular, shape, tables};
-use crate::attribute::alias::{Alias, Donor};
+use crate::attribute::alias::Alias;
 use crate::attribute::entry_layout::EntryLayout;
 use crate::attribute::schema::{self, Codec, Form};
 use crate::attribute::Value;
@@ -237,17 +237,30 @@ impl<'m> Writer<'m> {
     }
 
     fn header_attribute(&self, d: &mut Encoder, a: &Attribute) -> Option<()> {
+        let entry = |alias: &Alias, d: &mut Encoder| {
+            d.nested(1, |d| {
+                irregular::write_alias(alias, d);
+                d.int(4, if alias.must { 2 } else { 1 });
+            });
+        };
         match (self.m.attribute_name(a), self.m.value(a, None).ok()?) {
             ("is_scheduled", _) => {}
             (_, Value::EntryLayout(layout)) => {
                 entry_layout(&layout, self.parameter_names(self.m.entry()))?;
             }
-            (_, Value::Aliases(all)) => d.message(8, &aliases(&all)),
-            (_, Value::Donors(all)) => d.message(18, &donors(&all)),
+            (_, Value::Aliases(all)) => d.nested(8, |d| all.iter().for_each(|alias| entry(alias, d))),
+            (_, Value::Donors(all)) => d.nested(18, |d| {
+                for donor in all {
+                    d.nested(1, |d| {
+                        d.int_unless_zero(1, donor.number);
+                        d.ints(2, &donor.index);
+                    });
+                }
+            }),
             ("backend_config", _) => d.data(25, &irregular::config_bytes(self.m.attribute_text(a))),
             ("origin_recovery_table", Value::Raw(text)) => original::write_recovery_table(text, 20, d)?,
             ("debug_attributes", Value::Raw(text)) => original::write_debug_attributes(text, 24, d)?,
-            ("frontend_attributes", Value::Dictionary(pairs)) => d.message(19, &irregular::write_frontend(&pairs)),
+            ("frontend_attributes", Value::Dictionary(pairs)) => d.nested(19, |d| irregular::write_frontend(&pairs, d)),
             _ => return None,
         }
         Some(())
@@ -458,28 +471,4 @@ fn entry_layout(layout: &EntryLayout, names: Vec<&str>) -> Option<Encoder> {
     d.message(2, &shape::write(&layout.result));
     names.iter().for_each(|name| d.data(3, name.as_bytes()));
     (layout.parameters.len() == names.len()).then_some(d)
-}
-
-fn aliases(all: &[Alias]) -> Encoder {
-    let mut d = Encoder::default();
-    for alias in all {
-        let mut e = Encoder::default();
-        e.ints(1, &alias.output_index);
-        e.int_unless_zero(2, alias.number);
-        e.ints(3, &alias.index);
-        e.int(4, if alias.must { 2 } else { 1 });
-        d.message(1, &e);
-    }
-    d
-}
-
-fn donors(all: &[Donor]) -> Encoder {
-    let mut d = Encoder::default();
-    for donor in all {
-        let mut e = Encoder::default();
-        e.int_unless_zero(1, donor.number);
-        e.ints(2, &donor.index);
-        d.message(1, &e);
-    }
-    d
 }

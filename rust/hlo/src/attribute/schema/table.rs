@@ -55,19 +55,9 @@ impl Codec {
 pub(crate) struct Field {
     /// The operations that use this field; empty = all that the row lists.
     pub(super) operations: &'static str,
-    /// Field numbers from the instruction inwards; empty where the irregular codec chooses among several fields.
+    /// Field numbers from the instruction inwards; of an irregular codec, all fields among which it chooses.
     pub path: &'static [u32],
     pub codec: Codec,
-}
-
-impl Field {
-    /// The fields among which an irregular codec chooses.
-    pub fn numbers(&self) -> &'static [u32] {
-        match self.codec {
-            Codec::Irregular(functions) => functions.numbers,
-            _ => &[],
-        }
-    }
 }
 
 /// Whether an attribute can change what an operation reads or computes.
@@ -317,7 +307,7 @@ pub(crate) const TABLE: &[Row] = &[
         "all-gather all-gather-start all-reduce all-reduce-start all-to-all collective-broadcast collective-reduce \
          ragged-all-to-all reduce-scatter",
     )
-    .field_of("*", &[], Codec::Irregular(irregular::REPLICA_GROUPS)),
+    .field_of("*", &[49, 87, 92, 93], Codec::Irregular(irregular::REPLICA_GROUPS)),
     row("source_target_pairs", IntLists, "collective-permute! collective-permute-start!")
         .irregular(&[52], irregular::PAIRS),
     row(
@@ -356,7 +346,7 @@ pub(crate) const TABLE: &[Row] = &[
     row("padding", Padding, "pad!").irregular(&[21], irregular::PADDING),
     row("kind", Word, "fusion!").words(FUSION_KINDS).field(&[11]),
     row("direction", Word, "compare!").words(DIRECTIONS).field(&[63]),
-    row("type", Word, "compare").words(COMPARISON_TYPES).irregular(&[72], irregular::COMPARISON_TYPE),
+    row("type", Word, "compare").words(COMPARISON_TYPES).irregular(&[72, 102], irregular::COMPARISON_TYPE),
     row("order", Word, "compare").words(ORDERS).no_default().irregular(&[102], irregular::COMPARISON_ORDER),
     row("exponent_bits", Int, "reduce-precision!").field(&[18]),
     row("mantissa_bits", Int, "reduce-precision!").field(&[19]),
@@ -421,7 +411,7 @@ pub(crate) const TABLE: &[Row] = &[
     row("outfeed_shape", Shape, "outfeed").irregular(&[29], irregular::SHAPE),
     row("outfeed_config", Text, "outfeed").field(&[22]),
     row("custom_call_target", Text, "custom-call!").field(&[28]),
-    row("operand_layout_constraints", Shapes, "custom-call").irregular(&[57], irregular::LAYOUT_CONSTRAINTS),
+    row("operand_layout_constraints", Shapes, "custom-call").irregular(&[57, 56], irregular::LAYOUT_CONSTRAINTS),
     row("custom_call_has_side_effect", Bool, "custom-call").field(&[65]),
     row("literal", Literal, "custom-call").irregular(&[8], irregular::LITERAL),
     row("output_to_operand_aliasing", OperandAliases, "async-done async-start async-update custom-call fusion")
@@ -430,7 +420,7 @@ pub(crate) const TABLE: &[Row] = &[
     row("api_version", Word, "custom-call").words(API_VERSION_WORDS).default(1).field_as(&[77], Codec::Word(API_VERSIONS)),
     row("async_execution_thread", Text, "async-done async-start async-update").field(&[79]),
     row("is_composite", Bool, "call").field(&[89]),
-    row("domain", Braced, "domain!").irregular(&[], irregular::DOMAIN),
+    row("domain", Braced, "domain!").irregular(&[54, 55], irregular::DOMAIN),
     row("parameter_replication", Bools, "parameter").annotation().irregular(&[61], irregular::REPLICATION),
     row("sharding", Sharding, "*").annotation().irregular(&[40], irregular::SHARDING),
     row("result_accuracy", Accuracy, "*").irregular(&[91], irregular::ACCURACY),
@@ -438,7 +428,7 @@ pub(crate) const TABLE: &[Row] = &[
     row("statistics", Braced, "*").annotation().irregular(&[82], irregular::STATISTICS),
     row("origin", Braced, "*").annotation().irregular(&[88], origin::ORIGIN),
     row("metadata", Metadata, "*").annotation().irregular(&[7], metadata::METADATA),
-    row("backend_config", Config, "* module computation").hint().irregular(&[], irregular::CONFIG),
+    row("backend_config", Config, "* module computation").hint().irregular(&[43, 99], irregular::CONFIG),
     // Field 37: ids, which `proto::read::Reader::instruction` and `proto::write::Writer::head` map to names.
     row("control-predecessors", Instructions, "*").annotation(),
 ];
