@@ -1,19 +1,27 @@
-//! Whether a form is 0 at every point of a box, by the points of one window.
+//! Whether a form is 0 at every point of a box, and the ends of an expression over it, by the points of a window.
 //!
-//! Read [`is_zero`]. The terms fall into groups that share no variable, and the form is 0 where each group has one value
-//! and these add up to 0. Each group is quasi-periodic: moving a variable by the least common multiple of the divisors
-//! above it changes the group by a constant. So a window of one period and one step beyond decides it.
+//! Read [`is_zero`] and [`extremes`]. The terms fall into groups that share no variable, and what is asked follows from the values
+//! of each group. A group is quasi-periodic: moving a variable by the least common multiple of the divisors above it changes the group
+//! by a constant. So a window of one period and one step beyond shows whether it is constant, and the first and the last
+//! period have its ends.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::affine::context::{AffineContext, AtomKind};
-use crate::affine::form::{AffineForm, AtomId};
+use crate::affine::context::AffineContext;
+use crate::affine::form::AffineForm;
 use crate::analysis::interval::Interval;
 use crate::analysis::wide_interval::fits;
 use crate::eval::points::{box_points, with_points};
 use crate::eval::program::Program;
+use crate::expr::{Accumulator, Expr, Op, Var};
 use crate::int::gcd;
+use crate::map::domain::Domain;
+
+/// To evaluate so few points takes less than to look for periods.
+const FEW: u128 = 64;
 
 /// About as many values are computed in the time in which a simplification looks at one term: half a nanosecond each in
 /// the bench of evaluation, and 5 nanoseconds by [`crate::affine::context::Tally::NEW`].
@@ -29,151 +37,178 @@ pub(crate) fn is_zero(cx: &mut AffineContext, form: &AffineForm, limit: u128) ->
     if lo > 0 || hi < 0 {
         return Some(false);
     }
-    let mut total = i128::from(form.constant);
-    for group in groups(cx, form) {
-        match constant_value(cx, &group, limit)? {
-            Some(value) => total += i128::from(value),
-            None => return Some(false),
+    let (domain, mut total) = (cx.interval_domain(), i128::from(form.constant));
+    let bare = AffineForm { constant: 0, terms: form.terms.clone() };
+    for group in groups(&domain, &cx.spelled_out(&bare)?)? {
+        let values = values(&domain, &group, Window::Step, limit, &mut |effort| cx.spend(effort).is_ok())?;
+        let first = *values.first()?;
+        if values.iter().any(|v| *v != first) {
+            return Some(false);
         }
+        total += i128::from(first);
     }
     Some(total == 0)
 }
 
-/// The terms of a form, apart where they share no variable.
-fn groups(cx: &AffineContext, form: &AffineForm) -> Vec<AffineForm> {
-    let mut out: Vec<(FxHashSet<usize>, AffineForm)> = Vec::new();
-    for t in &form.terms {
-        let mut group = AffineForm { constant: 0, terms: SmallVec::from_slice(&[*t]) };
-        let mut vars = vars_of(cx, &group);
-        let (touching, apart): (Vec<_>, Vec<_>) = out.into_iter().partition(|(v, _)| !v.is_disjoint(&vars));
-        out = apart;
-        for (v, f) in touching {
-            vars.extend(v);
-            group.terms.extend(f.terms);
-        }
-        group.terms.sort_by_key(|t| t.atom);
-        out.push((vars, group));
+/// The smallest and the largest value of an expression over the box of the variables. `None` where that takes more points than the
+/// limit for some group, or a value may leave 64 bits on the way.
+pub(crate) fn extremes(domain: &Domain, e: &Expr, limit: u128) -> Option<Interval> {
+    let (mut lo, mut hi) = (0, 0);
+    for group in groups(domain, e)? {
+        let values = values(domain, &group, Window::Ends, limit, &mut |_| true)?;
+        lo += i128::from(*values.iter().min()?);
+        hi += i128::from(*values.iter().max()?);
     }
-    out.into_iter().map(|(_, f)| f).collect()
+    Interval::exact(lo, hi)
 }
 
-/// The variables of a form, by flat number.
-fn vars_of(cx: &AffineContext, form: &AffineForm) -> FxHashSet<usize> {
-    let mut vars = FxHashSet::default();
-    let mut seen: FxHashSet<AtomId> = FxHashSet::default();
-    let mut open: Vec<AtomId> = form.terms.iter().map(|t| t.atom).collect();
-    while let Some(atom) = open.pop() {
-        if !seen.insert(atom) {
-            continue;
+/// The terms of a sum, apart where they share no variable.
+fn groups(domain: &Domain, e: &Expr) -> Option<SmallVec<[Expr; 4]>> {
+    let Some(Op::Sum(sum)) = e.op() else { return Some(SmallVec::from_iter([e.clone()])) };
+    let mut apart: SmallVec<[(Vec<usize>, Accumulator); 4]> = SmallVec::new();
+    for t in &sum.terms {
+        let mut group = (vars_of(domain, &t.atom), Accumulator::default());
+        group.1.add(t.coefficient, &t.atom).ok()?;
+        while let Some(i) = apart.iter().position(|(vars, _)| vars.iter().any(|v| group.0.contains(v))) {
+            let (vars, terms) = apart.swap_remove(i);
+            group.0.extend(vars);
+            group.1.add(1, &terms.finish().ok()?).ok()?;
         }
-        match cx.kind(atom) {
-            AtomKind::Var(flat) => drop(vars.insert(*flat as usize)),
-            AtomKind::Div(num, _) => open.extend(num.terms.iter().map(|t| t.atom)),
-            AtomKind::Other(_, operands) => {
-                open.extend(operands.0.terms.iter().chain(&operands.1.terms).map(|t| t.atom));
+        apart.push(group);
+    }
+    let constant = Some(Expr::Const(sum.constant)).filter(|_| sum.constant != 0);
+    apart.into_iter().map(|(_, terms)| terms.finish().ok()).chain(constant.map(Some)).collect()
+}
+
+/// The values of a variable that stand for all. A step of a whole period changes an expression by a constant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Window {
+    /// One period and, from the lower corner, one step beyond: they show whether the expression is constant.
+    Step,
+    /// The first and the last period: there it has its smallest and its largest value.
+    Ends,
+}
+
+/// The values of an expression in windows of its variables.
+fn values(
+    domain: &Domain,
+    e: &Expr,
+    window: Window,
+    limit: u128,
+    spend: &mut dyn FnMut(usize) -> bool,
+) -> Option<Vec<i64>> {
+    let mut ranges: Vec<Interval> = domain.vars.iter().map(|v| v.interval).collect();
+    // Values that wrap around say nothing.
+    if !fits(&|v| domain.flat(v).map_or(Interval::ALL, |flat| domain.vars[flat].interval), e) {
+        return None;
+    }
+    let vars = vars_of(domain, e);
+    let size = |ranges: &[Interval]| vars.iter().fold(1u128, |n, v| n.saturating_mul(ranges[*v].size()));
+    let mut cut: Vec<(usize, i64)> = Vec::new();
+    if size(&ranges) > FEW || window == Window::Step {
+        for v in &vars {
+            let mut periods = Periods::of(domain.var(*v));
+            let Some(period) = periods.period(e) else { continue };
+            let interval = &mut ranges[*v];
+            let repeats = window == Window::Step || periods.step(e, period) == Some(0);
+            let kept = if repeats { period } else { period.checked_mul(2)? };
+            if interval.size() > kept as u128 {
+                if window == Window::Step || !repeats {
+                    cut.push((*v, interval.lo.checked_add(period)?));
+                }
+                *interval = Interval::new(interval.lo, interval.lo + (kept - 1));
             }
         }
     }
-    vars
-}
-
-/// The value of a form that is constant over the box of its variables; `Some(None)` where it is not constant, `None`
-/// where it is not decided.
-fn constant_value(cx: &mut AffineContext, form: &AffineForm, limit: u128) -> Option<Option<i64>> {
-    let mut vars: Vec<usize> = vars_of(cx, form).into_iter().collect();
-    vars.sort_unstable();
-    let expr = crate::rules::extraction::extract(cx, form).ok()?;
-    let domain = cx.interval_domain();
-    let mut ranges: Vec<Interval> = domain.vars.iter().map(|v| v.interval).collect();
-    // Values that wrap around say nothing.
-    if !fits(&|v| domain.flat(v).map_or(Interval::ALL, |flat| ranges[flat]), &expr) {
-        return None;
-    }
-    let mut beyond: Vec<(usize, i64)> = Vec::new();
-    for v in &vars {
-        let Some(period) = Periods::of(cx, *v).of_form(form) else { continue };
-        let interval = &mut ranges[*v];
-        if interval.size() > period as u128 {
-            beyond.push((*v, interval.lo.checked_add(period)?));
-            *interval = Interval::new(interval.lo, interval.lo + (period - 1));
-        }
-    }
-    let size = vars.iter().fold(1u128, |n, v| n.saturating_mul(ranges[*v].size()));
+    let size = size(&ranges);
     if size > limit {
         return None;
     }
-    // For the whole box: the steps beyond the window are evaluated as well.
-    let program = Program::of(&domain, &[expr]).ok()?;
-    cx.spend(size as usize * program.n_steps() / VALUES_A_TERM).ok()?;
+    // For the whole box: values beyond the window are computed as well.
+    let program = Program::of(&domain.without_constraints(), std::slice::from_ref(e)).ok()?;
+    if !spend(size as usize * program.n_steps() / VALUES_A_TERM) {
+        return None;
+    }
     let mut columns = box_points(&ranges, &vars, size as usize);
-    // One step of a whole period for each variable, from the lower corner.
-    for (v, value) in beyond {
+    for (v, beyond) in cut {
+        if window == Window::Ends {
+            let skipped = domain.vars[v].interval.hi - ranges[v].hi;
+            columns[v].iter_mut().filter(|x| **x >= beyond).for_each(|x| *x += skipped);
+            continue;
+        }
         for (i, column) in columns.iter_mut().enumerate() {
-            column.push(if i == v { value } else { ranges[i].lo });
+            column.push(if i == v { beyond } else { ranges[i].lo });
         }
     }
-    let values = with_points(&domain, &columns, |points| program.run::<false>(points)).ok()?;
-    let first = *values.first()?;
-    Some(values.iter().all(|v| *v == first).then_some(first))
+    with_points(domain, &columns, |points| program.run::<false>(points)).ok()
 }
 
-/// By how much one variable may move so that forms and atoms change by a constant. Atoms stand in many others, and each
-/// is looked at once.
-struct Periods<'a> {
-    cx: &'a AffineContext,
-    v: usize,
-    of_atoms: FxHashMap<AtomId, Option<i64>>,
-    steps: FxHashMap<(AtomId, i64), Option<i128>>,
+/// The variables of an expression, by flat number.
+fn vars_of(domain: &Domain, e: &Expr) -> Vec<usize> {
+    let mut used = vec![false; domain.vars.len()];
+    e.for_each_var(&mut |v| domain.flat(v).into_iter().for_each(|flat| used[flat] = true));
+    (0..used.len()).filter(|flat| used[*flat]).collect()
 }
 
-impl<'a> Periods<'a> {
-    fn of(cx: &'a AffineContext, v: usize) -> Periods<'a> {
-        Periods { cx, v, of_atoms: FxHashMap::default(), steps: FxHashMap::default() }
+/// By how much one variable may move so that expressions change by a constant. Nodes stand in many others, and each is looked
+/// at once.
+struct Periods {
+    v: Var,
+    periods: FxHashMap<usize, Option<i64>>,
+    steps: FxHashMap<(usize, i64), Option<i128>>,
+}
+
+impl Periods {
+    fn of(v: Var) -> Periods {
+        Periods { v, periods: FxHashMap::default(), steps: FxHashMap::default() }
     }
 
-    /// A number `m` such that moving the variable by `m` changes the form by a constant; `None` where none is known.
-    fn of_form(&mut self, form: &AffineForm) -> Option<i64> {
-        form.terms.iter().try_fold(1i64, |m, t| lcm(m, self.of_atom(t.atom)?))
-    }
-
-    fn of_atom(&mut self, atom: AtomId) -> Option<i64> {
-        if let Some(known) = self.of_atoms.get(&atom) {
+    /// A number `m` such that moving the variable by `m` changes the expression by a constant; `None` where none is known.
+    fn period(&mut self, e: &Expr) -> Option<i64> {
+        let Expr::Node(node) = e else { return Some(1) };
+        let key = Arc::as_ptr(node) as usize;
+        if let Some(known) = self.periods.get(&key) {
             return *known;
         }
-        let found = match &self.cx.kind(atom) {
-            AtomKind::Var(_) => Some(1),
-            AtomKind::Other(..) => (!vars_of(self.cx, &AffineForm::atom(atom)).contains(&self.v)).then_some(1),
-            AtomKind::Div(num, n) => self.of_div(num, *n),
+        let found = match e.op()? {
+            Op::Sum(sum) => sum.terms.iter().try_fold(1i64, |m, t| lcm(m, self.period(&t.atom)?)),
+            Op::FloorDiv(a, Expr::Const(n)) | Op::Mod(a, Expr::Const(n)) => self.of_divided(a, *n),
+            // Any other operation repeats its values where its operands do.
+            _ => {
+                let period = e.operands().try_fold(1i64, |m, x| lcm(m, self.period(x)?));
+                period.filter(|m| e.operands().all(|x| self.step(x, *m) == Some(0)))
+            }
         };
-        self.of_atoms.insert(atom, found);
+        self.periods.insert(key, found);
         found
     }
 
     /// Over one period of the numerator it moves by some step; after `n / gcd(step, n)` of them by a multiple of `n`.
-    fn of_div(&mut self, num: &AffineForm, n: i64) -> Option<i64> {
-        let inner = self.of_form(num)?;
+    fn of_divided(&mut self, num: &Expr, n: i64) -> Option<i64> {
+        let inner = self.period(num)?;
         let step = self.step(num, inner)?;
         let g = gcd(i64::try_from(step.rem_euclid(i128::from(n))).ok()?, n)?;
         inner.checked_mul(n / g)
     }
 
-    /// By how much a form changes when the variable moves by `m`, a multiple of its period.
-    fn step(&mut self, form: &AffineForm, m: i64) -> Option<i128> {
-        form.terms.iter().try_fold(0i128, |sum, t| {
-            sum.checked_add(self.step_of_atom(t.atom, m)?.checked_mul(i128::from(t.coefficient))?)
-        })
-    }
-
-    fn step_of_atom(&mut self, atom: AtomId, m: i64) -> Option<i128> {
-        if let Some(known) = self.steps.get(&(atom, m)) {
+    /// By how much an expression changes when the variable moves by `m`, a multiple of its period.
+    fn step(&mut self, e: &Expr, m: i64) -> Option<i128> {
+        let node = match e {
+            Expr::Const(_) => return Some(0),
+            Expr::Var(v) => return Some(if *v == self.v { m.into() } else { 0 }),
+            Expr::Node(node) => (Arc::as_ptr(node) as usize, m),
+        };
+        if let Some(known) = self.steps.get(&node) {
             return *known;
         }
-        let found = match &self.cx.kind(atom) {
-            AtomKind::Var(flat) => Some(i128::from(if *flat as usize == self.v { m } else { 0 })),
-            AtomKind::Other(..) => Some(0),
-            AtomKind::Div(num, n) => self.step(num, m).map(|step| step.div_euclid(i128::from(*n))),
+        let found = match e.op()? {
+            Op::Sum(sum) => sum.terms.iter().try_fold(0i128, |total, t| {
+                total.checked_add(self.step(&t.atom, m)?.checked_mul(i128::from(t.coefficient))?)
+            }),
+            Op::FloorDiv(a, Expr::Const(n)) => self.step(a, m).map(|step| step.div_euclid(i128::from(*n))),
+            _ => Some(0),
         };
-        self.steps.insert((atom, m), found);
+        self.steps.insert(node, found);
         found
     }
 }
@@ -185,6 +220,7 @@ fn lcm(a: i64, b: i64) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::eval::points::value_at;
     use crate::text::parse_map;
 
     /// Whether the first result less the second is 0.
@@ -205,6 +241,28 @@ mod tests {
         // 16 values of one variable, and a period of 6 of the other.
         assert_eq!(zero(&text, 16 * 6), Some(true));
         assert_eq!(zero(&text, 16 * 6 - 1), None);
+    }
+
+    #[test]
+    fn the_first_and_the_last_period_have_the_ends() {
+        for e in [
+            "d0 - (d0 floordiv 3) * 5 + d1 mod 4",
+            "((d0 * 5 + d1) mod 7) * 3 - d0 + (d1 + 1) floordiv 2",
+            "min(d0 mod 5, 3) - d1 * 2",
+            "(d0 floordiv 4) * 3 - d0 + ((d1 floordiv 2) * 5) mod 3 + 1",
+        ] {
+            let map = parse_map(&format!("(d0, d1) -> ({e}), domain: d0 in [-20, 47], d1 in [3, 50]")).unwrap();
+            let e = &map.results()[0];
+            let values = (-20..=47).flat_map(|x| (3..=50).map(move |y| [x, y]));
+            let values = values.map(|at| value_at(e, &|v| at[v.index as usize]).unwrap());
+            let (lo, hi) = values.fold((i64::MAX, i64::MIN), |(lo, hi), x| (lo.min(x), hi.max(x)));
+            assert_eq!(extremes(map.domain(), e, 1 << 12), Some(Interval::new(lo, hi)), "{e}");
+        }
+        // Values of 84 points, in groups of 12 and 7 of them; and no period.
+        let map =
+            parse_map("(d0, d1) -> (d0 mod 3 + d1 mod 7, min(d0, d1)), domain: d0 in [0, 11], d1 in [0, 999]").unwrap();
+        let within = |k: usize, limit| extremes(map.domain(), &map.results()[k], limit);
+        assert_eq!([within(0, 12), within(0, 6), within(1, 1 << 12)], [Some(Interval::new(0, 8)), None, None]);
     }
 
     #[test]

@@ -40,8 +40,6 @@ pub fn eliminate_ranges(map: &Map, options: Options) -> Map {
     while found.state() == State::Defined && found.domain().n_ranges > 0 {
         let Some(next) = one_less(&found, &mut { MAX_TRIES }) else { break };
         found = simplify(&next, options);
-        // The values are the same.
-        found.inherit_image(map);
     }
     match Separable::read(&found).filter(|_| found.domain().n_ranges > 0) {
         Some(windows) => windows.map(options).unwrap_or(found),

@@ -17,20 +17,23 @@ pub(crate) fn box_points(ranges: &[Interval], vars: &[usize], n: usize) -> Vec<V
     let mut columns: Vec<Vec<i64>> = ranges.iter().map(|r| vec![r.lo; n]).collect();
     let mut period = 1usize;
     for v in vars {
-        let size = ranges[*v].size() as usize;
-        for (i, value) in columns[*v].iter_mut().enumerate() {
-            *value = ranges[*v].lo + (i / period % size) as i64;
+        let (column, Interval { lo, hi }) = (&mut columns[*v], ranges[*v]);
+        for (run, value) in column.chunks_mut(period).zip((lo..=hi).cycle()) {
+            run.fill(value);
         }
-        period *= size;
+        period *= ranges[*v].size() as usize;
     }
     columns
 }
 
 /// The rows of some columns, for evaluation.
-fn rows(columns: &[Vec<i64>], from: usize, to: usize, n: usize) -> Vec<i64> {
-    let mut out = Vec::with_capacity((to - from) * n);
-    for i in 0..n {
-        out.extend(columns[from..to].iter().map(|c| c[i]));
+fn rows(columns: &[Vec<i64>], n: usize) -> Vec<i64> {
+    if let [column] = columns {
+        return column.clone();
+    }
+    let mut out = vec![0; columns.len() * n];
+    for (i, column) in columns.iter().enumerate() {
+        out[i..].iter_mut().step_by(columns.len()).zip(column).for_each(|(row, x)| *row = *x);
     }
     out
 }
@@ -38,8 +41,8 @@ fn rows(columns: &[Vec<i64>], from: usize, to: usize, n: usize) -> Vec<i64> {
 pub(crate) fn with_points<T>(domain: &Domain, columns: &[Vec<i64>], run: impl FnOnce(&Points<'_>) -> T) -> T {
     let n = columns.first().map_or(1, Vec::len);
     let ranges = domain.n_dims + domain.n_ranges;
-    let dims = rows(columns, 0, domain.n_dims, n);
-    let of_ranges = rows(columns, domain.n_dims, ranges, n);
-    let runtime = rows(columns, ranges, domain.vars.len(), n);
+    let dims = rows(&columns[..domain.n_dims], n);
+    let of_ranges = rows(&columns[domain.n_dims..ranges], n);
+    let runtime = rows(&columns[ranges..], n);
     run(&Points { n, dims: &dims, ranges: &of_ranges, runtime: &runtime })
 }

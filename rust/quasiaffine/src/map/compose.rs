@@ -32,10 +32,7 @@ pub fn then(first: &Map, second: &Map) -> Result<Map> {
     }
     let mut domain = Domain::default();
     let results = parts(first, second, &mut domain)?;
-    let map = Map::from_parts(domain, results);
-    second.image();
-    map.inherit_image(second);
-    Ok(map)
+    Ok(Map::from_parts(domain, results))
 }
 
 /// The results of doing one defined map after another, and their domain, not yet in normal form, in place of an empty one:
@@ -67,9 +64,9 @@ pub(crate) fn parts(first: &Map, second: &Map, domain: &mut Domain) -> Result<Sm
     for c in &b.constraints {
         domain.constraints.push(Constraint { expr: substitution.apply(&c.expr)?, interval: c.interval });
     }
-    for ((e, values), dim) in first.results().iter().zip(first.image().iter()).zip(b.dims()) {
+    for (e, dim) in first.results().iter().zip(b.dims()) {
         // What is known of the values already is no constraint.
-        if !values.is_some_and(|values| dim.interval.covers(values)) {
+        if !first.lies_in(e, dim.interval) {
             domain.constraints.push(Constraint { expr: e.clone(), interval: dim.interval });
         }
     }

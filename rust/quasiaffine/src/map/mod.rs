@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
 use crate::analysis::interval::Interval;
+use crate::analysis::periodicity::extremes;
 use crate::analysis::wide_interval::interval;
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Op, Var};
@@ -54,6 +55,9 @@ pub struct Cost {
 
 /// The largest expression whose interval is worked out for [`Map::image`].
 const INTERVAL_NODES: u32 = 48;
+
+/// The most points at which a result is evaluated for [`Map::image`].
+const IMAGE_POINTS: u128 = 1 << 13;
 
 impl Map {
     /// A map from its parts. The constraints are put into normal form.
@@ -169,9 +173,7 @@ impl Map {
                 }
             }
         }
-        let map = Map::of(Arc::new(domain), self.0.results.clone(), self.0.state);
-        map.inherit_image(self);
-        map
+        Map::of(Arc::new(domain), self.0.results.clone(), self.0.state)
     }
 
     /// The same domain with other results.
@@ -179,29 +181,33 @@ impl Map {
         Map::of(self.0.domain.clone(), results, self.0.state)
     }
 
-    /// Ranges that hold every value of the results, one for each, or none where a value may leave 64 bits: by intervals and by the constraints on whole results,
-    /// worked out when first asked for, or those of the map that this one has its values from.
-    ///
-    /// A composition has its values from its second map, and a simplified map from the one that it was. So a chain of
-    /// operations keeps the bounds of the last one's operand, however large its expressions become.
+    /// Ranges that hold every value of the results, one for each, or none where a value may leave 64 bits. Worked out when first
+    /// asked for: by intervals, by the constraints on whole results, and by values where no interval knows how quotients are related.
     pub fn image(&self) -> &Arc<[Option<Interval>]> {
         once(&self.0.image, || {
-            let domain = self.domain();
-            let of_var = |v: Var| domain.flat(v).map_or(Interval::ALL, |i| domain.vars[i].interval);
-            let of_result = |e: &Expr| {
-                let constraints = domain.constraints.iter().filter(|c| c.expr == *e);
-                let all = interval(&of_var, e, INTERVAL_NODES);
-                constraints.fold(all, |values, c| values.intersect(c.interval.into())).interval()
-            };
-            self.results().iter().map(of_result).collect()
+            self.results().iter().map(|e| self.by_values(e).or_else(|| self.by_intervals(e))).collect()
         })
     }
 
-    /// Takes over what is known of the image of a map whose values this one has.
-    pub(crate) fn inherit_image(&self, from: &Map) {
-        if let Some(image) = from.0.image.get().filter(|image| image.len() == self.results().len()) {
-            // What is known already holds as well.
-            let _ = self.0.image.set(image.clone());
+    /// Whether all values of a result are known to lie in an interval.
+    pub(crate) fn lies_in(&self, e: &Expr, interval: Interval) -> bool {
+        let covers = |values: Option<Interval>| values.is_some_and(|values| interval.covers(values));
+        covers(self.by_intervals(e)) || covers(self.by_values(e))
+    }
+
+    fn by_intervals(&self, e: &Expr) -> Option<Interval> {
+        let domain = self.domain();
+        let of_var = |v: Var| domain.flat(v).map_or(Interval::ALL, |i| domain.vars[i].interval);
+        let constraints = domain.constraints.iter().filter(|c| c.expr == *e);
+        let all = interval(&of_var, e, INTERVAL_NODES);
+        constraints.fold(all, |values, c| values.intersect(c.interval.into())).interval()
+    }
+
+    fn by_values(&self, e: &Expr) -> Option<Interval> {
+        if e.divmods() > 1 {
+            extremes(self.domain(), e, IMAGE_POINTS)
+        } else {
+            None
         }
     }
 

@@ -71,10 +71,7 @@ pub fn compose(first: &Map, second: &Map, options: Options) -> Result<Map> {
         Propagated::To(rest) => rest.map(domain, results),
     };
     let begun = begin_narrowed(composed, options);
-    let simplified = rescaled(passes(begun, options, &mut budget), options, &mut budget);
-    second.image();
-    simplified.inherit_image(second);
-    Ok(simplified)
+    Ok(rescaled(passes(begun, options, &mut budget), options, &mut budget))
 }
 
 /// [`simplify`], and the rules that fired, in order. No shortcut is taken, so that every rule shows.
@@ -96,9 +93,7 @@ pub fn simplify_traced(map: &Map, options: Options) -> (Map, Vec<Step>) {
 }
 
 fn simplify_within(map: &Map, options: Options, budget: &mut Budget) -> Map {
-    let simplified = rescaled(fixpoint(map, options, budget), options, budget);
-    simplified.inherit_image(map);
-    simplified
+    rescaled(fixpoint(map, options, budget), options, budget)
 }
 
 /// A map at its fixpoint, with range variables rescaled as long as the options and the constraints say so.
