@@ -127,7 +127,7 @@ def test_index_of_a_tuple_names_the_output() -> None:
     with pytest.raises(hm.errors.ShapeError) as caught:
         hm.explain(module["t"], (2,))
     assert str(caught.value) == (
-        "element (2,): output 0 of 2 of t is f32[], so expected 0 numbers; `output` chooses another one"
+        "hm.explain: element (2,): output 0 of 2 of t is f32[], so expected 0 numbers; `output` chooses another one"
     )
     assert "  note: this is output 0 of 2 of t; `output` chooses another one" in str(hm.explain(module["t"]))
     with pytest.raises(
