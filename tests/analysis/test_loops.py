@@ -24,7 +24,7 @@ LOOPS = CASES / "loops.hlo.xz"
 
 @lru_cache
 def programs() -> dict[str, hm.Module]:
-    """The programs of ``tests/support/generate_loops.py`` by name, before (``.pre``) and after optimization."""
+    """Loops that JAX lowered (``.pre``) and XLA optimized, by name: scans, fori loops, gradients; at most 5 steps."""
     modules = hm.parse_all(lzma.decompress(LOOPS.read_bytes()).decode())
     return {module.name: module for module in modules}
 

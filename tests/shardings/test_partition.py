@@ -153,6 +153,7 @@ def least_cover(computed: np.ndarray, edges: list[tuple[np.ndarray, np.ndarray, 
 
 MODULES = hm.parse_all((CASES / "partitioned.hlo").read_text())
 PROGRAMS = {module.name: (module, after) for module, after in zip(MODULES[::2], MODULES[1::2], strict=True)}
+"""Programs with a sharding on every value, as XLA's partitioner got them and as it left them, on a mesh of 2 by 4."""
 
 LESS = {
     "add_swapped", "negate_permute", "transpose_moved", "sum_rows", "sum_scattered", "sum_all", "max_columns",
