@@ -105,23 +105,6 @@ def test_hostile_texts_stay_text() -> None:
 SMALL = hm.parse("HloModule m\nENTRY e { p = f32[2,3] parameter(0) ROOT t = f32[3,2] transpose(p), dimensions={1,0} }")
 
 
-@pytest.mark.parametrize(
-    ("keywords", "message"),
-    [
-        ({"element": (3, 0)}, r"element \(3, 0\): t is f32\[3,2\], so expected numbers from 0 below \(3, 2\)"),
-        ({"element": (-1, 0)}, r"element \(-1, 0\)"),
-        ({"element": (1,)}, r"element \(1,\): t is f32\[3,2\], so expected 2 numbers"),
-        ({"output": 1}, "no output 1: "),
-        ({"names": ["a"]}, r"names of t: expected 2 different names, found \['a'\]"),
-        ({"names": ["a", "a"]}, "names of t: expected 2 different names"),
-        ({"names": {"q": ["a", "b"]}}, "names: no value 'q' here; expected one of p, t"),
-    ],
-)
-def test_arguments_that_do_not_fit(keywords: dict[str, Any], message: str) -> None:
-    with pytest.raises(hm.errors.ShapeError, match=message):
-        hm.explain(SMALL["t"], **keywords)
-
-
 def test_index_of_a_tuple_names_the_output() -> None:
     module = hm.parse("ENTRY e { p = f32[] parameter(0) q = f32[3] parameter(1) ROOT t = (f32[], f32[3]) tuple(p, q) }")
     with pytest.raises(hm.errors.ShapeError) as caught:

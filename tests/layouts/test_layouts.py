@@ -186,23 +186,6 @@ def test_invalid_layouts_parse_and_have_no_map(text: str) -> None:
         assert [str(d.message) for d in hm.parse(module).diagnostics] == [f"invalid layout: {BAD_LAYOUTS[text]}"]
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"tiles": [(0,)]}, "tiles: expected positive sizes, found 0 in (0)"),
-        ({"tiles": [(2, None)]}, "tiles: expected a size as the last entry of (2,*), found `*`"),
-        ({"padded_dimensions": [3]}, "padded_dimensions: expected 2 sizes, found 1"),
-        ({"minor_to_major": [0, 0]}, "minor_to_major: dimension 0 appears twice"),
-        ({"minor_to_major": [-3, 0]}, "minor_to_major: dimension -1 is out of range for rank 2"),
-        ({"index_type": "u33"}, "unknown element type `u33`, did you mean `u32`?"),
-        ({"tail_padding_alignment": 0}, "tail_padding_alignment: expected a positive number, found 0"),
-    ],
-)
-def test_layouts_that_cannot_be_built(fields: dict[str, object], message: str) -> None:
-    with pytest.raises(hm.errors.ShapeError, match=re.escape(message)):
-        hm.Layout([1, 0]).replace(**fields)
-
-
 def test_errors_of_positions() -> None:
     shape = S("f32[3,5]{1,0:T(2,2)}")
     for index, message in [

@@ -376,36 +376,3 @@ def test_styles_stay_in_the_picture() -> None:
 
 
 # ----------------------------------------------------------------------------------------------------------- arguments
-
-
-@pytest.mark.parametrize(
-    ("ask", "error", "message"),
-    [
-        (lambda: hm.draw(DOT["y"], element=(4, 0)), hm.errors.ShapeError, r"element \[4, 0\]: expected numbers within"),
-        (lambda: hm.draw(DOT["y"], element=(4,)), hm.errors.ShapeError, r"element \[4\]: expected 2 numbers"),
-        (
-            lambda: hm.draw(DOT["y"], tile=(0, 1)),
-            hm.errors.ShapeError,
-            r"tile \[0, 1\]: expected 2 sizes",
-        ),
-        (lambda: hm.draw(DOT["y"], output=3), hm.errors.ShapeError, "no output 3"),
-        (lambda: hm.draw(DOT["y"], element="12"), TypeError, r"hm.draw: expected a sequence of int as `element`"),
-        (lambda: hm.draw(DOT["y"], element=(0.5, 1)), TypeError, r"hm.draw: expected a sequence of int as `element`"),
-        (lambda: hm.draw(DOT, element=(1,)), TypeError, r"hm.draw: expected no `element` for a value of Module"),
-        (lambda: hm.draw(DOT["y"], hm.Shape("f32", [1])), TypeError, r"hm.draw: expected no `shape`"),
-        (lambda: hm.draw(hm.tile(DOT["y"]), tile=(1, 2)), hm.errors.ShapeError, "expected 3 numbers, one for each"),
-        (lambda: hm.draw(hm.tile(DOT["y"]), element=(9, 9, 9)), hm.errors.ShapeError, "expected numbers from 0 below"),
-        (lambda: hm.draw(hm.backward_slice(CHAIN["t"]), element=(9, 9)), hm.errors.ShapeError, "numbers within"),
-        (
-            lambda: hm.draw({"t": hm.MapSet()}),
-            TypeError,
-            "expected a mapping from Instruction to MapSet, got s",
-        ),  # type: ignore[dict-item]
-        (lambda: hm.draw("7"), TypeError, r"hm.draw: expected a value of hlomap that has a picture"),
-        (lambda: hm.draw([DOT["y"], 7]), TypeError, r"hm.draw: expected a value of hlomap that has a picture"),
-        (lambda: hm.draw(7), TypeError, r"hm.draw: expected a value of hlomap that has a picture"),
-    ],
-)
-def test_arguments_that_do_not_fit(ask: Callable[[], Any], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        ask()

@@ -144,30 +144,6 @@ def test_thread_maps_of_an_instruction() -> None:
             hm.thread_map(t, **wrong)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        {"schedule": "diagonal"},
-        {"schedule": "loop", "of": "side"},
-        {"schedule": "loop", "unroll": 0},
-        {"schedule": "loop", "variant": "small"},
-        {"schedule": "transpose"},
-        {"schedule": "transpose", "permutation": [0, 0]},
-        {"schedule": "transpose", "permutation": [0, 1]},
-        {"schedule": "transpose", "permutation": [1, 0], "variant": "packed"},
-        {"schedule": "row_reduction"},
-        {"schedule": "row_reduction", "reduce": [2]},
-        {"schedule": "row_reduction", "reduce": [0]},
-        {"schedule": "column_reduction", "reduce": [0], "variant": "small"},
-        {"schedule": "triton_block", "tile": [4]},
-        {"schedule": "triton_block", "tile": [4, 0]},
-    ],
-)
-def test_arguments_that_do_not_fit(call: dict[str, object]) -> None:
-    with pytest.raises(hm.errors.ShapeError):
-        hm.emitter_thread_map(hm.Shape.parse("f32[33,48]"), **call)  # type: ignore[arg-type]
-
-
 def test_sizes_that_do_not_fit() -> None:
     large, largest = hm.Shape("f32", [1 << 42]), hm.Shape("s8", [(1 << 63) - 1])
     m = hm.emitter_thread_map(large, "loop")

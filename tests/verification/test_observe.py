@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 import pytest
@@ -97,24 +96,6 @@ def test_outputs_and_subjects() -> None:
         "dynamic_slice_sizes={1} }"
     )
     assert hm.observed_reads(constant["d"], (0,)).elements("p").tolist() == [[3]]
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda m: hm.observed_reads("x", ()), TypeError, "hm.observed_reads: expected an Instruction"),
-        (lambda m: hm.observed_reads(m, (1,)), hm.errors.ShapeError, "has no element \\[1\\]"),
-        (lambda m: hm.observed_reads(m, "0"), TypeError, "`element`"),
-        (lambda m: hm.observed_reads(m, (), output=2), hm.errors.ShapeError, "no output 2|index"),
-        (lambda m: hm.observed_reads(m, (), seeds=0), ValueError, "at least 1 as `seeds`"),
-        (lambda m: hm.observed_reads(m, (), inputs=[]), hm.errors.ShapeError, "an input for each of 1 parameters"),
-        (lambda m: hm.observed_reads(m, (), inputs=[np.zeros(3)]), hm.errors.ShapeError, "sizes \\[3\\]"),
-        (lambda m: hm.observed_reads(m, ()).elements("y"), hm.errors.NotFoundError, "there are `x`"),
-    ],
-)
-def test_errors(call: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        call(reduction("f32", "add", "0"))
 
 
 def test_never_outside_exact_maps(case: Case) -> None:
