@@ -66,14 +66,18 @@ def count(module: hm.Module, rng: oracle.Rng, at_most: int | None = None) -> Cou
         for _ in range(n_runtime):
             runtime = [int(rng.integers(v.lower, v.upper + 1)) for v in read.map.runtime]
             points = oracle.Enumerated(read.map, sizes, runtime)
+            boxes: dict[tuple[int, ...], bool] = {}
             for i, candidate in enumerate(candidates.tolist()):
-                tiles = points.tiles(candidate)
+                # What a parameter does not move lies in all its tiles alike, of whatever size.
+                key = tuple(n if moves else size for n, size, moves in zip(candidate, sizes, points.depends, strict=True))
+                if key not in boxes:
+                    tiles = points.tiles(key)
+                    boxes[key] = all(oracle.progressions(elements) is not None for elements in tiles.values())
                 # A value that differs from place to place is the same in one tile only if it is looked up once.
-                is_box[i] &= all(oracle.progressions(elements) is not None for elements in tiles.values())
-                is_box[i] &= not _varies(read, candidate)
+                is_box[i] &= boxes[key] and not _varies(read, candidate)
                 if read in t.writes:
                     n_tiles = sum(p.kind == "parallel" for p in t.params)
-                    is_box[i] &= _is_partition(tiles, n_tiles, t._shape(read).dimensions)
+                    is_box[i] &= _is_partition(points.tiles(candidate), n_tiles, t._shape(read).dimensions)
     legal = t.evaluate(candidates, columns=["legal"])["legal"]
     pairs = [int((legal & is_box).sum()), int((legal & ~is_box).sum())]
     pairs += [int((~legal & is_box).sum()), int((~legal & ~is_box).sum())]

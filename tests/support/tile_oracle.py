@@ -228,11 +228,14 @@ class Enumerated:
     def tiles(self, candidate: Sequence[int]) -> dict[tuple[int, ...], Ints]:
         """The different elements of every tile that reaches any."""
         ids = self.points // np.array(candidate, np.int64) if len(candidate) else self.points
-        rows = np.unique(np.concatenate([ids, self.elements], axis=1), axis=0)
-        found: dict[tuple[int, ...], list[Ints]] = {}
-        for row in rows:
-            found.setdefault(tuple(row[: len(candidate)].tolist()), []).append(row[len(candidate) :])
-        return {tile: np.stack(elements) for tile, elements in found.items()}
+        rows = np.concatenate([ids, self.elements], axis=1)
+        low = rows.min(axis=0, initial=0)
+        keys = np.ravel_multi_index(tuple((rows - low).T), rows.max(axis=0, initial=0) - low + 1)
+        rows = rows[np.unique(keys, return_index=True)[1]]
+        ids, elements = rows[:, : len(candidate)], rows[:, len(candidate) :]
+        first = np.flatnonzero((np.diff(ids, axis=0) != 0).any(axis=1)) + 1
+        starts = [0, *first.tolist()] if len(rows) else []
+        return dict(zip(map(tuple, ids[starts].tolist()), np.split(elements, first), strict=False))
 
 
 def _names(text: str) -> list[str]:
