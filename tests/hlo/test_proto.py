@@ -351,7 +351,7 @@ def test_compressed_sources(tmp_path: Path) -> None:
 
 def test_decompression_bombs_are_errors() -> None:
     blank = b"\n" * (80 << 20)
-    for bomb in (gzip.compress(blank), lzma.compress(blank), pa.compress(blank, codec="zstd", asbytes=True)):
+    for bomb in (gzip.compress(blank), lzma.compress(blank, preset=0), pa.compress(blank, codec="zstd", asbytes=True)):
         assert len(bomb) < 200_000
         with pytest.raises(hm.errors.HloSyntaxError, match="more than"):
             hm.parse(bomb)

@@ -55,7 +55,7 @@ def reference(
         weights = jnp.where(seen, jax.nn.softmax(scores), 0)
         return jnp.einsum("bnts,bnsh->bnth", weights, v, precision="highest"), jax.nn.logsumexp(scores, axis=-1)
 
-    return run
+    return jax.jit(run)  # type: ignore[no-any-return]
 
 
 def config_of(module: hm.Module) -> dict[str, Any]:
@@ -108,8 +108,13 @@ def test_gradients_of_attention(name: str, has_bias: bool, padded: bool) -> None
     q, k, v, _, dy = operands[:5]
     arguments = (q, k, v, operands[5]) if has_bias else (q, k, v)
     run = reference(config_of(module), False, lengths=LENGTHS if padded else None)
-    (o, statistics), back = jax.vjp(run, *arguments)
-    expected = back((jnp.transpose(dy, (0, 2, 1, 3)), jnp.zeros_like(statistics)))
+
+    @jax.jit
+    def gradients(dy: Any, *arguments: Any) -> Any:
+        (o, statistics), back = jax.vjp(run, *arguments)
+        return o, statistics, back((jnp.transpose(dy, (0, 2, 1, 3)), jnp.zeros_like(statistics)))
+
+    o, statistics, expected = gradients(dy, *arguments)
     operands[3], operands[5 + has_bias] = np.asarray(statistics), np.asarray(jnp.transpose(o, (0, 2, 1, 3)))
     if padded:
         operands[-2:] = LENGTHS
@@ -181,8 +186,9 @@ def test_gradients_of_layer_norm() -> None:
         centred = x - x.mean((1, 2, 3), keepdims=True)
         return centred / jnp.sqrt((centred**2).mean((1, 2, 3), keepdims=True) + 1e-3) * scale + bias
 
-    _, back = jax.vjp(run, x, scale, np.zeros_like(scale))
-    for found, expected in zip(hm.execute(module, x, scale, dy, mean, deviation)[:3], back(dy), strict=True):
+    back = jax.jit(lambda dy, *given: jax.vjp(run, *given)[1](dy))
+    expected_all = back(dy, x, scale, np.zeros_like(scale))
+    for found, expected in zip(hm.execute(module, x, scale, dy, mean, deviation)[:3], expected_all, strict=True):
         np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-4)
 
 

@@ -11,7 +11,6 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -82,11 +81,7 @@ def outcomes(programs: Sequence[Program]) -> list[float | str | None]:
     """The disagreement of each program's results with XLA's; None where XLA has no result."""
     from support import xla_run
 
-    halves = [programs[0::2], programs[1::2]]
-    with ThreadPoolExecutor(2) as pool:
-        made = list(pool.map(lambda half: xla_run.results([(p.text, list(p.arguments)) for p in half]), halves))
-    expected: list[Any] = [None] * len(programs)
-    expected[0::2], expected[1::2] = made
+    expected = xla_run.results([(p.text, list(p.arguments)) for p in programs])
     found: list[float | str | None] = []
     for program, results in zip(programs, expected, strict=True):
         if isinstance(results, str) or _other_types(program):

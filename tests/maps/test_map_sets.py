@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from itertools import product
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
 from conftest import related
 from hypothesis import given, settings, strategies as st
+from support.map_pairs import Pair, pairs
 
 import hlomap as hm
 from hlomap.maps import subtract
@@ -294,15 +295,11 @@ def small_maps(draw: st.DrawFn) -> hm.IndexingMap:
     )
 
 
-def enumerate_points(m: hm.IndexingMap, value: int) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """The pairs of a map for a value of its runtime source."""
-    found = set()
-    for at in product(*(range(v.lower, v.upper + 1) for v in m.dims)):
-        for s in product(*(range(v.lower, v.upper + 1) for v in m.ranges)):
-            rt = [value] * len(m.runtime)
-            if all(v.lower <= value <= v.upper for v in m.runtime) and m.in_domain(at, s, rt):
-                found.add((at, tuple(int(x) for x in m.evaluate(at, s, rt))))
-    return found
+def enumerate_points(maps: Iterable[hm.IndexingMap], value: int) -> set[Pair]:
+    """The pairs of maps for a value of their runtime source."""
+    return set().union(
+        *(pairs(m, (value,) * len(m.runtime)) for m in maps if all(v.lower <= value <= v.upper for v in m.runtime))
+    )
 
 
 @settings(max_examples=300, deadline=None)
@@ -315,11 +312,11 @@ def test_difference_and_intersection_agree_with_enumeration(
     covers = b.covers(a).value
     lost = False
     for value in range(3):
-        kept, removed = (set().union(*(enumerate_points(m, value) for m in s)) for s in (a, b))
-        computed = set().union(*(enumerate_points(m, value) for m in left))
+        kept, removed = (enumerate_points(s, value) for s in (a, b))
+        computed = enumerate_points(left, value)
         assert computed == kept - removed if left.exact else kept - removed <= computed <= kept
         lost = lost or bool(kept - removed)
-        shared = set().union(*(enumerate_points(m, value) for m in common))
+        shared = enumerate_points(common, value)
         assert shared == kept & removed if common.exact else kept & removed <= shared <= kept
     assert covers is not True or not lost
     assert covers is not False or lost

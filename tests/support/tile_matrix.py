@@ -69,7 +69,9 @@ def count(module: hm.Module, rng: oracle.Rng, at_most: int | None = None) -> Cou
             boxes: dict[tuple[int, ...], bool] = {}
             for i, candidate in enumerate(candidates.tolist()):
                 # What a parameter does not move lies in all its tiles alike, of whatever size.
-                key = tuple(n if moves else size for n, size, moves in zip(candidate, sizes, points.depends, strict=True))
+                key = tuple(
+                    n if moves else size for n, size, moves in zip(candidate, sizes, points.depends, strict=True)
+                )
                 if key not in boxes:
                     tiles = points.tiles(key)
                     boxes[key] = all(oracle.progressions(elements) is not None for elements in tiles.values())

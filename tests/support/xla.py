@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import functools
 import os
-import pickle
-import subprocess
 import sys
+from pathlib import Path
 from typing import Any
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).parents[1])
+
+from support.child import Child, Ended, serve
+
+_CHILD = Child(os.environ.get("HLOMAP_XLA_PYTHON", sys.executable), __file__)
 
 
 def reprint(sources: list[str | bytes]) -> list[str | None]:
     """XLA's text of each HLO text (str) or HloModuleProto (bytes); ``None`` where XLA rejects it or aborts."""
-    return _run_child("text", sources)
+    return _asked("text", sources)
 
 
 def serialized(sources: list[str | bytes]) -> list[bytes | None]:
     """XLA's HloModuleProto of each; ``None`` where XLA rejects it or aborts."""
-    return _run_child("proto", sources)
+    return _asked("proto", sources)
 
 
 @functools.cache
@@ -36,31 +42,9 @@ def readable(text: str) -> str:
     return text if reads_recent() else text.replace(", is_stable=false", "")
 
 
-def _run_child(form: str, sources: list[str | bytes]) -> list[Any]:
-    results: list[Any] = []
-    while len(results) < len(sources):
-        rest = sources[len(results) :]
-        command = [os.environ.get("HLOMAP_XLA_PYTHON", sys.executable), __file__, form]
-        child = subprocess.run(command, input=pickle.dumps(rest), capture_output=True, timeout=600)
-        decoded = _decode_results(child.stdout)
-        if child.returncode == 0:
-            assert len(decoded) == len(rest), child.stderr[-2000:]
-        elif len(decoded) < len(rest):
-            if b"ImportError" in child.stderr or b"ModuleNotFoundError" in child.stderr:
-                raise AssertionError(child.stderr.decode(errors="replace")[-2000:])
-            decoded.append(None)
-        results += decoded
-    return results
-
-
-def _decode_results(data: bytes) -> list[Any]:
-    found: list[Any] = []
-    at = 0
-    while at + 8 <= len(data):
-        size = int.from_bytes(data[at : at + 8], "little")
-        found.append(pickle.loads(data[at + 8 : at + 8 + size]))
-        at += 8 + size
-    return found
+def _asked(form: str, sources: list[str | bytes]) -> list[Any]:
+    answers = [_CHILD.ask((form, source)) for source in sources]
+    return [None if isinstance(answer, Ended) else answer for answer in answers]
 
 
 def _reader() -> Any:
@@ -75,28 +59,20 @@ def _reader() -> Any:
         return _xla
 
 
-def main() -> None:
-    sources = pickle.load(sys.stdin.buffer)
-    # XLA may write to standard output, so the results use a duplicate of the descriptor.
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
+def _answer(request: tuple[str, str | bytes]) -> str | bytes | None:
+    form, source = request
     xla = _reader()
     options = xla.HloPrintOptions()
     options.print_large_constants = True
-    for source in sources:
-        try:
-            if isinstance(source, str):
-                module = xla.hlo_module_from_text(source)
-            else:
-                module = xla.HloModule.from_serialized_hlo_module_proto(source)
-            proto = sys.argv[1] == "proto"
-            result = module.as_serialized_hlo_module_proto() if proto else module.to_string(options)
-        except Exception:
-            result = None
-        data = pickle.dumps(result)
-        out.write(len(data).to_bytes(8, "little") + data)
-        out.flush()
+    try:
+        if isinstance(source, str):
+            module = xla.hlo_module_from_text(source)
+        else:
+            module = xla.HloModule.from_serialized_hlo_module_proto(source)
+        return module.as_serialized_hlo_module_proto() if form == "proto" else module.to_string(options)  # type: ignore[no-any-return]
+    except Exception:
+        return None
 
 
 if __name__ == "__main__":
-    main()
+    serve(_answer)

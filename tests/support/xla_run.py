@@ -5,56 +5,32 @@ Tests call :func:`results`; run as a program, this file is the child.
 
 from __future__ import annotations
 
-import os
-import pickle
-import subprocess
+import functools
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).parents[1])
+
+from support.child import Child, Ended, serve
 
 Program = tuple[str, list[Any]]
 """HLO text and the arrays of its parameters, tuples flattened."""
 
-FLAGS = "--xla_allow_excess_precision=false --xla_force_host_platform_device_count=8"
+_FLAGS = "--xla_allow_excess_precision=false --xla_force_host_platform_device_count=8"
+_CHILD = Child(sys.executable, __file__, XLA_FLAGS=_FLAGS, JAX_PLATFORMS="cpu", TF_CPP_MIN_LOG_LEVEL="3")
 
 
-def results(programs: Sequence[Program], *, replicas: int = 1, timeout: float = 3600) -> list[list[Any] | str]:
+def results(programs: Sequence[Program], *, replicas: int = 1) -> list[list[Any] | str]:
     """The flattened results of each program, replica by replica, or the reason why there are none."""
-    answers: list[list[Any] | str] = []
-    while len(answers) < len(programs):
-        rest = list(programs[len(answers) :])
-        environment = {**os.environ, "XLA_FLAGS": FLAGS, "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
-        child = subprocess.run(
-            [sys.executable, __file__, str(replicas)],
-            input=pickle.dumps(rest),
-            capture_output=True,
-            timeout=timeout,
-            env=environment,
-        )
-        found = _unpickled(child.stdout)
-        answers += found
-        if child.returncode != 0 and len(found) < len(rest):
-            if b"ImportError" in child.stderr or b"ModuleNotFoundError" in child.stderr:
-                raise AssertionError(child.stderr.decode(errors="replace")[-2000:])
-            answers.append(f"XLA ended with {child.returncode}")
-        elif child.returncode == 0:
-            assert len(found) == len(rest), child.stderr[-2000:]
-    return answers
+    answers = [_CHILD.ask((text, arguments, replicas)) for text, arguments in programs]
+    return [f"XLA ended with {answer.code}" if isinstance(answer, Ended) else answer for answer in answers]
 
 
-def _unpickled(data: bytes) -> list[Any]:
-    found: list[Any] = []
-    at = 0
-    while at + 8 <= len(data):
-        size = int.from_bytes(data[at : at + 8], "little")
-        if at + 8 + size > len(data):
-            break
-        found.append(pickle.loads(data[at + 8 : at + 8 + size]))
-        at += 8 + size
-    return found
-
-
-def _run(text: str, arguments: list[Any], replicas: int) -> list[Any]:
+@functools.lru_cache(4)
+def _compiled(text: str, replicas: int) -> Any:
     import jax
     import numpy as np
     from jaxlib import _hlo, _jax
@@ -67,7 +43,14 @@ def _run(text: str, arguments: list[Any], replicas: int) -> list[Any]:
     assignment = _jax.DeviceAssignment.create(np.arange(replicas, dtype=np.int32).reshape(replicas, 1))
     options.num_replicas = build.num_replicas = replicas
     options.device_assignment = build.device_assignment = assignment
-    compiled = devices[0].client.compile_and_load(stablehlo, _jax.DeviceList(tuple(devices)), options)
+    return devices[0].client.compile_and_load(stablehlo, _jax.DeviceList(tuple(devices)), options)
+
+
+def _run(text: str, arguments: list[Any], replicas: int) -> list[Any]:
+    import jax
+    import numpy as np
+
+    devices = jax.devices("cpu")[:replicas]
     if replicas == 1:
         given = [jax.device_put(np.asarray(x), devices[0]) for x in arguments]
     else:
@@ -78,28 +61,20 @@ def _run(text: str, arguments: list[Any], replicas: int) -> list[Any]:
             sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("d"))
             shape = (shards[0].shape[0] * replicas, *shards[0].shape[1:])
             given.append(jax.make_array_from_single_device_arrays(shape, sharding, shards))
-    outputs = compiled.execute_sharded(given).disassemble_into_single_device_arrays()
+    outputs = _compiled(text, replicas).execute_sharded(given).disassemble_into_single_device_arrays()
     return [np.asarray(array[r]) for r in range(replicas) for array in outputs]
 
 
-def main() -> None:
-    programs = pickle.load(sys.stdin.buffer)
-    # XLA may write to standard output, so the results use a duplicate of the descriptor.
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
+def _answer(request: tuple[str, list[Any], int]) -> list[Any] | str:
     import jax
     import jax.numpy
 
     jax.config.update("jax_enable_x64", True)
-    for text, arguments in programs:
-        try:
-            answer: Any = _run(text, arguments, int(sys.argv[1]))
-        except Exception as error:
-            answer = f"{type(error).__name__}: {error}"[:300]
-        data = pickle.dumps(answer)
-        out.write(len(data).to_bytes(8, "little") + data)
-        out.flush()
+    try:
+        return _run(*request)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"[:300]
 
 
 if __name__ == "__main__":
-    main()
+    serve(_answer)

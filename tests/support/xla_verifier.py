@@ -13,15 +13,19 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-import pickle
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).parents[1])
+
+from support.child import Child, Ended, serve
 
 #: Words of the memory before and in an object, on 64-bit machines.
 _WORD = 8
 _INSTANCE_OFFSET = 16
+_ENVIRONMENT = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
 #: Where ``Compile`` stood in the table of jaxlib 0.4 to 0.10, most recent first.
 _SLOTS = (21, 20, 19, 22, 23)
 
@@ -39,47 +43,29 @@ class Verdict(NamedTuple):
 
 def verdicts(texts: list[str]) -> list[Verdict]:
     """XLA's verdict on each text."""
-    slot = _slot()
-    found: list[Verdict] = []
-    while len(found) < len(texts):
-        found += _run_child(slot, texts[len(found) :])
-    return found
+    child = _child()
+    return [_verdict(child, text) for text in texts]
+
+
+def _verdict(child: Child, text: str) -> Verdict:
+    for compiles, blamed in ((False, "aborts"), (True, "compiler")):
+        found = child.ask((text, compiles))
+        if isinstance(found, Ended):
+            checks = [line for line in found.errors.splitlines() if "Check failed" in line]
+            return Verdict(blamed, checks[0] if checks else f"exit code {found.code}")
+        if found is not None:
+            break
+    return Verdict(*found)
 
 
 @functools.cache
-def _slot() -> int:
-    """The slot whose function compiles a module."""
+def _child() -> Child:
+    """A child that calls the slot whose function compiles a module."""
     for slot in _SLOTS:
-        if _run_child(slot, ["HloModule m\nENTRY e { ROOT p = f32[2] parameter(0) }"])[0].by == "accepts":
-            return slot
+        child = Child(os.environ.get("HLOMAP_XLA_PYTHON", sys.executable), __file__, str(slot), **_ENVIRONMENT)
+        if _verdict(child, "HloModule m\nENTRY e { ROOT p = f32[2] parameter(0) }").by == "accepts":
+            return child
     raise AssertionError("no function of jaxlib's CPU client compiles HLO")
-
-
-def _run_child(slot: int, texts: list[str]) -> list[Verdict]:
-    """The verdicts on the first texts, up to and including one that ends the child."""
-    command = [os.environ.get("HLOMAP_XLA_PYTHON", sys.executable), __file__, str(slot)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
-        try:
-            out, err = child.communicate(pickle.dumps(texts), timeout=120)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            out, err = child.communicate()
-    found = list(_read(out))
-    if len(found) < len(texts) or found[-1].by == "parsed":
-        checks = [line for line in err.decode(errors="replace").splitlines() if "Check failed" in line]
-        message = checks[0] if checks else f"exit code {child.returncode}"
-        found.append(Verdict("aborts" if not found or found[-1].by != "parsed" else "compiler", message))
-    return [verdict for verdict in found if verdict.by != "parsed"]
-
-
-def _read(data: bytes) -> Iterator[Verdict]:
-    at = 0
-    while at + 8 <= len(data):
-        size = int.from_bytes(data[at : at + 8], "little")
-        if at + 8 + size > len(data):
-            return
-        yield Verdict(*pickle.loads(data[at + 8 : at + 8 + size]))
-        at += 8 + size
 
 
 def _word(address: int) -> int:
@@ -112,12 +98,15 @@ class _Compiler:
             raise ImportError(f"the CPU client of jaxlib {_jax.__name__} is not where it was")
         self.slot = slot
 
-    def verdict(self, text: str, parsed: Callable[[], None]) -> Verdict:
+    def answer(self, request: tuple[str, bool]) -> tuple[str, str] | None:
+        """The verdict on a text; of one that is only to be parsed, none where that succeeds."""
+        text, compiles = request
         try:
             module = self.hlo.hlo_module_from_text(text)
         except Exception as e:
-            return Verdict("parser", str(e))
-        parsed()
+            return "parser", str(e)
+        if not compiles:
+            return None
         computation = self.hlo.XlaComputation(module.as_serialized_hlo_module_proto())
         options = self.jax.CompileOptions()
         settings = options.executable_build_options
@@ -128,30 +117,12 @@ class _Compiler:
         status = result[0]
         if status & 1:
             is_executable = status == 1 and b"Executable" in _class_name(result[1])
-            return Verdict("accepts" if is_executable else "other", "")
+            return "accepts" if is_executable else "other", ""
         # A status: reference count, code, message.
         message = ctypes.string_at(_word(status + 8), _word(status + 16)).decode(errors="replace")
         is_verifier = "[hlo verifier]" in message and "Failed after pipeline-start" in message
-        return Verdict("verifier" if is_verifier else "compiler", message)
-
-
-def main() -> None:
-    texts = pickle.load(sys.stdin.buffer)
-    # XLA may write to standard output, so the results use a duplicate of the descriptor.
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    os.environ["JAX_PLATFORMS"] = "cpu"
-    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
-    compiler = _Compiler(int(sys.argv[1]))
-
-    def write(verdict: Verdict) -> None:
-        data = pickle.dumps(tuple(verdict))
-        out.write(len(data).to_bytes(8, "little") + data)
-        out.flush()
-
-    for text in texts:
-        write(compiler.verdict(text, lambda: write(Verdict("parsed", ""))))
+        return "verifier" if is_verifier else "compiler", message
 
 
 if __name__ == "__main__":
-    main()
+    serve(_Compiler(int(sys.argv[1])).answer)
