@@ -47,10 +47,10 @@ def test_every_op_case_draws(case: Case) -> None:
     for number in range(module.n_instructions):
         instruction = module.instruction(number)
         checked(hm.draw(instruction))
-        ElementTree.fromstring(hooks.html(instruction) or "")
         if instruction.opcode == "while":
             checked(hm.draw(hm.loop(instruction)))
     root = module.entry.root
+    ElementTree.fromstring(hooks.html(root) or "")
     try:
         sets = hm.output_to_input(root)
     except hm.HlomapError:
