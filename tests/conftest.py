@@ -10,7 +10,6 @@ With HLOMAP_BLESS=1 the expected lines are rewritten; read the diff.
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -216,8 +215,3 @@ def differs(a: Any, b: Any) -> np.ndarray:
     a, b = np.asarray(a), np.asarray(b)
     both_nan = (a != a) & (b != b)
     return ((a != b) & ~both_nan).reshape(-1)
-
-
-def product_of(*counts: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """All combinations."""
-    return list(itertools.product(*counts))

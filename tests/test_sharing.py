@@ -235,10 +235,9 @@ def samples(name: str, dump: hm.DumpDirectory) -> list[Any]:
     return of_files.get(name) or SAMPLES.get(name) or list(ERRORS[name])
 
 
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 @pytest.mark.parametrize("name", [*SAMPLES, *ERRORS])
-def test_pickles(name: str, protocol: int, dump: hm.DumpDirectory) -> None:
-    for value in samples(name, dump):
+def test_pickles(name: str, dump: hm.DumpDirectory) -> None:
+    for value, protocol in itertools.product(samples(name, dump), range(pickle.HIGHEST_PROTOCOL + 1)):
         check_same(pickle.loads(pickle.dumps(value, protocol)), value)
 
 

@@ -13,16 +13,10 @@ from support.map_pairs import all_pairs, elements, pairs
 from support.random_maps import QUASIAFFINE, maps
 
 import hlomap as hm
-from hlomap.maps.set_questions import MapPoint
 
 
 def parsed(text: str) -> hm.IndexingMap:
     return hm.IndexingMap.parse(text)
-
-
-def check_reaches(point: MapPoint, element: tuple[int, ...]) -> None:
-    assert point.map.in_domain(point.dims, point.ranges, point.runtime)
-    assert tuple(point.map.evaluate(point.dims, point.ranges, point.runtime)) == element
 
 
 def with_runtime(m: hm.IndexingMap) -> hm.IndexingMap:
