@@ -53,17 +53,8 @@ def test_fusion_ends_at_parameters_and_operands() -> None:
     f, inner = module.computation("f"), module.computation("inner")
     assert next(iter(found)) == root
     assert set(found) == {
-        root,
-        f["s"],
-        f["t"],
-        f["y"],
-        f["n"],
-        inner["r"],
-        inner["a"],
-        f["x"],
-        module.entry["p"],
-        module.entry["q"],
-    }
+        root, f["s"], f["t"], f["y"], f["n"], inner["r"], inner["a"], f["x"], module.entry["p"], module.entry["q"],
+    }  # fmt: skip
     assert results(found[module.entry["p"]]) == ["(d0, d1) -> (d0 + d1 * 3)"]
     assert texts(found[inner["a"]]) == texts(found[f["x"]]) == texts(found[module.entry["p"]])
     assert results(found[inner["r"]]) == ["(d0, d1) -> (d1, d0)"]

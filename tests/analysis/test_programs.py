@@ -46,22 +46,10 @@ class Program:
         sizes = self.parameters[0][4:-1]
         self.values.append((first, tuple(map(int, sizes.split(",")))))
         steps: list[Callable[[str, Sizes], None]] = [
-            self.reshape,
-            self.transpose,
-            self.slice,
-            self.pad,
-            self.reverse,
-            self.broadcast,
-            self.concatenate,
-            self.dynamic_slice,
-            self.dynamic_update_slice,
-            self.reduce,
-            self.reduce_window,
-            self.add,
-            self.dot,
-            self.gather,
-            self.scatter,
-        ]
+            self.reshape, self.transpose, self.slice, self.pad, self.reverse, self.broadcast, self.concatenate,
+            self.dynamic_slice, self.dynamic_update_slice, self.reduce, self.reduce_window, self.add, self.dot,
+            self.gather, self.scatter,
+        ]  # fmt: skip
         for _ in range(self.random.randrange(3, 10)):
             name, at = self.values[-1] if self.random.random() < 0.7 else self.random.choice(self.values)
             self.random.choice(steps)(name, at)

@@ -80,26 +80,8 @@ def first(row: Any) -> str:
 def test_strings_with_any_characters() -> None:
     """Quotes, braces, control characters and characters beyond ASCII reach XLA unchanged."""
     characters = [
-        "a",
-        '"',
-        "\\",
-        "\n",
-        "\t",
-        "\r",
-        "\0",
-        "{",
-        "}",
-        ",",
-        "=",
-        " ",
-        "é",
-        "漢",
-        "😀",
-        "\x1b",
-        "'",
-        "%",
-        "//",
-    ]
+        "a", '"', "\\", "\n", "\t", "\r", "\0", "{", "}", ",", "=", " ", "é", "漢", "😀", "\x1b", "'", "%", "//",
+    ]  # fmt: skip
     texts = [a + c for a in characters for c in characters] + [""]
     sources: list[str | bytes] = []
     for text in texts:

@@ -180,20 +180,9 @@ def test_zip(tmp_path: Path) -> None:
 
 
 NAMES = [
-    "",
-    "/",
-    "//",
-    "..",
-    "../../up.txt",
-    "/etc/passwd",
-    "C:\\x",
-    "a/",
-    "same",
-    "same",
-    "\x1b[2J",
-    "\u202e",
+    "", "/", "//", "..", "../../up.txt", "/etc/passwd", "C:\\x", "a/", "same", "same", "\x1b[2J", "\u202e",
     "x" * 65535,
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("form", ["zip", "tar"])

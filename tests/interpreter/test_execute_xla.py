@@ -30,7 +30,7 @@ N_CHOSEN = 120
 EQUAL, DIFFERS, ABSENT = "=", "x", "."
 SUMS = {
     *("reduce", "reduce (variadic)", "reduce-window", "dot", "convolution", "scatter", "select-and-scatter", "fft"),
-    *("cholesky", "triangular-solve", "batch-norm-inference", "batch-norm-training"),
+    *("cholesky", "triangular-solve", "batch-norm-inference", "batch-norm-training", "batch-norm-grad"),
 }
 
 Cell = tuple[str, str]

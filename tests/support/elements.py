@@ -88,27 +88,8 @@ def corners(name: str) -> np.ndarray:
 
     limits = ml_dtypes.finfo(dtype)
     exact = [
-        0.0,
-        -0.0,
-        1,
-        -1,
-        0.5,
-        -0.5,
-        1.5,
-        2.5,
-        -2.5,
-        2,
-        3,
-        -3,
-        0.1,
-        3.14159274,
-        -6,
-        20,
-        100,
-        -1000,
-        1e-3,
-        12345.678,
-    ]
+        0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 2, 3, -3, 0.1, 3.14159274, -6, 20, 100, -1000, 1e-3, 12345.678,
+    ]  # fmt: skip
     exact += [88.8, -104, 710, float("inf"), float("-inf"), float("nan")]
     exact += [float(x) for x in (limits.max, limits.min, limits.smallest_normal, limits.smallest_subnormal, limits.eps)]
     with np.errstate(all="ignore"):

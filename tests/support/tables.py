@@ -13,6 +13,7 @@ from support.elements import COMPLEX, FLOATS, SMALL, Program
 from support.structures import RUNNABLE, GeneratedProgram, Rng, filled, program, sizes_of
 from support.text import commas
 
+_REAL = ("f32", "f64")
 _NO_COMPLEX = tuple(name for name in RUNNABLE if name not in COMPLEX)
 _WHOLE_BYTES = tuple(name for name in RUNNABLE if name not in ("s2", "u2", "s4", "u4", "f4e2m1fn"))
 
@@ -134,10 +135,15 @@ def _definite(name: str, sizes: list[int], rng: Rng) -> np.ndarray:
 
 
 def cholesky(name: str, rng: Rng) -> GeneratedProgram:
+    """Some real matrices are not positive definite, and the triangle that is not read has other numbers."""
     n = int(rng.integers(1, 6))
     sizes = [*sizes_of(rng, int(rng.integers(0, 2)), 3), n, n]
-    lower = rng.choice(["true", "false"])
-    return "", f"ROOT r = {name}[{commas(sizes)}] cholesky(a), lower={lower}", [_definite(name, sizes, rng)]
+    is_lower = bool(rng.integers(2))
+    noise, a = filled(name, sizes, rng), _definite(name, sizes, rng)
+    a += np.triu(noise, 1) if is_lower else np.tril(noise, -1)
+    if name in _REAL and rng.random() < 0.3:
+        a -= 99 * np.eye(n, dtype=a.dtype)
+    return "", f"ROOT r = {name}[{commas(sizes)}] cholesky(a), lower={str(is_lower).lower()}", [a]
 
 
 def triangular_solve(name: str, rng: Rng) -> GeneratedProgram:
@@ -152,11 +158,13 @@ def triangular_solve(name: str, rng: Rng) -> GeneratedProgram:
 
 
 def rng_bit_generator(name: str, rng: Rng) -> GeneratedProgram:
-    algorithm = str(rng.choice(["rng_three_fry", "rng_philox"]))
+    """Some counters are about to overflow."""
+    algorithm = str(rng.choice(["rng_three_fry", "rng_philox", "rng_default"]))
     n = 2 if algorithm == "rng_three_fry" else int(rng.choice([2, 3]))
-    sizes = sizes_of(rng, int(rng.integers(0, 3)), 9)
-    lines = f"ROOT r = (u64[{n}], {name}[{commas(sizes)}]) rng-bit-generator(a), algorithm={algorithm}"
-    return "", lines, [rng.integers(0, 2**64, n, dtype=np.uint64)]
+    sizes = sizes_of(rng, int(rng.integers(0, 4)), 9)
+    state = rng.integers(0, 2**64, n, dtype=np.uint64)
+    state[1] = rng.choice([state[1], np.uint64(2**64 - int(rng.integers(1, 6)))])
+    return "", f"ROOT r = (u64[{n}], {name}[{commas(sizes)}]) rng-bit-generator(a), algorithm={algorithm}", [state]
 
 
 def batch_norm_inference(name: str, rng: Rng) -> GeneratedProgram:
@@ -177,7 +185,16 @@ def batch_norm_training(name: str, rng: Rng) -> GeneratedProgram:
     return "", lines + f"feature_index={along}", arguments
 
 
-_REAL = ("f32", "f64")
+def batch_norm_grad(name: str, rng: Rng) -> GeneratedProgram:
+    sizes = [int(n) for n in rng.integers(1, 5, 3)]
+    along = int(rng.integers(3))
+    row = f"{name}[{sizes[along]}]"
+    x, dy = (filled(name, sizes, rng) for _ in range(2))
+    scale, mean, variance = (filled(name, [sizes[along]], rng) for _ in range(3))
+    lines = f"ROOT r = ({name}[{commas(sizes)}], {row}, {row}) batch-norm-grad(a, b, c, d, e), epsilon=0.01, "
+    return "", lines + f"feature_index={along}", [x, scale, mean, np.abs(variance).astype(x.dtype), dy]
+
+
 GENERATORS: dict[str, tuple[Callable[[str, Rng], GeneratedProgram], tuple[str, ...]]] = {
     "sort": (sort, _NO_COMPLEX),
     "gather": (gather, RUNNABLE),
@@ -190,6 +207,7 @@ GENERATORS: dict[str, tuple[Callable[[str, Rng], GeneratedProgram], tuple[str, .
     "rng-bit-generator": (rng_bit_generator, ("u8", "u16", "u32", "u64")),
     "batch-norm-inference": (batch_norm_inference, ("f16", "bf16", *_REAL)),
     "batch-norm-training": (batch_norm_training, ("f16", "bf16", *_REAL)),
+    "batch-norm-grad": (batch_norm_grad, ("f16", "bf16", *_REAL)),
 }
 
 

@@ -171,20 +171,8 @@ def twice(w: Writer) -> None:
 
 
 OPERATIONS = (
-    reshape,
-    reshape,
-    reshape,
-    transpose,
-    slice_,
-    reverse,
-    pad,
-    broadcast,
-    concatenate,
-    reduce,
-    window,
-    dot,
-    twice,
-)
+    reshape, reshape, reshape, transpose, slice_, reverse, pad, broadcast, concatenate, reduce, window, dot, twice,
+)  # fmt: skip
 
 
 def random_fusion(rng: Rng, most: int = 600) -> hm.Module:

@@ -1,4 +1,4 @@
-"""Random programs: gather, scatter, sort, fft, solvers, batch norm, random bits and scans.
+"""Random programs: gather, scatter, sort, top-k, scans, and the library routines of :mod:`support.tables`.
 
 :data:`KINDS` maps each kind to a function that returns a text and its arguments.  Sizes are small and attributes
 general: index vectors along any dimension, batching dimensions, indices far out of bounds, ties, NaN of both signs.
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from support import structures, tables
 from support.text import commas
 
 Rng = np.random.Generator
@@ -173,47 +174,6 @@ def topk(rng: Rng) -> GeneratedProgram:
     return module("", [f"{name}[{commas(sizes)}]"], root), [with_ties(rng, name, sizes)]
 
 
-def fft(rng: Rng) -> GeneratedProgram:
-    batch = [int(n) for n in rng.integers(1, 4, int(rng.integers(0, 3)))]
-    length = [int(n) for n in rng.integers(1, 8, int(rng.integers(1, 4)))]
-    half = [*length[:-1], length[-1] // 2 + 1]
-    kind = str(rng.choice(["FFT", "IFFT", "RFFT", "IRFFT"]))
-    c, f = ("c128", "f64") if chance(rng, 0.3) else ("c64", "f32")
-    given = batch + (half if kind == "IRFFT" else length)
-    output = batch + (half if kind == "RFFT" else length)
-    x = normal(rng, given, {"c64": "c8", "c128": "c16", "f32": "f4", "f64": "f8"}[f if kind == "RFFT" else c])
-    root = f"{f if kind == 'IRFFT' else c}[{commas(output)}] fft(p0), fft_type={kind}, fft_length={{{commas(length)}}}"
-    return module("", [f"{f if kind == 'RFFT' else c}[{commas(given)}]"], root), [x]
-
-
-SYSTEMS = {"f32": "f4", "f64": "f8", "c64": "c8"}
-
-
-def cholesky(rng: Rng) -> GeneratedProgram:
-    batch, n = [int(i) for i in rng.integers(1, 3, int(rng.integers(0, 3)))], int(rng.integers(1, 6))
-    name, lower = str(rng.choice(list(SYSTEMS))), chance(rng, 0.5)
-    a = normal(rng, [*batch, n, n], "c16" if name == "c64" else "f8")
-    a = a @ np.conj(np.swapaxes(a, -1, -2)) + np.eye(n) * 0.5
-    if chance(rng, 0.3):  # not positive definite
-        a = a - np.eye(n) * 4 * (rng.random([*batch, 1, 1]) < 0.5)
-    noise = rng.standard_normal(a.shape)
-    a = a + (np.triu(noise, 1) if lower else np.tril(noise, -1))
-    shape = f"{name}[{commas(a.shape)}]"
-    return module("", [shape], f"{shape} cholesky(p0), lower={str(lower).lower()}"), [a.astype(SYSTEMS[name])]
-
-
-def triangular_solve(rng: Rng) -> GeneratedProgram:
-    batch, n, k = [int(i) for i in rng.integers(1, 3, int(rng.integers(0, 3)))], *map(int, rng.integers(1, 6, 2))
-    name = str(rng.choice(list(SYSTEMS)))
-    left, lower, unit = (str(rng.choice(["true", "false"])) for _ in range(3))
-    transpose = str(rng.choice(["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"]))
-    a = normal(rng, [*batch, n, n], SYSTEMS[name]) + np.eye(n, dtype=SYSTEMS[name]) * 3
-    b = normal(rng, [*batch, n, k] if left == "true" else [*batch, k, n], SYSTEMS[name])
-    shapes = [f"{name}[{commas(x.shape)}]" for x in (a, b)]
-    flags = f"left_side={left}, lower={lower}, unit_diagonal={unit}, transpose_a={transpose}"
-    return module("", shapes, f"{shapes[1]} triangular-solve(p0, p1), {flags}"), [a, b]
-
-
 def select_and_scatter(rng: Rng) -> GeneratedProgram:
     sizes, output, windows = [], [], []
     while len(sizes) < 1 or (len(sizes) < 3 and chance(rng, 0.6)):
@@ -235,40 +195,6 @@ def select_and_scatter(rng: Rng) -> GeneratedProgram:
     return module(select + function("f", "f32", "add"), shapes, root), [*arrays, np.array(2, F32)]
 
 
-def batch_norm(rng: Rng) -> GeneratedProgram:
-    sizes = [int(n) for n in rng.integers(1, 5, int(rng.integers(1, 5)))]
-    feature = int(rng.integers(len(sizes)))
-    c = [sizes[feature]]
-    x, f = f"f32[{commas(sizes)}]", f"f32[{c[0]}]"
-    attributes = f"epsilon=0.01, feature_index={feature}"
-    kind = str(rng.choice(["training", "inference", "grad"]))
-    data, scale, offset, mean = normal(rng, sizes), normal(rng, c), normal(rng, c), normal(rng, c)
-    variance = (rng.random(c) + 0.3).astype(F32)
-    if kind == "training":
-        return module("", [x, f, f], f"({x}, {f}, {f}) batch-norm-training(p0, p1, p2), {attributes}"), [
-            data,
-            scale,
-            offset,
-        ]
-    if kind == "inference":
-        root = f"{x} batch-norm-inference(p0, p1, p2, p3, p4), {attributes}"
-        return module("", [x, f, f, f, f], root), [data, scale, offset, mean, variance]
-    root = f"({x}, {f}, {f}) batch-norm-grad(p0, p1, p2, p3, p4), {attributes}"
-    return module("", [x, f, f, f, x], root), [data, scale, mean, variance, normal(rng, sizes)]
-
-
-def bits(rng: Rng) -> GeneratedProgram:
-    algorithm = str(rng.choice(["rng_three_fry", "rng_philox", "rng_default"]))
-    words = 2 if algorithm == "rng_three_fry" else int(rng.integers(2, 4))
-    name = str(rng.choice(["u8", "u16", "u32", "u64"]))
-    sizes = [int(n) for n in rng.integers(1, 6, int(rng.integers(0, 4)))]
-    state = rng.integers(0, 2**64, words, dtype=np.uint64)
-    if chance(rng, 0.4):  # about to overflow
-        state[1] = np.uint64(2**64 - int(rng.integers(1, 6)))
-    root = f"(u64[{words}], {name}[{commas(sizes)}]) rng-bit-generator(p0), algorithm={algorithm}"
-    return module("", [f"u64[{words}]"], root), [state]
-
-
 def scan(rng: Rng) -> GeneratedProgram:
     n, along, reverse = int(rng.integers(1, 5)), int(rng.integers(2)), str(rng.choice(["true", "false"]))
     sizes = [3, 3]
@@ -285,19 +211,23 @@ def scan(rng: Rng) -> GeneratedProgram:
     ]
 
 
+def library(opcode: str) -> Callable[[Rng], GeneratedProgram]:
+    """The programs of :mod:`support.tables` of an opcode, on numbers of 32 and more bits."""
+    make, names = tables.GENERATORS[opcode]
+    wide = [name for name in names if name not in ("f16", "bf16")]
+
+    def of_any_type(rng: Rng) -> GeneratedProgram:
+        made = structures.program(opcode, str(rng.choice(wide)), make, rng)
+        return made.text, list(made.arguments)
+
+    return of_any_type
+
+
+LIBRARY = (
+    "fft", "cholesky", "triangular-solve", "rng-bit-generator", "batch-norm-inference", "batch-norm-training",
+    "batch-norm-grad",
+)  # fmt: skip
 KINDS: dict[str, Callable[[Rng], GeneratedProgram]] = {
-    maker.__name__: maker
-    for maker in (
-        gather,
-        scatter,
-        sort,
-        topk,
-        fft,
-        cholesky,
-        triangular_solve,
-        select_and_scatter,
-        batch_norm,
-        bits,
-        scan,
-    )
+    **{maker.__name__: maker for maker in (gather, scatter, sort, topk, select_and_scatter, scan)},
+    **{opcode: library(opcode) for opcode in LIBRARY},
 }
