@@ -9,12 +9,11 @@ from .analysis.table import Batch as Batch, Table as Table
 from .corpus.reports import CorpusReport as CorpusReport
 from .corpus.run import CorpusProgress as CorpusProgress
 from .corpus.summary import CorpusSummary as CorpusSummary
-from .differences.dependence import OutputDependence as OutputDependence
 from .differences.diff import FusionChange as FusionChange, ModuleDiff as ModuleDiff
 from .differences.history import History as History, StageChange as StageChange
 from .differences.matching import Match as Match
+from .differences.outputs import OutputDependence as OutputDependence, OutputValues as OutputValues
 from .differences.overview import BytesMoved as BytesMoved, Overview as Overview
-from .differences.runs import OutputValues as OutputValues
 from .explanation.explain import Explanation as Explanation, OperandReads as OperandReads
 from .explanation.source import Source as Source
 from .explanation.trace import Step as Step

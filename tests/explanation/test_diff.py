@@ -15,7 +15,7 @@ from conftest import BLESS, CASES, Case, random_value
 from support.corpus import read_corpus
 
 import hlomap as hm
-from hlomap.differences.dependence import compare_outputs
+from hlomap.differences.outputs import compare_outputs
 from hlomap.explanation.values import Numbering
 
 PAIRS = ["attention_causal", "remat_grad", "while_simple"]
@@ -170,7 +170,7 @@ def test_values_without_a_number_differ() -> None:
 
 
 def test_programs_with_very_many_outputs_are_compared_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hlomap.differences.dependence._MOST_PAIRS", 1)
+    monkeypatch.setattr("hlomap.differences.outputs._MOST_PAIRS", 1)
     one = module(
         P + "n = f32[4,6] negate(p)\na = f32[4,6] abs(p)\nROOT t = (f32[4,6], f32[4,6], f32[4,6]) tuple(n, a, p)"
     )

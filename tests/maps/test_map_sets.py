@@ -14,7 +14,7 @@ from support.map_pairs import Pair, pairs
 
 import hlomap as hm
 from hlomap.maps import subtract
-from hlomap.maps.contains import contains
+from hlomap.maps.set_questions import contains
 
 
 def parsed(text: str) -> hm.IndexingMap:

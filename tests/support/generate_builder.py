@@ -42,9 +42,8 @@ SOURCES = {
     "collections.abc": ("Mapping", "Sequence"),
     "typing": ("Any", "Literal"),
     ".._core": tuple(sorted(name for name in dir(hm._core) if name[0].isupper() and name != "Shape")),
-    ".computations": ("Callee",),
     ".core": ("Core",),
-    ".values": ("Ints", "Operand", "ShapeLike", "Value"),
+    ".values": ("Callee", "Ints", "Operand", "ShapeLike", "Value"),
 }
 """The modules of the names that the stub uses."""
 

@@ -9,7 +9,6 @@ builder writes reads back without a diagnostic.
 
 from __future__ import annotations
 
-from .computations import Callee, Function
-from .values import Operand, Value
+from .values import Callee, Function, Operand, Value
 
 __all__ = ["Callee", "Function", "Operand", "Value"]

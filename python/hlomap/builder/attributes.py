@@ -18,9 +18,8 @@ from .. import _core
 from .._core import ConvolutionDimensionNumbers, EntryLayout, Metadata, ReplicaGroups, ResultAccuracy, Sharding, Window
 from ..errors import HlomapError
 from .arguments import at_least, called, check_choice, invalid, shown, wrong_type
-from .computations import Callee
 from .constants import as_array, literal_text
-from .values import Ints, Value
+from .values import Callee, Ints, Value
 
 Attribute: TypeAlias = "str | Callee | Callees | Frontend | Names"
 

@@ -20,9 +20,8 @@ from .arguments import (
     invalid,
 )
 from .attributes import Attribute, channel_attribute, ints
-from .computations import Function
 from .core import Core
-from .values import Operand, Value
+from .values import Function, Operand, Value
 
 Groups = Sequence[Sequence[int]]
 

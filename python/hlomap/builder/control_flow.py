@@ -22,9 +22,8 @@ from .arguments import (
     text,
 )
 from .attributes import Attribute, Callees, Frontend, attribute_texts, quoted
-from .computations import Function
 from .core import Core
-from .values import Operand, ShapeLike, Value
+from .values import Function, Operand, ShapeLike, Value
 
 _U32 = Shape.parse("u32[]")
 

@@ -19,17 +19,16 @@ import numpy as np
 
 from .. import _core, dtypes
 from .._core import Layout, Metadata, Module, Shape, Sharding
-from ..errors import HloSyntaxError, ShapeError
-from .annotations import check_sharding, with_layout
-from .arguments import as_shape, described, integer, invalid, items, text, wrong_type
+from ..errors import HlomapError, HloSyntaxError, ShapeError
+from .arguments import as_shape, described, integer, invalid, items, shown, text, wrong_type
 from .attributes import Attribute, Frontend, Names, attribute_texts
-from .computations import Callee, Function, Scope
 from .constants import as_array, element_kind, kinds_text, literal_text
 from .inference import concerns_others, infer_shape
-from .values import Operand, ShapeLike, Value
+from .values import Callee, Function, Operand, Scope, ShapeLike, Value
 
 if TYPE_CHECKING:
     from .builder import Builder
+
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _MAX_DEPTH = 100  # The reader rejects shapes of tuples that nest deeper.
@@ -419,3 +418,56 @@ def _computation_text(scope: Scope, root: Value, head: str) -> str:
         mark = "ROOT " if value is root else ""
         lines.append(f"  {mark}%{value.name} = {value.shape} {value.opcode}({operands}){attributes}")
     return "\n".join([f"{head}%{scope.name} {{", *lines, "}"])
+
+
+def with_layout(operation: str, value: Value, layout: Layout | Shape | str) -> Shape:
+    """The shape of a value with another layout; ``layout`` is a whole shape for a tuple."""
+    try:
+        if isinstance(layout, str):
+            layout = Layout.parse(layout) if layout.startswith("{") else Shape.parse(layout)
+        made = value.shape.with_layout(layout) if isinstance(layout, Layout) else layout
+    except (HlomapError, ValueError) as error:
+        raise invalid(operation, "layout", shown(layout), f"{described(value)}: {error}") from None
+    if not isinstance(made, Shape):
+        raise wrong_type(operation, "layout", made, "a Layout, a Shape or the text of one")
+    if not made.equals(value.shape, layout="ignored"):
+        raise invalid(operation, "layout", made, f"expected {value.shape.without_layout()} with layouts")
+    return made
+
+
+def check_sharding(operation: str, value: Value, sharding: Sharding) -> None:
+    """Checks that a sharding fits a value; one that is not a tuple may apply to all elements of a tuple."""
+    if sharding.kind == "tuple":
+        leaves = _leaves(value.shape)
+        if len(sharding.parts) != len(leaves):
+            rule = f"expected {len(leaves)} parts, one per array of {value.shape}"
+            raise invalid(operation, "sharding", sharding, rule)
+        for part, leaf in zip(sharding.parts, leaves, strict=True):
+            _check_rank(operation, part, leaf)
+    elif value.shape.is_array:
+        _check_rank(operation, sharding, value.shape)
+
+
+def _check_rank(operation: str, sharding: Sharding, shape: Shape) -> None:
+    n = None
+    if sharding.tile_dimensions is not None:
+        n_of_devices = max(len(sharding.last_dimensions), int(sharding.replicates_last_dimension))
+        n = len(sharding.tile_dimensions) - n_of_devices
+    elif sharding.kind == "named":
+        n = len(sharding.dimension_axes)
+    if n is not None and n != (shape.rank if shape.is_array else 0):
+        raise invalid(operation, "sharding", sharding, f"partitions {n} dimensions; {shape} has {shape.rank}")
+
+
+def _leaves(shape: Shape) -> list[Shape]:
+    """The arrays and tokens of a tuple in order; an empty tuple counts as one leaf."""
+    found: list[Shape] = []
+    pending = [shape]
+    while pending:
+        here = pending.pop()
+        inner = here.tuple_shapes if here.is_tuple else ()
+        if inner:
+            pending.extend(reversed(inner))
+        else:
+            found.append(here)
+    return found

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from .._core import OperandAlias, ReplicaGroups
-from .computations import Callee
 from .core import Core
-from .values import Ints, Operand, ShapeLike, Value
+from .values import Callee, Ints, Operand, ShapeLike, Value
 
 class DerivedMethods(Core):
     """Elementwise functions, and operations that are determined by their operands and attributes."""

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from .._core import Shape
 from .arguments import dimension_numbers, flag, integer, invalid, per_dimension
 from .attributes import Attribute, ints
-from .computations import Function
 from .core import Core
-from .values import Ints, Operand, Value
+from .values import Function, Ints, Operand, Value
 
 
 class GatherScatter(Core):

@@ -14,8 +14,7 @@ from .. import _core
 from .._core import Shape
 from ..errors import HloSyntaxError
 from .attributes import Attribute, Callees
-from .computations import Callee
-from .values import Value
+from .values import Callee, Value
 
 
 def infer_shape(

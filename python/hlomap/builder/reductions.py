@@ -17,9 +17,8 @@ from .arguments import (
     invalid,
 )
 from .attributes import Attribute, ints
-from .computations import Function
 from .core import Core
-from .values import Ints, Operand, Value
+from .values import Function, Ints, Operand, Value
 from .windows import Padding, window_text
 
 

@@ -1,4 +1,4 @@
-"""The value of an instruction that a builder has written, with Python's operators.
+"""What a builder has written: values of instructions, with Python's operators, and computations that they call.
 
 Read :class:`Value`.  A Value is valid in the computation and the builder that created it; operators ask that builder
 for an instruction.  Shapes have no layouts beyond those that the caller wrote.
@@ -17,9 +17,48 @@ from .._core import Layout, Metadata, ResultAccuracy, Shape, Sharding
 if TYPE_CHECKING:
     from .attributes import Attribute
     from .builder import Builder
-    from .computations import Scope
 
-    _Operator: TypeAlias = Callable[["Value", "Operand"], "Value"]
+
+class Scope:
+    """The instructions of one computation in the order in which they are written."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.values: list[Value] = []
+        self.parameters: dict[int, Value] = {}
+
+
+class Callee:
+    """A computation that instructions of a builder call, with its ``name``, ``parameters`` and ``root``.
+
+    ``parameters`` holds the shapes of the parameters in order, ``root`` the shape of the result.  Created by
+    :meth:`Builder.computation`.
+
+    >>> import hlomap as hm
+    >>> b = hm.Builder("m")
+    >>> b.computation(lambda a, c: a + c, ["f32[]", "f32[]"], "sum")
+    <Callee sum: (f32[], f32[]) -> f32[]>
+    """
+
+    def __init__(self, name: str, scope: Scope, root: Value) -> None:
+        self.name = name
+        self.scope = scope
+        self.value = root
+        self.root: Shape = root.shape
+        self.parameters: list[Shape] = [scope.parameters[number].shape for number in sorted(scope.parameters)]
+
+    def __str__(self) -> str:
+        return f"%{self.name}"
+
+    def __repr__(self) -> str:
+        return f"<Callee {self.name}: ({', '.join(map(str, self.parameters))}) -> {self.root}>"
+
+
+Function: TypeAlias = Callable[..., Any] | str | Callee
+"""A computation as an argument: a Python function over Values, the name of a common one, or a :class:`Callee`."""
+
+
+_Operator: TypeAlias = Callable[["Value", "Operand"], "Value"]
 
 
 def _operators(method: str) -> tuple[_Operator, _Operator]:

@@ -21,9 +21,8 @@ from typing import IO
 
 from ..errors import OutputError, UnsupportedError
 from ..hlo.discover import kind_of, kind_of_name, label_of, list_files
-from .archives import archive_errors, is_archive, list_members, unpacker
 from .folder import is_url
-from .sources import HEAD_BYTES, Source, open_bytes
+from .sources import HEAD_BYTES, Source, archive_errors, is_archive, list_members, open_bytes, unpacker
 
 Unpack = Callable[[int], AbstractContextManager[tuple[str, str]]]
 """Gives the path for a temporary copy of the n-th unpacked archive, and the path that it has when the block ends."""

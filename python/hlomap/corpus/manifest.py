@@ -1,4 +1,4 @@
-"""``_hlomap.json``: what a dataset is made of and with.
+"""``_hlomap.json``: what a dataset is made of and with; and which shards are done, with their counts.
 
 Read :func:`open_dataset` first.  A dataset has one set of options for good; another set is an error that names the
 option that differs.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from ..errors import DatasetError, HlomapError
 from ..text import cut, error_text
 from .folder import Folder
 from .reports import CorpusReport
+from .tasks import FILES_FOLDER, part_name
 
 MANIFEST = "_hlomap.json"
 
@@ -109,3 +111,47 @@ def _differs(folder: Folder, what: str, before: object, now: object) -> str:
         f"{cut(json.dumps(now), 200)} now; "
         "continue it with the same options, or choose another folder"
     )
+
+
+_PART = re.compile(r"part-(\d{6,})\.parquet$")
+
+
+def done_shards(folder: Folder) -> set[int]:
+    """The numbers of the shards whose parts are all there."""
+    return {int(match[1]) for name in folder.names(FILES_FOLDER) if (match := _PART.match(name))}
+
+
+def read_reports(folder: Folder, shards: Iterable[int]) -> CorpusReport:
+    """The counts of some shards that are done."""
+    total = CorpusReport()
+    for shard in sorted(shards):
+        total.add(_read_report(folder, shard))
+    return total
+
+
+def read_columns(folder: Folder, columns: list[str]) -> Iterator[Iterator[tuple[Any, ...]]]:
+    """The cells of some columns of ``files``, part by part."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    for shard in sorted(done_shards(folder)):
+        content = pa.BufferReader(folder.read(part_name(FILES_FOLDER, shard)))
+        part = parquet.ParquetFile(content).read(columns=columns)  # read_table imports pandas where it is installed
+        yield zip(*(column.to_pylist() for column in part.columns), strict=True)
+
+
+def count_compilations(folder: Folder) -> int:
+    """The number of compilations that have rows, by the names of their files."""
+    parts = read_columns(folder, ["file_compilation", "status"])
+    return len({name for part in parts for name, status in part if status == "done" and name is not None})
+
+
+def _read_report(folder: Folder, shard: int) -> CorpusReport:
+    """The counts of a shard that is done."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    name = part_name(FILES_FOLDER, shard)
+    content = pa.BufferReader(folder.read(name))
+    with work_file(folder, name, "remove it, and the same command makes it again, or remove the dataset"):
+        return CorpusReport.from_dict(json.loads(parquet.read_metadata(content).metadata[b"hlomap.report"]))

@@ -22,12 +22,20 @@ from ..hlo.discover import kind_of
 from ..hlo.load import MAX_BYTES
 from ..interop.row_files import SUFFIXES
 from ..types import expect, expect_paths, needs
-from .dataset import count_compilations, done_shards, read_columns, read_reports
 from .engines import IN_PROCESS, Engine, open_engine
 from .folder import Folder, LocalFolder, contains, is_url, open_folder, output_errors, place_of
 from .inputs import Inputs
 from .locks import lock, remove_stale_locks
-from .manifest import MANIFEST, Manifest, open_dataset, read_manifest
+from .manifest import (
+    MANIFEST,
+    Manifest,
+    count_compilations,
+    done_shards,
+    open_dataset,
+    read_columns,
+    read_manifest,
+    read_reports,
+)
 from .plan import WORK, Plan, Shard, make_plan, read_plan
 from .reports import CorpusReport
 from .sources import NotRegular, Reader, Source

@@ -19,10 +19,9 @@ from ..hlo.dump_directory import DumpedModule
 from ..ops._shapes import array_leaves
 from ..text import html, plural, printable
 from ..types import module_hint, wrong_type
-from .dependence import OutputDependence, compare_outputs
 from .matching import Match, computed, find_duplicates, match_instructions
+from .outputs import OutputDependence, OutputValues, compare_outputs, compare_values
 from .overview import BytesMoved, Overview, overview
-from .runs import OutputValues, compare_values
 
 __all__ = ["FusionChange", "Match", "ModuleDiff", "diff"]
 

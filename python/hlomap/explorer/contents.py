@@ -12,6 +12,7 @@ from typing import Any
 from .._core import Computation, Instruction, Module
 from ..analysis.loops import loop
 from ..answers import Unknown
+from ..differences.diff import ModuleDiff
 from ..differences.overview import executed_computations
 from ..errors import HlomapError
 from ..explanation.source import source_of, value_label
@@ -141,3 +142,28 @@ def _renumber_suppliers(module: Module, table: ReadTable, numbers: dict[Instruct
                 read["runtime"] = [
                     (name, numbers[module.instruction(number)], index) for name, number, index in read["runtime"]
                 ]
+
+
+_MOST_LINES = 200
+
+
+def change_contents(found: ModuleDiff, old: dict[Instruction, int], new: dict[Instruction, int]) -> dict[str, Any]:
+    """A diff as JSON values; ``old`` and ``new`` number the instructions of both sides."""
+    how = list(dict.fromkeys(match.how for match in found.matches))
+    return {
+        "title": printable(found.title, 300),
+        "how": how,
+        "pairs": [[old[m.before], new[m.after], how.index(m.how)] for m in found.matches],
+        "again": [[old[m.before], new[m.after]] for m in found.duplicates],
+        "removed": [old[i] for i in found.removed],
+        "added": [new[i] for i in found.added],
+        "fusions": [
+            {"fusion": new[f.fusion], "parts": [new[m.after] for m in f.parts], "new": [new[i] for i in f.new]}
+            for f in found.fusions
+        ],
+        "sections": [
+            {"heading": heading, "lines": [printable(line, 300) for line in lines[:_MOST_LINES]], "n": len(lines)}
+            for heading, lines in found.sections()
+            if lines
+        ],
+    }

@@ -21,8 +21,7 @@ from ..differences.diff import diff
 from ..hlo.dump_directory import DumpDirectory, DumpedModule
 from ..text import html, printable
 from ..types import expect, module_hint, wrong_type
-from .changes import change_contents
-from .contents import instruction_numbers, module_contents
+from .contents import change_contents, instruction_numbers, module_contents
 from .subjects import Choice, choose
 
 # In the order of their use.

@@ -22,12 +22,10 @@ from . import (
     gemm,
     integers,
     linear_algebra,
-    memory,
     neuron,
     normalization,
     onednn,
     sorting,
-    threefry,
 )
 from .body import NotUnderstood
 
@@ -41,7 +39,7 @@ TARGETS: Mapping[str, Callable[[Instruction], str]] = {
     "__cudnn$convBackwardInput": convolution.gradient_of_input,
     "__cudnn$convBiasActivationForward": convolution.bias_activation,
     "__cudnn$convForward": convolution.forward,
-    "AllocateBuffer": memory.allocate_buffer,
+    "AllocateBuffer": dynamic_sizes.allocate_buffer,
     "AwsNeuronGelu": neuron.gelu,
     "AwsNeuronRmsNorm": neuron.rms_norm,
     "AwsNeuronSilu": neuron.silu,
@@ -61,7 +59,7 @@ TARGETS: Mapping[str, Callable[[Instruction], str]] = {
     "__onednn$matmul": onednn.matmul,
     "__onednn$softmax": onednn.softmax,
     "__op$block_scaled_dot": gemm.block_scaled_dot,
-    **{f"{gpu}_threefry2x32{ffi}": threefry.threefry for gpu in ("cu", "hip", "oneapi") for ffi in ("", "_ffi")},
+    **{f"{gpu}_threefry2x32{ffi}": integers.threefry for gpu in ("cu", "hip", "oneapi") for ffi in ("", "_ffi")},
     **{f"lapack_{kind}trsm_ffi": linear_algebra.lapack_triangular_solve for kind in "sdcz"},
     **{f"{gpu}solver_syrk_ffi": linear_algebra.symmetric_product for gpu in ("cu", "hip", "oneapi")},
     "xla.gpu.ext.cub_scan": sorting.running_sum,

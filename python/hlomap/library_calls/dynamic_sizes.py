@@ -1,4 +1,7 @@
-"""``SliceToDynamic`` and ``PadToStatic``: between arrays of their bounds with sizes beside them, and dynamic arrays."""
+"""``SliceToDynamic`` and ``PadToStatic``: between arrays of their bounds with sizes beside them, and dynamic arrays.
+
+Also ``AllocateBuffer``: memory that nothing has written.
+"""
 
 from __future__ import annotations
 
@@ -36,3 +39,12 @@ def pad_to_static(instruction: Instruction) -> str:
 def _require_bounds(found: Shape, array: Shape) -> None:
     same = found.is_array and (found.dtype, found.dimensions) == (array.dtype, array.dimensions)
     require(same, f"a result {found}, where the operand is {array_text(array.dtype, array.dimensions)}")
+
+
+def allocate_buffer(instruction: Instruction) -> str:
+    """An array that reads nothing, of zeros."""
+    body = Body(instruction)
+    require(not body.operands, f"{len(body.operands)} operands, where AllocateBuffer has none")
+    output = instruction.shape
+    require(output.is_array, "its result is not an array")
+    return body.finish(output, [body.filled(output.dtype, output.dimensions, 0)])

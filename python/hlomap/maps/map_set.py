@@ -22,7 +22,6 @@ from ..answers import Answer, Unknown
 from ..errors import DomainError, MapError, ShapeError
 from ..text import one_line
 from ..types import ShapeIndex, expect, is_index, wrong_type
-from .contains import Containment
 from .device_groups import (
     NO_COMMON_GROUP,
     GroupTable,
@@ -33,7 +32,7 @@ from .device_groups import (
     rewrite_for_one_group,
 )
 from .image import Box, Interval, image_maps, read_box
-from .set_questions import CommonElement, is_empty, is_injective, overlap, why_over_approximate
+from .set_questions import CommonElement, Containment, is_empty, is_injective, overlap, why_over_approximate
 from .subtract import Effort, find_meeting, intersect, subtract
 from .union_count import count_elements, count_points
 

@@ -17,7 +17,7 @@ from ..tiles.frontier import TileFrontier
 from ..tiles.tiling import Tiling
 from ..types import ShapeIndex, expect, expect_index, wrong_type
 from ..verification.verify import CheckResult
-from . import bytes_moved, checks, frontiers, loops, maps, shardings, slices, tilings
+from . import bytes_moved, checks, loops, maps, shardings, slices, tilings
 from .picture import Picture, stacked
 
 Drawable: TypeAlias = (
@@ -151,7 +151,7 @@ def draw(
         Table: bytes_moved.draw_table,
         Profile: bytes_moved.draw_profile,
         Loop: loops.draw_loop,
-        TileFrontier: frontiers.draw_frontier,
+        TileFrontier: tilings.draw_frontier,
         CheckResult: checks.draw_check,
     }
     return drawn[type(value)](value) if type(value) in drawn else value.draw()  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Pictures of tilings: one tile of the output, and what it reads of each operand."""
+"""Pictures of tilings: one tile of the output, and what it reads of each operand; and of a frontier, as bars."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import numpy as np
 from ..errors import ShapeError
 from ..ops._shapes import shape_at
 from ..text import cut, leaf_text, plural, printable
+from ..tiles.frontier import TileFrontier
 from ..tiles.tiling import TileRead, Tiling
+from .bars import Bar, bar_picture
 from .maps import array_of, map_picture
 from .picture import Picture
 from .scenes import Array, Bounds, Operand, build_map_scene
@@ -72,3 +74,22 @@ def _operand(read: TileRead) -> Operand:
     array: Array = array_of(printable(read.instruction.name, 60) + leaf_text(read.shape_index), shape, facts)
     # The maps start at all parameters: their points are not reads.
     return Operand(array, None if read.map is None else (read.map,), read.is_exact_map, is_counted=False)
+
+
+_MOST = 20
+"""What moves more, as so many times the least, would leave all other bars too short to see."""
+
+
+def draw_frontier(frontier: TileFrontier) -> Picture:
+    """A bar for each size of memory: what any tiling moves, and what this size adds."""
+    bars = []
+    for size, what in frontier.sizes():
+        row = frontier.at(size)
+        if row is not None and frontier.moved_bytes[row] <= _MOST * frontier.floor_bytes:
+            moved = int(frontier.moved_bytes[row])
+            least = min(frontier.floor_bytes, moved)
+            tile = ", ".join(map(str, frontier.candidates[row].tolist()))
+            label = f"{what}, {size:,}" if what else f"{size:,}"
+            bars.append(Bar(label, (least, moved - least), f"{moved:,} by tiles of [{tile}]"))
+    facts = f"bytes moved by the best tiles for each size of memory on the chip; at least {frontier.floor_bytes:,}"
+    return bar_picture(f"tiles of {frontier.tiling.root.name}", facts, bars, ("every element once", "again"))

@@ -1,6 +1,7 @@
-"""Schedules in the order of memory: loop, concatenate, dynamic-update-slice, scatter.
+"""Schedules in the order of memory: loop, concatenate, dynamic-update-slice, scatter; and tiles of a Triton kernel.
 
-A thread handles ``unroll`` neighbouring positions of one array; the grid covers that array once.
+A thread handles ``unroll`` neighbouring positions of one array; the grid covers that array once.  A block of a Triton
+kernel has one tile of the output; which of its threads has an element is Triton's choice.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from .._core import Expr, IndexingMap, Shape
 from ..devices import Device
 from ..errors import ShapeError
 from ..maps.flat_thread_map import flat_thread_map
-from .launch import BLOCK, THREAD, Launch, ceil_div, grid_map, in_memory, n_resident_threads, storage_bits
+from .launch import BLOCK, THREAD, Launch, ceil_div, delinearize, grid_map, in_memory, n_resident_threads, storage_bits
 
 _THREADS = 128
 _WARP = 32
@@ -96,3 +97,22 @@ def _slice_elements(updates: Shape) -> int:
     if updates.rank < 1 or updates.n_elements < 1:
         raise ShapeError(f"expected updates [n, slice] with elements, found {updates}")
     return prod(updates.dimensions[1:])
+
+
+def triton_block(shape: Shape, tile: Sequence[int], n_warps: int = 1, *, first_fastest: bool = False) -> Launch:
+    """The launch that covers ``shape`` with tiles, in row-major order, or with the second last dimension fastest.
+
+    The thread dims of the map are 0: it tells the block of an element, and its place in the tile as ranges.
+    """
+    if len(tile) != shape.rank or any(size < 1 for size in tile) or n_warps < 1:
+        raise ShapeError(f"expected a tile of {shape.rank} sizes of at least 1 for {shape}, found {list(tile)}")
+    sizes = [min(size, max(1, whole)) for size, whole in zip(tile, shape.dimensions, strict=True)]
+    counts = [max(1, ceil_div(whole, size)) for whole, size in zip(shape.dimensions, sizes, strict=True)]
+    blocks = (prod(counts), 1, 1)
+    order = list(range(shape.rank))
+    if first_fastest and shape.rank >= 2:
+        order[-2:] = order[:-3:-1]
+    numbers = dict(zip(order, delinearize(BLOCK, [counts[d] for d in order]), strict=True))
+    index = [numbers[d] * sizes[d] + Expr.range(d) for d in range(shape.rank)]
+    output = grid_map(1, blocks, index, shape.dimensions, ranges=sizes)
+    return Launch("triton_block", 32 * n_warps, blocks, 1, output)

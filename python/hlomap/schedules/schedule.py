@@ -29,6 +29,7 @@ from ..errors import HlomapError, ShapeError
 from ..maps.map_set import MapSet
 from ..types import subject_of
 from . import flat, reductions, transposes
+from .flat import triton_block
 from .fusions import (
     Hero,
     Region,
@@ -52,7 +53,6 @@ from .fusions import (
 )
 from .launch import Launch, lacks_numbers, storage_bits
 from .shapes import memory_order
-from .triton import triton_block
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from .._core import Layout, Shape
 from ..devices import Device
 from ..errors import ShapeError, UnsupportedError
 from . import flat, reductions, transposes
+from .flat import triton_block
 from .launch import Launch, storage_bits
-from .triton import triton_block
 
 
 @dataclass(frozen=True)

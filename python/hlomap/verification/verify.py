@@ -227,19 +227,22 @@ def _machine(
     return Machine(plan_module(module), DeviceGrid(*grid, custom_calls=functions), _BUDGET, seed, on_value)
 
 
-def random_value(shape: Shape, rng: np.random.Generator) -> Value:
+def random_value(shape: Shape, rng: np.random.Generator, integers: tuple[int, int] = (-7, 8)) -> Value:
+    """Small numbers that differ where the type allows; ``integers`` has the least one, and the one after the last."""
     if shape.is_tuple:
-        return tuple(random_value(inner, rng) for inner in shape.tuple_shapes)
-    return _random_array(shape.dtype, shape.dimensions, rng) if shape.is_array else None
+        return tuple(random_value(inner, rng, integers) for inner in shape.tuple_shapes)
+    return _random_array(shape.dtype, shape.dimensions, rng, integers) if shape.is_array else None
 
 
-def _random_array(dtype: str, sizes: Sequence[int], rng: np.random.Generator) -> npt.NDArray[Any]:
-    """Small numbers that differ where the type allows."""
+def _random_array(
+    dtype: str, sizes: Sequence[int], rng: np.random.Generator, integers: tuple[int, int] = (-7, 8)
+) -> npt.NDArray[Any]:
     to = numpy_dtype(dtype)
     if to == np.bool_:
         return rng.integers(0, 2, sizes).astype(to)
     if is_integer(to):
-        return rng.integers(0 if is_unsigned(to) else -7, 8, sizes).astype(np.int64).astype(to)
+        least = 0 if is_unsigned(to) else integers[0]
+        return rng.integers(least, integers[1], sizes).astype(np.int64).astype(to)
     real = rng.uniform(0.1, 0.9, sizes)
     return (real + 1j * rng.uniform(0.1, 0.9, sizes) if to.kind == "c" else real).astype(to)
 

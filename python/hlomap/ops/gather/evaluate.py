@@ -9,7 +9,7 @@ import numpy as np
 from ..._core import Instruction
 from ...errors import UnsupportedError
 from .._evaluation import EvalContext, Value
-from .._numpy.index_vectors import index_vectors
+from .._numpy.dynamic_offsets import index_vectors
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

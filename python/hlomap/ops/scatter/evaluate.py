@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._core import Instruction
 from .._evaluation import Array, EvalContext, Value
-from .._numpy.index_vectors import index_vectors
+from .._numpy.dynamic_offsets import index_vectors
 from .._numpy.reduction import as_list, pack_results
 
 
