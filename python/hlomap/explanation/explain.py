@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import prod
 from operator import index as to_int
 from typing import Any
 
@@ -24,6 +23,7 @@ from ..analysis.reads import Reads, reads as count_reads, unknown as unknown_rea
 from ..analysis.rows import leaf_shapes
 from ..answers import Answer
 from ..errors import HlomapError, ShapeError
+from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_points
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
 from ..text import bytes_text, count_text, html, leaf_text, plural, printable
@@ -88,7 +88,7 @@ class OperandReads:
 
         None for the whole output, and where they are unknown, depend on values at run time, or are very many.
         """
-        found = None if any(m.dims for m in self.maps) else _enumerate(self.maps, self.shape.rank)
+        found = None if any(m.dims for m in self.maps) else _enumerate(self.maps, self.shape.dimensions)
         return None if found is None else read_only(found)
 
     @property
@@ -408,21 +408,15 @@ def bitcast_equivalence(instruction: Instruction, shape: Shape) -> Answer[tuple[
         return Answer(None, reason=printable(error))
 
 
-def _enumerate(maps: MapSet, rank: int) -> npt.NDArray[np.int64] | None:
+def _enumerate(maps: MapSet, sizes: Sequence[int]) -> npt.NDArray[np.int64] | None:
     """The elements of maps without dims, sorted and different."""
     if maps.is_unknown or any(m.is_undefined or m.runtime for m in maps):
         return None
-    if sum(prod(v.upper - v.lower + 1 for v in m.ranges) for m in maps) > _MOST_POINTS:
+    try:
+        found = [enumerate_points(m, (), sizes, {}, _MOST_POINTS // len(maps))[1] for m in maps]
+    except EnumerationLimitError:
         return None
-    found = [np.zeros((0, rank), np.int64)]
-    for m in maps:
-        axes = [np.arange(v.lower, v.upper + 1, dtype=np.int64) for v in m.ranges]
-        grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes)) if axes else None
-        ranges = np.zeros((1, 0), np.int64) if grid is None else grid
-        dims = np.zeros((len(ranges), 0), np.int64)
-        inside = m.in_domain(dims, ranges)
-        found.append(m.evaluate(dims[inside], ranges[inside]))
-    return np.unique(np.concatenate(found), axis=0)
+    return np.unique(np.concatenate([np.zeros((0, len(sizes)), np.int64), *found]), axis=0)
 
 
 # -------------------------------------------------------------------------------------------------------------- words
