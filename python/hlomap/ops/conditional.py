@@ -1,0 +1,118 @@
+"""conditional: the value of one of several computations, each with its own operand; operand 0 selects the branch.
+
+A predicate selects branch 0 if true and branch 1 if false; an index out of range selects the last branch.  Section
+Conditional of XLA's operation semantics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from .._core import Computation, Instruction
+from ..answers import Unknown
+from ..types import ShapeIndex
+from ._evaluation import EvalContext, Steps, Value
+from ._indexing.maps import map_to_all, map_to_scalar, merge_parts
+from ._registry import register
+from ._rule import NOTHING, Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
+from ._shapes import array_leaves, n_outputs, require, same_arrays, shape_at
+
+
+def branch_computations(instruction: Instruction) -> tuple[Computation, ...]:
+    """The branches, checked against the operands and the output."""
+    attributes = instruction.attributes
+    if "branch_computations" in attributes:
+        branches: tuple[Computation, ...] = tuple(attributes["branch_computations"])
+    else:
+        branches = (attributes["true_computation"], attributes["false_computation"])
+    require(len(instruction.operands) == len(branches) + 1, f"expected an operand for each of {len(branches)} branches")
+    for branch, operand in zip(branches, instruction.operands[1:], strict=True):
+        require(len(branch.parameters) == 1, "a branch takes one parameter")
+        require(
+            same_arrays(branch.parameters[0].shape, operand.shape),
+            "the parameter of a branch differs in shape from its operand",
+        )
+        require(
+            same_arrays(branch.root.shape, instruction.shape), "the result of a branch differs in shape from the output"
+        )
+    return branches
+
+
+def _branches(instruction: Instruction, context: RuleContext) -> tuple[Computation, ...]:
+    return branch_computations(instruction)
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """Through each branch to its operand; every element depends on the selector."""
+    sizes = shape_at(instruction.shape, leaf).dimensions
+    parts: list[OperandIndexing] = [map_to_scalar(sizes)]
+    for branch in context.fact(instruction, _branches):
+        parts.append(_of_branch(merge_parts(context.output_to_input(instruction, branch, leaf))))
+    return parts
+
+
+def _of_branch(part: OperandIndexing) -> OperandIndexing:
+    """The elements that a branch mentions, for all values of its runtime variables: the caller does not have them."""
+    return part if isinstance(part, Unknown) else part.for_any_runtime("an offset is a value inside a branch")
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """Through the branch of the operand; the selector affects every element."""
+    parts: list[OperandIndexing] = [NOTHING] * n_outputs(instruction.shape)
+    if operand == 0:
+        for output in array_leaves(instruction.shape):
+            number = output[0] if output else 0
+            before = parts[number]
+            assert isinstance(before, Footprint), "all parts are footprints"
+            parts[number] = before + map_to_all((), shape_at(instruction.shape, output).dimensions).at(output)
+        return parts
+    result = context.input_to_output(instruction, context.fact(instruction, _branches)[operand - 1], 0, leaf)
+    for number, part in result.items() if isinstance(result, Mapping) else enumerate(result):
+        parts[number] = _of_branch(part)
+    return parts
+
+
+def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
+    """Call the selected branch; for an array of indices, call every selected branch and combine elementwise."""
+    branches = branch_computations(instruction)
+    index = np.asarray(operands[0])
+    branch_of = np.where(index, 0, 1) if index.dtype == np.bool_ else _in_range(index, len(branches))
+    selected = sorted(set(branch_of.reshape(-1).tolist()))
+    arguments = operands[1:]
+    operands.clear()
+    if len(selected) == 1:
+        argument = [arguments[selected[0]]]
+        arguments.clear()
+        return (yield context.call(branches[selected[0]], argument))
+    value: Value = None
+    for number in selected:
+        new = yield context.call(branches[number], [arguments[number]])
+        value = new if value is None else _where(branch_of == number, new, value)
+    return value
+
+
+def _in_range(index: np.ndarray, n: int) -> np.ndarray:
+    return np.where((index < 0) | (index >= n), n - 1, index)
+
+
+def _where(here: np.ndarray, new: Value, old: Value) -> Value:
+    if isinstance(new, tuple):
+        return tuple(_where(here, a, b) for a, b in zip(new, old, strict=True))
+    return None if new is None else np.where(here, new, old)
+
+
+register(
+    OpRule(
+        "conditional",
+        output_to_input,
+        input_to_output,
+        evaluate,
+        depends_on_called_values=True,
+        pointwise=True,
+        runs="branch",
+        moves_nothing=True,
+        value_of_parameter=lambda instruction, called, parameter: instruction.operands[called + 1],
+    )
+)

@@ -1,0 +1,121 @@
+"""get-dimension-size, set-dimension-size, dynamic-reshape: arrays with dynamic sizes below their bounds.
+
+The interpreter keeps such an array at its dynamic size, so every operation on it sees the elements in use.  Sections
+GetDimensionSize, SetDimensionSize and DynamicReshape of XLA's operation semantics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._core import Instruction, _delinearize as delinearize
+from ..errors import UnsupportedError
+from ..types import ShapeIndex
+from ._evaluation import EvalContext, Value
+from ._indexing.maps import (
+    dim_exprs,
+    identity_map,
+    map_to_all,
+    map_to_scalar,
+    reaches_nothing,
+    reads_nothing,
+    single_map,
+)
+from ._operations import moves_elements
+from ._registry import register
+from ._rule import Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
+from ._shapes import n_elements, require, require_sizes
+
+
+def set_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """The element with the same index, and the size."""
+    sizes = instruction.shape.dimensions
+    require_sizes(instruction.operands[0].shape.dimensions, sizes, "an operand")
+    return [identity_map(sizes), map_to_scalar(sizes)]
+
+
+def set_input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """The element with the same index; the size affects every element."""
+    sizes = instruction.shape.dimensions
+    return [map_to_all((), sizes) if operand == 1 else identity_map(sizes)]
+
+
+def _map_between(source: Sequence[int], target: Sequence[int]) -> OperandIndexing:
+    """From source to target, over-approximate: positions depend on the sizes in use.
+
+    In row-major order of the elements in use, a later row starts earlier than the bounds suggest, so an element may be
+    any; only arrays with one dimension longer than 1 keep their order.
+    """
+    rows = (sum(size != 1 for size in sizes) > 1 for sizes in (source, target))
+    if n_elements(source) == n_elements(target) and not any(rows):
+        part = single_map(source, delinearize(dim_exprs(len(source)), source, target))
+        return Footprint(part.maps, False, "the sizes are values")
+    return Footprint(map_to_all(source, target).maps, False, "the sizes are values")
+
+
+def reshape_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """The data as :func:`_map_between`; every element depends on the sizes."""
+    sizes = instruction.shape.dimensions
+    data = _map_between(sizes, instruction.operands[0].shape.dimensions)
+    return [data, *([map_to_scalar(sizes)] * (len(instruction.operands) - 1))]
+
+
+def reshape_input_to_output(
+    instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext
+) -> RuleResult:
+    """The data as :func:`_map_between`; a size affects every element."""
+    sizes = instruction.shape.dimensions
+    if operand > 0:
+        return [map_to_all((), sizes)]
+    return [_map_between(instruction.operands[0].shape.dimensions, sizes)]
+
+
+def _along(instruction: Instruction) -> int:
+    (along,) = instruction.attributes["dimensions"]
+    require(0 <= along < instruction.operands[0].shape.rank, f"dimension {along} is out of range")
+    return int(along)
+
+
+def get_dimension_size(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    """The size in use of one dimension."""
+    return np.asarray(operands[0].shape[_along(instruction)], np.int32)
+
+
+def set_dimension_size(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    """The first ``size`` elements along the dimension, which are in use in the operand."""
+    array, along = operands[0], _along(instruction)
+    size = int(operands[1])
+    bound = instruction.shape.dimensions[along]
+    require(0 <= size <= bound, f"size {size} is not within the bound {bound}")
+    if size > array.shape[along]:
+        # XLA would show what the operand's buffer happens to hold there.
+        raise UnsupportedError(f"{array.shape[along]} elements are in use, {size} are asked for")
+    return array[(slice(None),) * along + (slice(0, size),)]
+
+
+def dynamic_reshape(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    """The elements in use, in row-major order, with the given sizes."""
+    sizes = [int(size) for size in operands[1:]]
+    bounds = instruction.shape.dimensions
+    require(len(sizes) == len(bounds), f"expected {len(bounds)} sizes, found {len(sizes)}")
+    require(
+        all(0 <= n <= bound for n, bound in zip(sizes, bounds, strict=True)),
+        f"sizes {sizes} are not within the bounds {list(bounds)}",
+    )
+    require(n_elements(sizes) == operands[0].size, f"{operands[0].size} elements cannot have sizes {sizes}")
+    return operands[0].reshape(sizes)
+
+
+register(OpRule("get-dimension-size", reads_nothing, reaches_nothing, get_dimension_size, operations=moves_elements))
+register(
+    OpRule(
+        "set-dimension-size", set_output_to_input, set_input_to_output, set_dimension_size, operations=moves_elements
+    )
+)
+register(
+    OpRule(
+        "dynamic-reshape", reshape_output_to_input, reshape_input_to_output, dynamic_reshape, operations=moves_elements
+    )
+)

@@ -1,0 +1,75 @@
+"""dynamic-update-slice: output[d] = update[d - offset] inside the window at the clamped offset, operand[d] outside.
+
+The outside is split into disjoint maps: inside the window along the first dimensions, before or behind it along the
+next.  Section DynamicUpdateSlice of XLA's operation semantics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .._core import Instruction
+from ..types import ShapeIndex
+from ._evaluation import EvalContext, Value
+from ._indexing.dynamic_offsets import (
+    Offset,
+    clamped_offsets,
+    from_window,
+    offset_reaches,
+    outside_window,
+    reads_offsets,
+    to_window,
+)
+from ._known import moved
+from ._numpy.dynamic_offsets import window_slices
+from ._numpy.numeric import take_writable
+from ._operations import moves_elements
+from ._registry import register
+from ._rule import InPlace, OpRule, RuleContext, RuleResult
+
+
+def constant_operands(instruction: Instruction) -> tuple[int, ...]:
+    """The offsets: constants are folded."""
+    return tuple(range(2, len(instruction.operands)))
+
+
+def _window(instruction: Instruction) -> tuple[Sequence[int], Sequence[int], list[Offset]]:
+    operands, sizes = instruction.operands, instruction.shape.dimensions
+    window = operands[1].shape.dimensions
+    return sizes, window, clamped_offsets(operands, 2, sizes, window)
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """operand[d] outside the window, update[d - offset] inside, and all offsets."""
+    at = _window(instruction)
+    return [outside_window(*at), to_window(*at), *reads_offsets(instruction.shape, instruction.operands[2:])]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """output[d] outside the window, output[d + offset] for the update; an offset affects every element."""
+    if operand > 1:
+        return [offset_reaches(instruction, operand)]
+    sizes, window, offsets = _window(instruction)
+    return [outside_window(sizes, window, offsets) if operand == 0 else from_window(window, offsets)]
+
+
+def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Value:
+    """Clamp the offsets, then assign the update to the slice."""
+    data = take_writable(operands, 0)
+    data[window_slices(operands[2:], instruction.operands[0].shape.dimensions, operands[1].shape)] = operands[1]
+    return data
+
+
+register(
+    OpRule(
+        "dynamic-update-slice",
+        output_to_input,
+        input_to_output,
+        evaluate,
+        constant_operands,
+        in_place=lambda instruction: {(): InPlace(0)},
+        known_values=moved(0, 1),
+        operations=moves_elements,
+        updated_operand=lambda instruction: 1,
+    )
+)

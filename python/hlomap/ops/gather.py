@@ -1,0 +1,136 @@
+"""gather: output[batch, offset] = operand[start + offset], with starts clamped so that each slice lies in the operand.
+
+The output dimensions in ``offset_dims`` are offsets in a slice, the others number the index vectors.  An operand
+dimension is paired with a dimension of the indices (``operand_batching_dims``), starts at a component of the index
+vector (``start_index_map``), or starts at 0.  Section Gather of XLA's operation semantics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._core import Expr, Instruction
+from ..errors import UnsupportedError
+from ..types import ShapeIndex
+from ._attributes import GatherDimensions, indices_batch_dims
+from ._evaluation import EvalContext, Value
+from ._indexing.gather_windows import operand_to_windows, window_to_operand
+from ._indexing.index_vectors import known_surroundings
+from ._indexing.maps import dim_exprs, full_bounds, single_map
+from ._known import moved
+from ._numpy.dynamic_offsets import index_vectors
+from ._operations import moves_elements
+from ._registry import register
+from ._rule import ExprLike, Footprint, OpRule, RuleContext, RuleResult
+
+
+def gather_dimensions(instruction: Instruction) -> GatherDimensions:
+    """How the dimensions of operand, indices and output correspond."""
+    attributes = instruction.attributes
+    operand, indices = (x.shape.dimensions for x in instruction.operands)
+    slices, offset_dims = attributes["slice_sizes"], attributes["offset_dims"]
+    batching = dict(
+        zip(attributes.get("operand_batching_dims", ()), attributes.get("start_indices_batching_dims", ()), strict=True)
+    )
+    removed = {*attributes["collapsed_slice_dims"], *batching}
+    vector_dim, sizes = attributes["index_vector_dim"], instruction.shape.dimensions
+    vectors = indices_batch_dims(indices, vector_dim)
+    kept = [i for i in range(len(operand)) if i not in removed]
+    batch = [i for i in range(len(sizes)) if i not in offset_dims]
+    window_dims, batch_dims = dict(zip(kept, offset_dims, strict=True)), dict(zip(vectors, batch, strict=True))
+    starts = {p: k for k, p in enumerate(attributes["start_index_map"]) if p not in batching}
+    paired = {i: p for p, i in batching.items()}
+    return GatherDimensions(
+        operand, slices, sizes, indices, window_dims, batch_dims, paired, starts, vector_dim, 1, clamps=True
+    )
+
+
+def constant_operands(instruction: Instruction) -> tuple[int, ...]:
+    """The indices: constants and iotas are folded, including the clamp."""
+    return (1,)
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """operand[start + offset], and the whole index vector."""
+    d = gather_dimensions(instruction)
+    dims = dim_exprs(len(d.output_sizes))
+    index = [dims[o] for _, o in sorted(d.batch_dims.items())]
+    in_vector = []
+    if d.index_vector_dim < len(d.indices_sizes):
+        index.insert(d.index_vector_dim, Expr.range(0))
+        in_vector = [(0, len(d.start_components) - 1)]
+    return [window_to_operand(instruction, d, context), single_map(d.output_sizes, index, ranges=in_vector)]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """The offset d - start in every slice that contains d; an index affects its whole slice."""
+    d = gather_dimensions(instruction)
+    return [operand_to_windows(instruction, d, context) if operand == 0 else _slice_of_vector(d)]
+
+
+def _slice_of_vector(d: GatherDimensions) -> Footprint:
+    """From an element of the indices to all elements of its slice in the output."""
+    results: list[ExprLike] = [0] * len(d.output_sizes)
+    for i, o in d.batch_dims.items():
+        results[o] = Expr.dim(i)
+    offset_dims = sorted(d.window_dims.values())
+    for n, o in enumerate(offset_dims):
+        results[o] = Expr.range(n)
+    return single_map(full_bounds(d.indices_sizes), results, ranges=full_bounds(d.output_sizes[o] for o in offset_dims))
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    """The operand index of every output element along each dimension, then one lookup."""
+    attributes = instruction.attributes
+    data, bounds = np.asarray(operands[0]), instruction.operands[0].shape.dimensions
+    slices, collapsed = list(attributes["slice_sizes"]), set(attributes["collapsed_slice_dims"])
+    paired = tuple(attributes.get("operand_batching_dims", ()))
+    offset_dims = sorted(attributes["offset_dims"])
+    vector_dim = int(attributes["index_vector_dim"])
+    starts = index_vectors(np.asarray(operands[1]), vector_dim)
+    # A slice of a whole dynamic dimension has the size in use.
+    for p, bound in enumerate(bounds):
+        slices[p] = data.shape[p] if slices[p] == bound else slices[p]
+    sizes = list(instruction.shape.dimensions)
+    for i, size in zip((i for i in range(len(sizes)) if i not in offset_dims), starts.shape[:-1], strict=True):
+        sizes[i] = size
+    # Broadcast against the offsets in a slice: both have the rank of the output.
+    starts = np.expand_dims(starts, tuple(offset_dims))
+    offset_dim = dict(
+        zip((p for p in range(data.ndim) if p not in collapsed and p not in paired), offset_dims, strict=True)
+    )
+    index = []
+    for p in range(data.ndim):
+        at = np.zeros([1] * len(sizes), np.int64)
+        if p in offset_dim:
+            at = at + np.arange(slices[p]).reshape([-1 if i == offset_dim[p] else 1 for i in range(len(sizes))])
+        if p in paired:
+            own = attributes["start_indices_batching_dims"][paired.index(p)]
+            nth = own - (own > vector_dim)
+            out = [i for i in range(len(sizes)) if i not in offset_dims][nth]
+            at = at + np.arange(data.shape[p]).reshape([-1 if i == out else 1 for i in range(len(sizes))])
+        elif p in attributes["start_index_map"]:
+            component = list(attributes["start_index_map"]).index(p)
+            at = at + np.clip(starts[..., component], 0, bounds[p] - attributes["slice_sizes"][p])
+        index.append(at)
+    for i, p in zip(offset_dims, offset_dim, strict=True):
+        sizes[i] = slices[p]
+    if any(at.size and at.max() >= size for at, size in zip(index, data.shape, strict=True)):
+        raise UnsupportedError(f"elements are read that are not in use: sizes {list(data.shape)} of {list(bounds)}")
+    return np.broadcast_to(data[tuple(index)] if index else data, sizes)
+
+
+register(
+    OpRule(
+        "gather",
+        output_to_input,
+        input_to_output,
+        evaluate,
+        constant_operands,
+        surroundings=known_surroundings(constant_operands),
+        known_values=moved(0),
+        operations=moves_elements,
+    )
+)

@@ -1,0 +1,178 @@
+"""infeed, outfeed, send and recv: values from and to queues of the host, and between devices by channel.
+
+A send never waits; a receive waits until a value was sent to it.  ``send-done`` and ``recv-done`` forward the values
+(``passthrough.py``).  Sections Infeed, Outfeed, Send and Recv of XLA's operation semantics.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._core import Instruction, Shape
+from ..dtypes import numpy_dtype
+from ..errors import ShapeError, UnsupportedError
+from ..types import ShapeIndex
+from ._evaluation import EvalContext, Steps, Value
+from ._indexing.maps import forward_from_operand, forward_to_outputs, reaches_nothing, reads_nothing
+from ._numpy.input_checks import check_value, owned
+from ._operations import moves_elements
+from ._registry import register
+from ._rule import OpRule, RuleContext, RuleResult
+
+
+def send_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """Element 0 of the output is the operand; the others are the state of the transfer."""
+    return forward_from_operand(instruction, leaf, 0, leaf[1:]) if leaf[0] == 0 else {}
+
+
+def send_input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """The operand is element 0 of the output; the token is not forwarded."""
+    return forward_to_outputs(instruction, operand, leaf, *([(0, *leaf)] if operand == 0 else []))
+
+
+_PAIRS = "_xla_send_recv_source_target_pairs"
+
+
+def infeed(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    """The next value of the device's queue."""
+    shape = instruction.shape.tuple_shapes[0]
+    feeds, number = context.grid.infeed, context.device.number
+    try:
+        value = next(feeds[number])
+    except (IndexError, StopIteration):
+        raise UnsupportedError(f"the infeed of device {number} is empty: give it another {shape}") from None
+    return (owned(check_value(value, shape, "the infeed value")), None)
+
+
+def outfeed(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    """Append the operand to the list of the host, with the device's number if there are several."""
+    if context.grid.outfeed is not None:
+        several = context.grid.n_replicas * context.grid.n_partitions > 1
+        value = owned(operands[0])
+        context.grid.outfeed.append((context.device.number, value) if several else value)
+    return None
+
+
+def _is_for_host(instruction: Instruction) -> bool:
+    return bool(instruction.attributes.get("is_host_transfer"))
+
+
+def _pairs(instruction: Instruction) -> list[tuple[int, int]] | None:
+    """The pairs of source and target ids; None where the instruction has none."""
+    text = (instruction.attributes.get("frontend_attributes") or {}).get(_PAIRS)
+    return None if text is None else [(int(a), int(b)) for a, b in re.findall(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}", text)]
+
+
+def _own_id(context: EvalContext) -> int:
+    """Transfers are between the partitions of a replica, or between replicas if there is one partition."""
+    return context.device.partition if context.grid.n_partitions > 1 else context.device.replica
+
+
+def _peer(instruction: Instruction, context: EvalContext, side: int) -> int | None:
+    """The number of the device that a transfer goes to (side 1) or comes from (side 0); None if there is none."""
+    pairs, own, grid = _pairs(instruction), _own_id(context), context.grid
+    if pairs is None:
+        if grid.n_replicas * grid.n_partitions > 1 and not _pairs_of_channel(instruction):
+            raise UnsupportedError(f"a transfer between devices needs {_PAIRS}")
+        pairs = _pairs_of_channel(instruction) or [(own, own)]
+    found = next((pair[side] for pair in pairs if pair[1 - side] == own), None)
+    if found is None:
+        return None
+    count = grid.n_partitions if grid.n_partitions > 1 else grid.n_replicas
+    if found >= count:
+        raise ShapeError(f"a transfer with device {found}, there are {count}")
+    return context.device.number + found - own if grid.n_partitions > 1 else found
+
+
+def _pairs_of_channel(instruction: Instruction) -> list[tuple[int, int]]:
+    """The pairs of the channel, which only one of its send and recv needs to have."""
+    channel = instruction.attributes.get("channel_id")
+    for other in instruction.computation.instructions:
+        if other.opcode in ("send", "recv") and other.attributes.get("channel_id") == channel:
+            pairs = _pairs(other)
+            if pairs:
+                return pairs
+    return []
+
+
+def _channel(instruction: Instruction, context: EvalContext, source: int, target: int) -> deque[Value]:
+    channel = int(instruction.attributes.get("channel_id") or 0)
+    return context.grid.channels.setdefault((channel, source, target), deque())
+
+
+def send(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    """Append the operand to the queue of the channel."""
+    if _is_for_host(instruction):
+        context.grid.sent.setdefault(int(instruction.attributes.get("channel_id") or 0), []).append(owned(operands[0]))
+    else:
+        target = _peer(instruction, context, 1)
+        if target is not None:
+            _channel(instruction, context, context.device.number, target).append(operands[0])
+    return (operands[0], np.zeros((), np.uint32), None)
+
+
+def recv(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Steps:
+    """The oldest value in the channel; zeros if no device sends to this one."""
+    shape = instruction.shape.tuple_shapes[0]
+    if _is_for_host(instruction):
+        channel = int(instruction.attributes.get("channel_id") or 0)
+        try:
+            value = next(context.grid.received[channel])
+        except (KeyError, StopIteration):
+            raise UnsupportedError(f"nothing to receive on channel {channel}: give it another {shape}") from None
+        return (owned(check_value(value, shape, "the received value")), np.zeros((), np.uint32), None)
+    source = _peer(instruction, context, 0)
+    if source is None:
+        return (_zeros(shape), np.zeros((), np.uint32), None)
+    queue = _channel(instruction, context, source, context.device.number)
+    if not queue:
+        yield context.wait(lambda: bool(queue))
+    return (check_value(queue.popleft(), shape, "the received value"), np.zeros((), np.uint32), None)
+
+
+def _zeros(shape: Shape) -> Value:
+    if shape.is_tuple:
+        return tuple(_zeros(part) for part in shape.tuple_shapes)
+    return np.zeros(shape.dimensions, numpy_dtype(shape.dtype)) if shape.is_array else None
+
+
+register(
+    OpRule(
+        "infeed",
+        reads_nothing,
+        reaches_nothing,
+        infeed,
+        has_side_effect=True,
+        operations=moves_elements,
+        builder_methods=("infeed", "infeed_with_token"),
+    )
+)
+register(
+    OpRule(
+        "outfeed",
+        reads_nothing,
+        reaches_nothing,
+        outfeed,
+        has_side_effect=True,
+        operations=moves_elements,
+        builder_methods=("outfeed", "outfeed_with_token"),
+    )
+)
+register(
+    OpRule("send", send_output_to_input, send_input_to_output, send, has_side_effect=True, operations=moves_elements)
+)
+register(
+    OpRule(
+        "recv",
+        reads_nothing,
+        reaches_nothing,
+        recv,
+        has_side_effect=True,
+        operations=moves_elements,
+        builder_methods=("recv", "recv_with_token"),
+    )
+)

@@ -1,0 +1,165 @@
+"""rng, rng-bit-generator, rng-get-and-update-state: random numbers, and the random state of a device.
+
+ThreeFry and Philox encrypt a counter with a key in several rounds; the state holds the key and the counter.  XLA does
+not specify the values of ``rng``.  Sections RngNormal, RngUniform and RngBitGenerator of XLA's operation semantics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._core import Instruction
+from ..dtypes import is_integer, numpy_dtype
+from ..errors import UnsupportedError
+from ..types import ShapeIndex
+from ._evaluation import Array, EvalContext, Value
+from ._indexing.maps import map_to_all, reaches_nothing, reads_nothing
+from ._numpy.numeric import convert, widened
+from ._operations import moves_elements, random_bits as bits_each, transcendental
+from ._registry import register
+from ._rule import Footprint, OpRule, RuleContext, RuleResult
+from ._shapes import require, shape_at
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """All elements of every operand: the parameters of the distribution, or the state."""
+    if instruction.opcode == "rng-bit-generator":
+        require(instruction.shape.is_tuple, "expected a tuple of new state and bits")
+    sizes = shape_at(instruction.shape, leaf).dimensions
+    return [_map_whole(sizes, operand.shape.dimensions, leaf) for operand in instruction.operands]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """Every element of every output."""
+    source = instruction.operands[operand].shape.dimensions
+    if not instruction.shape.is_tuple:
+        return [map_to_all(source, instruction.shape.dimensions)]
+    outputs = instruction.shape.tuple_shapes
+    return [_map_whole(source, part.dimensions, (i,)).at((i,)) for i, part in enumerate(outputs)]
+
+
+def _map_whole(source: Sequence[int], target: Sequence[int], output: ShapeIndex) -> Footprint:
+    everything = map_to_all(source, target)
+    if output != (0,):
+        return everything
+    return Footprint(
+        everything.maps, False, "the parts of the state that the new state depends on are specific to the algorithm"
+    )
+
+
+_MASK = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+
+
+def rng(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    """Random numbers of the distribution, from NumPy's generator."""
+    dtype, sizes = numpy_dtype(instruction.shape.dtype), instruction.shape.dimensions
+    random = context.random()
+    work = widened(np.asarray(operands[0]).dtype)
+    a, b = (np.asarray(x).astype(work)[()] for x in operands)
+    if instruction.attributes["distribution"] == "rng_normal":
+        return convert(np.asarray(random.normal(0.0, 1.0, sizes) * float(b) + float(a)), dtype)
+    if is_integer(dtype):
+        return random.integers(int(a), max(int(a) + 1, int(b)), sizes, np.int64).astype(dtype)
+    if dtype == np.bool_:
+        return random.random(sizes) < 0.5
+    drawn = (random.random(sizes) * (float(b) - float(a)) + float(a)).astype(dtype)
+    return np.where(drawn < b, drawn, np.asarray(operands[0]))
+
+
+def random_bits(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    """The new state and the bits; elements of less than 32 bits have the low bits of a word."""
+    state = np.ascontiguousarray(operands[0])
+    words = state.view(np.uint64).copy()
+    shape = shape_at(instruction.shape, (1,))
+    dtype, sizes = numpy_dtype(shape.dtype), tuple(shape.dimensions)
+    if not is_integer(dtype):
+        raise UnsupportedError(f"random bits as {shape.dtype}")
+    make = _three_fry if instruction.attributes["algorithm"] == "rng_three_fry" else _philox
+    drawn = make(words, sizes, dtype.itemsize == 8)
+    return words.view(state.dtype), drawn.astype(np.int64).astype(dtype) if dtype.kind == "V" else drawn.astype(dtype)
+
+
+def _three_fry(words: Array, sizes: tuple[int, ...], wide: bool) -> Array:
+    """Two words for each counter: one wide element, or two neighbors along one dimension, preferably of even size."""
+    half = list(sizes)
+    along = next((i for i, size in enumerate(sizes) if size % 2 == 0), None)
+    if along is None and sizes:
+        along = sizes.index(max(sizes))
+    if not wide and along is not None:
+        half[along] = -(-sizes[along] // 2)
+    count = int(np.prod(half, dtype=np.int64))
+    counters = words[1] + np.arange(count, dtype=np.uint64).reshape(half)
+    low, high = _three_fry_block(counters, words[0])
+    words[1:2] += np.uint64(count)
+    if wide:
+        wide_words: Array = low | high << _HALF
+        return wide_words
+    if along is None:
+        return low
+    both = np.stack([low, high], axis=along + 1)
+    both = both.reshape([*half[:along], 2 * half[along], *half[along + 1 :]])
+    return both[(slice(None),) * along + (slice(sizes[along]),)]
+
+
+def _three_fry_block(counter: Array, key: Array) -> tuple[Array, Array]:
+    keys = [key & _MASK, key >> _HALF]
+    keys.append(keys[0] ^ keys[1] ^ np.uint64(0x1BD11BDA))
+    x, y = (counter & _MASK) + keys[0] & _MASK, (counter >> _HALF) + keys[1] & _MASK
+    for group in range(5):
+        for turn in ((13, 15, 26, 6), (17, 29, 16, 24))[group % 2]:
+            x = x + y & _MASK
+            y = (y << np.uint64(turn) | y >> np.uint64(32 - turn)) & _MASK ^ x
+        x = x + keys[(group + 1) % 3] & _MASK
+        y = y + keys[(group + 2) % 3] + np.uint64(group + 1) & _MASK
+    return x, y
+
+
+def _philox(words: Array, sizes: tuple[int, ...], wide: bool) -> Array:
+    """Four words for each counter; with a state of two words, the key is also the upper half of the counter."""
+    n = int(np.prod(sizes, dtype=np.int64))
+    count = -(-n * (2 if wide else 1) // 4)
+    number = np.arange(count, dtype=np.uint64)
+    low = words[1] + number
+    high = (words[2] if len(words) > 2 else words[0]) + (low < number).astype(np.uint64)
+    drawn = np.stack(_philox_block([low & _MASK, low >> _HALF, high & _MASK, high >> _HALF], words[0]), axis=-1)
+    carry = int(words[1]) + count >= 2**64
+    words[1:2] += np.uint64(count)
+    if carry and len(words) > 2:
+        words[2:3] += np.uint64(1)
+    flat = drawn.reshape(-1)
+    if wide:
+        flat = flat[0::2] | flat[1::2] << _HALF
+    return flat[:n].reshape(sizes)
+
+
+def _philox_block(x: list[Array], key: Array) -> list[Array]:
+    k0, k1 = key & _MASK, key >> _HALF
+    for _ in range(10):
+        first, second = np.uint64(0xD2511F53) * x[0], np.uint64(0xCD9E8D57) * x[2]
+        x = [second >> _HALF ^ x[1] ^ k0, second & _MASK, first >> _HALF ^ x[3] ^ k1, first & _MASK]
+        k0, k1 = k0 + np.uint64(0x9E3779B9) & _MASK, k1 + np.uint64(0xBB67AE85) & _MASK
+    return x
+
+
+def next_state(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    """The state before it advances by ``delta``, low bits first."""
+    bits = context.random_state(int(instruction.attributes["delta"]))
+    words = [bits >> 64 * i & (1 << 64) - 1 for i in range(instruction.shape.n_elements)]
+    return np.array(words, np.uint64).reshape(instruction.shape.dimensions)
+
+
+register(
+    OpRule(
+        "rng",
+        output_to_input,
+        input_to_output,
+        rng,
+        operations=transcendental,
+        builder_methods=("rng_normal", "rng_uniform"),
+    )
+)
+register(OpRule("rng-bit-generator", output_to_input, input_to_output, random_bits, operations=bits_each))
+register(OpRule("rng-get-and-update-state", reads_nothing, reaches_nothing, next_state, operations=moves_elements))

@@ -1,0 +1,150 @@
+"""scan: a computation applied step by step along one dimension; the last operands and results are the carries.
+
+Output i of a step depends on the inputs of that step and, through the carries, on those of earlier steps (of later ones
+in reverse) and on the init values.  Where the computation is elementwise, all of these have the same index; otherwise
+the maps lead to all elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .._core import Expr, Instruction
+from ..answers import Unknown
+from ..types import ShapeIndex
+from ._evaluation import EvalContext, Steps, Value
+from ._indexing.maps import dim_exprs, full_bounds, simplify_maps, single_map
+from ._indexing.scan_dependence import StepDependence, step_dependence
+from ._operations import CostContext, Operations
+from ._registry import register
+from ._rule import NOTHING, Bounds, ExprLike, Footprint, OpRule, RuleContext, RuleResult
+from ._shapes import require
+
+
+class ScanDimensions(NamedTuple):
+    """The scanned dimension, the numbers of inputs and of outputs that are not carries, and the number of steps."""
+
+    along: int
+    n_inputs: int
+    n_outputs: int
+    n_steps: int
+
+
+def scan_dimensions(instruction: Instruction) -> ScanDimensions:
+    """The dimensions of a scan, checked."""
+    n_carries = int(instruction.attributes["num_carries"])
+    (along,) = instruction.attributes["dimensions"]
+    n_inputs = len(instruction.operands) - n_carries
+    n_outputs = len(instruction.shape.tuple_shapes) - n_carries
+    require(n_inputs > 0 and n_outputs >= 0, "expected at least one input that is not a carry")
+    return ScanDimensions(int(along), n_inputs, n_outputs, instruction.operands[0].shape.dimensions[along])
+
+
+_REASON = "scan: the elements and steps that reach the carries depend on the computation"
+
+
+def _dependence(instruction: Instruction, result: int, context: RuleContext) -> StepDependence:
+    _, n_inputs, n_outputs, _ = scan_dimensions(instruction)
+    return step_dependence(instruction, instruction.called_computations[0], result, n_inputs, n_outputs, context)
+
+
+def _map_between(
+    instruction: Instruction, result: int, operand: int, dependence: StepDependence, *, backward: bool
+) -> Footprint:
+    """From a result to an operand, or in the other direction."""
+    along, n_inputs, n_outputs, n_steps = scan_dimensions(instruction)
+    result_sizes = instruction.shape.tuple_shapes[result].dimensions
+    operand_sizes = instruction.operands[operand].shape.dimensions
+    source, target = (result_sizes, operand_sizes) if backward else (operand_sizes, result_sizes)
+    by_step_out, by_step_in = result < n_outputs, operand < n_inputs
+    if operand >= n_inputs:
+        # An init value is the carry before the first step; without any step it is the result.
+        if n_steps:
+            direct, carried = dependence.direct, dependence.carried
+        else:
+            direct, carried = {operand: True} if result - n_outputs == operand - n_inputs else {}, {}
+        if operand not in direct and operand not in carried:
+            return NOTHING
+        same, constraint = direct.get(operand, True) and dependence.carried.get(operand, True), None
+    else:
+        in_step, in_earlier = operand in dependence.direct, operand in dependence.carried
+        if not (in_step or in_earlier):
+            return NOTHING
+        same = dependence.direct.get(operand, True) and dependence.carried.get(operand, True)
+        reverse = bool(instruction.attributes.get("is_reverse", False))
+        at_out: ExprLike = Expr.dim(along) if backward else Expr.range(0)
+        at_in: ExprLike = Expr.range(0) if backward else Expr.dim(along)
+        if not by_step_out:
+            at_out = 0 if reverse else n_steps - 1
+        distance = at_in - at_out if reverse else at_out - at_in
+        constraint = (distance, 0 if in_step else 1, n_steps - 1 if in_earlier else 0)
+    source_has_steps, target_has_steps = (by_step_out, by_step_in) if backward else (by_step_in, by_step_out)
+    own: list[ExprLike] = [e for i, e in enumerate(dim_exprs(len(source))) if not (source_has_steps and i == along)]
+    ranges: list[Bounds] = [(0, n_steps - 1)] if target_has_steps else []
+    kept = [size for i, size in enumerate(target) if not (target_has_steps and i == along)]
+    same = same and len(own) == len(kept)
+    results = own if same else [Expr.range(len(ranges) + i) for i in range(len(kept))]
+    ranges += [] if same else full_bounds(kept)
+    if target_has_steps:
+        results = [*results[:along], Expr.range(0), *results[along:]]
+    footprint = single_map(
+        full_bounds(source), results, ranges=ranges, constraints=[constraint] if constraint is not None else []
+    )
+    footprint = simplify_maps(footprint)
+    exact = dependence.exact and same and not dependence.crosses_devices
+    return footprint if exact else Footprint(footprint.maps, False, _REASON, dependence.crosses_devices)
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """The steps up to that of the element, all steps for a carry, and the init values of the carries."""
+    dependence = _dependence(instruction, leaf[0], context)
+    operands = range(len(instruction.operands))
+    return [_map_between(instruction, leaf[0], k, dependence, backward=True) for k in operands]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """The step of the element and those after it, and the carries."""
+    results = range(len(instruction.shape.tuple_shapes))
+    found = [
+        _map_between(instruction, i, operand, _dependence(instruction, i, context), backward=False) for i in results
+    ]
+    return [part.at((i,)) for i, part in enumerate(found)]
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Steps:
+    """Call the computation for each step, in reverse order if ``is_reverse``, and stack the outputs."""
+    n_carries = int(instruction.attributes["num_carries"])
+    (along,) = instruction.attributes["dimensions"]
+    inputs, carries = list(operands[: len(operands) - n_carries]), list(operands[len(operands) - n_carries :])
+    shapes = instruction.shape.tuple_shapes
+    n_outputs = len(shapes) - n_carries
+    steps = range(inputs[0].shape[along])
+    outputs: list[list[Value]] = [[] for _ in range(n_outputs)]
+    for i in reversed(steps) if instruction.attributes.get("is_reverse", False) else steps:
+        context.count_steps()
+        inputs_of_step = [np.take(x, i, axis=along) for x in inputs]
+        values = yield context.call(instruction.called_computations[0], [*inputs_of_step, *carries])
+        for kept, value in zip(outputs, values, strict=False):
+            kept.append(value)
+        carries = list(values[n_outputs:])
+    if instruction.attributes.get("is_reverse", False):
+        outputs = [kept[::-1] for kept in outputs]
+    stacked = [
+        np.stack(kept, axis=along) if kept else np.zeros(shape.dimensions)
+        for kept, shape in zip(outputs, shapes, strict=False)
+    ]
+    return (*stacked, *carries)
+
+
+def _operations(instruction: Instruction, context: CostContext) -> Operations | Unknown:
+    """The computation, once for each step."""
+    found, n_steps = context.once(instruction.called_computations[0]), scan_dimensions(instruction)[3]
+    return found if isinstance(found, Unknown) else found.times(n_steps)
+
+
+register(
+    OpRule("scan", output_to_input, input_to_output, evaluate, operations=_operations, depends_on_called_values=True)
+)

@@ -1,0 +1,146 @@
+"""scatter: output[start + offset] combines operand[start + offset] with every update whose window covers that element.
+
+Updates are combined one after the other.  A window that does not lie in the operand as a whole is skipped.  The
+operands are n arrays, the indices, and n updates; each of the n results depends on all of them.  Section Scatter of
+XLA's operation semantics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._core import Instruction
+from ..types import ShapeIndex
+from ._attributes import GatherDimensions, indices_batch_dims
+from ._evaluation import Array, EvalContext, Value
+from ._indexing.gather_windows import batch_indices, operand_to_windows, window_to_operand
+from ._indexing.index_vectors import known_surroundings
+from ._indexing.maps import full_bounds, identity_map, on_all_outputs, single_map
+from ._numpy.dynamic_offsets import index_vectors
+from ._numpy.reduction import as_list, pack_results
+from ._operations import scattered
+from ._registry import register
+from ._rule import InPlace, OpRule, RuleContext, RuleResult
+
+
+def scatter_dimensions(instruction: Instruction) -> tuple[int, GatherDimensions]:
+    """The number n of operands, and how the dimensions of operands, indices and updates correspond."""
+    attributes, operands = instruction.attributes, instruction.operands
+    n = len(operands) // 2
+    sizes, indices, updates = (operands[k].shape.dimensions for k in (0, n, n + 1))
+    paired = dict(
+        zip(attributes.get("scatter_indices_batching_dims", ()), attributes.get("input_batching_dims", ()), strict=True)
+    )
+    removed = {*attributes["inserted_window_dims"], *paired.values()}
+    window_dims, vector_dim = attributes["update_window_dims"], attributes["index_vector_dim"]
+    rest = [u for u in range(len(updates)) if u not in window_dims]
+    vector = dict(zip(indices_batch_dims(indices, vector_dim), rest, strict=True))
+    window = dict(zip((p for p in range(len(sizes)) if p not in removed), window_dims, strict=True))
+    extents = tuple(updates[window[p]] if p in window else 1 for p in range(len(sizes)))
+    starts = {p: k for k, p in enumerate(attributes["scatter_dims_to_operand_dims"])}
+    return n, GatherDimensions(
+        sizes, extents, updates, indices, window, vector, paired, starts, vector_dim, n, clamps=False
+    )
+
+
+def constant_operands(instruction: Instruction) -> tuple[int, ...]:
+    """The indices: constants and iotas are folded."""
+    return (len(instruction.operands) // 2,)
+
+
+def updated_operands(instruction: Instruction) -> dict[ShapeIndex, InPlace]:
+    """The operand that each output updates."""
+    n = len(instruction.operands) // 2 if instruction.shape.is_tuple else 0
+    return {(k,): InPlace(k, reads=True) for k in range(n)} or {(): InPlace(0, reads=True)}
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """operand[d], the updates whose windows cover d, and all indices of the same batch."""
+    n, d = scatter_dimensions(instruction)
+    results, ranges = batch_indices(d.indices_sizes, d.paired_dims, range(len(d.indices_sizes)))
+    all_indices = single_map(full_bounds(d.operand_sizes), results, ranges=ranges)
+    return [*[identity_map(d.operand_sizes)] * n, all_indices, *[operand_to_windows(instruction, d, context)] * n]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """output[d] for an operand, output[start + offset] for an update; an index affects all elements of its batch."""
+    n, d = scatter_dimensions(instruction)
+    if operand < n:
+        return on_all_outputs(instruction, identity_map(d.operand_sizes))
+    if operand > n:
+        return on_all_outputs(instruction, window_to_operand(instruction, d, context))
+    results, ranges = batch_indices(
+        d.operand_sizes, {p: i for i, p in d.paired_dims.items()}, range(len(d.operand_sizes))
+    )
+    return on_all_outputs(instruction, single_map(full_bounds(d.indices_sizes), results, ranges=ranges))
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    """Apply the computation to the first updates of all elements, then to the second updates, and so on."""
+    n = len(operands) // 2
+    attributes, sizes, updates = instruction.attributes, operands[0].shape, operands[n + 1].shape
+    window_dims = sorted(attributes["update_window_dims"])
+    vector_dim = int(attributes["index_vector_dim"])
+    rest = [u for u in range(len(updates)) if u not in window_dims]
+    starts = np.expand_dims(index_vectors(np.asarray(operands[n]), vector_dim), tuple(window_dims))
+    paired = tuple(attributes.get("input_batching_dims", ()))
+    kept = [p for p in range(len(sizes)) if p not in {*attributes["inserted_window_dims"], *paired}]
+    target, fits = np.zeros(updates, np.int64), np.ones(updates, np.bool_)
+    for p, size in enumerate(sizes):
+        at = np.zeros([1] * len(updates), np.int64)
+        extent = 1
+        if p in kept:
+            along = window_dims[kept.index(p)]
+            extent = updates[along]
+            at = _along(extent, along, len(updates))
+        if p in paired:
+            own = attributes["scatter_indices_batching_dims"][paired.index(p)]
+            at = _along(size, rest[own - (own > vector_dim)], len(updates))
+        elif p in attributes["scatter_dims_to_operand_dims"]:
+            begin = starts[..., list(attributes["scatter_dims_to_operand_dims"]).index(p)]
+            fits = fits & (begin >= 0) & (begin <= size - extent)
+            at = at + np.clip(begin, 0, size - extent)
+        target = target * size + at
+    vector = np.zeros(updates, np.int64)
+    for u in rest:
+        vector = vector * updates[u] + _along(updates[u], u, len(updates))
+    values = [np.array(x).reshape(-1) for x in operands[:n]]
+    new_values = [np.asarray(x).reshape(-1) for x in operands[n + 1 :]]
+    for round_ in _rounds(target.reshape(-1), vector.reshape(-1), np.flatnonzero(fits)):
+        at = target.reshape(-1)[round_]
+        both = [*(x[at] for x in values), *(x[round_] for x in new_values)]
+        for value, new in zip(values, as_list(context.apply(instruction.called_computations[0], both)), strict=True):
+            value[at] = new
+    return pack_results(instruction.shape.is_tuple, [x.reshape(sizes) for x in values])
+
+
+def _along(size: int, axis: int, rank: int) -> Array:
+    return np.arange(size).reshape([-1 if i == axis else 1 for i in range(rank)])
+
+
+def _rounds(target: Array, vector: Array, updates: Array) -> list[Array]:
+    """Splits updates into rounds with distinct targets; updates of one target are in the order of their vectors."""
+    updates = updates[np.lexsort((vector[updates], target[updates]))]
+    if not updates.size:
+        return []
+    new = np.flatnonzero(np.diff(target[updates], prepend=-1))
+    nth = np.arange(updates.size) - np.repeat(new, np.diff(new, append=updates.size))
+    by_round = np.argsort(nth, kind="stable")
+    return np.split(updates[by_round], np.cumsum(np.bincount(nth))[:-1])
+
+
+register(
+    OpRule(
+        "scatter",
+        output_to_input,
+        input_to_output,
+        evaluate,
+        constant_operands,
+        in_place=updated_operands,
+        surroundings=known_surroundings(constant_operands),
+        operations=scattered,
+        updated_operand=lambda i: len(i.operands) // 2 + 1 if len(i.operands) == 3 else None,
+    )
+)

@@ -1,0 +1,87 @@
+"""sort: rows along one dimension in the order of a comparator; the operands are n arrays that are permuted together.
+
+The comparator receives a pair of elements of each operand.  The sort is stable even without ``is_stable``.  Section
+Sort of XLA's operation semantics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._core import Instruction
+from ..types import ShapeIndex
+from ._evaluation import Array, EvalContext, Value
+from ._indexing.maps import dim_exprs, on_all_outputs, range_exprs, single_map
+from ._operations import sorted_along
+from ._registry import register
+from ._rule import Footprint, OpRule, RuleContext, RuleResult
+from ._shapes import n_elements, result_sizes
+
+
+def _rows(instruction: Instruction) -> Footprint:
+    (along,) = instruction.attributes["dimensions"]
+    sizes = result_sizes(instruction)
+    results = [*dim_exprs(len(sizes))]
+    (results[along],) = range_exprs(1)
+    return single_map(sizes, results, ranges=sizes[along : along + 1])
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """The whole row of every operand."""
+    return [_rows(instruction)] * len(instruction.operands)
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """The whole row of every output."""
+    return on_all_outputs(instruction, _rows(instruction))
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    """Sort indices by merging runs; the target of an element is found by binary search in the other run."""
+    (along,) = instruction.attributes["dimensions"]
+    rows = [np.moveaxis(np.asarray(x), along, -1) for x in operands]
+    shape = rows[0].shape
+    n = shape[-1]
+    flat = [x.reshape(n_elements(shape[:-1]), n) for x in rows]
+    order = np.broadcast_to(np.arange(n), flat[0].shape)
+
+    def precedes(a: Array, b: Array) -> Array:
+        """Whether the elements at indices ``a`` come before those at ``b``."""
+        pairs = [np.take_along_axis(x, at, 1) for x in flat for at in (a, b)]
+        return np.broadcast_to(context.apply(instruction.called_computations[0], pairs), a.shape).astype(np.bool_)
+
+    width = 1
+    while width < n:
+        order = _merged(order, width, precedes)
+        width *= 2
+    results = tuple(np.moveaxis(np.take_along_axis(x, order, 1).reshape(shape), -1, along) for x in flat)
+    return results if instruction.shape.is_tuple else results[0]
+
+
+def _merged(order: Array, width: int, precedes: object) -> Array:
+    """Merge neighboring sorted runs of length ``width``."""
+    assert callable(precedes)
+    n = order.shape[1]
+    index = np.arange(n)
+    run, own = index // width, index % width
+    is_left = run % 2 == 0
+    begin = np.where(is_left, run + 1, run - 1) * width
+    low = np.broadcast_to(np.minimum(begin, n), order.shape)
+    high = np.broadcast_to(np.minimum(begin + width, n), order.shape)
+    # The number of elements of the other run that come before; of equal elements, those of the left run do.
+    while (low < high).any():
+        middle = (low + high) // 2
+        other = np.take_along_axis(order, np.minimum(middle, n - 1), 1)
+        comes_before = np.where(is_left, precedes(other, order), ~precedes(order, other))
+        low, high = np.where((low < high) & comes_before, middle + 1, low), np.where(comes_before, high, middle)
+        high = np.maximum(low, high)
+    target = np.where(is_left, run, run - 1) * width + own + low - np.minimum(begin, n)
+    # A comparator that is not an order may send two elements to the same target.
+    merged = order.copy()
+    np.put_along_axis(merged, target, order, 1)
+    return merged
+
+
+register(OpRule("sort", output_to_input, input_to_output, evaluate, operations=sorted_along))

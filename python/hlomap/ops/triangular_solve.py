@@ -1,0 +1,127 @@
+"""triangular-solve: x with op(a) x = b, or x op(a) = b, for triangular matrices a in the last two dimensions.
+
+op(a) is a, its transpose or its adjoint.  With op(a) lower triangular on the left, unknown i of a column depends on
+rows 0 to i.  Section TriangularSolve of XLA's operation semantics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._core import Expr, Instruction
+from ..types import ShapeIndex
+from ._evaluation import EvalContext, Value
+from ._indexing.maps import dim_exprs, full_bounds, single_map
+from ._numpy.numeric import accumulated
+from ._operations import solved
+from ._registry import register
+from ._rule import ExprLike, OpRule, RuleContext, RuleResult
+from ._shapes import require, require_sizes
+
+
+@dataclass(frozen=True)
+class TriangularSolve:
+    """``axis`` is the dimension of b along the unknowns; ``forward``: each unknown depends on those before it."""
+
+    sizes: tuple[int, ...]
+    n: int
+    axis: int
+    lower: bool
+    forward: bool
+    unit: bool
+
+
+def triangular_solve_attributes(instruction: Instruction) -> TriangularSolve:
+    """The attributes, checked against operands and output."""
+    attributes = instruction.attributes
+    a, b = (tuple(x.shape.dimensions) for x in instruction.operands)
+    left, lower = (bool(attributes.get(name, False)) for name in ("left_side", "lower"))
+    require(len(a) == len(b) >= 2 and a[-1] == a[-2], "expected square matrices a, and b of the same rank")
+    require_sizes(instruction.shape.dimensions, b, "the output")
+    axis = len(b) - (2 if left else 1)
+    require_sizes([*a[:-2], a[-1]], [*b[:-2], b[axis]], "the matrices a")
+    transposed = attributes.get("transpose_a", "NO_TRANSPOSE") != "NO_TRANSPOSE"
+    # A lower triangle on the left is solved forward; a transpose reverses the direction, and so does the right side.
+    forward = lower ^ transposed ^ (not left)
+    return TriangularSolve(b, b[axis], axis, lower, forward, bool(attributes.get("unit_diagonal", False)))
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """The part of the triangle up to the unknown, and the same column of b up to it."""
+    solve = triangular_solve_attributes(instruction)
+    dims, last = full_bounds(solve.sizes), solve.n - 1
+    own, other, diagonal = Expr.dim(solve.axis), Expr.range(0), Expr.range(1)
+    # Of the two indices of the triangle, `other` is the one nearer to the unknown, at most the unknown itself.
+    until = own - other if solve.forward else other - own
+    between = other - diagonal if solve.forward else diagonal - other
+    row, column = (other, diagonal) if solve.lower == solve.forward else (diagonal, other)
+    batch = dim_exprs(len(solve.sizes) - 2)
+    triangle = single_map(
+        dims,
+        [*batch, row, column],
+        ranges=[(0, last)] * 2,
+        constraints=[(until, 0, last), (between, int(solve.unit), last)],
+    )
+    results: list[ExprLike] = [*dim_exprs(len(solve.sizes))]
+    results[solve.axis] = other
+    return [triangle, single_map(dims, results, ranges=[(0, last)], constraints=[(until, 0, last)])]
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """From an element to the unknowns that are solved with it or after it."""
+    solve = triangular_solve_attributes(instruction)
+    last = solve.n - 1
+    if operand == 1:
+        results: list[ExprLike] = [*dim_exprs(len(solve.sizes))]
+        results[solve.axis] = Expr.range(0)
+        after = Expr.range(0) - Expr.dim(solve.axis)
+        constraint = (after if solve.forward else -after, 0, last)
+        return [single_map(full_bounds(solve.sizes), results, ranges=[(0, last)], constraints=[constraint])]
+    n_batch = len(solve.sizes) - 2
+    row, column = Expr.dim(n_batch), Expr.dim(n_batch + 1)
+    later, earlier = (row, column) if solve.lower == solve.forward else (column, row)
+    after, between = Expr.range(0) - later, later - earlier
+    if not solve.forward:
+        after, between = -after, -between
+    free = len(solve.sizes) - 1 + len(solve.sizes) - 2 - solve.axis
+    results = [*dim_exprs(n_batch), 0, 0]
+    results[solve.axis], results[free] = Expr.range(0), Expr.range(1)
+    return [
+        single_map(
+            full_bounds([*solve.sizes[:-2], solve.n, solve.n]),
+            results,
+            ranges=[(0, last), (0, solve.sizes[free] - 1)],
+            constraints=[(after, 0, last), (between, int(solve.unit), last)],
+        )
+    ]
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    """Substitution, after transposing a system with a on the right."""
+    attributes = instruction.attributes
+    # Small floats are rounded once, at the end.
+    a, b = (np.asarray(x).astype(accumulated(x.dtype), copy=False) for x in operands)
+    a = np.tril(a) if attributes.get("lower", False) else np.triu(a)
+    kind = attributes.get("transpose_a", "NO_TRANSPOSE")
+    if kind != "NO_TRANSPOSE":
+        a = np.swapaxes(a, -1, -2)
+    if kind == "ADJOINT":
+        a = np.conj(a)
+    left = bool(attributes.get("left_side", False))
+    if not left:
+        a, b = np.swapaxes(a, -1, -2), np.swapaxes(b, -1, -2)
+    n = a.shape[-1]
+    is_lower = bool(attributes.get("lower", False)) ^ (kind != "NO_TRANSPOSE") ^ (not left)
+    x = np.zeros_like(b)
+    context.count_steps(n)
+    for i in range(n) if is_lower else reversed(range(n)):
+        known = slice(0, i) if is_lower else slice(i + 1, n)
+        rest = b[..., i, :] - np.einsum("...k,...kc->...c", a[..., i, known], x[..., known, :])
+        x[..., i, :] = rest if attributes.get("unit_diagonal", False) else rest / a[..., i, i, None]
+    return x if left else np.swapaxes(x, -1, -2)
+
+
+register(OpRule("triangular-solve", output_to_input, input_to_output, evaluate, operations=solved))
