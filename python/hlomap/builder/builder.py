@@ -16,10 +16,8 @@ from .derived import DerivedMethods
 from .elementwise import Elementwise
 from .gather_scatter import GatherScatter
 from .host_transfers import HostTransfers
-from .linear_algebra import LinearAlgebra
-from .normalization import Normalization
+from .numerics import Numerics
 from .products import Products
-from .random_numbers import RandomNumbers
 from .reductions import Reductions
 
 
@@ -29,9 +27,7 @@ class Builder(
     GatherScatter,
     Reductions,
     Products,
-    LinearAlgebra,
-    Normalization,
-    RandomNumbers,
+    Numerics,
     ControlFlow,
     Collectives,
     HostTransfers,

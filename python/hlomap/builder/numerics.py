@@ -1,0 +1,209 @@
+"""Fourier transforms, factorizations and solves, batch normalization, random numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .._core import Shape
+from .arguments import (
+    as_shape,
+    check_choice,
+    check_same_dtype,
+    described,
+    dimension_number,
+    flag,
+    integers,
+    invalid,
+    wrong_type,
+)
+from .attributes import ints
+from .constants import element_kind
+from .core import Core
+from .values import Ints, Operand, ShapeLike, Value
+
+
+class Numerics(Core):
+    """Methods for transforms and solvers, for batches, and for random numbers."""
+
+    def fft(self, operand: Operand, fft_type: str, fft_length: Ints) -> Value:
+        """The Fourier transform of the last dimensions.
+
+        ``fft_type`` is ``FFT``, ``IFFT``, ``RFFT`` (from real numbers) or ``IRFFT`` (to real numbers).
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> print(b.fft(b.iota("f32[3,8]"), "RFFT", [8]))
+        fft = c64[3,5] fft(iota), fft_type=RFFT, fft_length={8}
+        """
+        value = self._array("fft", "operand", operand)
+        check_choice("fft", "fft_type", fft_type, ("FFT", "IFFT", "RFFT", "IRFFT"))
+        lengths = integers("fft", "fft_length", fft_length)
+        return self._emit("fft", "fft", [value], {"fft_type": fft_type, "fft_length": ints(lengths)})
+
+    def cholesky(self, a: Operand, *, lower: bool = True) -> Value:
+        """The Cholesky factor of each matrix: ``l`` with ``l l^H = a`` if ``lower``, else ``u`` with ``u^H u = a``.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> print(b.cholesky(b.parameter(0, "f32[7,3,3]", "a")))
+        cholesky = f32[7,3,3] cholesky(a), lower=true
+        """
+        value = self._array("cholesky", "a", a)
+        return self._emit("cholesky", "cholesky", [value], {"lower": flag("cholesky", "lower", lower)})
+
+    def triangular_solve(
+        self,
+        a: Operand,
+        b: Operand,
+        *,
+        left_side: bool,
+        lower: bool,
+        unit_diagonal: bool = False,
+        transpose_a: str = "NO_TRANSPOSE",
+    ) -> Value:
+        """The ``x`` that solves ``op(a) x = b`` if ``left_side``, else ``x op(a) = b``.
+
+        Only the lower or the upper triangle of ``a`` is read.  ``transpose_a`` selects ``op``: ``NO_TRANSPOSE``,
+        ``TRANSPOSE`` or ``ADJOINT``.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> b.triangular_solve(b.parameter(0, "f32[3,3]"), b.parameter(1, "f32[3,2]"), left_side=True, lower=True).shape
+        Shape('f32[3,2]')
+        """
+        name = "triangular_solve"
+        matrix, value = self._array(name, "a", a), self._array(name, "b", b)
+        check_choice(name, "transpose_a", transpose_a, ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"))
+        attributes = {
+            "left_side": flag(name, "left_side", left_side),
+            "lower": flag(name, "lower", lower),
+            "unit_diagonal": flag(name, "unit_diagonal", unit_diagonal),
+            "transpose_a": transpose_a,
+        }
+        return self._emit(name, "triangular-solve", [matrix, value], attributes)
+
+    def batch_norm_training(
+        self, operand: Operand, scale: Operand, offset: Operand, epsilon: float, feature_index: int
+    ) -> Value:
+        """A tuple of the normalized operand, and the mean and the variance of each feature over the other dimensions.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> x, one = b.parameter(0, "f32[4,3,5]"), b.constant([1.0, 1.0, 1.0])
+        >>> b.batch_norm_training(x, one, one, 0.001, 1).shape
+        Shape('(f32[4,3,5], f32[3], f32[3])')
+        """
+        return self._batch_norm(
+            "training", {"operand": operand, "scale": scale, "offset": offset}, epsilon, feature_index
+        )
+
+    def batch_norm_inference(
+        self,
+        operand: Operand,
+        scale: Operand,
+        offset: Operand,
+        mean: Operand,
+        variance: Operand,
+        epsilon: float,
+        feature_index: int,
+    ) -> Value:
+        """The operand normalized with the given mean and variance of each feature.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> x, one = b.parameter(0, "f32[4,3]"), b.constant([1.0, 1.0, 1.0])
+        >>> b.batch_norm_inference(x, one, one, one, one, 0.001, 1).shape
+        Shape('f32[4,3]')
+        """
+        given = {"operand": operand, "scale": scale, "offset": offset, "mean": mean, "variance": variance}
+        return self._batch_norm("inference", given, epsilon, feature_index)
+
+    def batch_norm_grad(
+        self,
+        operand: Operand,
+        scale: Operand,
+        mean: Operand,
+        variance: Operand,
+        grad_output: Operand,
+        epsilon: float,
+        feature_index: int,
+    ) -> Value:
+        """A tuple of the gradients of :meth:`batch_norm_training` with respect to operand, scale and offset.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> x, one = b.parameter(0, "f32[4,3]"), b.constant([1.0, 1.0, 1.0])
+        >>> b.batch_norm_grad(x, one, one, one, x, 0.001, 1).shape
+        Shape('(f32[4,3], f32[3], f32[3])')
+        """
+        given = {"operand": operand, "scale": scale, "mean": mean, "variance": variance, "grad_output": grad_output}
+        return self._batch_norm("grad", given, epsilon, feature_index)
+
+    def _batch_norm(self, kind: str, given: Mapping[str, Operand], epsilon: float, feature_index: int) -> Value:
+        name = f"batch_norm_{kind}"
+        try:
+            number = float(epsilon)
+        except (TypeError, ValueError):
+            raise wrong_type(name, "epsilon", epsilon, "a number") from None
+        values = {k: self._array(name, k, v) for k, v in given.items()}
+        operand = values["operand"]
+        along = dimension_number(name, "feature_index", feature_index, len(operand.dimensions))
+        check_same_dtype(name, "operands", list(values.values()))
+        attributes = {"epsilon": repr(number), "feature_index": str(along)}
+        return self._emit(name, f"batch-norm-{kind}", list(values.values()), attributes)
+
+    def rng_normal(self, mu: Operand, sigma: Operand, shape: ShapeLike) -> Value:
+        """Normally distributed floats of this shape with mean ``mu`` and standard deviation ``sigma``.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> print(b.rng_normal(0.0, 1.0, "f32[2,3]"))
+        rng = f32[2,3] rng(constant, constant.1), distribution=rng_normal
+        """
+        return self._rng("rng_normal", ("mu", mu), ("sigma", sigma), shape)
+
+    def rng_uniform(self, a: Operand, b: Operand, shape: ShapeLike) -> Value:
+        """Uniformly distributed numbers of this shape in ``[a, b)``.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> print(b.rng_uniform(0, 10, "s32[2,3]"))
+        rng = s32[2,3] rng(constant, constant.1), distribution=rng_uniform
+        """
+        return self._rng("rng_uniform", ("a", a), ("b", b), shape)
+
+    def rng_bit_generator(self, algorithm: str, initial_state: Operand, shape: ShapeLike) -> Value:
+        """A tuple of the next state and random bits of this shape.
+
+        ``algorithm`` is ``rng_default``, ``rng_three_fry`` or ``rng_philox``.
+
+        >>> import hlomap as hm
+        >>> b = hm.Builder("m")
+        >>> b.rng_bit_generator("rng_three_fry", b.parameter(0, "u64[2]"), "u32[5]").shape
+        Shape('(u64[2], u32[5])')
+        """
+        name = "rng_bit_generator"
+        state = self._array_of(name, "initial_state", initial_state, "uint")
+        lengths = {"rng_default": None, "rng_three_fry": (2,), "rng_philox": (2, 3)}
+        check_choice(name, "algorithm", algorithm, list(lengths))
+        known = lengths[algorithm]
+        if known and (state.dtype != "u64" or state.dimensions not in [(n,) for n in known]):
+            wanted = " or ".join(f"u64[{n}]" for n in known)
+            raise invalid(name, "initial_state", described(state), f"expected {wanted} for {algorithm}")
+        bits = as_shape(name, shape)
+        if not bits.is_array or element_kind(bits.dtype) not in ("int", "uint"):
+            raise invalid(name, "shape", bits, "expected an array of integers")
+        return self._emit(
+            name, "rng-bit-generator", [state], {"algorithm": algorithm}, Shape.tuple([state.shape, bits])
+        )
+
+    def _rng(
+        self,
+        operation: str,
+        first: tuple[str, Operand],
+        second: tuple[str, Operand],
+        shape: ShapeLike,
+    ) -> Value:
+        made = as_shape(operation, shape)
+        scalars = [self._array(operation, name, value, made.dtype) for name, value in (first, second)]
+        return self._emit(operation, "rng", scalars, {"distribution": operation}, made)
