@@ -9,17 +9,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._core import Expr, Instruction
+from .._core import Instruction
 from ..types import ShapeIndex
 from ._attributes import WindowedDim, windowed_dims
 from ._evaluation import EvalContext, Value
-from ._indexing.maps import map_to_all, map_to_scalar, on_all_outputs, single_map
-from ._indexing.window import operand_index, output_index, window_variables
+from ._indexing.maps import map_to_all, map_to_scalar, on_all_outputs
+from ._indexing.window import map_by_windows, operand_index, output_index
 from ._numpy.reduction import pack_results, reduce_axes
 from ._numpy.window import dilate_and_pad, sliding_windows
 from ._operations import reduced
 from ._registry import register
-from ._rule import Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
+from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
 from ._shapes import result_sizes
 
 
@@ -30,17 +30,7 @@ def _dims(instruction: Instruction) -> list[WindowedDim]:
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The elements in the window, a range for each dimension of the window, and the init values."""
-    dims = _dims(instruction)
-    elements, ranges = window_variables(dims)
-    indices = [
-        operand_index(dim, Expr.dim(i), element) for i, (dim, element) in enumerate(zip(dims, elements, strict=True))
-    ]
-    data: OperandIndexing = single_map(
-        [m.bounds for m in indices],
-        [m.expr for m in indices],
-        ranges=ranges,
-        constraints=[c for m in indices for c in m.constraints],
-    )
+    data: OperandIndexing = map_by_windows(_dims(instruction), operand_index)
     n = len(instruction.operands) // 2
     return [data] * n + [map_to_scalar(result_sizes(instruction))] * n
 
@@ -49,18 +39,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     """The outputs whose window contains the element; an init value affects every element."""
     if operand >= len(instruction.operands) // 2:
         return on_all_outputs(instruction, map_to_all((), result_sizes(instruction)))
-    dims = _dims(instruction)
-    elements, ranges = window_variables(dims)
-    indices = [
-        output_index(dim, Expr.dim(i), element) for i, (dim, element) in enumerate(zip(dims, elements, strict=True))
-    ]
-    covered: Footprint = single_map(
-        [m.bounds for m in indices],
-        [m.expr for m in indices],
-        ranges=ranges,
-        constraints=[c for m in indices for c in m.constraints],
-    )
-    return on_all_outputs(instruction, covered)
+    return on_all_outputs(instruction, map_by_windows(_dims(instruction), output_index))
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

@@ -15,7 +15,7 @@ from ..types import ShapeIndex
 from ._attributes import WindowedDim, windowed_dims
 from ._evaluation import Array, EvalContext, Value
 from ._indexing.maps import full_bounds, map_to_all, map_to_scalar, single_map
-from ._indexing.window import operand_index, output_index, window_variables
+from ._indexing.window import map_by_windows, operand_index, output_index, window_variables
 from ._numpy.window import dilate_and_pad, sliding_windows
 from ._operations import selected_and_scattered
 from ._registry import register
@@ -85,12 +85,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
         return [_elements_sharing_window(dims)]
     if operand == 2:
         return [map_to_all((), instruction.shape.dimensions)]
-    elements, ranges = window_variables(dims)
-    indices = [
-        operand_index(dim, Expr.dim(i), element) for i, (dim, element) in enumerate(zip(dims, elements, strict=True))
-    ]
-    constraints = [c for m in indices for c in m.constraints]
-    return [single_map([m.bounds for m in indices], [m.expr for m in indices], ranges=ranges, constraints=constraints)]
+    return [map_by_windows(dims, operand_index)]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

@@ -7,13 +7,14 @@ counted in the operand dilated by ``base_dilation``.  It is an element of the op
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..._core import Expr
 from .._attributes import WindowedDim
-from .._rule import Bounds, ExprLike
+from .._rule import Bounds, ExprLike, Footprint
 from .._shapes import require_int64
+from .maps import single_map
 
 
 class WindowIndex(NamedTuple):
@@ -38,6 +39,16 @@ def output_index(dim: WindowedDim, operand: Expr, element: Expr | None) -> Windo
     last = (dim.output_size - 1) * dim.stride
     moved, within = (dim.base_dilation, operand, dim.operand_size), (-factor, element, dim.size)
     return _divided(moved, within, dim.pad_low - begin, last, dim.stride)
+
+
+def map_by_windows(
+    dims: Sequence[WindowedDim], index: Callable[[WindowedDim, Expr, Expr | None], WindowIndex]
+) -> Footprint:
+    """The map with :func:`operand_index` or :func:`output_index` in every dimension, for all elements of the window."""
+    elements, ranges = window_variables(dims)
+    found = [index(dim, Expr.dim(i), element) for i, (dim, element) in enumerate(zip(dims, elements, strict=True))]
+    constraints = [c for m in found for c in m.constraints]
+    return single_map([m.bounds for m in found], [m.expr for m in found], ranges=ranges, constraints=constraints)
 
 
 def window_variables(dims: Sequence[WindowedDim]) -> tuple[list[Expr | None], list[Bounds]]:
