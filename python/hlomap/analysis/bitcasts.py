@@ -66,7 +66,7 @@ def is_bitcast(subject: Instruction | Computation | Module, /, operand: int = 0)
     m = next(iter(maps))
     if m.ranges or m.runtime:
         return _several_elements(m, target)
-    stays = IndexingMap(m.dims, [Expr.dim(0)], constraints=[(c.expr, c.lower, c.upper) for c in m.constraints])
+    stays = IndexingMap(m.dims, [Expr.dim(0)], constraints=m.constraints)
     answer = m.equivalent(stays)
     return answer if answer.witness is None else Answer(False, witness=_element_at(target, *answer.witness))
 

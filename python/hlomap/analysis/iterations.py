@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from .._core import Expr, IndexingMap, Variable
 from ..maps.map_set import MapSet
+from ..maps.variables import suppliers_of
 from ..ops._indexing.loops.scalar_values import Scalar, ScalarValues
 
 
@@ -46,8 +47,7 @@ def _over_iterations(m: IndexingMap, values: ScalarValues, trip_counts: Sequence
         runtime=runtime,
         constraints=[(c.expr.substitute(runtime=replaced), c.lower, c.upper) for c in m.constraints],
     ).simplify(keep_point_dims=True, drop_unused=True)
-    suppliers = {v.source: v.supplier for v in kept if v.source is not None and v.supplier is not None}
-    return found._placed(tuple(m.shape_index), m.use, suppliers)
+    return found._placed(tuple(m.shape_index), m.use, suppliers_of(m))
 
 
 def _value(variable: Variable, values: ScalarValues) -> Scalar | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._core import Expr, IndexingMap, Variable
 from ..maps.map_set import DeviceIndexing, MapSet
-from ..maps.variables import numbers_of
+from ..maps.variables import numbers_of, suppliers_of
 from ..ops._evaluation import Device
 from ..ops._indexing.index_vectors import clamp, known_value, pieces_for_maps, within
 from ..ops._known import Known, Parts, Piece
@@ -106,8 +106,7 @@ def _without_device(m: IndexingMap) -> IndexingMap | None:
     inner = [*m.results[:-2], *(c.expr for c in m.constraints)]
     if m.runtime or any(number >= n for e in inner for number in numbers_of(e, "dim")):
         return None
-    constraints = [(c.expr, c.lower, c.upper) for c in m.constraints]
-    found = IndexingMap(list(m.dims[:n]), list(m.results[:-2]), ranges=list(m.ranges), constraints=constraints)
+    found = IndexingMap(m.dims[:n], m.results[:-2], ranges=m.ranges, constraints=m.constraints)
     return found._placed(tuple(m.shape_index), m.use, {})
 
 
@@ -153,5 +152,4 @@ def _replaced(m: IndexingMap, i: int, piece: Piece, sizes: Sequence[int]) -> Ind
         ],
         constraints=[(e.substitute(runtime=by_number), lower, upper) for e, lower, upper in conditions],
     ).simplify(keep_point_dims=True, drop_unused=True)
-    suppliers = {v.source: v.supplier for v in kept if v.source is not None and v.supplier is not None}
-    return found._placed(tuple(m.shape_index), m.use, suppliers)
+    return found._placed(tuple(m.shape_index), m.use, suppliers_of(m))

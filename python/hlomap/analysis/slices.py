@@ -15,6 +15,7 @@ from .._core import Computation, Expr, IndexingMap, Instruction, Module
 from ..answers import Unknown
 from ..errors import ShapeError
 from ..maps.map_set import MapSet
+from ..maps.variables import suppliers_of
 from ..ops import lookup
 from ..ops._rule import OutputToInput
 from ..ops._shapes import array_leaves, shape_at
@@ -235,9 +236,7 @@ def _placed(m: IndexingMap, module: Module) -> IndexingMap:
 
 
 def _inexact(maps: MapSet, index: ShapeIndex, reason: str) -> MapSet:
-    suppliers = [{v.source: v.supplier for v in m.runtime if v.source is not None and v.supplier} for m in maps]
-    placed = [m._placed(index, None, own) for m, own in zip(maps, suppliers, strict=True)]
-    return MapSet(placed, exact=False, reason=reason)
+    return MapSet((m._placed(index, None, suppliers_of(m)) for m in maps), exact=False, reason=reason)
 
 
 def _by_index(maps: MapSet, value: Instruction) -> Iterator[tuple[ShapeIndex, MapSet]]:

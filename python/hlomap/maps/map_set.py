@@ -35,6 +35,7 @@ from .image import Box, Interval, image_maps, read_box
 from .set_questions import CommonElement, Containment, is_empty, is_injective, overlap, why_over_approximate
 from .subtract import Effort, find_meeting, intersect, subtract
 from .union_count import count_elements, count_points
+from .variables import suppliers_of
 
 Use: TypeAlias = tuple[Instruction, int]
 """A user of a value, and the number of the operand that is the value."""
@@ -225,9 +226,9 @@ class MapSet:
             if isinstance(changed, str):
                 reason = reason or changed
                 changed = [m]
-            suppliers = _suppliers(m).copy()
+            suppliers = suppliers_of(m).copy()
             for k in same_leaf:
-                suppliers |= _suppliers(k)
+                suppliers |= suppliers_of(k)
             for part in changed:
                 parts.append(part._placed(leaf, m.use, suppliers))
                 uses[leaf, part] = uses.get((leaf, part), ()) + self._uses.get((leaf, m), ())
@@ -262,7 +263,7 @@ class MapSet:
                 continue
             for m, parts in _coalesce(own):
                 stands_for = [own[i] for i in parts]
-                suppliers = {k: v for part in stands_for for k, v in _suppliers(part).items()}
+                suppliers = {k: v for part in stands_for for k, v in suppliers_of(part).items()}
                 found = {use for part in stands_for for use in simplified._uses.get((leaf, part), ())}
                 uses[leaf, m] = tuple(sorted(found, key=lambda use: (use[0].number, use[1])))
                 members.append(m._placed(leaf, next(iter(uses[leaf, m]), stands_for[0].use), suppliers))
@@ -285,7 +286,7 @@ class MapSet:
             return MapSet()  # composing with the empty set is empty even if the other one is unknown
         if self._unknown or after._unknown:
             return self if self._unknown else after
-        first, suppliers = self._maps, {k: v for a in self._maps for k, v in _suppliers(a).items()}
+        first, suppliers = self._maps, {k: v for a in self._maps for k, v in suppliers_of(a).items()}
         if after._devices is not None:
             first, suppliers = _rename_sources(first, suppliers, after._maps)
         pairs = [(a, b) for a in first for b in after._maps]
@@ -293,7 +294,7 @@ class MapSet:
         members = []
         for (_, b), m in zip(pairs, composed, strict=True):
             if not m.is_known_empty:
-                members.append(m._placed(tuple(b.shape_index), b.use, suppliers | _suppliers(b)))
+                members.append(m._placed(tuple(b.shape_index), b.use, suppliers | suppliers_of(b)))
         exact, reason = self._exact and after._exact, self._reason or after._reason
         if self._devices is not None and after._devices is not None:
             exact, reason = False, reason or "the pairs of devices are not known"
@@ -564,7 +565,7 @@ class MapSet:
         members: list[IndexingMap] = []
         for before, m in zip(self._maps, replaced, strict=True):
             leaf = tuple(before.shape_index)
-            members.append(m._placed(leaf, before.use, _suppliers(before)))
+            members.append(m._placed(leaf, before.use, suppliers_of(before)))
             own = uses.get((leaf, m), ())
             uses[leaf, m] = own + tuple(use for use in self._uses.get((leaf, before), ()) if use not in own)
         return self._with(members, uses)
@@ -706,7 +707,7 @@ def image_of_map(m: IndexingMap, box: Box | None) -> MapSet:
 
 def restrict_map(m: IndexingMap, dims: Mapping[int, Interval]) -> IndexingMap:
     """:meth:`IndexingMap.restrict`."""
-    return _restrict(m, _read_restriction(dims, "IndexingMap.restrict"))._placed(m.shape_index, m.use, _suppliers(m))
+    return _restrict(m, _read_restriction(dims, "IndexingMap.restrict"))._placed(m.shape_index, m.use, suppliers_of(m))
 
 
 def _read_restriction(dims: Mapping[int, Interval], function: str) -> dict[int, tuple[int, int]]:
@@ -851,7 +852,7 @@ def _bring_to_common_table(
             rewritten = _rewrite_for_table(m, one._devices, table)
             if rewritten is None:
                 return unknown_devices(NO_COMMON_GROUP)
-            maps += [other._placed(tuple(m.shape_index), m.use, _suppliers(m)) for other in rewritten]
+            maps += [other._placed(tuple(m.shape_index), m.use, suppliers_of(m)) for other in rewritten]
         device_sets.append(MapSet(maps, exact=source._exact, reason=source._reason))
     return table, device_sets
 
@@ -877,10 +878,6 @@ def _rename_sources(
     numbers = {source: unused + i for i, source in enumerate(before)}
     renamed = tuple(m.remap_sources(numbers) if m.runtime else m for m in first)
     return renamed, {numbers[source]: supplier for source, supplier in suppliers.items() if source in numbers}
-
-
-def _suppliers(m: IndexingMap) -> dict[int, Instruction]:
-    return {v.source: v.supplier for v in m.runtime if v.source is not None and v.supplier is not None}
 
 
 def _restrict(m: IndexingMap, bounds: Mapping[int, tuple[int, int]]) -> IndexingMap:

@@ -201,13 +201,12 @@ def _intersect_one(m: IndexingMap, other: IndexingMap) -> IndexingMap | str:
 
 
 def _constrain(m: IndexingMap, common: _Intersection, conditions: Sequence[Condition]) -> IndexingMap:
-    own = [(c.expr, c.lower, c.upper) for c in m.constraints]
     return IndexingMap(
         m.dims,
         m.results,
         ranges=[*m.ranges, *common.ranges],
         runtime=[*m.runtime, *common.runtime],
-        constraints=[*own, *conditions],
+        constraints=[*m.constraints, *conditions],
     )
 
 

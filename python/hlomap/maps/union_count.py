@@ -100,14 +100,13 @@ def count_reads(maps: Iterable[IndexingMap], elements: npt.NDArray[np.int64]) ->
         near = np.ones(len(elements), np.bool_)
         for k, (lower, upper) in enumerate(m.bounds(k) for k in range(len(m.results))):
             near &= (lower <= elements[:, k]) & (elements[:, k] <= upper)
-        own = [(c.expr, c.lower, c.upper) for c in m.constraints]
         reaching = [
             IndexingMap(
                 m.dims,
                 m.results,
                 ranges=m.ranges,
                 runtime=m.runtime,
-                constraints=[*own, *((result, i, i) for result, i in zip(m.results, element, strict=True))],
+                constraints=[*m.constraints, *((result, i, i) for result, i in zip(m.results, element, strict=True))],
             )
             for element in elements[near].tolist()
         ]

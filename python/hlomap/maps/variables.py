@@ -1,8 +1,8 @@
-"""The variables of an expression."""
+"""The variables of an expression, and what supplies those of a map."""
 
 from __future__ import annotations
 
-from .._core import Expr
+from .._core import Expr, IndexingMap, Instruction
 
 _KINDS = frozenset(["dim", "range", "runtime"])
 
@@ -28,3 +28,8 @@ def variables_of(e: Expr) -> list[tuple[str, int]]:
 def numbers_of(e: Expr, kind: str) -> list[int]:
     """The numbers of the variables of one kind: ``"dim"``, ``"range"`` or ``"runtime"``."""
     return [number for own, number in variables_of(e) if own == kind]
+
+
+def suppliers_of(m: IndexingMap) -> dict[int, Instruction]:
+    """The instructions that supply the runtime variables of a map, by source."""
+    return {v.source: v.supplier for v in m.runtime if v.source is not None and v.supplier is not None}

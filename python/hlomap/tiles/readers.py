@@ -23,6 +23,7 @@ from ..answers import Unknown
 from ..errors import ShapeError
 from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
 from ..maps.map_set import MapSet, union
+from ..maps.variables import suppliers_of
 from ..ops import op_of
 from ..ops._indexing.loops.accesses import enclosing_loop, values_in_nest
 from ..ops._shapes import array_leaves, shape_at
@@ -265,7 +266,7 @@ def _part(instruction: Instruction, leaf: ShapeIndex, shape: Shape, maps: MapSet
     placed = (
         maps
         if maps.is_unknown
-        else MapSet((m._placed(leaf, m.use, _suppliers(m)) for m in maps), exact=maps.exact, reason=maps.reason)
+        else MapSet((m._placed(leaf, m.use, suppliers_of(m)) for m in maps), exact=maps.exact, reason=maps.reason)
     )
     distinct = _distinct(maps, shape)
     reason = times.reason or (None if maps.exact else maps.reason or "the maps may have more")
@@ -324,7 +325,7 @@ def _with_iterations(maps: MapSet, n: int) -> MapSet:
                 [(v.lower, v.upper) for v in m.dims],
                 [*m.results, *(Expr.dim(len(m.dims) - n + k) for k in range(n))],
                 ranges=[(v.lower, v.upper) for v in m.ranges],
-                constraints=[(c.expr, c.lower, c.upper) for c in m.constraints],
+                constraints=m.constraints,
             )
             for m in maps
         ],
@@ -376,10 +377,6 @@ def _most_reads(reads: Sequence[tuple[_Branches, int]], depth: int) -> int:
     for positions in by_conditional.values():
         total += max(_most_reads(own, depth + 1) for own in positions.values())
     return total
-
-
-def _suppliers(m: IndexingMap) -> dict[int, Instruction]:
-    return {v.source: v.supplier for v in m.runtime if v.source is not None and v.supplier is not None}
 
 
 def _sum(numbers: Iterable[int | Unknown]) -> int | Unknown:

@@ -28,7 +28,6 @@ def _restricted(m: IndexingMap, source: Mapping[Role, int], target: Mapping[Role
         distances.append(m.results[target[Role.QUERY]] - Expr.dim(source[Role.KEY]))
     if not distances:
         return m
-    kept = [(c.expr, c.lower, c.upper) for c in m.constraints]
     seen = [(distance, 0, farthest) for distance in distances]
-    found = IndexingMap(m.dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=[*kept, *seen])
+    found = IndexingMap(m.dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=[*m.constraints, *seen])
     return found.simplify(keep_point_dims=True)
