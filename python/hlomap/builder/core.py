@@ -304,9 +304,10 @@ class Core:
         scope = Scope(self._unique(operation, name or own_name))
         self._scopes.append(scope)
         try:
+            letters = itertools.chain("abcdefgh", (f"p{n}" for n in itertools.count(8)))
             arguments = [
                 self.parameter(number, shape, f"{letter}.{scope.name}")
-                for (number, shape), letter in zip(enumerate(shapes), _letters(), strict=False)
+                for (number, shape), letter in zip(enumerate(shapes), letters, strict=False)
             ]
             root = self._packed(operation, "root", function(*arguments))
             _check_parameter_numbers(operation, scope)
@@ -404,10 +405,6 @@ def _accepts(function: Callable[..., Any], n: int) -> bool:
     except ValueError:
         return True
     return True
-
-
-def _letters() -> Iterator[str]:
-    return itertools.chain("abcdefgh", (f"p{n}" for n in itertools.count(8)))
 
 
 def _computation_text(scope: Scope, root: Value, head: str) -> str:

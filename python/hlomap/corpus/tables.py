@@ -23,11 +23,8 @@ Status = Literal["done", "skipped", "duplicate", "error", "timed out", "crashed"
 
 def _table(columns: dict[str, tuple[pa.DataType, str]]) -> pa.Schema:
     fields = [pa.field(name, kind, metadata={"description": text}) for name, (kind, text) in columns.items()]
-    return pa.schema(fields, metadata=_versions())
-
-
-def _versions() -> dict[str, str]:
-    return {"hlomap.version": __version__, "hlomap.schema_version": str(SCHEMA_VERSION)}
+    versions = {"hlomap.version": __version__, "hlomap.schema_version": str(SCHEMA_VERSION)}
+    return pa.schema(fields, metadata=versions)
 
 
 FILES: Final[pa.Schema] = _table(

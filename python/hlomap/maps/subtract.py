@@ -230,7 +230,7 @@ def _intersect(m: IndexingMap, other: IndexingMap) -> _Intersection | str:
     while True:
         progress = False
         for at, (theirs, own) in enumerate(pending):
-            if unsolved(theirs) and not _has_runtime(theirs):
+            if unsolved(theirs) and not numbers_of(theirs, "runtime"):
                 split = _split_mixed_radix(theirs, unsolved(theirs), other)
                 if split is None:
                     continue
@@ -306,7 +306,3 @@ def _substitute_range(e: Expr, i: int, new: Expr) -> Expr:
 
 def _ranges_in(e: Expr) -> set[int]:
     return set(numbers_of(e, "range"))
-
-
-def _has_runtime(e: Expr) -> bool:
-    return bool(numbers_of(e, "runtime"))

@@ -69,15 +69,11 @@ class Strided:
         (5, None)
         """
         left, t = device - self.bounds[0], self.first
-        for (n, stride), place in sorted(zip(self.digits, self.places, strict=True), key=_by_stride):
+        for (n, stride), place in sorted(zip(self.digits, self.places, strict=True), key=lambda item: -abs(item[0][1])):
             digit = min(max(left // abs(stride), 0), n - 1) if n > 1 else 0
             left -= digit * abs(stride)
             t += place * (digit if stride > 0 else n - 1 - digit)
         return t if left == 0 else None
-
-
-def _by_stride(item: tuple[Digit, int]) -> int:
-    return -abs(item[0][1])
 
 
 def place_values(sizes: Sequence[int]) -> list[int]:

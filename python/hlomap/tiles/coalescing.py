@@ -264,7 +264,7 @@ def _accesses(root: Root, found: Schedule | str | None) -> Iterator[Access]:
         return
     region = _Region.of(root)
     for k, ((index, _), output) in enumerate(zip(outputs, found.outputs, strict=True)):
-        if _reads_as_it_writes(found, output):
+        if found.emitter == "loop" and output.hero == output.root:
             yield from _write_and_reads(root, k, index, output.output)
             continue
         yield Access(_value(root), k, index, is_write=True, maps=output.output)
@@ -285,10 +285,6 @@ def _schedule(root: Root, device: Device) -> Schedule | str | None:
     if reason is None and isinstance(found, Schedule):
         return found
     return f"unknown schedule: {reason}; a thread_map would tell"
-
-
-def _reads_as_it_writes(found: Schedule, output: OutputSchedule) -> bool:
-    return found.emitter == "loop" and output.hero == output.root
 
 
 def _write_and_reads(root: Root, k: int, index: ShapeIndex, threads: MapSet) -> Iterator[Access]:
