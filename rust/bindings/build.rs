@@ -1,0 +1,114 @@
+//! Writes the stub of the compiled module: the signatures of `_core.pyi` with the docstrings of the Rust items.
+
+use std::collections::HashMap;
+use std::{env, fs, path::Path};
+
+use syn::{Attribute, Expr, Fields, ImplItem, Item, Lit, Meta, Type};
+
+/// The docstrings of classes and functions by name, of members by `Class.member`.
+type Docs = HashMap<String, String>;
+
+fn main() {
+    println!("cargo:rerun-if-changed=_core.pyi");
+    println!("cargo:rerun-if-changed=src");
+    let mut docs = Docs::new();
+    for file in fs::read_dir("src").expect("the sources") {
+        let source = fs::read_to_string(file.expect("a source").path()).expect("a source is text");
+        read(&syn::parse_file(&source).expect("a source is Rust").items, &mut docs);
+    }
+    let stub = with_docs(&fs::read_to_string("_core.pyi").expect("the signatures"), &docs);
+    let folder = env::var("OUT_DIR").expect("cargo sets it");
+    fs::write(Path::new(&folder).join("_core.pyi"), stub).expect("the folder of the build can be written");
+}
+
+/// Collects the docstrings of a file; the class of a block of methods stands above the block.
+fn read(items: &[Item], docs: &mut Docs) {
+    let mut classes = HashMap::new();
+    for item in items {
+        match item {
+            Item::Struct(item) if has(&item.attrs, "pyclass") => {
+                let class = name(&item.attrs, &item.ident.to_string());
+                docs.insert(class.clone(), doc(&item.attrs));
+                if let Fields::Named(fields) = &item.fields {
+                    for field in &fields.named {
+                        let name = field.ident.as_ref().expect("a named field").to_string();
+                        docs.insert(format!("{class}.{name}"), doc(&field.attrs));
+                    }
+                }
+                classes.insert(item.ident.to_string(), class);
+            }
+            Item::Impl(item) if has(&item.attrs, "pymethods") => {
+                let Type::Path(owner) = &*item.self_ty else { continue };
+                let class = &classes[&owner.path.segments[0].ident.to_string()];
+                for member in &item.items {
+                    if let ImplItem::Fn(method) = member {
+                        let name = name(&method.attrs, &method.sig.ident.to_string());
+                        docs.insert(format!("{class}.{name}"), doc(&method.attrs));
+                    }
+                }
+            }
+            Item::Fn(item) if has(&item.attrs, "pyfunction") => {
+                docs.insert(name(&item.attrs, &item.sig.ident.to_string()), doc(&item.attrs));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn has(attributes: &[Attribute], name: &str) -> bool {
+    attributes.iter().any(|a| a.path().is_ident(name))
+}
+
+/// The name in Python of an item.
+fn name(attributes: &[Attribute], rust: &str) -> String {
+    let given = attributes.iter().find_map(|a| {
+        let arguments = a.meta.require_list().ok()?.tokens.to_string();
+        let quoted = arguments.strip_prefix("name = \"").and_then(|rest| rest.split('"').next());
+        quoted.or_else(|| arguments.strip_prefix("r#").filter(|_| a.path().is_ident("getter"))).map(str::to_owned)
+    });
+    given.unwrap_or_else(|| rust.to_owned())
+}
+
+/// The lines of a doc comment, without the space that follows the slashes.
+fn doc(attributes: &[Attribute]) -> String {
+    let lines = attributes.iter().filter_map(|a| match &a.meta {
+        Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
+            Expr::Lit(syn::ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    });
+    lines.map(|line| line.strip_prefix(' ').unwrap_or(&line).to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+/// The stub with a docstring after every head of a class or function that has one.
+fn with_docs(stub: &str, docs: &Docs) -> String {
+    let (mut class, mut of, mut out) = (String::new(), None, String::new());
+    for line in stub.lines() {
+        let code = line.trim_start();
+        let indent = &line[..line.len() - code.len()];
+        let word = |keyword| {
+            let rest: &str = code.strip_prefix(keyword)?;
+            Some(rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default().to_owned())
+        };
+        if let Some(name) = word("class ") {
+            class.clone_from(&name);
+            of = docs.get(&name);
+        } else if let Some(name) = word("def ") {
+            of = docs.get(&if indent.is_empty() { name } else { format!("{class}.{name}") });
+        }
+        let head = line
+            .rsplit_once(": ...")
+            .or(line.strip_suffix(':').filter(|_| code.starts_with("class ")).map(|l| (l, "")));
+        match (head, of.filter(|doc| !doc.is_empty())) {
+            (Some((head, comment)), Some(doc)) => {
+                let newline = format!("\n{indent}    ");
+                let end = if doc.contains('\n') { &newline } else { "" };
+                out += &format!("{head}:{comment}{newline}r\"\"\"{}{end}\"\"\"\n", doc.replace('\n', &newline));
+                of = None;
+            }
+            _ => out += &format!("{line}\n"),
+        }
+    }
+    out
+}
