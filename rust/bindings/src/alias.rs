@@ -4,7 +4,7 @@ use hlo::{Accuracy, Alias, Donor, EntryLayout};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::argument::{Arg, Named};
+use crate::argument::Arg;
 use crate::error::not_a;
 use crate::layout::PyShape;
 use crate::pickle::{by_text, Reduced};
@@ -46,10 +46,7 @@ impl PyInputOutputAlias {
         parameter_index: Arg<'_, Index>,
         kind: Arg<'_, &str>,
     ) -> PyResult<Self> {
-        let output_index = output_index.of("hlo.InputOutputAlias", "output_index")?;
-        let parameter_number = parameter_number.of("hlo.InputOutputAlias", "parameter_number")?;
-        let parameter_index = parameter_index.of("hlo.InputOutputAlias", "parameter_index")?;
-        let kind = kind.of("hlo.InputOutputAlias", "kind")?;
+        named!("hlo.InputOutputAlias", output_index, parameter_number, parameter_index, kind);
         let must = match kind {
             "must-alias" => true,
             "may-alias" => false,
@@ -125,8 +122,7 @@ impl From<Donor> for PyBufferDonor {
 impl PyBufferDonor {
     #[new]
     fn new(parameter_number: Arg<'_, i64>, parameter_index: Arg<'_, Index>) -> PyResult<PyBufferDonor> {
-        let parameter_number = parameter_number.of("hlo.BufferDonor", "parameter_number")?;
-        let parameter_index = parameter_index.of("hlo.BufferDonor", "parameter_index")?;
+        named!("hlo.BufferDonor", parameter_number, parameter_index);
         Ok(PyBufferDonor(Donor { number: parameter_number, index: parameter_index }))
     }
 
@@ -175,9 +171,7 @@ impl PyOperandAlias {
         operand: Arg<'_, i64>,
         operand_index: Arg<'_, Index>,
     ) -> PyResult<PyOperandAlias> {
-        let output_index = output_index.of("hlo.OperandAlias", "output_index")?;
-        let operand = operand.of("hlo.OperandAlias", "operand")?;
-        let operand_index = operand_index.of("hlo.OperandAlias", "operand_index")?;
+        named!("hlo.OperandAlias", output_index, operand, operand_index);
         Ok(PyOperandAlias(Alias { output_index, number: operand, index: operand_index, must: false }))
     }
 
@@ -246,10 +240,7 @@ impl PyResultAccuracy {
         rtol: Arg<'_, f64>,
         ulps: Arg<'_, i64>,
     ) -> PyResult<PyResultAccuracy> {
-        let mode = mode.of("hlo.ResultAccuracy", "mode")?;
-        let atol = atol.of("hlo.ResultAccuracy", "atol")?;
-        let rtol = rtol.of("hlo.ResultAccuracy", "rtol")?;
-        let ulps = ulps.of("hlo.ResultAccuracy", "ulps")?;
+        named!("hlo.ResultAccuracy", mode, atol, rtol, ulps);
         Ok(PyResultAccuracy(match mode {
             "default" => Accuracy::Default,
             "highest" => Accuracy::Highest,
@@ -339,7 +330,7 @@ impl PyEntryLayout {
     /// (Shape('f32[2]{0}'), Shape('s32[]'))
     #[staticmethod]
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyEntryLayout> {
-        let text = text.of("hlo.EntryLayout.parse", "text")?;
+        named!("hlo.EntryLayout.parse", text);
         hlo::parse_entry_layout(text).map(PyEntryLayout).ok_or_else(|| not_a(py, "the layout of an entry", text))
     }
 
@@ -367,13 +358,4 @@ impl PyEntryLayout {
     fn __repr__(&self) -> String {
         format!("<EntryLayout {}>", repr::line(&self.0))
     }
-}
-
-/// Adds the classes of this file to the compiled module.
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<PyInputOutputAlias>()?;
-    m.add_class::<PyBufferDonor>()?;
-    m.add_class::<PyOperandAlias>()?;
-    m.add_class::<PyResultAccuracy>()?;
-    m.add_class::<PyEntryLayout>()
 }

@@ -1,6 +1,6 @@
 //! Arguments of methods: an argument of the wrong kind raises an exception that names the method.
 //!
-//! A parameter of type [`Arg<T>`] is converted when a method is called; [`Named::of`] is its value, or raises.
+//! A parameter of type [`Arg<T>`] is converted when a method is called; `named!` turns it into its value, or raises.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -202,6 +202,13 @@ pub trait Named {
     /// `TypeError` for the wrong kind, `SizeError` (an `OverflowError`) for an int that does not fit in 64
     /// bits, `ValueError` for one that is negative and must not be.
     fn of(self, function: &str, parameter: &str) -> PyResult<Self::Value>;
+}
+
+/// The values of the parameters of a function, in variables of their names.
+macro_rules! named {
+    ($function:expr, $($parameter:ident),+) => {
+        $(let $parameter = $crate::argument::Named::of($parameter, $function, stringify!($parameter))?;)+
+    };
 }
 
 impl<T: Kind> Named for Arg<'_, T> {

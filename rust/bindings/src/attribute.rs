@@ -6,7 +6,7 @@ use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 use pyo3::IntoPyObjectExt;
 
 use crate::alias::{PyBufferDonor, PyEntryLayout, PyInputOutputAlias, PyOperandAlias, PyResultAccuracy};
-use crate::argument::{Arg, Named};
+use crate::argument::Arg;
 use crate::diagnostic::syntax_error;
 use crate::error::{not_a, raise};
 use crate::instruction::{instruction, instructions};
@@ -150,7 +150,7 @@ impl Attributes {
     /// Raises :class:`~hlomap.errors.NotFoundError`, a ``KeyError``, for a missing attribute; the message lists
     /// the names.
     fn __getitem__<'py>(&self, py: Python<'py>, name: Arg<'_, &str>) -> PyResult<Bound<'py, PyAny>> {
-        let name = name.of("hlo.Attributes[]", "name")?;
+        named!("hlo.Attributes[]", name);
         match self.find(name) {
             Some(attribute) => self.value(py, attribute),
             None => {
@@ -169,7 +169,7 @@ impl Attributes {
         name: Arg<'_, &str>,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let name = name.of("hlo.Attributes.get", "name")?;
+        named!("hlo.Attributes.get", name);
         match self.find(name) {
             Some(attribute) => self.value(py, attribute).map(Some),
             None => Ok(default),
@@ -183,7 +183,7 @@ impl Attributes {
     /// '{[1:5:2]}'
     #[pyo3(signature = (name, /))]
     fn text(&self, name: Arg<'_, &str>) -> PyResult<Option<&str>> {
-        let name = name.of("hlo.Attributes.text", "name")?;
+        named!("hlo.Attributes.text", name);
         Ok(self.find(name).map(|a| self.module.attribute_text(a)))
     }
 
@@ -269,7 +269,7 @@ impl PyWindow {
     /// 1
     #[staticmethod]
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyWindow> {
-        let text = text.of("hlo.Window.parse", "text")?;
+        named!("hlo.Window.parse", text);
         hlo::parse_window(text).map(PyWindow).ok_or_else(|| not_a(py, "a window", text))
     }
 
@@ -351,13 +351,7 @@ impl PyWindowDim {
         window_dilation: Arg<'_, i64>,
         reversal: Arg<'_, bool>,
     ) -> PyResult<PyWindowDim> {
-        let size = size.of("hlo.WindowDim", "size")?;
-        let stride = stride.of("hlo.WindowDim", "stride")?;
-        let pad_low = pad_low.of("hlo.WindowDim", "pad_low")?;
-        let pad_high = pad_high.of("hlo.WindowDim", "pad_high")?;
-        let base_dilation = base_dilation.of("hlo.WindowDim", "base_dilation")?;
-        let window_dilation = window_dilation.of("hlo.WindowDim", "window_dilation")?;
-        let reversal = reversal.of("hlo.WindowDim", "reversal")?;
+        named!("hlo.WindowDim", size, stride, pad_low, pad_high, base_dilation, window_dilation, reversal);
         Ok(PyWindowDim { size, stride, pad_low, pad_high, base_dilation, window_dilation, reversal })
     }
 
@@ -411,7 +405,7 @@ impl PyDimLabels {
     /// 2
     #[staticmethod]
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyDimLabels> {
-        let text = text.of("hlo.ConvolutionDimensionNumbers.parse", "text")?;
+        named!("hlo.ConvolutionDimensionNumbers.parse", text);
         hlo::parse_dim_labels(text).map(PyDimLabels).ok_or_else(|| not_a(py, "dimension numbers", text))
     }
 
@@ -480,18 +474,4 @@ impl PyDimLabels {
     fn __repr__(&self) -> String {
         format!("ConvolutionDimensionNumbers('{}')", self.0)
     }
-}
-
-/// Adds the classes of this file to the compiled module.
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    let py = m.py();
-    m.add_class::<Attributes>()?;
-    m.add_class::<PyWindow>()?;
-    m.add_class::<PyWindowDim>()?;
-    m.add_class::<PyDimLabels>()?;
-    crate::alias::register(m)?;
-    crate::sharding::register(m)?;
-    let mapping = py.import("collections.abc")?.getattr("Mapping")?;
-    mapping.call_method1("register", (py.get_type::<Attributes>(),))?;
-    Ok(())
 }

@@ -136,10 +136,6 @@ pub fn unlocked_many<A: Sync, B: Send>(
 
 /// The number of steps of long loops that this thread has taken: work, counted the same on every machine.
 #[pyfunction]
-fn _n_steps() -> u64 {
+pub fn _n_steps() -> u64 {
     n_steps()
-}
-
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_function(wrap_pyfunction!(_n_steps, m)?)
 }

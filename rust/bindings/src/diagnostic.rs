@@ -131,7 +131,7 @@ type Parts = (String, Option<String>, usize, usize, Option<String>, Option<Strin
 /// A diagnostic from its fields; unpickling calls it.
 #[pyfunction]
 #[pyo3(signature = (message, filename, line, column, found, expected, snippet, /))]
-fn _diagnostic(
+pub fn _diagnostic(
     message: String,
     filename: Option<String>,
     line: usize,
@@ -142,12 +142,6 @@ fn _diagnostic(
 ) -> PyDiagnostic {
     let fields = Fields { message, filename, line, column, found, expected, snippet };
     PyDiagnostic { origin: None, fields: OnceLock::from(fields) }
-}
-
-/// Adds the class of this file to the compiled module.
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<PyDiagnostic>()?;
-    m.add_function(wrap_pyfunction!(_diagnostic, m)?)
 }
 
 /// `HloSyntaxError` with all problems; its fields are those of the first.

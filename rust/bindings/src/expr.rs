@@ -9,7 +9,7 @@ use quasiaffine::expr::{Kind, Op, Var};
 use quasiaffine::text;
 use quasiaffine::{Domain, Expr};
 
-use crate::argument::{Arg, Named};
+use crate::argument::Arg;
 use crate::error::{of_quasiaffine, raise, InCall, OrRaise};
 use crate::pickle::{by_text, Reduced};
 use crate::repr;
@@ -98,7 +98,7 @@ impl PyExpr {
     #[staticmethod]
     #[pyo3(signature = (index, /))]
     fn dim(index: Arg<'_, u32>) -> PyResult<PyExpr> {
-        let index = index.of("Expr.dim", "index")?;
+        named!("Expr.dim", index);
         Ok(PyExpr::from(Expr::dim(index)))
     }
 
@@ -110,7 +110,7 @@ impl PyExpr {
     #[staticmethod]
     #[pyo3(signature = (index, /))]
     fn range(index: Arg<'_, u32>) -> PyResult<PyExpr> {
-        let index = index.of("Expr.range", "index")?;
+        named!("Expr.range", index);
         Ok(PyExpr::from(Expr::range(index)))
     }
 
@@ -122,7 +122,7 @@ impl PyExpr {
     #[staticmethod]
     #[pyo3(signature = (index, /))]
     fn runtime(index: Arg<'_, u32>) -> PyResult<PyExpr> {
-        let index = index.of("Expr.runtime", "index")?;
+        named!("Expr.runtime", index);
         Ok(PyExpr::from(Expr::runtime(index)))
     }
 
@@ -130,7 +130,7 @@ impl PyExpr {
     #[staticmethod]
     #[pyo3(signature = (value, /))]
     fn constant(value: Arg<'_, ExprLike>) -> PyResult<PyExpr> {
-        let value = value.of("Expr.constant", "value")?;
+        named!("Expr.constant", value);
         Ok(PyExpr::from(value.0))
     }
 
@@ -144,7 +144,7 @@ impl PyExpr {
     #[staticmethod]
     #[pyo3(signature = (text, /))]
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyExpr> {
-        let text = text.of("Expr.parse", "text")?;
+        named!("Expr.parse", text);
         Ok(PyExpr::from(text::parse_expr(text).or_raise(py)?))
     }
 
@@ -156,8 +156,7 @@ impl PyExpr {
     #[staticmethod]
     #[pyo3(signature = (a, b, /))]
     fn minimum(py: Python<'_>, a: Arg<'_, ExprLike>, b: Arg<'_, ExprLike>) -> PyResult<PyExpr> {
-        let a = a.of("Expr.minimum", "a")?;
-        let b = b.of("Expr.minimum", "b")?;
+        named!("Expr.minimum", a, b);
         Ok(PyExpr::from(a.0.minimum(&b.0).or_raise(py).in_call(py, "Expr.minimum")?))
     }
 
@@ -169,8 +168,7 @@ impl PyExpr {
     #[staticmethod]
     #[pyo3(signature = (a, b, /))]
     fn maximum(py: Python<'_>, a: Arg<'_, ExprLike>, b: Arg<'_, ExprLike>) -> PyResult<PyExpr> {
-        let a = a.of("Expr.maximum", "a")?;
-        let b = b.of("Expr.maximum", "b")?;
+        named!("Expr.maximum", a, b);
         Ok(PyExpr::from(a.0.maximum(&b.0).or_raise(py).in_call(py, "Expr.maximum")?))
     }
 
@@ -181,7 +179,7 @@ impl PyExpr {
     /// (d0 + 3) floordiv 4
     #[pyo3(signature = (divisor, /))]
     fn ceildiv(&self, py: Python<'_>, divisor: Arg<'_, ExprLike>) -> PyResult<PyExpr> {
-        let divisor = divisor.of("Expr.ceildiv", "divisor")?;
+        named!("Expr.ceildiv", divisor);
         Ok(PyExpr::from(self.0.ceil_div(&divisor.0).or_raise(py).in_call(py, "Expr.ceildiv")?))
     }
 
@@ -251,9 +249,7 @@ impl PyExpr {
         ranges: Arg<'_, Vec<ExprLike>>,
         runtime: Arg<'_, Vec<ExprLike>>,
     ) -> PyResult<PyExpr> {
-        let dims = dims.of("Expr.substitute", "dims")?;
-        let ranges = ranges.of("Expr.substitute", "ranges")?;
-        let runtime = runtime.of("Expr.substitute", "runtime")?;
+        named!("Expr.substitute", dims, ranges, runtime);
         let replace = |v: Var| {
             let list = match v.kind {
                 Kind::Dim => &dims,
@@ -349,8 +345,4 @@ pub fn hash_of(value: &impl std::hash::Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
-}
-
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<PyExpr>()
 }

@@ -206,7 +206,7 @@ fn footprint(maps: impl IntoIterator<Item = Map>) -> PyFootprint {
 /// source and index.
 #[pyfunction]
 #[pyo3(signature = (dims, results, *, ranges=None, runtime=None, constraints=None))]
-fn _single_map(
+pub fn _single_map(
     py: Python<'_>,
     dims: &Bound<'_, PyAny>,
     results: &Bound<'_, PyAny>,
@@ -233,7 +233,7 @@ fn _single_map(
 /// ``_single_map``.
 #[pyfunction]
 #[pyo3(signature = (dims, results, conditions, *, ranges=None, runtime=None))]
-fn _outside(
+pub fn _outside(
     py: Python<'_>,
     dims: &Bound<'_, PyAny>,
     results: &Bound<'_, PyAny>,
@@ -253,7 +253,7 @@ fn _outside(
 /// Each element to the element with the same index; ``sizes`` are those of the array, or its shape.
 #[pyfunction]
 #[pyo3(signature = (sizes, /))]
-fn _identity_map(py: Python<'_>, sizes: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
+pub fn _identity_map(py: Python<'_>, sizes: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
     let Some(domain) = domain_over(sizes, None, None)? else { return Ok(footprint(None)) };
     Ok(footprint([Map::identity(domain).or_raise(py)?]))
 }
@@ -261,7 +261,7 @@ fn _identity_map(py: Python<'_>, sizes: &Bound<'_, PyAny>) -> PyResult<PyFootpri
 /// Every element to every element of the target; both are given by their sizes or shapes.
 #[pyfunction]
 #[pyo3(signature = (sizes, target, /))]
-fn _map_to_all(py: Python<'_>, sizes: &Bound<'_, PyAny>, target: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
+pub fn _map_to_all(py: Python<'_>, sizes: &Bound<'_, PyAny>, target: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
     let Some(domain) = domain_over(sizes, Some(target), None)? else { return Ok(footprint(None)) };
     let results = (0..domain.n_ranges as u32).map(Expr::range);
     Ok(footprint([Map::new(domain, results).or_raise(py)?]))
@@ -270,7 +270,12 @@ fn _map_to_all(py: Python<'_>, sizes: &Bound<'_, PyAny>, target: &Bound<'_, PyAn
 /// The index into an array of sizes ``target`` with the linear index that ``variables`` have in one of sizes ``source``.
 #[pyfunction]
 #[pyo3(signature = (variables, source, target, /))]
-fn _delinearize(py: Python<'_>, variables: Vec<ExprLike>, source: Vec<i64>, target: Vec<i64>) -> PyResult<Vec<PyExpr>> {
+pub fn _delinearize(
+    py: Python<'_>,
+    variables: Vec<ExprLike>,
+    source: Vec<i64>,
+    target: Vec<i64>,
+) -> PyResult<Vec<PyExpr>> {
     let variables: Vec<Expr> = variables.into_iter().map(|e| e.0).collect();
     Ok(delinearize(&variables, &source, &target).or_raise(py)?.into_iter().map(PyExpr::from).collect())
 }
@@ -316,7 +321,7 @@ fn count(n: usize, what: &str) -> String {
 /// them is.  ``crosses_devices`` is that of what has led to ``whole``.
 #[pyfunction]
 #[pyo3(signature = (shape, start, step, whole, crosses_devices, reason, /))]
-fn _closure<'py>(
+pub fn _closure<'py>(
     shape: &PyShape,
     start: IndexLike,
     step: &Bound<'py, PyAny>,
@@ -347,14 +352,4 @@ fn _closure<'py>(
         Err(End::Raised(error)) => Err(error),
         Err(End::Core(error)) => Err(of_quasiaffine(py, error)),
     }
-}
-
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<PyFootprint>()?;
-    m.add_function(wrap_pyfunction!(_closure, m)?)?;
-    m.add_function(wrap_pyfunction!(_single_map, m)?)?;
-    m.add_function(wrap_pyfunction!(_outside, m)?)?;
-    m.add_function(wrap_pyfunction!(_identity_map, m)?)?;
-    m.add_function(wrap_pyfunction!(_map_to_all, m)?)?;
-    m.add_function(wrap_pyfunction!(_delinearize, m)?)
 }

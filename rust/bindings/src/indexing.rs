@@ -221,7 +221,3 @@ impl From<quasiaffine::Error> for End {
         End::Core(error)
     }
 }
-
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<PyInstructionIndexing>()
-}

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use crate::argument::{print_options, Arg, Named};
+use crate::argument::{print_options, Arg};
 use crate::attribute::{Attributes, Owner};
 use crate::detach::unlocked;
 use crate::diagnostic::syntax_error;
@@ -250,7 +250,7 @@ impl PyInstruction {
     /// the operands with the numbers ``constant_operands`` also the content of constants and iotas.
     #[pyo3(signature = (constant_operands=Arg::from(Vec::new()), /))]
     fn signature<'py>(&self, py: Python<'py>, constant_operands: Arg<'_, Vec<usize>>) -> PyResult<Bound<'py, PyBytes>> {
-        let constant_operands = constant_operands.of("Instruction.signature", "constant_operands")?;
+        named!("Instruction.signature", constant_operands);
         let signature = unlocked(py, || self.module.signature(self.id, &constant_operands))?;
         Ok(PyBytes::new(py, &signature))
     }
@@ -345,13 +345,7 @@ impl PyMetadata {
         function: Option<Arg<'_, String>>,
         stack_frame_id: Option<Arg<'_, i64>>,
     ) -> PyResult<PyMetadata> {
-        let op_name = op_name.of("hlo.Metadata", "op_name")?;
-        let op_type = op_type.of("hlo.Metadata", "op_type")?;
-        let source_file = source_file.of("hlo.Metadata", "source_file")?;
-        let source_line = source_line.of("hlo.Metadata", "source_line")?;
-        let source_column = source_column.of("hlo.Metadata", "source_column")?;
-        let function = function.of("hlo.Metadata", "function")?;
-        let stack_frame_id = stack_frame_id.of("hlo.Metadata", "stack_frame_id")?;
+        named!("hlo.Metadata", op_name, op_type, source_file, source_line, source_column, function, stack_frame_id);
         Ok(PyMetadata { op_name, op_type, source_file, source_line, source_column, function, stack_frame_id })
     }
 
@@ -394,10 +388,4 @@ fn array<'py>(
         (value, ::layout::Shape::Buffer(inner)) => array(py, value, inner, sizes),
         _ => Err(raise(py, "ShapeError", format!("constant of shape {shape}: the value does not fit the shape"))),
     }
-}
-
-/// Adds the classes of this file to the compiled module.
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<PyInstruction>()?;
-    m.add_class::<PyMetadata>()
 }

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::argument::{Arg, Named};
+use crate::argument::Arg;
 use crate::error::{of_quasiaffine, raise, InCall};
 use crate::hooks;
 use crate::repr;
@@ -133,19 +133,21 @@ impl PyLayout {
         physical_shape: Option<Arg<'_, PyShape>>,
         dynamic_shape_metadata_prefix_bytes: Arg<'_, i64>,
     ) -> PyResult<PyLayout> {
-        let minor_to_major = minor_to_major.of("Layout", "minor_to_major")?;
-        let tiles = tiles.of("Layout", "tiles")?;
-        let tail_padding_alignment = tail_padding_alignment.of("Layout", "tail_padding_alignment")?;
-        let element_size_in_bits = element_size_in_bits.of("Layout", "element_size_in_bits")?;
-        let memory_space = memory_space.of("Layout", "memory_space")?;
-        let split_configs = split_configs.of("Layout", "split_configs")?;
-        let padded_dimensions = padded_dimensions.of("Layout", "padded_dimensions")?;
-        let dim_level_types = dim_level_types.of("Layout", "dim_level_types")?;
-        let index_type = index_type.of("Layout", "index_type")?;
-        let pointer_type = pointer_type.of("Layout", "pointer_type")?;
-        let physical_shape = physical_shape.of("Layout", "physical_shape")?;
-        let dynamic_shape_metadata_prefix_bytes =
-            dynamic_shape_metadata_prefix_bytes.of("Layout", "dynamic_shape_metadata_prefix_bytes")?;
+        named!(
+            "Layout",
+            minor_to_major,
+            tiles,
+            tail_padding_alignment,
+            element_size_in_bits,
+            memory_space,
+            split_configs,
+            padded_dimensions,
+            dim_level_types,
+            index_type,
+            pointer_type,
+            physical_shape,
+            dynamic_shape_metadata_prefix_bytes
+        );
         let rank = minor_to_major.len() as i64;
         let from_front = |d: i64| if d < 0 { d.saturating_add(rank) } else { d };
         let element = |name: &str| element_type(py, name);
@@ -197,7 +199,7 @@ impl PyLayout {
     #[staticmethod]
     #[pyo3(signature = (text, /))]
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyLayout> {
-        let text = text.of("Layout.parse", "text")?;
+        named!("Layout.parse", text);
         parse_layout(text).map(PyLayout).map_err(|e| text_error(py, text, &e))
     }
 
@@ -294,7 +296,7 @@ impl PyLayout {
     /// See :meth:`Shape.draw`, also for the errors.
     #[pyo3(signature = (dimensions=None))]
     fn draw<'py>(slf: &Bound<'py, PyLayout>, dimensions: Option<Arg<'_, Vec<i64>>>) -> PyResult<Bound<'py, PyAny>> {
-        let dimensions = dimensions.of("Layout.draw", "dimensions")?;
+        named!("Layout.draw", dimensions);
         hooks::call(slf.py(), "draw_layout", (slf, dimensions)).in_call(slf.py(), "Layout.draw")
     }
 
@@ -345,9 +347,7 @@ impl PyShape {
         dimensions: Arg<'_, Vec<i64>>,
         layout: Option<Arg<'_, PyLayout>>,
     ) -> PyResult<PyShape> {
-        let dtype = dtype.of("Shape", "dtype")?;
-        let dimensions = dimensions.of("Shape", "dimensions")?;
-        let layout = layout.of("Shape", "layout")?;
+        named!("Shape", dtype, dimensions, layout);
         let element = element_type(py, dtype).in_call(py, "Shape")?;
         if dimensions.contains(&UNBOUNDED) {
             return Err(shape_error(py, ::layout::ShapeError::NegativeSize(UNBOUNDED))).in_call(py, "Shape");
@@ -366,7 +366,7 @@ impl PyShape {
     #[staticmethod]
     #[pyo3(signature = (text, /))]
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyShape> {
-        let text = text.of("Shape.parse", "text")?;
+        named!("Shape.parse", text);
         parse_shape(text).map(PyShape).map_err(|e| text_error(py, text, &e)).in_call(py, "Shape.parse")
     }
 
@@ -378,7 +378,7 @@ impl PyShape {
     #[staticmethod]
     #[pyo3(name = "tuple", signature = (shapes, /))]
     fn of_tuple(py: Python<'_>, shapes: Arg<'_, Vec<Py<PyShape>>>) -> PyResult<PyShape> {
-        let shapes = shapes.of("Shape.tuple", "shapes")?;
+        named!("Shape.tuple", shapes);
         // Shapes are copied, so that repeated doubling would exhaust the memory.
         let mut left = MAX_PARTS;
         if !shapes.iter().all(|shape| spend(&shape.get().0, &mut left)) {
@@ -451,7 +451,7 @@ impl PyShape {
     /// bf16[5]
     #[pyo3(signature = (index, /))]
     pub fn at(&self, py: Python<'_>, index: Arg<'_, Vec<i64>>) -> PyResult<PyShape> {
-        let index = index.of("Shape.at", "index")?;
+        named!("Shape.at", index);
         let mut here = &self.0;
         for (depth, &i) in index.iter().enumerate() {
             let part = usize::try_from(i).ok().and_then(|i| here.as_tuple()?.get(i));
@@ -492,7 +492,7 @@ impl PyShape {
     /// 5
     #[pyo3(signature = (dimension, /))]
     fn size(&self, py: Python<'_>, dimension: Arg<'_, i64>) -> PyResult<i64> {
-        let dimension = dimension.of("Shape.size", "dimension")?;
+        named!("Shape.size", dimension);
         let array = self.array(py, "size")?;
         let rank = array.rank();
         let d = if dimension < 0 { dimension.saturating_add(rank as i64) } else { dimension };
@@ -511,7 +511,7 @@ impl PyShape {
     /// f32[2,3]{0,1}
     #[pyo3(signature = (layout, /))]
     fn with_layout(&self, py: Python<'_>, layout: Option<Arg<'_, PyLayout>>) -> PyResult<PyShape> {
-        let layout = layout.of("Shape.with_layout", "layout")?;
+        named!("Shape.with_layout", layout);
         let array = self.array(py, "layout")?.with_layout(layout.map(|l| l.0));
         array.map(|a| PyShape(Shape::Array(a))).map_err(|e| shape_error(py, e)).in_call(py, "Shape.with_layout")
     }
@@ -533,8 +533,7 @@ impl PyShape {
     #[pyo3(signature = (other, /, *, layout=Arg::from("written")),
         text_signature = "($self, other, /, *, layout='written')")]
     fn equals(&self, other: Arg<'_, PyShape>, layout: Arg<'_, &str>) -> PyResult<bool> {
-        let other = other.of("Shape.equals", "other")?;
-        let layout = layout.of("Shape.equals", "layout")?;
+        named!("Shape.equals", other, layout);
         match layout {
             "written" => Ok(*self == other),
             "meant" => Ok(::layout::with_layout(&self.0) == ::layout::with_layout(&other.0)),
@@ -616,7 +615,7 @@ impl PyShape {
     /// f32[3,5,7]{0,2,1:T(8,128)}
     #[pyo3(signature = (minor_to_major, /))]
     fn logical(&self, py: Python<'_>, minor_to_major: Arg<'_, Vec<i64>>) -> PyResult<PyShape> {
-        let minor_to_major = minor_to_major.of("Shape.logical", "minor_to_major")?;
+        named!("Shape.logical", minor_to_major);
         linear(py, self, |a| ::layout::logical(a, &minor_to_major)).map(|a| PyShape(Shape::Array(a)))
     }
 
@@ -696,10 +695,4 @@ fn depth(shape: &Shape) -> usize {
         Shape::Buffer(inner) => 1 + depth(inner),
         Shape::Array(_) | Shape::Token | Shape::Opaque => 0,
     }
-}
-
-/// Adds the classes of this file to the compiled module.
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<PyLayout>()?;
-    m.add_class::<PyShape>()
 }

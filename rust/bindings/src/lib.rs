@@ -3,6 +3,7 @@
 //! Each file wraps one part of the core crates: convert, release the interpreter lock, call, convert back.
 #![allow(missing_docs, reason = "the Python API is documented on the classes and in the stub")]
 
+#[macro_use]
 mod argument;
 mod detach;
 
@@ -33,25 +34,45 @@ mod rows;
 mod sharding;
 mod tiling;
 
-use pyo3::prelude::*;
+#[pyo3::pymodule]
+mod _core {
+    use pyo3::prelude::*;
+    use quasiaffine::rules::Rule;
 
-#[pymodule]
-fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    detach::register(m)?;
-    expr::register(m)?;
-    map_values::register(m)?;
-    map::register(m)?;
-    set_questions::register(m)?;
-    layout::register(m)?;
-    memory::register(m)?;
-    module::register(m)?;
-    footprint::register(m)?;
-    indexing::register(m)?;
-    loops::register(m)?;
-    propagation::register(m)?;
-    rows::register(m)?;
-    tiling::register(m)?;
-    // The stub has no `__all__`, so neither has the module.
-    m.delattr("__all__")
+    #[pymodule_export]
+    use crate::{
+        alias::{PyBufferDonor, PyEntryLayout, PyInputOutputAlias, PyOperandAlias, PyResultAccuracy},
+        attribute::{Attributes, PyDimLabels, PyWindow, PyWindowDim},
+        detach::_n_steps,
+        diagnostic::{_diagnostic, PyDiagnostic},
+        expr::PyExpr,
+        footprint::{_closure, _delinearize, _identity_map, _map_to_all, _outside, _single_map, PyFootprint},
+        indexing::PyInstructionIndexing,
+        instruction::{PyInstruction, PyMetadata},
+        layout::{PyLayout, PyShape},
+        loops::{_count_iterations, PyLoopMaps},
+        map::{_count_windows, _map, bounds_many, compose_many, count_many, grid_maps, simplify_many, PyMap},
+        map_values::{_cost, _count, _variable, PyConstraint, PyCost, PyCount, PyVariable},
+        memory::{
+            bitcast_factors, buffer_elements, count_requests, is_valid_bitcast, linear_index, logical_index, pack_into,
+            reshape_is_bitcast, spread_bits, squeeze_bits, strides, transpose_is_bitcast, unpack_into,
+        },
+        module::{_computation, _instruction, _module, PyComputation, PyModule_},
+        parse::{_read_profile, is_module_head, known_attributes, known_opcodes, parse_text, unpack_head},
+        propagation::{_extent, _reads, PyPropagation},
+        rows::{_row_columns, PyRows, RowBatch},
+        set_questions::{_coalesce, _contains, _eliminate_ranges, _image_many, _is_injective, _overlap},
+        sharding::{PyMesh, PyReplicaGroups, PySharding},
+        tiling::{_over_all_parameters, _tile_reasons, PyTilePlan},
+    };
+
+    #[pymodule_init]
+    fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
+        m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        m.add("LAWS", Rule::ALL.iter().map(|rule| (rule.name(), rule.law())).collect::<Vec<_>>())?;
+        let mapping = m.py().import("collections.abc")?.getattr("Mapping")?;
+        mapping.call_method1("register", (m.getattr("Attributes")?,))?;
+        // The stub has no `__all__`, so neither has the module.
+        m.delattr("__all__")
+    }
 }

@@ -181,7 +181,7 @@ impl PyLoopMaps {
 /// The number of iterations of a loop whose state begins with some known numbers, or why it is not known.
 #[pyfunction]
 #[pyo3(signature = (condition, body, initial, /))]
-fn _count_iterations<'py>(
+pub fn _count_iterations<'py>(
     py: Python<'py>,
     condition: PyRef<'_, PyComputation>,
     body: PyRef<'_, PyComputation>,
@@ -193,9 +193,4 @@ fn _count_iterations<'py>(
         Ok(n) => Ok(n.into_pyobject(py)?.into_any()),
         Err(reason) => Ok(reason.into_pyobject(py)?.into_any()),
     }
-}
-
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<PyLoopMaps>()?;
-    m.add_function(wrap_pyfunction!(_count_iterations, m)?)
 }

@@ -10,13 +10,12 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 use quasiaffine::map::{Map, State};
-use quasiaffine::rules::Rule;
 use quasiaffine::simplify::simplify_traced;
 use quasiaffine::simplify::trace::{Statement, Step};
 use quasiaffine::text::{self, Style};
 use quasiaffine::{Constraint, Domain, Expr, Interval, Options, Program, Variable};
 
-use crate::argument::{Arg, Named};
+use crate::argument::Arg;
 use crate::detach::{n_threads, unlocked, unlocked_if, unlocked_many};
 use crate::error::{expect_many, raise, wrong_type, InCall, OrRaise};
 use crate::expr::{hash_of, ExprLike, PyExpr};
@@ -172,11 +171,7 @@ impl PyMap {
         runtime: Arg<'_, Vec<VariableLike>>,
         constraints: Arg<'_, Vec<ConstraintLike>>,
     ) -> PyResult<PyMap> {
-        let dims = dims.of("IndexingMap", "dims")?;
-        let results = results.of("IndexingMap", "results")?;
-        let ranges = ranges.of("IndexingMap", "ranges")?;
-        let runtime = runtime.of("IndexingMap", "runtime")?;
-        let constraints = constraints.of("IndexingMap", "constraints")?;
+        named!("IndexingMap", dims, results, ranges, runtime, constraints);
         let domain = domain_of(dims, ranges, runtime, constraints)?;
         Ok(Map::new(domain, results.into_iter().map(|e| e.0)).or_raise(py).in_call(py, "IndexingMap")?.into())
     }
@@ -189,7 +184,7 @@ impl PyMap {
     #[staticmethod]
     #[pyo3(signature = (dims, /))]
     fn identity(py: Python<'_>, dims: Arg<'_, Vec<VariableLike>>) -> PyResult<PyMap> {
-        let dims = dims.of("IndexingMap.identity", "dims")?;
+        named!("IndexingMap.identity", dims);
         let domain = domain_of(dims, Vec::new(), Vec::new(), Vec::new())?;
         Ok(Map::identity(domain).or_raise(py).in_call(py, "IndexingMap.identity")?.into())
     }
@@ -198,7 +193,7 @@ impl PyMap {
     #[staticmethod]
     #[pyo3(signature = (dims, /))]
     fn undefined(dims: Arg<'_, Vec<VariableLike>>) -> PyResult<PyMap> {
-        let dims = dims.of("IndexingMap.undefined", "dims")?;
+        named!("IndexingMap.undefined", dims);
         Ok(Map::undefined(&domain_of(dims, Vec::new(), Vec::new(), Vec::new())?).into())
     }
 
@@ -224,10 +219,7 @@ impl PyMap {
         ranges: Option<Arg<'_, Vec<VariableLike>>>,
         runtime: Option<Arg<'_, Vec<VariableLike>>>,
     ) -> PyResult<PyMap> {
-        let text = text.of("IndexingMap.parse", "text")?;
-        let dims = dims.of("IndexingMap.parse", "dims")?;
-        let ranges = ranges.of("IndexingMap.parse", "ranges")?;
-        let runtime = runtime.of("IndexingMap.parse", "runtime")?;
+        named!("IndexingMap.parse", text, dims, ranges, runtime);
         expect_no_sources(dims.iter().chain(&ranges).flatten())?;
         let variables = |given: Option<Vec<VariableLike>>| -> Option<Vec<Variable>> {
             given.map(|list| list.into_iter().map(|v| v.variable).collect())
@@ -323,10 +315,7 @@ impl PyMap {
         trace: Arg<'_, bool>,
     ) -> PyResult<Py<PyAny>> {
         let (py, this) = (slf.py(), slf.get());
-        let keep_point_dims = keep_point_dims.of("IndexingMap.simplify", "keep_point_dims")?;
-        let drop_unused = drop_unused.of("IndexingMap.simplify", "drop_unused")?;
-        let rescale = rescale.of("IndexingMap.simplify", "rescale")?;
-        let trace = trace.of("IndexingMap.simplify", "trace")?;
+        named!("IndexingMap.simplify", keep_point_dims, drop_unused, rescale, trace);
         if trace {
             let explain = hooks::hook(py, "explain_simplify")?;
             let options = [("keep_point_dims", keep_point_dims), ("drop_unused", drop_unused), ("rescale", rescale)];
@@ -346,9 +335,7 @@ impl PyMap {
         drop_unused: Arg<'_, bool>,
         rescale: Arg<'_, bool>,
     ) -> PyResult<(PyMap, Vec<NamedStep>)> {
-        let keep_point_dims = keep_point_dims.of("explain_simplify", "keep_point_dims")?;
-        let drop_unused = drop_unused.of("explain_simplify", "drop_unused")?;
-        let rescale = rescale.of("explain_simplify", "rescale")?;
+        named!("explain_simplify", keep_point_dims, drop_unused, rescale);
         let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
         let (map, steps) = unlocked(py, || {
             let (map, steps) = simplify_traced(&self.map, options);
@@ -435,7 +422,7 @@ impl PyMap {
     /// The map with the sources of runtime variables renumbered; numbers that are not in ``sources`` stay.
     #[pyo3(signature = (sources, /))]
     fn remap_sources(&self, sources: Arg<'_, HashMap<i64, i64>>) -> PyResult<PyMap> {
-        let sources = sources.of("IndexingMap.remap_sources", "sources")?;
+        named!("IndexingMap.remap_sources", sources);
         Ok(self.with(self.map.remap_sources(&|id| sources.get(&id).copied())))
     }
 
@@ -467,8 +454,8 @@ impl PyMap {
         check: Arg<'_, bool>,
         threads: Arg<'_, usize>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let check = check.of("IndexingMap.evaluate", "check")?;
-        let threads = n_threads(threads.of("IndexingMap.evaluate", "threads")?);
+        named!("IndexingMap.evaluate", check, threads);
+        let threads = n_threads(threads);
         let function = "IndexingMap.evaluate";
         let tables = self.tables(function, dims, ranges, runtime).in_call(py, function)?;
         let program = Program::new(&self.map).or_raise(py).in_call(py, function)?;
@@ -568,7 +555,7 @@ impl PyMap {
     /// (8, 4)
     #[pyo3(signature = (distinct=Arg::from(false)), text_signature = "($self, distinct=False)")]
     fn count(&self, py: Python<'_>, distinct: Arg<'_, bool>) -> PyResult<PyCount> {
-        let distinct = distinct.of("IndexingMap.count", "distinct")?;
+        named!("IndexingMap.count", distinct);
         let count =
             unlocked(py, || if distinct { quasiaffine::distinct(&self.map) } else { quasiaffine::touched(&self.map) })?;
         Ok(PyCount { lower: count.lower, upper: count.upper })
@@ -725,7 +712,8 @@ impl PyMap {
     /// True
     #[pyo3(signature = (part=Arg::from("map")), text_signature = "($self, part='map')")]
     fn to_mlir<'py>(slf: &Bound<'py, Self>, part: Arg<'py, &str>) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "to_mlir", (slf, part.of("IndexingMap.to_mlir", "part")?))
+        named!("IndexingMap.to_mlir", part);
+        hooks::call(slf.py(), "to_mlir", (slf, part))
     }
 
     /// The map as an SMT-LIB 2 script: it declares the variables and the results ``r0``, ``r1``, …, and asserts the
@@ -802,7 +790,13 @@ impl PyMap {
 /// A map from its text and its origin in a program; unpickling calls it.
 #[pyfunction]
 #[pyo3(signature = (text, index, usage, suppliers, /))]
-fn _map(py: Python<'_>, text: &str, index: Py<PyTuple>, usage: Py<PyAny>, suppliers: Py<PyDict>) -> PyResult<PyMap> {
+pub fn _map(
+    py: Python<'_>,
+    text: &str,
+    index: Py<PyTuple>,
+    usage: Py<PyAny>,
+    suppliers: Py<PyDict>,
+) -> PyResult<PyMap> {
     let map = unlocked_if(py, text.len() >= SHORT_TEXT, || text::parse_map(text))?;
     Ok(PyMap::placed(map.or_raise(py)?, index, usage, suppliers))
 }
@@ -843,7 +837,7 @@ fn maps_of(maps: &Bound<'_, PyAny>, function: &str) -> PyResult<Vec<Map>> {
 #[pyo3(signature = (maps, /, *, keep_point_dims=Arg::from(false), drop_unused=Arg::from(false),
     rescale=Arg::from(false), threads=Arg::from(1)),
     text_signature = "(maps, /, *, keep_point_dims=False, drop_unused=False, rescale=False, threads=1)")]
-fn simplify_many(
+pub fn simplify_many(
     py: Python<'_>,
     maps: &Bound<'_, PyAny>,
     keep_point_dims: Arg<'_, bool>,
@@ -851,10 +845,7 @@ fn simplify_many(
     rescale: Arg<'_, bool>,
     threads: Arg<'_, usize>,
 ) -> PyResult<Vec<PyMap>> {
-    let keep_point_dims = keep_point_dims.of("simplify_many", "keep_point_dims")?;
-    let drop_unused = drop_unused.of("simplify_many", "drop_unused")?;
-    let rescale = rescale.of("simplify_many", "rescale")?;
-    let threads = threads.of("simplify_many", "threads")?;
+    named!("simplify_many", keep_point_dims, drop_unused, rescale, threads);
     let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
     let maps = maps_of(maps, "simplify_many")?;
     let simplified = unlocked_many(py, &maps, threads, |m| quasiaffine::simplify(m, options))?;
@@ -874,16 +865,14 @@ fn simplify_many(
 #[pyfunction]
 #[pyo3(signature = (pairs, /, *, simplify=Arg::from(false), drop_unused=Arg::from(false), threads=Arg::from(1)),
     text_signature = "(pairs, /, *, simplify=False, drop_unused=False, threads=1)")]
-fn compose_many(
+pub fn compose_many(
     py: Python<'_>,
     pairs: &Bound<'_, PyAny>,
     simplify: Arg<'_, bool>,
     drop_unused: Arg<'_, bool>,
     threads: Arg<'_, usize>,
 ) -> PyResult<Vec<PyMap>> {
-    let simplify = simplify.of("compose_many", "simplify")?;
-    let drop_unused = drop_unused.of("compose_many", "drop_unused")?;
-    let threads = threads.of("compose_many", "threads")?;
+    named!("compose_many", simplify, drop_unused, threads);
     let options = Options { drop_unused, ..Options::default() };
     let pair = |pair: &Bound<'_, PyAny>| {
         let (a, b) = pair.extract::<(PyRef<'_, PyMap>, PyRef<'_, PyMap>)>().ok()?;
@@ -915,14 +904,13 @@ fn compose_many(
 #[pyfunction]
 #[pyo3(signature = (maps, /, *, distinct=Arg::from(false), threads=Arg::from(1)),
     text_signature = "(maps, /, *, distinct=False, threads=1)")]
-fn count_many(
+pub fn count_many(
     py: Python<'_>,
     maps: &Bound<'_, PyAny>,
     distinct: Arg<'_, bool>,
     threads: Arg<'_, usize>,
 ) -> PyResult<Vec<PyCount>> {
-    let distinct = distinct.of("count_many", "distinct")?;
-    let threads = threads.of("count_many", "threads")?;
+    named!("count_many", distinct, threads);
     let maps = maps_of(maps, "count_many")?;
     let count = if distinct { quasiaffine::distinct } else { quasiaffine::touched };
     let counts = unlocked_many(py, &maps, threads, count)?;
@@ -933,7 +921,7 @@ fn count_many(
 /// domains and images are boxes whose edges runtime values move.
 #[pyfunction]
 #[pyo3(signature = (maps, /))]
-fn _count_windows(py: Python<'_>, maps: &Bound<'_, PyAny>) -> PyResult<Option<(PyCount, PyCount)>> {
+pub fn _count_windows(py: Python<'_>, maps: &Bound<'_, PyAny>) -> PyResult<Option<(PyCount, PyCount)>> {
     let maps = maps_of(maps, "_count_windows")?;
     let counts = unlocked(py, || quasiaffine::count_windows(&maps.iter().collect::<Vec<_>>()))?;
     let count = |c: quasiaffine::Count| PyCount { lower: c.lower, upper: c.upper };
@@ -951,12 +939,12 @@ fn _count_windows(py: Python<'_>, maps: &Bound<'_, PyAny>) -> PyResult<Option<(P
 /// [((-7, 9), (0, 1))]
 #[pyfunction]
 #[pyo3(signature = (maps, /, *, threads=Arg::from(1)), text_signature = "(maps, /, *, threads=1)")]
-fn bounds_many<'py>(
+pub fn bounds_many<'py>(
     py: Python<'py>,
     maps: &Bound<'py, PyAny>,
     threads: Arg<'_, usize>,
 ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-    let threads = threads.of("bounds_many", "threads")?;
+    named!("bounds_many", threads);
     let maps = maps_of(maps, "bounds_many")?;
     let bounds = unlocked_many(py, &maps, threads, |m| {
         let of = |e: &Expr| m.bounds(e).map(|range| (range.lo, range.hi));
@@ -973,7 +961,7 @@ fn bounds_many<'py>(
 /// (th, bl) -> (th + bl * 8), domain: th in [0, 7], bl in [0, 2], th + bl * 8 in [0, 19]
 #[pyfunction]
 #[pyo3(signature = (names, grid, indices, ranges, constraints, /))]
-fn grid_maps(
+pub fn grid_maps(
     py: Python<'_>,
     names: Vec<PyBackedStr>,
     grid: Vec<i64>,
@@ -1003,16 +991,4 @@ fn grid_maps(
         PyMap::from(all.with_results(own.iter().cloned().collect()))
     };
     Ok(indices.iter().map(of_index).collect())
-}
-
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<PyMap>()?;
-    m.add("LAWS", Rule::ALL.iter().map(|rule| (rule.name(), rule.law())).collect::<Vec<_>>())?;
-    m.add_function(wrap_pyfunction!(grid_maps, m)?)?;
-    m.add_function(wrap_pyfunction!(_map, m)?)?;
-    m.add_function(wrap_pyfunction!(simplify_many, m)?)?;
-    m.add_function(wrap_pyfunction!(compose_many, m)?)?;
-    m.add_function(wrap_pyfunction!(count_many, m)?)?;
-    m.add_function(wrap_pyfunction!(_count_windows, m)?)?;
-    m.add_function(wrap_pyfunction!(bounds_many, m)?)
 }

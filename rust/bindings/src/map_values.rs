@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use quasiaffine::{Constraint, Equivalence, Interval, Source, Variable};
 
-use crate::argument::{Arg, Named};
+use crate::argument::Arg;
 use crate::expr::{hash_of, ExprLike, PyExpr};
 use crate::pickle::{by_constructor, by_function, Reduced};
 use crate::repr;
@@ -43,11 +43,7 @@ impl PyVariable {
         source: Option<Arg<'_, i64>>,
         element: Arg<'_, Vec<ExprLike>>,
     ) -> PyResult<PyVariable> {
-        let name = name.of("Variable", "name")?;
-        let lower = lower.of("Variable", "lower")?;
-        let upper = upper.of("Variable", "upper")?;
-        let source = source.of("Variable", "source")?;
-        let element = element.of("Variable", "element")?;
+        named!("Variable", name, lower, upper, source, element);
         let source = source.map(|id| Arc::new(Source { id, index: element.into_iter().map(|e| e.0).collect() }));
         let variable = Variable { name: name.map(Arc::from), interval: Interval::new(lower, upper), source };
         Ok(PyVariable { variable, default_name: String::new(), supplier: None })
@@ -133,9 +129,7 @@ pub struct PyConstraint(pub Constraint);
 impl PyConstraint {
     #[new]
     fn new(expr: Arg<'_, ExprLike>, lower: Arg<'_, i64>, upper: Arg<'_, i64>) -> PyResult<PyConstraint> {
-        let expr = expr.of("Constraint", "expr")?;
-        let lower = lower.of("Constraint", "lower")?;
-        let upper = upper.of("Constraint", "upper")?;
+        named!("Constraint", expr, lower, upper);
         Ok(PyConstraint(Constraint { expr: expr.0, interval: Interval::new(lower, upper) }))
     }
 
@@ -275,7 +269,7 @@ impl<'py> IntoPyObject<'py> for Answer {
 /// A variable from its fields; unpickling calls it.
 #[pyfunction]
 #[pyo3(signature = (name, default_name, range, source, index, supplier, /))]
-fn _variable(
+pub fn _variable(
     name: Option<&str>,
     default_name: String,
     range: (i64, i64),
@@ -291,23 +285,13 @@ fn _variable(
 /// A count from its fields; unpickling calls it.
 #[pyfunction]
 #[pyo3(signature = (lower, upper, /))]
-fn _count(lower: u128, upper: u128) -> PyCount {
+pub fn _count(lower: u128, upper: u128) -> PyCount {
     PyCount { lower, upper }
 }
 
 /// A cost from its fields; unpickling calls it.
 #[pyfunction]
 #[pyo3(signature = (divmod, nodes, /))]
-fn _cost(divmod: u64, nodes: u64) -> PyCost {
+pub fn _cost(divmod: u64, nodes: u64) -> PyCost {
     PyCost { divmod, nodes }
-}
-
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<PyVariable>()?;
-    m.add_class::<PyConstraint>()?;
-    m.add_class::<PyCount>()?;
-    m.add_class::<PyCost>()?;
-    m.add_function(wrap_pyfunction!(_variable, m)?)?;
-    m.add_function(wrap_pyfunction!(_count, m)?)?;
-    m.add_function(wrap_pyfunction!(_cost, m)?)
 }

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use quasiaffine::Equivalence;
 
-use crate::argument::{Arg, Named};
+use crate::argument::Arg;
 use crate::detach::unlocked;
 use crate::error::{expect, expect_many, InCall};
 use crate::layout::{linear, linear_error, shape_error, PyShape};
@@ -50,16 +50,14 @@ fn unit_of(name: &str) -> PyResult<Unit> {
 /// (d0, d1) -> (d0 * 20 + d1 * 4), domain: d0 in [0, 2], d1 in [0, 4]
 #[pyfunction]
 #[pyo3(signature = (shape, /, *, shape_index=None, part=None, unit=None))]
-fn linear_index(
+pub fn linear_index(
     py: Python<'_>,
     shape: &Bound<'_, PyAny>,
     shape_index: Option<Arg<'_, Vec<i64>>>,
     part: Option<Arg<'_, usize>>,
     unit: Option<Arg<'_, &str>>,
 ) -> PyResult<PyMap> {
-    let shape_index = shape_index.of("linear_index", "shape_index")?;
-    let part = part.of("linear_index", "part")?;
-    let unit = unit.of("linear_index", "unit")?;
+    named!("linear_index", shape_index, part, unit);
     let shape = shape_argument(shape, "linear_index")?;
     let unit = unit.map_or(Ok(Unit::Element), unit_of)?;
     let of = |shape: &PyShape| match part {
@@ -84,14 +82,13 @@ fn linear_index(
 /// (array([2, 3]), array([ True, False, False]))
 #[pyfunction]
 #[pyo3(signature = (shape, /, *, shape_index=None, part=None))]
-fn logical_index(
+pub fn logical_index(
     py: Python<'_>,
     shape: &Bound<'_, PyAny>,
     shape_index: Option<Arg<'_, Vec<i64>>>,
     part: Option<Arg<'_, usize>>,
 ) -> PyResult<PyMap> {
-    let shape_index = shape_index.of("logical_index", "shape_index")?;
-    let part = part.of("logical_index", "part")?;
+    named!("logical_index", shape_index, part);
     let shape = shape_argument(shape, "logical_index")?;
     let of = |shape: &PyShape| match part {
         None => linear(py, shape, ::layout::logical_index),
@@ -108,7 +105,7 @@ fn logical_index(
 /// The size of the buffer of an array in elements, padding included: :attr:`Shape.buffer_elements`.
 #[pyfunction]
 #[pyo3(signature = (shape, /))]
-fn buffer_elements(py: Python<'_>, shape: &Bound<'_, PyShape>) -> PyResult<i64> {
+pub fn buffer_elements(py: Python<'_>, shape: &Bound<'_, PyShape>) -> PyResult<i64> {
     linear(py, shape.get(), ::layout::buffer_elements)
 }
 
@@ -125,7 +122,7 @@ type Digits = Vec<Vec<(i64, i64, i64)>>;
 /// 'a tile of size 2 splits dimension 0 of size 3 unevenly'
 #[pyfunction]
 #[pyo3(signature = (shape, /))]
-fn strides<'py>(py: Python<'py>, shape: &Bound<'py, PyShape>) -> PyResult<Bound<'py, PyAny>> {
+pub fn strides<'py>(py: Python<'py>, shape: &Bound<'py, PyShape>) -> PyResult<Bound<'py, PyAny>> {
     match linear(py, shape.get(), ::layout::strides)? {
         Err(reason) => reason.into_pyobject(py).map(Bound::into_any).map_err(PyErr::from),
         Ok(all) => {
@@ -162,7 +159,7 @@ fn related(
 /// Answer(True)
 #[pyfunction]
 #[pyo3(signature = (operand, output, /))]
-fn reshape_is_bitcast(py: Python<'_>, operand: &Bound<'_, PyAny>, output: &Bound<'_, PyAny>) -> PyResult<Answer> {
+pub fn reshape_is_bitcast(py: Python<'_>, operand: &Bound<'_, PyAny>, output: &Bound<'_, PyAny>) -> PyResult<Answer> {
     related(py, "layouts.reshape_is_bitcast", operand, output, ::layout::reshape_is_bitcast)
 }
 
@@ -177,7 +174,7 @@ fn reshape_is_bitcast(py: Python<'_>, operand: &Bound<'_, PyAny>, output: &Bound
 /// Answer(True)
 #[pyfunction]
 #[pyo3(signature = (operand, output, dimensions, /))]
-fn transpose_is_bitcast(
+pub fn transpose_is_bitcast(
     py: Python<'_>,
     operand: &Bound<'_, PyAny>,
     output: &Bound<'_, PyAny>,
@@ -198,7 +195,7 @@ fn transpose_is_bitcast(
 /// Answer(False, witness=(0,))
 #[pyfunction]
 #[pyo3(signature = (operand, output, /))]
-fn is_valid_bitcast(py: Python<'_>, operand: &Bound<'_, PyAny>, output: &Bound<'_, PyAny>) -> PyResult<Answer> {
+pub fn is_valid_bitcast(py: Python<'_>, operand: &Bound<'_, PyAny>, output: &Bound<'_, PyAny>) -> PyResult<Answer> {
     related(py, "layouts.is_valid_bitcast", operand, output, ::layout::is_valid_bitcast)
 }
 
@@ -242,7 +239,7 @@ fn must_have(py: Python<'_>, what: &str, expected: usize, found: usize) -> PyRes
 /// Lays out a flat array of unsigned integers or complex numbers; ``fill`` has one element for the padding.
 #[pyfunction]
 #[pyo3(signature = (shape, array, buffer, fill, threads, /))]
-fn pack_into(
+pub fn pack_into(
     py: Python<'_>,
     shape: &Bound<'_, PyShape>,
     array: &Bound<'_, PyAny>,
@@ -268,7 +265,7 @@ fn pack_into(
 /// Reads a flat buffer back into a flat array in row-major order.
 #[pyfunction]
 #[pyo3(signature = (shape, buffer, array, threads, /))]
-fn unpack_into(
+pub fn unpack_into(
     py: Python<'_>,
     shape: &Bound<'_, PyShape>,
     buffer: &Bound<'_, PyAny>,
@@ -290,7 +287,7 @@ fn unpack_into(
 /// Packs the low ``width`` bits of each element of ``n_bytes`` bytes, one after the other.
 #[pyfunction]
 #[pyo3(signature = (wide, n_bytes, width, narrow, /))]
-fn squeeze_bits(
+pub fn squeeze_bits(
     py: Python<'_>,
     wide: PyReadonlyArray1<'_, u8>,
     n_bytes: usize,
@@ -306,7 +303,7 @@ fn squeeze_bits(
 /// Unpacks elements of ``width`` bits, of which ``value`` count, to elements of ``n_bytes`` bytes.
 #[pyfunction]
 #[pyo3(signature = (narrow, width, value, is_signed, n_bytes, wide, /))]
-fn spread_bits(
+pub fn spread_bits(
     py: Python<'_>,
     narrow: PyReadonlyArray1<'_, u8>,
     width: usize,
@@ -335,7 +332,7 @@ fn spread_bits(
 /// ((1, 0), (3, 2), (6,), (0,))
 #[pyfunction]
 #[pyo3(signature = (operand, output, /))]
-fn bitcast_factors<'py>(
+pub fn bitcast_factors<'py>(
     py: Python<'py>,
     operand: &Bound<'py, PyShape>,
     output: &Bound<'py, PyShape>,
@@ -368,7 +365,7 @@ type Totals = (i128, i128, i128, i128);
 #[pyfunction]
 #[pyo3(signature = (elements, shape, warp, vector, base_alignment, sector_bytes, effort=None, /))]
 #[allow(clippy::too_many_arguments)]
-fn count_requests(
+pub fn count_requests(
     py: Python<'_>,
     elements: &Bound<'_, PyMap>,
     shape: &Bound<'_, PyShape>,
@@ -388,21 +385,4 @@ fn count_requests(
     let found = unlocked(py, || ::layout::count_requests(map, array, warps, &effort))?;
     let ::layout::Requests { counts, reason } = found.map_err(|e| linear_error(py, e))?;
     Ok(((counts.requests, counts.sectors, counts.bytes_used, counts.longest_run), reason))
-}
-
-/// Adds the functions of this file to the compiled module.
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_function(wrap_pyfunction!(linear_index, m)?)?;
-    m.add_function(wrap_pyfunction!(logical_index, m)?)?;
-    m.add_function(wrap_pyfunction!(buffer_elements, m)?)?;
-    m.add_function(wrap_pyfunction!(strides, m)?)?;
-    m.add_function(wrap_pyfunction!(count_requests, m)?)?;
-    m.add_function(wrap_pyfunction!(bitcast_factors, m)?)?;
-    m.add_function(wrap_pyfunction!(reshape_is_bitcast, m)?)?;
-    m.add_function(wrap_pyfunction!(transpose_is_bitcast, m)?)?;
-    m.add_function(wrap_pyfunction!(is_valid_bitcast, m)?)?;
-    m.add_function(wrap_pyfunction!(pack_into, m)?)?;
-    m.add_function(wrap_pyfunction!(unpack_into, m)?)?;
-    m.add_function(wrap_pyfunction!(squeeze_bits, m)?)?;
-    m.add_function(wrap_pyfunction!(spread_bits, m)?)
 }

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyString, PyTuple};
 
-use crate::argument::{print_options, Arg, Named};
+use crate::argument::{print_options, Arg};
 use crate::attribute::{Attributes, Owner};
 use crate::detach::{unlocked, unlocked_if};
 use crate::diagnostic::{syntax_error, PyDiagnostic};
@@ -184,7 +184,7 @@ impl PyModule_ {
     /// Raises :class:`~hlomap.errors.NotFoundError` for any other number.
     #[pyo3(signature = (number, /))]
     fn instruction(slf: &Bound<'_, Self>, number: Arg<'_, i64>) -> PyResult<Py<PyInstruction>> {
-        let number = number.of("Module.instruction", "number")?;
+        named!("Module.instruction", number);
         let n = slf.get().0.instructions().len();
         match u32::try_from(number).ok().filter(|&id| (id as usize) < n) {
             Some(id) => instruction(slf.py(), &slf.into(), id),
@@ -270,8 +270,7 @@ impl PyModule_ {
     /// (False, True)
     #[pyo3(signature = (other, /, *, names=Arg::from(true)), text_signature = "($self, other, /, *, names=True)")]
     fn same_as(&self, py: Python<'_>, other: Arg<'_, Bound<'_, PyModule_>>, names: Arg<'_, bool>) -> PyResult<bool> {
-        let names = names.of("Module.same_as", "names")?;
-        let other = other.of("Module.same_as", "other")?;
+        named!("Module.same_as", names, other);
         let names = if names { hlo::Names::Count } else { hlo::Names::Ignored };
         let other = &other.get().0;
         unlocked(py, || self.0.same_as(other, names))
@@ -474,7 +473,7 @@ impl PyComputation {
 /// The module of a text that begins at a position of a longer one, with the ids of a proto; unpickling calls it.
 #[pyfunction]
 #[pyo3(signature = (text, filename, position, ids, /))]
-fn _module(
+pub fn _module(
     py: Python<'_>,
     text: &str,
     filename: Option<&str>,
@@ -491,7 +490,7 @@ fn _module(
 /// The computation with this number; unpickling calls it.
 #[pyfunction]
 #[pyo3(signature = (module, number, /))]
-fn _computation(py: Python<'_>, module: &Bound<'_, PyModule_>, number: u32) -> PyResult<Py<PyComputation>> {
+pub fn _computation(py: Python<'_>, module: &Bound<'_, PyModule_>, number: u32) -> PyResult<Py<PyComputation>> {
     if number as usize >= module.get().0.computations().len() {
         return Err(not_found(py, "computation with number", &number.to_string(), None));
     }
@@ -501,19 +500,6 @@ fn _computation(py: Python<'_>, module: &Bound<'_, PyModule_>, number: u32) -> P
 /// The instruction with this number; unpickling calls it.
 #[pyfunction]
 #[pyo3(signature = (module, number, /))]
-fn _instruction(module: &Bound<'_, PyModule_>, number: i64) -> PyResult<Py<PyInstruction>> {
+pub fn _instruction(module: &Bound<'_, PyModule_>, number: i64) -> PyResult<Py<PyInstruction>> {
     PyModule_::instruction(module, Arg::from(number))
-}
-
-/// Adds the classes and functions of this file to the compiled module.
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<PyModule_>()?;
-    m.add_class::<PyComputation>()?;
-    crate::instruction::register(m)?;
-    crate::diagnostic::register(m)?;
-    crate::attribute::register(m)?;
-    m.add_function(wrap_pyfunction!(_module, m)?)?;
-    m.add_function(wrap_pyfunction!(_computation, m)?)?;
-    m.add_function(wrap_pyfunction!(_instruction, m)?)?;
-    crate::parse::register(m)
 }

@@ -45,7 +45,11 @@ pub fn parse_text(
 /// The compression of the beginning of a file, or ``None``, and the first ``n`` bytes of its content.
 #[pyfunction]
 #[pyo3(signature = (head, n, /))]
-fn unpack_head<'py>(py: Python<'py>, head: &[u8], n: usize) -> PyResult<(Option<&'static str>, Bound<'py, PyBytes>)> {
+pub fn unpack_head<'py>(
+    py: Python<'py>,
+    head: &[u8],
+    n: usize,
+) -> PyResult<(Option<&'static str>, Bound<'py, PyBytes>)> {
     Ok(match hlo::compression_format(head) {
         Some(format) => (Some(format), PyBytes::new(py, &unlocked(py, || hlo::decompress_head(head, n))?)),
         None => (None, PyBytes::new(py, &head[..n.min(head.len())])),
@@ -55,7 +59,7 @@ fn unpack_head<'py>(py: Python<'py>, head: &[u8], n: usize) -> PyResult<(Option<
 /// Whether the beginning of a file is the beginning of a proto with a module.
 #[pyfunction]
 #[pyo3(signature = (head, /))]
-fn is_module_head(head: &[u8]) -> bool {
+pub fn is_module_head(head: &[u8]) -> bool {
     hlo::is_module_head(head)
 }
 
@@ -64,7 +68,7 @@ fn is_module_head(head: &[u8]) -> bool {
 /// For each the name, the form of its value, whether it is required, and the possible values of a keyword.
 #[pyfunction]
 #[pyo3(signature = (owner, /))]
-fn known_attributes(owner: &str) -> Vec<(&'static str, String, bool, &'static [&'static str])> {
+pub fn known_attributes(owner: &str) -> Vec<(&'static str, String, bool, &'static [&'static str])> {
     hlo::attributes_of(hlo::Owner::from_name(owner))
         .map(|row| (row.name, format!("{:?}", row.form), row.is_required, row.words))
         .collect()
@@ -72,7 +76,7 @@ fn known_attributes(owner: &str) -> Vec<(&'static str, String, bool, &'static [&
 
 /// The operations that are known by name.
 #[pyfunction]
-fn known_opcodes() -> Vec<&'static str> {
+pub fn known_opcodes() -> Vec<&'static str> {
     hlo::Opcode::names().collect()
 }
 
@@ -83,7 +87,11 @@ fn known_opcodes() -> Vec<&'static str> {
 /// Raises :class:`~hlomap.errors.HloSyntaxError` for bytes that are not a profile.
 #[pyfunction]
 #[pyo3(signature = (data, name, /))]
-fn _read_profile<'py>(py: Python<'py>, data: &Bound<'py, PyBytes>, name: Option<&str>) -> PyResult<ProfileParts<'py>> {
+pub fn _read_profile<'py>(
+    py: Python<'py>,
+    data: &Bound<'py, PyBytes>,
+    name: Option<&str>,
+) -> PyResult<ProfileParts<'py>> {
     let bytes = data.as_bytes();
     let found = unlocked(py, || hlo::parse_profile(bytes, name))?
         .map_err(|errors| syntax_error(py, &errors.source, &errors.problems))?;
@@ -98,13 +106,3 @@ fn _read_profile<'py>(py: Python<'py>, data: &Bound<'py, PyBytes>, name: Option<
 type OpParts = (String, Option<i64>, String, u64, u128, u64);
 type PlaneParts = (String, Vec<OpParts>, (u64, u128), (u64, u128));
 type ProfileParts<'py> = (Vec<PlaneParts>, Vec<(String, Option<i64>, Bound<'py, PyBytes>)>);
-
-/// Adds the functions of this file to the compiled module.
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_function(wrap_pyfunction!(unpack_head, m)?)?;
-    m.add_function(wrap_pyfunction!(is_module_head, m)?)?;
-    m.add_function(wrap_pyfunction!(known_attributes, m)?)?;
-    m.add_function(wrap_pyfunction!(known_opcodes, m)?)?;
-    m.add_function(wrap_pyfunction!(_read_profile, m)?)?;
-    m.add_function(wrap_pyfunction!(parse_text, m)?)
-}

@@ -539,7 +539,7 @@ impl<'a, 'py> Records<'a, 'py> {
 #[pyfunction]
 #[pyo3(signature = (maps, exact, shape, /))]
 #[allow(clippy::type_complexity, reason = "a record in Python")]
-fn _reads(
+pub fn _reads(
     py: Python<'_>,
     maps: Vec<PyRef<'_, PyMap>>,
     exact: bool,
@@ -554,14 +554,7 @@ fn _reads(
 /// Upper bounds of the number of elements in values, and of their bytes; None where there is no bound.
 #[pyfunction]
 #[pyo3(signature = (parts, /))]
-fn _extent(parts: Vec<PyRef<'_, PyShape>>) -> (Option<i64>, Option<i64>) {
+pub fn _extent(parts: Vec<PyRef<'_, PyShape>>) -> (Option<i64>, Option<i64>) {
     let r = reads::unknown("".into(), parts.iter().map(|shape| &shape.0));
     (r.distinct.1, r.bytes)
-}
-
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<PyPropagation>()?;
-    m.add_class::<PyRows>()?;
-    m.add_function(wrap_pyfunction!(_reads, m)?)?;
-    m.add_function(wrap_pyfunction!(_extent, m)?)
 }

@@ -183,11 +183,6 @@ fn into_python<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, Py
 
 /// The name, the kind and the description of every column of a table, in order.
 #[pyfunction]
-fn _row_columns() -> Vec<(&'static str, &'static str, &'static str)> {
+pub fn _row_columns() -> Vec<(&'static str, &'static str, &'static str)> {
     COLUMNS.iter().map(|c| (c.name, c.kind.name(), c.description)).collect()
-}
-
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<RowBatch>()?;
-    m.add_function(wrap_pyfunction!(_row_columns, m)?)
 }

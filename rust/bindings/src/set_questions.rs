@@ -36,7 +36,7 @@ fn shared(maps: &[PyRef<'_, PyMap>]) -> Vec<quasiaffine::Map> {
 /// For each map the one whose image is that of the map over a box of its first dims, which become ranges.
 #[pyfunction]
 #[pyo3(signature = (maps, /))]
-fn _image_many(py: Python<'_>, maps: Vec<(PyRef<'_, PyMap>, Bounds)>) -> PyResult<Vec<PyMap>> {
+pub fn _image_many(py: Python<'_>, maps: Vec<(PyRef<'_, PyMap>, Bounds)>) -> PyResult<Vec<PyMap>> {
     let interval = |(lo, hi): &(i64, i64)| Interval::new(*lo, *hi);
     let maps: Vec<(_, Vec<_>)> =
         maps.iter().map(|(m, bounds)| (m.map.clone(), bounds.iter().map(interval).collect())).collect();
@@ -48,7 +48,7 @@ fn _image_many(py: Python<'_>, maps: Vec<(PyRef<'_, PyMap>, Bounds)>) -> PyResul
 /// Whether the union of the images of the first maps meets that of the second ones; the witness is an element of both.
 #[pyfunction]
 #[pyo3(signature = (first, second, /))]
-fn _overlap(py: Python<'_>, first: Vec<PyRef<'_, PyMap>>, second: Vec<PyRef<'_, PyMap>>) -> PyResult<Answer> {
+pub fn _overlap(py: Python<'_>, first: Vec<PyRef<'_, PyMap>>, second: Vec<PyRef<'_, PyMap>>) -> PyResult<Answer> {
     let (first, second) = (shared(&first), shared(&second));
     Ok(match unlocked(py, || quasiaffine::overlap(&first, &second))?.or_raise(py)? {
         Overlap::Disjoint => (Some(false), None, None),
@@ -63,7 +63,7 @@ fn _overlap(py: Python<'_>, first: Vec<PyRef<'_, PyMap>>, second: Vec<PyRef<'_, 
 /// Whether different points of a map reach different elements; the witness is an element that two points reach.
 #[pyfunction]
 #[pyo3(signature = (map, /))]
-fn _is_injective(py: Python<'_>, map: PyRef<'_, PyMap>) -> PyResult<Answer> {
+pub fn _is_injective(py: Python<'_>, map: PyRef<'_, PyMap>) -> PyResult<Answer> {
     let map = map.map.clone();
     Ok(match unlocked(py, || quasiaffine::is_injective(&map))? {
         Injectivity::Injective => (Some(true), None, None),
@@ -75,7 +75,7 @@ fn _is_injective(py: Python<'_>, map: PyRef<'_, PyMap>) -> PyResult<Answer> {
 /// Fewer maps that relate the same pairs, each with the numbers of the maps that it stands for.
 #[pyfunction]
 #[pyo3(signature = (maps, /))]
-fn _coalesce(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Vec<(PyMap, Vec<usize>)>> {
+pub fn _coalesce(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Vec<(PyMap, Vec<usize>)>> {
     let maps = shared(&maps);
     let fewest = unlocked(py, || quasiaffine::fewest(&maps))?;
     Ok(fewest.into_iter().map(|Coalesced { map, parts }| (map.into(), parts)).collect())
@@ -84,7 +84,7 @@ fn _coalesce(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Vec<(PyMap
 /// For each map one with the same image at every point, without the ranges that others stand for.
 #[pyfunction]
 #[pyo3(signature = (maps, /))]
-fn _eliminate_ranges(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Vec<PyMap>> {
+pub fn _eliminate_ranges(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Vec<PyMap>> {
     let maps = shared(&maps);
     let options = quasiaffine::Options { drop_unused: true, ..Default::default() };
     let fewer = || maps.iter().map(|m| quasiaffine::eliminate_ranges(m, options)).collect::<Vec<_>>();
@@ -94,16 +94,7 @@ fn _eliminate_ranges(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Ve
 /// Whether one map relates each pair that another one relates; `None` where that is not decided.
 #[pyfunction]
 #[pyo3(signature = (outer, inner, /))]
-fn _contains(py: Python<'_>, outer: PyRef<'_, PyMap>, inner: PyRef<'_, PyMap>) -> PyResult<Option<bool>> {
+pub fn _contains(py: Python<'_>, outer: PyRef<'_, PyMap>, inner: PyRef<'_, PyMap>) -> PyResult<Option<bool>> {
     let (outer, inner) = (outer.map.clone(), inner.map.clone());
     unlocked(py, || quasiaffine::contains(&outer, &inner))
-}
-
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_function(wrap_pyfunction!(_image_many, m)?)?;
-    m.add_function(wrap_pyfunction!(_overlap, m)?)?;
-    m.add_function(wrap_pyfunction!(_is_injective, m)?)?;
-    m.add_function(wrap_pyfunction!(_eliminate_ranges, m)?)?;
-    m.add_function(wrap_pyfunction!(_contains, m)?)?;
-    m.add_function(wrap_pyfunction!(_coalesce, m)?)
 }

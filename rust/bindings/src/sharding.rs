@@ -6,7 +6,7 @@ use hlo::{DeviceGroups, DeviceOrder, Iota, Mesh, MeshAxis, Reduction, Sharding, 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyTuple};
 
-use crate::argument::{Arg, Named};
+use crate::argument::Arg;
 use crate::error::{not_a, raise, InCall};
 use crate::hooks;
 use crate::pickle::{by_text, Reduced};
@@ -102,7 +102,7 @@ impl PySharding {
     /// 'replicated'
     #[staticmethod]
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PySharding> {
-        let text = text.of("hlo.Sharding.parse", "text")?;
+        named!("hlo.Sharding.parse", text);
         hlo::parse_sharding(text).map(PySharding).ok_or_else(|| not_a(py, "a sharding", text))
     }
 
@@ -365,7 +365,7 @@ impl PyMesh {
     /// {'x': 2, 'y': 4}
     #[staticmethod]
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyMesh> {
-        let text = text.of("hlo.Mesh.parse", "text")?;
+        named!("hlo.Mesh.parse", text);
         hlo::parse_mesh(text).map(PyMesh).ok_or_else(|| not_a(py, "a mesh", text))
     }
 
@@ -454,7 +454,7 @@ impl PyReplicaGroups {
     /// [(0, 1), (2, 3)]
     #[staticmethod]
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyReplicaGroups> {
-        let text = text.of("hlo.ReplicaGroups.parse", "text")?;
+        named!("hlo.ReplicaGroups.parse", text);
         hlo::parse_device_groups(text).map(PyReplicaGroups::new).ok_or_else(|| not_a(py, "groups of devices", text))
     }
 
@@ -533,11 +533,4 @@ impl PyReplicaGroups {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         by_text::<PyReplicaGroups>(py, &self.groups.to_string())
     }
-}
-
-/// Adds the classes of this file to the compiled module.
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<PySharding>()?;
-    m.add_class::<PyMesh>()?;
-    m.add_class::<PyReplicaGroups>()
 }

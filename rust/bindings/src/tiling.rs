@@ -225,7 +225,7 @@ fn columns_of<'py>(
 /// The names of the reasons why a candidate is not legal.  The number of a reason is its place, plus 1, plus the number
 /// of reasons for each array before the one it is about; the reasons of a whole candidate come first.
 #[pyfunction]
-fn _tile_reasons() -> Vec<&'static str> {
+pub fn _tile_reasons() -> Vec<&'static str> {
     REASONS.iter().map(|(_, name)| *name).collect()
 }
 
@@ -242,15 +242,9 @@ const fn reason_of(refusal: Refusal) -> &'static str {
 /// The map over all parameters, of which there are ``sizes``, instead of those that it uses.
 #[pyfunction]
 #[pyo3(signature = (map, sizes, /))]
-fn _over_all_parameters(py: Python<'_>, map: &PyMap, sizes: Vec<i64>) -> PyResult<PyMap> {
+pub fn _over_all_parameters(py: Python<'_>, map: &PyMap, sizes: Vec<i64>) -> PyResult<PyMap> {
     let numbers: Vec<u32> = (0..sizes.len() as u32).collect();
     let variable = |k: u32| Variable::new(Interval::new(0, sizes[k as usize].saturating_sub(1)));
     let found = unlocked(py, || over(&map.map, &numbers, &variable))?.or_raise(py)?;
     Ok(map.with(without_names(&found)))
-}
-
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<PyTilePlan>()?;
-    m.add_function(wrap_pyfunction!(_tile_reasons, m)?)?;
-    m.add_function(wrap_pyfunction!(_over_all_parameters, m)?)
 }
