@@ -362,3 +362,15 @@ def test_a_union_has_at_most_the_elements_of_a_box() -> None:
     whole = parsed("(d0)[s0] -> (s0), domain: d0 in [0, 9], s0 in [0, 25]")
     assert bounds([*gathers, whole]) == (26, 26)
     assert bounds([]) == (0, 0)
+
+
+def test_text_names_the_source_of_a_runtime_value() -> None:
+    module = hm.parse("""ENTRY e {
+      p = f32[100,8] parameter(0)
+      rows = s32[16,1] parameter(1)
+      ROOT g = f32[16,8] gather(p, rows), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0},
+        index_vector_dim=1, slice_sizes={1,8}
+    }""")
+    maps = hm.output_to_input(module.entry)[0]
+    assert str(maps).endswith("runtime: rt0 = %rows(d0, 0)") and "%rows(d0, 0)" in repr(maps)
+    assert [hm.IndexingMap.parse(str(m)) for m in maps] == list(maps)

@@ -639,7 +639,7 @@ class MapSet:
     def __str__(self) -> str:
         if self._unknown:
             return f"UNKNOWN: {self._reason}"
-        return "\n".join(f"{list(m.shape_index)} {m}" if m.shape_index else str(m) for m in self._maps)
+        return "\n".join(f"{list(m.shape_index)} " * bool(m.shape_index) + _with_names(m) for m in self._maps)
 
     def _repr_svg_(self) -> str | None:
         return hooks.svg(self)
@@ -649,7 +649,7 @@ class MapSet:
             return f"MapSet.unknown({one_line(self._reason or '')!r})"
         n = len(self._maps)
         truth = "exact" if self._exact else "over-approximate"
-        maps = one_line("; ".join(str(m) for m in self._maps[:4]))
+        maps = one_line("; ".join(map(_with_names, self._maps[:4])))
         return f"MapSet({n or 'no'} map{'s' if n > 1 else ''}, {truth}{': ' if n else ''}{maps})"
 
 
@@ -878,6 +878,15 @@ def _rename_sources(
     numbers = {source: unused + i for i, source in enumerate(before)}
     renamed = tuple(m.remap_sources(numbers) if m.runtime else m for m in first)
     return renamed, {numbers[source]: supplier for source, supplier in suppliers.items() if source in numbers}
+
+
+def _with_names(m: IndexingMap) -> str:
+    """The text of a map, in which values of this device have the names of their instructions instead of numbers."""
+    text, last, sources = str(m).rpartition(", runtime: ")
+    for number, supplier in suppliers_of(m).items():
+        if number == supplier.number:
+            sources = sources.replace(f"= #{number}(", f"= %{one_line(supplier.name)}(")
+    return text + last + sources
 
 
 def _restrict(m: IndexingMap, bounds: Mapping[int, tuple[int, int]]) -> IndexingMap:
