@@ -85,7 +85,7 @@ class TileTable:
     __slots__ = ("_columns", "_n", "_texts")
 
     def __init__(self, columns: Mapping[str, npt.NDArray[Any]], n: int, texts: Mapping[int, str]) -> None:
-        self._columns = {name: read_only(column.view()) for name, column in columns.items()}
+        self._columns = dict(columns)
         self._n = n
         self._texts = texts
 
@@ -102,11 +102,11 @@ class TileTable:
         texts: Mapping[int, str],
     ) -> TileTable:
         """The table of a plan."""
-        names = _COLUMNS if columns is None else columns
-        wanted = expect_items(str, names, "results.Tiling.evaluate", "names of columns as `columns`")
-        unknown = [name for name in wanted if name not in _COLUMNS]
-        if unknown:
-            raise ValueError(f"no column {unknown[0]!r}; the columns are {', '.join(_COLUMNS)}")
+        wanted = list(_COLUMNS)
+        if columns is not None:
+            wanted = expect_items(str, columns, "results.Tiling.evaluate", "names of columns as `columns`")
+            if unknown := [name for name in wanted if name not in _COLUMNS]:
+                raise ValueError(f"no column {unknown[0]!r}; the columns are {', '.join(_COLUMNS)}")
         expect_ints("results.Tiling.evaluate", stages=stages, threads=threads)
         if not (0 < stages < 1 << 31 and threads >= 0):
             expected = "1 to 2**31 - 1 as `stages` and at least 1, or 0 for all cores, as `threads`"
@@ -184,7 +184,7 @@ class TileTable:
         return ReadOnlyDict({number: self._texts[number] for number in numbers if number})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TileTable, (self._columns, self._n, self._texts)
+        return _unpickled, (self._columns, self._n, self._texts)
 
     def __repr__(self) -> str:
         return f"<TileTable of {self._n} candidates: {', '.join(self._columns)}>"
@@ -218,6 +218,10 @@ class TileTable:
         from ..interop import columns
 
         return columns.to_polars(self._columns)
+
+
+def _unpickled(columns: Mapping[str, npt.NDArray[Any]], n: int, texts: Mapping[int, str]) -> TileTable:
+    return TileTable({name: read_only(column) for name, column in columns.items()}, n, texts)
 
 
 def _least(*limits: int) -> int:
