@@ -55,16 +55,8 @@ pub fn decompress(bytes: &[u8]) -> Result<Cow<'_, [u8]>, CompressionError> {
 pub fn decompress_head(bytes: &[u8], n: usize) -> Vec<u8> {
     let mut out = Vec::new();
     if let Some(&(_, _, open)) = FORMATS.iter().find(|f| bytes.starts_with(f.0)) {
-        let mut reader = open(bytes);
-        let mut chunk = [0; 4096];
         // A head may end anywhere, so bytes decoded before an error are kept.
-        while let Ok(read @ 1..) = reader.read(&mut chunk) {
-            out.extend_from_slice(&chunk[..read]);
-            if out.len() >= n {
-                break;
-            }
-        }
-        out.truncate(n);
+        let _ = open(bytes).take(n as u64).read_to_end(&mut out);
     }
     out
 }

@@ -27,6 +27,8 @@ pub(crate) mod wire;
 mod write;
 mod write_calls;
 
+use std::fmt::Write;
+
 use crate::error::SyntaxErrors;
 use crate::model::module::{Ids, Module};
 use wire::{Message, WireError};
@@ -40,21 +42,8 @@ const WORDLESS: [u32; 10] = [5, 10, 11, 12, 13, 14, 15, 16, 21, 23];
 
 /// Appends a decimal number.
 fn push_int(out: &mut String, n: i64) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    let mut rest = n.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if n < 0 {
-        out.push('-');
-    }
-    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
+    // Writing to a string does not fail.
+    let _ = write!(out, "{n}");
 }
 
 /// The module in a message: an `HloModuleProto` itself, or a message that holds one in its first field (HloProto,

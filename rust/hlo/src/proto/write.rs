@@ -10,13 +10,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use layout::Shape;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::irregular::{self, WriteContext};
 use super::original;
 use super::payload::WrittenPayloads;
 use super::wire::{Encoder, Message};
-use super::write_calls::{is_of_pair, TakenNames};
+use super::write_calls::{is_of_pair, Names};
 use super::{literal, operation, regular, shape, tables};
 use crate::attribute::alias::Alias;
 use crate::attribute::entry_layout::EntryLayout;
@@ -39,9 +39,19 @@ impl Module {
             return Err(format!("the operands of `{name}` have no names in the text, a proto needs them"));
         }
         let order = self.computation_order();
+        let mut computation_names = Names::default();
+        (0..self.computations().len() as u32).for_each(|c| drop(computation_names.fresh(self.printed_name(c))));
+        let (mut instruction_names, mut names) = (Names::default(), vec![Cow::default(); self.instructions().len()]);
+        for i in order.iter().flat_map(|&c| self.instructions_of(c)) {
+            poll();
+            // XLA requires unique names.
+            names[i as usize] = instruction_names.fresh(self.instruction_name(i).into());
+        }
         let mut w = Writer {
             m: self,
-            names: self.unique_names(&order),
+            names,
+            computation_names,
+            instruction_names,
             positions: vec![0; self.instructions().len()],
             shapes: vec![Vec::new(); self.shapes.len()],
             wrappers: FxHashMap::default(),
@@ -50,7 +60,6 @@ impl Module {
                 .as_ref()
                 .and_then(|ids| ids.computations.iter().max())
                 .map_or(self.computations().len() as i64, |id| id + 1),
-            taken: TakenNames::default(),
             bindings: None,
             payloads: WrittenPayloads::default(),
             room: literals::MAX_ZEROS,
@@ -84,33 +93,6 @@ impl Module {
         } else {
             self.callees_first()
         }
-    }
-
-    /// The names of all instructions, with a suffix for duplicates.
-    fn unique_names(&self, order: &[ComputationId]) -> Vec<Cow<'_, str>> {
-        let mut given: FxHashSet<&str> = FxHashSet::default();
-        given.reserve(self.instructions().len());
-        let mut made: FxHashSet<String> = FxHashSet::default();
-        let mut repeats: FxHashMap<&str, u32> = FxHashMap::default();
-        let mut names = vec![Cow::Borrowed(""); self.instructions().len()];
-        for i in order.iter().flat_map(|&c| self.instructions_of(c)) {
-            poll();
-            let name = self.instruction_name(i);
-            if given.insert(name) && (made.is_empty() || !made.contains(name)) {
-                names[i as usize] = Cow::Borrowed(name);
-                continue;
-            }
-            let n = repeats.entry(name).or_insert(0);
-            let unique = loop {
-                *n += 1;
-                let unique = format!("{name}.{n}");
-                if !given.contains(unique.as_str()) && made.insert(unique.clone()) {
-                    break unique;
-                }
-            };
-            names[i as usize] = Cow::Owned(unique);
-        }
-        names
     }
 
     /// The instructions of a computation in text order if operands precede their users there, or else in such an order.
@@ -167,7 +149,9 @@ pub(super) struct Writer<'m> {
     pub wrappers: FxHashMap<InstructionId, i64>,
     /// Larger than the ids of all computations.
     pub first_free: i64,
-    pub taken: TakenNames,
+    /// The names in use.
+    pub computation_names: Names<'m>,
+    pub instruction_names: Names<'m>,
     /// Of asynchronous operations, see [`Module::async_bindings`]; computed on first use.
     pub bindings: Option<AsyncBindings<'m>>,
     payloads: WrittenPayloads,
@@ -196,7 +180,7 @@ impl<'m> Writer<'m> {
             }
             for &i in &order {
                 if matches!(m.short_async_form(i), Some((_, AsyncPhase::Start))) {
-                    let (id, n) = d.nested(3, |d| self.wrapper(i, &names, d));
+                    let (id, n) = d.nested(3, |d| self.wrapper(i, d));
                     if is_scheduled {
                         sequence_of(id, (0..n).map(|position| id << 32 | position), &mut schedule);
                     }

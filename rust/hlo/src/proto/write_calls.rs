@@ -2,6 +2,8 @@
 //!
 //! Read `Writer::callees` and `Writer::wrapper`.
 
+use std::borrow::Cow;
+
 use layout::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -14,32 +16,22 @@ use crate::{Arity, Opcode};
 
 /// The names in use.
 #[derive(Default)]
-pub(super) struct TakenNames {
-    computations: Names,
-    instructions: Names,
-}
-
-#[derive(Default)]
-struct Names {
-    taken: FxHashSet<String>,
+pub(super) struct Names<'m> {
+    taken: FxHashSet<Cow<'m, str>>,
     /// By name: the last suffix that was tried.
-    suffixes: FxHashMap<String, u64>,
+    suffixes: FxHashMap<Cow<'m, str>, u64>,
 }
 
-impl Names {
-    fn of<'n>(names: impl Iterator<Item = &'n str>) -> Names {
-        Names { taken: names.map(str::to_string).collect(), suffixes: FxHashMap::default() }
-    }
-
+impl<'m> Names<'m> {
     /// A name that is not in use, which it adds.
-    fn fresh(&mut self, wish: &str) -> String {
-        if self.taken.insert(wish.to_string()) {
-            return wish.to_string();
+    pub fn fresh(&mut self, wish: Cow<'m, str>) -> Cow<'m, str> {
+        if self.taken.insert(wish.clone()) {
+            return wish;
         }
-        let n = self.suffixes.entry(wish.to_string()).or_insert(0);
+        let n = self.suffixes.entry(wish.clone()).or_insert(0);
         loop {
             *n += 1;
-            let name = format!("{wish}.{n}");
+            let name: Cow<'m, str> = Cow::Owned(format!("{wish}.{n}"));
             if self.taken.insert(name.clone()) {
                 return name;
             }
@@ -72,21 +64,17 @@ impl Writer<'_> {
 
     /// Writes the wrapper computation that XLA requires around an asynchronous operation; returns its id and its number
     /// of instructions.
-    pub fn wrapper(&mut self, i: InstructionId, names: &[String], d: &mut Encoder) -> (i64, i64) {
+    pub fn wrapper(&mut self, i: InstructionId, d: &mut Encoder) -> (i64, i64) {
         let m = self.m;
-        if self.taken.computations.taken.is_empty() {
-            self.taken.computations = Names::of(names.iter().map(String::as_str));
-            self.taken.instructions = Names::of(self.names.iter().map(|name| name.as_ref()));
-        }
         let id = self.first_free + self.wrappers.len() as i64;
         self.wrappers.insert(i, id);
         let opcode = m.short_async_form(i).map_or("", |s| s.0);
         let (operands, value) = self.wrapped_shapes(i, opcode);
         let mut program = Encoder::default();
-        d.data(1, self.taken.computations.fresh("async_wrapped").as_bytes());
+        d.data(1, self.computation_names.fresh("async_wrapped".into()).as_bytes());
         let mut parameters = Vec::new();
         for (position, operand) in (0i64..).zip(&operands) {
-            let name = self.taken.instructions.fresh("async_param");
+            let name = self.instruction_names.fresh("async_param".into());
             d.nested(2, |p| {
                 p.data(1, name.as_bytes());
                 p.data(2, b"parameter");
@@ -98,7 +86,7 @@ impl Writer<'_> {
             parameters.push(name);
         }
         let n = parameters.len() as i64;
-        let root = self.taken.instructions.fresh(opcode);
+        let root = self.instruction_names.fresh(opcode.into());
         d.nested(2, |d| {
             d.data(1, root.as_bytes());
             d.data(2, opcode.as_bytes());
