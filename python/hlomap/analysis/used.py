@@ -36,6 +36,8 @@ def rules_of(module: Module, used: bool, assume: Assume, function: str) -> RuleP
     """The rules of what is mentioned, or of what is used; ``ValueError`` for another assumption."""
     if not isinstance(assume, str) or assume not in ASSUMPTIONS:
         raise ValueError(f'hm.{function}: expected assume="finite" or assume="masks", got {assume!r}')
+    if assume != "finite" and not used:
+        raise ValueError(f"hm.{function}: assume={assume!r} is about what is used, expected used=True beside it")
     return UsedRules(module, assume) if used else RuleProvider(module)
 
 
