@@ -74,7 +74,7 @@ def test_time_at_least_has_quantized_tiles_and_waves() -> None:
 @pytest.mark.parametrize(
     ("body", "flops"),
     [
-        ("p = f32[6,4] parameter(0)\nROOT n = f32[6,4] negate(p)", 0),
+        ("p = f32[6,4] parameter(0)\nROOT n = f32[6,4] negate(p)", 24),
         # 5 outputs of 3 taps, two of which lie in the padding.
         (
             "p = f32[1,5,2] parameter(0)\nw = f32[3,2,7] parameter(1)\n"
@@ -89,8 +89,21 @@ def test_time_at_least_has_quantized_tiles_and_waves() -> None:
         ),
     ],
 )
-def test_multiply_adds_are_counted_by_maps(body: str, flops: int) -> None:
+def test_flops_are_those_of_cost(body: str, flops: int) -> None:
     assert hm.tile(hm.parse(f"ENTRY e {{\n{body}\n}}").entry).features()["flops"] == flops
+
+
+def test_columns_of_cost() -> None:
+    module = hm.parse("ENTRY e { p = f32[6,4] parameter(0)  q = f32[6,4] add(p, p)  ROOT n = f32[6,4] exponential(q) }")
+    t = hm.tile(module.entry)
+    device = hm.Device("d", n_multiprocessors=2, dram_bytes_per_second=10**12, f32_flops_per_second=100)
+    names = ["flops", "transcendentals", "recomputed", "time_at_least"]
+    table = t.evaluate([[2, 4], [6, 4]], device=device, columns=names)
+    assert list(table.rows()) == [dict(zip(names, (24, 24, 1.0, 0.24), strict=True))] * 2
+    assert not any(table[name].flags.writeable for name in names)
+    assert "flops" not in t.evaluate([[2, 4]]).columns
+    with pytest.raises(hm.errors.UnsupportedError, match="dram_bytes_per_second"):
+        t.evaluate([[2, 4]], columns=["time_at_least"])
 
 
 def test_features_are_flat() -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._core import Instruction
+from ..analysis.cost import cost
 from ..analysis.queries import output_to_input
 from ..devices import Device
 from ..errors import UnsupportedError
+from ..types import read_only
 
 if TYPE_CHECKING:
     from .tiling import TileParameter, Tiling
@@ -80,6 +83,7 @@ def time_at_least(
         return factor
 
     parallel = padding([p for p in t.params if p.kind == "parallel"])
+    arithmetic = cost(t._question[0], replace(device, dram_bytes_per_second=0)).time_at_least if flops is None else 0.0
     seconds = np.zeros(len(rows))
     found = contractions(t)
     for one in found:
@@ -88,7 +92,20 @@ def time_at_least(
             share = one.flops if flops is None else flops * one.flops / sum(c.flops for c in found)
             quantized = parallel * waves * padding(list(one.params)) if one.params else 1.0
             seconds += share * quantized / peak
-    return np.maximum(seconds, table["dram_bytes_lower"] / device.dram_bytes_per_second)
+    return np.maximum(np.maximum(seconds, arithmetic or 0.0), table["dram_bytes_lower"] / device.dram_bytes_per_second)
+
+
+def cost_columns(
+    t: Tiling, rows: npt.NDArray[np.int64], device: Device, names: Sequence[str]
+) -> dict[str, npt.NDArray[Any]]:
+    """The columns of :func:`hlomap.cost`; but for the time they are the same for every candidate."""
+    columns: dict[str, npt.NDArray[Any]] = {}
+    report = cost(t._question[0]) if names else None
+    for name in names:
+        number = getattr(report, name)
+        whole = np.full(len(rows), np.nan if number is None else min(number, 2**63 - 1))
+        columns[name] = read_only(time_at_least(t, rows, device, None) if name == "time_at_least" else whole)
+    return columns
 
 
 def features(t: Tiling) -> dict[str, int | float | bool | str]:
@@ -100,7 +117,7 @@ def features(t: Tiling) -> dict[str, int | float | bool | str]:
         "n_parallel": sum(p.kind == "parallel" for p in t.params),
         "n_reads": len(t.reads),
         "n_writes": len(t.writes),
-        "flops": sum(c.flops for c in contractions(t)),
+        "flops": cost(t._question[0]).flops,
         "read_bytes": int(table["distinct_bytes"][0].sum()),
         "write_bytes": int(table["write_bytes"][0]),
     }

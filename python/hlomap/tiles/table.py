@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -48,6 +48,7 @@ _COLUMNS = (
     "tail",
     "occupancy",
 )
+_COST_COLUMNS = ("flops", "transcendentals", "recomputed", "time_at_least")
 _SHOWN_COLUMNS = ("legal", "reason", "grid", "steps", "read_bytes", "write_bytes", "live_bytes")
 
 
@@ -74,6 +75,8 @@ class TileTable:
     * ``occupancy``: the blocks that a multiprocessor of the device holds at once, by its shared memory, and by its
       registers, which hold what is not in shared memory; ``waves``: rounds of blocks, ``tail``: blocks of the last
       round; all 0 without a device
+    * only if ``columns=`` names them: ``flops``, ``transcendentals``, ``recomputed`` of :func:`hlomap.cost`, the same
+      for all, and with a device ``time_at_least``, see :meth:`Tiling.time_at_least`
 
     >>> import hlomap as hm
     >>> module = hm.parse("ENTRY e { p = f32[6,4] parameter(0)  ROOT t = f32[4,6] transpose(p), dimensions={1,0} }")
@@ -100,13 +103,15 @@ class TileTable:
         columns: Sequence[str] | None,
         threads: int,
         texts: Mapping[int, str],
+        costs: Callable[[Sequence[str]], Mapping[str, npt.NDArray[Any]]],
     ) -> TileTable:
         """The table of a plan."""
         wanted = list(_COLUMNS)
         if columns is not None:
             wanted = expect_items(str, columns, "results.Tiling.evaluate", "names of columns as `columns`")
-            if unknown := [name for name in wanted if name not in _COLUMNS]:
-                raise ValueError(f"no column {unknown[0]!r}; the columns are {', '.join(_COLUMNS)}")
+            known = (*_COLUMNS, *_COST_COLUMNS)
+            if unknown := [name for name in wanted if name not in known]:
+                raise ValueError(f"no column {unknown[0]!r}; the columns are {', '.join(known)}")
         expect_ints("results.Tiling.evaluate", stages=stages, threads=threads)
         if not (0 < stages < 1 << 31 and threads >= 0):
             expected = "1 to 2**31 - 1 as `stages` and at least 1, or 0 for all cores, as `threads`"
@@ -135,6 +140,8 @@ class TileTable:
             wanted,
             min(threads or os.cpu_count() or 1, 1 << 16),  # there are no more processors
         )
+        if columns is not None:
+            found |= costs([name for name in wanted if name in _COST_COLUMNS])
         return cls(found if columns is None else {name: found[name] for name in wanted}, len(rows), texts)
 
     @property

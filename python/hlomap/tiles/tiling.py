@@ -330,16 +330,15 @@ class Tiling(ReadOnly):
         Raises :class:`ShapeError` for candidates of another width, ``ValueError`` for sizes below 1, unknown names and
         unknown columns.
         """
-        return TileTable.of(
-            self._plan,
-            self._rows(candidates),
-            _named(device, Device),
-            _named(limits, Limits),
-            stages,
-            columns,
-            threads,
-            self._reason_texts,
-        )
+        rows, on = self._rows(candidates), _named(device, Device)
+
+        def costs(names: Sequence[str]) -> Mapping[str, npt.NDArray[Any]]:
+            from .costs import cost_columns
+
+            return cost_columns(self, rows, on, names)
+
+        limited = _named(limits, Limits)
+        return TileTable.of(self._plan, rows, on, limited, stages, columns, threads, self._reason_texts, costs)
 
     @cached_property
     def _reason_texts(self) -> Mapping[int, str]:
@@ -462,8 +461,8 @@ class Tiling(ReadOnly):
 
     def features(self) -> dict[str, int | float | bool | str]:
         """Facts for models of cost, as a flat record: sizes and kinds of parameters; of each read type, rank, distinct
-        bytes, longest contiguous run, and how often an element is used; bytes; and ``flops``, two for each multiply-add
-        of contractions.
+        bytes, longest contiguous run, and how often an element is used; bytes; and ``flops`` as
+        :func:`hlomap.cost` counts them.
 
         >>> import hlomap as hm
         >>> module = hm.parse("ENTRY e { p = f32[6,4] parameter(0)  ROOT t = f32[4,6] transpose(p), dimensions={1,0} }")
@@ -482,7 +481,8 @@ class Tiling(ReadOnly):
 
         The greater of two: distinct bytes over the bandwidth of the device, and operations over its peak for their
         element type, where every tile computes its full size and every multiprocessor whole tiles (tile and wave
-        quantization).  Operations are two for each multiply-add of contractions, or ``flops`` in total.
+        quantization).  Operations are those that :func:`hlomap.cost` counts, but only multiply-adds of contractions are
+        quantized; with ``flops`` there are so many, all of contractions.
 
         Raises as :meth:`evaluate`, and :class:`UnsupportedError` for a device without bandwidth or multiprocessors.
 
