@@ -1,1 +1,1 @@
-"""Answers for people: what an instruction reads, where it comes from, what a compiler changed."""
+"""Answers for people: what an instruction reads, and where that comes from."""
