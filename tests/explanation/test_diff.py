@@ -170,7 +170,7 @@ def test_values_without_a_number_differ() -> None:
 
 
 def test_programs_with_very_many_outputs_are_compared_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hlomap.differences.outputs._MOST_PAIRS", 1)
+    monkeypatch.setattr("hlomap.differences.outputs._MAX_PAIRS", 1)
     one = module(
         P + "n = f32[4,6] negate(p)\na = f32[4,6] abs(p)\nROOT t = (f32[4,6], f32[4,6], f32[4,6]) tuple(n, a, p)"
     )

@@ -337,7 +337,7 @@ def hostile_set(n: int, seed: int) -> hm.MapSet:
 
 def test_questions_about_hostile_sets_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once they have compared as many maps as they may, they are not decided; easy ones are, however many maps."""
-    monkeypatch.setattr(subtract, "_MOST_WORK", 40)
+    monkeypatch.setattr(subtract, "_MAX_WORK", 40)
     compared: list[object] = []
     compare = subtract._subtract_one
     monkeypatch.setattr(subtract, "_subtract_one", lambda m, other: compared.append(m) or compare(m, other))

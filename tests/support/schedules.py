@@ -12,7 +12,7 @@ import numpy.typing as npt
 import hlomap as hm
 
 Points = npt.NDArray[np.int64]
-MOST_POINTS = 1 << 22
+MAX_POINTS = 1 << 22
 ADD = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }"
 
 
@@ -31,7 +31,7 @@ def blocks_of(file: Path) -> list[tuple[str, list[tuple[str, str]]]]:
 def points(m: hm.IndexingMap, runtime: Sequence[int] = ()) -> tuple[Points, Points]:
     """The dims and the elements of all points in the domain, in rows."""
     bounds = [(v.lower, v.upper + 1) for v in (*m.dims, *m.ranges)]
-    assert prod(b - a for a, b in bounds) <= MOST_POINTS, str(m)
+    assert prod(b - a for a, b in bounds) <= MAX_POINTS, str(m)
     axes = np.meshgrid(*(np.arange(a, b) for a, b in bounds), indexing="ij")
     grid = np.stack([axis.reshape(-1) for axis in axes], axis=1)
     dims, ranges = grid[:, : len(m.dims)], grid[:, len(m.dims) :]

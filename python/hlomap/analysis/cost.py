@@ -2,7 +2,7 @@
 
 :func:`cost` is the entry point.  Operations come from the trait ``operations`` of the op rules; how many elements a
 fusion evaluates, how often, and how many bytes it reads come from the indexing maps.  Nothing here knows an opcode.
-Invariant: the numbers are exact where ``exact`` says so, else at most what is needed, and ``notes`` say why.
+The numbers are exact where ``exact`` says so, else at most what is needed, and ``notes`` say why.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from .rule_cache import N_SIGNATURES, Arithmetic, arithmetic_cache
 from .rule_provider import RuleProvider
 from .toposort import reverse_postorder
 
-_MOST_MAPS = 16  # of a union whose elements are counted by taking maps apart
-_MOST_LINES = 10
+_MAX_MAPS = 16  # of a union whose elements are counted by taking maps apart
+_MAX_LINES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class CostReport:
 
     def __str__(self) -> str:
         parts = sorted(self.parts, key=lambda part: -_weight(part))
-        shown = [part for part in parts if _weight(part)][:_MOST_LINES]
+        shown = [part for part in parts if _weight(part)][:_MAX_LINES]
         has_time = self.time_at_least is not None
         header = ["", "flops", "transcendentals", "recomputed", "read", "reread", "written", "flops/byte"]
         rows = [[*header, "at least"] if has_time else header, _cells(self, has_time)]
@@ -646,7 +646,7 @@ class _Union:
             return paths if paths.upper < UNBOUNDED else None, _count(min(elements.lower, upper), upper)
         _, _, _, n_paths, lower, most, _ = _reads(maps, self.exact, shape)
         upper = n if most is None else min(most, n)
-        if self.exact and lower < upper and len(maps) <= _MOST_MAPS and len({m.shape_index for m in maps}) == 1:
+        if self.exact and lower < upper and len(maps) <= _MAX_MAPS and len({m.shape_index for m in maps}) == 1:
             found = MapSet(maps).count(distinct=True)
             lower, upper = max(lower, found.lower), min(upper, found.upper)
         distinct = _count(min(lower, upper), upper)

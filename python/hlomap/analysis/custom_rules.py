@@ -1,6 +1,6 @@
 """Indexing rules that users register, for custom calls or in place of the rule of an operation.
 
-:func:`register_rule` is the entry point.  Invariant: results are cached by signature, so a rule may depend on shapes,
+:func:`register_rule` is the entry point.  Results are cached by signature, so a rule may depend on shapes,
 attributes, called computations, and on the content of the constant operands that it names, but on nothing else.  What
 a rule returns are maps from elements of one array to elements of another; anything else is an error.
 """

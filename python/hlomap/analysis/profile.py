@@ -1,6 +1,6 @@
 """Measured time beside exact bytes: the events of a profile joined with the instructions of its modules.
 
-:func:`profile` is the entry point.  Invariant: every event of the file is counted, under one row or under what has no
+:func:`profile` is the entry point.  Every event of the file is counted, under one row or under what has no
 row.
 """
 
@@ -21,7 +21,7 @@ from ..text import one_line
 from ..types import ReadOnlyDict, expect_items, wrong_type
 from .cost import CostReport, costs_within
 
-_MOST_LINES = 20
+_MAX_LINES = 20
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Profile:
     def __repr__(self) -> str:
         return f"<hlomap.results.Profile: {len(self.rows)} rows, {self.time_us:.6g} us>"
 
-    def text(self, top: int = _MOST_LINES) -> str:
+    def text(self, top: int = _MAX_LINES) -> str:
         """The table of the first rows, and what is left out."""
         head = ["instruction", "us", "share", "calls", "median us", "bytes", "reread", "GB/s", "flops", "GFLOP/s"]
         has_limit = self.device is not None

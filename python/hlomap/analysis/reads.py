@@ -1,6 +1,6 @@
 """The number of elements, and of bytes, that a union of maps reads of an operand.
 
-:func:`reads` returns the record :class:`Reads`.  Invariant: ``lower <= true number <= upper``.  The maps of a union may
+:func:`reads` returns the record :class:`Reads`: ``lower <= true number <= upper``.  The maps of a union may
 overlap: without a proof that they are disjoint, the sum of their counts is an upper bound and the largest of them a
 lower one.  The lower bound is 0 where the union is not exact; where it is unknown, the number lies between 0 and
 the size of the operand.

@@ -1,6 +1,6 @@
 """Caches the results of rules by signature; a rule that fails has an unknown result.
 
-Read :func:`checked_rule` first.  Invariant: a map has one dimension for each dimension of the array that it starts
+Read :func:`checked_rule` first.  A map has one dimension for each dimension of the array that it starts
 from, and one result for each dimension of the array that it leads to; any other result is unknown.
 """
 

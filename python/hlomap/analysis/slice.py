@@ -17,7 +17,7 @@ from ..types import ReadOnly, ReadOnlyDict, ShapeIndex
 if TYPE_CHECKING:
     import networkx
 
-_MOST_NAMES = 20
+_MAX_NAMES = 20
 
 
 class Slice(ReadOnly, ReadOnlyDict[Instruction, MapSet]):
@@ -106,11 +106,11 @@ class Slice(ReadOnly, ReadOnlyDict[Instruction, MapSet]):
         if len(found) == 1:
             return self[found[0]]
         if found:
-            places = ", ".join(instruction.computation.name for instruction in found[:_MOST_NAMES])
+            places = ", ".join(instruction.computation.name for instruction in found[:_MAX_NAMES])
             message = f"several instructions are named `{name}`, in {places}: use the instruction as the key"
         elif self:
-            names = ", ".join(f"`{instruction.name}`" for instruction in list(self)[:_MOST_NAMES])
-            more = f" and {len(self) - _MOST_NAMES} more" if len(self) > _MOST_NAMES else ""
+            names = ", ".join(f"`{instruction.name}`" for instruction in list(self)[:_MAX_NAMES])
+            more = f" and {len(self) - _MAX_NAMES} more" if len(self) > _MAX_NAMES else ""
             message = f"no instruction `{one_line(name, 100)}` here; there are {names}{more}"
         else:
             message = f"no instruction `{one_line(name, 100)}` here; {self.start.name} needs no elements of any"

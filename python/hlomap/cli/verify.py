@@ -16,7 +16,7 @@ from .console import FILE, print_json, printable_lines, progress_bar, read_modul
 if TYPE_CHECKING:
     from ..verification.verify import CheckResult
 
-_MOST_REASONS = 10
+_MAX_REASONS = 10
 
 
 @click.command(epilog="Exit codes: 0 no map is unsound, 1 a map is unsound or FILE is not HLO, 2 wrong arguments.")
@@ -67,10 +67,10 @@ def _summary(results: Iterable[CheckResult]) -> Iterator[str]:
     yield ", ".join(f"{status} {n}" for status, n in sorted(counts.items())) or "nothing to verify"
     for status in ("unknown", "unchecked"):
         reasons = Counter(f"{r.instruction.opcode}: {r.reason}" for r in results if str(r.status) == status)
-        for reason, n in reasons.most_common(_MOST_REASONS):
+        for reason, n in reasons.most_common(_MAX_REASONS):
             yield f"  {status} {n}  {cut(reason, 200)}"
-        if len(reasons) > _MOST_REASONS:
-            yield f"  {status}: {len(reasons) - _MOST_REASONS} more reasons"
+        if len(reasons) > _MAX_REASONS:
+            yield f"  {status}: {len(reasons) - _MAX_REASONS} more reasons"
 
 
 def _as_dict(module: str, result: CheckResult) -> dict[str, Any]:

@@ -13,7 +13,7 @@ _HINTS = {
     "Riegeli": "Riegeli (dump with --xla_dump_hlo_as_text or --xla_dump_hlo_as_proto)",
     "StableHLO": "StableHLO (pip install 'hlomap[jax]' to convert it)",
 }
-_MOST_COMMON = 8  # reasons that a summary lists; the others are summed up
+_MAX_COMMON = 8  # reasons that a summary lists; the others are summed up
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ def _reason_rows(label: str, reasons: Counter[str]) -> list[tuple[str, str]]:
         return []
     ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
     rows = [(label, f"{sum(reasons.values())}")]
-    rows += [("", f"{count} {reason}") for reason, count in ordered[:_MOST_COMMON]]
-    if len(ordered) > _MOST_COMMON:
-        rest = ordered[_MOST_COMMON:]
+    rows += [("", f"{count} {reason}") for reason, count in ordered[:_MAX_COMMON]]
+    if len(ordered) > _MAX_COMMON:
+        rest = ordered[_MAX_COMMON:]
         rows.append(("", f"{sum(count for _, count in rest)} with {len(rest)} other reasons"))
     return rows

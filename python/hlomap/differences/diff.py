@@ -25,8 +25,8 @@ from .overview import BytesMoved, Overview, overview
 
 __all__ = ["FusionChange", "Match", "ModuleDiff", "diff"]
 
-_MOST_LINES = 40
-_MOST_NAMES = 8
+_MAX_LINES = 40
+_MAX_NAMES = 8
 
 
 @dataclass(frozen=True)
@@ -171,9 +171,9 @@ class ModuleDiff:
         for heading, found in self.sections():
             if found:
                 lines.append(f"{heading}:")
-                lines += [f"  {line}" for line in found[:_MOST_LINES]]
-                if len(found) > _MOST_LINES:
-                    lines.append(f"  … {len(found) - _MOST_LINES} more")
+                lines += [f"  {line}" for line in found[:_MAX_LINES]]
+                if len(found) > _MAX_LINES:
+                    lines.append(f"  … {len(found) - _MAX_LINES} more")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -325,8 +325,8 @@ def _fusion_changes(
 
 def _names(instructions: Iterable[Instruction]) -> str:
     found = list(instructions)
-    names = ", ".join(printable(i.name, 60) for i in found[:_MOST_NAMES])
-    return names + (f", … {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else "")
+    names = ", ".join(printable(i.name, 60) for i in found[:_MAX_NAMES])
+    return names + (f", … {len(found) - _MAX_NAMES} more" if len(found) > _MAX_NAMES else "")
 
 
 def _opcode_lines(instructions: Sequence[Instruction]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from ..ops import lookup
 
 How = Literal["value", "use", "name", "origin", "elimination"]
 Values = Mapping[Instruction, Value]
-_MOST_STEPS = 1000  # through fusions and copies, from a value to the instruction that computes it
+_MAX_STEPS = 1000  # through fusions and copies, from a value to the instruction that computes it
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class _Matching:
 
     def _source(self, instruction: Instruction) -> Instruction:
         """The instruction that computes a value: through fusions, into and out of them, and through copies."""
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             if is_container(instruction):
                 instruction = instruction.called_computations[0].root
             elif instruction.parameter_number is not None:

@@ -31,8 +31,8 @@ from ..verification.verify import at_leaf, random_value
 Status = Literal["equal", "wider", "narrower", "different", "unknown"]
 # The first numbers of runtime sources: of those that are numbers of values, and of the others before and after.
 _NUMBERED, _OTHER_BEFORE, _OTHER_AFTER = 1 << 61, 1 << 59, 1 << 60
-_MOST_PAIRS = 50_000  # of outputs and arrays of parameters
-_MOST_MAPS = 64  # of an output and a parameter that are compared
+_MAX_PAIRS = 50_000  # of outputs and arrays of parameters
+_MAX_MAPS = 64  # of an output and a parameter that are compared
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def compare_outputs(
         return [], 0
     shapes = [(_arrays(x), _arrays(y)) for x, y in zip(a.parameters, b.parameters, strict=True)]
     labels = [value_label(parameter) for parameter in a.parameters]
-    most = _MOST_PAIRS // max(sum(len(arrays) for arrays, _ in shapes), 1) + 1
+    most = _MAX_PAIRS // max(sum(len(arrays) for arrays, _ in shapes), 1) + 1
     compared = outputs[:most]
     differing = [output for output in compared if output not in proved]
     here, there = _dependence(before, compared), dict(zip(differing, _dependence(after, differing), strict=True))
@@ -186,7 +186,7 @@ def _compare(before: MapSet, after: MapSet) -> tuple[Status, str | None]:
     for name, maps in (("before", before), ("after", after)):
         if maps.is_unknown:
             return "unknown", f"{name}: {maps.reason}"
-        if len(maps) > _MOST_MAPS and before != after:
+        if len(maps) > _MAX_MAPS and before != after:
             return "unknown", f"{name}: {len(maps)} maps"
     if before == after:
         contained: tuple[bool | None, bool | None] = (True, True)
@@ -206,9 +206,9 @@ def _compare(before: MapSet, after: MapSet) -> tuple[Status, str | None]:
 
 
 _N_RUNS = 8
-_MOST_ELEMENTS = 1 << 20  # of all values of both modules together
-_MOST_STEPS, _MOST_WORK = 300, 2_000
-_MOST_ARGUMENTS = 8  # in a line
+_MAX_ELEMENTS = 1 << 20  # of all values of both modules together
+_MAX_STEPS, _MAX_WORK = 300, 2_000
+_MAX_ARGUMENTS = 8  # in a line
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +258,7 @@ def compare_values(before: Module, after: Module, outputs: Sequence[ShapeIndex])
         rng = np.random.default_rng(seed)
         arguments = tuple(random_value(p.shape, rng, (-2, reach + 3)) for p in before.entry.parameters)
         try:
-            values = [execute(m, *arguments, max_steps=_MOST_STEPS, max_work=_MOST_WORK) for m in (before, after)]
+            values = [execute(m, *arguments, max_steps=_MAX_STEPS, max_work=_MAX_WORK) for m in (before, after)]
         except (HlomapError, MemoryError) as error:
             reason = printable(error)
             break
@@ -282,7 +282,7 @@ def _obstacle(before: Module, after: Module) -> str | None:
         return "other parameters"
     shapes = [i.shape for module in (before, after) for c in module.computations for i in c.instructions]
     n = sum(shape_at(shape, leaf).n_elements for shape in shapes for leaf in array_leaves(shape))
-    return f"{n:,} elements, at most {_MOST_ELEMENTS:,} are computed" if n > _MOST_ELEMENTS else None
+    return f"{n:,} elements, at most {_MAX_ELEMENTS:,} are computed" if n > _MAX_ELEMENTS else None
 
 
 def _reach(module: Module) -> int:
@@ -323,6 +323,6 @@ def _scalars(module: Module, arguments: Sequence[Any]) -> Iterator[str]:
         for p, argument in zip(module.entry.parameters, arguments, strict=True)
         if p.shape.is_array and not p.shape.dimensions
     ]
-    yield from named[:_MOST_ARGUMENTS]
-    if len(named) > _MOST_ARGUMENTS:
-        yield f"… {len(named) - _MOST_ARGUMENTS} more"
+    yield from named[:_MAX_ARGUMENTS]
+    if len(named) > _MAX_ARGUMENTS:
+        yield f"… {len(named) - _MAX_ARGUMENTS} more"

@@ -17,7 +17,7 @@ from ..ops import lookup
 from ..text import plural, printable
 from ..types import ReadOnlyDict
 
-_MOST_NAMES = 3
+_MAX_NAMES = 3
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,12 @@ class Overview:
 
     def lines(self) -> list[str]:
         """The lines after the title."""
-        names = ((printable(i.name, 60), i) for i in [*self.moved][:_MOST_NAMES])
+        names = ((printable(i.name, 60), i) for i in [*self.moved][:_MAX_NAMES])
         most = ", ".join(f"{name} {self.moved[i]} ({self.share(i)})" for name, i in names)
         found = [f"moves at most {self.total} bytes" + (f"; most: {most}" if most else "")]
         if self.statuses:
             found.append("maps: " + ", ".join(f"{n:,} {status}" for status, n in Counter(self.statuses).most_common()))
-        for reason, n in Counter(self.reasons).most_common(_MOST_NAMES):
+        for reason, n in Counter(self.reasons).most_common(_MAX_NAMES):
             found.append(f"  {n} {printable(reason, 160)}")
         return found
 

@@ -34,9 +34,9 @@ from .source import Source, source_of, value_label
 from .trace import Step, trace, tree_lines
 from .words import clauses, phrases
 
-_MOST_POINTS = 1 << 16
-_MOST_PHRASES = 4
-_MOST_OPERANDS = 12
+_MAX_POINTS = 1 << 16
+_MAX_PHRASES = 4
+_MAX_OPERANDS = 12
 
 
 @dataclass(frozen=True)
@@ -159,10 +159,8 @@ class Explanation:
         """The instruction in one line."""
         i = self.instruction
         number = i.parameter_number
-        inside = (
-            ", ".join(printable(o.name, 60) for o in i.operands[:_MOST_OPERANDS]) if number is None else f"{number}"
-        )
-        more = f", … {len(i.operands) - _MOST_OPERANDS} more" if len(i.operands) > _MOST_OPERANDS else ""
+        inside = ", ".join(printable(o.name, 60) for o in i.operands[:_MAX_OPERANDS]) if number is None else f"{number}"
+        more = f", … {len(i.operands) - _MAX_OPERANDS} more" if len(i.operands) > _MAX_OPERANDS else ""
         return f"{printable(i.name, 80)} = {printable(i.shape, 120)} {printable(i.opcode, 60)}({inside}{more})"
 
     def to_dict(self) -> dict[str, Any]:
@@ -190,10 +188,10 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [self.title, f"  {self.sentence}"]
-        for read in self.reads[:_MOST_OPERANDS]:
+        for read in self.reads[:_MAX_OPERANDS]:
             lines += _read_lines(read, self.element is None)
-        if len(self.reads) > _MOST_OPERANDS:
-            lines.append(f"  … and {plural(len(self.reads) - _MOST_OPERANDS, 'operand')} more")
+        if len(self.reads) > _MAX_OPERANDS:
+            lines.append(f"  … and {plural(len(self.reads) - _MAX_OPERANDS, 'operand')} more")
         lines += [f"  {label}: {text}" if label else f"    {text}" for label, text in self._facts()]
         if self.steps:
             lines += ["  comes from", *(f"    {line}" for line in tree_lines(self.instruction, self.steps))]
@@ -232,8 +230,8 @@ class Explanation:
             f"<tr><td><code>{html(read.label)}</code></td><td><code>{html(read.shape)}</code></td>"
             f"<td>{html(read.words)}</td><td>{html(read.status)}{html(': ' + read.reason if read.reason else '')}</td>"
             f"<td>{html(bytes_text(read.bytes))}</td>"
-            f"<td>{'<br/>'.join(f'<code>{html(text)}</code>' for text in read.texts[:_MOST_PHRASES])}</td></tr>"
-            for read in self.reads[:_MOST_OPERANDS]
+            f"<td>{'<br/>'.join(f'<code>{html(text)}</code>' for text in read.texts[:_MAX_PHRASES])}</td></tr>"
+            for read in self.reads[:_MAX_OPERANDS]
         )
         head = "".join(f"<th>{name}</th>" for name in ("operand", "shape", "reads", "status", "bytes", "maps"))
         facts = "".join(f"<li>{html(label)} {html(text)}</li>" for label, text in self._facts())
@@ -413,7 +411,7 @@ def _enumerate(maps: MapSet, sizes: Sequence[int]) -> npt.NDArray[np.int64] | No
     if maps.is_unknown or any(m.is_undefined or m.runtime for m in maps):
         return None
     try:
-        found = [enumerate_points(m, (), sizes, {}, _MOST_POINTS // len(maps))[1] for m in maps]
+        found = [enumerate_points(m, (), sizes, {}, _MAX_POINTS // len(maps))[1] for m in maps]
     except EnumerationLimitError:
         return None
     return np.unique(np.concatenate([np.zeros((0, len(sizes)), np.int64), *found]), axis=0)
@@ -442,9 +440,9 @@ def _sentence(
         return f"{subject} is {element}parameter {instruction.parameter_number} of {place}"
     if not reads:
         return f"{subject} reads nothing"
-    found = [read.words for read in reads[:_MOST_OPERANDS]]
-    if len(reads) > _MOST_OPERANDS:
-        found.append(f"{plural(len(reads) - _MOST_OPERANDS, 'operand')} more")
+    found = [read.words for read in reads[:_MAX_OPERANDS]]
+    if len(reads) > _MAX_OPERANDS:
+        found.append(f"{plural(len(reads) - _MAX_OPERANDS, 'operand')} more")
     return f"{subject} reads {clauses(dict.fromkeys(found))}"
 
 
@@ -460,10 +458,10 @@ def _read_lines(read: OperandReads, whole: bool) -> Iterator[str]:
     else:
         facts.append(count_text(read.counts.distinct_lower, read.counts.distinct_upper, "element"))
     yield f"  operand {read.operand}, {read.label}{also}: {', '.join(facts)}"
-    for text in read.texts[:_MOST_PHRASES]:
+    for text in read.texts[:_MAX_PHRASES]:
         yield f"    {text}"
-    if len(read.texts) > _MOST_PHRASES:
-        yield f"    … and {plural(len(read.texts) - _MOST_PHRASES, 'map')} more"
+    if len(read.texts) > _MAX_PHRASES:
+        yield f"    … and {plural(len(read.texts) - _MAX_PHRASES, 'map')} more"
 
 
 def _bitcast_words(bitcast: Answer[tuple[int, ...]]) -> str:

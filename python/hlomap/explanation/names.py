@@ -26,8 +26,8 @@ DimensionNames: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
 
 _LETTERS = "ijklmn"
 _SPATIAL = "zyx"
-_MOST_STEPS = 3  # operands back to the einsum or convolution that names come from
-_MOST_OPERANDS = 16
+_MAX_STEPS = 3  # operands back to the einsum or convolution that names come from
+_MAX_OPERANDS = 16
 _VARIABLE = re.compile(r"\b([ds])(\d+)\b")
 _EINSUM = re.compile(r"([A-Za-z]*(?:,[A-Za-z]*)*)->([A-Za-z]*)")
 
@@ -106,7 +106,7 @@ def name_dimensions(
     if given is not None:
         found: Names | None = _given_names(instruction, shape, given, letters)
     else:
-        found = _own_names(instruction, shape, sets) or _inherited_names(instruction, shape, sets, _MOST_STEPS)
+        found = _own_names(instruction, shape, sets) or _inherited_names(instruction, shape, sets, _MAX_STEPS)
     return replace(found or Names(letters), sizes=shape.dimensions)
 
 
@@ -200,7 +200,7 @@ def _is_near_names(instruction: Instruction, steps: int) -> bool:
     for _ in range(steps + 1):
         if any(each.number in labelled for each in level):
             return True
-        level = list({o.number: o for each in level for o in each.operands[:_MOST_OPERANDS]}.values())[:_MOST_OPERANDS]
+        level = list({o.number: o for each in level for o in each.operands[:_MAX_OPERANDS]}.values())[:_MAX_OPERANDS]
     return False
 
 

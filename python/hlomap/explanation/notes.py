@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from .explain import OperandReads
 
 
-_MOST_NOTES = 12  # of one kind
-_MOST_GROUPS = 4
-_MOST_DEVICES = 512  # of which each is counted
+_MAX_NOTES = 12  # of one kind
+_MAX_GROUPS = 4
+_MAX_DEVICES = 512  # of which each is counted
 
 
 def notes_of(
@@ -50,7 +50,7 @@ def notes_of(
         listed = [f"{n} {printable(opcode, 40)}" for opcode, n in Counter(i.opcode for i in fused).most_common(8)]
         yield f"fuses {plural(len(fused), 'instruction')}: {', '.join(listed)}"
     inner = (i for v in (instruction, *values) if is_container(v) for i in v.called_computations[0])
-    yield from islice(mask_notes(dict.fromkeys((instruction, *values, *inner)), instruction, names), _MOST_NOTES)
+    yield from islice(mask_notes(dict.fromkeys((instruction, *values, *inner)), instruction, names), _MAX_NOTES)
     runtime = dict.fromkeys(
         f"{v.name} is the value {printable(v.supplier.name, 80)}"
         f"[{', '.join(m.text(e) for e in v.element)}], from {v.lower} to {v.upper}"
@@ -59,7 +59,7 @@ def notes_of(
         for v in m.map.runtime
         if v.supplier is not None
     )
-    yield from islice(runtime, _MOST_NOTES)
+    yield from islice(runtime, _MAX_NOTES)
     devices = {read.maps.devices: read.shape.element_bits for read in reads if read.maps.devices is not None}
     yield from (group_words(one, bits, mesh_of(instruction)) for one, bits in devices.items())
     if names.origin and names.origin != "names=":
@@ -86,9 +86,9 @@ def _reader_notes(parameter: Instruction) -> Iterator[str]:
         return
     if len(found) > 1:
         yield printable(found.title)
-    yield from (f"read by {printable(reader, 300)}" for reader in found[:_MOST_NOTES])
-    if len(found) > _MOST_NOTES:
-        yield f"read by {plural(len(found) - _MOST_NOTES, 'instruction')} more"
+    yield from (f"read by {printable(reader, 300)}" for reader in found[:_MAX_NOTES])
+    if len(found) > _MAX_NOTES:
+        yield f"read by {plural(len(found) - _MAX_NOTES, 'instruction')} more"
 
 
 def group_words(devices: DeviceIndexing, element_bits: int, mesh: Mesh | None = None) -> str:
@@ -109,8 +109,8 @@ def group_words(devices: DeviceIndexing, element_bits: int, mesh: Mesh | None = 
     if mesh is not None and len(groups) <= len(mesh.devices):
         axes = axes_of_groups(mesh, groups) or axes
     along = f" along {', '.join(map(repr, axes))}" if axes else ""
-    shown = ",".join(f"{{{','.join(map(str, islice(group, 64)))}}}" for group in islice(groups, _MOST_GROUPS))
-    listed = printable(shown, 80) + ",…" * (len(groups) > _MOST_GROUPS)
+    shown = ",".join(f"{{{','.join(map(str, islice(group, 64)))}}}" for group in islice(groups, _MAX_GROUPS))
+    listed = printable(shown, 80) + ",…" * (len(groups) > _MAX_GROUPS)
     n = n_between_devices(devices.maps)
     if n is None:
         return f"{plural(len(groups), 'group')}{of}{along}: {listed}"
@@ -134,8 +134,8 @@ def _from_to(numbers: Sequence[int]) -> str:
 def _sent_and_received(devices: DeviceIndexing) -> tuple[list[int], list[int]] | None:
     """For each device the number of elements that others read of it, once for each reader, and of those that it reads
     of others; None where that is not known, and of very many devices."""
-    groups = [tuple(group) for group in islice(devices.groups, _MOST_DEVICES + 1)]
-    if sum(map(len, groups)) > _MOST_DEVICES:
+    groups = [tuple(group) for group in islice(devices.groups, _MAX_DEVICES + 1)]
+    if sum(map(len, groups)) > _MAX_DEVICES:
         return None
     counts = Counter[int](), Counter[int]()
     for g, group in enumerate(groups):
@@ -185,7 +185,7 @@ def _groups_are_apart(maps: MapSet) -> bool:
     return all(a[1] < b[0] for a, b in pairwise(groups))
 
 
-_MOST_REGIONS = 3
+_MAX_REGIONS = 3
 
 
 def mask_notes(instructions: Iterable[Instruction], explained: Instruction, names: Names) -> Iterator[str]:
@@ -219,7 +219,7 @@ def _is_constant(branch: Instruction) -> bool:
 
 
 def _words(regions: Sequence[IndexingMap], sizes: Sequence[int], names: Sequence[str]) -> str:
-    if len(regions) > _MOST_REGIONS or len(names) < len(sizes):
+    if len(regions) > _MAX_REGIONS or len(names) < len(sizes):
         return "many indices"
     return " or ".join(_condition(region, sizes, names) for region in regions)
 

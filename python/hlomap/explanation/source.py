@@ -15,7 +15,7 @@ from ..text import printable
 _SECTIONS = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _ROW = re.compile(r"(\d+) (.*)")
 _FIELD = re.compile(r"(\w+)=(\d+)")
-_MOST_FRAMES = 100
+_MAX_FRAMES = 100
 _OWN_FRAME = "/hlomap/interop/jax.py:"  # of the function that hands a program to JAX
 
 
@@ -58,7 +58,7 @@ def _stack(module: Module, frame: int) -> tuple[str, ...]:
     tables = _frame_tables(module)
     found: list[str] = []
     seen: set[int] = set()
-    while frame in tables and frame not in seen and len(found) < _MOST_FRAMES:
+    while frame in tables and frame not in seen and len(found) < _MAX_FRAMES:
         seen.add(frame)
         text, parent = tables[frame]
         if _OWN_FRAME not in text and not text.startswith("<frozen "):

@@ -24,9 +24,9 @@ from .names import Names
 from .source import value_label
 from .words import clauses, phrases
 
-_MOST_LEAVES = 4
-_MOST_VALUES = 10_000
-_MOST_INDENTS = 40  # so that a long chain takes no quadratic space
+_MAX_LEAVES = 4
+_MAX_VALUES = 10_000
+_MAX_INDENTS = 40  # so that a long chain takes no quadratic space
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _distances(start: Instruction, depth: int | None) -> dict[Instruction, int]:
     """The values within ``depth`` operands of the start, with the least number of them."""
     found = {start: 0}
     frontier = [start]
-    while frontier and len(found) < _MOST_VALUES and (depth is None or found[frontier[0]] < depth):
+    while frontier and len(found) < _MAX_VALUES and (depth is None or found[frontier[0]] < depth):
         following: list[Instruction] = []
         for user in frontier:
             for operand in user.operands:
@@ -112,7 +112,7 @@ def tree_lines(root: Instruction, steps: Sequence[Step]) -> Iterator[str]:
     pending = [(step, 0) for step in reversed(by_reader[root])]
     while pending:
         step, depth = pending.pop()
-        indent = "  " * min(depth, _MOST_INDENTS)
+        indent = "  " * min(depth, _MAX_INDENTS)
         if step.instruction in shown:
             yield f"{indent}{value_label(step.instruction)}, as above"
             continue
@@ -132,5 +132,5 @@ def _step(
     for leaf in dict.fromkeys(tuple(m.shape_index) for m in maps):
         own = [m for m in maps if tuple(m.shape_index) == leaf]
         found.append(phrases(own, label + leaf_text(leaf), shape_at(value.shape, leaf), names, -1))
-    words = clauses(found[:_MOST_LEAVES] + ["more"] * (len(found) > _MOST_LEAVES))
+    words = clauses(found[:_MAX_LEAVES] + ["more"] * (len(found) > _MAX_LEAVES))
     return Step(value, distance, maps, words, readers)

@@ -26,9 +26,9 @@ _NON_SEMANTIC_ATTRIBUTES = frozenset(
     schedule_as sharding statistics to_apply true_computation
     """.split()  # noqa: SIM905 (a list would be 20 lines)
 )
-_MOST_NODES = 64  # for each dimension of a map that is composed further; no program of the corpus needs 20 in all
+_MAX_NODES = 64  # for each dimension of a map that is composed further; no program of the corpus needs 20 in all
 _DEEPEST = 100  # calls in calls that are looked through
-_MOST_REPEATS = 20_000  # instructions that are numbered again since their computation is called again
+_MAX_REPEATS = 20_000  # instructions that are numbered again since their computation is called again
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Numbering:
     def values(self, module: Module) -> dict[Instruction, Value]:
         """The values of a module: the instructions of its entry and of the fusions, loops and branches below it."""
         found: dict[Instruction, Value] = {}
-        self._budget = module.n_instructions + _MOST_REPEATS
+        self._budget = module.n_instructions + _MAX_REPEATS
         self._computation(module.entry, None, None, found, 0)
         return found
 
@@ -197,7 +197,7 @@ class Numbering:
             return None
         if m == identity and self._sizes.get(base) == shape.dimensions:
             return base
-        if m.cost().nodes > _MOST_NODES * (1 + shape.rank):
+        if m.cost().nodes > _MAX_NODES * (1 + shape.rank):
             return None
         number = self._key(("moved", base, shape.dimensions, m))
         self._origins.setdefault(number, (base, m))

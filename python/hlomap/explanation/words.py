@@ -1,6 +1,6 @@
 """Words for maps: ``x[j, i]``, ``x[i, 2:5] (3 elements)``, ``all of x (8 elements)``.
 
-:func:`phrase` is the entry point.  A subscript is that of NumPy: an index, or ``start:stop:step``.  Invariant: the
+:func:`phrase` is the entry point.  A subscript is that of NumPy: an index, or ``start:stop:step``.  The
 phrase names exactly the elements of the map; a range that cannot be written as a slice is printed with its bounds.
 """
 
@@ -17,7 +17,7 @@ from ..maps.variables import numbers_of
 from ..text import joined, plural
 from .names import NamedMap, Names
 
-_MOST_PHRASES = 4
+_MAX_PHRASES = 4
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ def phrase(m: NamedMap, label: str, sizes: tuple[int, ...]) -> str:
 
 def phrases(maps: Sequence[IndexingMap], label: str, shape: Shape, names: Names, operand: int) -> str:
     """The elements that a union of maps reads of an array."""
-    found = [phrase(names.of(m, operand), label, shape.dimensions) for m in maps[:_MOST_PHRASES]]
-    if len(maps) > _MOST_PHRASES:
-        found.append(f"{len(maps) - _MOST_PHRASES} more")
+    found = [phrase(names.of(m, operand), label, shape.dimensions) for m in maps[:_MAX_PHRASES]]
+    if len(maps) > _MAX_PHRASES:
+        found.append(f"{len(maps) - _MAX_PHRASES} more")
     return clauses(dict.fromkeys(found))
 
 

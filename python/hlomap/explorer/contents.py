@@ -20,8 +20,8 @@ from ..ops import lookup
 from ..text import plural, printable
 from .reads import Interned, ReadTable
 
-_MOST_CALLERS = 20
-_MOST_LOOPS = 500
+_MAX_CALLERS = 20
+_MAX_LOOPS = 500
 _NO_DETAIL = frozenset(["backend_config", "metadata", "calls", "to_apply", "body", "condition", "origin", "statistics"])
 _CONSTANT = re.compile(r"constant\((.{1,120}?)\)")
 
@@ -57,7 +57,7 @@ def module_contents(module: Module, numbers: dict[Instruction, int]) -> dict[str
             calls[number] = [computations[one] for one in called]
         if instruction.parameter_number is not None and (label := value_label(instruction)) != instruction.name:
             labels[number] = label
-        if opcode == "while" and len(loops) < _MOST_LOOPS:
+        if opcode == "while" and len(loops) < _MAX_LOOPS:
             loops[number] = _iterations(instruction)
         if note := instruction.inconsistency:
             notes[number] = printable(note)
@@ -73,7 +73,7 @@ def module_contents(module: Module, numbers: dict[Instruction, int]) -> dict[str
                 "first": numbers[computation.instructions[0]] if len(computation) else 0,
                 "n": len(computation),
                 "root": numbers[computation.root],
-                "callers": [numbers[caller] for caller in computation.callers[:_MOST_CALLERS]],
+                "callers": [numbers[caller] for caller in computation.callers[:_MAX_CALLERS]],
             }
             for computation in module.computations
         ],
@@ -144,7 +144,7 @@ def _renumber_suppliers(module: Module, table: ReadTable, numbers: dict[Instruct
                 ]
 
 
-_MOST_LINES = 200
+_MAX_LINES = 200
 
 
 def change_contents(found: ModuleDiff, old: dict[Instruction, int], new: dict[Instruction, int]) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def change_contents(found: ModuleDiff, old: dict[Instruction, int], new: dict[In
             for f in found.fusions
         ],
         "sections": [
-            {"heading": heading, "lines": [printable(line, 300) for line in lines[:_MOST_LINES]], "n": len(lines)}
+            {"heading": heading, "lines": [printable(line, 300) for line in lines[:_MAX_LINES]], "n": len(lines)}
             for heading, lines in found.sections()
             if lines
         ],

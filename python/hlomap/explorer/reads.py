@@ -23,9 +23,9 @@ from ..ops._shapes import shape_at
 from ..text import printable
 from ..types import ShapeIndex
 
-_MOST_ARRAYS = 64  # of the output of one instruction
-_MOST_READS = 64  # of one array
-_MOST_MAPS = 32  # of one operand
+_MAX_ARRAYS = 64  # of the output of one instruction
+_MAX_READS = 64  # of one array
+_MAX_MAPS = 32  # of one operand
 _LONGEST_MAP = 4000
 _EXACT = 1 << 53  # integers below are exact as JavaScript's numbers
 
@@ -97,7 +97,7 @@ class ReadTable:
             return []
         found: list[int] = []
         for leaf, shape in leaf_shapes(instruction.shape):
-            if len(found) == _MOST_ARRAYS:
+            if len(found) == _MAX_ARRAYS:
                 break
             found.append(self._record(instruction, leaf, shape))
         return found
@@ -143,11 +143,11 @@ class ReadTable:
             "leaf": leaf,
             "shape": self.shape(shape),
             "names": names.output,
-            "reads": reads[:_MOST_READS],
+            "reads": reads[:_MAX_READS],
             "written": big(_extent([shape])[1]),
         }
-        if len(reads) > _MOST_READS:
-            record["more"] = len(reads) - _MOST_READS
+        if len(reads) > _MAX_READS:
+            record["more"] = len(reads) - _MAX_READS
         if any(maps.devices is not None for maps in sets):
             record["devices"] = True
         memory = _memory(instruction, shape)
@@ -161,7 +161,7 @@ class ReadTable:
         if key not in self._words:
             self._words[key] = phrases(own, "{}", shape, names, k), count_reads(own, maps.exact, shape)
         words, counts = self._words[key]
-        fits = [text for text in texts if len(text) <= _LONGEST_MAP][:_MOST_MAPS]
+        fits = [text for text in texts if len(text) <= _LONGEST_MAP][:_MAX_MAPS]
         record: dict[str, Any] = {
             "operand": k,
             "leaf": leaf,

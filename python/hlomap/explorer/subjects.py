@@ -14,7 +14,7 @@ from ..errors import NotFoundError
 from ..hlo.dump_directory import DumpDirectory, DumpedModule
 from ..text import plural, printable
 
-MOST_INSTRUCTIONS = 20_000
+MAX_INSTRUCTIONS = 20_000
 """How many instructions of a dump directory a page has; a single module is shown whole."""
 
 
@@ -61,7 +61,7 @@ def _of_dump(dump: DumpDirectory, name: str | None) -> Choice:
         raise NotFoundError(f"no module {printable(name)!r} in {dump.path}; there are: {known[:400] or 'none'}")
     subjects: list[Subject] = []
     pairs: list[tuple[int, int]] = []
-    n_left = MOST_INSTRUCTIONS
+    n_left = MAX_INSTRUCTIONS
     for stages in _compilations(dump):
         if name is not None and stages[0].name != name:
             continue
@@ -93,13 +93,13 @@ def _compilations(dump: DumpDirectory) -> Iterator[list[DumpedModule]]:
 def _read(one: DumpedModule, n_left: int) -> Subject:
     name, stage = printable(one.name), printable(one.stage)
     if n_left <= 0:
-        reason = f"left out: the page has {plural(MOST_INSTRUCTIONS, 'instruction')} already; open the file itself"
+        reason = f"left out: the page has {plural(MAX_INSTRUCTIONS, 'instruction')} already; open the file itself"
         return Subject(name, stage, None, reason)
     try:
         module = one.load()
     except (ValueError, OSError) as error:
         return Subject(name, stage, None, printable(str(error).split("\n", 1)[0], 300))
-    if module.n_instructions > n_left and n_left < MOST_INSTRUCTIONS:
+    if module.n_instructions > n_left and n_left < MAX_INSTRUCTIONS:
         reason = f"left out: {plural(module.n_instructions, 'instruction')}, {n_left:,} fit; open the file itself"
         return Subject(name, stage, None, reason)
     return Subject(name, stage, module)

@@ -27,7 +27,7 @@ from ..text import joined, one_line, plural, printable
 from ..tiles.readers import readers
 from ..types import expect, expect_items, is_index, wrong_type
 
-_MOST_SHOWN = 20
+_MAX_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,10 @@ class CheckReport:
 
     def __str__(self) -> str:
         lines = [self.title]
-        for violation in self.violations[:_MOST_SHOWN]:
+        for violation in self.violations[:_MAX_SHOWN]:
             lines += [f"  {line}" for line in str(violation).split("\n")]
-        if len(self.violations) > _MOST_SHOWN:
-            lines.append(f"  … {len(self.violations) - _MOST_SHOWN} more")
+        if len(self.violations) > _MAX_SHOWN:
+            lines.append(f"  … {len(self.violations) - _MAX_SHOWN} more")
         if self.ok:
             lines += [
                 f"  {printable(rule)}: limit {limit:,}, found {_text(found)}" for rule, limit, found in self.limits
@@ -324,7 +324,7 @@ class _Checks:
         for k, parameter in enumerate(start.parameters):
             if name in (k, parameter.name, parameter.metadata.op_name):
                 return parameter
-        there = joined([f"`{value_label(p)}`" for p in start.parameters[:_MOST_SHOWN]]) or "none"
+        there = joined([f"`{value_label(p)}`" for p in start.parameters[:_MAX_SHOWN]]) or "none"
         advice = "JAX drops what a function does not use" if isinstance(name, str) else "they count from 0"
         raise NotFoundError(f"hm.check: no parameter `{printable(name)}` in max_reads; there are {there}: {advice}")
 

@@ -20,7 +20,7 @@ from ..types import ReadOnlyDict
 from .check import CheckReport, check, remote_bytes, source_line
 
 _FORMAT = 1
-_MOST_LINES = 5
+_MAX_LINES = 5
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def markdown(before: Figures, after: Figures) -> str:
     | bytes between devices | 0 | 0 | |
     """
     grown = {line: n - before.lines.get(line, 0) for line, n in after.lines.items()}
-    worst = sorted((line for line in grown if grown[line] > 0), key=lambda line: (-grown[line], line))[:_MOST_LINES]
+    worst = sorted((line for line in grown if grown[line] > 0), key=lambda line: (-grown[line], line))[:_MAX_LINES]
     rows = [(name, *_cells(a, b)) for name, a, b in _pairs(before, after)]
     rows += [(f"`{_code(line)}`: bytes", *_cells(before.lines.get(line, 0), after.lines[line])) for line in worst]
     head = ["| | before | after | change |", "|---|--:|--:|--:|"]

@@ -17,7 +17,7 @@ from .._core import Instruction
 from ..errors import UnsupportedError
 from ..types import needs
 
-MOST_SPARSE_ROWS = 4096
+MAX_SPARSE_ROWS = 4096
 """The most rows of a sparse matrix that is solved as a dense one."""
 
 Array = npt.NDArray[Any]
@@ -227,8 +227,8 @@ def tridiagonal_solution(lower: Array, middle: Array, upper: Array, b: Array, *,
 def sparse_solve(values: Array, columns: Array, offsets: Array, b: Array, *, instruction: Instruction) -> Value:
     """x for a square matrix in compressed rows, by a dense factorization."""
     n = len(b)
-    if n > MOST_SPARSE_ROWS:
-        raise UnsupportedError(f"a sparse solve with {n} rows: at most {MOST_SPARSE_ROWS} are made dense")
+    if n > MAX_SPARSE_ROWS:
+        raise UnsupportedError(f"a sparse solve with {n} rows: at most {MAX_SPARSE_ROWS} are made dense")
     counts = np.diff(offsets)
     if (counts < 0).any() or offsets[0] != 0 or offsets[-1] != len(values):
         raise UnsupportedError("the row offsets of a sparse matrix do not count its values")

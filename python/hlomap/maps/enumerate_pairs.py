@@ -1,6 +1,6 @@
 """Enumerates the pairs (source element, target element) of a map for given values of its runtime sources.
 
-:func:`enumerate_pairs` is the entry point.  Invariant: a runtime variable is the value of its source at its index,
+:func:`enumerate_pairs` is the entry point.  A runtime variable is the value of its source at its index,
 clamped to the variable's bounds as the operation itself clamps; a point belongs to the map where every constraint then
 holds.  No map is composed or simplified here, which makes the result independent of the code that does.
 """

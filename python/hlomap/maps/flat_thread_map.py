@@ -1,7 +1,7 @@
 """Thread maps in the order of memory: the elements of an array that each thread of a GPU grid processes.
 
 :func:`flat_thread_map` is the entry point.  Of n threads with v elements each, thread t processes the elements at the
-positions ``(c * n + t) * v + j`` in memory, for every chunk c and every j below v.  Invariant: each element belongs to
+positions ``(c * n + t) * v + j`` in memory, for every chunk c and every j below v.  Each element belongs to
 exactly one thread.  The result is an ordinary map with six dimensions, so it composes with the maps from the array's
 elements.
 """

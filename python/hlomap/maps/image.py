@@ -1,6 +1,6 @@
 """Boxes of dims, and the images of maps over them: the elements that the maps reach, as maps without dims.
 
-:func:`image_maps` is the entry point.  Invariant: an interval of a box is cut to 64 bits without gaining an element,
+:func:`image_maps` is the entry point.  An interval of a box is cut to 64 bits without gaining an element,
 and the core cuts it to the domain.
 """
 

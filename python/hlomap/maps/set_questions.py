@@ -1,6 +1,6 @@
 """Questions about the elements that the maps of a set reach: overlap, injectivity, emptiness; and containment of maps.
 
-They are methods of map sets.  Invariant: True and False hold for all values of the runtime variables; a witness is a
+They are methods of map sets.  True and False hold for all values of the runtime variables; a witness is a
 point in the domain of each map, and both reach the element.  The search itself is in the compiled core; a containment
 that it leaves open is decided by comparing the points, if there are few.
 """

@@ -1,6 +1,6 @@
 """Set difference and intersection of maps: the pairs of one map that another one lacks or has, as maps.
 
-:func:`subtract` and :func:`intersect` are the entry points.  Invariant: where the results of the second map determine
+:func:`subtract` and :func:`intersect` are the entry points.  Where the results of the second map determine
 its ranges, "it relates the point to this element" is a conjunction of constraints on the variables of the first map.
 The complement is a union of disjoint maps, each of which satisfies some of the constraints and violates the next.
 Where the results do not determine the ranges, the outcome is a reason and nothing is subtracted; an intersection has
@@ -22,7 +22,7 @@ from .variables import numbers_of
 MAX_MEMBERS = 64
 """The most maps that a difference may have."""
 
-_MOST_WORK = 1 << 12  # pairs of maps that are compared, a hard one counting for several; some ten seconds
+_MAX_WORK = 1 << 12  # pairs of maps that are compared, a hard one counting for several; some ten seconds
 
 Condition = tuple[Expr, int, int]
 
@@ -31,7 +31,7 @@ class Effort:
     """The work of one question about sets, which may have many maps that are hard to compare."""
 
     def __init__(self) -> None:
-        self._left = _MOST_WORK
+        self._left = _MAX_WORK
         self._n_steps = _n_steps()
 
     def spend(self) -> bool:
@@ -92,7 +92,7 @@ def intersect(m: IndexingMap, others: Sequence[IndexingMap], effort: Effort | No
         if other.is_known_empty:
             continue
         if not effort.spend():
-            return f"the intersection takes more than {_MOST_WORK} comparisons of maps"
+            return f"the intersection takes more than {_MAX_WORK} comparisons of maps"
         found = [_intersect_one(m, other), _intersect_one(other, m)]
         both = [part for part in found if not isinstance(part, str)]
         if not both:
@@ -145,7 +145,7 @@ def _subtract_all(m: IndexingMap, others: Sequence[IndexingMap], effort: Effort)
         remaining: list[IndexingMap] = []
         for part in parts:
             if not effort.spend():
-                return f"the difference takes more than {_MOST_WORK} comparisons of maps"
+                return f"the difference takes more than {_MAX_WORK} comparisons of maps"
             try:
                 difference = _subtract_one(part, other)
             except (HlomapError, OverflowError, ValueError) as error:

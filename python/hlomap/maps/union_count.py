@@ -1,6 +1,6 @@
 """Counts the points of the maps of a set, in all and those that reach an element, and the elements that they reach.
 
-Invariant: ``lower <= true number <= upper``.
+``lower <= true number <= upper``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Read :class:`Piece`.  The pieces of an array cover it, so that what is not known is a piece, too; what an operation
 makes of them stands beside its semantics (``OpRule.known_values``), and the walk over a program in
-:mod:`hlomap.analysis.known_values`.  Invariant: under the assumption of the walk, every element has one of the values
+:mod:`hlomap.analysis.known_values`.  Under the assumption of the walk, every element has one of the values
 of its piece.
 """
 

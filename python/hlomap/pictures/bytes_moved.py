@@ -13,7 +13,7 @@ from ..text import bytes_text, plural, printable
 from .bars import Bar, bar_picture
 from .picture import Picture
 
-_MOST_BARS = 12
+_MAX_BARS = 12
 _PARTS = ("bytes read", "bytes written")
 
 
@@ -24,7 +24,7 @@ def draw_module(module: Module) -> Picture:
 
 def draw_overview(found: Overview) -> Picture:
     """The same for what is known of a module."""
-    shown = [i for i in found.moved if found.moved[i].total][:_MOST_BARS]
+    shown = [i for i in found.moved if found.moved[i].total][:_MAX_BARS]
     bars = [
         Bar(_label(i), _parts(found.moved[i]), f"{bytes_text(found.moved[i].total)}, {found.share(i)}") for i in shown
     ]
@@ -47,7 +47,7 @@ def draw_diff(found: ModuleDiff) -> Picture:
     for name in {**by_opcode[0], **by_opcode[1]}:
         one, other = _both(by_opcode, name)
         change[name] = other.total - one.total
-    for name in sorted(change, key=lambda name: (-abs(change[name]), name))[: _MOST_BARS // 2]:
+    for name in sorted(change, key=lambda name: (-abs(change[name]), name))[: _MAX_BARS // 2]:
         if change[name]:
             for when, own in zip(("before", "after"), _both(by_opcode, name), strict=True):
                 bars.append(Bar(f"{printable(name, 24)} {when}", _parts(own), bytes_text(own.total)))
@@ -76,7 +76,7 @@ def draw_table(table: Table) -> Picture:
     names = Counter(name for _, name in total)
     bars = [
         Bar(printable(name if names[name] == 1 else f"{computation}: {name}", 60), (float(n),), bytes_text(n))
-        for (computation, name), n in total.most_common(_MOST_BARS)
+        for (computation, name), n in total.most_common(_MAX_BARS)
         if n
     ]
     return bar_picture(f"{plural(len(table), 'row')} of an analysis", "bytes read at most, of all operands", bars, ())
@@ -85,7 +85,7 @@ def draw_table(table: Table) -> Picture:
 def draw_profile(found: Profile) -> Picture:
     """The instructions that take the most time, with what the device needs at least, if it is known."""
     bars = []
-    for row in found.rows[:_MOST_BARS]:
+    for row in found.rows[:_MAX_BARS]:
         least = row.time_us * min(row.of_limit or 0.0, 1.0)
         parts = (row.time_us,) if row.of_limit is None else (least, row.time_us - least)
         bars.append(Bar(printable(row.name, 60), parts, _profile_note(row)))

@@ -13,7 +13,7 @@ from .layouts import Cell, Grid, Scene
 from .picture import Picture
 
 _KINDS = ("invariant", "induction", "stacked", "consumed", "recurrence", "general")
-_MOST_LEAVES = 24
+_MAX_LEAVES = 24
 _SHOWN = 5  # iterations
 
 
@@ -24,7 +24,7 @@ def draw_loop(loop: Loop) -> Picture:
     steps: list[int | None] = list(range(n)) if n is not None and n <= _SHOWN + 1 else [0, 1, 2, None]
     if n is not None and n > _SHOWN + 1:
         steps += [n - 2, n - 1]
-    leaves = loop.carried[:_MOST_LEAVES]
+    leaves = loop.carried[:_MAX_LEAVES]
     accesses = loop.accesses()
     labels = leaf_labels(loop)
     rows = tuple(cut(f"{labels[k]} {leaf.shape.without_layout()}", 44) for k, leaf in enumerate(leaves))

@@ -24,8 +24,8 @@ from .bytes_moved import draw_overview
 from .draw import Drawable, draw
 from .loops import leaf_labels, leaf_words
 
-_MOST_ROWS = 10
-_MOST_CHARACTERS = 80  # of a cell
+_MAX_ROWS = 10
+_MAX_CHARACTERS = 80  # of a cell
 _CELL = "text-align:left;white-space:nowrap"
 
 
@@ -50,7 +50,7 @@ def _page(value: Any) -> str | None:
         found = overview(value)
         rows = [
             (i.name, i.opcode, i.shape, bytes_text(moved.read), bytes_text(moved.written))
-            for i, moved in islice(found.moved.items(), _MOST_ROWS)
+            for i, moved in islice(found.moved.items(), _MAX_ROWS)
         ]
         head = ("instruction", "opcode", "shape", "read", "written")
         lines = "".join(f"<li>{html(line)}</li>" for line in found.lines())
@@ -72,7 +72,7 @@ def _page(value: Any) -> str | None:
         carried = [
             (label, leaf.shape, leaf.kind, leaf_words(leaf)) for label, leaf in zip(labels, value.carried, strict=True)
         ]
-        shown = _table(("array", "shape", "kind", "from iteration to iteration"), carried[: 2 * _MOST_ROWS])
+        shown = _table(("array", "shape", "kind", "from iteration to iteration"), carried[: 2 * _MAX_ROWS])
         return _div(f"<p><code>{html(repr(value))}</code></p>", notebook_svg(value), shown)
     if isinstance(value, CheckResult):
         return _div(f"<p><code>{html(value)}</code></p>", notebook_svg(value))
@@ -81,7 +81,7 @@ def _page(value: Any) -> str | None:
 
 def _rows(table: Table) -> str:
     """The first rows, without columns that are empty in them."""
-    n = min(len(table), _MOST_ROWS)
+    n = min(len(table), _MAX_ROWS)
     columns = {name: list(islice(table[name], n)) for name in table.columns}
     shown = [name for name, values in columns.items() if any(v not in (None, (), "") for v in values)]
     rows = zip(*(columns[name] for name in shown), strict=True) if shown else ()
@@ -97,7 +97,7 @@ def _cell(value: object) -> str:
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     heading = "".join(f'<th style="{_CELL}">{html(name)}</th>' for name in head)
-    cells = (("".join(f'<td style="{_CELL}">{html(value, _MOST_CHARACTERS)}</td>' for value in row)) for row in rows)
+    cells = (("".join(f'<td style="{_CELL}">{html(value, _MAX_CHARACTERS)}</td>' for value in row)) for row in rows)
     body = "".join(f"<tr>{row}</tr>" for row in cells)
     return f"<table><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>" if body else ""
 

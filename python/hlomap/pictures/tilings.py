@@ -17,7 +17,7 @@ from .maps import array_of, map_picture
 from .picture import Picture
 from .scenes import Array, Bounds, Operand, build_map_scene
 
-_MOST_CANDIDATES = 4096
+_MAX_CANDIDATES = 4096
 
 
 def draw_tiling(tiling: Tiling, sizes: Sequence[int] | None, element: Sequence[int] | None) -> Picture:
@@ -54,7 +54,7 @@ def choose_candidate(tiling: Tiling) -> list[int]:
     whole = [max(1, p.size) for p in tiling.params]
     if not whole:
         return []
-    candidates = tiling.candidates("pow2", _MOST_CANDIDATES)
+    candidates = tiling.candidates("pow2", _MAX_CANDIDATES)
     few = (candidates <= np.maximum(1, np.array(whole) // 2)).all(axis=1)
     candidates = candidates[few] if few.any() else candidates
     table = tiling.evaluate(candidates, columns=["legal", "read_bytes"])

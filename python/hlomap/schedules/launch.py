@@ -1,6 +1,6 @@
 """The record of a launch, and the pieces that maps from threads are made of.
 
-Invariant: of all threads of a launch, exactly one writes each element of the output, and exactly one reads each
+Of all threads of a launch, exactly one writes each element of the output, and exactly one reads each
 element of the hero's operand, unless a field says otherwise.
 """
 

@@ -1,6 +1,6 @@
 """The maps between the elements of a sharded array and the devices that hold them.
 
-:func:`device_map` and :func:`owner_map` are the two directions of one relation.  Law: a device at position ``c`` along
+:func:`device_map` and :func:`owner_map` are the two directions of one relation.  A device at position ``c`` along
 a dimension of size ``D`` with ``n`` tiles holds the elements ``c * s`` up to ``min((c + 1) * s, D)``, with
 ``s = ceil(D / n)``.  The functions are the methods of :class:`~hlomap.hlo.Sharding`.
 """

@@ -1,6 +1,6 @@
 """Lower bounds of the time of a move between devices that are linked along the axes of a mesh.
 
-:func:`least_seconds` is the entry point.  Law: a device receives at most the sum of its links' bytes per second, and
+:func:`least_seconds` is the entry point.  A device receives at most the sum of its links' bytes per second, and
 what no device with the same position along an axis holds must cross a link of that axis.
 """
 

@@ -17,7 +17,7 @@ from ..errors import HlomapError
 from .links import mesh_positions
 
 _SHARDY_MESH = re.compile(r"#sdy\.mesh<\[((?:\"[^\"'\[\]]*\"=\d+(?:, ?)?)*)\](?:, device_ids=\[([\d, ]*)\])?>")
-_MOST_DEVICES = 1 << 16
+_MAX_DEVICES = 1 << 16
 
 
 def mesh_of(instruction: Instruction) -> Mesh | None:
@@ -45,7 +45,7 @@ def mesh_of(instruction: Instruction) -> Mesh | None:
         mesh = Mesh.parse(f"mesh[{text}]{ids}")
     except HlomapError:
         return None
-    return mesh if prod(mesh.axes.values()) <= _MOST_DEVICES else None
+    return mesh if prod(mesh.axes.values()) <= _MAX_DEVICES else None
 
 
 def axes_of_groups(mesh: Mesh, groups: Sequence[Sequence[int]]) -> tuple[str, ...] | None:

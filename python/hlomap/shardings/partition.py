@@ -1,6 +1,6 @@
 """What the devices need of each other to compute an instruction whose operands and output are sharded.
 
-:func:`partitioned` is the entry point.  Law: to compute its part of the output a device needs the elements that the
+:func:`partitioned` is the entry point.  To compute its part of the output a device needs the elements that the
 indexing maps read from there, and each that it does not hold must come to it, or the part of the result that depends
 on it must.  The least bytes are a weighted matching between the two: see :func:`_least`.
 """

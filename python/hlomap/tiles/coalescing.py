@@ -2,7 +2,7 @@
 
 :func:`coalescing` is the entry point.  Everything follows from maps: from threads to elements of the output, from those
 to elements of operands, and from elements to bytes; a kernel that reads in another order than it writes goes through
-its hero.  Invariant: a record that is not exact has upper bounds.
+its hero.  A record that is not exact has upper bounds.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from .tiling import TileRead, Tiling
 
-_MOST_TILES = 4096
-_MOST_POINTS = 1 << 16
+_MAX_TILES = 4096
+_MAX_POINTS = 1 << 16
 _NEAR = 64
 
 
@@ -68,7 +68,7 @@ def _a_tile_that_reads(t: Tiling, read: TileRead, sizes: Sequence[int]) -> list[
         first, end = dim.lower // n, dim.upper // n + 1
         whole = -(-dim.lower // n)
         spans.append((whole if (whole + 1) * n <= dim.upper + 1 else first, end))
-    tiles = _points(spans, min(prod(max(0, end - start) for start, end in spans), _MOST_TILES)).tolist()
+    tiles = _points(spans, min(prod(max(0, end - start) for start, end in spans), _MAX_TILES)).tolist()
     reads = (tile for tile in tiles if 0 not in t.box(read, sizes, tile).size)
     return next(reads, [0] * len(sizes))
 
@@ -76,10 +76,10 @@ def _a_tile_that_reads(t: Tiling, read: TileRead, sizes: Sequence[int]) -> list[
 def _witness(t: Tiling, read: TileRead, sizes: Sequence[int]) -> str | None:
     """The first tile that does not read a box, among those that can be looked at."""
     m = read.map
-    if m is None or m.runtime or any(r.upper - r.lower > _MOST_POINTS for r in m.ranges):
+    if m is None or m.runtime or any(r.upper - r.lower > _MAX_POINTS for r in m.ranges):
         return None
     counts = [-(-p.size // n) for p, n in zip(t.params, sizes, strict=True)]
-    for tile in _points([(0, n) for n in counts], min(prod(counts), _MOST_TILES)).tolist():
+    for tile in _points([(0, n) for n in counts], min(prod(counts), _MAX_TILES)).tolist():
         found = _elements(t, read, sizes, tile)
         if found is None:
             return None
@@ -101,7 +101,7 @@ def _elements(t: Tiling, read: TileRead, sizes: Sequence[int], tile: Sequence[in
     spans = [(at * n, min((at + 1) * n, p.size)) for p, n, at in zip(t.params, sizes, tile, strict=True)]
     spans += [(r.lower, r.upper + 1) for r in m.ranges]
     n_points = prod(end - start for start, end in spans)
-    if n_points > _MOST_POINTS or not m.results:
+    if n_points > _MAX_POINTS or not m.results:
         return None
     grid = _points(spans, n_points)
     dims, ranges = grid[:, : len(m.dims)], grid[:, len(m.dims) :]

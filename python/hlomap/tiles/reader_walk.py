@@ -23,7 +23,7 @@ from ..ops.loops.attributes import condition_and_body
 from ..types import ShapeIndex
 
 _DEEPEST = 100  # calls in calls that are entered, as Python's stack allows
-_MOST_STATES = 64  # iterations after which what a loop carries has to repeat
+_MAX_STATES = 64  # iterations after which what a loop carries has to repeat
 
 _Sources: TypeAlias = Mapping[tuple[Instruction, ShapeIndex], MapSet]
 """Where the value is: the maps from elements of arrays to those of the value."""
@@ -231,7 +231,7 @@ class Walk:
             following = found[-1].outs
             if following in states:
                 repeats = states.index(following)
-            elif len(states) == _MOST_STATES:
+            elif len(states) == _MAX_STATES:
                 reason = f"what {user.name} carries differs in each iteration"
                 return _Found(
                     _whole_reads(user, carried.values(), reason, None),

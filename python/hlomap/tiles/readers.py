@@ -2,7 +2,7 @@
 
 :func:`readers` is the entry point.  It follows the memory of the value, not what is computed from it: through
 operations that move nothing, into calls, branches and loops, and through updates in place; an instruction that reads
-the value ends the way.  Invariant: nothing that reads the value is left out, and no count is lower than the true one.
+the value ends the way.  Nothing that reads the value is left out, and no count is lower than the true one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Utilization: how much of each operand an instruction, a fusion or a computation reads.
 
-:func:`utilization` is the entry point.  Invariant: ``lower <= true number <= upper`` for both counts of a record.
+:func:`utilization` is the entry point.  ``lower <= true number <= upper`` for both counts of a record.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Enumerates the pairs (element on a device, element on a device) of a device indexing.
 
-:func:`enumerate_device_pairs` is the entry point.  Invariant: as in :mod:`hlomap.maps.enumerate_pairs`, no map is
+:func:`enumerate_device_pairs` is the entry point.  As in :mod:`hlomap.maps.enumerate_pairs`, no map is
 composed or simplified, so the pairs do not depend on the code under test.
 """
 

@@ -4,7 +4,7 @@
 //! forward, for an instruction or a computation. The indexing rules of operations come from a [`RuleProvider`], which is
 //! asked once per instruction signature; [`propagate`] composes them, and [`rows`] tabulates them.
 //!
-//! Law: the maps to a value are the union, over its uses, of the maps to the user followed by the user's rule. Between
+//! The maps to a value are the union, over its uses, of the maps to the user followed by the user's rule. Between
 //! [`devices`], maps have two more dimensions and results, and the law is the same. Nothing recurses with the length of
 //! a program. Propagation knows no operation and reads no attribute; [`columns`] and [`trip_counts`] do.
 //!

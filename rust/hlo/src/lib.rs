@@ -30,7 +30,7 @@
 //! operands and attributes, `check` compares them with the shapes that are written, and `verify` holds the other rules
 //! of XLA's verifier.
 //!
-//! Invariant: any input gives modules or errors with positions, in time and memory proportional to its size. Input
+//! Any input gives modules or errors with positions, in time and memory proportional to its size. Input
 //! that is inconsistent but can be represented (an unknown attribute, a shape that disagrees with the operands) gives a
 //! diagnostic. Not here: what an operation reads or computes.
 

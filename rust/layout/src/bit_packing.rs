@@ -1,6 +1,6 @@
 //! Dense packing of n-bit elements, as in `s4[8]{0:E(4)}`; the first element occupies the low bits of byte 0.
 //!
-//! Law: `unpack_bits(pack_bits(a)) == a` for elements whose values fit in n bits; s4 [1, 2] packs to the byte 0x21.
+//! `unpack_bits(pack_bits(a)) == a` for elements whose values fit in n bits; s4 [1, 2] packs to the byte 0x21.
 //! An unpacked element has `n_bytes` bytes, little-endian. Not here: the order of the elements (`pack.rs`).
 
 use quasiaffine::interrupt::poll;

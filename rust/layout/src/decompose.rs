@@ -7,7 +7,7 @@ use crate::{ArrayShape, Layout};
 
 /// `output = inverse_transpose(reshape(transpose(operand)))`.
 ///
-/// Law: the operand element with logical index `i` has physical index `p[k] = i[operand_perm[k]]` in an array of
+/// The operand element with logical index `i` has physical index `p[k] = i[operand_perm[k]]` in an array of
 /// `operand_physical_dims`; the row-major index of `p` equals the row-major index of the output's physical index `q` in
 /// `output_physical_dims`, and the output's logical index is `j[output_perm[k]] = q[k]`.
 #[derive(Clone, Debug, PartialEq, Eq)]

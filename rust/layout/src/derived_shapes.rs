@@ -1,6 +1,6 @@
 //! Shapes derived from a shape: without layouts, with dimensions in memory order, with tiles as dimensions.
 //!
-//! Law: an element of [`physical`] has the same position as the element of the array with the permuted index, and a
+//! An element of [`physical`] has the same position as the element of the array with the permuted index, and a
 //! row-major index of [`tiled`] is a position in the buffer.
 
 use crate::linear::{buffer_elements, tiled_dims};

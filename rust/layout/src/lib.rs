@@ -5,7 +5,7 @@
 //! buffers ([`Packing`]); [`reshape_is_bitcast`] and its neighbors compare the positions of two layouts, and
 //! [`count_requests`] says what a grid of threads moves.
 //!
-//! Law: in an untiled layout with sizes d_n … d_1, major to minor, the element with index (e_n, …, e_1) has position
+//! In an untiled layout with sizes d_n … d_1, major to minor, the element with index (e_n, …, e_1) has position
 //! `(…(e_n * d_{n-1} + e_{n-1}) * d_{n-2} + …) + e_1`. Every tile replaces the coordinates `e` of the dimensions that
 //! it covers by tile numbers `e / t`, followed by coordinates within the tile `e mod t`. Source: XLA's "Tiled layout"
 //! document.

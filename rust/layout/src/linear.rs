@@ -2,7 +2,7 @@
 //!
 //! Read [`linear_index`]. [`logical_index`] inverts its stages from last to first; a coordinate beyond the size of its
 //! stage is padding, which the constraints exclude. A split array has a buffer per part, see [`SplitPart`].
-//! Law: `linear_index` followed by `logical_index` is the identity on the array.
+//! `linear_index` followed by `logical_index` is the identity on the array.
 //! Source: XLA's "Tiled layout" document.
 
 use quasiaffine::expr::Accumulator;

@@ -3,7 +3,7 @@
 //! Read [`Packing`]. A tile splits dimensions and permutes the results, so a layout is a loop nest with strides on both
 //! sides; padding is where a sum of loop variables reaches the size of a dimension. Only a tile that combines
 //! dimensions which are not contiguous in the source needs another loop nest, over a buffer for the stage before it.
-//! Law: `unpack(pack(a)) == a`. Not here: the values of the elements, and elements narrower than a byte
+//! `unpack(pack(a)) == a`. Not here: the values of the elements, and elements narrower than a byte
 //! (`bit_packing.rs`).
 
 use crate::loop_nest::{size, Bound, Loop, LoopNest};

@@ -1,6 +1,6 @@
 //! Shapes and layouts to text, in XLA's notation.
 //!
-//! Law: `parse_shape(&shape.to_string()) == Ok(shape)` for every shape without `padded_dimensions`, which have no text
+//! `parse_shape(&shape.to_string()) == Ok(shape)` for every shape without `padded_dimensions`, which have no text
 //! form.
 
 use std::fmt;

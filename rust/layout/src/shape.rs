@@ -1,6 +1,6 @@
 //! Shapes of values: arrays, tuples, tokens, opaque values and buffers.
 //!
-//! Read [`Shape`]. Law: the element count of every [`ArrayShape`] fits in an i64.
+//! Read [`Shape`]. The element count of every [`ArrayShape`] fits in an i64.
 //! Shapes parsed from text nest at most [`crate::MAX_DEPTH`] levels deep.
 
 use smallvec::SmallVec;

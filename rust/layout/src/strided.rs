@@ -1,6 +1,6 @@
 //! Layouts as strides over mixed-radix digits of the index.
 //!
-//! Read [`strides`]. Law: with the index of every dimension written in the mixed radix of its digits' sizes, the
+//! Read [`strides`]. With the index of every dimension written in the mixed radix of its digits' sizes, the
 //! position in the buffer is the sum of `digit * stride`. Most layouts have this form (CuTe's nested shapes and
 //! strides); a layout in which a tile splits a dimension unevenly does not.
 

@@ -2,7 +2,7 @@
 //!
 //! Read [`shape`], whose result is compared with the written shape, and `infer_omitted`, which supplies an omitted
 //! shape with the layout that XLA gives it. Operations without a rule, and unbounded dimensions, give
-//! [`Inferred::Unknown`]. Invariant: sizes are computed in 128 bits, which valid shapes do not overflow.
+//! [`Inferred::Unknown`]. Sizes are computed in 128 bits, which valid shapes do not overflow.
 
 mod algebra;
 mod asynchronous;

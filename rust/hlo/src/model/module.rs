@@ -2,7 +2,7 @@
 //!
 //! Read [`Module`]. It owns its text; names, literals and attribute values are spans of the text and are decoded on
 //! request. The instructions of all computations form one vector in text order, in which those of a computation are
-//! contiguous; the numbers of instructions and computations are indices, unique in the module. Invariant: every number
+//! contiguous; the numbers of instructions and computations are indices, unique in the module. Every number
 //! refers to an element of the same module.
 
 use std::ops::Range;

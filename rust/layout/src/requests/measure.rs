@@ -1,6 +1,6 @@
 //! The sectors, bytes and runs of one request, from the addresses of its lanes.
 //!
-//! Invariant: lanes that are inactive count nothing, and lanes with the same address count once in each request.
+//! Lanes that are inactive count nothing, and lanes with the same address count once in each request.
 
 use quasiaffine::{int, Error, Result};
 

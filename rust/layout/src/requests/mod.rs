@@ -4,7 +4,7 @@
 //! a request to an address; [`regions`] totals such a grid. A runtime value is taken away first: what its values could
 //! change is the reason why the totals are upper bounds. Addresses count in units, bits where an element has no whole
 //! number of bytes.
-//! Law: the totals are those of all requests, or upper bounds with a reason.
+//! The totals are those of all requests, or upper bounds with a reason.
 
 mod measure;
 mod moves;

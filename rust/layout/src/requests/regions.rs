@@ -4,7 +4,7 @@
 //! Coordinates that only move the address are not enumerated with the lanes: the residues modulo a sector of what they
 //! add are counted instead. Other coordinates are written as digits where remainders wrap, and cut where conditions
 //! change, until few requests are left.
-//! Law: the totals are those of all requests, or upper bounds.
+//! The totals are those of all requests, or upper bounds.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};

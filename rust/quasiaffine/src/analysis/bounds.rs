@@ -3,7 +3,7 @@
 //! Three sources, intersected: the ranges of the summands; `n * (x floordiv n) = x - r` with `0 <= r < n`, which lets a
 //! quotient cancel against its numerator (so `x - 4 * (x floordiv 4)` is in `[0, 3]`) where summands share atoms; and the
 //! constraints of the domain. Factors have 64 bits and sums 128: what does not fit there is not used, and an end of 128
-//! bits is a fact like any other. Law: an interval of 64 bits is that of ends which have 64 bits, see [`Interval::exact`].
+//! bits is a fact like any other. An interval of 64 bits is that of ends which have 64 bits, see [`Interval::exact`].
 
 use smallvec::SmallVec;
 

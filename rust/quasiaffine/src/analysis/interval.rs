@@ -1,6 +1,6 @@
 //! A closed interval of 64-bit integers.
 //!
-//! Law: an interval is a fact. A computed interval whose ends do not fit is none ([`Interval::exact`]); nothing moves an end to
+//! An interval is a fact. A computed interval whose ends do not fit is none ([`Interval::exact`]); nothing moves an end to
 //! make it fit, since a value may lie beyond. Arithmetic on ranges is that of `interval`, in 128 bits.
 
 use crate::int::floor_div;

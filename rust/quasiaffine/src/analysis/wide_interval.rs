@@ -1,7 +1,7 @@
 //! The interval of an expression by the ranges of its variables alone, node by node.
 //!
 //! Where an affine form sees that terms cancel, this does not; and where a form does not fit into 64 bits, this still
-//! has an answer. Law: an [`WideInterval`] holds the mathematical value at every point. It is worked out in 128 bits, and an
+//! has an answer. An [`WideInterval`] holds the mathematical value at every point. It is worked out in 128 bits, and an
 //! end that does not fit there is open; it is never moved to a number that the value may pass.
 
 use rustc_hash::FxHashMap;

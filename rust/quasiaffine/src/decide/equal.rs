@@ -231,7 +231,7 @@ impl<'a> Pair<'a> {
     }
 
     /// A point at which one map has an element that the bounds of the other one's results exclude, if one of very few
-    /// points shows it. Law: an image lies within the bounds over its point, whatever the constraints, and a point
+    /// points shows it. An image lies within the bounds over its point, whatever the constraints, and a point
     /// outside the box has none; so this proves a difference without going through the ranges of the other map.
     fn differ_at_few_points(&self) -> Option<Vec<i64>> {
         let excluded = |(one, other): (&Map, &Map)| self.excluded_at_few_points(one, other);

@@ -2,7 +2,7 @@
 //!
 //! Read [`Separable`]. A result `y` of such a map is any integer with `step*y - base` in one interval and `y` in another,
 //! where `base` is an expression of the dims: a window, a whole range, or one element, strided or not. In this form a
-//! window after a window is a window, and the union of two windows is one where their intervals meet. Law: at every
+//! window after a window is a window, and the union of two windows is one where their intervals meet. At every
 //! point of the dims, [`Separable::map`] has the image of the map that was [read](Separable::read).
 
 use smallvec::SmallVec;

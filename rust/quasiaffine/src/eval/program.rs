@@ -1,6 +1,6 @@
 //! Values of a map at many points at once: one pass over each node for a block of points, never one for each point.
 //!
-//! Read [`Program`]. Shared nodes are computed once. Law: a value is the mathematical one, or an error
+//! Read [`Program`]. Shared nodes are computed once. A value is the mathematical one, or an error
 //! ([`Error::PointOverflow`]) where it does not fit into 64 bits; it never wraps. Which of three ways it is computed is
 //! decided once, from the ranges of the variables:
 //! * every value and partial sum fits into 31 bits: 32-bit lanes;

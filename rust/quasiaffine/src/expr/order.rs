@@ -1,6 +1,6 @@
 //! Equality, hash and order of expressions: by what they are, never by address.
 //!
-//! Law: equal expressions have equal hashes, and compare as equal. Shared nodes are compared once.
+//! Equal expressions have equal hashes, and compare as equal. Shared nodes are compared once.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};

@@ -3,7 +3,7 @@
 //! Read [`Related`]. It asks what the rules ask: a fact `f in [l, u]` says something of a sum `x` where `x - q*f` has fewer
 //! terms ([`crate::analysis::bounds`]), and `x mod n = r` rounds the ends of another constraint
 //! ([`crate::rules::constraint::round_ends`]). Facts are found by their first variable, so that constraints which share none
-//! cost no more than they have terms. Law: where the look cannot tell, something may follow.
+//! cost no more than they have terms. Where the look cannot tell, something may follow.
 
 use smallvec::SmallVec;
 

@@ -1,6 +1,6 @@
 //! Doing one map after another.
 //!
-//! Law: the points of `then(first, second)` are those of `first` whose image lies in the domain of `second`, and its
+//! The points of `then(first, second)` are those of `first` whose image lies in the domain of `second`, and its
 //! value there is `second(first(point))`. Variables are numbered `[first's, second's]` for ranges and for runtime
 //! variables, and each runtime variable keeps its source, with its index rewritten into the new variables.
 

@@ -1,7 +1,7 @@
 //! What constraints on sums of variables say of the ranges of the variables, without a context.
 //!
 //! Read [`propagate_intervals`]. Most constraints of compositions say where an index may lie, and come to intervals or to nothing; for
-//! the others this is where [`crate::simplify::constraints`] starts. Law: the set of points of the domain never changes.
+//! the others this is where [`crate::simplify::constraints`] starts. The set of points of the domain never changes.
 
 use smallvec::SmallVec;
 

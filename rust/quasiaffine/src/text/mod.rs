@@ -1,6 +1,6 @@
 //! The text form of expressions and maps: printing and parsing, side by side so that they agree.
 //!
-//! Law: `parse(print(m)) == m` for every map that is small enough to print ([`PRINT_LIMIT`]).
+//! `parse(print(m)) == m` for every map that is small enough to print ([`PRINT_LIMIT`]).
 //! `x in [a, b]` with a lone name is the interval of the variable; a constraint on a bare variable is `x * 1 in [a, b]`.
 //! An affine map as MLIR writes it, `affine_map<(d0)[s0] -> (d0 floordiv 8 + s0)>`, reads with ranges from elsewhere.
 //! `(d0, d1)[s0]{rt0} -> (d0 floordiv 2, s0 + rt0), domain: d0 in [0, 9], …, runtime: rt0 = #3(d0, 1)`

@@ -1,7 +1,7 @@
 //! Two points that reach one element: of two maps, or of one map at different points.
 //!
 //! Read [`find`]. The points of both maps become the columns of one integer system, and the results are required to be
-//! equal. Law: [`Search::None`] is a proof for all values of the runtime variables; [`Search::Found`] is checked by
+//! equal. [`Search::None`] is a proof for all values of the runtime variables; [`Search::Found`] is checked by
 //! evaluating the maps, and its points reach one element for every value of the runtime variables.
 //!
 //! A runtime variable is an element of an array that only the running program knows. Two of them are equal where source,

@@ -5,7 +5,7 @@
 //! decided by presolving (`presolve.rs`: bounds, common divisors, strides that leave gaps, elimination of equalities as in
 //! the Omega test) and by branching (`search.rs`).
 //!
-//! Law: a solution satisfies every row and every operation, "none" is a proof, and all else is [`Stop`]: a number past 128
+//! A solution satisfies every row and every operation, "none" is a proof, and all else is [`Stop`]: a number past 128
 //! bits, or the effort is spent. The effort alone ends the search, so an answer never depends on the machine.
 
 pub(crate) mod flatten;
