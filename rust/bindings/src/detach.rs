@@ -22,7 +22,7 @@ struct Call {
     next: Option<Instant>,
     /// A thread on which Python handles no signals.
     signals_disabled: bool,
-    /// What a handler has raised.
+    /// The exception that a handler raised.
     raised: Option<PyErr>,
 }
 
@@ -33,7 +33,7 @@ thread_local! {
 /// Runs `work` without the interpreter lock, so that other Python threads run.
 ///
 /// # Errors
-/// What the handler of a signal raises: `KeyboardInterrupt` on Ctrl-C.
+/// The exception that the handler of a signal raises: `KeyboardInterrupt` on Ctrl-C.
 pub fn unlocked<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     let (mut work, mut value) = (Some(work), None);
     detached(py, &mut || value = work.take().map(|work| work()))?;

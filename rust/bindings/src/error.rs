@@ -83,7 +83,7 @@ pub fn of_quasiaffine(py: Python<'_>, error: Error) -> PyErr {
 
 /// Notes which function was called, for the text of an exception where its caller catches it.
 pub trait InCall {
-    /// The same result; its error has the function as callers write it after `hm.`.
+    /// The result; its error has the function as callers write it after `hm.`.
     fn in_call(self, py: Python<'_>, function: &str) -> Self;
 }
 

@@ -117,14 +117,14 @@ impl PyFootprint {
         Ok(self.with(pairs(maps)?))
     }
 
-    /// The same maps, of a value that is the element ``leaf`` of a tuple.
+    /// The maps, for a value that is the element ``leaf`` of a tuple.
     #[pyo3(signature = (leaf, /))]
     fn at(&self, leaf: IndexLike) -> PyFootprint {
         let below = |index: &ShapeIndex| leaf.0.iter().chain(index).copied().collect();
         self.with(self.0.maps.iter().map(|(index, m)| (below(index), m.clone())).collect())
     }
 
-    /// The same maps, simplified; dimensions of size 1 remain variables, unused ranges do not.
+    /// The maps, simplified; dimensions of size 1 remain variables, unused ranges do not.
     fn simplified(&self, py: Python<'_>) -> PyResult<PyFootprint> {
         let options = Options { keep_point_dims: true, drop_unused: true, ..Options::default() };
         let maps = self.0.maps.iter().map(|(index, m)| Ok((index.clone(), simplified(py, m, options)?)));
@@ -280,7 +280,8 @@ pub fn _delinearize(
     Ok(delinearize(&variables, &source, &target).or_raise(py)?.into_iter().map(PyExpr::from).collect())
 }
 
-/// What a rule gives for a value of shape `target`, for an array of this rank; maps may have dimensions of devices, too.
+/// Checks the result of a rule for a value of shape `target` and an array of this rank; maps may have device
+/// dimensions, too.
 pub fn checked(
     given: &Bound<'_, PyAny>,
     rank: usize,

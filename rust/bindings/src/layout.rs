@@ -502,7 +502,7 @@ impl PyShape {
         Ok(if n == UNBOUNDED { -1 } else { n })
     }
 
-    /// The same array with another layout, or without one.
+    /// The array with another layout, or without one.
     ///
     /// Raises :class:`~hlomap.errors.ShapeError` for a layout that does not fit, and for everything but an array.
     ///

@@ -111,7 +111,7 @@ impl PyLoopMaps {
         }
     }
 
-    /// What is found stays right where a question is interrupted.
+    /// The maps found so far; a question that is interrupted leaves them right.
     fn state(&self) -> MutexGuard<'_, LoopMaps> {
         self.maps.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -284,7 +284,7 @@ impl PyMap {
         self.origin.as_ref().map_or_else(|| py.None(), |p| p.usage.clone_ref(py))
     }
 
-    /// The same map with its origin in a program: shape index, use, and the instructions behind runtime sources.
+    /// The map with its origin in a program: shape index, use, and the instructions behind runtime sources.
     fn _placed(&self, index: Py<PyTuple>, r#use: Py<PyAny>, suppliers: Py<PyDict>) -> PyMap {
         PyMap::placed(self.map.clone(), index, r#use, suppliers)
     }

@@ -1,6 +1,6 @@
 //! Pickles of compiled classes: `__reduce__` is a function of the compiled module, or a class, and its arguments.
 //!
-//! What is unpickled equals what was pickled, in every protocol. Values pickle through their text where it holds
+//! Every protocol restores an equal value. Values pickle through their text where it holds
 //! all of them; a view of a module pickles with the module, which is pickled once for all its views.
 
 use pyo3::prelude::*;

@@ -243,9 +243,10 @@ impl PyPropagation {
         found.iter().map(|indexing| records.of_indexing(indexing, subject, Direction::Backward)).collect()
     }
 
-    /// What arrays ``indices`` of a computation's root depend on, all in one pass, or, with ``as_one``, which elements all
-    /// of them together do: a record for each parameter of which anything is read, with its maps, the reasons why starts
-    /// may need any of its elements, and those why their maps may have too much; each with the numbers of its starts.
+    /// The dependence of each array in ``indices`` of a computation's root on the parameters, all in one pass, or, with
+    /// ``as_one``, of all of them together: a record for each parameter of which anything is read, with its maps, the
+    /// reasons why starts may need any of its elements, and those why their maps may have too much; each with the
+    /// numbers of its starts.
     /// None where elements cross devices, or where an instruction has operands without names.
     #[pyo3(signature = (rules, computation, indices, as_one, /))]
     #[allow(clippy::type_complexity, reason = "a record in Python")]

@@ -17,7 +17,7 @@ use crate::expr::PyExpr;
 use crate::layout::PyShape;
 use crate::map::PyMap;
 
-/// What tiles of an output read and write: ``sizes`` are those of the parameters, the first ``n_parallel`` of which are
+/// Reads and writes of an output's tiles: ``sizes`` are those of the parameters, the first ``n_parallel`` of which are
 /// the dimensions of array number ``tiled``.  An array is a map from some of the parameters, or None where nothing is
 /// known, its shape, whether the map is exact, and whether it is written.  Where forms do not tell, up to ``few_points``
 /// points are enumerated.
@@ -115,8 +115,8 @@ impl PyTilePlan {
         columns_of(py, columns, &request.wanted, [n, self.n_reads])
     }
 
-    /// What one tile reads of array ``number``: offset, size, stride, lower and upper bound of every dimension, or None
-    /// where it reads nothing or nothing is known.
+    /// The box that one tile reads of array ``number``: offset, size, stride, lower and upper bound of every dimension,
+    /// or None where it reads nothing or nothing is known.
     #[pyo3(signature = (number, candidate, tile, runtime, /))]
     fn tile(
         &self,

@@ -294,7 +294,7 @@ fn append_offset(offsets: &mut Vec<u8>, end: usize) -> Result<(), TooLong> {
     Ok(())
 }
 
-/// What the head tells of the buffers, which lie one behind the other, each at a multiple of 8 bytes.
+/// The head's description of the buffers, which lie one behind the other, each at a multiple of 8 bytes.
 #[derive(Default)]
 struct Body {
     /// Length and number of nulls of each array.

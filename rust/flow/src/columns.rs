@@ -64,7 +64,7 @@ pub struct Column {
     pub name: &'static str,
     /// The type.
     pub kind: Kind,
-    /// What the values mean, their unit, and when they are null.
+    /// The meaning of the values, their unit, and when they are null.
     pub description: &'static str,
     source: Source,
 }
@@ -309,7 +309,7 @@ fn int<'v>(n: Option<i64>) -> Value<'v> {
     n.map_or(Value::Null, Value::Int)
 }
 
-/// What the text of an instruction tells about it.
+/// Facts about an instruction from its text.
 struct Label<'m> {
     origin: Origin<'m>,
     fusion_kind: Option<&'m str>,

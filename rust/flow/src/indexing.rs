@@ -148,7 +148,7 @@ impl InstructionIndexing {
         maps.flat_map(|(_, m)| m.domain().runtime()).filter_map(|v| v.source.as_ref().map(|s| s.id)).collect()
     }
 
-    /// The same indexing with renumbered sources, without the maps that become empty.
+    /// The indexing with renumbered sources, without the maps that become empty.
     pub fn remap_sources(&self, new: &dyn Fn(i64) -> Option<i64>) -> InstructionIndexing {
         let parts = self.parts.iter().map(|(k, part)| {
             let OperandIndexing::Known(f) = part else { return (*k, part.clone()) };
@@ -175,7 +175,7 @@ impl InstructionIndexing {
         })
     }
 
-    /// The same indexing [for any values of the runtime variables](Footprint::for_any_runtime). Computed once.
+    /// The indexing [for any values of the runtime variables](Footprint::for_any_runtime). Computed once.
     pub(crate) fn free(self: &Arc<Self>) -> Arc<InstructionIndexing> {
         if !self.has_runtime {
             return self.clone();

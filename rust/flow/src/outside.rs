@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 /// An expression is `inside`; it is in `all` in any case.
 pub struct Condition {
-    /// What is compared.
+    /// The compared expression.
     pub expr: Expr,
     /// Its values where the condition holds.
     pub inside: Interval,

@@ -40,7 +40,7 @@ pub enum Direction {
 /// The indexing rule of an instruction; runtime sources are instruction numbers.
 pub type Rule<'r, E> = dyn FnMut(InstructionId, &ShapeIndex, Direction) -> Result<Arc<InstructionIndexing>, E> + 'r;
 
-/// What stays the same during a propagation.
+/// The fixed inputs of a propagation.
 #[derive(Clone, Copy)]
 pub struct Setting<'p> {
     /// The module.

@@ -455,7 +455,7 @@ impl Propagator {
         Ok((limit.get() > 0).then(|| found.to_parameters(&sizes, m.parameters(computation))))
     }
 
-    /// What arrays of a computation's root depend on in its parameters, by number, in one pass: see [`Together`].
+    /// The dependence of arrays of a computation's root on its parameters, by number, in one pass: see [`Together`].
     pub fn together<P: RuleProvider>(
         &self,
         m: &Module,

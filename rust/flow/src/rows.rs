@@ -69,7 +69,7 @@ pub struct Operand {
     pub shape: Text,
 }
 
-/// What an output reads of an operand.
+/// An output's reads of an operand.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The elements that are read, or the message of an error.

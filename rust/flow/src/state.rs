@@ -261,8 +261,8 @@ impl State {
         Footprint { maps, exact, reason, crosses_devices: self.crosses_devices }
     }
 
-    /// The same union of maps to each array in fewer maps. Unions that stay as they are go from value to value, so those
-    /// that are known to do so are in `apart`.
+    /// Merges the maps to each array into fewer. Unions that stay as they are go from value to value, so those that are
+    /// known to do so are in `apart`.
     #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
     pub fn merge(&mut self, counting: Counting, apart: &mut FxHashSet<Vec<Map>>) {
         if self.entries.len() < 2 {

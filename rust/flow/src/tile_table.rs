@@ -1,4 +1,4 @@
-//! What tiles of given sizes cost: a row of columns for each candidate.
+//! The cost of tiles of given sizes: a row of columns for each candidate.
 //!
 //! Read [`TilePlan::evaluate`]. Everything that does not depend on the sizes is worked out once, in [`TilePlan::new`];
 //! a candidate then costs a look-up for each group of results of each read. Candidates are independent, so threads take
@@ -99,7 +99,7 @@ pub struct Limits {
     pub max_shared_bytes: i64,
     /// The most bytes that are alive at once.
     pub max_live_bytes: i64,
-    /// What the last dimensions of every box must be multiples of, unless they are whole.
+    /// Required divisors of the last dimensions of every box, unless these are whole.
     pub multiple_of: Vec<i64>,
     /// The most elements of tiles beyond the end of a dimension, in percent of the dimension; negative if there is no such rule.
     pub max_overshoot_percent: i64,
@@ -107,7 +107,7 @@ pub struct Limits {
     pub buffers_all: bool,
 }
 
-/// What a device has, as far as columns need it; 0 is unknown.
+/// The resources of a device, as far as columns need them; 0 is unknown.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DeviceCounts {
     /// Multiprocessors.
@@ -277,7 +277,7 @@ fn put<T>(wanted: bool, column: &mut Vec<T>, value: T) {
     }
 }
 
-/// What tiles of an output cost.
+/// Computes the cost of tiles of an output.
 pub struct TilePlan {
     sizes: Vec<i64>,
     n_parallel: usize,
@@ -285,7 +285,7 @@ pub struct TilePlan {
     tiled_output: usize,
 }
 
-/// What is asked of candidates.
+/// A request for columns of candidates.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// The rules of a backend.
@@ -346,7 +346,7 @@ struct Runs {
     /// Elements of one run.
     len: u128,
     is_exact: bool,
-    /// What the bit at which a run begins is a multiple of.
+    /// A divisor of the number of the bit at which a run begins.
     begin_bits: i64,
 }
 
@@ -649,7 +649,7 @@ impl TiledArray {
     }
 }
 
-/// What the positions of the multiples of `place` along a dimension are multiples of.
+/// A common divisor of the positions of the multiples of `place` along a dimension.
 fn beginning(digits: &[Digit], place: i64) -> i64 {
     let mut found = 0;
     for (k, digit) in digits.iter().enumerate() {

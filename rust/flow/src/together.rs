@@ -1,4 +1,4 @@
-//! What several arrays of one value depend on, found in one pass: each map knows from which of them it comes.
+//! The dependence of several arrays of one value, found in one pass: each map knows from which of them it comes.
 //!
 //! Read [`Together`]. Only the elements count, not how often each is read. Two things make a question about all outputs of
 //! a program cost little more than one about a single output: a map that is the same for all elements of an output is the
@@ -140,7 +140,7 @@ impl Value {
     }
 }
 
-/// What some arrays of a value depend on in one value.
+/// The dependence of some arrays of a value on one value.
 #[derive(Debug, Default)]
 pub struct Dependence {
     /// The maps to its arrays, each with the numbers of the starts.
@@ -196,7 +196,8 @@ impl<'p> Together<'p> {
         this
     }
 
-    /// What each of `ends` has, by its number among them; `None` where elements cross devices or operands have no names.
+    /// The dependence on each of `ends`, by its number among them; `None` where elements cross devices or operands have
+    /// no names.
     pub fn run<E>(
         mut self,
         ends: &[InstructionId],

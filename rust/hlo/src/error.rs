@@ -132,13 +132,13 @@ pub struct Problem {
     pub kind: ProblemKind,
     /// The message, or what precedes `expected …, found …` in it.
     pub(crate) text: Cow<'static, str>,
-    /// What was expected, if that is known.
+    /// A description of what was expected, if known.
     pub expected: Option<Cow<'static, str>>,
-    /// What was found, if that is known.
+    /// A description of what was found, if known.
     pub found: Option<String>,
 }
 
-/// What a problem is about, and its message.
+/// The subject of a problem, and the kind of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProblemKind {
     /// A text; the message is in words of its own.

@@ -1,4 +1,4 @@
-//! What can go wrong in the algebra. One enum; the variant is the kind, its fields are the data.
+//! Errors of the algebra. One enum; the variant is the kind, its fields are the data.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub enum Error {
     UnknownVariable(String),
     /// Two lengths that must agree and do not.
     Arity {
-        /// What was counted.
+        /// The things that were counted.
         what: &'static str,
         /// The number that was needed.
         expected: usize,
@@ -53,9 +53,9 @@ pub struct TextError {
     pub line: usize,
     /// Column in characters, counted from 1.
     pub column: usize,
-    /// What stands there.
+    /// The text that stands there.
     pub found: String,
-    /// What could stand there.
+    /// A description of what could stand there.
     pub expected: String,
     /// The line itself, shortened where it is long.
     pub snippet: String,

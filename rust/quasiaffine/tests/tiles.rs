@@ -127,7 +127,7 @@ fn boxes_are_boxes_and_numbers_are_those_of_all_points() {
     compare_with_points(1 << 14, 97);
 }
 
-/// The same of forms alone, as for maps with many points. Cut-off domains of few points are the rest.
+/// Checks forms alone, as for maps with many points. Cut-off domains of few points are the rest.
 #[test]
 fn forms_tell_most_boxes() {
     compare_with_points(0, 80);

@@ -1,4 +1,4 @@
-//! What a trace says of each case of `rules.txt` and `found.txt`: each step keeps the value of what it rewrites at every
+//! The trace of each case of `rules.txt` and `found.txt`: each step keeps the value of what it rewrites at every
 //! point of the domain, and what it says of constraints holds there.
 
 use quasiaffine::simplify::simplify_traced;

@@ -62,7 +62,7 @@ def map_to_scalar(sizes: Sequence[int] | Shape) -> Footprint:
 
 
 def simplify_maps(footprint: Footprint) -> Footprint:
-    """The same maps, simplified; dimensions of size 1 remain variables, unused ranges do not."""
+    """The maps, simplified; dimensions of size 1 remain variables, unused ranges do not."""
     return footprint.simplified()
 
 

@@ -31,7 +31,7 @@ pub(super) fn constraints_of(constraints: Vec<Bounded>) -> Vec<Constraint> {
     constraints.into_iter().map(|(expr, lo, hi)| Constraint { expr, interval: Interval::new(lo, hi) }).collect()
 }
 
-/// The same map with other results.
+/// The map with other results.
 pub(super) fn with_results(m: &Map, results: SmallVec<[Expr; 4]>) -> Map {
     match m.state() {
         quasiaffine::map::State::Defined => m.with_results(results),
@@ -39,7 +39,7 @@ pub(super) fn with_results(m: &Map, results: SmallVec<[Expr; 4]>) -> Map {
     }
 }
 
-/// The same map with one more dimension, from 0 to `last`.
+/// The map with one more dimension, from 0 to `last`.
 pub(super) fn with_dim(m: &Map, last: i64) -> Map {
     let mut domain = m.domain().clone();
     domain.vars.insert(domain.n_dims, Variable::new(Interval::new(0, last)));
@@ -47,7 +47,7 @@ pub(super) fn with_dim(m: &Map, last: i64) -> Map {
     Map::from_parts(domain, m.results().iter().cloned().collect())
 }
 
-/// The same map with one more constraint.
+/// The map with one more constraint.
 pub(super) fn with_constraint(m: &Map, (expr, lo, hi): Bounded) -> Map {
     if m.state() != quasiaffine::map::State::Defined {
         return m.clone();

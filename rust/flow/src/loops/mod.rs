@@ -37,7 +37,7 @@ use unions::by_clock;
 /// A leaf of the state: its number among the arrays, in order.
 type Leaf = usize;
 
-/// What the maps of one loop are made of; an error ends a question without an answer.
+/// The source of the maps of one loop; an error ends a question without an answer.
 pub trait LoopBody {
     /// Why there is no answer.
     type Error: From<Error>;
@@ -45,7 +45,7 @@ pub trait LoopBody {
     /// The maps of one iteration from a leaf.
     fn step(&self, leaf: &ShapeIndex) -> std::result::Result<Step, Self::Error>;
 
-    /// What an offset of its maps is in terms of the iteration.
+    /// An offset of its maps in terms of the iteration.
     fn offset(&self, key: &OffsetKey) -> std::result::Result<Offset, Self::Error>;
 
     /// The window of a leaf that the body writes with an update.
@@ -63,7 +63,7 @@ pub struct Step {
     pub crosses_devices: bool,
 }
 
-/// What an update writes in iteration `t`: a box, in one dimension from `start + step * t`.
+/// The elements that an update writes in iteration `t`: a box, in one dimension from `start + step * t`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     /// The dimension in which it moves.
@@ -112,7 +112,7 @@ struct Reached {
     reason: Option<Text>,
 }
 
-/// What the relation of a group over many iterations is.
+/// The kind of a group's relation over many iterations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The body reads nothing of the leaf for the leaf itself.
@@ -153,11 +153,11 @@ struct Group {
 
 /// A group of leaves, for a reader.
 pub struct GroupFacts<'a> {
-    /// What its relation is.
+    /// The kind of its relation.
     pub kind: Kind,
     /// Why it is over-approximate.
     pub reason: Option<&'a Text>,
-    /// What every iteration writes of a stacked leaf.
+    /// The window that each iteration writes of a stacked leaf.
     pub window: Option<&'a Window>,
 }
 

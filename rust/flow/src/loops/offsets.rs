@@ -14,10 +14,10 @@ use super::unions::MAX_MAPS;
 use super::LoopBody;
 use crate::indexing::Text;
 
-/// What the offset of a runtime variable is in terms of the iteration.
+/// The offset of a runtime variable in terms of the iteration.
 #[derive(Clone, Debug)]
 pub enum Offset {
-    /// The same in every iteration.
+    /// Equal in every iteration.
     Invariant,
     /// The value of another source, which does not change.
     Source(i64),

@@ -39,7 +39,7 @@ impl Memo {
         Ok(found)
     }
 
-    /// The same union in few maps, as one would write them.
+    /// The union in few maps, as one would write them.
     fn fewest(&mut self, maps: Vec<Map>) -> Result<Vec<Map>> {
         if let Some(found) = self.fewest.get(&maps) {
             return Ok(found.clone());
@@ -280,7 +280,7 @@ fn without_repetitions(entries: Vec<Reached>) -> Vec<Reached> {
     entries.into_iter().filter(|e| seen.insert(e.clone())).collect()
 }
 
-/// The same entries in fewer, as far as that is plain. An exact one stands for those that may contain too much.
+/// The entries in fewer ones, as far as that is plain. An exact one stands for those that may contain too much.
 pub(super) fn without_contained(mut entries: Vec<Reached>) -> Vec<Reached> {
     if entries.len() < 2 {
         return entries;

@@ -14,7 +14,7 @@ use super::unions::is_elsewhere;
 
 const MAX_CONSTRAINTS: usize = 12;
 
-/// The same map without the range variables that can be eliminated exactly.
+/// The map without the range variables that can be eliminated exactly.
 pub(super) fn drop_ranges(m: Map) -> Result<Map> {
     let mut m = m;
     'dropped: while m.state() == State::Defined && m.domain().n_ranges > 0 && !m.domain().constraints.is_empty() {
@@ -106,7 +106,7 @@ fn factor(e: &Expr, number: u32) -> Option<i64> {
     Some(found)
 }
 
-/// The same map with range variables that are results where a result was a constant minus the variable.
+/// The map with range variables as results where a result was a constant minus the variable.
 pub(super) fn count_up(m: &Map) -> Result<Map> {
     let domain = m.domain();
     let mut turned: SmallVec<[Option<i64>; 6]> = SmallVec::from_elem(None, domain.n_ranges);
@@ -138,9 +138,9 @@ pub(super) fn count_up(m: &Map) -> Result<Map> {
 
 const MAX_JOINED: usize = 8;
 
-/// The same union, where a map with a constrained range and one at the end of that range become one.
+/// The union in which a map with a constrained range and one at the end of that range become one.
 ///
-/// What an iteration reads itself and what it reads through the state of earlier ones are such maps.
+/// The reads of an iteration itself and those through the state of earlier ones are such maps.
 pub(super) fn join_ranges(mut maps: Vec<Map>) -> Result<Vec<Map>> {
     'joined: while (2..=MAX_JOINED).contains(&maps.len()) {
         for i in 0..maps.len() {
@@ -302,7 +302,7 @@ fn with_hulls(first: &Map, second: &Map, number: u32, result: usize, extended: B
     Ok(map(&dims, &ranges, first.results().to_vec(), constraints))
 }
 
-/// The same map, with bounds of constraints that the bounds of the variables allow.
+/// The map with the bounds of its constraints narrowed to what the bounds of the variables allow.
 pub(super) fn tighten(m: &Map) -> Result<Map> {
     let domain = m.domain();
     if m.state() != State::Defined || domain.constraints.is_empty() || domain.n_runtime() > 0 {

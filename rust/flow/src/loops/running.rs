@@ -94,7 +94,7 @@ impl Place {
 /// A call, and the call around it.
 type Call = (InstructionId, Option<usize>);
 
-/// What a value is made of.
+/// The source of a value.
 enum Source {
     Same(Place),
     Leaf(ShapeIndex),
@@ -136,7 +136,7 @@ struct Scalars<'m> {
     number_of_call: FxHashMap<Call, usize>,
     slots: FxHashMap<Place, usize>,
     steps: Vec<Step>,
-    /// What is known before the loop, by slot.
+    /// The values that are known before the loop, by slot.
     values: Vec<Option<i128>>,
     leaves: Vec<(ShapeIndex, usize)>,
 }
@@ -214,7 +214,7 @@ impl<'m> Scalars<'m> {
         to
     }
 
-    /// What a value is made of; `None` where it has none.
+    /// The source of a value; `None` where it has none.
     fn source(&mut self, place: &Place) -> Option<Source> {
         let m = self.m;
         let Place { at, index, element, call } = place;

@@ -10,13 +10,13 @@ use super::ranges::tighten;
 /// Maps to one leaf; more become one map of the whole array.
 pub(super) const MAX_MAPS: usize = 64;
 
-/// The same union in fewer maps.
+/// The union in fewer maps.
 pub(super) fn reduced(maps: impl IntoIterator<Item = Map>) -> Vec<Map> {
     let simple = maps.into_iter().map(|m| simplify(&m, KEEP_POINTS));
     joined(distinct(simple.filter(|m| m.state() != State::Empty)))
 }
 
-/// The same union, where it takes fewer maps.
+/// The union in fewer maps, where that is possible.
 pub(super) fn joined(maps: Vec<Map>) -> Vec<Map> {
     if !(2..=MAX_MAPS).contains(&maps.len()) {
         return maps;
@@ -73,7 +73,7 @@ pub(super) fn by_clock(m: &Map, shift: i64) -> Result<Map> {
     Ok(with_results(&moved, results))
 }
 
-/// The same map with the iteration as a result, too.
+/// The map with the iteration as a result, too.
 pub(super) fn keep_time(m: &Map) -> Map {
     let last = dim(m.domain().n_dims - 1);
     with_results(m, m.results().iter().cloned().chain([last]).collect())
@@ -90,7 +90,7 @@ pub(super) fn without_last_dim(m: &Map) -> Map {
     }
 }
 
-/// The same map without its last result.
+/// The map without its last result.
 pub(super) fn without_last_result(m: &Map) -> Map {
     let n = m.results().len().saturating_sub(1);
     with_results(m, m.results()[..n].iter().cloned().collect())

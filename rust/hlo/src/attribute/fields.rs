@@ -176,7 +176,7 @@ pub(crate) fn invalid_escape(text: &str, span: Span) -> Option<Problem> {
     None
 }
 
-/// What an escape stands for.
+/// The byte or character that an escape stands for.
 pub(crate) enum Escaped {
     Byte(u8),
     Char(char),

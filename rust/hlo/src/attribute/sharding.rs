@@ -423,7 +423,7 @@ fn named(c: &mut Cursor<'_>) -> Read<Named> {
 }
 
 impl Named {
-    /// What follows the mesh, apart from metadata.
+    /// The text after the mesh, apart from metadata.
     fn axes_text(&self) -> String {
         let lists = [("replicated", &self.replicated), ("unreduced", &self.unreduced), ("manual", &self.manual)];
         let lists: Vec<_> = lists.into_iter().filter(|list| !list.1.is_empty()).collect();

@@ -8,7 +8,7 @@ use super::by_dim;
 use crate::cursor::{Cursor, Read};
 use crate::proto::wire::{Encoder, Message, Wire};
 
-/// What an item holds.
+/// The values that an item holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// A number, 0 if it is absent.

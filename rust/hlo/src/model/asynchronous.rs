@@ -27,7 +27,7 @@ const CARRIERS: &[&str] = &[
 /// By start: the operands that its steps bind, and the shape of the result where a done has it.
 pub(crate) type AsyncBindings<'m> = FxHashMap<InstructionId, (Vec<InstructionId>, Option<&'m Shape>)>;
 
-/// What the operand of an update or a done comes from.
+/// The origin of the operand of an update or a done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// A start or an update.
@@ -101,7 +101,7 @@ impl Module {
         self.instructions()[at as usize].opcode == Opcode::Parameter && path.iter().rev().eq(index)
     }
 
-    /// What the operand of an update or a done comes from.
+    /// The origin of the operand of an update or a done.
     pub(crate) fn async_source(&self, i: InstructionId) -> Source {
         let Some(mut at) = self.operands(i).next() else { return Source::Other(i) };
         let mut path: Vec<usize> = Vec::new();
@@ -164,7 +164,7 @@ impl Module {
         }
     }
 
-    /// What the steps of each asynchronous operation bind.
+    /// The bindings of the steps of each asynchronous operation.
     pub(crate) fn async_bindings(&self) -> AsyncBindings<'_> {
         let mut found = AsyncBindings::default();
         let mut starts: FxHashMap<InstructionId, InstructionId> = FxHashMap::default();

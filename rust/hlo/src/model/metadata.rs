@@ -244,7 +244,7 @@ fn each_field<'m>(text: &'m str, span: Span, mut found: impl FnMut(&'m str, Cow<
     });
 }
 
-/// What is inside the quotes of a value.
+/// The text inside the quotes of a value.
 pub(crate) fn quoted(value: &str) -> Option<&str> {
     value.starts_with(['"', '\'']).then(|| &value[1..value.len() - 1])
 }

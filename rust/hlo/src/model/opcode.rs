@@ -56,7 +56,7 @@ impl Types {
     }
 }
 
-/// What is true of an operation, whatever its operands.
+/// A property of an operation, whatever its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trait(u16);
 

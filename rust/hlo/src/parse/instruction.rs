@@ -51,7 +51,7 @@ pub(crate) struct Scope {
     pub is_broken: bool,
 }
 
-/// What the name of an instruction without one is made from, as XLA does.
+/// The origin of the name that an instruction without one gets, as in XLA.
 #[derive(Clone, Copy)]
 pub(crate) enum Stem {
     /// An instruction in place of an operand: `add.anon`.

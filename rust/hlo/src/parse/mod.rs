@@ -113,7 +113,7 @@ pub(crate) struct Parser<'a> {
     pub m: Module,
     pub problems: Vec<Problem>,
     pub is_strict: bool,
-    /// What XLA's grammar does not have and a reading that is not strict takes without a word.
+    /// Departures from XLA's grammar that a reading that is not strict accepts silently.
     refusals: Vec<Problem>,
     /// Errors that cost an instruction or a computation of this module and not the module.
     losses: Vec<Problem>,

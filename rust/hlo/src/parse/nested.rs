@@ -31,7 +31,7 @@ enum Operand {
     Name(Span, Option<Written>),
 }
 
-/// What the text has in place of an operand.
+/// An operand, or an instruction in place of one.
 enum Found {
     Operand(Operand),
     Instruction(Instruction, Span),

@@ -1,4 +1,4 @@
-//! What an operation has in a proto beyond the fields of its attributes: messages that are always present, and the
+//! Parts of an operation in a proto beyond the fields of its attributes: messages that are always present, and the
 //! order of its called computations.
 //!
 //! Read [`callees`]. Not here: the fields of attributes, which `attribute::schema` lists.

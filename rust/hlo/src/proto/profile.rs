@@ -85,7 +85,7 @@ fn space(bytes: &[u8]) -> Wire<Profile<'_>> {
     Ok(found)
 }
 
-/// What the stats of an event, or of its metadata, say of its operation.
+/// The place of an operation, from the stats of its event or of the event's metadata.
 #[derive(Clone, Copy, Default)]
 struct Place<'a> {
     op: Option<&'a str>,

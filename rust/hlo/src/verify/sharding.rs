@@ -95,7 +95,7 @@ pub(super) fn sizes(sharding: &Sharding, name: &'static str) -> Law {
     broken.or_else(|(expected, found)| broken_by(name, Rule::Sharding, expected, found))
 }
 
-/// What is expected and what is found.
+/// Descriptions of the expected and the found value.
 type Broken = (String, String);
 
 /// The rules on a mesh and the axes of it that are used: as many devices as positions, and parts of axes that divide

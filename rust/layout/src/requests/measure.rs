@@ -6,7 +6,7 @@ use quasiaffine::{int, Error, Result};
 
 use super::lcm;
 
-/// What the requests of one access have in common; addresses count in units, of which a byte has `per_byte`.
+/// Properties that the requests of one access share; addresses count in units, of which a byte has `per_byte`.
 #[derive(Clone, Copy)]
 pub(super) struct Form {
     /// The units of an element.

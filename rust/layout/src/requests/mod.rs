@@ -1,4 +1,4 @@
-//! What the warps of a grid do to memory: their requests, the sectors these move, the bytes they use.
+//! The memory traffic of the warps of a grid: their requests, the sectors these move, the bytes they use.
 //!
 //! Read [`count_requests`]. The map from threads to elements becomes one from the lane, the step and the coordinates of
 //! a request to an address; [`regions`] totals such a grid. A runtime value is taken away first: what its values could
@@ -207,7 +207,7 @@ struct Taken {
     reason: Option<&'static str>,
     /// The values that all requests share move addresses by multiples of this; 0 where they do not move them.
     common_step: i64,
-    /// The same of values that differ between requests.
+    /// As `common_step`, for values that differ between requests.
     varying_step: i64,
     /// Whether no request of several elements may be assumed.
     one_by_one: bool,

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use quasiaffine::{Expr, Kind, Op, Var};
 
-/// What one step of each dim adds; `None` where that differs or is not seen. Dims whose steps add nothing are left out.
+/// The change by one step of each dim; `None` where it varies or is not seen. Dims whose steps add nothing are omitted.
 pub(super) type Moves = BTreeMap<usize, Option<i64>>;
 
-/// What one step of each dim adds to an expression everywhere.
+/// The change of an expression by one step of each dim, everywhere.
 pub(super) fn moves(e: &Expr) -> Moves {
     let mut found = Moves::new();
     match (e, e.op()) {

@@ -42,7 +42,7 @@ pub(super) fn count_grid(grid: Map, form: Form, offsets: Vec<i64>, effort: &Effo
     Ok((work.found, work.exact))
 }
 
-/// What is left to do, and what was spent.
+/// The work that is left, and the effort that was spent.
 struct Work<'a> {
     form: Form,
     period: i64,

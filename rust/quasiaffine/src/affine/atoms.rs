@@ -13,7 +13,7 @@ use crate::map::domain::{Domain, Variable};
 /// Up to so many divs are looked through one by one.
 const FEW_ATOMS: usize = 24;
 
-/// What an atom stands for.
+/// The value that an atom stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AtomKind {
     /// A variable, by its flat number.
@@ -27,13 +27,13 @@ pub enum AtomKind {
 /// An atom with its interval.
 #[derive(Clone, Debug)]
 pub struct Atom {
-    /// What it stands for.
+    /// The value that it stands for.
     pub kind: AtomKind,
     /// Its values over the domain.
     pub interval: Interval,
     /// How many atoms stand in one another; 0 for a variable.
     pub depth: u32,
-    /// The same number in every context, see [`crate::affine::order`].
+    /// A number that does not depend on the context, see [`crate::affine::order`].
     pub(crate) fingerprint: u64,
     /// The atom as an expression, once it has been written.
     extracted: Option<Expr>,
@@ -82,7 +82,7 @@ impl Atoms {
         }));
     }
 
-    /// The same variables without other atoms.
+    /// The variables without other atoms.
     pub(crate) fn variables(&self) -> Atoms {
         let mut atoms = Atoms::with_room(self.n_vars);
         (atoms.n_vars, atoms.n_dims, atoms.n_ranges) = (self.n_vars, self.n_dims, self.n_ranges);

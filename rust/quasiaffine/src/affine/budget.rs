@@ -1,4 +1,4 @@
-//! What a simplification may spend.
+//! The budget of a simplification.
 
 use crate::error::Stop;
 use crate::interrupt::look;
@@ -7,7 +7,7 @@ use crate::simplify::trace::Trace;
 /// The effort after which an interrupt is looked for, a power of two.
 const LOOK_AFTER: u32 = 1 << 13;
 
-/// What a simplification may still spend, over all its contexts, and the record of what it did.
+/// The effort left to a simplification, over all its contexts, and the record of what it did.
 #[derive(Clone, Debug)]
 pub struct Budget {
     /// How many terms may still be looked at. Past that everything stays as it is.

@@ -95,7 +95,7 @@ impl AffineForm {
         }
     }
 
-    /// The same where the last atom is not a smaller one.
+    /// Adds a term where the last atom is not a smaller one.
     fn add_term_within(&mut self, coefficient: i64, atom: AtomId) -> Result<(), Stop> {
         let at = self.terms.iter().take_while(|t| t.atom < atom).count();
         let t = &mut self.terms[at];

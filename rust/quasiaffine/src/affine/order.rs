@@ -62,7 +62,7 @@ impl Atoms {
         form.terms.iter().fold(mixed(form.constant as u64), |sum, t| sum.wrapping_add(of_term(t)))
     }
 
-    /// The same of an atom.
+    /// The fingerprint of an atom.
     pub(crate) fn fingerprint_of(&self, kind: &AtomKind) -> u64 {
         match kind {
             AtomKind::Var(flat) => u64::from(*flat) + 1,

@@ -17,7 +17,7 @@ pub enum Summand {
     Term(AffineTerm),
     /// `factor * (y mod modulus)` without the constant of `y`, as `factor*y - factor*modulus*quotient`.
     Remainder {
-        /// What the remainder is multiplied by, not 0.
+        /// The factor of the remainder, not 0.
         factor: i64,
         /// The finer quotient that `y` is; without one, `y` is the numerator of `quotient`.
         finer: Option<AtomId>,
@@ -88,7 +88,7 @@ impl Summand {
         }
     }
 
-    /// What the variable part is multiplied by: the coefficient of a term, the factor of a remainder.
+    /// The factor of the variable part: the coefficient of a term, the factor of a remainder.
     pub fn factor(&self) -> i64 {
         match *self {
             Summand::Term(t) => t.coefficient,

@@ -13,7 +13,7 @@ pub struct Congruence {
     residue: i64,
 }
 
-/// What two congruences of one value come to.
+/// The meet of two congruences of one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meet {
     /// Both hold where this one holds.
@@ -45,7 +45,7 @@ impl Congruence {
         floor_mod(x, self.modulus) == self.residue
     }
 
-    /// What is known of `k * x + c * y` for any `y`, where this is known of `x`: it is `k * residue` modulo
+    /// The congruence of `k * x + c * y` for any `y`, where this is the one of `x`: it is `k * residue` modulo
     /// `gcd(k * modulus, c)`. Nothing where that does not fit.
     pub fn scaled_plus_multiple(self, k: i64, c: i64) -> Option<Congruence> {
         let modulus = gcd(self.modulus.checked_mul(k)?, c)?;

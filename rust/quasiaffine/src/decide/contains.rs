@@ -180,7 +180,7 @@ impl Choice {
         Ok(true)
     }
 
-    /// What must hold at each point of the inner map.
+    /// The conditions that must hold at each point of the inner map.
     fn conditions(&self, outer: &Map, inner: &Map) -> Result<Vec<(Expr, Interval)>> {
         let domain = outer.domain();
         let mut out = self.conditions.clone();

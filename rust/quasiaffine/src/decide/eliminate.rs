@@ -109,7 +109,7 @@ fn is_used(map: &Map, t: u32) -> bool {
     map.results().iter().chain(indices).any(|e| has_var(e, range(t)))
 }
 
-/// The same map with a new `s` in place of `s + r*t`: the old `s` is `s - r*t`, and lies where it did.
+/// The map with a new `s` in place of `s + r*t`: the old `s` is `s - r*t`, and lies where it did.
 fn joined(map: &Map, s: u32, t: u32, r: i64) -> Result<Map> {
     let mut domain = map.domain().clone();
     let (of_s, of_t) = (domain.ranges()[s as usize].interval, domain.ranges()[t as usize].interval);

@@ -20,10 +20,10 @@ use crate::map::domain::Domain;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Exact(i128);
 
-/// What stands for a value that does not fit into 128 bits. The value with these bits counts as one.
+/// The marker of a value that does not fit into 128 bits. The value with these bits counts as one.
 const LOST: Exact = Exact(i128::MIN);
 
-/// What errors name.
+/// The domain and the results that errors name.
 pub(crate) struct Names {
     pub domain: Domain,
     pub results: Vec<Expr>,

@@ -367,7 +367,7 @@ impl<'a> Chunks<'a> {
     }
 }
 
-/// What is worked out, and where it goes.
+/// The wanted values, and where they go.
 enum Wanted<'a> {
     /// Rows of results.
     Results(&'a mut [i64]),
@@ -389,7 +389,7 @@ impl Step {
     }
 }
 
-/// What 32-bit lanes hold with room for one more addition.
+/// The values that 32-bit lanes hold with room for one more addition.
 const NARROW: Interval = Interval::new(-(1 << 30), 1 << 30);
 
 /// How many of the last steps are searched for one that is the same.
@@ -415,7 +415,7 @@ impl Compiler<'_> {
         (self.steps.len() - 1) as Register
     }
 
-    /// What holds the values of some steps.
+    /// The width that holds the values of some steps.
     fn width(&self, steps: impl Iterator<Item = usize>) -> Width {
         steps.map(|i| self.values[i].1).max().unwrap_or(Width::Narrow)
     }

@@ -70,7 +70,7 @@ impl Divisor {
     }
 }
 
-/// What [`Fraction`] divides lies below, and what it divides by is not larger.
+/// The limit of [`Fraction`]: numerators lie below it, and divisors are not larger.
 const SHORT: i64 = 1 << 50;
 
 /// The lower 32 of 64 bits.
@@ -127,7 +127,7 @@ macro_rules! divide_by_multiplying {
     };
 }
 
-/// What 32-bit lanes multiply by for a divisor that is no power of two.
+/// The multiplier and shift of 32-bit lanes for a divisor that is no power of two.
 struct Inverse32 {
     multiplier: u64,
     shift: u32,
@@ -153,7 +153,7 @@ impl Inverse32 {
     }
 }
 
-/// What 64-bit lanes multiply by for a divisor that is no power of two.
+/// The multiplier and shift of 64-bit lanes for a divisor that is no power of two.
 struct Inverse64 {
     /// The lower and the upper 32 bits of the multiplier.
     multiplier: [u64; 2],
@@ -189,7 +189,7 @@ impl Inverse64 {
     }
 }
 
-/// What 64-bit lanes multiply short numerators by: `1 / n` as a float, which takes half of the instructions.
+/// The factor of short numerators in 64-bit lanes: `1 / n` as a float, which takes half of the instructions.
 ///
 /// `v = (x + 1/2) / n` is at least `1 / 2n` away from every integer, so `x floordiv n` is the integer nearest to `v - 1/2`,
 /// and still where `v - 1/2` is off by less than `1 / 2n`. With `|x| < 2^50` and `n <= 2^50` the inverse and the product

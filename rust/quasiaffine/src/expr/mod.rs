@@ -29,7 +29,7 @@ pub const MAX_DEPTH: u16 = 400;
 /// Trees with fewer nodes are walked whole: to remember which nodes were seen takes longer.
 const SMALL: u32 = 32;
 
-/// What a variable stands for. The kind is part of the variable, never of its position.
+/// The kind of value that a variable stands for. It is part of the variable, never of its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// An index into the array that the map starts from.
@@ -43,7 +43,7 @@ pub enum Kind {
 /// A variable: its kind and its number among the variables of that kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Var {
-    /// What it stands for.
+    /// The kind of value that it stands for.
     pub kind: Kind,
     /// Its number, from 0.
     pub index: u32,
@@ -115,7 +115,7 @@ pub struct Sum {
 pub struct Term {
     /// Its factor, not 0.
     pub coefficient: i64,
-    /// What it multiplies: a variable, or a node that is not a sum.
+    /// The other factor: a variable, or a node that is not a sum.
     pub atom: Expr,
 }
 

@@ -39,7 +39,7 @@ pub fn is_normal_domain(domain: &Domain, options: Options) -> bool {
     })
 }
 
-/// What is looked at: expressions over a domain.
+/// A check of expressions over a domain.
 pub struct NormalCheck<'a> {
     domain: &'a Domain,
     options: Options,

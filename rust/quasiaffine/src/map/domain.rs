@@ -42,7 +42,7 @@ impl Variable {
 /// `expr in interval`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Constraint {
-    /// What is constrained: not a constant, and not a bare dimension or range variable.
+    /// The constrained expression: not a constant, and not a bare dimension or range variable.
     pub expr: Expr,
     /// Its allowed values.
     pub interval: Interval,
@@ -61,7 +61,7 @@ pub struct Domain {
     pub constraints: Vec<Constraint>,
 }
 
-/// What the constraints of a new domain say by themselves.
+/// The emptiness of a new domain, as far as its constraints show it by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emptiness {
     /// An interval is empty or a constant lies outside its bounds.
@@ -80,7 +80,7 @@ impl Domain {
         }
     }
 
-    /// The same variables with nothing that relates them.
+    /// The variables with nothing that relates them.
     pub fn without_constraints(&self) -> Domain {
         Domain { vars: self.vars.clone(), constraints: Vec::new(), ..*self }
     }
@@ -212,7 +212,7 @@ pub fn default_name(v: Var) -> String {
     format!("{}{}", letter(v), v.index)
 }
 
-/// What a variable without a name of its own begins with.
+/// The prefix of the name of a variable without one of its own.
 pub const fn letter(v: Var) -> &'static str {
     match v.kind {
         Kind::Dim => "d",

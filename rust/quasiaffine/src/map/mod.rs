@@ -33,7 +33,7 @@ struct Inner {
     image: OnceLock<Arc<[Option<Interval>]>>,
 }
 
-/// What kind of statement a map makes.
+/// The kind of statement that a map makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// An ordinary map.
@@ -124,7 +124,7 @@ impl Map {
         &self.0.results
     }
 
-    /// What kind of statement it makes.
+    /// The kind of statement that it makes.
     pub fn state(&self) -> State {
         self.0.state
     }
@@ -176,7 +176,7 @@ impl Map {
         Map::of(Arc::new(domain), self.0.results.clone(), self.0.state)
     }
 
-    /// The same domain with other results.
+    /// The map with other results.
     pub fn with_results(&self, results: SmallVec<[Expr; 4]>) -> Map {
         Map::of(self.0.domain.clone(), results, self.0.state)
     }

@@ -16,7 +16,7 @@ use crate::expr::{Expr, Kind};
 use crate::int::{self, ceil_div, floor_div, floor_mod};
 use crate::simplify::trace::Statement;
 
-/// What a constraint comes to.
+/// The result of reducing a constraint.
 #[allow(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 pub enum Reduced {
     /// It holds everywhere.
@@ -79,7 +79,7 @@ pub fn reduce(cx: &mut AffineContext, mut form: AffineForm, mut interval: Interv
 /// How often a remainder without its constant is looked at again.
 const MAX_RESIDUES: u32 = 4;
 
-/// What a constraint says beyond the ranges and the facts.
+/// The information in a constraint beyond the ranges and the facts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Decided {
     /// Nothing.
@@ -255,7 +255,7 @@ pub fn as_residue(cx: &AffineContext, form: &AffineForm) -> Option<(AffineForm, 
     (last.coefficient == -n && here == &num.terms[..]).then(|| (num.clone(), n))
 }
 
-/// What `form in interval` says of each variable: `x in (interval - the other terms) / coefficient`; where a term is a
+/// Narrows each variable by `form in interval`: `x in (interval - the other terms) / coefficient`; where a term is a
 /// quotient, `x floordiv n in [l, u]` says `x in [l*n, u*n + n - 1]`
 ///
 /// The interval of a runtime variable is part of what it is (the clamp of its operation), so it stays.
@@ -309,7 +309,7 @@ fn terms(form: &AffineForm) -> Summands {
 /// How many divs inside one another are looked through.
 const MAX_NESTED: u32 = 4;
 
-/// What `sum of parts in interval` says of each part that is a variable or a quotient.
+/// Narrows each part that is a variable or a quotient by `sum of parts in interval`.
 fn of_parts(cx: &AffineContext, parts: &[Summand], interval: Interval, narrowed: &mut [Interval], nested: u32) -> bool {
     let Some(total) = total_ends(cx, parts) else { return false };
     let mut changed = false;

@@ -188,7 +188,7 @@ pub(super) fn multiples(cx: &mut AffineContext, d: &mut Division) -> Result<bool
     result.map(|()| changed)
 }
 
-/// The same for a digit: `(k*x + (n - k*m)*(x floordiv m)) floordiv n = x floordiv m + (k*(x mod m)) floordiv n`
+/// For a digit, `(k*x + (n - k*m)*(x floordiv m)) floordiv n = x floordiv m + (k*(x mod m)) floordiv n`
 pub(super) fn digit_multiples(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
     let n = d.n;
     let mut changed = false;
@@ -552,7 +552,7 @@ pub(crate) fn balanced(factor: i64, n: i64) -> i64 {
     nearest_to_0(int::floor_mod(factor, n), n)
 }
 
-/// The same of a remainder by `n`.
+/// The number nearest to 0 that is the remainder `r` modulo `n`.
 pub(crate) const fn nearest_to_0(r: i64, n: i64) -> i64 {
     if r > n - r {
         r - n

@@ -61,7 +61,7 @@ impl Draft {
         Ok(Choice { rule: Some(self.rule), coefficient: self.coefficient, expr, rest: self.rest })
     }
 
-    /// What it costs at least, written or not.
+    /// A lower bound of its cost, written or not.
     fn least_cost(&self, cx: &mut AffineContext) -> Result<Cost, Stop> {
         let of_inner = if self.inner.terms.is_empty() {
             return Ok((0, 0));
@@ -120,7 +120,7 @@ pub fn extract(cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> 
     expr
 }
 
-/// What writing says of an expression.
+/// Facts about an expression that writing it shows.
 #[derive(Clone, Copy, Default)]
 pub struct Notes {
     /// It may leave 64 bits on the way to its value.
@@ -237,7 +237,7 @@ fn take(
     Ok(choice.rest)
 }
 
-/// What has been written, and a form term by term.
+/// The sum of what has been written and a form, term by term.
 fn sum(cx: &mut AffineContext, mut out: Accumulator, rest: &AffineForm) -> Result<Expr, Stop> {
     for t in &rest.terms {
         out.add(t.coefficient, &plain(cx, t.atom)?)?;

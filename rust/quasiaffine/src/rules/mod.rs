@@ -55,7 +55,7 @@ macro_rules! rules {
                 match self { $($(Rule::$rule => $name,)*)* }
             }
 
-            /// What it states, with its side condition.
+            /// The law that it states, with its side condition.
             pub const fn law(self) -> &'static str {
                 match self { $($(Rule::$rule => $law,)*)* }
             }

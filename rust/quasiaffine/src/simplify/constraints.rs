@@ -1,4 +1,4 @@
-//! What the constraints of a domain say: ranges narrowed, constraints reduced, merged and held against each other.
+//! Simplification of domains: ranges narrowed, constraints reduced, merged and held against each other.
 //!
 //! Read [`simplify_domain`]. The laws are those of [`crate::rules::constraint`].
 
@@ -23,7 +23,7 @@ const MAX_ROUNDS: usize = 12;
 /// Forms in their ranges.
 type Kept = SmallVec<[(AffineForm, Interval); 2]>;
 
-/// What the constraints of a domain say before they are held against each other.
+/// The constraints of a domain before they are held against each other.
 #[derive(Default)]
 struct Known {
     /// The constraints as forms.
@@ -38,7 +38,7 @@ struct Known {
     tighter: bool,
 }
 
-/// What [`simplify_domain`] makes of a domain.
+/// The result of [`simplify_domain`].
 pub struct SimplifiedDomain {
     /// The domain with its ranges narrowed and its constraints held against each other.
     pub domain: Domain,
@@ -221,7 +221,7 @@ fn reads_as(cx: &mut AffineContext, c: &Constraint, form: &AffineForm, interval:
     })
 }
 
-/// What constraints come to where they are held against each other.
+/// The result of holding constraints against each other.
 struct Held {
     /// They contradict each other.
     contradict: bool,

@@ -1,4 +1,4 @@
-//! What constraints on sums of variables say of the ranges of the variables, without a context.
+//! The ranges of variables that constraints on sums of them imply, without a context.
 //!
 //! Read [`propagate_intervals`]. Most constraints of compositions say where an index may lie, and come to intervals or to nothing; for
 //! the others this is where [`crate::simplify::constraints`] starts. The set of points of the domain never changes.
@@ -19,7 +19,7 @@ use crate::simplify::trace::{Statement, Trace};
 /// The most rounds in which ranges narrow. What does not come to rest is left to [`crate::simplify::constraints`] as it was.
 const MAX_ROUNDS: usize = 12;
 
-/// What the constraints of a domain come to.
+/// The result of propagating the constraints of a domain.
 pub enum Propagated {
     /// The domain stays as it is.
     Same,
@@ -44,7 +44,7 @@ impl Rest {
     }
 }
 
-/// What the constraints say of the ranges of the variables, and which of them say more than that.
+/// The ranges of the variables that the constraints imply, and the constraints that say more than that.
 pub fn propagate_intervals(domain: &Domain, options: Options, trace: Option<&Trace>) -> Propagated {
     let mut propagated = propagate(domain, options, trace);
     loop {
@@ -113,7 +113,7 @@ fn merged(constraints: &[Constraint], trace: Option<&Trace>) -> Option<Vec<Const
     out.map(|out| out.into_iter().flatten().collect())
 }
 
-/// The same where remainders of one value stay apart.
+/// As [`propagate_intervals`], but remainders of one value stay apart.
 fn propagate(domain: &Domain, options: Options, trace: Option<&Trace>) -> Propagated {
     if domain.constraints.is_empty() {
         return Propagated::Same;
@@ -144,7 +144,7 @@ fn propagate(domain: &Domain, options: Options, trace: Option<&Trace>) -> Propag
     Propagated::Same
 }
 
-/// What the ranges say of a constraint.
+/// The part of a constraint that the ranges express.
 enum Outcome<'a> {
     /// All of it.
     All,

@@ -25,7 +25,7 @@ const MAX_ROUNDS: usize = 8;
 /// A form is not written where it seems to take more than so many times the div/mod nodes that are there.
 const MAX_GROWTH: u64 = 2;
 
-/// What becomes of an expression.
+/// The outcome of rewriting an expression.
 pub enum Rewritten {
     /// It has few divs, or few once it is opened: this form.
     Few(Expr, Option<Result<AffineForm, Stop>>),
@@ -88,7 +88,7 @@ impl ManyDivs {
         Rewritten::Done(e, false)
     }
 
-    /// What reading it with remainders as atoms makes of an expression, until that changes nothing.
+    /// Reads an expression with remainders as atoms and writes it, until that changes nothing.
     fn with_remainders(&mut self, cx: &mut AffineContext, e: &Expr) -> Kept {
         let closed = self.closed.get_or_insert_with(|| cx.closing_remainders());
         closed.set_effort(cx.effort());

@@ -158,7 +158,7 @@ fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget
     current
 }
 
-/// What is seen without a context: the map with narrower ranges and fewer constraints, and whether that is all.
+/// The simplification without a context: the map with narrower ranges and fewer constraints, and whether that is all.
 fn begin(map: &Map, options: Options, budget: &Budget) -> (Map, bool) {
     if map.state() != State::Defined || is_normal(map, options) {
         return (map.clone(), true);
@@ -175,7 +175,7 @@ fn begin(map: &Map, options: Options, budget: &Budget) -> (Map, bool) {
     }
 }
 
-/// The same of a map whose ranges are as narrow as its constraints make them.
+/// As [`begin`], for a map whose ranges are as narrow as its constraints make them.
 fn begin_narrowed(map: Map, options: Options) -> (Map, bool) {
     if is_normal(&map, options) {
         return (map, true);
@@ -183,7 +183,7 @@ fn begin_narrowed(map: Map, options: Options) -> (Map, bool) {
     begin_other(map, options)
 }
 
-/// The same of such a map that is not normal.
+/// As [`begin_narrowed`], for a map that is not normal.
 fn begin_other(map: Map, options: Options) -> (Map, bool) {
     match without_points(&map, options).filter(|extracted| is_normal(extracted, options)) {
         Some(extracted) => (extracted, true),
@@ -213,7 +213,7 @@ fn is_simplified(domain: &Domain, options: Options) -> bool {
     simplify_domain(domain, &mut cx).is_some_and(|simplified| simplified.domain == *domain)
 }
 
-/// What one pass makes of a map.
+/// The result of one pass over a map.
 struct Pass {
     map: Map,
     /// Whether another pass would change nothing.

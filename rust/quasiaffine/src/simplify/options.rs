@@ -1,6 +1,6 @@
-//! What a caller may choose in a simplification.
+//! The choices of a caller in a simplification.
 
-/// What simplification may do beyond finding shorter forms.
+/// Options of simplification beyond finding shorter forms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Keep dimensions of one value as variables instead of writing the value.

@@ -110,8 +110,8 @@ pub(super) fn by_values(cx: &mut AffineContext, form: &Result<AffineForm, Stop>,
     changes
 }
 
-/// What a law of whole results says in place of one, where that is shorter once it is written; whether it is, or may be in a
-/// context that has read nothing else.
+/// Replaces a result by what a law of whole results gives, where that is shorter once it is written; returns whether it
+/// is, or may be in a context that has read nothing else.
 fn take_shorter(cx: &mut AffineContext, rule: Rule, by_law: Option<Expr>, extracted: &mut Expr) -> bool {
     let Some(by_law) = by_law else { return false };
     let shorter = rewrite(cx, &by_law);
@@ -201,7 +201,7 @@ pub(super) fn cost(e: &Expr) -> (u32, u32) {
     (e.divmods(), e.nodes())
 }
 
-/// What a variable is written as: a constant where it has one value, an equal variable.
+/// The replacement of a variable: a constant where it has one value, or an equal variable.
 fn replacement(cx: &AffineContext, v: Var) -> Option<Expr> {
     let i = cx.flat(v);
     let alias = cx.stands_for(i);

@@ -25,9 +25,9 @@ pub struct Step {
     pub rule: Rule,
     /// The domain that has the variables: passes may renumber them.
     pub domain: Arc<Domain>,
-    /// What it was applied to: one value, one map, or constraints that hold together.
+    /// The statements that it was applied to: one value, one map, or constraints that hold together.
     pub before: Vec<Statement>,
-    /// What it made of that. No statement is left of a constraint that always holds.
+    /// The statements that it made of them. No statement is left of a constraint that always holds.
     pub after: Vec<Statement>,
 }
 
@@ -76,7 +76,7 @@ impl Statement {
 }
 
 impl Step {
-    /// What the rule was applied to and what it made of that, as text.
+    /// The statements before and after the rule, as text.
     pub fn to_text(&self) -> [String; 2] {
         let domain = Some(&*self.domain);
         let text = |statements: &[Statement]| match statements {

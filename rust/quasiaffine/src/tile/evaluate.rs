@@ -22,7 +22,7 @@ pub struct TiledMap {
     is_empty: bool,
 }
 
-/// What a map reaches in all tiles of one choice of sizes.
+/// The elements that a map reaches in all tiles of one choice of sizes.
 #[derive(Clone, Debug)]
 pub struct TileCount {
     /// Why not every tile is known to be a box, if so.
@@ -67,9 +67,9 @@ pub struct TileBox {
     pub size: i64,
     /// From one element to the next, at least 1.
     pub stride: i64,
-    /// What is below is not reached.
+    /// No element below this is reached.
     pub lower: i64,
-    /// What is not below is not reached.
+    /// No element from here on is reached.
     pub upper: i64,
 }
 
@@ -113,7 +113,7 @@ impl TiledMap {
         of_dims.chain(self.common.extents[self.common.n_dims..].iter().copied()).collect()
     }
 
-    /// What all tiles of the sizes `n` reach.
+    /// Counts the elements that all tiles of the sizes `n` reach.
     pub fn count(&self, n: &[i64], memo: &mut Memo) -> TileCount {
         let none = BoxRun { size: 0, stride: 1, first: 0, gap: 0 };
         let mut total = TileCount {
@@ -147,8 +147,8 @@ impl TiledMap {
         total
     }
 
-    /// What one tile reads, for each result; `None` where it reads nothing. `runtime` are the values of the runtime
-    /// variables.
+    /// The elements that one tile reads, for each result; `None` where it reads nothing. `runtime` are the values of
+    /// the runtime variables.
     pub fn tile(&self, n: &[i64], tile: &[i64], runtime: &[i64]) -> Option<Vec<TileBox>> {
         if self.is_empty {
             return None;

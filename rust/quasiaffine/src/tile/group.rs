@@ -100,7 +100,7 @@ impl Partner {
     }
 }
 
-/// What a group reaches in the tiles of one choice of sizes.
+/// The elements that a group reaches in the tiles of one choice of sizes.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupAnswer {
     /// Why not every tile is a box, if so.
@@ -151,7 +151,7 @@ impl BoxRun {
 /// The expressions that a runtime value is looked up by, and the value where there is only one.
 pub(crate) type RuntimeValue = (SmallVec<[Expr; 2]>, Option<i64>);
 
-/// What all groups have in common.
+/// Data that all groups share.
 pub(crate) struct Common {
     pub n_dims: usize,
     /// The ranges of dimensions and ranges.
@@ -240,7 +240,7 @@ impl Group {
         }
     }
 
-    /// What the group reaches in tiles of the sizes `n`, which hold for all variables by flat number.
+    /// The elements that the group reaches in tiles of the sizes `n`, which hold for all variables by flat number.
     pub fn answer(&self, common: &Common, n: &[i64]) -> GroupAnswer {
         if let Some(answer) = self.partnered(common, n) {
             return answer;

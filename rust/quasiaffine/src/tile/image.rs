@@ -37,7 +37,7 @@ type Result<T> = std::result::Result<T, Refusal>;
 pub(crate) struct Base {
     /// The value at the first tile; a residue only where `gap` is not 0 and `ramp` is none.
     pub value: i64,
-    /// What the difference of the values at two tiles is a multiple of; 0 where all tiles have one value.
+    /// A divisor of the difference of the values at any two tiles; 0 where all tiles have one value.
     pub gap: i64,
     /// The variable whose tile decides the value, and the difference from one tile to the next.
     pub ramp: Option<(u32, i64)>,
@@ -90,7 +90,7 @@ impl Run {
     }
 }
 
-/// What a class of tiles is: a class for each variable, ranges after the dimensions.
+/// A class of tiles: a class for each variable, ranges after the dimensions.
 pub(crate) struct Tiles<'a> {
     pub classes: &'a [TileClass],
     pub n_dims: usize,

@@ -41,7 +41,7 @@ pub struct SymbolicRun {
 pub struct Clause {
     /// The alternatives. None: no sizes are known to do.
     pub any: Vec<(Expr, Interval)>,
-    /// What is wrong where none holds.
+    /// The reason for refusal where none holds.
     pub reason: Refusal,
 }
 

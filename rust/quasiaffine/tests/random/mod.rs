@@ -340,7 +340,7 @@ impl Chance {
     }
 }
 
-/// What a map says at one point.
+/// The meaning of a map at one point.
 pub struct Truth<'a> {
     pub domain: &'a Domain,
     /// A value for every variable, flat.
@@ -460,7 +460,7 @@ pub fn check_same(a: &Map, b: &Map, points: &[Vec<i64>]) -> Result<(), TestCaseE
     Ok(())
 }
 
-/// The same few cases in every run of the suite; for a search, more of them (`HLOMAP_CASES`) from a seed
+/// A few fixed cases in every run of the suite; for a search, more of them (`HLOMAP_CASES`) from a seed
 /// (`HLOMAP_SEED`).
 pub fn config() -> ProptestConfig {
     let env = |name| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());

@@ -8,7 +8,7 @@ use quasiaffine::{compose, simplify, Constraint, Domain, Expr, Interval, Map, Op
 /// An operation and its attributes.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// The same elements in row-major order.
+    /// Elements keep their row-major order.
     Reshape,
     /// Output dimension `i` is operand dimension `perm[i]`.
     Transpose(Vec<usize>),

@@ -36,7 +36,7 @@ pub struct Fact {
     pub interval: Interval,
 }
 
-/// What only large expressions need: boxed, so that a context is quickly made and dropped.
+/// Data that only large expressions need: boxed, so that a context is quickly made and dropped.
 #[derive(Default)]
 struct Large {
     /// The forms of shared nodes, by address, with the nodes: no other one gets an address that is remembered. Apart for the
@@ -52,7 +52,7 @@ pub struct AffineContext {
     facts: Vec<Fact>,
     /// The number of the first atom that was made under these facts.
     first_under_facts: usize,
-    /// What each variable is replaced by, an equal earlier one or itself, by flat number; nothing where none is replaced.
+    /// The replacement of each variable, an equal earlier one or itself, by flat number; empty where none is replaced.
     alias: Vec<u32>,
     options: Options,
     budget: Budget,
@@ -64,7 +64,7 @@ pub struct AffineContext {
     pub(crate) stability: Stability,
     /// Forms that are 0 by constraints with a single value: used in results, and not in the constraints themselves.
     equalities: Vec<AffineForm>,
-    /// What is known of what was written since this was last cleared.
+    /// Notes on everything written since this was last cleared.
     pub(crate) notes: Notes,
     /// Remainders are read as atoms, see [`crate::rules::remainder`].
     closes_remainders: bool,
@@ -202,7 +202,7 @@ impl AffineContext {
         self.forget();
     }
 
-    /// What has been written with other equalities could come out otherwise.
+    /// Sets the equalities and forgets what was written with others, which could come out otherwise.
     pub(crate) fn set_equalities(&mut self, equalities: Vec<AffineForm>) {
         self.equalities = equalities;
         self.forget_written();
@@ -215,7 +215,7 @@ impl AffineContext {
         self.atoms.forget_written();
     }
 
-    /// What has been read and divided under other facts could come out otherwise.
+    /// Forgets what was read, divided and written under other facts, which could come out otherwise.
     fn forget(&mut self) {
         self.divs.clear();
         self.forget_written();
@@ -279,7 +279,7 @@ impl AffineContext {
         &self.atoms
     }
 
-    /// What an atom stands for.
+    /// The value that an atom stands for.
     pub(crate) fn kind(&self, atom: AtomId) -> &AtomKind {
         &self.atoms.get(atom).kind
     }
@@ -323,7 +323,7 @@ impl AffineContext {
         self.atoms.remember(atom, expr)
     }
 
-    /// What an earlier extraction of a form gave, once there are many atoms.
+    /// The result of an earlier extraction of a form, once there are many atoms.
     pub(crate) fn written(&self, form: &AffineForm) -> Option<&Extracted> {
         self.large.as_ref().and_then(|large| large.extracted.get(form))
     }
@@ -380,7 +380,7 @@ impl AffineContext {
         self.options.keep_point_dims && v.kind == Kind::Dim
     }
 
-    /// What each variable is replaced by, by flat number; nothing where none is.
+    /// The replacement of each variable, by flat number; empty where none is replaced.
     pub(crate) fn aliases(&self) -> &[u32] {
         &self.alias
     }
@@ -395,12 +395,12 @@ impl AffineContext {
         self.alias = alias;
     }
 
-    /// What may still be spent.
+    /// The effort that is left.
     pub(crate) fn effort(&self) -> u32 {
         self.budget.effort
     }
 
-    /// The same, as another context left it.
+    /// Sets the effort to what another context left.
     pub(crate) fn set_effort(&mut self, effort: u32) {
         self.budget.effort = effort;
     }

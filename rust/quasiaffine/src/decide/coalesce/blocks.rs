@@ -38,7 +38,7 @@ pub(super) fn join_blocks(mut group: Vec<Coalesced>, dim: usize, budget: &mut Bu
     out
 }
 
-/// What the constants of the results grow by.
+/// The differences between the constants of the results of `a` and `b`.
 fn step_of(a: &Coalesced, b: &Coalesced) -> Option<SmallVec<[i64; 4]>> {
     let (a, b) = (Bases::of(&a.map)?.constants, Bases::of(&b.map)?.constants);
     a.iter().zip(&b).map(|(x, y)| y.checked_sub(*x)).collect()

@@ -20,7 +20,7 @@ use crate::map::{Map, State};
 use crate::simplify::options::{FastPath, Options};
 use crate::simplify::simplify;
 
-/// What a union of maps tells.
+/// The questions that a union of maps answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
     /// Which elements each point reaches: maps may be joined that share pairs, and one that another contains is dropped.
