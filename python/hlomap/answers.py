@@ -42,7 +42,7 @@ class Answer(Generic[_Witness]):
 
     #: ``True``, ``False``, or ``None`` where it is undecided.
     value: bool | None
-    #: What proves the value, or ``None``; the function that gives the answer says what it is.
+    #: The proof of the value, or ``None``; the function that gives the answer says what it is.
     witness: _Witness | None = None
     #: Why it is undecided, or why it is ``False`` without a witness; else ``None``.
     reason: str | None = None

@@ -62,7 +62,7 @@ def answers() -> IO[bytes]:
 
 
 def requests(read: Callable[[], _T], idle: float, at_end: Callable[[], object]) -> Iterator[_T]:
-    """What ``read`` returns until it raises ``EOFError``; the process ends then, or after ``idle`` seconds of none."""
+    """Results of ``read`` until it raises ``EOFError``; the process ends then, or after ``idle`` seconds of none."""
     waiting: queue.SimpleQueue[_T] = queue.SimpleQueue()
 
     def listen() -> None:

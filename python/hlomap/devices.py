@@ -96,13 +96,13 @@ class Device(_Record):
     f64_flops_per_second: int = 0
     """The most flops in a second, by any unit of the device, without sparsity, on operands of this type: f64."""
     f32_flops_per_second: int = 0
-    """The same for f32, which matrix units may round to TF32."""
+    """The most flops in a second on f32, which matrix units may round to TF32."""
     f16_flops_per_second: int = 0
-    """The same for f16 and bf16."""
+    """The most flops in a second on f16 and bf16."""
     f8_flops_per_second: int = 0
-    """The same for types of 8 bits, floating-point or integer."""
+    """The most flops in a second on types of 8 bits, floating-point or integer."""
     f4_flops_per_second: int = 0
-    """The same for floating-point types of 4 bits."""
+    """The most flops in a second on floating-point types of 4 bits."""
 
     def peak(self, dtype: str) -> int:
         """The most flops in a second on operands of an HLO element type; 0 where that is unknown.
@@ -231,12 +231,12 @@ class Limits(_Record):
     max_live_bytes: int = 0
     """The most bytes of one full tile of everything that is read and written (``registers``)."""
     multiple_of: tuple[int, ...] = ()
-    """What the sizes of the last dimensions of every box are multiples of, unless they are whole (``not_multiple``)."""
+    """Divisors of the sizes of the last dimensions of every box, unless they are whole (``not_multiple``)."""
     max_overshoot: float | None = None
     """The greatest part of a dimension by which its tiles may reach beyond its end (``overshoot``)."""
     buffers: Literal["pipelined", "all"] = "pipelined"
-    """What ``smem_bytes`` counts, ``stages`` times: ``"pipelined"`` the tiles of reads that change with sequential
-    steps, as the operands of a matrix product do; ``"all"`` the tiles of all reads and writes."""
+    """The tiles that ``smem_bytes`` counts, ``stages`` times: ``"pipelined"`` those of reads that change with
+    sequential steps, as the operands of a matrix product do; ``"all"`` those of all reads and writes."""
 
     @staticmethod
     def named(name: str) -> Limits:

@@ -1,4 +1,4 @@
-"""What every package shares: arguments of public functions and their errors, and shape indices."""
+"""Arguments of public functions and their errors, and shape indices, shared by every package."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def wrong_type(function: str, takes: str, got: object, hint: str = "") -> TypeEr
 def subject_of(
     got: Instruction | Computation | Module, function: str, hint: str = 'use module["name"]'
 ) -> Instruction | Computation:
-    """What a question is about: an instruction or a computation; a module stands for its entry.
+    """The subject of a question: an instruction or a computation; a module stands for its entry.
 
     Raises :func:`wrong_type` for anything else.
     """
@@ -86,7 +86,7 @@ def subject_of(
 
 
 def instruction_of(got: object, function: str, what: str = "an Instruction", hint: str | None = None) -> Instruction:
-    """What a question is about that computations cannot answer; raises :func:`wrong_type` for anything else."""
+    """The instruction of a question that computations cannot answer; raises :func:`wrong_type` for anything else."""
     if isinstance(got, Instruction):
         return got
     source = "computation" if isinstance(got, Computation) else "module"
@@ -94,7 +94,7 @@ def instruction_of(got: object, function: str, what: str = "an Instruction", hin
 
 
 def module_hint(got: object) -> str:
-    """What to write instead, for a question that only modules answer."""
+    """Advice on what to write instead, for a question that only modules answer."""
     kind = type(got).__name__.lower()
     return f"use {kind}.module" if isinstance(got, (Instruction, Computation)) else "read a file with hm.load(path)"
 

@@ -1,4 +1,4 @@
-"""What a program costs: arithmetic operations, bytes that move, and a lower bound of the time.
+"""Cost of a program: arithmetic operations, bytes that move, and a lower bound of the time.
 
 :func:`cost` is the entry point.  Operations come from the trait ``operations`` of the op rules; how many elements a
 fusion evaluates, how often, and how many bytes it reads come from the indexing maps.  Nothing here knows an opcode.
@@ -90,7 +90,7 @@ class _Figures:
 
     @property
     def size(self) -> int:
-        """What makes a branch dear where no device is given."""
+        """The measure by which a branch is dear where no device is given."""
         return self.flops + self.transcendentals + (self.bytes_read or 0) + (self.bytes_written or 0)
 
 
@@ -139,7 +139,7 @@ class CostReport:
     #: Seconds: a lower bound, never an estimate.  None without a device.
     time_at_least: float | None
     exact: bool
-    #: What the numbers leave out or assume, in words.
+    #: The omissions and assumptions of the numbers, in words.
     notes: tuple[str, ...]
     #: The instructions outside fusions that run; of a fusion the instructions inside, which move no bytes.
     parts: tuple[CostReport, ...] = field(repr=False)
@@ -612,7 +612,7 @@ class _Run:
         )
 
     def inner(self, instruction: Instruction, times: int = 1) -> Iterator[CostReport]:
-        """What a fusion evaluates inside."""
+        """The reports of what a fusion evaluates inside."""
         fused = _fused(instruction)
         return iter(()) if fused is None else self.inner_of(self.of_fused(fused, with_bytes=False)[1], times)
 

@@ -1,4 +1,4 @@
-"""What is known of the values of a program when it is compiled: masks, indices, constants.
+"""Values of a program that are known when it is compiled: masks, indices, constants.
 
 Read :class:`KnownValues`.  It walks from a value to what it is made of and asks the operations
 (``OpRule.known_values``); :mod:`hlomap.ops._known` says what the answers are.  A parameter of a fusion or call has
@@ -64,7 +64,7 @@ class KnownValues:
         self._ways: dict[int, list[Calls]] = {}
 
     def of(self, instruction: Instruction) -> Known:
-        """What is known of an instruction's values, whichever way its computation is reached."""
+        """Known values of an instruction, whichever way its computation is reached."""
         ways = self._ways_to(instruction.computation)
         known = [self.in_call(instruction, calls) for calls in ways]
         return _either(known, instruction) if known else nothing_known(instruction)
@@ -81,7 +81,7 @@ class KnownValues:
         return self._ways[computation.number]
 
     def in_call(self, instruction: Instruction, calls: Calls) -> Known:
-        """The same for one way; without recursion, since programs are deep."""
+        """Known values of an instruction for one way; without recursion, since programs are deep."""
         known = self._known
         pending = [(instruction, calls, _key(instruction, calls))]
         while pending:
@@ -183,7 +183,7 @@ def _inlines(at: Instruction) -> bool:
 
 
 def _either(sources: Sequence[Known], at: Instruction) -> Known:
-    """What is known of a value that is one of several."""
+    """Known values of an instruction whose value is that of one of several sources."""
     first = sources[0]
     if all(source == first for source in sources):
         return first

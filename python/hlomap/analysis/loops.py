@@ -1,4 +1,4 @@
-"""What a loop does from one iteration to the next: how often it runs, and what becomes of every array that it carries.
+"""Behaviour of a loop over its iterations: how often it runs, and what becomes of every array that it carries.
 
 :func:`loop` is the entry point.
 """

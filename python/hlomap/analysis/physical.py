@@ -32,7 +32,7 @@ def memory_form(physical: Physical, function: str) -> Form | None:
 
 
 def to_physical(maps: MapSet, source: Shape, target: Shape, form: Form = "linear") -> MapSet:
-    """The same maps between indices in memory: of the array ``source``, and of the arrays in ``target``."""
+    """Convert maps to indices in memory: of the array ``source``, and of the arrays in ``target``."""
     if maps.is_unknown or not maps:
         return maps
     try:

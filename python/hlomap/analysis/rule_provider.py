@@ -154,11 +154,11 @@ class RuleProvider:
         return found
 
     def known_integers(self, instruction: Instruction) -> Known:
-        """What is known of the values of an integer array from its computation alone."""
+        """Known values of an integer array, from its computation alone."""
         return self._integers("computation").in_call(instruction, ())
 
     def known_values(self, instruction: Instruction, device: Device | None = None) -> Known:
-        """The same, from the whole module; on one device, or on any."""
+        """Known values of an integer array, from the whole module; on one device, or on any."""
         return self._integers(device).of(instruction)
 
     def _integers(self, where: Device | Literal["computation"] | None) -> KnownValues:

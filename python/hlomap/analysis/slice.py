@@ -1,4 +1,4 @@
-"""What a query finds of many instructions: a set of maps for each, from the elements of one value.
+"""Results of a query for many instructions: a set of maps for each, from the elements of one value.
 
 Read :class:`Slice`.  It is a ``dict`` that stays as it is, and holds where its maps start.
 """

@@ -34,7 +34,7 @@ COLUMNS: Final[dict[str, Kind]] = {name: cast("Kind", kind) for name, kind, _ in
 """
 
 DESCRIPTIONS: Final[dict[str, str]] = {name: description for name, _, description in _row_columns()}
-"""What the values of each column mean, their unit, and when they are null."""
+"""The meaning of each column's values, their unit, and when they are null."""
 
 FILE_COLUMNS: Final[dict[str, tuple[Kind, str]]] = {
     "file": ("text", "Path of the file."),

@@ -1,4 +1,4 @@
-"""What a builder has written: values of instructions, with Python's operators, and computations that they call.
+"""Objects that a builder writes: values of instructions, with Python's operators, and computations that they call.
 
 Read :class:`Value`.  A Value is valid in the computation and the builder that created it; operators ask that builder
 for an instruction.  Shapes have no layouts beyond those that the caller wrote.

@@ -1,4 +1,4 @@
-"""What the commands share: reading files, printing lines and errors.
+"""Shared functions of the commands: reading files, printing lines and errors.
 
 Results go to stdout, in colour only on a terminal; messages go to stderr, after the name of the file.  Texts of files
 are data: control characters never reach the terminal.

@@ -1,4 +1,4 @@
-"""What ``hlomap doctor`` reports: versions, optional packages, and a test of the installation on a small program.
+"""Report of ``hlomap doctor``: versions, optional packages, and a test of the installation on a small program.
 
 :func:`examine` is the entry point.  No optional package is imported: whether it is there follows from its metadata.
 """

@@ -54,7 +54,7 @@ def describe(shape: Shape, n_positions: int) -> list[Fact]:
 
 
 def as_dict(shape: Shape, n_positions: int) -> dict[str, Any]:
-    """The same as JSON values; ``first`` has the index of the element at each position, null for padding."""
+    """The facts as JSON values; ``first`` has the index of the element at each position, null for padding."""
     n = shape.n_elements
     return {
         "shape": str(shape),

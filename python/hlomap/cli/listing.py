@@ -73,7 +73,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Listing:
-    """What is listed of a module; ``left_out`` counts the computations that are not.  ``parts`` is read once."""
+    """The listing of a module; ``left_out`` counts the computations that are not in it.  ``parts`` is read once."""
 
     module: str
     parts: Iterable[Part]

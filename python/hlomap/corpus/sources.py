@@ -38,7 +38,7 @@ def is_archive(name: str) -> bool:
 
 
 def unpacker(name: str) -> Callable[[IO[bytes]], Any] | None:
-    """What unpacks the compressed tar archive of this name; ``None`` for other archives."""
+    """The function that unpacks the compressed tar archive of this name; ``None`` for other archives."""
     match = _NAME.search(name)
     return _UNPACKERS[match[1].lower()] if match and match[1] else None
 

@@ -1,4 +1,4 @@
-"""What a run over a corpus has done, in numbers and in words."""
+"""Summary of a run over a corpus, in numbers and in words."""
 
 from __future__ import annotations
 

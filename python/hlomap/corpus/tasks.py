@@ -1,4 +1,4 @@
-"""What goes to a worker: names, never rows.
+"""Tasks for workers: names, never rows.
 
 A :class:`Task` is all that a worker needs for a shard; it finds the files' names in the plan and answers with a
 :class:`hlomap.corpus.reports.CorpusReport`.

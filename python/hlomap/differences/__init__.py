@@ -1,1 +1,1 @@
-"""What a compiler changed: two modules side by side, and the stages of a dump one after another."""
+"""Changes by a compiler: two modules side by side, and the stages of a dump one after another."""

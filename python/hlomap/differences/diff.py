@@ -1,4 +1,4 @@
-"""What changed from one module to another: instructions, fusions, bytes, and what outputs depend on.
+"""Changes from one module to another: instructions, fusions, bytes, and what outputs depend on.
 
 Read :func:`diff` and :class:`ModuleDiff`.  Instructions are matched by the number of their value
 (:mod:`hlomap.explanation.values`), then by their users, by name, and by their origin in the program
@@ -82,7 +82,7 @@ class ModuleDiff:
     unchanged_fusions: tuple[Instruction, ...]
     #: How every output of the entry depends on every parameter; empty where the entries take or give other values.
     outputs: tuple[OutputDependence, ...]
-    #: What the outputs are in a few runs whose dependence on some parameter is not known.
+    #: The values, in a few runs, of the outputs whose dependence on some parameter is not known.
     values: tuple[OutputValues, ...]
     #: How many further outputs were not compared, in programs with very many.
     n_outputs_left_out: int

@@ -25,7 +25,7 @@ class StageChange:
     #: The stages.
     before: DumpedModule
     after: DumpedModule
-    #: What changed.
+    #: The changes.
     diff: ModuleDiff
 
     @property

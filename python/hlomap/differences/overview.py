@@ -1,4 +1,4 @@
-"""What matters first in a module: what runs, which instructions move the most bytes, and how good their maps are.
+"""Overview of a module: what runs, which instructions move the most bytes, and how good their maps are.
 
 Read :func:`overview` and :class:`Overview`.
 """
@@ -49,7 +49,7 @@ class Overview:
     module: Module
     #: The entry, then the computations that calls, loops and branches run, in the order of the calls.
     executed: tuple[Computation, ...]
-    #: What each instruction moves, the most first; those that move nothing are left out.
+    #: The bytes that each instruction moves, the most first; instructions that move nothing are left out.
     moved: dict[Instruction, BytesMoved]
     #: How many maps, one for each output and operand, are exact, over-approximate, unknown or in error.
     statuses: dict[str, int] = field(default_factory=ReadOnlyDict)
@@ -58,7 +58,7 @@ class Overview:
 
     @cached_property
     def total(self) -> BytesMoved:
-        """What all instructions move."""
+        """The bytes that all instructions move."""
         return sum(self.moved.values(), BytesMoved())
 
     @property
@@ -100,7 +100,7 @@ class Overview:
 
 
 def overview(module: Module) -> Overview:
-    """What matters first in a module.
+    """An overview of what matters first in a module.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m

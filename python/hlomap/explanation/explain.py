@@ -1,4 +1,4 @@
-"""What an instruction does, in words: what its output reads, how often, where in memory, and what is not known.
+"""Explanation of an instruction in words: what its output reads, how often, where in memory, and what is not known.
 
 Read :func:`explain` and :class:`Explanation`.  All facts come from the queries of :mod:`hlomap.analysis`; nothing is
 derived from an opcode.  With an element the same words describe one element of the output.
@@ -53,7 +53,7 @@ class OperandReads:
     shape: Shape
     #: The maps, from the output's dims; without dims where one element is explained.
     maps: MapSet
-    #: The same maps as texts, with the names of dimensions.
+    #: The maps as texts, with the names of dimensions.
     texts: tuple[str, ...]
     #: The elements that an element of the output reads, in words.
     words: str
@@ -129,9 +129,9 @@ class Explanation:
     shape: Shape
     #: The element, where one was asked for.
     element: tuple[int, ...] | None
-    #: What it reads, in one sentence.
+    #: The reads in one sentence.
     sentence: str
-    #: What it reads of each operand; operands of which nothing is read are left out.
+    #: The reads of each operand; operands of which nothing is read are left out.
     reads: tuple[OperandReads, ...]
     #: The numbers of the operands of which nothing is read.
     unread: tuple[int, ...]

@@ -38,7 +38,7 @@ class Step:
     distance: int | None
     #: The elements: maps without dims.
     maps: MapSet
-    #: The same in words.
+    #: The elements in words.
     words: str
     #: The explained instruction, or values on the way, that read these elements.
     readers: tuple[Instruction, ...] = ()

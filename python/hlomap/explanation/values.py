@@ -82,7 +82,7 @@ class Numbering:
         return found
 
     def array(self, number: int, index: ShapeIndex) -> Hashable:
-        """What identifies an array of a value with this number: equal for equal arrays; None where nothing does."""
+        """A key for an array of a value with this number: equal for equal arrays; None where nothing identifies it."""
         for at, k in enumerate(index):
             elements = self._elements.get(number, ())
             if k >= len(elements):
@@ -220,7 +220,7 @@ def _texts(instruction: Instruction) -> Hashable:
 
 
 def _meaning(instruction: Instruction, operands: Sequence[int]) -> Hashable:
-    """What an operation computes from its operands; layouts, names and annotations left out."""
+    """A key for what an operation computes from its operands; layouts, names and annotations left out."""
     opcode = instruction.opcode
     called = tuple(computation.fingerprint for computation in instruction.called_computations)
     is_alone = -1 in operands or instruction.has_unnamed_operands or instruction._has("varies")

@@ -64,7 +64,7 @@ def clauses(parts: Iterable[str]) -> str:
 
 
 def _elements(m: IndexingMap, label: str, parts: list[_Subscript], n_free: int) -> str:
-    """What a point reads, and the number of elements, which is an upper bound unless all ranges are free."""
+    """The elements that a point reads, and their number, which is an upper bound unless all ranges are free."""
     if not parts:
         return label
     kinds = {part.kind for part in parts}

@@ -1,4 +1,4 @@
-"""What the arrays of an instruction's output read, as JSON records that instructions with the same maps share.
+"""Reads of the arrays of an instruction's output, as JSON records that instructions with the same maps share.
 
 Read :class:`ReadTable`.  Programs repeat themselves: a record is made once for all instructions with the same maps,
 shapes and names, with ``{}`` in the place of the operand's name in its words.
@@ -192,7 +192,7 @@ def _suppliers(maps: Iterable[IndexingMap], names: Names, operand: int) -> Itera
 
 
 def _hints(instruction: Instruction) -> Hashable:
-    """What the names of dimensions depend on besides the maps."""
+    """The facts on which the names of dimensions depend besides the maps."""
     metadata = instruction.metadata
     einsum = metadata.op_name if "->" in (metadata.op_name or "") else None
     function = metadata.function if "->" in (metadata.function or "") else None

@@ -96,7 +96,7 @@ class CheckReport:
 
     @property
     def title(self) -> str:
-        """What was checked, and the outcome."""
+        """The subject of the check, and the outcome."""
         broken = len({violation.rule for violation in self.violations})
         outcome = f"{broken} of {plural(len(self.limits), 'limit')} broken" if broken else "all limits hold"
         return f"{printable(self.subject.name, 60)}: {outcome}"
@@ -381,7 +381,7 @@ def _runs(instruction: Instruction) -> bool:
 
 
 def _roots(fusion: Instruction) -> Iterator[Instruction]:
-    """What a fusion writes: its root, and the elements of a tuple, seen through what moves nothing."""
+    """The values that a fusion writes: its root, and the elements of a tuple, seen through what moves nothing."""
     called = fusion.called_computations
     pending = [called[0].root] if called and called[0].is_fusion else []
     seen: set[Instruction] = set()

@@ -25,7 +25,7 @@ _MAX_LINES = 5
 
 @dataclass(frozen=True)
 class Figures:
-    """What a program does, loops counted once; ``opcodes`` counts the instructions outside fusions that do something,
+    """Figures of a program, loops counted once; ``opcodes`` counts the instructions outside fusions that do something,
     asynchronous ones without their ``-start``.
 
     ``remote_bytes`` is None where it is not known.

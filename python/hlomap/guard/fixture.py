@@ -1,4 +1,4 @@
-"""What the fixture ``hlo`` of pytest gives: checks, and comparison with a golden file beside the test."""
+"""The fixture ``hlo`` of pytest: checks, and comparison with a golden file beside the test."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ class DumpDirectory(Sequence[DumpedModule]):
         return tuple(pair for group in self._groups() for pair in pairwise(group))
 
     def history(self, module: DumpedModule | str) -> History:
-        """What changed from stage to stage of one compilation: which pass fused, removed or added what.
+        """Changes from stage to stage of one compilation: which pass fused, removed or added what.
 
         Args:
             module: an item of this directory, or the name of a module, which stands for its first compilation.
@@ -232,7 +232,7 @@ def _parse_name(stem: str, files: list[Path]) -> DumpedModule:
 
 
 def name_columns(label: str) -> dict[str, str | int | None]:
-    """What the name of a dumped file says, as columns of a table: ``None`` for what it does not have.
+    """The parts of a dumped file's name, as columns of a table: ``None`` for what it does not have.
 
     >>> name_columns("dumps/module_0001.jit_f.0007.fusion.after_dce.before_cse.txt")
     {'compilation': 'dumps/module_0001.jit_f', 'stage': '0007.fusion.after_dce.before_cse', 'step': 7, \

@@ -40,7 +40,7 @@ def explain_source(error: HloSyntaxError, source: str | bytes) -> None:
 
 
 def _hint(source: str | bytes, *, is_first_word: bool) -> str | None:
-    """What a source is that the reader refused, maybe at its first word; None where it may be HLO with a typo."""
+    """A note on a source that the reader refused, maybe at its first word; None where it may be HLO with a typo."""
     if not source.strip():
         return f"the source is empty; {_DUMP}"
     if isinstance(source, str):

@@ -110,7 +110,7 @@ def arrays(table: Any) -> list[pa.ChunkedArray]:
 
 
 def to_pandas(table: pa.Table) -> pandas.DataFrame:
-    """The same rows as a :class:`pandas.DataFrame`, with pandas' nullable types for integers and booleans."""
+    """The rows as a :class:`pandas.DataFrame`, with pandas' nullable types for integers and booleans."""
     with needs("pandas", "to_pandas"):
         import pandas
     types = {pa.int64(): pandas.Int64Dtype(), pa.bool_(): pandas.BooleanDtype()}
@@ -118,7 +118,7 @@ def to_pandas(table: pa.Table) -> pandas.DataFrame:
 
 
 def to_polars(table: pa.Table) -> polars.DataFrame:
-    """The same rows as a :class:`polars.DataFrame`."""
+    """The rows as a :class:`polars.DataFrame`."""
     with needs("polars", "to_polars"):
         import polars
     frame = polars.from_arrow(table)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class SqlError(ValueError):
-    """What DuckDB says about a query."""
+    """An error that DuckDB reports about a query."""
 
 
 def query(views: Mapping[str, dataset.Dataset], sql: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

@@ -102,7 +102,7 @@ def _jitted(function: Any) -> Any:
 
 
 def _advice(value: Any) -> str:
-    """What to pass in place of a program of JAX in another form."""
+    """Advice on what to pass in place of a program of JAX in another form."""
     if hasattr(value, "mlir_module"):  # jax.export.Exported
         return (
             "hm.parse(exported.mlir_module()) reads its program, hm.from_jax(jax.jit(exported.call), *args) compiles it"

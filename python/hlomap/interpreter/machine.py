@@ -76,7 +76,7 @@ class _Frame:
 
 
 class Budget(NamedTuple):
-    """What a program may do on one device: steps, and work of calls beyond what its text shows.
+    """Limits of a program on one device: steps, and work of calls beyond what its text shows.
 
     A step is an iteration of a loop of the program or of the interpreter, such as one that combines the next elements
     of all outputs of a reduction.

@@ -214,7 +214,7 @@ def _check_element_bits(shape: Shape, bits: int) -> None:
 
 
 def _words(flat: Array) -> Array:
-    """The same bytes as a dtype that the compiled functions take; they only copy."""
+    """The bytes as a dtype that the compiled functions take; they only copy."""
     return flat.view(_WORDS[flat.dtype.itemsize])
 
 

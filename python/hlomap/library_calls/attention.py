@@ -57,7 +57,7 @@ _RESULT_AXES = _Axes(0, 1, 2, 3)
 
 @dataclass(frozen=True)
 class _Call:
-    """What a call says."""
+    """The properties that a call states."""
 
     config: Config
     is_backward: bool

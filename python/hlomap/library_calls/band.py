@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class Role(Enum):
-    """What a dimension counts."""
+    """The positions that a dimension counts."""
 
     QUERY = "query"
     KEY = "key"

@@ -1,4 +1,4 @@
-"""What a library call computes, as a computation of HLO.
+"""Definitions of library calls as computations of HLO.
 
 :func:`definition_of` is the entry point.  A target has one definition: a function from the call to the text of a
 module, whose entry calls a computation with the same operands and results.  Results that are workspace are zeros.

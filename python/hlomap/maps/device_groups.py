@@ -99,7 +99,7 @@ def merge_group_tables(tables: Sequence[GroupTable]) -> GroupTable | None:
 
 
 def rewrite_for_one_group(m: IndexingMap, table: GroupTable, n: int) -> list[IndexingMap] | None:
-    """The same map for the table whose only group has all ``n`` devices, so that the position is the device.
+    """Rewrite a map for the table whose only group has all ``n`` devices, so that the position is the device.
 
     Possible where each group is a line along one axis of a row-major array of all devices, or where the map leads from
     one position to one other; then there is one map for each run of devices with equal distance.  None otherwise.

@@ -337,7 +337,7 @@ class MapSet:
         return self._image(read_box(box, "MapSet.image"), 0)
 
     def _eliminate_ranges(self) -> MapSet:
-        """The same pairs, with maps that may have fewer ranges: those that others stand for are left out."""
+        """Leave out ranges that others stand for; the pairs stay the same."""
         return self._replace_maps(_eliminate_ranges(self._maps)) if any(m.ranges for m in self._maps) else self
 
     def _image(self, bounds: list[tuple[int, int]] | None, n_kept: int) -> MapSet:

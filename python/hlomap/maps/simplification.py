@@ -1,4 +1,4 @@
-"""What the simplifier did to a map: the rules that fired, in order, each with what it rewrote and what came of it."""
+"""Steps of the simplifier on a map: the rules that fired, in order, each with what it rewrote and what came of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SimplifyStep:
     law: str
     #: The expression, or the constraints, that the rule was applied to.
     before: str
-    #: What the rule made of that; ``true`` for a constraint that always holds, ``false`` for one that never does.
+    #: The result of the rule; ``true`` for a constraint that always holds, ``false`` for one that never does.
     after: str
     #: An SMT-LIB script that is unsatisfiable if, and only if, both say the same at every point of the domain; ``None``
     #: unless the trace was asked to certify, and for a step that cannot be written: a number that does not fit into 64

@@ -1,4 +1,4 @@
-"""What is known of the values of an array when a program is compiled: regions of its elements, and what each holds.
+"""Values of an array that are known when a program is compiled: regions of its elements, and what each holds.
 
 Read :class:`Piece`.  The pieces of an array cover it, so that what is not known is a piece, too; what an operation
 makes of them stands beside its semantics (``OpRule.known_values``), and the walk over a program in
@@ -162,7 +162,7 @@ def with_ranges_as_dims(m: IndexingMap) -> IndexingMap:
 
 
 def merged(pieces: Iterable[Piece], sizes: Sequence[int]) -> Pieces:
-    """The same in fewer pieces, which together cover an array of these sizes."""
+    """Merge pieces, which together cover an array of these sizes, into fewer."""
     by_values: dict[Values | Expr, list[IndexingMap | None]] = {}
     for piece in pieces:
         by_values.setdefault(piece.values, []).append(piece.region)

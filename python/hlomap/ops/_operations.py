@@ -30,7 +30,7 @@ class Operations(NamedTuple):
 
 
 class CostContext(Protocol):
-    """What a trait may ask of the analysis."""
+    """Queries that a trait may make of the analysis."""
 
     def reads(self, instruction: Instruction, operand: int) -> Count | Unknown:
         """How often the whole output reads elements of the operand: the points of the maps."""

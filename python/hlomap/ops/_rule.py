@@ -53,7 +53,7 @@ class RuleContext(Protocol):
         """From ``leaf`` of a parameter to each output of the computation's root."""
 
     def known_integers(self, instruction: Instruction) -> Any:
-        """What is known of the values of an integer array from its computation alone (:mod:`hlomap.ops._known`)."""
+        """Known values of an integer array, from its computation alone (:mod:`hlomap.ops._known`)."""
 
     def iteration(self, body: Computation, leaf: ShapeIndex, direction: int) -> OperandIndexing:
         """From ``leaf`` of a loop's body to its parameter (direction -1), or from its parameter to the result, for a
@@ -176,7 +176,7 @@ class OpRule:
     """``known_parameter(instruction, operands)``: what is known of the one parameter of the computations that the
     operation calls repeatedly, in any of the calls.  Without this function nothing is."""
     possible_values: Callable[[Instruction, Sequence[Any], bool], Any] | None = None
-    """The same for a single element, by the values that it may have."""
+    """The values that a single element may have, from those that the operands' elements may have."""
     used: Callable[[Instruction, Sequence[Any], Mapping[int, Any], Any], Mapping[int, Any]] | None = None
     """``used(instruction, operands, maps, context)``: the maps from the output to the operands without the elements
     that cannot change it, from what is known of the values of the operands."""

@@ -92,7 +92,7 @@ def known_values(instruction: Instruction, operands: Sequence[Known], context: K
 
 
 def _repeated(values: Values, combine: Callable[[Sequence[Values]], Values]) -> Values:
-    """What one or more elements with these values combine to."""
+    """The values that one or more elements with these values combine to."""
     more = combine([values, values])
     if more <= values:
         return values

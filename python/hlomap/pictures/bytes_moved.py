@@ -23,7 +23,7 @@ def draw_module(module: Module) -> Picture:
 
 
 def draw_overview(found: Overview) -> Picture:
-    """The same for what is known of a module."""
+    """The instructions of an overview that move the most bytes."""
     shown = [i for i in found.moved if found.moved[i].total][:_MAX_BARS]
     bars = [
         Bar(_label(i), _parts(found.moved[i]), f"{bytes_text(found.moved[i].total)}, {found.share(i)}") for i in shown

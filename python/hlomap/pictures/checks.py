@@ -16,7 +16,7 @@ from .scenes import Array, Operand, build_map_scene
 
 
 def draw_check(result: CheckResult) -> Picture:
-    """What the output element of the witness reads by the maps, and the operand element that changes it."""
+    """The reads of the witness's output element by the maps, and the operand element that changes it."""
     instruction = result.instruction
     operand = instruction.operands[result.operand]
     shape, source = shape_at(instruction.shape, result.output), shape_at(operand.shape, result.shape_index)

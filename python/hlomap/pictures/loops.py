@@ -62,7 +62,7 @@ def leaf_labels(loop: Loop) -> list[str]:
 
 
 def leaf_words(leaf: CarriedValue) -> str:
-    """What becomes of a leaf, in words."""
+    """The behaviour of a leaf over the iterations, in words."""
     if leaf.kind == "induction":
         return f"{leaf.start} + {leaf.step} t"
     if leaf.kind == "stacked":

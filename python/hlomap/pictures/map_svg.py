@@ -295,7 +295,7 @@ def _n(value: float) -> str:
 
 
 def _legend(scene: MapScene, x: float, y: float) -> tuple[list[str], float]:
-    """What the colours stand for, and where it ends."""
+    """The legend of the colours, and where it ends."""
     parts: list[str] = []
 
     def entry(kind: str, words: str) -> None:

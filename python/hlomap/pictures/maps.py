@@ -39,7 +39,7 @@ def array_of(label: str, shape: Shape, facts: str = "") -> Array:
 def read_box(
     bounds: Bounds, operands: Sequence[Operand], element: Element | None, tile: Element | None, hint: str = ""
 ) -> tuple[Bounds | None, str]:
-    """What is lit of the output, and its name: an element, or the tile that contains it; ``hint`` ends errors."""
+    """The lit box of the output, and its name: an element, or the tile that contains it; ``hint`` ends errors."""
     at = choose_element(bounds, operands) if element is None else tuple(int(i) for i in element)
     if element is not None and at is not None:
         if len(at) != len(bounds):
@@ -106,7 +106,7 @@ def _title(maps: MapSet) -> str:
 
 
 def _status(maps: MapSet) -> str:
-    """What is known of maps, with the reason; always after the sizes of an array."""
+    """The status of maps, with the reason; always after the sizes of an array."""
     status = "unknown" if maps.is_unknown else "exact" if maps.exact else "over-approximate"
     reason = f": {printable(maps.reason, 150)}" if maps.reason and not maps.exact else ""
     return f", {status}{reason}" + ("; elements may be on other devices" if maps.devices is not None else "")

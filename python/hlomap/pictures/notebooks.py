@@ -1,4 +1,4 @@
-"""What notebooks show of a value: a page of HTML, or an image.
+"""Displays of values in notebooks: a page of HTML, or an image.
 
 Every text of a program is escaped.  A value that cannot be drawn shows its repr, since a notebook must not fail
 where it only shows: both functions then return None.

@@ -105,7 +105,7 @@ class MapScene:
     has_marked: bool
     has_unknown_counts: bool
     has_never: bool
-    #: What the maps say of an element: it is ``"read"``, or, of maps whose direction is not known, ``"reached"``.
+    #: The relation of the maps to an element: ``"read"``, or, of maps whose direction is not known, ``"reached"``.
     relation: Relation = "read"
 
 

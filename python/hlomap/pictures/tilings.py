@@ -77,7 +77,7 @@ def _operand(read: TileRead) -> Operand:
 
 
 _MOST = 20
-"""What moves more, as so many times the least, would leave all other bars too short to see."""
+"""The greatest multiple of the least that is drawn: more would leave all other bars too short to see."""
 
 
 def draw_frontier(frontier: TileFrontier) -> Picture:

@@ -253,7 +253,7 @@ def groups_of_roots(heroes: Sequence[Hero], is_reduction: Sequence[bool], region
 
 
 def _producers(root: Instruction, region: Region) -> set[int]:
-    """What a root is made of, without scalars and what is broadcast from them."""
+    """Numbers of the values that make up a root, without scalars and what is broadcast from them."""
     seen, stack = set[int](), [root]
     while stack:
         at = stack.pop()

@@ -198,7 +198,7 @@ def _no_kernel(instruction: Instruction, region: Region) -> str | None:
 
 @dataclass(frozen=True)
 class _Kernel:
-    """What the tests of the emitters look at."""
+    """A kernel as the tests of the emitters see it."""
 
     region: Region
     heroes: tuple[Hero, ...]

@@ -18,7 +18,7 @@ from .launch import Launch, storage_bits
 
 @dataclass(frozen=True)
 class Options:
-    """What a shape does not tell; None is the choice of XLA."""
+    """Choices that a shape does not tell; None is the choice of XLA."""
 
     unroll: int | None = None
     permutation: Sequence[int] | None = None

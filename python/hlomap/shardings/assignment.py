@@ -50,7 +50,7 @@ class Assignment:
 
     @property
     def places(self) -> list[int]:
-        """What one step along each dimension, and last from a replica to the next, adds to the number of a tile."""
+        """Place values in the number of a tile: of each dimension, and last of the replicas."""
         return place_values((*self.tiles, self.n_replicas))
 
     @property

@@ -136,7 +136,7 @@ def _owners(assignment: Assignment, run: Strided) -> IndexingMap:
 
 
 def _owners_by_number(assignment: Assignment, run: Strided, at: Sequence[Expr]) -> IndexingMap:
-    """The same by way of the number of the tile, where the digits of the devices are not those of the tiles."""
+    """:func:`_owners` by way of the number of the tile, where the digits of the devices are not those of the tiles."""
     n_replicas = assignment.n_replicas
     t = _weighted([*at, Expr.range(0) if n_replicas > 1 else Expr.constant(0)], assignment.places) - run.first
     device = _weighted(_split(t, run.digits), [stride for _, stride in run.digits]) + run.base

@@ -41,7 +41,7 @@ class Strided:
 
     @property
     def places(self) -> list[int]:
-        """What one step of each digit adds to the number of the tile."""
+        """Place values of the digits in the number of the tile."""
         return place_values([n for n, _ in self.digits])
 
     @property
@@ -77,7 +77,7 @@ class Strided:
 
 
 def place_values(sizes: Sequence[int]) -> list[int]:
-    """What one step along each dimension adds to a row-major number.
+    """Place values of the dimensions in a row-major number.
 
     >>> place_values([2, 3, 4])
     [12, 4, 1]

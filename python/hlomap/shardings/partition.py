@@ -1,4 +1,4 @@
-"""What the devices need of each other to compute an instruction whose operands and output are sharded.
+"""Communication that devices need to compute an instruction whose operands and output are sharded.
 
 :func:`partitioned` is the entry point.  To compute its part of the output a device needs the elements that the
 indexing maps read from there, and each that it does not hold must come to it, or the part of the result that depends
@@ -235,7 +235,7 @@ def _read_arrays(instruction: Instruction) -> tuple[list[_Array], list[_Array]] 
 
 
 def _split_source(value: Instruction) -> str | None:
-    """What a value without a sharding comes from through others without one, and is split; None where nothing is.
+    """The split source of a value without a sharding, through others without one; None where nothing is split.
 
     XLA's propagation would give the value a sharding.  A parameter without one that is not the module's has the
     sharding of an argument, which may be split.
@@ -517,7 +517,7 @@ def _outside(offsets: Sequence[Expr], widths: Sequence[int], sizes: Sequence[int
 
 
 def _remote(m: IndexingMap, box: Side, held: Side | None, shape: Shape) -> list[IndexingMap]:
-    """What a map reads from the outputs in a box and outside of what is held, in disjoint maps."""
+    """The reads of a map from the outputs in a box and outside of what is held, in disjoint maps."""
     dims = [(max(v.lower, a), min(v.upper, b - 1)) for v, (a, b) in zip(m.dims, box, strict=True)]
     if any(a > b for a, b in dims):
         return []
@@ -534,7 +534,7 @@ def _remote(m: IndexingMap, box: Side, held: Side | None, shape: Shape) -> list[
 
 
 def _not_held(m: IndexingMap, positions: Sequence[Expr], held: Assignment) -> Iterator[IndexingMap]:
-    """What a map from a device and an element of its output reads and the device does not hold."""
+    """The elements that a map from a device and an element of its output reads and the device does not hold."""
     widths = held.tile_sizes
     # Devices beyond the end of the array have tiles there.
     sizes = [max(size, n * s) for size, n, s in zip(held.shape.dimensions, held.tiles, widths, strict=True)]

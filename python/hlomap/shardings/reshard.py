@@ -1,4 +1,4 @@
-"""What must move between devices to change the sharding of an array.
+"""Elements that must move between devices to change the sharding of an array.
 
 :func:`reshard` is the entry point, :class:`Reshard` its answer.  Laws: a device receives what it needs and does not
 hold, once; the named collective moves these bytes and no more.
@@ -35,9 +35,9 @@ class Reshard:
     source: Sharding
     target: Sharding
     collective: str
-    """What does it at once: ``"nothing"``, ``"slice"`` (each device keeps a part of what it has), ``"all-gather"``,
-    ``"all-to-all"`` or ``"collective-permute"``, these three perhaps of a slice of what a device has; else
-    ``"several"``."""
+    """The single step that does it: ``"nothing"``, ``"slice"`` (each device keeps a part of what it has),
+    ``"all-gather"``, ``"all-to-all"`` or ``"collective-permute"``, these three perhaps of a slice of what a device has;
+    else ``"several"``."""
     groups: Ints | None
     """``[group, position]``: the devices of each group of the collective, (source, target) of a permutation; ``None``
     for ``"nothing"``, ``"slice"`` and ``"several"``."""

@@ -157,7 +157,7 @@ class _Question:
             yield self._count(access, elements, inexact)
 
     def _vector(self, access: Access) -> int:
-        """What the caller says; else what the schedule says and one instruction can access, 16 bytes."""
+        """The caller's vector width; else the schedule's, up to the 16 bytes that one instruction can access."""
         return self.vector or max(1, min(access.vector, 128 // max(1, access.shape.value_bits)))
 
     def _count(self, access: Access, elements: IndexingMap, inexact: str | None) -> Coalescing:
@@ -201,7 +201,7 @@ def _expect_number(value: int, name: str, greatest: int) -> None:
 
 
 Root = Instruction | Computation
-"""What a kernel computes: the operands of a computation are its parameters."""
+"""The instruction or computation that a kernel computes: the operands of a computation are its parameters."""
 
 
 @dataclass(frozen=True)
@@ -315,7 +315,7 @@ class _Region:
     inside: Sequence[Instruction]
     operands: Sequence[Instruction]
     inner: Sequence[Instruction]
-    """What stands for the operands inside: the parameters of a fused computation."""
+    """Stand-ins for the operands inside: the parameters of a fused computation."""
 
     @classmethod
     def of(cls, root: Root) -> _Region:
@@ -328,7 +328,7 @@ class _Region:
         return cls(rules, computation.instructions, operands, computation.parameters)
 
     def reads(self, output: OutputSchedule) -> Iterator[Access]:
-        """What the hero of an output reads by its own maps, and what the steps from there to the root read."""
+        """The reads of the hero of an output by its own maps, and those of the steps from there to the root."""
         for operand, threads in zip(output.hero.operands, output.inputs, strict=True):
             if threads:
                 yield from self._reads_below(operand, threads, self.inside)

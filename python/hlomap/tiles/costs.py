@@ -1,4 +1,4 @@
-"""What tiles compute: multiply-adds by maps alone, a bound of the time, and the facts of a tiling as a flat record."""
+"""Costs of tiles: multiply-adds by maps alone, a bound of the time, and the facts of a tiling as a flat record."""
 
 from __future__ import annotations
 

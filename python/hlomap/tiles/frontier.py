@@ -36,7 +36,7 @@ class TileFrontier:
     candidates: npt.NDArray[np.int64]
     """The sizes, a column for each parameter."""
     floor_bytes: int
-    """What any tiling moves: every element once."""
+    """The bytes that any tiling moves: every element once."""
 
     def __len__(self) -> int:
         return len(self.on_chip_bytes)

@@ -93,7 +93,7 @@ class Walk:
         return reads
 
     def _above(self, caller: Instruction, computation: Computation, outs: dict[ShapeIndex, MapSet]) -> _Found:
-        """What becomes of an array that a called computation returns: one of those of its executions."""
+        """Follow an array that a called computation returns: one of those of its executions."""
         reads: Reads = {}
         if op_of(caller).parameter_to_operands is not None:
             if computation != condition_and_body(caller)[1]:
@@ -172,7 +172,7 @@ class Walk:
         return [*every, *(user for leaf in leaves for user in by_leaf.get(leaf, ()))]
 
     def _use(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet], depth: int) -> _Found:
-        """What a user does with the arrays of its operands that hold the value."""
+        """Follow the value through a user, from the arrays of its operands that hold it."""
         op = op_of(user)
         is_entered = not any(computation.is_fusion for computation in user.called_computations)
         if is_entered and op.parameter_to_operands is not None and depth < _DEEPEST:
@@ -306,7 +306,7 @@ class Walk:
         return _Found({(user, total): Times(1)} if total or total.is_unknown else {}, outs)
 
     def _in_place(self, user: Instruction, operand: int, leaf: ShapeIndex) -> _Place:
-        """What an instruction that moves something does with the memory of an array of an operand."""
+        """The use that an instruction that moves something makes of the memory of an array of an operand."""
         op = op_of(user)
         if not (op.inlines and user.called_computations):
             own = {(*out, *leaf): one for out, one in op.in_place(user).items() if one.operand == operand}
@@ -342,7 +342,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What an instruction does with the memory of an operand."""
+    """The use that an instruction makes of the memory of an operand."""
 
     kept: dict[ShapeIndex, bool]
     """The arrays of the output that are there, and whether the instruction replaces elements."""

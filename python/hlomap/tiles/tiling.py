@@ -68,7 +68,7 @@ class TileClause:
 
     read: TileRead
     reason: str
-    """What is wrong where no alternative holds: a name as in :attr:`TileTable.reasons`."""
+    """The fault where no alternative holds: a name as in :attr:`TileTable.reasons`."""
     any_of: tuple[tuple[Expr, int, int], ...]
 
     def __str__(self) -> str:
@@ -537,7 +537,7 @@ def _end(box: TileBox, k: int, upper: int, last: int) -> int:
 
 
 _UNSTATED = {kind: kind() for kind in (Device, Limits)}
-"""What None stands for."""
+"""The values that None stands for."""
 
 
 def _named(given: Any, kind: Any) -> Any:

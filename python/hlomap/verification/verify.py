@@ -642,7 +642,7 @@ def at_leaf(value: Value, leaf: ShapeIndex) -> Value:
 
 
 def _row_major(value: Value) -> Value:
-    """The same arrays in row-major order, as changed copies are: the order of a sum affects its rounding."""
+    """The arrays in row-major order, as changed copies are: the order of a sum affects its rounding."""
     if isinstance(value, tuple):
         return tuple(map(_row_major, value))
     return None if value is None else np.array(value, order="C")

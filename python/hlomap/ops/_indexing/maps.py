@@ -62,7 +62,7 @@ def map_to_scalar(sizes: Sequence[int] | Shape) -> Footprint:
 
 
 def simplify_maps(footprint: Footprint) -> Footprint:
-    """The maps, simplified; dimensions of size 1 remain variables, unused ranges do not."""
+    """Simplify maps; dimensions of size 1 remain variables, unused ranges do not."""
     return footprint.simplified()
 
 
@@ -99,7 +99,7 @@ def forward_to_outputs(
 
 
 def on_all_outputs(instruction: Instruction, footprint: Footprint) -> list[OperandIndexing]:
-    """The same footprint for every output of an operation whose outputs have equal sizes."""
+    """Repeat a footprint for every output of an operation whose outputs have equal sizes."""
     if not instruction.shape.is_tuple:
         return [footprint]
     return [footprint.at((i,)) for i in range(n_outputs(instruction.shape))]

@@ -16,7 +16,7 @@ def is_dynamic(shape: Shape, dim: int) -> bool:
 
 
 def over_approximate(footprint: Footprint) -> Footprint:
-    """The same maps, more elements than those that are read."""
+    """Mark maps as having more elements than those that are read."""
     return Footprint(footprint.maps, False, "the sizes in use are values")
 
 

@@ -138,7 +138,7 @@ def _sum(a: OperandIndexing, b: OperandIndexing) -> OperandIndexing:
 
 
 def start_collective(rule: CollectiveRule) -> CollectiveRule:
-    """The same groups; the bound operands stay on their device."""
+    """The rule of a collective's start: the same groups; the bound operands stay on their device."""
 
     def output_to_input(instruction: Instruction, leaf: ShapeIndex) -> Mapping[int, OperandIndexing]:
         if leaf[0] == 1:

@@ -118,7 +118,7 @@ class _Maps:
         return self._map(dims, results, (0, self._targets - 1), positions, ranges, crosses=crosses)
 
     def kept(self, sizes: Sequence[int]) -> Footprint:
-        """The same element on devices that are not targets."""
+        """The element itself on devices that are not targets."""
         groups = (self._targets, self._targets + self._n_others - 1)
         return self._map(full_bounds(sizes), dim_exprs(len(sizes)), groups, (0, 0), (), crosses=self.on_devices)
 

@@ -48,7 +48,7 @@ def same_position(element: ElementOnDevice) -> Peer:
 
 
 def between_positions(position: int, other: int | None) -> Transfer:
-    """The same element; from one position alone to another one, or to all positions for None."""
+    """Transfer of the element itself; from one position alone to another one, or to all positions for None."""
     peer_position = ALL_POSITIONS if other is None else Expr.constant(other)
     kind = "to all positions" if other is None else "to one position"
     return Transfer(lambda element: Peer(dim_exprs(element.rank), peer_position, (position, position)), kind=kind)
@@ -56,7 +56,7 @@ def between_positions(position: int, other: int | None) -> Transfer:
 
 @Transfer
 def first_position(element: ElementOnDevice) -> Peer:
-    """The same element on the first device of the group."""
+    """The element itself on the first device of the group."""
     return Peer(dim_exprs(element.rank), Expr.constant(0))
 
 
@@ -74,8 +74,8 @@ _TransferOf: TypeAlias = Callable[[Instruction, int, int], Transfer | None]
 
 
 def by_root(static: Transfer, peer: Callable[[ElementOnDevice, Callable[[ExprLike], Variable]], Peer]) -> _TransferOf:
-    """The same element, of the first position or the root of an operand: ``peer`` receives a function from a position
-    to a variable, the root on the device there."""
+    """Transfer of the element itself, of the first position or the root of an operand: ``peer`` receives a function
+    from a position to a variable, the root on the device there."""
 
     def transfer(instruction: Instruction, result: int, operand: int) -> Transfer | None:
         roots = root_operand(instruction)
@@ -96,7 +96,7 @@ def by_root(static: Transfer, peer: Callable[[ElementOnDevice, Callable[[ExprLik
 
 
 def _if(element: ElementOnDevice, root: Variable, is_at: ExprLike) -> Peer:
-    """The same element on all devices, if a root is at a position."""
+    """The element itself on all devices, if a root is at a position."""
     return Peer(dim_exprs(element.rank), ALL_POSITIONS, runtime=[root], constraints=[(Expr.runtime(0) - is_at, 0, 0)])
 
 

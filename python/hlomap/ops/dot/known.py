@@ -1,4 +1,4 @@
-"""What is known of the values of a dot, and which of its factors meet only zeros."""
+"""Known values of a dot, and which of its factors meet only zeros."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def _any_forward(instruction: Instruction, context: RuleContext) -> AnyIteration
 
 
 def _read_by_condition(instruction: Instruction, context: RuleContext) -> OperandIndexing:
-    """What the condition reads of the carried value."""
+    """The elements of the carried value that the condition reads."""
     return merge_parts(context.output_to_input(instruction, loop_facts(instruction, context).condition, ()))
 
 

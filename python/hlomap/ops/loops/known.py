@@ -1,4 +1,4 @@
-"""What is known of the values that a loop carries: of those that every iteration hands on, what was known before."""
+"""Known values that a loop carries: those that every iteration hands on are as they were before the loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What repeats in a loop, and how often: the trip count, the leaves that count, and the scalars of the body.
+"""Counts of a loop: the trip count, the leaves that count, and the scalars of the body.
 
 Read :func:`analyze_counts` first.  Iteration ``t`` of ``T`` runs from 0; a leaf that counts is ``start + step * t`` at
 the beginning of iteration ``t``.  Only the loop, its body and condition, and the computation around it are read.
@@ -59,7 +59,7 @@ class CountedLoop:
 
 @dataclass
 class Start:
-    """What is known of a loop before its first iteration."""
+    """Known facts about a loop before its first iteration."""
 
     shape: Shape
     """The shape of the state."""
@@ -109,7 +109,7 @@ class _Config:
 
 
 def _config(instruction: Instruction) -> _Config:
-    """What the backend config says."""
+    """The counts that the backend config states."""
     text = instruction.attributes.text("backend_config")
     try:
         read = json.loads(text or "{}")
@@ -130,7 +130,7 @@ def _config(instruction: Instruction) -> _Config:
 
 
 def find_start(instruction: Instruction, shape: Shape) -> Start:
-    """What is known of a loop with a state of this shape before its first iteration."""
+    """Find the known facts about a loop with a state of this shape before its first iteration."""
     integers: dict[ShapeIndex, Interval] = {}
     for leaf, here in arrays(shape):
         interval = dtype_interval(here.dtype) if here.n_elements == 1 else None

@@ -40,7 +40,7 @@ class Group:
     reason: str | None
     """Why their maps are over-approximate."""
     window: Window | None
-    """What every iteration writes of a stacked leaf."""
+    """The elements of a stacked leaf that every iteration writes."""
 
 
 class LoopMaps:
@@ -90,7 +90,7 @@ class LoopMaps:
 
 
 class _Body:
-    """What the search asks of a loop's body."""
+    """A loop's body as the search sees it."""
 
     def __init__(self, edges: Edges, written: FindWindow) -> None:
         self.step = edges.find

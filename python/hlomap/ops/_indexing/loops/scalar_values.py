@@ -265,7 +265,7 @@ _Part: TypeAlias = tuple[Instruction, ShapeIndex, tuple[Instruction, ...], int |
 
 
 def _parts_before(body: Computation, part: _Part) -> list[_Part] | None:
-    """What a value is made of; None where it may change from iteration to iteration."""
+    """The parts that a value is made of; None where it may change from iteration to iteration."""
     at, index, callers, element = part
     if at.opcode == "get-tuple-element":
         return [(at.operands[0], (int(at.attributes["index"]), *index), callers, element)]

@@ -15,7 +15,7 @@ _CALLS = {"call", "conditional"}
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a dynamic-update-slice writes in iteration ``t``: a box, in one dimension from ``start + step * t``."""
+    """The box that a dynamic-update-slice writes in iteration ``t``, in one dimension from ``start + step * t``."""
 
     dim: int
     start: int
