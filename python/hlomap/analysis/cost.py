@@ -437,6 +437,11 @@ class _Run:
     def of_fused(self, computation: Computation, *, with_bytes: bool = True) -> tuple[_Figures, list[_Counted]]:
         """A fused computation that runs once, and what is evaluated inside."""
         starts, updates, written = self._outputs(computation)
+        if not with_bytes and not updates:
+            simple = self._evaluated_once(computation.root)
+            if simple is not None:
+                counted = [_counted_whole(i, self._operations(i)) for i in simple]
+                return self._arithmetic(counted), [one for one in counted if isinstance(one, _Counted)]
         found: dict[Instruction, _Union] = {}
         parameters: dict[tuple[Instruction, ShapeIndex], _Union] = {}
         for start in starts:
@@ -481,6 +486,43 @@ class _Run:
                 starts[output] = None
                 written.append(output.shape)
         return (list(starts) if updates else [root]), updates, written
+
+    def _evaluated_once(self, root: Instruction) -> list[Instruction] | None:
+        """The instructions inside with operations, if every element of each is evaluated exactly once; None if that
+        takes counting maps.
+
+        A key stands for the way from the output to a value: elementwise operations have the same index as their
+        operands, and other operations may read every element of an operand once.
+        """
+        if root.shape.is_tuple:
+            return None
+        order = reverse_postorder(root, lambda i: i.operands)
+        computing: dict[int, bool] = {}
+        for i in reversed(order):
+            op = lookup(i.opcode)
+            if op.operations is None or op.inlines:
+                return None
+            own = op.operations is not moves_elements
+            computing[i.number] = own or any(computing[operand.number] for operand in i.operands)
+        keys: dict[int, object] = {root.number: ()}
+        for i in order:
+            if not computing[i.number]:
+                continue
+            op, sizes, maps = lookup(i.opcode), i.shape.dimensions if i.shape.is_array else None, None
+            for k, operand in enumerate(i.operands):
+                if not computing[operand.number]:
+                    continue
+                key: object = keys[i.number]
+                if op.sizes_class is None or operand.shape.dimensions != sizes:
+                    if sizes is None or not operand.shape.is_array:
+                        return None
+                    maps = operand_maps(self.rules, i, ()) if maps is None else maps
+                    if not _reads_each_once(maps.get(k, MapSet()), operand.shape.n_elements):
+                        return None
+                    key = (i.number, k)
+                if keys.setdefault(operand.number, key) != key:
+                    return None
+        return [i for i in order if lookup(i.opcode).operations is not moves_elements]
 
     def _counted_inside(
         self, instruction: Instruction, union: _Union, reached_values: Mapping[Instruction, object]
@@ -653,6 +695,13 @@ class _Union:
         if n_paths is None:
             return None, distinct
         return _count(n_paths if self.exact and all(m.count().exact for m in maps) else 0, n_paths), distinct
+
+
+def _reads_each_once(maps: MapSet, n_elements: int) -> bool:
+    if len(maps) != 1 or not maps.exact or maps[0].runtime:
+        return False
+    paths, elements = maps[0].count(), maps[0].count(distinct=True)
+    return paths.exact and elements.exact and paths.upper == elements.upper == n_elements
 
 
 def _add_reads(unions: dict[tuple[Instruction, ShapeIndex], _Union], value: Instruction, maps: MapSet) -> None:
