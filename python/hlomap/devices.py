@@ -208,7 +208,7 @@ _DEVICES = {
 
 @dataclass(frozen=True, repr=False)
 class Limits(_Record):
-    """The rules of a backend for tile sizes.  0 means that there is no such rule.
+    """Rules of a backend for tile sizes; 0 means no limit.
 
     ``Limits.named`` has those of some backends.  A rule that a candidate breaks is its ``reason``.
 

@@ -85,7 +85,7 @@ impl TiledArray {
     }
 }
 
-/// Rules of a backend, as data; 0 means that there is no such rule.
+/// Rules of a backend for tile sizes; 0 means no limit.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
     /// The most elements of a tile of the output, or of a box that is read, each size rounded up to a power of two if
@@ -101,7 +101,7 @@ pub struct Limits {
     pub max_live_bytes: i64,
     /// Required divisors of the last dimensions of every box, unless these are whole.
     pub multiple_of: Vec<i64>,
-    /// The most elements of tiles beyond the end of a dimension, in percent of the dimension; negative if there is no such rule.
+    /// The most elements of tiles beyond the end of a dimension, in percent of the dimension; negative means no limit.
     pub max_overshoot_percent: i64,
     /// Whether every box is in memory at once, in `stages` buffers; otherwise only boxes that change with the steps are.
     pub buffers_all: bool,

@@ -1,7 +1,7 @@
 //! Whether a form is 0 at every point of a box, and the ends of an expression over it, by the points of a window.
 //!
-//! Read [`is_zero`] and [`extremes`]. The terms fall into groups that share no variable, and what is asked follows from the values
-//! of each group. A group is quasi-periodic: moving a variable by the least common multiple of the divisors above it changes the group
+//! Read [`is_zero`] and [`extremes`]. The terms fall into groups that share no variable, and the values of each group give
+//! the answer. A group is quasi-periodic: moving a variable by the least common multiple of the divisors above it changes the group
 //! by a constant. So a window of one period and one step beyond shows whether it is constant, and the first and the last
 //! period have its ends.
 
@@ -62,7 +62,7 @@ pub(crate) fn extremes(domain: &Domain, e: &Expr, limit: u128) -> Option<Interva
     Interval::exact(lo, hi)
 }
 
-/// The terms of a sum, apart where they share no variable.
+/// Splits a sum into groups of terms that share no variable.
 fn groups(domain: &Domain, e: &Expr) -> Option<SmallVec<[Expr; 4]>> {
     let Some(Op::Sum(sum)) = e.op() else { return Some(SmallVec::from_iter([e.clone()])) };
     let mut apart: SmallVec<[(Vec<usize>, Accumulator); 4]> = SmallVec::new();
