@@ -261,8 +261,8 @@ impl PyModule_ {
 
     /// Whether another module has the same computations of the same instructions in the same order.
     ///
-    /// Shapes with layouts, operands, attributes, values and metadata count, their spelling does not; with
-    /// ``names=False`` names do not count either.
+    /// Shapes with layouts, operands, attributes, values and metadata count, their spelling does not, nor whether the
+    /// default layout of a constant is written; with ``names=False`` names do not count either.
     ///
     /// >>> import hlomap as hm
     /// >>> a, b = (hm.parse(f"ENTRY e {{ ROOT {name} = f32[2] parameter(0) }}") for name in "pq")

@@ -92,7 +92,7 @@ fn round_trip() {
 }
 
 /// The texts that a proto cannot hold as they are: asynchronous operations in short form, unknown attributes and some of
-/// the header, the order of instructions, constants without a layout or of a type that literals do not have.
+/// the header, the order of instructions, constants of a type that literals do not have.
 const UNLIKE_THEIR_PROTO: &[&str] = &[
     "async.hlo",
     "async_late.hlo",
@@ -100,8 +100,6 @@ const UNLIKE_THEIR_PROTO: &[&str] = &[
     "attention_causal.hlo",
     "diagnostics.hlo",
     "left_out.hlo",
-    "literals.hlo",
-    "literals_beyond_print.hlo",
     "literals_of_buffers.hlo",
     "nested.hlo",
     "shapes.hlo",

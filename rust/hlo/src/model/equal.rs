@@ -3,7 +3,9 @@
 //! Read [`Module::same_as`]. The order of attributes, explicit defaults, the spelling of numbers and the tables of
 //! stack frames are ignored; shapes with their layouts, operands, values and metadata are compared.
 
+use layout::Shape;
 use quasiaffine::interrupt::poll;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::attribute::accuracy::Accuracy;
@@ -14,7 +16,7 @@ use crate::attribute::Value;
 use crate::cursor::Cursor;
 use crate::model::literal::with_shape;
 use crate::model::module::{Attribute, InstructionId, Module};
-use crate::proto::literal::in_order;
+use crate::proto::literal::{in_order, laid_out};
 use crate::proto::metadata::is_number;
 use crate::proto::original::encoded;
 use crate::Opcode;
@@ -65,11 +67,19 @@ impl Module {
         (0..self.instructions().len() as u32).find_map(|i| self.row_difference(other, i, count))
     }
 
+    /// The shape as XLA holds it, which lays out each constant.
+    fn laid_out(&self, i: InstructionId) -> Cow<'_, Shape> {
+        match self.instructions()[i as usize].opcode {
+            Opcode::Constant => Cow::Owned(laid_out(self.shape(i))),
+            _ => Cow::Borrowed(self.shape(i)),
+        }
+    }
+
     fn row_difference(&self, other: &Module, i: InstructionId, names: bool) -> Option<String> {
         poll();
         let what = if names && self.instruction_name(i) != other.instruction_name(i) {
             "the name"
-        } else if self.shape(i) != other.shape(i) {
+        } else if self.laid_out(i) != other.laid_out(i) {
             "the shape"
         } else if self.opcode_name(i) != other.opcode_name(i) {
             "the opcode"

@@ -308,7 +308,7 @@ pub(crate) fn write(value: Option<&LiteralValue>, shape: &Shape) -> Encoder {
 }
 
 /// A shape with a layout for every array.
-pub(super) fn laid_out(shape: &Shape) -> Shape {
+pub(crate) fn laid_out(shape: &Shape) -> Shape {
     match shape {
         Shape::Array(a) if a.layout().is_none() => {
             a.with_layout(Some(a.layout_or_default())).map_or_else(|_| shape.clone(), Shape::Array)

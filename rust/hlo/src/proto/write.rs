@@ -54,6 +54,7 @@ impl Module {
             instruction_names,
             positions: vec![0; self.instructions().len()],
             shapes: vec![Vec::new(); self.shapes.len()],
+            constant: Vec::new(),
             wrappers: FxHashMap::default(),
             first_free: self
                 .ids
@@ -145,6 +146,8 @@ pub(super) struct Writer<'m> {
     positions: Vec<u32>,
     /// The encoded shapes, by number, as far as they were needed.
     shapes: Vec<Vec<u8>>,
+    /// The encoded shape of the last constant.
+    constant: Vec<u8>,
     /// By start instruction of a short asynchronous form: the id of its wrapper computation, which XLA requires.
     pub wrappers: FxHashMap<InstructionId, i64>,
     /// Larger than the ids of all computations.
@@ -279,9 +282,14 @@ impl<'m> Writer<'m> {
         }
     }
 
-    /// The encoded shape of an instruction.
+    /// The encoded shape of an instruction. XLA requires a layout of a constant.
     fn shape(&mut self, i: InstructionId) -> &[u8] {
-        let encoded = &mut self.shapes[self.m.instructions()[i as usize].shape as usize];
+        let row = &self.m.instructions()[i as usize];
+        if row.opcode == Opcode::Constant {
+            self.constant = shape::write(&literal::laid_out(self.m.shape(i))).0;
+            return &self.constant;
+        }
+        let encoded = &mut self.shapes[row.shape as usize];
         if encoded.is_empty() {
             *encoded = shape::write(self.m.shape(i)).0;
         }
@@ -333,11 +341,7 @@ impl<'m> Writer<'m> {
         let row = &m.instructions()[i as usize];
         d.data(1, self.names[i as usize].as_bytes());
         d.data(2, opcode.as_bytes());
-        match row.opcode {
-            // XLA requires a layout of a constant.
-            Opcode::Constant => d.message(3, &shape::write(&literal::laid_out(m.shape(i)))),
-            _ => d.data(3, self.shape(i)),
-        }
+        d.data(3, self.shape(i));
         d.int_unless_zero(9, m.parameter_number(i).map_or(0, i64::from));
         d.int_unless_zero(35, self.id(i));
         d.each_int(36, m.operands(i).map(|k| self.id(k)));
