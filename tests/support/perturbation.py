@@ -1,6 +1,6 @@
 """Observed dependences: the output elements that change when an operand element changes.
 
-Read :func:`observe_changes` first.  Matrices are bool arrays [output element, operand element] in row-major order.
+Matrices are bool arrays [output element, operand element] in row-major order.
 """
 
 from __future__ import annotations

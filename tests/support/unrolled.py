@@ -1,8 +1,7 @@
 """Programs with their counted loops unrolled: the oracle of the maps through loops.
 
-Read :func:`unroll` first.  The unrolled program has a copy of the body, and of every computation that it calls, for
-each iteration, so that every value of every iteration is another instruction.  It uses nothing of the analysis but the
-trip counts.
+The unrolled program has a copy of the body, and of every computation that it calls, for each iteration, so that every
+value of every iteration is another instruction.  It uses nothing of the analysis but the trip counts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rules whose maps lead from an element on a device to an element on a device.
 
-Read :func:`device_rules` first.  The compiled propagation is the same as without devices; only the rules differ: group
-and position are two more dimensions and results of every map, for one table of groups.  Such a propagation runs only
-where the plain one crosses devices, and requires one table for all collectives.
+The compiled propagation is the same as without devices; only the rules differ: group and position are two more
+dimensions and results of every map, for one table of groups.  Such a propagation runs only where the plain one crosses
+devices, and requires one table for all collectives.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Values of a program that are known when it is compiled: masks, indices, constants.
 
-Read :class:`KnownValues`.  It walks from a value to what it is made of and asks the operations
-(``OpRule.known_values``); :mod:`hlomap.ops._known` says what the answers are.  A parameter of a fusion or call has
-the value that this call passes; every other parameter, and what an operation without an entry makes of finite
-numbers, is some finite number: this is the assumption.
+The analysis walks from a value to what it is made of and asks the operations (``OpRule.known_values``);
+:mod:`hlomap.ops._known` says what the answers are.  A parameter of a fusion or call has the value that this call
+passes; every other parameter, and what an operation without an entry makes of finite numbers, is some finite number:
+this is the assumption.
 """
 
 from __future__ import annotations

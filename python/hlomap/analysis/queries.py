@@ -1,9 +1,9 @@
 """Queries for the maps of one instruction, or of all values inside a fusion or computation.
 
-Read :func:`output_to_input` and :func:`indexing` first.  A query is one call of the compiled propagation, which looks
-up rules by signature and composes them; :mod:`hlomap.analysis.assemble` turns the resulting records into sets of maps.
-Where elements cross devices, a second propagation, with the rules between devices, computes the device indexing.
-A value that may be read is never left out; everything that depends on an unknown rule is unknown.
+A query is one call of the compiled propagation, which looks up rules by signature and composes them;
+:mod:`hlomap.analysis.assemble` turns the resulting records into sets of maps. Where elements cross devices, a second
+propagation, with the rules between devices, computes the device indexing. A value that may be read is never left out;
+everything that depends on an unknown rule is unknown.
 """
 
 from __future__ import annotations

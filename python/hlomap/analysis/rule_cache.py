@@ -1,7 +1,7 @@
 """Caches the results of rules by signature; a rule that fails has an unknown result.
 
-Read :func:`checked_rule` first.  A map has one dimension for each dimension of the array that it starts
-from, and one result for each dimension of the array that it leads to; any other result is unknown.
+A map has one dimension for each dimension of the array that it starts from, and one result for each dimension of the
+array that it leads to; any other result is unknown.
 """
 
 from __future__ import annotations

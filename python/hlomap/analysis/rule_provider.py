@@ -1,7 +1,6 @@
 """The rules that a propagation requests, and the results that are cached from one query to the next.
 
-Read :class:`RuleProvider` first.  Rules are composed by the compiled :class:`~hlomap._core.Propagation`; nothing is
-composed here.
+Rules are composed by the compiled :class:`~hlomap._core.Propagation`; nothing is composed here.
 """
 
 from __future__ import annotations

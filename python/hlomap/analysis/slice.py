@@ -1,6 +1,6 @@
 """Results of a query for many instructions: a set of maps for each, from the elements of one value.
 
-Read :class:`Slice`.  It is a ``dict`` that stays as it is, and holds where its maps start.
+A slice is a ``dict`` that never changes; it holds where its maps start.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Whole-module slices: from an element of any value back to the entry's parameters, and from a parameter forward.
 
-Read :func:`backward_slice` and :func:`forward_slice`.  A parameter of a computation has the values that its
-callers pass, as the rules of the callers determine; where that is not one value, it depends on everything that the
-caller reads.  Each computation is processed once, after all its callees, so work does not grow with the number of
-paths.
+A parameter of a computation has the values that its callers pass, as the rules of the callers determine; where that is
+not one value, it depends on everything that the caller reads.  Each computation is processed once, after all its
+callees, so work does not grow with the number of paths.
 """
 
 from __future__ import annotations

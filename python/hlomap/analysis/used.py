@@ -1,8 +1,8 @@
 """Rules of what is used: of the elements that an operation mentions, those whose value can change the result.
 
-Read :class:`UsedRules`.  The propagation is the one of all queries; only rules differ, and belong to one instruction
-each, since the values of its operands decide.  Under the assumption that :data:`ASSUMPTIONS` words, an
-element that is left out has no influence.  Where nothing is known of the values, used is what is mentioned.
+The propagation is the one of all queries; only rules differ, and belong to one instruction each, since the values of
+its operands decide.  Under the assumption that :data:`ASSUMPTIONS` words, an element that is left out has no influence.
+Where nothing is known of the values, used is what is mentioned.
 """
 
 from __future__ import annotations

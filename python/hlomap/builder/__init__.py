@@ -1,6 +1,6 @@
 """Writes HLO from Python.
 
-Read :class:`hlomap.Builder` in `builder`.  Its bases hold the methods by kind and do not import each other:
+The bases of :class:`hlomap.Builder` hold the methods by kind and do not import each other:
 `elementwise`, `data_movement`, `gather_scatter`, `reductions`, `products`, `numerics`, `control_flow`, `collectives`,
 `host_transfers`, and `derived`, whose methods follow from the op rules.  All of them extend `core`, which holds the
 state of the builder and writes instructions.  A module that a builder writes reads back without a diagnostic.

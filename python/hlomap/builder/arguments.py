@@ -1,9 +1,9 @@
 """Checks that the builder's methods share, and the errors that they raise.
 
-Read :func:`invalid` and :func:`wrong_type`.  They name the operation, the argument, its value and the rule, for
-mistakes that the reader of HLO text cannot see or does not explain; `Core._emit` raises the reader's message for all
-others.  An argument of the wrong kind (a string for an array) is a :class:`TypeError`; an argument of the right kind
-that breaks a rule of the operation is a :class:`~hlomap.errors.ShapeError`.
+Errors name the operation, the argument, its value and the rule, for mistakes that the reader of HLO text cannot see or
+does not explain; `Core._emit` raises the reader's message for all others.  An argument of the wrong kind (a string for
+an array) is a :class:`TypeError`; an argument of the right kind that breaks a rule of the operation is a
+:class:`~hlomap.errors.ShapeError`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Methods derived from the attributes that the reader accepts for an opcode, or from the row of an op rule.
 
-Read :func:`attribute_method`.  Operands are positional, attributes are keywords under their names in HLO text, and the
-shape is inferred or given by ``shape``.  Nothing is broadcast, and computations are Callees.  ``derived.pyi`` declares
-the methods of the op rules of the package.
+Operands are positional, attributes are keywords under their names in HLO text, and the shape is inferred or given by
+``shape``.  Nothing is broadcast, and computations are Callees.  ``derived.pyi`` declares the methods of the op rules of
+the package.
 """
 
 from __future__ import annotations

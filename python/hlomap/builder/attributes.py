@@ -1,7 +1,7 @@
 """Attributes as HLO text: for each form of value that the reader accepts, the Python values that it is written from.
 
-Read :data:`FORMS` and :func:`attribute_text`.  The reader alone decides which attributes an operation has.  A value of
-another form is an error that names the operation, the attribute and the form.
+The reader alone decides which attributes an operation has.  A value of another form is an error that names the
+operation, the attribute and the form.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Brings operands of elementwise operations to one shape with explicit broadcasts, as XLA's own builder does.
 
-Read :func:`broadcast_operands`.  Scalars and dimensions of size 1 are expanded.  For operands of different rank
-``broadcast_dimensions`` maps the dimensions of the lower-rank operand to those of the other.
-Source: section "Broadcasting semantics" of XLA's documentation.
+Scalars and dimensions of size 1 are expanded.  For operands of different rank ``broadcast_dimensions`` maps the
+dimensions of the lower-rank operand to those of the other. Source: section "Broadcasting semantics" of XLA's
+documentation.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The builder of modules: a method for each operation, Values with operators, shapes checked as they are written.
 
-Read :class:`Builder`, whose bases hold the methods by kind.  Every op rule has a method, and every method that writes
+The bases of :class:`Builder` hold the methods by kind.  Every op rule has a method, and every method that writes
 an operation belongs to an op rule; a rule that a program registers adds its method to the class.
 """
 

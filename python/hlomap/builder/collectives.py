@@ -1,7 +1,6 @@
 """Collective operations between devices, and the numbers of the replica and the partition.
 
-Read :meth:`Collectives.all_gather`.  ``replica_groups`` lists the devices of each group; an empty list is one group of
-all devices.
+``replica_groups`` lists the devices of each group; an empty list is one group of all devices.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Numbers and arrays as the text of constants, for every element type.
 
-Read :func:`as_array`.  The text reads back as the same bits, NaN payloads included.
+The text reads back as the same bits, NaN payloads included.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tuples, calls, fusions, asynchronous computations and copies, loops, branches and custom calls.
 
-Read :meth:`ControlFlow.while_`.  A Python function that stands for a computation receives one Value per parameter; a
-tuple is one Value, which can be unpacked.
+A Python function that stands for a computation receives one Value per parameter; a tuple is one Value, which can be
+unpacked.
 """
 
 from __future__ import annotations

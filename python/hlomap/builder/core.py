@@ -1,8 +1,8 @@
 """The state of a builder and everything that its methods share: Values, instructions, computations, the module.
 
-Read :class:`Core`, then `Core._emit`.  `inference` asks the reader of HLO text for every shape that operands and
-attributes determine, and the reader checks the rules of the operation; a method checks only what the
-reader cannot see or does not explain.  No operation is defined here besides parameters, constants and tuples.
+`inference` asks the reader of HLO text for every shape that operands and attributes determine, and the reader checks
+the rules of the operation; a method checks only what the reader cannot see or does not explain.  No operation is
+defined here besides parameters, constants and tuples.
 """
 
 from __future__ import annotations

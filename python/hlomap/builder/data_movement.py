@@ -1,6 +1,6 @@
 """Operations that move elements: iota, broadcast, reshape, transpose, slices, concatenation, padding, dynamic sizes.
 
-Read :meth:`DataMovement.broadcast_in_dim` and `DataMovement._indexed`.  Dimension numbers may be negative.
+Dimension numbers may be negative.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Elementwise operations: bounds, selection, conversion of the element type.
 
-Read :meth:`Elementwise.select`, then :func:`unary` and :func:`binary`, which write the functions of one and of two
-operands.
+``unary`` and ``binary`` write the functions of one and of two operands.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Gather and scatter.
 
-Read :meth:`GatherScatter.gather`.  Source: sections "Gather" and "Scatter" of XLA's "Operation semantics".
+Source: sections "Gather" and "Scatter" of XLA's "Operation semantics".
 """
 
 from __future__ import annotations

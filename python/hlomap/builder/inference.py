@@ -1,7 +1,7 @@
 """Shapes of instructions, inferred by the reader of HLO text.
 
-Read :func:`infer_shape`.  The builder has no shape rules of its own for operations of HLO: it asks the reader, so a
-module that is built reads back without a diagnostic.
+The builder has no shape rules of its own for operations of HLO: it asks the reader, so a module that is built reads
+back without a diagnostic.
 """
 
 from __future__ import annotations

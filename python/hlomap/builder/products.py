@@ -1,7 +1,4 @@
-"""Dots and convolutions.
-
-Read :meth:`Products.dot_general` and :meth:`Products.conv_general_dilated`.
-"""
+"""Dots and convolutions."""
 
 from __future__ import annotations
 

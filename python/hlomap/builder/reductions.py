@@ -1,7 +1,4 @@
-"""Operations that apply a computation to many elements: reductions, windows, sorts, scans, maps.
-
-Read :meth:`Reductions.reduce`.
-"""
+"""Operations that apply a computation to many elements: reductions, windows, sorts, scans, maps."""
 
 from __future__ import annotations
 

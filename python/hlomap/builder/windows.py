@@ -1,7 +1,4 @@
-"""Windows of reductions and convolutions: sizes, strides, padding and dilations as HLO text.
-
-Read :func:`window_text`.
-"""
+"""Windows of reductions and convolutions: sizes, strides, padding and dilations as HLO text."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The records that ``hlomap show`` lists: each instruction with the maps of its operands or outputs.
 
-Read :class:`Listing`, :func:`entries` and :func:`instruction_entries` first.  The records hold plain texts, which
-:mod:`hlomap.cli.report` turns into lines.  The maps come from :mod:`hlomap.analysis.queries`.
+The records hold plain texts, which :mod:`hlomap.cli.report` turns into lines.  The maps come from
+:mod:`hlomap.analysis.queries`.
 """
 
 from __future__ import annotations

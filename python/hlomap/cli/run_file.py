@@ -1,9 +1,8 @@
 """The arrays of ``hlomap run``: inputs from .npz files or random, results written to and compared with .npz files.
 
-Read :func:`arrange_inputs` first.  Files hold ``in0``, ``in1``, … for the parameters and ``out0``, … for the results,
-with tuples flattened; ``dev0_in0``, … for the devices of several; or unnamed arrays in order (``arr_0``, …).  Arrays of
-types that NumPy lacks are stored as unsigned integers, with the type's name under ``in0__dtype``.  Nothing is printed
-here.
+Files hold ``in0``, ``in1``, … for the parameters and ``out0``, … for the results, with tuples flattened; ``dev0_in0``,
+… for the devices of several; or unnamed arrays in order (``arr_0``, …).  Arrays of types that NumPy lacks are stored as
+unsigned integers, with the type's name under ``in0__dtype``.  Nothing is printed here.
 """
 
 from __future__ import annotations

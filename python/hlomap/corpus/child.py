@@ -1,6 +1,6 @@
 """The process that analyzes: takes tasks on standard input, answers with reports on standard output.
 
-Read :func:`main` first; :mod:`hlomap.corpus.supervisor` is the other side.  The process ends with its parent, whatever
+:mod:`hlomap.corpus.supervisor` is the other side.  The process ends with its parent, whatever
 ended that: standard input closes then.  It is a process of its own so that a file can only hurt this process, and so
 that no engine's worker waits for the interpreter lock.
 """

@@ -1,7 +1,7 @@
 """The folder of a dataset: whole files appear at once, on a disk or in an object store.
 
-Read :class:`Folder` first.  Nobody ever sees half a file: on a disk a file is written under a temporary name and
-renamed; an object store shows an object when its upload ends (:mod:`hlomap.corpus.remote`).
+Nobody ever sees half a file: on a disk a file is written under a temporary name and renamed; an object store shows an
+object when its upload ends (:mod:`hlomap.corpus.remote`).
 """
 
 from __future__ import annotations

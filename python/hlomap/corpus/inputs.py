@@ -1,8 +1,8 @@
 """Lists the files of a corpus.
 
-Read :class:`Inputs` first.  An input is a file, a folder, a glob, an archive, a URL of fsspec, ``@list`` (a file with
-one name a line) or ``-`` (such a list on standard input).  The listing is a stream: its length does not matter.  A path
-that does not exist is an error; a listed path that does not exist becomes an error row.
+An input is a file, a folder, a glob, an archive, a URL of fsspec, ``@list`` (a file with one name a line) or ``-``
+(such a list on standard input).  The listing is a stream: its length does not matter.  A path that does not exist is an
+error; a listed path that does not exist becomes an error row.
 """
 
 from __future__ import annotations

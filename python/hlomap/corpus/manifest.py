@@ -1,7 +1,6 @@
 """``_hlomap.json``: what a dataset is made of and with; and which shards are done, with their counts.
 
-Read :func:`open_dataset` first.  A dataset has one set of options for good; another set is an error that names the
-option that differs.
+A dataset has one set of options for good; another set is an error that names the option that differs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The files of a corpus: where each is, and how its bytes are read.
 
-Read :class:`Source` first.  A source is a file, an object at a URL, or a member of an archive.  Reading never waits on
-a pipe and never trusts the size in the listing.  Members of a tar archive are read at their offsets, without the
-archive's index; a compressed one has no offsets, so it is unpacked once, next to the plan, when it is listed.
+A source is a file, an object at a URL, or a member of an archive.  Reading never waits on a pipe and never trusts the
+size in the listing.  Members of a tar archive are read at their offsets, without the archive's index; a compressed one
+has no offsets, so it is unpacked once, next to the plan, when it is listed.
 """
 
 from __future__ import annotations

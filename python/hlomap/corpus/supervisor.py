@@ -1,6 +1,6 @@
 """Runs tasks in a child process that a file may kill.
 
-Read :func:`run_task` first: it is what every engine maps over shards, in a thread of whatever process the engine gives.
+:func:`run_task` is what every engine maps over shards, in a thread of whatever process the engine gives.
 A child that dies is replaced and the shard begun again; a file that does it repeatedly, or takes too long, gets a row
 that tells so.
 """

@@ -1,7 +1,7 @@
 """Analyzes one shard: from its files to its parts of the dataset.
 
-Read :func:`analyze_shard` first.  Parts appear by rename and that of ``files`` last, so a shard is done if and only if
-its part of ``files`` is there.  A failure of a file becomes its row; a failure of the output ends the work.
+Parts appear by rename and that of ``files`` last, so a shard is done if and only if its part of ``files`` is there.  A
+failure of a file becomes its row; a failure of the output ends the work.
 """
 
 from __future__ import annotations

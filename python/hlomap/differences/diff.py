@@ -1,8 +1,7 @@
 """Changes from one module to another: instructions, fusions, bytes, and what outputs depend on.
 
-Read :func:`diff` and :class:`ModuleDiff`.  Instructions are matched by the number of their value
-(:mod:`hlomap.explanation.values`), then by their users, by name, and by their origin in the program
-(:mod:`hlomap.differences.matching`); fusions are looked through.
+Instructions are matched by the number of their value (:mod:`hlomap.explanation.values`), then by their users, by name,
+and by their origin in the program (:mod:`hlomap.differences.matching`); fusions are looked through.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Whether the outputs of two entries depend on the same elements of the parameters, and have the same values in runs.
 
-Read :func:`compare_outputs`.  Equal dependence is proved in both directions, by containment of maps; wider and narrower
-hold only where both sides are exact.  Everything else is unknown, with the reason.  Of values a difference is a proof,
-with its arguments; equal ones are a test.
+Equal dependence is proved in both directions, by containment of maps; wider and narrower hold only where both sides are
+exact.  Everything else is unknown, with the reason.  Of values a difference is a proof, with its arguments; equal ones
+are a test.
 """
 
 from __future__ import annotations

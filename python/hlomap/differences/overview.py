@@ -1,7 +1,4 @@
-"""Overview of a module: what runs, which instructions move the most bytes, and how good their maps are.
-
-Read :func:`overview` and :class:`Overview`.
-"""
+"""Overview of a module: what runs, which instructions move the most bytes, and how good their maps are."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Explanation of an instruction in words: what its output reads, how often, where in memory, and what is not known.
 
-Read :func:`explain` and :class:`Explanation`.  All facts come from the queries of :mod:`hlomap.analysis`; nothing is
-derived from an opcode.  With an element the same words describe one element of the output.
+All facts come from the queries of :mod:`hlomap.analysis`; nothing is derived from an opcode.  With an element the same
+words describe one element of the output.
 """
 
 from __future__ import annotations

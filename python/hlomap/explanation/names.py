@@ -1,8 +1,8 @@
 """Names for the dimensions of an output and for the range variables of the maps that start there.
 
-Read :func:`name_dimensions`.  Names come from the caller, else from an einsum or convolution that the program itself
-records, at the instruction or a few operands back, else they are letters.  A name is given only where the maps leave
-no other choice: what is ambiguous keeps its letter.  :class:`NamedMap` writes maps and expressions with them.
+Names come from the caller, else from an einsum or convolution that the program itself records, at the instruction or a
+few operands back, else they are letters.  A name is given only where the maps leave no other choice: what is ambiguous
+keeps its letter.  :class:`NamedMap` writes maps and expressions with them.
 """
 
 from __future__ import annotations

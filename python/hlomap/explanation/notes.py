@@ -1,7 +1,4 @@
-"""Remarks of an explanation: what a fusion contains, who reads a parameter, masks, runtime values, devices.
-
-Read :func:`notes_of`.
-"""
+"""Remarks of an explanation: what a fusion contains, who reads a parameter, masks, runtime values, devices."""
 
 from __future__ import annotations
 

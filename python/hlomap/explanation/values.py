@@ -1,9 +1,9 @@
 """Numbers for values: two instructions with one number compute the same array, in one module or in two.
 
-Read :class:`Numbering` first.  A value is numbered by its operation, its attributes and the numbers of its operands;
-layouts and names do not count.  Fusions and calls are looked through.  An operation that only moves elements is
-numbered by where its elements come from, so that a transpose of a transpose is the value itself, and a reshape that
-became a bitcast keeps its number.  Different numbers prove nothing.
+A value is numbered by its operation, its attributes and the numbers of its operands; layouts and names do not count.
+Fusions and calls are looked through.  An operation that only moves elements is numbered by where its elements come
+from, so that a transpose of a transpose is the value itself, and a reshape that became a bitcast keeps its number.
+Different numbers prove nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The data of one module in the page: columns of instructions, computations, and tables of what they share.
 
-Read :func:`module_contents`.  Instructions are numbered computation by computation, so that those of one computation
-follow each other; every other list refers to these numbers.
+Instructions are numbered computation by computation, so that those of one computation follow each other; every other
+list refers to these numbers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Assembles the page of the explorer: data as JSON blocks, one style, one script, and a policy for nothing else.
 
-Read :func:`explore` and :class:`ExplorerPage`.  Data are written with every ``<`` escaped and as ASCII, so
-that no text of a program can end a block; the policy allows the one script and the one style by their hashes.
+Data are written with every ``<`` escaped and as ASCII, so that no text of a program can end a block; the policy allows
+the one script and the one style by their hashes.
 """
 
 from __future__ import annotations

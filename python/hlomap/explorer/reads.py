@@ -1,7 +1,7 @@
 """Reads of the arrays of an instruction's output, as JSON records that instructions with the same maps share.
 
-Read :class:`ReadTable`.  Programs repeat themselves: a record is made once for all instructions with the same maps,
-shapes and names, with ``{}`` in the place of the operand's name in its words.
+Programs repeat themselves: a record is made once for all instructions with the same maps, shapes and names, with ``{}``
+in the place of the operand's name in its words.
 """
 
 from __future__ import annotations

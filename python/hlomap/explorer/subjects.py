@@ -1,6 +1,6 @@
 """Chooses the modules of a page: one, two stages of one, or those of a dump directory within a limit.
 
-Read :func:`choose`.  A file that cannot be read, and a module beyond the limit, is a row of the page with its reason.
+A file that cannot be read, and a module beyond the limit, is a row of the page with its reason.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Checks a program against limits; what breaks one is a record with its instruction, its source and a sentence.
 
-Read :func:`check` and :class:`CheckReport`.  A limit holds only if it is proved: what is unknown breaks it, with the
-reason.
+A limit holds only if it is proved: what is unknown breaks it, with the reason.
 """
 
 from __future__ import annotations

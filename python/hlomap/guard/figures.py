@@ -1,6 +1,6 @@
 """The figures of a program that a golden file and a pull request show: bytes, instructions, copies, collectives.
 
-Read :class:`Figures`; :func:`markdown` is the table for a pull request.
+:func:`markdown` is the table for a pull request.
 """
 
 from __future__ import annotations

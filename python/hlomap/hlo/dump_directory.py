@@ -1,7 +1,7 @@
 """Reads XLA dump directories.
 
-Read :class:`DumpDirectory` first.  Modules are detected by content alone; the file name gives the module's name, id,
-stage and run.  Nothing is parsed before :meth:`DumpedModule.load`.
+Modules are detected by content alone; the file name gives the module's name, id, stage and run.  Nothing is parsed
+before :meth:`DumpedModule.load`.
 """
 
 from __future__ import annotations

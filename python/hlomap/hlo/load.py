@@ -1,7 +1,7 @@
 """Parses modules from strings, bytes and files.
 
-Read :func:`parse` first.  For any source the result is a list of modules or one :class:`~hlomap.errors.HloSyntaxError`
-that lists all syntax errors with their locations.  What is not HLO and begins like MLIR is converted from StableHLO.
+For any source the result is a list of modules or one :class:`~hlomap.errors.HloSyntaxError` that lists all syntax
+errors with their locations.  What is not HLO and begins like MLIR is converted from StableHLO.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Writes indexing maps as relations in the notation of isl, the integer set library.
 
-Read :func:`to_isl`, which does not need isl: ``islpy.Map(m.to_isl())`` is the object.  The notation is described in the
+:func:`to_isl` does not need isl: ``islpy.Map(m.to_isl())`` is the object.  The notation is described in the
 isl manual, section "Input and Output" (https://libisl.sourceforge.io/manual.pdf).
 """
 

@@ -1,8 +1,7 @@
 """Converts StableHLO text and bytecode to HLO modules with the MLIR in jaxlib.
 
-Read :func:`to_hlo_proto` first.  MLIR runs in a child process, since a damaged program can crash it.  The child
-serves one program after another, which saves the second that its start takes, and ends when it has been idle for a
-minute.  A program that ends it is an error.
+MLIR runs in a child process, since a damaged program can crash it.  The child serves one program after another, which
+saves the second that its start takes, and ends when it has been idle for a minute.  A program that ends it is an error.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Interprets HLO with NumPy: every op rule has an ``evaluate`` function with the semantics of its operation.
 
-Read :func:`execute` first.  No value comes from an indexing map, so each can check the other.
-  Every result is
-cast to the declared type of its instruction.  ``plan.py`` orders the instructions of a computation and frees values,
-``machine.py`` runs frames on devices, ``arguments.py`` checks arguments.
+No value comes from an indexing map, so each can check the other. Every result is cast to the declared type of its
+instruction.  ``plan.py`` orders the instructions of a computation and frees values, ``machine.py`` runs frames on
+devices, ``arguments.py`` checks arguments.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Checks the arguments of a run against the shapes of the parameters.
 
-Read :func:`distribute_arguments` first.  An argument fits its parameter exactly, or an error states how to
-convert it.
+An argument fits its parameter exactly, or an error states how to convert it.
 """
 
 from __future__ import annotations

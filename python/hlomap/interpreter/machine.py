@@ -1,6 +1,6 @@
 """Runs the steps of plans on one or several devices.
 
-Read :class:`Processor` first: it is the ``EvalContext`` that ``evaluate`` functions get.  Its stack is a list of frames
+:class:`Processor` is the ``EvalContext`` that ``evaluate`` functions get.  Its stack is a list of frames
 and of suspended ``evaluate`` generators, so nested calls use no Python stack.  A device runs until it ends
 or reaches a rendezvous; the devices of a rendezvous continue once all of them have arrived.
 """

@@ -1,7 +1,7 @@
 """The execution order of the instructions of a computation, and the lifetime of their values.
 
-Read :class:`Plan` first.  Every instruction runs after its operands, and a value is freed by the last
-instruction that reads it.  Instructions that the root does not depend on run only if they have a side effect.
+Every instruction runs after its operands, and a value is freed by the last instruction that reads it.  Instructions
+that the root does not depend on run only if they have a side effect.
 """
 
 from __future__ import annotations

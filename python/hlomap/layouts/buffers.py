@@ -1,7 +1,7 @@
 """Converts arrays to and from buffers with a layout, and indices to and from positions in the buffer.
 
-Read :func:`pack` first.  Element i of an array is at ``linear_index(shape)(i)`` in ``pack(array, shape)``,
-and ``unpack(pack(array, shape), shape)`` is the array.  Copying is compiled and releases the interpreter lock.
+Element i of an array is at ``linear_index(shape)(i)`` in ``pack(array, shape)``, and ``unpack(pack(array, shape),
+shape)`` is the array.  Copying is compiled and releases the interpreter lock.
 """
 
 from __future__ import annotations

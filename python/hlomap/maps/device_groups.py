@@ -1,10 +1,9 @@
 """Tables of device groups, and maps whose dimensions and results include a device of such a table.
 
-Read :class:`GroupTable` first.  The last two dimensions and the last two results of a map between devices
-are a group and a position in that group; the last two entries of a runtime variable's index name the device that holds
-the value.  Each map stays within a group, so maps of one table compose like any others; maps of different tables are
-first rewritten for one group of all devices (:func:`rewrite_for_one_group`).  Sets of such maps are in
-:class:`hlomap.maps.map_set.DeviceIndexing`.
+The last two dimensions and the last two results of a map between devices are a group and a position in that group; the
+last two entries of a runtime variable's index name the device that holds the value.  Each map stays within a group, so
+maps of one table compose like any others; maps of different tables are first rewritten for one group of all devices
+(:func:`rewrite_for_one_group`).  Sets of such maps are in :class:`hlomap.maps.map_set.DeviceIndexing`.
 """
 
 from __future__ import annotations

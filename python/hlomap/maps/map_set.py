@@ -1,9 +1,9 @@
 """Map sets: unions of indexing maps that are exact, over-approximate or unknown.
 
-Read :class:`MapSet` first, then :class:`DeviceIndexing`, which holds a set of maps between devices.  A set
-without maps that is not unknown reads nothing.  Members are distinct as (shape index, map) and keep the order of
-insertion.  Operations on an unknown set give an unknown set.  HLO operations and the rewriting of single maps for
-another table of device groups (:mod:`hlomap.maps.device_groups`) are not here.
+:class:`DeviceIndexing` holds a set of maps between devices.  A set without maps that is not unknown reads nothing.
+Members are distinct as (shape index, map) and keep the order of insertion.  Operations on an unknown set give an
+unknown set.  HLO operations and the rewriting of single maps for another table of device groups
+(:mod:`hlomap.maps.device_groups`) are not here.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Values of an array that are known when a program is compiled: regions of its elements, and what each holds.
 
-Read :class:`Piece`.  The pieces of an array cover it, so that what is not known is a piece, too; what an operation
-makes of them stands beside its semantics (``OpRule.known_values``), and the walk over a program in
-:mod:`hlomap.analysis.known_values`.  Under the assumption of the walk, every element has one of the values
-of its piece.
+The pieces of an array cover it, so that what is not known is a piece, too; what an operation makes of them stands
+beside its semantics (``OpRule.known_values``), and the walk over a program in :mod:`hlomap.analysis.known_values`.
+Under the assumption of the walk, every element has one of the values of its piece.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """How many arithmetic operations an operation takes: the trait ``operations`` of an :class:`OpRule`, and its values.
 
-Read :class:`Operations` first.  A trait counts the operations of the whole output; it sees shapes and attributes and,
-through :class:`CostContext`, the number of reads of an operand and the cost of a called computation.  One addition, one
-comparison and one conversion are one flop each, whatever the element type, as XLA counts them; functions such as
-``exp`` count apart.
+A trait counts the operations of the whole output; it sees shapes and attributes and, through :class:`CostContext`, the
+number of reads of an operand and the cost of a called computation.  One addition, one comparison and one conversion are
+one flop each, whatever the element type, as XLA counts them; functions such as ``exp`` count apart.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The record of an op rule, the results that its rules return, and the context that they receive.
 
-Read :class:`OpRule` first.  A rule returns exactly the elements that depend on each other; or more than those, marked
-as inexact; or :class:`Unknown` with a reason.  A footprint without maps means that no element is read.  Rules name the
-value of operand k as runtime source k, so that one result serves every instruction with the same signature; the
-propagation renames the sources.  This module depends on no operation, nor on the propagation or the interpreter.
+A rule returns exactly the elements that depend on each other; or more than those, marked as inexact; or
+:class:`Unknown` with a reason.  A footprint without maps means that no element is read.  Rules name the value of
+operand k as runtime source k, so that one result serves every instruction with the same signature; the propagation
+renames the sources.  This module depends on no operation, nor on the propagation or the interpreter.
 """
 
 from __future__ import annotations

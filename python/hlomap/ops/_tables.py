@@ -1,7 +1,7 @@
 """The elements of a constant array in few pieces: runs of equal values, or of integers with equal steps.
 
-Read :func:`pieces_of`.  Runs along the last dimension come first; then rows with the same number of runs, whose ends
-and values move by equal steps, become one, dimension by dimension outward: a triangle is one piece.
+Runs along the last dimension come first; then rows with the same number of runs, whose ends and values move by equal
+steps, become one, dimension by dimension outward: a triangle is one piece.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Bars: numbers that belong to names, as an image and as text.
 
-Read :func:`bar_picture`.  A bar has parts of two colours; its number is written after it, so that nothing depends on
-its length alone.
+A bar has parts of two colours; its number is written after it, so that nothing depends on its length alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Renders a picture of maps as SVG: the output on the left, operands on the right.
 
-Read :func:`render_map_svg`.  Cells of a picture have one size, so that arrays keep their proportions.
-A zigzag is a cut.
+Cells of a picture have one size, so that arrays keep their proportions. A zigzag is a cut.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Renders a picture of maps with Unicode blocks, two characters for each cell.
 
-Read :func:`render_map_text`.  The kind of block alone carries the meaning; a terminal may colour blocks as well.
+The kind of block alone carries the meaning; a terminal may colour blocks as well.
 """
 
 from __future__ import annotations

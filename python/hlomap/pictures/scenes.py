@@ -1,9 +1,8 @@
 """The contents of a picture of maps: an output and its operands as grids, with what one element or tile reads.
 
-Read :func:`build_map_scene` first.  The number of cells is bounded, whatever the sizes; long axes are cut,
-and of the planes of an array only some are drawn.  A cell is lit where the maps reach it from the lit elements, and
-only "may be read" where the maps are not exact or depend on runtime values.  Rendering is in ``map_svg.py`` and
-``map_text.py``.
+The number of cells is bounded, whatever the sizes; long axes are cut, and of the planes of an array only some are
+drawn.  A cell is lit where the maps reach it from the lit elements, and only "may be read" where the maps are not exact
+or depend on runtime values.  Rendering is in ``map_svg.py`` and ``map_text.py``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The one colour scheme of all pictures, and what every SVG document shares.
 
-Read :func:`document`.  What is lit has Okabe and Ito's orange (https://jfly.uni-koeln.de/color/): against neutral greys
-people with each kind of colour blindness tell it by its saturation, and an outline carries the same fact in print
-without colours.  Numbers are levels of grey, from the paper to the ink.  Each rule is scoped to the class of the
-picture, so that one inside a page does not restyle it, and dark follows ``prefers-color-scheme``.
+What is lit has Okabe and Ito's orange (https://jfly.uni-koeln.de/color/): against neutral greys people with each kind
+of colour blindness tell it by its saturation, and an outline carries the same fact in print without colours.  Numbers
+are levels of grey, from the paper to the ink.  Each rule is scoped to the class of the picture, so that one inside a
+page does not restyle it, and dark follows ``prefers-color-scheme``.
 """
 
 from __future__ import annotations

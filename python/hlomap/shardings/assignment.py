@@ -1,6 +1,6 @@
 """Every form of a sharding as tiles of an array in an order of devices.
 
-Read :class:`Assignment`; :func:`assign` makes one.  The tiles of an assignment, those of subgroups included,
+:func:`assign` makes an :class:`Assignment`.  The tiles of an assignment, those of subgroups included,
 are as many as its devices, and no device has two tiles.
 """
 

@@ -1,7 +1,7 @@
 """The mesh of a program, and which of its axes tiles and groups of devices follow.
 
-Read :func:`mesh_of`.  XLA's groups and tiles list devices; the axes of the mesh that the program was written for are in
-the module's attributes, or in shardings by name.
+XLA's groups and tiles list devices; the axes of the mesh that the program was written for are in the module's
+attributes, or in shardings by name.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Orders of devices: the device of each tile, by tile number.
 
-Read :class:`Strided` first.  An order with strides is a mixed-radix number: the digits of the tile number, each times
-a stride, give the device.  All iotas, transposed ones too, are such orders; :func:`find_strides` recognises them in a
-list.
+An order with strides is a mixed-radix number: the digits of the tile number, each times a stride, give the device.  All
+iotas, transposed ones too, are such orders; :func:`find_strides` recognises them in a list.
 """
 
 from __future__ import annotations

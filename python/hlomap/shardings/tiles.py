@@ -1,6 +1,6 @@
 """The tiles of two shardings of one array, device by device, as arrays.
 
-Read :class:`Tiles` and :func:`overlap`.  Rows are devices in ascending order, columns are dimensions.
+Rows are devices in ascending order, columns are dimensions.
 """
 
 from __future__ import annotations

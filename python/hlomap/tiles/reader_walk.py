@@ -1,6 +1,6 @@
 """Follows the memory of an array through a module: who reads it, and how often each of them runs.
 
-Read :class:`Walk`.  An instruction hands the array on, updates it in place, or reads it, as its op rule says.
+An instruction hands the array on, updates it in place, or reads it, as its op rule says.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tiles of an output: what each tile reads, for which sizes that is a box, and what it costs.
 
-Read :func:`tile` and :class:`Tiling`.  The maps come from one propagation whose dimensions are the tiling parameters;
-everything that depends on sizes is compiled.  No opcode is looked at.
+The maps come from one propagation whose dimensions are the tiling parameters; everything that depends on sizes is
+compiled.  No opcode is looked at.
 """
 
 from __future__ import annotations

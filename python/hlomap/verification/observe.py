@@ -1,7 +1,7 @@
 """Which elements change an element of the output, found by running the program: observed, not proved.
 
-Read :func:`observed_reads`.  Changing a group of elements changes the value, or it does not; the
-halves of a group that does are tried until its elements are found.  Where few elements matter, few runs are needed.
+Changing a group of elements changes the value, or it does not; the halves of a group that does are tried until its
+elements are found.  Where few elements matter, few runs are needed.
 """
 
 from __future__ import annotations

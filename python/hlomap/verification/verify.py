@@ -1,9 +1,9 @@
 """Compares map sets with the interpreter: an operand element that changes an output must be mentioned by the map set.
 
-Read :func:`verify` first.  The check is one-sided.  A change that reaches an output element which no map
-relates to the changed element proves the set unsound; a change that reaches nothing proves nothing, since max, select
-or a clamp may hide it.  Of the analysis only the map sets are used; everything else is computed by running the
-instruction.  Collectives run on several devices, and the device indexing is checked as well.
+The check is one-sided.  A change that reaches an output element which no map relates to the changed element proves the
+set unsound; a change that reaches nothing proves nothing, since max, select or a clamp may hide it.  Of the analysis
+only the map sets are used; everything else is computed by running the instruction.  Collectives run on several devices,
+and the device indexing is checked as well.
 """
 
 from __future__ import annotations

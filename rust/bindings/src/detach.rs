@@ -1,8 +1,8 @@
 //! Releases the interpreter lock while the core crates work, and takes it now and then to look for signals.
 //!
-//! Read [`unlocked`]. Python runs the handlers of signals, such as that of Ctrl-C, on its main thread alone and only with
-//! the lock. So every [`PERIOD`] a call of that thread takes the lock and lets Python run them; where one raises, the
-//! work ends by [`quasiaffine::interrupt`] and the exception is that of the call.
+//! Python runs the handlers of signals, such as that of Ctrl-C, on its main thread alone and only with the lock. So
+//! every [`PERIOD`] a call of that thread takes the lock and lets Python run them; where one raises, the work ends by
+//! [`quasiaffine::interrupt`] and the exception is that of the call.
 
 use std::cell::RefCell;
 use std::sync::OnceLock;

@@ -1,8 +1,8 @@
 //! The table of a module as an Arrow record batch: one message of Arrow's IPC format, in one buffer.
 //!
-//! Read [`Batch`]. Readers of Arrow take such a message without copies, so that a table crosses into another
-//! library in one call, however many columns it has. The message has no schema; that of the columns is known to both.
-//! Source: the Arrow columnar format and its flatbuffers `Message.fbs` and `Schema.fbs`, metadata version 5.
+//! Readers of Arrow take such a message without copies, so that a table crosses into another library in one call,
+//! however many columns it has. The message has no schema; that of the columns is known to both. Source: the Arrow
+//! columnar format and its flatbuffers `Message.fbs` and `Schema.fbs`, metadata version 5.
 
 use quasiaffine::interrupt::poll;
 

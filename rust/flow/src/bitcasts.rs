@@ -1,7 +1,7 @@
 //! Whether an instruction leaves the elements of an operand where they are.
 //!
-//! Read [`is_bitcast`]. The answer is that of the maps between positions in memory: true exactly if both buffers
-//! have one size and every element of the output has the position of the one operand element that it reads.
+//! The answer is that of the maps between positions in memory: true exactly if both buffers have one size and every
+//! element of the output has the position of the one operand element that it reads.
 
 use std::sync::{Mutex, PoisonError};
 

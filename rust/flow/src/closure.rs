@@ -1,6 +1,6 @@
 //! The reflexive transitive closure of maps: one iteration composed with itself until no new map is found.
 //!
-//! Read [`closure`]. An array with more than [`MAX_MAPS`] maps is read as a whole, so the closure terminates.
+//! An array with more than [`MAX_MAPS`] maps is read as a whole, so the closure terminates.
 
 use layout::Shape;
 use quasiaffine::map::State;

@@ -1,7 +1,7 @@
 //! The columns of the table of a module: the one definition of their names, types and meanings, and their values.
 //!
-//! Read [`COLUMNS`]. A [`View`] gives the values of a column, each once, and tells which of them a row has;
-//! [`crate::arrow`] writes all columns. Those computed elsewhere (`Source::Elsewhere`) are null here.
+//! A [`View`] gives the values of a column, each once, and tells which of them a row has; [`crate::arrow`] writes all
+//! columns. Those computed elsewhere (`Source::Elsewhere`) are null here.
 
 use std::borrow::Cow;
 

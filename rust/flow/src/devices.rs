@@ -1,7 +1,7 @@
 //! Propagation between devices: a group and a position in it are two more dimensions and results of every map.
 //!
-//! Read [`DeviceTable`]. A map stays within a group, so maps over one table compose like any other maps. The rules
-//! of such a propagation give maps with these dimensions; nothing else in this crate differs between the two kinds.
+//! A map stays within a group, so maps over one table compose like any other maps. The rules of such a propagation give
+//! maps with these dimensions; nothing else in this crate differs between the two kinds.
 
 use quasiaffine::{Domain, Expr, Interval, Map, Variable};
 use smallvec::SmallVec;

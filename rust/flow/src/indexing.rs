@@ -1,9 +1,9 @@
 //! The indexing of one instruction, as its rule gives it: which elements of each operand, or of each output, belong
 //! together with an element.
 //!
-//! Read [`InstructionIndexing`] first. A map has one dimension for each dimension of the array that the question
-//! is about, and one result for each dimension of the array that its shape index leads to. In a propagation
-//! [between devices](crate::devices) both are followed by a group and a position.
+//! A map has one dimension for each dimension of the array that the question is about, and one result for each
+//! dimension of the array that its shape index leads to. In a propagation [between devices](crate::devices) both are
+//! followed by a group and a position.
 
 use quasiaffine::interrupt::once;
 use std::sync::{Arc, OnceLock};

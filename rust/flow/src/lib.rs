@@ -1,8 +1,9 @@
 //! Indexing maps composed along the data flow of an HLO module.
 //!
-//! Read [`Propagator::query`] first: a [`Query`] asks which elements belong to the elements of one array, backward or
-//! forward, for an instruction or a computation. The indexing rules of operations come from a [`RuleProvider`], which is
-//! asked once per instruction signature; [`propagate`] composes them, and [`rows`] tabulates them.
+//! [`Propagator::query`] answers every question: a [`Query`] asks which elements belong to the elements of one array,
+//! backward or forward, for an instruction or a computation. The indexing rules of operations come from a
+//! [`RuleProvider`], which is asked once per instruction signature; [`propagate`] composes them, and [`rows`] tabulates
+//! them.
 //!
 //! The maps to a value are the union, over its uses, of the maps to the user followed by the user's rule. Between
 //! [`devices`], maps have two more dimensions and results, and the law is the same. Nothing recurses with the length of

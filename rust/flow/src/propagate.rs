@@ -1,7 +1,7 @@
 //! Carries maps through a region: from a value to everything that it is made of, or that is made of it.
 //!
-//! Read [`Propagation`]. Every value is visited once, after all values through which it is reached, and equal maps are
-//! merged, so work grows with distinct maps and not with paths. An array costs only the values that reach it.
+//! Every value is visited once, after all values through which it is reached, and equal maps are merged, so work grows
+//! with distinct maps and not with paths. An array costs only the values that reach it.
 
 use quasiaffine::interrupt::{discard, poll};
 use std::cell::Cell;

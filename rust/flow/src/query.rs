@@ -1,8 +1,7 @@
 //! Answers questions about instructions and computations: asks for rules, and follows calls.
 //!
-//! Read [`Query`] and [`Propagator::query`]. A rule is asked for once per instruction signature. The indexing of a
-//! computation is computed once and kept by its fingerprint. Deeply nested calls are computed from the inside out, so
-//! that no stack grows with a program.
+//! A rule is asked for once per instruction signature. The indexing of a computation is computed once and kept by its
+//! fingerprint. Deeply nested calls are computed from the inside out, so that no stack grows with a program.
 
 use quasiaffine::interrupt::{once, poll};
 use std::cell::Cell;

@@ -1,9 +1,8 @@
 //! The number of elements, and of bytes, that a union of maps reads of an operand.
 //!
-//! Read [`Reads`]. `lower <= true number <= upper`. The maps of a union may overlap, so without a proof that they
-//! are disjoint, and unless they are windows, the sum of their counts is an upper bound, and the largest of them a lower
-//! one. The lower bound is 0 where the union is not exact; where it is unknown, the number lies between 0 and the size
-//! of the operand.
+//! `lower <= true number <= upper`. The maps of a union may overlap, so without a proof that they are disjoint, and
+//! unless they are windows, the sum of their counts is an upper bound, and the largest of them a lower one. The lower
+//! bound is 0 where the union is not exact; where it is unknown, the number lies between 0 and the size of the operand.
 
 use std::sync::Arc;
 

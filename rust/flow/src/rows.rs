@@ -1,9 +1,8 @@
 //! The rows of the table of a module: the elements of each operand that every instruction outside fused computations
 //! reads.
 //!
-//! Read [`analyze`]. Instructions with equal signatures share their cells, which are computed once; cells refer to parts,
-//! of which few are distinct, however many rows a wide tuple has. Cells that depend on a runtime source belong to one
-//! instruction.
+//! Instructions with equal signatures share their cells, which are computed once; cells refer to parts, of which few
+//! are distinct, however many rows a wide tuple has. Cells that depend on a runtime source belong to one instruction.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,8 +1,8 @@
 //! The order in which a propagation visits values: each after all values through which it is reached.
 //!
-//! Read [`Schedule`]. A fusion or call is entered where it is the only caller of its computation, or the instruction
-//! that the question is about. Entering a computation for two callers would mix their values, so the indexing of other
-//! calls is computed as a whole.
+//! A fusion or call is entered where it is the only caller of its computation, or the instruction that the question is
+//! about. Entering a computation for two callers would mix their values, so the indexing of other calls is computed as
+//! a whole.
 
 use quasiaffine::interrupt::poll;
 use std::collections::hash_map::Entry::Vacant;

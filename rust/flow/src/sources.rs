@@ -1,7 +1,7 @@
 //! The numbers of runtime sources: a value has the number of its instruction.
 //!
-//! Read [`Sources::in_caller`]. A value in a computation with one caller keeps its number. With several callers the
-//! computation has different values in each call, so each call renumbers them, and so do crossings to other devices.
+//! A value in a computation with one caller keeps its number. With several callers the computation has different values
+//! in each call, so each call renumbers them, and so do crossings to other devices.
 
 use std::sync::Mutex;
 

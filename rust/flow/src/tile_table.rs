@@ -1,8 +1,7 @@
 //! The cost of tiles of given sizes: a row of columns for each candidate.
 //!
-//! Read [`TilePlan::evaluate`]. Everything that does not depend on the sizes is worked out once, in [`TilePlan::new`];
-//! a candidate then costs a look-up for each group of results of each read. Candidates are independent, so threads take
-//! them in chunks.
+//! Everything that does not depend on the sizes is worked out once, in [`TilePlan::new`]; a candidate then costs a
+//! look-up for each group of results of each read. Candidates are independent, so threads take them in chunks.
 
 use std::sync::Mutex;
 

@@ -1,10 +1,10 @@
 //! Propagations whose maps go from tiling parameters: the dimensions of an output, then every range that a rule adds on
 //! the way.
 //!
-//! Read [`Parameters`]. A range belongs to the instruction whose rule has it and to its place among the rule's ranges, so
-//! that both operands of a dot read along one parameter. Before two maps are composed the ranges of the second become
-//! dimensions (`Parameters::lift`), which simplification neither merges nor drops. Ranges of an operand that only
-//! supplies runtime values, such as the index vectors of a gather, are not parameters: there is nothing to tile.
+//! A range belongs to the instruction whose rule has it and to its place among the rule's ranges, so that both operands
+//! of a dot read along one parameter. Before two maps are composed the ranges of the second become dimensions
+//! (`Parameters::lift`), which simplification neither merges nor drops. Ranges of an operand that only supplies runtime
+//! values, such as the index vectors of a gather, are not parameters: there is nothing to tile.
 //!
 //! A program has as many parameters as contractions, and a map uses a few of them: its dimensions are those of the output
 //! and the parameters that it uses, in the order of their numbers, and each has the name of its parameter. [`over`] adds

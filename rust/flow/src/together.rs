@@ -1,9 +1,9 @@
 //! The dependence of several arrays of one value, found in one pass: each map knows from which of them it comes.
 //!
-//! Read [`Together`]. Only the elements count, not how often each is read. Two things make a question about all outputs of
-//! a program cost little more than one about a single output: a map that is the same for all elements of an output is the
-//! same for all outputs, and one that has all elements of an array stands for all others. For each array of the start
-//! the maps have the same pairs as those of a [`Propagation`](crate::Propagation) from it alone, where both are exact.
+//! Only the elements count, not how often each is read. Two things make a question about all outputs of a program cost
+//! little more than one about a single output: a map that is the same for all elements of an output is the same for all
+//! outputs, and one that has all elements of an array stands for all others. For each array of the start the maps have
+//! the same pairs as those of a [`Propagation`](crate::Propagation) from it alone, where both are exact.
 
 use quasiaffine::expr::Kind;
 use quasiaffine::interrupt::poll;

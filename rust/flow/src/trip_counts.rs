@@ -1,7 +1,7 @@
 //! How often the computations of a module run, as far as the loops around them tell.
 //!
-//! Read [`of_computations`]. A body runs as often as its `while` times the trip count, a condition once more, and
-//! any other called computation as often as its caller.
+//! A body runs as often as its `while` times the trip count, a condition once more, and any other called computation as
+//! often as its caller.
 
 use hlo::{ComputationId, InstructionId, Module, Opcode, Value};
 use quasiaffine::interrupt::poll;

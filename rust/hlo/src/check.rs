@@ -1,7 +1,7 @@
 //! Semantic checks beyond the grammar: operands and calls form no cycles, and shapes are consistent.
 //!
-//! Read [`module`]. A cycle is an error. A shape that disagrees with the inferred one is a diagnostic, and the module
-//! keeps the shape that is written. Not here: names and counts, which `parse` checks as it reads them.
+//! A cycle is an error. A shape that disagrees with the inferred one is a diagnostic, and the module keeps the shape
+//! that is written. Not here: names and counts, which `parse` checks as it reads them.
 
 use quasiaffine::interrupt::poll;
 use std::collections::hash_map::Entry;

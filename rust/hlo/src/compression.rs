@@ -1,7 +1,7 @@
 //! Decompression of gzip, xz and zstd, recognized by their magic bytes.
 //!
-//! Read [`decompress`]. Memory is proportional to the input; a larger expansion is an error. All three
-//! decoders are written in Rust, so that a wheel needs neither a C library nor a C compiler.
+//! Memory is proportional to the input; a larger expansion is an error. All three decoders are written in Rust, so that
+//! a wheel needs neither a C library nor a C compiler.
 
 use std::borrow::Cow;
 use std::io::{self, Read};

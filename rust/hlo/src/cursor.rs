@@ -1,7 +1,6 @@
 //! A cursor over the bytes of a text: the lexical level of every parser in the crate.
 //!
-//! Read [`Cursor`]. Every method either advances or returns an error, and none looks back. Not here: the
-//! grammar.
+//! Every method either advances or returns an error, and none looks back. Not here: the grammar.
 
 use quasiaffine::interrupt::poll;
 

@@ -1,7 +1,7 @@
 //! Errors and diagnostics: a kind and a span, from which line, column and caret are computed on demand.
 //!
-//! Read [`Problem`]. The same type describes an error, which stops a module from being read, and a diagnostic, which
-//! does not. Messages are lower case without a full stop; they name what was found and what was expected.
+//! The same type describes an error, which stops a module from being read, and a diagnostic, which does not. Messages
+//! are lower case without a full stop; they name what was found and what was expected.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,9 +1,8 @@
 //! Prints a module in XLA's syntax, as text that parses to an equal module.
 //!
-//! Read [`PrintOptions`] and `Printer`. Literals and attribute values are printed as they were written; names of
-//! operands and computations get a `%`; a name that XLA does not read, such as that of a type, gets a `_`. A computation
-//! that was written inline is printed inline. A module or computation without a name gets one: `module`, `main`,
-//! `computation_N`.
+//! Literals and attribute values are printed as they were written; names of operands and computations get a `%`; a name
+//! that XLA does not read, such as that of a type, gets a `_`. A computation that was written inline is printed inline.
+//! A module or computation without a name gets one: `module`, `main`, `computation_N`.
 
 use quasiaffine::interrupt::poll;
 use std::borrow::Cow;

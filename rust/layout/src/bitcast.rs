@@ -1,9 +1,8 @@
 //! Decides whether a reshape, transpose or bitcast between two layouts moves no bytes.
 //!
-//! Read [`reshape_is_bitcast`]. An operation is a bitcast exactly if both buffers have the same size, both element
-//! types the same width, and every output element has the same position as the operand element that it equals.
-//! Where both layouts are strided, the answer is exact at any size; otherwise the two maps are compared and the answer
-//! may be [`Equivalence::Unknown`].
+//! An operation is a bitcast exactly if both buffers have the same size, both element types the same width, and every
+//! output element has the same position as the operand element that it equals. Where both layouts are strided, the
+//! answer is exact at any size; otherwise the two maps are compared and the answer may be [`Equivalence::Unknown`].
 
 use quasiaffine::{equivalent, then, Domain, Equivalence, Expr, Map};
 

@@ -1,7 +1,7 @@
 //! Decomposition of a bitcast into transpose, reshape, transpose.
 //!
-//! Read [`decompose_bitcast`]. Only untiled layouts with equal element widths decompose; a bitcast between other
-//! layouts is a composition of position maps (`linear.rs`).
+//! Only untiled layouts with equal element widths decompose; a bitcast between other layouts is a composition of
+//! position maps (`linear.rs`).
 
 use crate::{ArrayShape, Layout};
 

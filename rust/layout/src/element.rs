@@ -1,6 +1,6 @@
 //! Element types: their names in HLO text, their widths and the kind of number they hold.
 //!
-//! Read [`ElementType`]. `ElementType::from_name(t.name()) == Some(t)`.
+//! `ElementType::from_name(t.name()) == Some(t)`.
 
 /// The type of an array's elements; XLA's `PrimitiveType` restricted to arrays.
 #[allow(missing_docs)]

@@ -1,8 +1,8 @@
 //! The memory layout of an array.
 //!
-//! Read [`Layout`]. Its fields are in the order of XLA's notation, and each one documents its text form;
-//! `padded_dimensions` has none. Parsing accepts invalid layouts (a tile of size 0, an order that is not a
-//! permutation): [`Layout::problem`] reports them.
+//! The fields of a layout are in the order of XLA's notation, and each one documents its text form; `padded_dimensions` has none.
+//! Parsing accepts invalid layouts (a tile of size 0, an order that is not a permutation): [`Layout::problem`] reports
+//! them.
 
 use smallvec::{smallvec, SmallVec};
 

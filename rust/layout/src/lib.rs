@@ -1,6 +1,6 @@
 //! XLA shapes, layouts and tiles, and the positions of array elements in memory.
 //!
-//! Read [`Shape`] first, then [`Layout`]. Both parse and print in XLA's notation. The element positions of a layout are
+//! [`Shape`] and [`Layout`] parse and print in XLA's notation. The element positions of a layout are
 //! available as an indexing map ([`linear_index`], [`logical_index`]), as strides ([`strides`]) and as copies of whole
 //! buffers ([`Packing`]); [`reshape_is_bitcast`] and its neighbors compare the positions of two layouts, and
 //! [`count_requests`] says what a grid of threads moves.

@@ -1,9 +1,8 @@
 //! Maps between the logical index of an element and its position in the buffer.
 //!
-//! Read [`linear_index`]. [`logical_index`] inverts its stages from last to first; a coordinate beyond the size of its
-//! stage is padding, which the constraints exclude. A split array has a buffer per part, see [`SplitPart`].
-//! `linear_index` followed by `logical_index` is the identity on the array.
-//! Source: XLA's "Tiled layout" document.
+//! [`logical_index`] inverts its stages from last to first; a coordinate beyond the size of its stage is padding, which
+//! the constraints exclude. A split array has a buffer per part, see [`SplitPart`]. `linear_index` followed by
+//! `logical_index` is the identity on the array. Source: XLA's "Tiled layout" document.
 
 use quasiaffine::expr::Accumulator;
 use quasiaffine::{Constraint, Domain, Expr, Interval, Map};

@@ -1,9 +1,9 @@
 //! A strided copy as a loop nest: each loop has a stride in the source and a stride in the target.
 //!
-//! Read [`LoopNest`]. At every point `c` that satisfies all bounds, `target[Σ c·to] = source[Σ c·from]`; the other
-//! points are padding of the target and receive the fill value. No two points write the same target element, and the
-//! inner loops together span less than the target stride of the first loop, so that threads can divide the first one.
-//! Not here: how a layout becomes a loop nest (`pack.rs`).
+//! At every point `c` that satisfies all bounds, `target[Σ c·to] = source[Σ c·from]`; the other points are padding of
+//! the target and receive the fill value. No two points write the same target element, and the inner loops together
+//! span less than the target stride of the first loop, so that threads can divide the first one. Not here: how a layout
+//! becomes a loop nest (`pack.rs`).
 
 use crate::tiling::{Result, TOO_LARGE};
 use quasiaffine::interrupt::{on_threads, poll};

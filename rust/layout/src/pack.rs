@@ -1,10 +1,9 @@
 //! Packs row-major arrays into buffers of any layout, and unpacks them.
 //!
-//! Read [`Packing`]. A tile splits dimensions and permutes the results, so a layout is a loop nest with strides on both
-//! sides; padding is where a sum of loop variables reaches the size of a dimension. Only a tile that combines
-//! dimensions which are not contiguous in the source needs another loop nest, over a buffer for the stage before it.
-//! `unpack(pack(a)) == a`. Not here: the values of the elements, and elements narrower than a byte
-//! (`bit_packing.rs`).
+//! A tile splits dimensions and permutes the results, so a layout is a loop nest with strides on both sides; padding is
+//! where a sum of loop variables reaches the size of a dimension. Only a tile that combines dimensions which are not
+//! contiguous in the source needs another loop nest, over a buffer for the stage before it. `unpack(pack(a)) == a`. Not
+//! here: the values of the elements, and elements narrower than a byte (`bit_packing.rs`).
 
 use crate::loop_nest::{size, Bound, Loop, LoopNest};
 use crate::tiling::{row_major_strides, Result, Stages, Tiling, TOO_LARGE};

@@ -1,8 +1,7 @@
 //! Parser of shapes and layouts in XLA's notation.
 //!
-//! Read [`parse_shape`]. `parse_shape(&shape.to_string()) == Ok(shape)` for every shape without
-//! `padded_dimensions`. Whitespace and comments may separate any two tokens of a shape.
-//! Errors carry the byte range of the offending text.
+//! `parse_shape(&shape.to_string()) == Ok(shape)` for every shape without `padded_dimensions`. Whitespace and comments
+//! may separate any two tokens of a shape. Errors carry the byte range of the offending text.
 
 use std::fmt;
 

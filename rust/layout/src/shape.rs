@@ -1,7 +1,7 @@
 //! Shapes of values: arrays, tuples, tokens, opaque values and buffers.
 //!
-//! Read [`Shape`]. The element count of every [`ArrayShape`] fits in an i64.
-//! Shapes parsed from text nest at most [`crate::MAX_DEPTH`] levels deep.
+//! The element count of every [`ArrayShape`] fits in an i64. Shapes parsed from text nest at most [`crate::MAX_DEPTH`]
+//! levels deep.
 
 use smallvec::SmallVec;
 

@@ -1,8 +1,8 @@
 //! Layouts as strides over mixed-radix digits of the index.
 //!
-//! Read [`strides`]. With the index of every dimension written in the mixed radix of its digits' sizes, the
-//! position in the buffer is the sum of `digit * stride`. Most layouts have this form (CuTe's nested shapes and
-//! strides); a layout in which a tile splits a dimension unevenly does not.
+//! With the index of every dimension written in the mixed radix of its digits' sizes, the position in the buffer is the
+//! sum of `digit * stride`. Most layouts have this form (CuTe's nested shapes and strides); a layout in which a tile
+//! splits a dimension unevenly does not.
 
 use crate::tiling::{row_major_strides, Result, Stages, Tiling};
 use crate::ArrayShape;

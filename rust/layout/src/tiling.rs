@@ -1,8 +1,8 @@
 //! The stages of a tiled layout, from the array to its buffer.
 //!
-//! Read [`Stages`]. A stage is a list of sizes, major to minor: first the dimensions in the order of the layout, then,
-//! after every tile, the numbers of tiles and the sizes of a tile. The buffer is the last stage in row-major order.
-//! Not here: the uses of the stages for maps (`linear.rs`), copies (`pack.rs`) and strides (`strided.rs`).
+//! A stage is a list of sizes, major to minor: first the dimensions in the order of the layout, then, after every tile,
+//! the numbers of tiles and the sizes of a tile. The buffer is the last stage in row-major order. Not here: the uses of
+//! the stages for maps (`linear.rs`), copies (`pack.rs`) and strides (`strided.rs`).
 
 use quasiaffine::Error;
 

@@ -1,8 +1,8 @@
 //! The value of an operation, for every kind of number.
 //!
-//! Read [`Number`] and [`value`]. Evaluation is the same everywhere (at one point with checks, at blocks of points in
-//! wrapping lanes, in 128 bits, at a few sample points, over intervals) but for the numbers, so an operation is defined
-//! here once and each kind of number once. `int.rs` defines division and remainder of two integers.
+//! Evaluation is the same everywhere (at one point with checks, at blocks of points in wrapping lanes, in 128 bits, at
+//! a few sample points, over intervals) but for the numbers, so an operation is defined here once and each kind of
+//! number once. `int.rs` defines division and remainder of two integers.
 //!
 //! Divisors are at least 1 wherever a value counts; by any other divisor a number gives any value, without a panic.
 

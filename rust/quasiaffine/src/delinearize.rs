@@ -1,8 +1,7 @@
 //! Row-major linear indices of one array as indices into another array with as many elements.
 //!
-//! Read [`delinearize`]. Dimensions are grouped where the products of the sizes agree, so that no division spans more
-//! dimensions than necessary. Within a group an index is a digit of a mixed-radix number, and a digit that divides evenly
-//! needs no sum.
+//! Dimensions are grouped where the products of the sizes agree, so that no division spans more dimensions than
+//! necessary. Within a group an index is a digit of a mixed-radix number, and a digit that divides evenly needs no sum.
 
 use crate::error::{Error, Result};
 use crate::expr::Expr;

@@ -1,12 +1,10 @@
 //! Ends long work early: the caller of a long call watches, and the loops of the work look now and then.
 //!
-//! Read [`watched`], [`poll`] and [`look`]. An interrupt unwinds the stack from the loop to [`watched`], as a panic does,
-//! but without its message. So it is never a value: no function can take it for "unknown", no cache can keep it, and
-//! what is infallible stays so. Laws:
-//! * what was shared before the call is as if the call had not begun, or complete: caches take finished values only;
-//! * no loop that looks runs under a lock or inside the initializer of a [`OnceLock`], since the
-//!   watch may wait for a thread that waits for that lock. [`once`] initializes without one;
-//! * without a watch, looking has no effect.
+//! An interrupt unwinds the stack from the loop to [`watched`], as a panic does, but without its message. So it is
+//! never a value: no function can take it for "unknown", no cache can keep it, and what is infallible stays so. Laws: *
+//! what was shared before the call is as if the call had not begun, or complete: caches take finished values only; * no
+//! loop that looks runs under a lock or inside the initializer of a [`OnceLock`], since the watch may wait for a thread
+//! that waits for that lock. [`once`] initializes without one; * without a watch, looking has no effect.
 //!
 //! Threads of the work are started by [`on_threads`], which ends them with their caller. Not here: who interrupts.
 

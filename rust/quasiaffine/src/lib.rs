@@ -138,7 +138,8 @@
 //!
 //! # Reading the code
 //!
-//! Read [`Expr`] first, then [`Map`], then [`rules`], which lists every law; [`mod@simplify`] describes the stages and why they end.
+//! The types are [`Expr`] and [`Map`]; [`rules`] lists every law; [`mod@simplify`] describes the stages and why they
+//! end.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

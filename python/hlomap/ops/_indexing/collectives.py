@@ -1,8 +1,7 @@
 """Rules of collective operations from how one element corresponds to its peers on the devices of its group.
 
-Read :class:`Transfer` and :func:`collective_rules` first.  The maps without devices lead to an element on some device
-of the group and depend on the instruction alone.  The table of groups may depend on the module, so the maps with group
-and position are created on demand.
+The maps without devices lead to an element on some device of the group and depend on the instruction alone.  The table
+of groups may depend on the module, so the maps with group and position are created on demand.
 """
 
 from __future__ import annotations

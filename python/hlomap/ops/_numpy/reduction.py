@@ -1,8 +1,8 @@
 """Reductions of whole arrays with a computation on scalars.
 
-Read :func:`reduce_axes` first.  A computation that is one associative operation becomes the NumPy reduction of that
-name; one that only selects among its operands is applied pairwise; any other runs from the first element to the last,
-as XLA does on CPU.  The init values come before the first element.
+A computation that is one associative operation becomes the NumPy reduction of that name; one that only selects among
+its operands is applied pairwise; any other runs from the first element to the last, as XLA does on CPU.  The init
+values come before the first element.
 """
 
 from __future__ import annotations

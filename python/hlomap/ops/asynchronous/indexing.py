@@ -1,7 +1,7 @@
 """Indexing rules of asynchronous operations, derived from the rule of the wrapped operation.
 
-Read :func:`step_rules`.  Operand j of the wrapped operation is bound by some step; from the next step on it is the
-element (0, j) of the step's operand 0.
+Operand j of the wrapped operation is bound by some step; from the next step on it is the element (0, j) of the step's
+operand 0.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Known values of elementwise operations: constants by their semantics, integers as expressions.
 
-Read :func:`possible` first: the values of a result where those of the operands are known in part.  NumPy has the
+:func:`possible` gives the values of a result where those of the operands are known in part.  NumPy has the
 result of constants; a table says what remains of a number that is not known.
 """
 

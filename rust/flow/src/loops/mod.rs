@@ -1,11 +1,11 @@
 //! Maps through all iterations of a counted loop, without unrolling it.
 //!
-//! Read [`LoopMaps`]. One iteration relates the leaves of the state after it to those before it: edges between
-//! leaves, whose maps may depend on the iteration `t` (`offsets`). A path through the loop stays at a leaf, or in a
-//! group of leaves that depend on each other, for some iterations, and leaves it in one iteration by an edge to another
-//! group. The groups have no cycle (`groups`), and the relation of a group over any number of iterations has a closed
-//! form where it is exact (`forms`, `stacked`); so paths are compositions of few maps, with the iterations in which they
-//! change groups as range variables (`paths`).
+//! One iteration relates the leaves of the state after it to those before it: edges between leaves, whose maps may
+//! depend on the iteration `t` (`offsets`). A path through the loop stays at a leaf, or in a group of leaves that
+//! depend on each other, for some iterations, and leaves it in one iteration by an edge to another group. The groups
+//! have no cycle (`groups`), and the relation of a group over any number of iterations has a closed form where it is
+//! exact (`forms`, `stacked`); so paths are compositions of few maps, with the iterations in which they change groups
+//! as range variables (`paths`).
 //!
 //! A clock counts the iterations that are done: backward a path begins at clock `T` and ends at 0, forward the reverse.
 //!

@@ -1,7 +1,7 @@
 //! The maps of one iteration with the iteration in place of offsets that depend on it.
 //!
-//! Read [`Memo::edges`]. The body tells what the offset of a runtime variable is; every map is rewritten once, and maps
-//! that are then equal share what is made of them.
+//! The body tells what the offset of a runtime variable is; every map is rewritten once, and maps that are then equal
+//! share what is made of them.
 
 use quasiaffine::map::State;
 use quasiaffine::{compact_ranges_of_points, Constraint, Domain, Expr, Kind, Map, Result, Source, Var, Variable};

@@ -1,8 +1,8 @@
 //! Paths through a loop as compositions of few maps.
 //!
-//! Read [`LoopMaps::paths_from`]. A path stays in a group for some iterations, and then ends or leaves it along an edge;
-//! what follows is known, since the groups to which edges lead come first. The leaves of a loop have few maps that
-//! differ, about one in eight, so compositions are remembered.
+//! A path stays in a group for some iterations, and then ends or leaves it along an edge; what follows is known, since
+//! the groups to which edges lead come first. The leaves of a loop have few maps that differ, about one in eight, so
+//! compositions are remembered.
 
 use std::sync::Arc;
 

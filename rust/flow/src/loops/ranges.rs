@@ -1,7 +1,7 @@
 //! Range variables that maps through loops have: fewer of them, and fewer maps.
 //!
-//! Read [`drop_ranges`]. A variable that only constraints use says that there is a number between some bounds; where it
-//! has the factors 1 and -1 alone, there is one exactly if every lower bound is at most every upper bound.
+//! A variable that only constraints use says that there is a number between some bounds; where it has the factors 1 and
+//! -1 alone, there is one exactly if every lower bound is at most every upper bound.
 
 use quasiaffine::map::State;
 use quasiaffine::{contains, simplify, Constraint, Expr, Interval, Map, Op, Options, Result, Var, Variable};

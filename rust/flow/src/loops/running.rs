@@ -1,9 +1,9 @@
 //! The iterations of a loop, counted by running the integer scalars that its condition depends on.
 //!
-//! Read [`count_iterations`]. The values that the condition depends on are listed once, each behind its operands, for an
-//! element of an array, through tuples, calls and fusions; then the list is evaluated once an iteration. A number
-//! that is known is that of the program; integers wrap, and a value is unknown as soon as an operand is, but for the
-//! branch that a `select` does not take.
+//! The values that the condition depends on are listed once, each behind its operands, for an element of an array,
+//! through tuples, calls and fusions; then the list is evaluated once an iteration. A number that is known is that of
+//! the program; integers wrap, and a value is unknown as soon as an operand is, but for the branch that a `select` does
+//! not take.
 
 use hlo::{ComputationId, InstructionId, LiteralValue, Module, Opcode, Trait, Value};
 use layout::{ArrayShape, ElementKind, ElementType};

@@ -1,6 +1,4 @@
 //! The required accuracy of a result: `result_accuracy`.
-//!
-//! Read [`Accuracy`].
 
 use std::fmt;
 

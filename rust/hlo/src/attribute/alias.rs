@@ -1,6 +1,4 @@
 //! Buffer sharing: outputs that alias parameters or operands, and donated buffers.
-//!
-//! Read [`Alias`].
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! The order of a comparison: the attribute `order` of XLA since August 2026, `type` before.
 //!
-//! Read [`type_word`]. Every version reads `type` in text, so text and protos get it wherever it can express the order.
+//! Every version reads `type` in text, so text and protos get it wherever it can express the order.
 
 use layout::{ElementKind, Shape};
 

@@ -1,6 +1,6 @@
 //! Groups of devices: lists, iotas, and axes of a mesh.
 //!
-//! Read [`DeviceGroups`]. Iotas and meshes stay symbolic until they are expanded.
+//! Iotas and meshes stay symbolic until they are expanded.
 
 use std::fmt;
 

@@ -1,6 +1,4 @@
 //! The shapes and layouts of the entry computation as its caller sees them: `entry_computation_layout`.
-//!
-//! Read [`EntryLayout`].
 
 use std::fmt;
 

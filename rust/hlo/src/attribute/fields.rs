@@ -1,6 +1,6 @@
 //! The grammar of `name=value` fields in braces as XLA reads it, and the escapes of strings.
 //!
-//! Read [`name`]. What is written otherwise is kept as text; these functions tell where XLA's parser stops.
+//! What is written otherwise is kept as text; these functions tell where XLA's parser stops.
 
 use super::sharding::{self, Sharding};
 use crate::cursor::{Cursor, Read};

@@ -1,6 +1,6 @@
 //! Orders of devices: lists, iotas, and meshes with named axes.
 //!
-//! Read [`Iota`] and [`Mesh`]. Iotas and meshes stay symbolic until they are expanded.
+//! Iotas and meshes stay symbolic until they are expanded.
 
 use std::fmt;
 

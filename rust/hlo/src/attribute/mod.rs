@@ -1,8 +1,8 @@
 //! Attribute values: parsing, checking and decoding.
 //!
-//! Read [`Value`]. Values are checked when a module is read and decoded on request, by the same functions. The value of
-//! an unknown attribute is kept as text. Values with a structure of their own have their own files. Not here: values
-//! that name computations or instructions, which `parse` resolves.
+//! Values are checked when a module is read and decoded on request, by the same functions. The value of an unknown
+//! attribute is kept as text. Values with a structure of their own have their own files. Not here: values that name
+//! computations or instructions, which `parse` resolves.
 
 pub(crate) mod accuracy;
 pub(crate) mod alias;

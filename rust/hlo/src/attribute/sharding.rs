@@ -1,7 +1,7 @@
 //! Shardings, the distribution of values over devices: `{replicated}`, `{devices=[2,2]<=[4]}`, `{mesh['x'=2],
 //! [{'x'}]}`, and tuples of these.
 //!
-//! Read [`Sharding`]. A sharding prints to text that parses to an equal sharding.
+//! A sharding prints to text that parses to an equal sharding.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! The configurations of the sides of a product: `{lhs={dimension=0 idx=2} rhs={…}}`.
 //!
-//! Read [`Sides`]. Items are separated by space, in any order; sizes by dimension are written `1x32`.
+//! Items are separated by space, in any order; sizes by dimension are written `1x32`.
 
 use std::fmt;
 

@@ -1,7 +1,6 @@
 //! Windows and the dimension numbers of convolutions: text, and output sizes.
 //!
-//! Read [`Window`], then [`output_size`]. See
-//! <https://openxla.org/xla/operation_semantics#convwithgeneralpadding_convolution>.
+//! See <https://openxla.org/xla/operation_semantics#convwithgeneralpadding_convolution>.
 
 use std::fmt;
 

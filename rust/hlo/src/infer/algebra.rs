@@ -1,6 +1,4 @@
 //! Shape rules of products, transforms, solvers, normalizations and random numbers.
-//!
-//! Read `Operation::dot`.
 
 use std::borrow::Cow;
 

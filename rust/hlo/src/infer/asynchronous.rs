@@ -1,6 +1,6 @@
 //! Shape rules of asynchronous operations.
 //!
-//! Read `Operation::async_start`. The steps before an instruction are not looked at: its first operand has their result.
+//! The steps before an instruction are not looked at: its first operand has their result.
 
 use layout::Shape;
 use smallvec::SmallVec;

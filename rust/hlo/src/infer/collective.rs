@@ -1,6 +1,4 @@
 //! Shape rules of collectives, whose sizes grow or shrink by the number of devices in a group.
-//!
-//! Read `Operation::factor`.
 
 use layout::{ArrayShape, ElementType, Shape};
 

@@ -1,7 +1,7 @@
 //! Shape rules of elementwise operations.
 //!
-//! Read `Operation::elementwise`. If the shape is omitted, scalars and sizes of 1 are broadcast as in XLA's parser, and
-//! the element type with the larger range is chosen.
+//! If the shape is omitted, scalars and sizes of 1 are broadcast as in XLA's parser, and the element type with the
+//! larger range is chosen.
 
 use layout::{ElementKind, ElementType, UNBOUNDED};
 

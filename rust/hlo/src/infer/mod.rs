@@ -1,6 +1,6 @@
 //! Shape inference: the shape of an instruction from its operands and attributes, one rule per operation.
 //!
-//! Read [`shape`], whose result is compared with the written shape, and `infer_omitted`, which supplies an omitted
+//! The result of [`shape`] is compared with the written shape; `infer_omitted` supplies an omitted
 //! shape with the layout that XLA gives it. Operations without a rule, and unbounded dimensions, give
 //! [`Inferred::Unknown`]. Sizes are computed in 128 bits, which valid shapes do not overflow.
 

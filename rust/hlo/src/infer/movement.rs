@@ -1,6 +1,4 @@
 //! Shape rules of operations that move elements.
-//!
-//! Read `Operation::transpose` and `Operation::gather`.
 
 use layout::{ArrayShape, ElementType, Layout, Shape, UNBOUNDED};
 

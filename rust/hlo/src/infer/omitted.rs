@@ -1,7 +1,6 @@
 //! Inference of shapes that the text omits.
 //!
-//! Read [`fill_omitted`]. Callees are visited before callers and operands before users, so that every rule finds the
-//! shapes it needs.
+//! Callees are visited before callers and operands before users, so that every rule finds the shapes it needs.
 
 use layout::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -1,6 +1,4 @@
 //! Shape rules of reductions, sorts and scans.
-//!
-//! Read `Operation::reduce`.
 
 use layout::{ArrayShape, ElementType, Shape};
 

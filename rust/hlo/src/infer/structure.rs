@@ -1,6 +1,4 @@
 //! Shape rules of tuples, calls, channels and queues.
-//!
-//! Read `Operation::call`.
 
 use layout::Shape;
 

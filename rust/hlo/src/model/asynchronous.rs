@@ -1,8 +1,8 @@
 //! Asynchronous operations: a start, any number of updates, and a done, linked by their first operands.
 //!
-//! Read [`Module::async_steps`]. The value of a step is `((bound operands…), result, context…)`. The start binds the first
-//! parameters of the wrapped computation or operation, updates bind the next ones; the result, or the first parts of
-//! it, is there from some step on, at the latest in the done.
+//! The value of a step is `((bound operands…), result, context…)`. The start binds the first parameters of the wrapped
+//! computation or operation, updates bind the next ones; the result, or the first parts of it, is there from some step
+//! on, at the latest in the done.
 
 use layout::Shape;
 use rustc_hash::FxHashMap;

@@ -1,7 +1,7 @@
 //! Equality of modules up to spelling.
 //!
-//! Read [`Module::same_as`]. The order of attributes, explicit defaults, the spelling of numbers and the tables of
-//! stack frames are ignored; shapes with their layouts, operands, values and metadata are compared.
+//! The order of attributes, explicit defaults, the spelling of numbers and the tables of stack frames are ignored;
+//! shapes with their layouts, operands, values and metadata are compared.
 
 use layout::Shape;
 use quasiaffine::interrupt::poll;

@@ -1,8 +1,8 @@
 //! Conversion of decimal text to floating-point bits, rounded once to nearest, ties to even.
 //!
-//! Read [`parse`]. The 32 and 64-bit formats use the standard library. Narrow formats go through a 64-bit float, which
-//! would round twice; the second rounding can be wrong only if that float is exactly half way between two
-//! neighbours, and there the digits decide.
+//! The 32 and 64-bit formats use the standard library. Narrow formats go through a 64-bit float, which would round
+//! twice; the second rounding can be wrong only if that float is exactly half way between two neighbours, and there the
+//! digits decide.
 
 use std::cmp::Ordering;
 

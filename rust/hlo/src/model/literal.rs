@@ -1,8 +1,8 @@
 //! Literals: checked when a module is read, decoded to bytes on request.
 //!
-//! Read [`decode`]. Elements are in row-major order, which is the order of the text, whatever the layout; each takes
-//! whole little-endian bytes, even if its type is narrower than a byte. Decoding succeeds on every text that
-//! was accepted, unless it is elided.
+//! Elements are in row-major order, which is the order of the text, whatever the layout; each takes whole little-endian
+//! bytes, even if its type is narrower than a byte. Decoding succeeds on every text that was accepted, unless it is
+//! elided.
 
 use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
 use quasiaffine::interrupt::poll;

@@ -1,6 +1,6 @@
 //! The source locations of instructions: `metadata`, and the tables of stack frames behind the header.
 //!
-//! Read [`Metadata`]; [`Origin`] is the part of it that tables repeat, without allocations.
+//! [`Origin`] is the part of [`Metadata`] that tables repeat, without allocations.
 
 use std::borrow::Cow;
 use std::fmt;

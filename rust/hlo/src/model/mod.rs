@@ -1,6 +1,6 @@
 //! The object model: modules, computations, instructions, opcodes and literals, and what is derived from them.
 //!
-//! Read [`module::Module`]. Not here: text, protos, and the values of attributes.
+//! Not here: text, protos, and the values of attributes.
 
 pub(crate) mod asynchronous;
 pub(crate) mod equal;

@@ -1,9 +1,9 @@
 //! Modules, computations and instructions: immutable data linked by numbers.
 //!
-//! Read [`Module`]. It owns its text; names, literals and attribute values are spans of the text and are decoded on
-//! request. The instructions of all computations form one vector in text order, in which those of a computation are
-//! contiguous; the numbers of instructions and computations are indices, unique in the module. Every number
-//! refers to an element of the same module.
+//! A module owns its text; names, literals and attribute values are spans of the text and are decoded on request. The
+//! instructions of all computations form one vector in text order, in which those of a computation are contiguous; the
+//! numbers of instructions and computations are indices, unique in the module. Every number refers to an element of the
+//! same module.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};

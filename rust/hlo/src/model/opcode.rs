@@ -1,7 +1,7 @@
 //! The known operations, and everything that is known of one: its arity, the types of its operands, its traits.
 //!
-//! Read [`Opcode`] and the table. The table is sorted by name, and row i is the variant with discriminant i.
-//! Any other operation is [`Opcode::Unknown`], and the module keeps its word.
+//! The table is sorted by name, and row i is the variant with discriminant i. Any other operation is
+//! [`Opcode::Unknown`], and the module keeps its word.
 
 use layout::{ElementKind, ElementType};
 

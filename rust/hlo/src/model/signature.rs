@@ -1,9 +1,9 @@
 //! Signatures: keys that are equal only for instructions whose rules must give equal results.
 //!
-//! Read [`Module::signature`]. A signature covers the opcode, the shapes of the result and of the operands with their
-//! layouts, every semantic attribute, the fingerprints of called computations, the values of the operands that a rule
-//! evaluates as constants, and the steps before an asynchronous one that binds more. It excludes names, metadata, sharding, and backend hints. Equal signatures of different
-//! instructions require a collision of two independent 64-bit hashes.
+//! A signature covers the opcode, the shapes of the result and of the operands with their layouts, every semantic
+//! attribute, the fingerprints of called computations, the values of the operands that a rule evaluates as constants,
+//! and the steps before an asynchronous one that binds more. It excludes names, metadata, sharding, and backend hints.
+//! Equal signatures of different instructions require a collision of two independent 64-bit hashes.
 
 use quasiaffine::interrupt::{once, poll};
 use std::fmt::Write;

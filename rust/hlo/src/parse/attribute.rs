@@ -1,8 +1,8 @@
 //! Parses the attributes of an instruction, a computation or a module.
 //!
-//! Read `Parser::attribute`. The schema gives the form by which a value is checked; the value of an unknown attribute
-//! is kept as text with a diagnostic. Values that name computations or instructions become lists of numbers, which are
-//! filled in when names are resolved.
+//! The schema gives the form by which a value is checked; the value of an unknown attribute is kept as text with a
+//! diagnostic. Values that name computations or instructions become lists of numbers, which are filled in when names
+//! are resolved.
 
 use quasiaffine::interrupt::poll;
 use smallvec::SmallVec;

@@ -1,7 +1,6 @@
 //! Parses one instruction: name, shape, opcode and operands.
 //!
-//! Read `Parser::instruction`. Operands that are already defined are resolved at once, others when their computation
-//! ends. Not here: attributes.
+//! Operands that are already defined are resolved at once, others when their computation ends. Not here: attributes.
 
 use quasiaffine::interrupt::poll;
 use std::hash::{Hash, Hasher};

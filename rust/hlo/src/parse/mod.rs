@@ -1,9 +1,9 @@
 //! Parses text into modules.
 //!
-//! Read [`parse`]. The parser makes one pass over the text. A name may be used before it is defined, so operands are
-//! resolved at the end of their computation, and calls at the end of the module. After an error it resumes at the next
-//! line that looks like an instruction; the one before becomes a lost one, which may read and give anything. So a cut or
-//! damaged text gives a module with diagnostics, unless the reading is strict. Every step advances.
+//! The parser makes one pass over the text. A name may be used before it is defined, so operands are resolved at the
+//! end of their computation, and calls at the end of the module. After an error it resumes at the next line that looks
+//! like an instruction; the one before becomes a lost one, which may read and give anything. So a cut or damaged text
+//! gives a module with diagnostics, unless the reading is strict. Every step advances.
 
 pub(crate) mod attribute;
 pub(crate) mod instruction;

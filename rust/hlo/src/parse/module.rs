@@ -1,6 +1,4 @@
 //! Parses modules and computations.
-//!
-//! Read `Parser::module`, then `Parser::computation`.
 
 use smallvec::SmallVec;
 

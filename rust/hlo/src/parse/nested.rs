@@ -1,9 +1,9 @@
 //! Parses operands that are instructions, `add(x, f32[2] multiply(y, z))`, or parts of a tuple, `add(x, t#0#1)`.
 //!
-//! Read `Parser::nested_operands`. An instruction becomes a row of its computation when it is complete, before its user,
-//! and gets a name when the module ends. Those that are not complete form a stack, so that nesting is not limited and
-//! the time is proportional to the text. XLA allows no attributes here; a diagnostic reports them. Each part of a tuple
-//! is one get-tuple-element of its computation, whoever uses it.
+//! An instruction becomes a row of its computation when it is complete, before its user, and gets a name when the
+//! module ends. Those that are not complete form a stack, so that nesting is not limited and the time is proportional
+//! to the text. XLA allows no attributes here; a diagnostic reports them. Each part of a tuple is one get-tuple-element
+//! of its computation, whoever uses it.
 
 use quasiaffine::interrupt::poll;
 use rustc_hash::{FxHashMap, FxHashSet};

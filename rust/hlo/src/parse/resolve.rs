@@ -1,6 +1,6 @@
 //! Resolves names to numbers: operands at the end of their computation, calls at the end of the module.
 //!
-//! Read `Parser::finish`. An undefined name is an error that suggests the nearest defined one.
+//! An undefined name is an error that suggests the nearest defined one.
 
 use crate::attribute::schema::Form;
 use crate::check;

@@ -1,7 +1,7 @@
 //! A map from spans of one text to numbers: names to rows, texts of shapes to shapes.
 //!
-//! Read [`SpanMap`]. Keys are compared by the text that they span, so a map owns no text. Clearing a map
-//! costs the same however many keys it has.
+//! Keys are compared by the text that they span, so a map owns no text. Clearing a map costs the same however many keys
+//! it has.
 
 use std::hash::Hasher;
 

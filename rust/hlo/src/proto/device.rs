@@ -1,6 +1,6 @@
 //! Shardings, meshes and device groups, in both directions.
 //!
-//! Read [`sharding`] and [`write_sharding`], which convert between messages and values.
+//! [`sharding`] and [`write_sharding`] convert between messages and values.
 
 use std::fmt::Write;
 

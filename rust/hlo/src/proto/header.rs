@@ -1,6 +1,4 @@
 //! The header of a module, from the fields of its proto.
-//!
-//! Read [`read`].
 
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
 //! Attributes with a wire form of their own: windows, shardings, device groups, metadata and others.
 //!
-//! Read [`Irregular`]: one function per direction. Reading appends the text of the value and returns true, or returns
+//! [`Irregular`] has one function per direction. Reading appends the text of the value and returns true, or returns
 //! false if it is the default; writing returns `None` if the fields cannot represent the value.
 
 use std::borrow::Cow;

@@ -1,7 +1,6 @@
 //! The fields of XLA's messages, to report those of versions that are newer than this table.
 //!
-//! Read [`each_unknown`]. A field that has a value and is not in the table is reported by its message and its
-//! number, wherever it is.
+//! A field that has a value and is not in the table is reported by its message and its number, wherever it is.
 
 use std::sync::LazyLock;
 

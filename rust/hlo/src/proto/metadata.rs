@@ -1,6 +1,4 @@
 //! `metadata`, in both directions: `OpMetadata` and `{op_name="x" source_line=1}`.
-//!
-//! Read [`METADATA`].
 
 use super::irregular::Irregular;
 use super::payload::{Payloads, WrittenPayloads};

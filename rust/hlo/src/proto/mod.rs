@@ -1,10 +1,9 @@
 //! Serialized modules: `HloModuleProto` and the messages that contain one.
 //!
-//! Read [`find_module`], then `read::module`. A proto becomes text, which the parser reads. So a module from a proto
-//! passes the same checks as one from text, owns one text for all its names, and prints, pickles and compares alike.
-//! Any bytes give a module or an error with its offset, and the text is at most [`GROWTH`] times as long as
-//! the bytes. A proto that is written has what XLA's messages have fields for; the rest of a text, such as unknown
-//! attributes and the number of replicas, is left out.
+//! A proto becomes text, which the parser reads. So a module from a proto passes the same checks as one from text, owns
+//! one text for all its names, and prints, pickles and compares alike. Any bytes give a module or an error with its
+//! offset, and the text is at most [`GROWTH`] times as long as the bytes. A proto that is written has what XLA's
+//! messages have fields for; the rest of a text, such as unknown attributes and the number of replicas, is left out.
 
 mod device;
 mod header;

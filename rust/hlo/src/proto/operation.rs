@@ -1,7 +1,7 @@
 //! Parts of an operation in a proto beyond the fields of its attributes: messages that are always present, and the
 //! order of its called computations.
 //!
-//! Read [`callees`]. Not here: the fields of attributes, which `attribute::schema` lists.
+//! Not here: the fields of attributes, which `attribute::schema` lists.
 
 /// Messages that XLA requires on an operation even if they are empty, by field number.
 pub(crate) fn required_messages(opcode: &str) -> &'static [u32] {

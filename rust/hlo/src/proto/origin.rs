@@ -1,7 +1,7 @@
 //! `origin`: the value of the unoptimized program that each leaf of a value stems from.
 //!
-//! Read [`ORIGIN`]. The text is a tree of leaves, the proto a list of leaves with shape indices; behind the tree may
-//! be the calls around the value, `{{"a"},["call.1/call.2"]}`.
+//! The text is a tree of leaves, the proto a list of leaves with shape indices; behind the tree may be the calls around
+//! the value, `{{"a"},["call.1/call.2"]}`.
 
 use super::irregular::{Irregular, ReadContext};
 use super::original::Array;

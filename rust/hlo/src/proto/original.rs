@@ -1,7 +1,7 @@
 //! Tables in the header of a module by arrays of the unoptimized program: `debug_attributes`, and how to recover arrays
 //! that no longer exist, `origin_recovery_table`.
 //!
-//! Read [`Array`], then the function of each table and direction. Texts have the form in which XLA prints them.
+//! Each table has one function per direction. Texts have the form in which XLA prints them.
 
 use std::fmt::Write;
 

@@ -1,6 +1,4 @@
 //! Strings of bytes that many messages share: `Payload` holds one, or its index in the list of the module.
-//!
-//! Read [`Payloads`] and [`WrittenPayloads`].
 
 use std::cell::RefCell;
 

@@ -1,9 +1,9 @@
 //! Profiles of XLA's profiler: `XSpace` (tsl/profiler/protobuf/xplane.proto), the times of HLO operations on each plane
 //! and the modules that lie beside them.
 //!
-//! Read [`parse_profile`]. An event belongs to an operation if it, or its metadata, has the stat `hlo_op`. No
-//! event is lost: each is counted under one operation or in [`Rest`]; any bytes give a profile or an error with its
-//! offset. Not here: which instruction an operation is.
+//! An event belongs to an operation if it, or its metadata, has the stat `hlo_op`. No event is lost: each is counted
+//! under one operation or in [`Rest`]; any bytes give a profile or an error with its offset. Not here: which
+//! instruction an operation is.
 
 use quasiaffine::interrupt::poll;
 use rustc_hash::FxHashMap;

@@ -1,9 +1,8 @@
 //! Writes the text of an `HloModuleProto`.
 //!
-//! Read [`module`], then `Reader::module`. The fields become the text that says the same, and the parser reads it: so a
-//! module from a proto passes the checks of one from text. The proto refers to computations and instructions by id, the
-//! text by name. An operand id that does not exist or occurs twice leaves the operands unknown, as in a text that omits
-//! their names, with a diagnostic.
+//! The fields become the text that says the same, and the parser reads it: so a module from a proto passes the checks
+//! of one from text. The proto refers to computations and instructions by id, the text by name. An operand id that does
+//! not exist or occurs twice leaves the operands unknown, as in a text that omits their names, with a diagnostic.
 
 use quasiaffine::interrupt::poll;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -1,6 +1,6 @@
 //! Attributes whose value maps to one field, in both directions.
 //!
-//! Read [`read`] and [`write()`], which have one arm per [`Codec`].
+//! [`read`] and [`write()`] have one arm per [`Codec`].
 
 use std::fmt::Write;
 

@@ -1,6 +1,4 @@
 //! Writes the instructions of a computation as text.
-//!
-//! Read `Reader::instruction`.
 
 use layout::{ElementType, Shape};
 use rustc_hash::FxHashMap;

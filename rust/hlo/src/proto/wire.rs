@@ -1,7 +1,7 @@
 //! The wire format of protocol buffers: fields by number, read in place and written.
 //!
-//! Read [`Message`]. A message is validated when it is constructed; a lookup scans it again, so that reading allocates
-//! nothing. No scan leaves the bytes of its message. Not here: the schema of messages. See
+//! A message is validated when it is constructed; a lookup scans it again, so that reading allocates nothing. No scan
+//! leaves the bytes of its message. Not here: the schema of messages. See
 //! <https://protobuf.dev/programming-guides/encoding/>.
 
 use crate::error::{Problem, Span};

@@ -1,9 +1,9 @@
 //! Writes a module as a serialized `HloModuleProto`.
 //!
-//! Read `Module::to_proto`. Ids are those of the proto that the module was read from, or else assigned as in XLA: the
-//! number of the computation, and for an instruction that number in the upper half and its position in the lower. XLA
-//! requires operands before their users, callees before their callers, and unique names, so computations and
-//! instructions are reordered and instructions renamed where the text differs.
+//! Ids are those of the proto that the module was read from, or else assigned as in XLA: the number of the computation,
+//! and for an instruction that number in the upper half and its position in the lower. XLA requires operands before
+//! their users, callees before their callers, and unique names, so computations and instructions are reordered and
+//! instructions renamed where the text differs.
 
 use quasiaffine::interrupt::poll;
 use std::borrow::Cow;

@@ -1,6 +1,4 @@
 //! Writes called computations, and the wrappers that XLA requires around asynchronous operations.
-//!
-//! Read `Writer::callees` and `Writer::wrapper`.
 
 use std::borrow::Cow;
 

@@ -1,6 +1,4 @@
 //! Custom calls, buffers that outputs share with operands, and flags per leaf of a parameter.
-//!
-//! Read [`check`].
 
 use layout::Shape;
 

@@ -1,7 +1,7 @@
 //! The steps of asynchronous operations, and the halves of copies and transfers.
 //!
-//! Read [`check`]. Each step is compared with the start of its chain, which is found once. A chain may pass through
-//! tuples, barriers, copies and loops.
+//! Each step is compared with the start of its chain, which is found once. A chain may pass through tuples, barriers,
+//! copies and loops.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -1,7 +1,6 @@
 //! Called computations: reducers, comparators, mapped functions, steps of scans, branches.
 //!
-//! Read [`check`]. The number of their parameters, and the operands of calls, loops and branches are checked by shape
-//! inference.
+//! The number of their parameters, and the operands of calls, loops and branches are checked by shape inference.
 
 use layout::{ArrayShape, ElementType, Shape};
 

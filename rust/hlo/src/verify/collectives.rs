@@ -1,6 +1,6 @@
 //! Collectives: device groups, pairs of devices, exchanges.
 //!
-//! Read [`check`]. Sizes that grow or shrink by the number of devices are checked by shape inference.
+//! Sizes that grow or shrink by the number of devices are checked by shape inference.
 
 use super::rule::{broken, broken_by, Law, Rule};
 use super::sharding;

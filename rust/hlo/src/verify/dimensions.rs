@@ -1,6 +1,4 @@
 //! Dimension numbers, indices and windows, beyond what shape inference checks.
-//!
-//! Read [`check`].
 
 use layout::{ElementKind, ElementType};
 

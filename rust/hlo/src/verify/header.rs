@@ -1,6 +1,4 @@
 //! The header of a module: the layout of its entry, aliased and donated buffers.
-//!
-//! Read [`check`].
 
 use layout::Shape;
 use rustc_hash::FxHashSet;

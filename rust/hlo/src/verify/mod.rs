@@ -1,9 +1,9 @@
 //! XLA's verifier: what a module must satisfy beyond shape inference.
 //!
-//! Read [`admit`], with which both readers end, [`instruction`], the rules of an instruction with its operands and called computations, [`relations`], the rules
-//! among several instructions, [`header`] and [`names`]. All rules are listed in [`rule`]. A violation is a diagnostic and does
-//! not make an instruction inconsistent: its maps are as sound as its shape. Instructions whose shape is inconsistent
-//! are not checked. Cost: linear in the size of the text.
+//! Both readers end with [`admit`]. [`instruction`] has the rules of an instruction with its operands and called
+//! computations, [`relations`], the rules among several instructions, [`header`] and [`names`]. All rules are listed in
+//! [`rule`]. A violation is a diagnostic and does not make an instruction inconsistent: its maps are as sound as its
+//! shape. Instructions whose shape is inconsistent are not checked. Cost: linear in the size of the text.
 
 mod aliasing;
 mod asynchronous;

@@ -1,6 +1,6 @@
 //! Names that XLA's grammar cannot tell from its own words.
 //!
-//! Read [`check`], and [`legal`], the name in print. XLA prints none of these, but hand-written texts have some.
+//! [`legal`] is the name in print. XLA prints none of these, but hand-written texts have some.
 
 use std::borrow::Cow;
 

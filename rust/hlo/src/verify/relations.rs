@@ -1,6 +1,6 @@
 //! Instructions that belong together: asynchronous steps, halves of transfers, fusions and their bodies.
 //!
-//! Read [`check`], which visits the instructions whose opcode is `RELATED`, and each computation at most twice.
+//! [`check`] visits the instructions whose opcode is `RELATED`, and each computation at most twice.
 
 use rustc_hash::FxHashSet;
 

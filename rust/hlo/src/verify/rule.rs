@@ -1,6 +1,6 @@
 //! The rules of XLA's verifier that are more than shape inference: one variant per rule.
 //!
-//! Read [`Rule`]. A broken rule is a diagnostic, and an error when a text is read strictly.
+//! A broken rule is a diagnostic, and an error when a text is read strictly.
 
 use std::borrow::Cow;
 

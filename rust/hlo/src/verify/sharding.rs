@@ -1,6 +1,6 @@
 //! Shardings: their ranks, and the numbers of their devices; meshes.
 //!
-//! Read [`check`]. [`mesh`] also checks the mesh of device groups, [`sizes`] the shardings of a domain.
+//! [`mesh`] also checks the mesh of device groups, [`sizes`] the shardings of a domain.
 
 use layout::Shape;
 

@@ -1,8 +1,8 @@
 //! Rules that only a strict reading checks.
 //!
-//! Read [`check`]. The verifiers of XLA's CPU and GPU backends have these rules, and those of other backends relax them
-//! (floating-point types of different precision, scalars beside the arrays of a collective, unbounded sizes, element
-//! sizes), or they concern no map (origins).
+//! The verifiers of XLA's CPU and GPU backends have these rules, and those of other backends relax them (floating-point
+//! types of different precision, scalars beside the arrays of a collective, unbounded sizes, element sizes), or they
+//! concern no map (origins).
 
 use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
 use smallvec::SmallVec;

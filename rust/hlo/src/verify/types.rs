@@ -1,6 +1,6 @@
 //! Element types: which operations are defined for which.
 //!
-//! Read [`check`]; [`Opcode::types`] has the types that the operands of an operation may have.
+//! [`Opcode::types`] has the types that the operands of an operation may have.
 
 use layout::{ElementKind, ElementType, Shape};
 

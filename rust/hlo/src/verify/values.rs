@@ -1,7 +1,7 @@
 //! Values that XLA's parser reads in fewer ways: the fields of metadata, frontend attributes, the escapes of strings,
 //! booleans, shapes in attributes.
 //!
-//! Read [`check`], which only a strict reading calls: metadata is most of the text of many modules.
+//! Only a strict reading calls [`check`]: metadata is most of the text of many modules.
 
 use crate::attribute::fields;
 use crate::attribute::form::Form;

@@ -1,7 +1,7 @@
 //! An invariant of all input: it gives modules or a few errors, every accessor of a module works, and its text, its print
 //! and its proto are that module.
 //!
-//! Read [`read`]. The tests and the fuzz targets share it.
+//! The tests and the fuzz targets share it.
 
 use hlo::{parse, parse_bytes, parse_part, parse_proto, LiteralError, Module, Names, ProblemKind};
 

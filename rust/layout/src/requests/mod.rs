@@ -1,10 +1,9 @@
 //! The memory traffic of the warps of a grid: their requests, the sectors these move, the bytes they use.
 //!
-//! Read [`count_requests`]. The map from threads to elements becomes one from the lane, the step and the coordinates of
-//! a request to an address; [`regions`] totals such a grid. A runtime value is taken away first: what its values could
-//! change is the reason why the totals are upper bounds. Addresses count in units, bits where an element has no whole
-//! number of bytes.
-//! The totals are those of all requests, or upper bounds with a reason.
+//! The map from threads to elements becomes one from the lane, the step and the coordinates of a request to an address;
+//! [`regions`] totals such a grid. A runtime value is taken away first: what its values could change is the reason why
+//! the totals are upper bounds. Addresses count in units, bits where an element has no whole number of bytes. The
+//! totals are those of all requests, or upper bounds with a reason.
 
 mod measure;
 mod moves;

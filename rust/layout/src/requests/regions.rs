@@ -1,10 +1,9 @@
 //! Totals over a whole grid, from few of its requests.
 //!
-//! Read [`count_grid`]. A grid is a box of coordinates, of which the first two are the lane and the step of a request.
-//! Coordinates that only move the address are not enumerated with the lanes: the residues modulo a sector of what they
-//! add are counted instead. Other coordinates are written as digits where remainders wrap, and cut where conditions
-//! change, until few requests are left.
-//! The totals are those of all requests, or upper bounds.
+//! A grid is a box of coordinates, of which the first two are the lane and the step of a request. Coordinates that only
+//! move the address are not enumerated with the lanes: the residues modulo a sector of what they add are counted
+//! instead. Other coordinates are written as digits where remainders wrap, and cut where conditions change, until few
+//! requests are left. The totals are those of all requests, or upper bounds.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};

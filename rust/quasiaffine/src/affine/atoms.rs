@@ -1,6 +1,6 @@
 //! The atoms of a context: variables, divs and what else forms are sums of, each with its interval.
 //!
-//! Read [`Atoms`]. Equal atoms have one number; the variables come first, by their flat numbers.
+//! Equal atoms have one number; the variables come first, by their flat numbers.
 
 use rustc_hash::FxHashMap;
 

@@ -1,7 +1,7 @@
 //! Affine forms: a constant and multiples of atoms, which are variables, divs and whatever stays closed.
 //!
-//! Read [`AffineForm`]. A form keeps up to four terms in itself. With room for two, composed reshapes take 9 % more instructions
-//! and two and a half times the allocations; with room for six, sets of maps take between 2 % less and 1 % more.
+//! A form keeps up to four terms in itself. With room for two, composed reshapes take 9 % more instructions and two and
+//! a half times the allocations; with room for six, sets of maps take between 2 % less and 1 % more.
 
 use smallvec::SmallVec;
 

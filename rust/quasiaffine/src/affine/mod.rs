@@ -1,6 +1,6 @@
 //! Affine forms over div variables, and the context in which they are made.
 //!
-//! Read [`form::AffineForm`], then [`context::AffineContext`]. The documentation of the crate says why this form.
+//! The documentation of the crate says why this form.
 
 pub(crate) mod atoms;
 pub(crate) mod budget;

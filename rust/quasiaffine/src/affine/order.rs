@@ -1,8 +1,8 @@
 //! The order of atoms by what they stand for.
 //!
-//! Read [`AffineContext::order`]. Numbers of atoms follow the order in which an expression is read, so two contexts may number the
-//! same atoms differently. Where forms of equal cost compete, this order decides, and every context decides alike: an
-//! expression that reads back as the form that it is written for is then what a second simplification writes.
+//! Numbers of atoms follow the order in which an expression is read, so two contexts may number the same atoms
+//! differently. Where forms of equal cost compete, this order decides, and every context decides alike: an expression
+//! that reads back as the form that it is written for is then what a second simplification writes.
 
 use std::cmp::Ordering;
 

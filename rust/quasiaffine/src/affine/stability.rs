@@ -1,6 +1,4 @@
 //! In which order expressions that are read back meet the divs of a context.
-//!
-//! Read [`Stability`].
 
 use smallvec::SmallVec;
 

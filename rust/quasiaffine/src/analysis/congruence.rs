@@ -1,7 +1,7 @@
 //! Congruences: what is known of a value modulo a number.
 //!
-//! Read [`Congruence`]. After P. Granger, "Static analysis of arithmetical congruences", International Journal of
-//! Computer Mathematics 30 (1989); Halide's `ModulusRemainder` and TVM's `ModularSet` are the same domain.
+//! After P. Granger, "Static analysis of arithmetical congruences", International Journal of Computer Mathematics 30
+//! (1989); Halide's `ModulusRemainder` and TVM's `ModularSet` are the same domain.
 
 use crate::analysis::interval::Interval;
 use crate::int::{floor_mod, gcd};

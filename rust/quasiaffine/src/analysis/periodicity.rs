@@ -1,8 +1,8 @@
 //! Whether a form is 0 at every point of a box, and the ends of an expression over it, by the points of a window.
 //!
-//! Read [`is_zero`] and [`extremes`]. The terms fall into groups that share no variable, and the values of each group give
-//! the answer. A group is quasi-periodic: moving a variable by the least common multiple of the divisors above it changes the group
-//! by a constant. So a window of one period and one step beyond shows whether it is constant, and the first and the last
+//! The terms fall into groups that share no variable, and the values of each group give the answer. A group is
+//! quasi-periodic: moving a variable by the least common multiple of the divisors above it changes the group by a
+//! constant. So a window of one period and one step beyond shows whether it is constant, and the first and the last
 //! period have its ends.
 
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Values at a few points of the domain: where they show that a quotient has several, no interval has to be worked out.
 //!
-//! Read [`AffineContext::units`]. A sample decides nothing that an interval would not. The interval of a form over the ranges of the
-//! variables holds the values at these points, so what differs there lies in no single quotient. Under facts a point may
-//! lie outside the domain, and then there are no samples.
+//! A sample decides nothing that an interval would not. The interval of a form over the ranges of the variables holds
+//! the values at these points, so what differs there lies in no single quotient. Under facts a point may lie outside
+//! the domain, and then there are no samples.
 
 use smallvec::SmallVec;
 

@@ -1,9 +1,9 @@
 //! Does one map relate every pair that another one relates?
 //!
-//! Read [`contains`]. The ranges of the outer map are written as expressions of the inner map's variables: the results are
-//! equal, so that the digits of a result give the ranges in it. With this choice "the outer map has this pair" is a
-//! conjunction of constraints, each of which is proved by showing that no point of the inner map violates it.
-//! `true` holds for all values of the runtime variables; `false` is proved where the choice is the only one.
+//! The ranges of the outer map are written as expressions of the inner map's variables: the results are equal, so that
+//! the digits of a result give the ranges in it. With this choice "the outer map has this pair" is a conjunction of
+//! constraints, each of which is proved by showing that no point of the inner map violates it. `true` holds for all
+//! values of the runtime variables; `false` is proved where the choice is the only one.
 
 use smallvec::SmallVec;
 

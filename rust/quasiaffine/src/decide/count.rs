@@ -1,9 +1,9 @@
 //! How many elements a map touches: points of its domain, and distinct images.
 //!
-//! Read [`touched`] and [`distinct`]. Variables fall into independent groups (two are in one group when a constraint or
-//! a result uses both), and numbers of groups multiply. Within a group the number is exact where the constraints are
-//! intervals or residues and the image is a chain of strides or recovers its variables; else points are enumerated
-//! within [`ENUMERATION_LIMIT`]; else the number is bounded. `lower <= the true number <= upper`.
+//! Variables fall into independent groups (two are in one group when a constraint or a result uses both), and numbers
+//! of groups multiply. Within a group the number is exact where the constraints are intervals or residues and the image
+//! is a chain of strides or recovers its variables; else points are enumerated within [`ENUMERATION_LIMIT`]; else the
+//! number is bounded. `lower <= the true number <= upper`.
 
 use crate::interrupt::poll;
 use rustc_hash::FxHashSet;

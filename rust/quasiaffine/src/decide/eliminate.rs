@@ -1,8 +1,8 @@
 //! Fewer ranges, where only the elements that a map reaches count and not how often.
 //!
-//! Read [`eliminate_ranges`]. At every point of the dims and for all values of the runtime variables, the result has
-//! the image of the original. A window over a window reads `d0 + s0 + s1`: that is `d0 + s0` for a longer `s0`, and what
-//! the constraints say of `s1` alone is left out by Fourier and Motzkin's elimination, where it is exact in the integers.
+//! At every point of the dims and for all values of the runtime variables, the result has the image of the original. A
+//! window over a window reads `d0 + s0 + s1`: that is `d0 + s0` for a longer `s0`, and what the constraints say of `s1`
+//! alone is left out by Fourier and Motzkin's elimination, where it is exact in the integers.
 
 use smallvec::SmallVec;
 

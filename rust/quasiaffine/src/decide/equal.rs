@@ -1,11 +1,11 @@
 //! Are two maps the same function? Yes, no with a point that shows it, or not decided within a budget; never wrong.
 //!
-//! Read [`equivalent`]. Two maps are equivalent when every point of the dimensions has the same image under both, an
-//! image being the set of elements over all values of the range variables, and a point outside a domain having none.
-//! First the normal forms are compared, then values at very few points. Maps without ranges are then compared result
-//! by result: the difference of two affine forms is 0 where a window of periods says so (`periodicity.rs`). What has ranges,
-//! constraints or products is decided by going through its points.
-//! Runtime variables are inputs like dimensions, and must come from the same sources.
+//! Two maps are equivalent when every point of the dimensions has the same image under both, an image being the set of
+//! elements over all values of the range variables, and a point outside a domain having none. First the normal forms
+//! are compared, then values at very few points. Maps without ranges are then compared result by result: the difference
+//! of two affine forms is 0 where a window of periods says so (`periodicity.rs`). What has ranges, constraints or
+//! products is decided by going through its points. Runtime variables are inputs like dimensions, and must come from
+//! the same sources.
 
 use smallvec::SmallVec;
 

@@ -1,8 +1,8 @@
 //! Do different points of a map reach different elements?
 //!
-//! Read [`is_injective`]. Points are values of the dims *and* the ranges, as in [`crate::touched`]: an injective map touches
-//! as many elements as its domain has points. Two points differ first in some variable; for each variable a search looks
-//! for two such points that reach one element (`common_element.rs`).
+//! Points are values of the dims *and* the ranges, as in [`crate::touched`]: an injective map touches as many elements
+//! as its domain has points. Two points differ first in some variable; for each variable a search looks for two such
+//! points that reach one element (`common_element.rs`).
 
 use crate::decide::common_element::{find, CommonElement, Pairs, Search, Side, NOT_DECIDED};
 use crate::decide::integer_system::Effort;

@@ -1,8 +1,8 @@
 //! The map back, where a map is injective on its domain.
 //!
-//! Read [`inverse`]. Each result is taken apart into digits (`parts.rs`), and the variables are linear
-//! combinations of digits. The constraints of the inverse say which points have a preimage: those for which the
-//! variables lie in the old domain and map to the point itself.
+//! Each result is taken apart into digits (`parts.rs`), and the variables are linear combinations of digits. The
+//! constraints of the inverse say which points have a preimage: those for which the variables lie in the old domain and
+//! map to the point itself.
 
 use smallvec::SmallVec;
 

@@ -1,7 +1,7 @@
 //! Do the images of maps meet?
 //!
-//! Read [`overlap`]. Bounds of the results keep most pairs of maps apart; the others are decided by a search for two points
-//! that reach one element (`common_element.rs`). Never wrong. `Disjoint` is a proof, `Meets` has a checked witness.
+//! Bounds of the results keep most pairs of maps apart; the others are decided by a search for two points that reach
+//! one element (`common_element.rs`). Never wrong. `Disjoint` is a proof, `Meets` has a checked witness.
 
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;

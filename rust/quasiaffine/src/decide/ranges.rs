@@ -1,8 +1,8 @@
 //! Range variables in a canonical form: as few as possible, without quotients where their digits are independent.
 //!
-//! Read [`compact_ranges`]. A range variable takes all its values, so every bijection of the ranges keeps what a map relates,
-//! and so does every replacement of an expression by a variable with the same set of values. At every point of the
-//! dims and for all values of the runtime variables, the compact map has the image of the original.
+//! A range variable takes all its values, so every bijection of the ranges keeps what a map relates, and so does every
+//! replacement of an expression by a variable with the same set of values. At every point of the dims and for all
+//! values of the runtime variables, the compact map has the image of the original.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! Maps each of whose results lies in a window of its own.
 //!
-//! Read [`Separable`]. A result `y` of such a map is any integer with `step*y - base` in one interval and `y` in another,
-//! where `base` is an expression of the dims: a window, a whole range, or one element, strided or not. In this form a
-//! window after a window is a window, and the union of two windows is one where their intervals meet. At every
-//! point of the dims, [`Separable::map`] has the image of the map that was [read](Separable::read).
+//! A result `y` of such a map is any integer with `step*y - base` in one interval and `y` in another, where `base` is
+//! an expression of the dims: a window, a whole range, or one element, strided or not. In this form a window after a
+//! window is a window, and the union of two windows is one where their intervals meet. At every point of the dims,
+//! [`Separable::map`] has the image of the map that was [read](Separable::read).
 
 use smallvec::SmallVec;
 

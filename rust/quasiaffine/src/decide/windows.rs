@@ -1,8 +1,8 @@
 //! How many elements a union of boxes touches whose edges move with runtime variables, as those of a window do.
 //!
-//! Read [`count_windows`]. Between neighbouring values of a runtime variable at which edges meet, the order of the edges
-//! stays, so that every length is linear in the variable. A variable moves the edges of one coordinate alone; the number
-//! of points, and the size of the union, are then linear in each variable, and take their extremes where edges meet.
+//! Between neighbouring values of a runtime variable at which edges meet, the order of the edges stays, so that every
+//! length is linear in the variable. A variable moves the edges of one coordinate alone; the number of points, and the
+//! size of the union, are then linear in each variable, and take their extremes where edges meet.
 
 use crate::affine::context::{AffineContext, Budget};
 use crate::analysis::interval::Interval;

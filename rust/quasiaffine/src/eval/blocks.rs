@@ -1,6 +1,6 @@
 //! A block of points: its values as columns, one for each step, in lanes of one width.
 //!
-//! Read [`Columns`]. A block is small enough for its columns to stay in the nearest cache.
+//! A block is small enough for its columns to stay in the nearest cache.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;

@@ -1,8 +1,7 @@
 //! Evaluation in 128 bits with checks, for programs of which no interval shows that 64 bits are enough.
 //!
-//! Read [`run`] and [`in_domain`]. A value that does not fit into 128 bits is [`LOST`], and so is what is made of it; a
-//! result or a constraint that is lost is an error, unless another constraint shows that its point lies outside the
-//! domain.
+//! A value that does not fit into 128 bits is [`LOST`], and so is what is made of it; a result or a constraint that is
+//! lost is an error, unless another constraint shows that its point lies outside the domain.
 
 use crate::analysis::interval::Interval;
 use std::ops::Range;

@@ -1,11 +1,9 @@
 //! Values of a map at many points at once: one pass over each node for a block of points, never one for each point.
 //!
-//! Read [`Program`]. Shared nodes are computed once. A value is the mathematical one, or an error
-//! ([`Error::PointOverflow`]) where it does not fit into 64 bits; it never wraps. Which of three ways it is computed is
-//! decided once, from the ranges of the variables:
-//! * every value and partial sum fits into 31 bits: 32-bit lanes;
-//! * every value fits into 64 bits: 64-bit lanes, without a check; a partial sum may wrap, and wraps back;
-//! * else 128 bits with checks (`exact.rs`).
+//! Shared nodes are computed once. A value is the mathematical one, or an error ([`Error::PointOverflow`]) where it
+//! does not fit into 64 bits; it never wraps. Which of three ways it is computed is decided once, from the ranges of
+//! the variables: * every value and partial sum fits into 31 bits: 32-bit lanes; * every value fits into 64 bits:
+//! 64-bit lanes, without a check; a partial sum may wrap, and wraps back; * else 128 bits with checks (`exact.rs`).
 //!
 //! Steps run in blocks of points (`blocks.rs`), and lanes divide by multiplying (`simd.rs`). Results that are all variables
 //! are copied.

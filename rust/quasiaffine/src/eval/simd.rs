@@ -1,10 +1,10 @@
 //! Integers of one width in a block of values, and division of a whole block by a constant.
 //!
-//! Read [`Lane`]. A block divides by a multiplication and a shift: for `0 <= x < 2^k`, `2^l >= n` and
-//! `m = floor(2^(k + l) / n) + 1`, `x floordiv n = (x * m) >> (k + l)` (Granlund and Montgomery, "Division by invariant
-//! integers using multiplication", 1994). Lanes of `k + 1` bits hold such numerators and, where `n` is no power of two, so
-//! that `2^l < 2n` for the smallest `l`, the multiplier. A negative `x` is `-1 - y` of a `y` that is none, `y = !x`, and
-//! `x floordiv n = !(y floordiv n)`.
+//! A block divides by a multiplication and a shift: for `0 <= x < 2^k`, `2^l >= n` and `m = floor(2^(k + l) / n) + 1`,
+//! `x floordiv n = (x * m) >> (k + l)` (Granlund and Montgomery, "Division by invariant integers using multiplication",
+//! 1994). Lanes of `k + 1` bits hold such numerators and, where `n` is no power of two, so that `2^l < 2n` for the
+//! smallest `l`, the multiplier. A negative `x` is `-1 - y` of a `y` that is none, `y = !x`, and `x floordiv n = !(y
+//! floordiv n)`.
 
 use std::hint::black_box;
 

@@ -1,6 +1,4 @@
 //! Builder for linear sums.
-//!
-//! Read [`Accumulator`].
 
 use std::cmp::Ordering;
 

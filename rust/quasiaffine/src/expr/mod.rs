@@ -1,6 +1,6 @@
 //! Expressions: immutable values in normal form, compared and hashed by what they say.
 //!
-//! Read [`Expr`] and its constructors. The normal form: constants are folded; a sum is one flat list of distinct
+//! The constructors of [`Expr`] keep a normal form: constants are folded; a sum is one flat list of distinct
 //! terms `coefficient * atom` in a fixed order plus one constant, so that `x + x`, `2 * x` and `x * 2` are one value;
 //! `a ceildiv b` is `(a + b - 1) floordiv b`. Nothing here looks deeper than one node and nothing needs an interval:
 //! that is the simplifier's work. Nodes are shared, and expressions are no deeper than [`MAX_DEPTH`].

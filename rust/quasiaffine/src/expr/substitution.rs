@@ -1,6 +1,4 @@
 //! Replaces variables by expressions.
-//!
-//! Read [`Substitution`].
 
 use std::sync::Arc;
 

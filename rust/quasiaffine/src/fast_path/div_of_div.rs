@@ -1,6 +1,6 @@
 //! Quotients of one quotient: what a look at its interval decides.
 //!
-//! Read [`nested`]. It is the law of the same name in [`crate::rules::div`], where none before it applies.
+//! `nested` is the law of the same name in [`crate::rules::div`], where none before it applies.
 
 use crate::affine::context::AffineContext;
 use crate::affine::form::{AffineForm, AffineTerm};

@@ -1,7 +1,6 @@
 //! Quotients of sums of variables, which most divs are: what a look at the terms decides.
 //!
-//! Read [`add_div_of_variables`] and [`stays`]. What they leave open goes through the laws of [`super::div`], whose results they
-//! give where they decide.
+//! What they leave open goes through the laws of [`super::div`], whose results they give where they decide.
 
 use smallvec::SmallVec;
 

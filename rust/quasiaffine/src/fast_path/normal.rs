@@ -1,8 +1,8 @@
 //! Whether a map is already in its smallest form, decided from each node alone.
 //!
-//! Read [`is_normal`]. Most maps of operations are normal as they are made, so this check is what their
-//! simplification costs. A normal map is what a pass of [`crate::simplify`] would return; where the check
-//! cannot tell, it says no. Debug builds check the law on every map.
+//! Most maps of operations are normal as they are made, so this check is what their simplification costs. A normal map
+//! is what a pass of [`crate::simplify`] would return; where the check cannot tell, it says no. Debug builds check the
+//! law on every map.
 
 use smallvec::SmallVec;
 

@@ -1,9 +1,9 @@
 //! Whether something follows from constraints that share variables: of one for another, or for a quotient.
 //!
-//! Read [`Related`]. It asks what the rules ask: a fact `f in [l, u]` says something of a sum `x` where `x - q*f` has fewer
-//! terms ([`crate::analysis::bounds`]), and `x mod n = r` rounds the ends of another constraint
-//! ([`crate::rules::constraint::round_ends`]). Facts are found by their first variable, so that constraints which share none
-//! cost no more than they have terms. Where the look cannot tell, something may follow.
+//! `Related` asks what the rules ask: a fact `f in [l, u]` says something of a sum `x` where `x - q*f` has fewer terms
+//! ([`crate::analysis::bounds`]), and `x mod n = r` rounds the ends of another constraint
+//! ([`crate::rules::constraint::round_ends`]). Facts are found by their first variable, so that constraints which share
+//! none cost no more than they have terms. Where the look cannot tell, something may follow.
 
 use smallvec::SmallVec;
 

@@ -1,7 +1,7 @@
 //! The domain of a map: its variables with their ranges, and constraints on expressions of them.
 //!
-//! Read [`Domain`]. Variables are numbered flat: dimensions, then ranges, then runtime variables. A constraint on a
-//! bare dimension or range variable is part of that variable's interval, never of the list. The interval of a runtime variable is the
+//! Variables are numbered flat: dimensions, then ranges, then runtime variables. A constraint on a bare dimension or
+//! range variable is part of that variable's interval, never of the list. The interval of a runtime variable is the
 //! clamp of the operation that reads it, and so part of what it is: a constraint on it stays a constraint.
 
 use std::sync::Arc;

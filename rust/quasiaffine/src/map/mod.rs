@@ -1,8 +1,8 @@
 //! A map: a domain and one expression for each dimension of the target.
 //!
-//! Read [`Map::new`]. A map is a value: cheap to clone, never changed. Equality and hash ignore variable names and the
-//! order of constraints. A map whose domain has no point is *known empty* and keeps only its arity; an *undefined*
-//! map says nothing.
+//! A map is a value: cheap to clone, never changed. Equality and hash ignore variable names and the order of
+//! constraints. A map whose domain has no point is *known empty* and keeps only its arity; an *undefined* map says
+//! nothing.
 
 pub mod compose;
 pub mod domain;

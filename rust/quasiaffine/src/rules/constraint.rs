@@ -1,6 +1,6 @@
 //! Laws that make constraints smaller, move them into the ranges of variables, or drop them.
 //!
-//! Read [`reduce`] for one constraint, [`propagate`] for what it says of single variables. The set of points of
+//! [`reduce`] takes one constraint, [`propagate`] carries it to single variables. The set of points of
 //! the domain never changes.
 
 use smallvec::SmallVec;

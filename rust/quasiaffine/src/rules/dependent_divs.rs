@@ -1,8 +1,8 @@
 //! The law of dependent divs: over a small box, a quotient that is a sum of multiples of variables and of other
 //! divs at every point is written as that sum.
 //!
-//! Read [`without_dependent_divs`]. A few points show that most divs are no such sum, or which one they could be: linear
-//! equations modulo a prime. That it is the sum everywhere is shown by all points (`periodicity.rs`).
+//! A few points show that most divs are no such sum, or which one they could be: linear equations modulo a prime. That
+//! it is the sum everywhere is shown by all points (`periodicity.rs`).
 
 use smallvec::SmallVec;
 

@@ -1,8 +1,8 @@
 //! The law of stairs: a value of one variable that has few values is a line and steps, and one quotient makes all steps of
 //! one height that are as even as those of a line with a smaller slope.
 //!
-//! Read [`as_digital_line`]. Which steps a quotient makes is a question of digital lines: Rosenfeld, "Digital Straight Line
-//! Segments", IEEE Transactions on Computers 23 (1974). There are so few points that divisors are tried one by one.
+//! Which steps a quotient makes is a question of digital lines: Rosenfeld, "Digital Straight Line Segments", IEEE
+//! Transactions on Computers 23 (1974). There are so few points that divisors are tried one by one.
 
 use smallvec::SmallVec;
 

@@ -1,8 +1,8 @@
 //! Laws for `numerator floordiv n` with a constant `n >= 1`.
 //!
-//! Read [`floor_div`], which goes through `DIV_RULES` until none applies. What a rule takes out of the division is added
-//! to the quotient. Most numerators are sums of variables for which the first two laws are enough: `fast_path::div_of_variables` does both in
-//! one go.
+//! [`floor_div`] goes through `DIV_RULES` until none applies. What a rule takes out of the division is added to the
+//! quotient. Most numerators are sums of variables for which the first two laws are enough:
+//! `fast_path::div_of_variables` does both in one go.
 
 use smallvec::SmallVec;
 

@@ -1,8 +1,8 @@
 //! From an affine form to the shortest expression for it that these laws find.
 //!
-//! Read [`extract()`]. Quotients are decided one by one, from the one that contains most: written as it is, folded into a
-//! remainder with terms beside it, or made to absorb terms beside it. What lowers (div/mod nodes, nodes) most is taken;
-//! what changes nothing is left alone. The expression has the value of the form at every point of the domain.
+//! Quotients are decided one by one, from the one that contains most: written as it is, folded into a remainder with
+//! terms beside it, or made to absorb terms beside it. What lowers (div/mod nodes, nodes) most is taken; what changes
+//! nothing is left alone. The expression has the value of the form at every point of the domain.
 
 use std::cmp::Ordering;
 

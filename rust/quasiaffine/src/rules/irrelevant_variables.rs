@@ -1,7 +1,7 @@
 //! The law of free variables: a value is written without the variables that it does not depend on.
 //!
-//! Read [`without_irrelevant_variables`]. Two values of a variable beside one point of the others show most dependencies; that there is none
-//! is shown by all points of a window (`periodicity.rs`), and only where they are few.
+//! Two values of a variable beside one point of the others show most dependencies; that there is none is shown by all
+//! points of a window (`periodicity.rs`), and only where they are few.
 
 use smallvec::SmallVec;
 

@@ -1,8 +1,8 @@
 //! Laws between the divs of one form: where one can be written by the others, it goes.
 //!
-//! Read [`merge`]. Of two divs: `x floordiv n` and `y floordiv n` where `x - y` or `x + y + 1` is a multiple of `n`;
-//! two of one value with few values, by any relation that holds at each of them; a quotient of a remainder, which is one
-//! of the whole value less a multiple. Of any number: what a constraint with a single value says.
+//! Of two divs: `x floordiv n` and `y floordiv n` where `x - y` or `x + y + 1` is a multiple of `n`; two of one value
+//! with few values, by any relation that holds at each of them; a quotient of a remainder, which is one of the whole
+//! value less a multiple. Of any number: what a constraint with a single value says.
 
 use smallvec::SmallVec;
 

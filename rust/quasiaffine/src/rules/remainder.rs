@@ -1,9 +1,9 @@
 //! Laws for `x mod n` as an atom.
 //!
-//! Read [`floor_mod`], what such a reading makes of a remainder, and [`cancel`], where it opens remainders. In the open reading
-//! a remainder is a difference: that lets it cancel, and takes each quotient of it apart. Here it is opened only where all that
-//! opening adds vanishes at once, so that a rule never makes two divs of one. `simplify/many_divs.rs` says when expressions are
-//! read in this way.
+//! [`floor_mod`] is what such a reading makes of a remainder; [`cancel`] opens remainders. In the open reading a
+//! remainder is a difference: that lets it cancel, and takes each quotient of it apart. Here it is opened only where
+//! all that opening adds vanishes at once, so that a rule never makes two divs of one. `simplify/many_divs.rs` says
+//! when expressions are read in this way.
 
 use smallvec::SmallVec;
 

@@ -1,6 +1,6 @@
 //! Simplification of domains: ranges narrowed, constraints reduced, merged and held against each other.
 //!
-//! Read [`simplify_domain`]. The laws are those of [`crate::rules::constraint`].
+//! The laws are those of [`crate::rules::constraint`].
 
 use std::sync::Arc;
 

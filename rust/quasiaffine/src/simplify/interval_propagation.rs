@@ -1,7 +1,7 @@
 //! The ranges of variables that constraints on sums of them imply, without a context.
 //!
-//! Read [`propagate_intervals`]. Most constraints of compositions say where an index may lie, and come to intervals or to nothing; for
-//! the others this is where [`crate::simplify::constraints`] starts. The set of points of the domain never changes.
+//! Most constraints of compositions say where an index may lie, and come to intervals or to nothing; for the others
+//! this is where [`crate::simplify::constraints`] starts. The set of points of the domain never changes.
 
 use smallvec::SmallVec;
 

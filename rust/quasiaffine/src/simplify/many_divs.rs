@@ -1,8 +1,9 @@
 //! Expressions of many divs: their remainders stay closed, and are opened where that leaves fewer divs.
 //!
-//! Read [`ManyDivs::rewrite`]. Opening `x mod n` as `x - n*(x floordiv n)` lets equal values cancel. Where nothing cancels, it
-//! takes each quotient of a remainder apart into quotients of both, at every level: the divs of a chain of operations would grow with a
-//! power of its length. So both readings are made, and the open one is written only where it promises less. No law lives here.
+//! Opening `x mod n` as `x - n*(x floordiv n)` lets equal values cancel. Where nothing cancels, it takes each quotient
+//! of a remainder apart into quotients of both, at every level: the divs of a chain of operations would grow with a
+//! power of its length. So both readings are made, and the open one is written only where it promises less. No law
+//! lives here.
 
 use crate::affine::context::{AffineContext, AtomKind};
 use crate::affine::form::AffineForm;

@@ -4,10 +4,10 @@
 //!
 //! Brings a map to a fixpoint of all rules. No law lives here.
 //!
-//! Read [`simplify`]; [`compose`] is the same for two maps. What is decided without a context comes first.
-//! Otherwise one pass narrows the ranges of variables by the constraints, then writes every constraint and every result
-//! anew under those facts. Passes repeat until nothing changes, so that simplifying twice is simplifying once. What does
-//! not fit into 64 bits on the way stays as it was.
+//! [`compose`] is [`simplify`] for two maps. What is decided without a context comes first. Otherwise one pass narrows
+//! the ranges of variables by the constraints, then writes every constraint and every result anew under those facts.
+//! Passes repeat until nothing changes, so that simplifying twice is simplifying once. What does not fit into 64 bits
+//! on the way stays as it was.
 
 pub(crate) mod constraints;
 pub(crate) mod interval_propagation;

@@ -1,6 +1,6 @@
 //! Expressions under what a context knows: read as forms, written as the shortest expressions for them.
 //!
-//! Read [`rewrite_all`]. No law lives here.
+//! No law lives here.
 
 use smallvec::SmallVec;
 

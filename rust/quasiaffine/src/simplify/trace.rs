@@ -1,8 +1,8 @@
 //! A record of the rules that fired: which one, on what, with what result.
 //!
-//! Read [`Step`]. A step replaces statements by statements that say the same at every point of the domain, so each step can
-//! be checked by itself: that is how `tests/trace.rs` tests every rule on every case. Nothing reads a trace to decide
-//! anything. A simplification that is traced takes no shortcut of `fast_path`, so that each rule shows.
+//! A step replaces statements by statements that say the same at every point of the domain, so each step can be checked
+//! by itself: that is how `tests/trace.rs` tests every rule on every case. Nothing reads a trace to decide anything. A
+//! simplification that is traced takes no shortcut of `fast_path`, so that each rule shows.
 
 use std::cell::RefCell;
 use std::fmt;

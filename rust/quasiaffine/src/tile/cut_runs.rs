@@ -1,7 +1,7 @@
 //! Runs that bounds cut off, summed over tiles.
 //!
-//! Read [`sum_of_cut_runs`]. Runs begin on a line; those between the ends of the bounds are whole, and only the few that
-//! cross an end are looked at.
+//! Runs begin on a line; those between the ends of the bounds are whole, and only the few that cross an end are looked
+//! at.
 
 use smallvec::{smallvec, SmallVec};
 

@@ -1,7 +1,7 @@
 //! Results that share variables, and what they reach together in the tiles of given sizes.
 //!
-//! Read `Group::answer`. It goes through the products of the classes of all variables. Where the image of a product is
-//! not known to be a box, points are enumerated if there are few; else the numbers are bounds.
+//! `Group::answer` goes through the products of the classes of all variables. Where the image of a product is not known to be a box,
+//! points are enumerated if there are few; else the numbers are bounds.
 
 use std::sync::OnceLock;
 

@@ -1,10 +1,10 @@
 //! Tiles: what a map reads for a block of its dimensions, and when that is a box.
 //!
-//! Read [`TiledMap`]. A tile of sizes `n` is the set of points with `t*n <= x < (t+1)*n` in every dimension, cut off at the
-//! dimension's end; its image is a *box* where it is a product of arithmetic progressions, one for each result. Which
-//! sizes give boxes is decided for all tiles at once: the tiles of a dimension fall into at most three classes of equal
-//! length ([`class`]), and within a class the results are sums of digits whose base is known up to a gap ([`image`]).
-//! Results that share a dimension belong to one group ([`group`]); groups are independent, so their numbers multiply.
+//! A tile of sizes `n` is the set of points with `t*n <= x < (t+1)*n` in every dimension, cut off at the dimension's
+//! end; its image is a *box* where it is a product of arithmetic progressions, one for each result. Which sizes give
+//! boxes is decided for all tiles at once: the tiles of a dimension fall into at most three classes of equal length
+//! ([`class`]), and within a class the results are sums of digits whose base is known up to a gap ([`image`]). Results
+//! that share a dimension belong to one group ([`group`]); groups are independent, so their numbers multiply.
 //!
 //! Laws:
 //! * a tile that is called a box is one, and holds exactly what is read;

@@ -1,9 +1,9 @@
 //! The tile of a map as expressions in tile numbers, tile sizes and runtime values, and when they hold.
 //!
-//! Read [`symbolic_tile`]. Of a map with `p` dimensions, variable `d0` to `d(p-1)` are the numbers of the tile and `dp` to
-//! `d(2p-1)` the sizes; runtime variables stay. Each result is a least value plus multiples of independent counters; the
-//! clauses say for which sizes quotients and remainders of a counter are independent, and for which the multiples leave no
-//! gap. Nothing is multiplied out: a clause is one alternative after another.
+//! Of a map with `p` dimensions, variable `d0` to `d(p-1)` are the numbers of the tile and `dp` to `d(2p-1)` the sizes;
+//! runtime variables stay. Each result is a least value plus multiples of independent counters; the clauses say for
+//! which sizes quotients and remainders of a counter are independent, and for which the multiples leave no gap. Nothing
+//! is multiplied out: a clause is one alternative after another.
 //!
 //! [`crate::tile::TiledMap`] decides; the clauses explain its decisions to a reader and to other programs.
 

@@ -1,8 +1,8 @@
 //! Random maps for the property tests, and what they mean in arithmetic without bounds.
 //!
-//! Read [`maps`] and [`Truth`]. The trees come first so that proptest can shrink them. Constraints are anchored at a
-//! point of the box, so that most domains have points; some contradict it. The value of an expression is the one in the
-//! integers: it is worked out here in 128 bits, apart from the code under test, and is unknown where those are too few.
+//! The trees come first so that proptest can shrink them. Constraints are anchored at a point of the box, so that most
+//! domains have points; some contradict it. The value of an expression is the one in the integers: it is worked out
+//! here in 128 bits, apart from the code under test, and is unknown where those are too few.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 

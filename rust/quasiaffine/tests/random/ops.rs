@@ -1,7 +1,7 @@
 //! Operations as output-to-operand maps and as plain arithmetic, and chains of operations generated from a seed.
 //!
-//! Read [`Step`]. [`Step::map`] builds the indexing map of an operation; [`Step::source`] computes the operand element
-//! that one output element reads, without maps, so that each verifies the other.
+//! [`Step::map`] builds the indexing map of an operation; [`Step::source`] computes the operand element that one output
+//! element reads, without maps, so that each verifies the other.
 
 use quasiaffine::{compose, simplify, Constraint, Domain, Expr, Interval, Map, Options};
 

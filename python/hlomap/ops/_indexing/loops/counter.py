@@ -1,7 +1,7 @@
 """Counts of a loop: the trip count, the leaves that count, and the scalars of the body.
 
-Read :func:`analyze_counts` first.  Iteration ``t`` of ``T`` runs from 0; a leaf that counts is ``start + step * t`` at
-the beginning of iteration ``t``.  Only the loop, its body and condition, and the computation around it are read.
+Iteration ``t`` of ``T`` runs from 0; a leaf that counts is ``start + step * t`` at the beginning of iteration ``t``.
+Only the loop, its body and condition, and the computation around it are read.
 """
 
 from __future__ import annotations

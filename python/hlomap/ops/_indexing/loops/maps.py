@@ -1,7 +1,7 @@
 """Maps through all iterations of a counted loop, without unrolling it.
 
-Read :class:`LoopMaps`.  The search is compiled (``rust/flow/src/loops``): it asks for the maps of one iteration leaf by
-leaf, finds which leaves depend on each other, and composes closed forms of what many iterations do.
+The search is compiled (``rust/flow/src/loops``): it asks for the maps of one iteration leaf by leaf, finds which leaves
+depend on each other, and composes closed forms of what many iterations do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Integer scalars of a program as expressions: what a rule may know of a value without running the program.
 
-Read :class:`ScalarValues`.  A value is a quasi-affine expression over symbols with an interval; arithmetic that may
-leave the element type's range, and every operation that is not listed, has no value.
+A value is a quasi-affine expression over symbols with an interval; arithmetic that may leave the element type's range,
+and every operation that is not listed, has no value.
 """
 
 from __future__ import annotations

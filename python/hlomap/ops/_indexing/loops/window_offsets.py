@@ -1,7 +1,4 @@
-"""The windows that slices, updates, gathers and scatters access, with their offsets as expressions.
-
-Read :func:`accessed_window`.
-"""
+"""The windows that slices, updates, gathers and scatters access, with their offsets as expressions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 //! The schema of attributes, shared by the text and the proto readers and writers.
 //!
-//! Read [`table`], one row per attribute, then the lookups here: by name, by operation, by field.
+//! [`table`] has one row per attribute; the lookups here are by name, by operation, by field.
 
 mod table;
 

@@ -1,10 +1,10 @@
 //! The table of attributes, one row each.
 //!
-//! Read [`TABLE`]. A row has the name in text, the form of the value, the operations that have the attribute, and the
-//! field of `HloInstructionProto` that holds it. To add an attribute whose value maps to one field, add a row; an
-//! attribute with a wire form of its own names its pair of functions in `proto`. Rows are in the order in
-//! which attributes are printed when a proto becomes text; the number of a row is the attribute's key. Not here: the
-//! syntax of values, which depends on their [`Form`] alone.
+//! A row has the name in text, the form of the value, the operations that have the attribute, and the field of
+//! `HloInstructionProto` that holds it. To add an attribute whose value maps to one field, add a row; an attribute with
+//! a wire form of its own names its pair of functions in `proto`. Rows are in the order in which attributes are printed
+//! when a proto becomes text; the number of a row is the attribute's key. Not here: the syntax of values, which depends
+//! on their [`Form`] alone.
 
 use crate::attribute::comparison::ORDERS;
 use crate::attribute::form::Form;

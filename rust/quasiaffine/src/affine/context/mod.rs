@@ -1,7 +1,7 @@
 //! The simplifier's context: every expression as an affine form over interned atoms.
 //!
-//! Read [`AffineContext`]. Extraction (`rules/extraction.rs`) writes forms back as expressions, with remainders if they are shorter. A
-//! context lives for one call; nothing global grows.
+//! Extraction (`rules/extraction.rs`) writes forms back as expressions, with remainders if they are shorter. A context
+//! lives for one call; nothing global grows.
 //!
 //! Forms of large nodes are remembered by address, since most trees do not repeat themselves. No context is kept for the next call of
 //! a thread: that would leave room in use when all maps are gone.

@@ -1,6 +1,4 @@
 //! Reading: an expression as an affine form, every law for divs applied on the way up.
-//!
-//! Read [`AffineContext::linear`] and [`AffineContext::floor_div`].
 
 use super::AffineContext;
 use crate::affine::form::{AffineForm, AtomId};

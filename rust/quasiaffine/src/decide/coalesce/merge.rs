@@ -1,8 +1,8 @@
 //! Joining maps that differ in intervals alone.
 //!
-//! Read [`merge`]. Maps that agree in everything but intervals are of one group, found by hash; in a group those are
-//! compared that are neighbours in one interval. What one map contains of another is read off their expressions, without a
-//! search, so the cost grows with the number of maps and of intervals and not with how hard they are.
+//! Maps that agree in everything but intervals are of one group, found by hash; in a group those are compared that are
+//! neighbours in one interval. What one map contains of another is read off their expressions, without a search, so the
+//! cost grows with the number of maps and of intervals and not with how hard they are.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;

@@ -1,7 +1,7 @@
 //! Fewer maps that relate the same pairs.
 //!
-//! Read [`coalesce`]. The ranges of every map become compact (`ranges.rs`); then maps that agree in all but one respect are
-//! joined as long as there are any, and maps that another one contains are dropped.
+//! The ranges of every map become compact (`ranges.rs`); then maps that agree in all but one respect are joined as long
+//! as there are any, and maps that another one contains are dropped.
 //!
 //! | maps that differ in | become | file |
 //! |---|---|---|

@@ -1,8 +1,8 @@
 //! Two points that reach one element: of two maps, or of one map at different points.
 //!
-//! Read [`find`]. The points of both maps become the columns of one integer system, and the results are required to be
-//! equal. [`Search::None`] is a proof for all values of the runtime variables; [`Search::Found`] is checked by
-//! evaluating the maps, and its points reach one element for every value of the runtime variables.
+//! The points of both maps become the columns of one integer system, and the results are required to be equal.
+//! [`Search::None`] is a proof for all values of the runtime variables; [`Search::Found`] is checked by evaluating the
+//! maps, and its points reach one element for every value of the runtime variables.
 //!
 //! A runtime variable is an element of an array that only the running program knows. Two of them are equal where source,
 //! range and index are. One without a source, or with an index that moves, may have another value at every point.

@@ -1,9 +1,9 @@
 //! Integer systems: is there an integer point in a box at which linear forms lie in given intervals?
 //!
-//! Read [`System`] and [`System::solve`]. A domain becomes a system by flattening (`flatten.rs`): each `y floordiv n` is a
-//! column `q` of its own with the row `y - n*q in [0, n - 1]`, as in MLIR's `FlatLinearConstraints` and in isl. A system is
-//! decided by presolving (`presolve.rs`: bounds, common divisors, strides that leave gaps, elimination of equalities as in
-//! the Omega test) and by branching (`search.rs`).
+//! A domain becomes a system by flattening (`flatten.rs`): each `y floordiv n` is a column `q` of its own with the row
+//! `y - n*q in [0, n - 1]`, as in MLIR's `FlatLinearConstraints` and in isl. A system is decided by presolving
+//! (`presolve.rs`: bounds, common divisors, strides that leave gaps, elimination of equalities as in the Omega test)
+//! and by branching (`search.rs`).
 //!
 //! A solution satisfies every row and every operation, "none" is a proof, and all else is [`Stop`]: a number past 128
 //! bits, or the effort is spent. The effort alone ends the search, so an answer never depends on the machine.

@@ -1,6 +1,6 @@
 //! Presolving: an equivalent system with narrower spans, smaller rows and fewer columns, or the proof that there is none.
 //!
-//! Read [`System::presolve`]. Every step keeps the set of solutions, up to columns that become forms of others.
+//! Every step keeps the set of solutions, up to columns that become forms of others.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
