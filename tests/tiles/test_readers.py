@@ -83,7 +83,7 @@ def test_executions(file: Path, branch: bool) -> None:
             if isinstance(reader.times, int) and not any(v.name.startswith("t") for m in reader.maps for v in m.dims):
                 n = runs[reader.instruction]
                 assert n == reader.times if reader.exact else n <= reader.times, (parameter, reader)
-        # Who has marked operands and is no reader hands them on, or is inside a fusion.
+        # An instruction with marked operands that does not read them hands them on, or is inside a fusion.
         for at in (at for at, n in runs.items() if n and at not in found and not at.computation.is_fusion):
             assert at.opcode in HANDS_ON or at.name == "in_place", (parameter, at)
 

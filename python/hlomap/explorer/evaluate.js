@@ -1,6 +1,6 @@
 // Indexing maps in the page: reads their text, evaluates points, and finds the elements that a box of points reaches.
 //
-// Read parseMap, evaluateMap and imageOfMap.  Law: no value is ever wrong.  The interval of every expression over the
+// No value is ever wrong: the interval of every expression over the
 // domain is known in exact integers; where all lie below 2^52 in size, doubles compute exactly, else BigInt does.  A
 // result that does not fit into 64 bits is reported as an overflow, and an enumeration that is cut says so.
 // Nothing here touches the document.

@@ -96,7 +96,7 @@ pub fn _read_profile<'py>(
     let found = unlocked(py, || hlo::parse_profile(bytes, name))?
         .map_err(|errors| syntax_error(py, &errors.source, &errors.problems))?;
     let op = |o: &hlo::OpTime<'_>| (o.module.to_owned(), o.program, o.op.to_owned(), o.calls, o.ps, o.median_ps);
-    let rest = |r: hlo::Rest| (r.n, r.ps);
+    let rest = |r: hlo::Unmatched| (r.n, r.ps);
     let plane =
         |p: &hlo::Plane<'_>| (p.name.to_owned(), p.ops.iter().map(op).collect(), rest(p.rest), rest(p.repeated));
     let module = |&(name, id, bytes): &(&str, Option<i64>, &[u8])| (name.to_owned(), id, PyBytes::new(py, bytes));

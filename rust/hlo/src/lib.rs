@@ -65,6 +65,6 @@ pub use model::module::{Attribute, Computation, ComputationId, Ids, Instruction,
 pub use model::opcode::{Arity, Opcode, Trait};
 pub use parse::{parse, parse_bytes, parse_part, MAX_DIAGNOSTICS, MAX_PROBLEMS};
 pub use print::{print_computation, print_instruction, print_module, PrintOptions};
-pub use proto::profile::{parse_profile, OpTime, Plane, Profile, Rest};
+pub use proto::profile::{parse_profile, OpTime, Plane, Profile, Unmatched};
 pub use proto::{is_module_head, parse_proto};
 pub use verify::rule::Rule;

@@ -2,7 +2,7 @@
 //! and the modules that lie beside them.
 //!
 //! An event belongs to an operation if it, or its metadata, has the stat `hlo_op`. No event is lost: each is counted
-//! under one operation or in [`Rest`]; any bytes give a profile or an error with its offset. Not here: which
+//! under one operation or in [`Unmatched`]; any bytes give a profile or an error with its offset. Not here: which
 //! instruction an operation is.
 
 use quasiaffine::interrupt::poll;
@@ -28,14 +28,14 @@ pub struct Plane<'a> {
     /// By first event.
     pub ops: Vec<OpTime<'a>>,
     /// Events of no operation.
-    pub rest: Rest,
+    pub rest: Unmatched,
     /// Events of operations on lines that repeat what other lines of the plane have, such as `XLA Ops` beside streams.
-    pub repeated: Rest,
+    pub repeated: Unmatched,
 }
 
 /// Events that belong to no operation.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Rest {
+pub struct Unmatched {
     /// How many.
     pub n: u64,
     /// Their durations in picoseconds, which may overlap.
@@ -123,7 +123,7 @@ fn plane<'a>(field: Field<'a>, found: &mut Profile<'a>) -> Wire<()> {
         names.events.insert(key, place);
     }
     let mut groups: [Groups<'a>; 2] = Default::default();
-    let mut rest = Rest::default();
+    let mut rest = Unmatched::default();
     for line in message.subs(3) {
         let line = line?;
         let is_derived = [2, 11].into_iter().any(|n| line.text(n).is_ok_and(|name| DERIVED.contains(&name)));
@@ -134,7 +134,7 @@ fn plane<'a>(field: Field<'a>, found: &mut Profile<'a>) -> Wire<()> {
     }
     let [own, derived] = groups;
     let (kept, repeated) = if own.ops.is_empty() { (derived, Groups::default()) } else { (own, derived) };
-    let mut lost = Rest::default();
+    let mut lost = Unmatched::default();
     for events in &repeated.ops {
         lost.n = lost.n.saturating_add(events.calls);
         lost.ps = lost.ps.saturating_add(events.ps);
@@ -156,7 +156,7 @@ struct Groups<'a> {
     durations: Vec<Vec<u64>>,
 }
 
-fn read_event<'a>(field: Field<'a>, names: &Names<'a>, groups: &mut Groups<'a>, rest: &mut Rest) -> Wire<()> {
+fn read_event<'a>(field: Field<'a>, names: &Names<'a>, groups: &mut Groups<'a>, rest: &mut Unmatched) -> Wire<()> {
     let Payload::Bytes(bytes) = field.payload else { return field.message().map(|_| ()) };
     let (mut calls, mut ps, mut metadata, mut place) = (1, 0, 0, Place::default());
     each_field(bytes, field.at, |f| {
@@ -171,7 +171,7 @@ fn read_event<'a>(field: Field<'a>, names: &Names<'a>, groups: &mut Groups<'a>, 
     })?;
     let base = names.events.get(&metadata).copied().unwrap_or_default();
     let Some(op) = place.op.or(base.op) else {
-        *rest = Rest { n: rest.n.saturating_add(calls), ps: rest.ps.saturating_add(u128::from(ps)) };
+        *rest = Unmatched { n: rest.n.saturating_add(calls), ps: rest.ps.saturating_add(u128::from(ps)) };
         return Ok(());
     };
     let module = place.module.or(base.module).unwrap_or("");

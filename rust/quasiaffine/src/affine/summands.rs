@@ -160,7 +160,7 @@ pub fn summands_into(cx: &AffineContext, form: &AffineForm, out: &mut Summands) 
 }
 
 /// The parts of a form with remainders that leave nothing of their divs, and may leave something of the value; `None`
-/// where there is no such remainder but those of [`summands`].
+/// if the only such remainders are those of [`summands`].
 pub fn other_summands(cx: &AffineContext, form: &AffineForm) -> Option<Summands> {
     let factor = |s: Summand| s.factor();
     let differs = |t: &AffineTerm| {

@@ -105,7 +105,7 @@ impl AffineContext {
         self.narrowed_by_facts(form, ends)
     }
 
-    /// Whether each part is either an atom that is no quotient or a remainder of a sum of variables, and no atom is in two parts.
+    /// Whether each part is either an atom that is not a quotient or a remainder of a sum of variables, and no atom is in two parts.
     /// Then all that cancels does so within a part, whose ends know it.
     fn are_digits(&self, form: &AffineForm, parts: &[Summand]) -> bool {
         let mut n_terms = 0;

@@ -180,7 +180,7 @@ impl<'a> Pair<'a> {
     fn compare(&self) -> Equivalence {
         let (a, b) = (self.a.domain(), self.b.domain());
         if [self.a, &self.b].into_iter().any(reads_by_range) {
-            // Such a variable has a value for each value of a range, so it is no input as the dimensions are.
+            // Such a variable has a value for each value of a range, so it is not an input as the dimensions are.
             let ranges = |m: &Map| m.domain().ranges().iter().map(|v| v.interval).collect::<SmallVec<[Interval; 4]>>();
             let is_comparable = ranges(self.a) == ranges(&self.b) && self.same_domain();
             let is_equal = is_comparable && self.compare_functions() == Some(Equivalence::Equal);

@@ -130,7 +130,7 @@ fn run_step<L: Lane>(step: &Step, known: Known<'_, L>, out: &mut [L]) {
         Step::Const(c) => out.fill(L::constant(*c)),
         Step::Var => {}
         Step::Sum(c, terms) => sum(*c, terms, known, out),
-        Step::Rest(a, n, q) => {
+        Step::Remainder(a, n, q) => {
             let n = n.wrapping_neg();
             zip(out, known.column(*a), known.column(*q), |a, q| a.add_scaled(n, q));
         }

@@ -75,7 +75,7 @@ pub(crate) enum Step {
     DivConst(Register, Divisor),
     ModConst(Register, Divisor),
     /// The remainder of a quotient that an earlier step has: a numerator, a divisor, and the quotient.
-    Rest(Register, i64, Register),
+    Remainder(Register, i64, Register),
     Binary(Binary, Register, Register),
 }
 
@@ -379,7 +379,7 @@ impl Step {
             Step::Const(_) | Step::Var => {}
             Step::Sum(_, terms) => terms.iter().for_each(|(_, register)| visit(*register)),
             Step::DivConst(a, _) | Step::ModConst(a, _) => visit(*a),
-            Step::Rest(a, _, b) | Step::Binary(_, a, b) => {
+            Step::Remainder(a, _, b) | Step::Binary(_, a, b) => {
                 visit(*a);
                 visit(*b);
             }
@@ -490,7 +490,7 @@ impl Compiler<'_> {
             }
             (Op::FloorDiv(_, Expr::Const(n)), [a]) => Step::DivConst(*a, divisor(*n)),
             (Op::Mod(_, Expr::Const(n)), [a]) => match self.quotient(*a, *n) {
-                Some(q) => Step::Rest(*a, *n, q),
+                Some(q) => Step::Remainder(*a, *n, q),
                 None => Step::ModConst(*a, divisor(*n)),
             },
             (Op::Product(..), [a, b]) => Step::Binary(Binary::Product, *a, *b),

@@ -2,7 +2,7 @@
 //!
 //! A block divides by a multiplication and a shift: for `0 <= x < 2^k`, `2^l >= n` and `m = floor(2^(k + l) / n) + 1`,
 //! `x floordiv n = (x * m) >> (k + l)` (Granlund and Montgomery, "Division by invariant integers using multiplication",
-//! 1994). Lanes of `k + 1` bits hold such numerators and, where `n` is no power of two, so that `2^l < 2n` for the
+//! 1994). Lanes of `k + 1` bits hold such numerators and, where `n` is not a power of two, so that `2^l < 2n` for the
 //! smallest `l`, the multiplier. A negative `x` is `-1 - y` of a `y` that is none, `y = !x`, and `x floordiv n = !(y
 //! floordiv n)`.
 
@@ -127,7 +127,7 @@ macro_rules! divide_by_multiplying {
     };
 }
 
-/// The multiplier and shift of 32-bit lanes for a divisor that is no power of two.
+/// The multiplier and shift of 32-bit lanes for a divisor that is not a power of two.
 struct Inverse32 {
     multiplier: u64,
     shift: u32,
@@ -153,7 +153,7 @@ impl Inverse32 {
     }
 }
 
-/// The multiplier and shift of 64-bit lanes for a divisor that is no power of two.
+/// The multiplier and shift of 64-bit lanes for a divisor that is not a power of two.
 struct Inverse64 {
     /// The lower and the upper 32 bits of the multiplier.
     multiplier: [u64; 2],

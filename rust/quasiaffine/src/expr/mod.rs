@@ -186,7 +186,7 @@ impl Expr {
     /// `self floordiv divisor`. By a negative constant, `x floordiv -n = (-x) floordiv n`.
     ///
     /// # Errors
-    /// [`Error::Divisor`] for 0, [`Error::Overflow`] for -2^63, whose negative is no constant.
+    /// [`Error::Divisor`] for 0, [`Error::Overflow`] for -2^63, whose negative does not fit.
     pub fn floor_div(&self, divisor: &Expr) -> Result<Expr> {
         match (self, divisor) {
             (_, Expr::Const(0)) => Err(Error::Divisor("0".to_owned())),

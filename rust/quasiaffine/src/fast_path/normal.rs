@@ -139,7 +139,7 @@ impl<'a> NormalCheck<'a> {
     fn result(&self, e: &Expr, seen: &mut Seen) -> Option<()> {
         seen.expr += 1;
         let Some(Op::FloorDiv(a, Expr::Const(n))) = e.op() else { return self.expr(e, seen) };
-        // A constant that is no multiple of the divisor stands in the numerator whole: beside the quotient there would be two.
+        // A constant that is not a multiple of the divisor stands in the numerator whole: beside the quotient there would be two.
         let (constant, below) = (constant_of(a), floor_mod(constant_of(a), *n));
         if constant != 0 && below == 0 {
             return None;

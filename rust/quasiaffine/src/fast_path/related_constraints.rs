@@ -45,7 +45,7 @@ pub struct Related<'a> {
 }
 
 impl<'a> Related<'a> {
-    /// The constraints of a domain; nothing where one is no sum of variables and no remainder of one.
+    /// The constraints of a domain; nothing if one is neither a sum of variables nor a remainder of one.
     pub fn new(domain: &'a Domain) -> Option<Related<'a>> {
         let mut first: SmallVec<[Option<usize>; 12]> = SmallVec::from_elem(None, domain.vars.len());
         let mut facts: SmallVec<[Fact; 6]> = SmallVec::new();

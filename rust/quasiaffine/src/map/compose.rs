@@ -65,7 +65,7 @@ pub(crate) fn parts(first: &Map, second: &Map, domain: &mut Domain) -> Result<Sm
         domain.constraints.push(Constraint { expr: substitution.apply(&c.expr)?, interval: c.interval });
     }
     for (e, dim) in first.results().iter().zip(b.dims()) {
-        // What is known of the values already is no constraint.
+        // A bound that the values meet anyway does not become a constraint.
         if !first.lies_in(e, dim.interval) {
             domain.constraints.push(Constraint { expr: e.clone(), interval: dim.interval });
         }

@@ -261,7 +261,7 @@ pub(crate) fn affine(k: i64, c: i64, n: i64, interval: Interval) -> Option<(i64,
 /// The most values of one summand for which a quotient is tried to be affine.
 const FEW_VALUES: u128 = 8;
 
-/// `(g*x + y) floordiv (g*m) = (x + k) floordiv m` where `k*g <= y < (k+1)*g` over the domain; of a factor that is no multiple
+/// `(g*x + y) floordiv (g*m) = (x + k) floordiv m` where `k*g <= y < (k+1)*g` over the domain; of a factor that is not a multiple
 /// of `g`, what is left of the nearest multiple belongs to `y`
 ///
 /// The summands are those of [`summands`]: a remainder is one of them, though its two terms need not share a factor. Few
@@ -571,7 +571,7 @@ pub(crate) fn quotient_of(interval: Interval, n: i64) -> Option<i64> {
 pub(crate) fn unbalanced(factors: &mut Factors, units: &[Interval], constant: i64, n: i64) -> Option<i64> {
     let two_valued = |i: &usize| units[*i].size() == 2 && factors[*i] != 0;
     let free: SmallVec<[usize; MAX_FREE]> = (0..units.len()).filter(two_valued).take(MAX_FREE).collect();
-    // Of a balanced factor, the one on the other side of 0 is no nearer to it, so that no choice makes the values fewer.
+    // Of a balanced factor, the one on the other side of 0 is not nearer to it, so that no choice makes the values fewer.
     let width = factors.iter().zip(units).fold(0u128, |width, (factor, unit)| {
         width.saturating_add(unit.size().saturating_sub(1).saturating_mul(factor.unsigned_abs().into()))
     });

@@ -61,7 +61,7 @@ pub(crate) fn drop_multiples(cx: &mut AffineContext, form: &mut AffineForm, n: i
 /// `x mod n = x - n*q` where `q`, the quotient `x floordiv n`, has no div of its own, and
 /// `x mod n = x - n*q + n*(y floordiv m) - g*y + g*(y mod m)` where its only one is `y floordiv m`, `n = g*m` and `g >= 2`
 ///
-/// The difference `x - n*q + n*(y floordiv m) - g*y` is the part of `x` that is no multiple of `g`.
+/// The difference `x - n*q + n*(y floordiv m) - g*y` is the part of `x` that is not a multiple of `g`.
 pub(crate) fn open(cx: &mut AffineContext, form: &AffineForm, n: i64) -> Result<Option<AffineForm>, Stop> {
     let quotient = cx.floor_div(form.clone(), n)?;
     let mut open = form.clone();

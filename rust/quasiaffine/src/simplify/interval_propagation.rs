@@ -16,7 +16,7 @@ use crate::rules::Rule;
 use crate::simplify::options::Options;
 use crate::simplify::trace::{Statement, Trace};
 
-/// The most rounds in which ranges narrow. What does not come to rest is left to [`crate::simplify::constraints`] as it was.
+/// The most rounds in which ranges narrow. What does not come to narrowed is left to [`crate::simplify::constraints`] as it was.
 const MAX_ROUNDS: usize = 12;
 
 /// The result of propagating the constraints of a domain.
@@ -26,16 +26,16 @@ pub enum Propagated {
     /// It has no point.
     Empty,
     /// Its ranges are narrower, or constraints that they come to are gone.
-    To(Rest),
+    Narrowed(NarrowedDomain),
 }
 
 /// The ranges of the variables and the constraints that are left.
-pub struct Rest {
+pub struct NarrowedDomain {
     ranges: SmallVec<[Interval; 8]>,
     constraints: Vec<Constraint>,
 }
 
-impl Rest {
+impl NarrowedDomain {
     /// The map over a domain with what has been said of it.
     pub fn map(self, mut domain: Domain, results: SmallVec<[Expr; 4]>) -> Map {
         domain.vars.iter_mut().zip(&self.ranges).for_each(|(v, interval)| v.interval = *interval);
@@ -51,13 +51,13 @@ pub fn propagate_intervals(domain: &Domain, options: Options, trace: Option<&Tra
         let constraints = match &propagated {
             Propagated::Empty => return Propagated::Empty,
             Propagated::Same => &domain.constraints,
-            Propagated::To(rest) => &rest.constraints,
+            Propagated::Narrowed(narrowed) => &narrowed.constraints,
         };
         // Each turn leaves fewer constraints. One that is merged may move the ends of its variable.
         let Some(constraints) = merged(constraints, trace) else { return propagated };
         let mut next = Domain { constraints, ..domain.without_constraints() };
-        if let Propagated::To(rest) = &propagated {
-            next.vars.iter_mut().zip(&rest.ranges).for_each(|(v, interval)| v.interval = *interval);
+        if let Propagated::Narrowed(narrowed) = &propagated {
+            next.vars.iter_mut().zip(&narrowed.ranges).for_each(|(v, interval)| v.interval = *interval);
         }
         if next.normalize() == Emptiness::Empty {
             return Propagated::Empty;
@@ -65,7 +65,7 @@ pub fn propagate_intervals(domain: &Domain, options: Options, trace: Option<&Tra
         propagated = match propagate(&next, options, trace) {
             Propagated::Same => {
                 let ranges = next.vars.iter().map(|v| v.interval).collect();
-                Propagated::To(Rest { ranges, constraints: next.constraints })
+                Propagated::Narrowed(NarrowedDomain { ranges, constraints: next.constraints })
             }
             other => other,
         };
@@ -136,7 +136,7 @@ fn propagate(domain: &Domain, options: Options, trace: Option<&Trace>) -> Propag
             let narrowed = state.constraints(&outcome);
             let rounded = state.rounded(narrowed.as_ref().unwrap_or(&domain.constraints));
             return match rounded.or(narrowed) {
-                Some(constraints) => Propagated::To(Rest { ranges: state.ranges, constraints }),
+                Some(constraints) => Propagated::Narrowed(NarrowedDomain { ranges: state.ranges, constraints }),
                 None => Propagated::Same,
             };
         }
@@ -413,9 +413,9 @@ impl<'a> State<'a> {
         }
         for t in &sum.terms {
             let (Expr::Var(v), Some((x, y))) = (&t.atom, self.ends(t)) else { return Outcome::Open };
-            let rest = total.0.checked_sub(x).zip(total.1.checked_sub(y));
-            let allowed = rest.and_then(|rest| lo.checked_sub(rest.1).zip(hi.checked_sub(rest.0)));
-            let (Some(rest), Some(allowed)) = (rest, allowed) else { return Outcome::Open };
+            let narrowed = total.0.checked_sub(x).zip(total.1.checked_sub(y));
+            let allowed = narrowed.and_then(|narrowed| lo.checked_sub(narrowed.1).zip(hi.checked_sub(narrowed.0)));
+            let (Some(narrowed), Some(allowed)) = (narrowed, allowed) else { return Outcome::Open };
             let is_narrower = x < allowed.0 || allowed.1 < y;
             let Some(flat) = self.domain.flat(*v).filter(|_| is_narrower && v.kind != Kind::Runtime) else { continue };
             if !self.narrow(flat, divided(allowed, t.coefficient)) {
@@ -423,7 +423,7 @@ impl<'a> State<'a> {
             }
             self.narrowed(Rule::Propagate, given, *v);
             let Some(now) = self.ends(t) else { return Outcome::Open };
-            total = (rest.0 + now.0, rest.1 + now.1);
+            total = (narrowed.0 + now.0, narrowed.1 + now.1);
         }
         let is_given = matches!(given.expr.op(), Some(Op::Sum(whole)) if std::ptr::eq(whole, sum));
         if is_given && self.is_smallest(sum) {

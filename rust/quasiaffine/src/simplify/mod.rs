@@ -68,7 +68,7 @@ pub fn compose(first: &Map, second: &Map, options: Options) -> Result<Map> {
     let composed = match narrowed {
         Propagated::Empty => return Ok(Map::empty(&domain)),
         Propagated::Same => Map::of_normal(Arc::new(domain), results),
-        Propagated::To(rest) => rest.map(domain, results),
+        Propagated::Narrowed(narrowed) => narrowed.map(domain, results),
     };
     let begun = begin_narrowed(composed, options);
     Ok(rescaled(passes(begun, options, &mut budget), options, &mut budget))
@@ -169,8 +169,8 @@ fn begin(map: &Map, options: Options, budget: &Budget) -> (Map, bool) {
     match propagate_intervals(map.domain(), options, budget.trace.as_ref()) {
         Propagated::Empty => (Map::empty(map.domain()), true),
         Propagated::Same => begin_other(map.clone(), options),
-        Propagated::To(rest) => {
-            begin_narrowed(rest.map(map.domain().without_constraints(), map.results().into()), options)
+        Propagated::Narrowed(narrowed) => {
+            begin_narrowed(narrowed.map(map.domain().without_constraints(), map.results().into()), options)
         }
     }
 }

@@ -151,7 +151,7 @@ pub(super) fn write_back(cx: &mut AffineContext, form: &Result<AffineForm, Stop>
     }
 }
 
-/// An expression that does not fit as a whole, with its operands written anew; nothing where that is no shorter.
+/// An expression that does not fit as a whole, with its operands written anew; nothing if that is not shorter.
 fn by_each_operand(cx: &mut AffineContext, e: &Expr) -> Option<Expr> {
     let op = e.op().filter(|_| e.nodes() <= MAX_NODES)?;
     let mut of = |e: &Expr| rewrite(cx, e);

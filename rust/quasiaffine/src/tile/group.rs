@@ -61,7 +61,7 @@ pub(crate) struct RuntimeCut {
     interval: Interval,
 }
 
-/// `factor * free + sign * bound` lies in the interval, which is no shorter than the factor: of a bound variable the
+/// `factor * free + sign * bound` lies in the interval, which is at least as long as the factor: of a bound variable the
 /// values that the points `a, ..., b` of the free one leave are those of an interval.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Partner {

@@ -233,7 +233,7 @@ impl AffineContext {
     /// The atom of a kind: an earlier one where it is known, a new one otherwise.
     ///
     /// # Errors
-    /// [`Stop::Overflow`] where the value is not known to have 64 bits: then it is no atom, and no law sees it.
+    /// [`Stop::Overflow`] where the value is not known to have 64 bits: then it does not become an atom, and no law sees it.
     pub(crate) fn intern(&mut self, kind: AtomKind) -> Result<AtomId, Stop> {
         if let Some(id) = self.atoms.known(&kind) {
             return Ok(self.visited(id));

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::groups::{joined, Bases, Hole};
+use super::groups::{joined, Bases, Gap};
 use super::{is_same, Budget, Coalesced};
 use crate::analysis::interval::Interval;
 use crate::error::Result;
@@ -60,8 +60,8 @@ fn join_run(run: Vec<Coalesced>, dim: usize, budget: &mut Budget) -> Vec<Coalesc
         Map::new(domain, first_map.results().iter().zip(&step).map(moved).collect::<Result<Vec<_>>>()?)
     };
     let Ok(all) = make(&first.map) else { return run };
-    let hole = Hole::Variable(dim);
-    let is_exact = run.iter().all(|item| hole.replaced(&all, of(item)).is_ok_and(|m| is_same(&m, &item.map, budget)));
+    let gap = Gap::Variable(dim);
+    let is_exact = run.iter().all(|item| gap.replaced(&all, of(item)).is_ok_and(|m| is_same(&m, &item.map, budget)));
     if is_exact {
         joined(run, |_| Ok(all))
     } else {

@@ -15,25 +15,25 @@ use crate::map::{Map, State};
 
 /// The respect in which maps may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hole {
+pub(super) enum Gap {
     /// The interval of a variable, by flat number.
     Variable(usize),
     /// Nothing but the results.
     None,
 }
 
-pub(super) fn differs(items: &[Coalesced], hole: Hole) -> bool {
-    let mut intervals = items.iter().filter_map(|item| hole.interval(&item.map));
+pub(super) fn differs(items: &[Coalesced], gap: Gap) -> bool {
+    let mut intervals = items.iter().filter_map(|item| gap.interval(&item.map));
     let first = intervals.next();
     intervals.any(|interval| Some(interval) != first)
 }
 
-impl Hole {
+impl Gap {
     /// The interval in a map that has it. That of a runtime variable is part of what the variable is.
     pub(super) fn interval(self, map: &Map) -> Option<Interval> {
         let domain = map.domain();
         match self {
-            Hole::Variable(i) if i < domain.n_dims + domain.n_ranges => Some(domain.vars[i].interval),
+            Gap::Variable(i) if i < domain.n_dims + domain.n_ranges => Some(domain.vars[i].interval),
             _ => None,
         }
     }
@@ -42,8 +42,8 @@ impl Hole {
     pub(super) fn replaced(self, map: &Map, interval: Interval) -> Result<Map> {
         let mut domain = map.domain().clone();
         match self {
-            Hole::Variable(i) => domain.vars[i].interval = interval,
-            Hole::None => {}
+            Gap::Variable(i) => domain.vars[i].interval = interval,
+            Gap::None => {}
         }
         // Divisors must be at least 1 over the new domain.
         Map::new(domain, map.results().iter().cloned())
@@ -60,13 +60,13 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// The map without the interval of a hole. The results are those given where there are any.
-    pub(super) fn new(map: &Map, hole: Hole, results: &[Expr]) -> Shape {
+    /// The map without the interval of a gap. The results are those given where there are any.
+    pub(super) fn new(map: &Map, gap: Gap, results: &[Expr]) -> Shape {
         let domain = map.domain();
         let mut vars: Vec<_> = domain.vars.iter().map(|v| (v.interval, v.source.clone())).collect();
         let constraints = domain.constraints.clone();
-        match hole {
-            Hole::Variable(i) if i < vars.len() => vars[i].0 = Interval::EMPTY,
+        match gap {
+            Gap::Variable(i) if i < vars.len() => vars[i].0 = Interval::EMPTY,
             _ => {}
         }
         let results = if results.is_empty() { map.results() } else { results };
@@ -77,18 +77,18 @@ impl Shape {
 /// Everything about a map but the interval of one dim and the constants of the results.
 pub(super) fn blocks_of(map: &Map, dim: usize) -> Option<Shape> {
     let bases = Bases::of(map)?.bases;
-    (dim < map.domain().n_dims).then(|| Shape::new(map, Hole::Variable(dim), &bases))
+    (dim < map.domain().n_dims).then(|| Shape::new(map, Gap::Variable(dim), &bases))
 }
 
 /// The box of a map without the interval of one dim, and the number of results.
 #[derive(PartialEq, Eq, Hash)]
-pub(super) struct Rest(Vec<Interval>, usize);
+pub(super) struct FixedDims(Vec<Interval>, usize);
 
-impl Rest {
-    pub(super) fn new(map: &Map, dim: usize) -> Option<Rest> {
+impl FixedDims {
+    pub(super) fn new(map: &Map, dim: usize) -> Option<FixedDims> {
         let mut intervals: Vec<Interval> = map.domain().dims().iter().map(|v| v.interval).collect();
         *intervals.get_mut(dim)? = Interval::EMPTY;
-        Some(Rest(intervals, map.results().len()))
+        Some(FixedDims(intervals, map.results().len()))
     }
 }
 

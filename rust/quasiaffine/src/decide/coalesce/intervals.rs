@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::groups::Hole;
+use super::groups::Gap;
 use super::{is_same, Budget, Coalesced};
 use crate::analysis::interval::Interval;
 use crate::decide::ranges::compact_ranges;
@@ -43,10 +43,10 @@ pub(super) fn join_extensions(mut group: Vec<Coalesced>, dim: usize, budget: &mu
 /// One of two neighbours along a dim over the box of both, where it is the other one there.
 fn extended(a: &Map, b: &Map, dim: usize, budget: &mut Budget) -> Option<Map> {
     let of = |map: &Map| map.domain().vars[dim].interval;
-    let (hole, all) = (Hole::Variable(dim), Interval::new(of(a).lo, of(b).hi));
+    let (gap, all) = (Gap::Variable(dim), Interval::new(of(a).lo, of(b).hi));
     [(a, b), (b, a)].into_iter().find_map(|(own, other)| {
-        let on_other = hole.replaced(own, of(other)).ok()?;
-        let both = is_same(&on_other, other, budget).then(|| hole.replaced(own, all).ok()).flatten()?;
+        let on_other = gap.replaced(own, of(other)).ok()?;
+        let both = is_same(&on_other, other, budget).then(|| gap.replaced(own, all).ok()).flatten()?;
         Some(compact_ranges(&both)).filter(|map| map.state() == State::Defined)
     })
 }

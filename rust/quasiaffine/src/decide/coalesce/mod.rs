@@ -35,7 +35,7 @@ use crate::decide::ranges::compact_ranges;
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
-use groups::{blocks_of, differs, in_groups, Hole, Rest};
+use groups::{blocks_of, differs, in_groups, FixedDims, Gap};
 
 /// The most rounds of joining.
 const MAX_ROUNDS: usize = 16;
@@ -122,11 +122,12 @@ fn join_all(mut items: Vec<Coalesced>, budget: &mut Budget) -> Vec<Coalesced> {
     items = progressions::join_progressions(items);
     let n_dims = items.iter().map(|item| item.map.domain().n_dims).max().unwrap_or(0);
     for dim in 0..n_dims {
-        if !differs(&items, Hole::Variable(dim)) {
+        if !differs(&items, Gap::Variable(dim)) {
             continue;
         }
         items = in_groups(items, |map| blocks_of(map, dim), |group| blocks::join_blocks(group, dim, budget));
-        items = in_groups(items, |map| Rest::new(map, dim), |group| intervals::join_extensions(group, dim, budget));
+        items =
+            in_groups(items, |map| FixedDims::new(map, dim), |group| intervals::join_extensions(group, dim, budget));
     }
     items
 }

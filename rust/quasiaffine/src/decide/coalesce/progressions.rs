@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::groups::{joined, Bases, Hole, Shape};
+use super::groups::{joined, Bases, Gap, Shape};
 use super::Coalesced;
 use crate::analysis::interval::Interval;
 use crate::decide::ranges::rebuild;
@@ -30,7 +30,7 @@ pub(super) fn join_progressions(items: Vec<Coalesced>) -> Vec<Coalesced> {
             out.push(item);
             continue;
         };
-        let number = *numbers.entry(Shape::new(&from_zero, Hole::None, &bases)).or_insert(groups.len());
+        let number = *numbers.entry(Shape::new(&from_zero, Gap::None, &bases)).or_insert(groups.len());
         if number == groups.len() {
             groups.push(Vec::new());
         }

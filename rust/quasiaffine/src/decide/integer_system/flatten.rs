@@ -15,7 +15,7 @@ use crate::error::Stop;
 use crate::expr::{Expr, Op};
 use crate::map::domain::Domain;
 
-/// A system in the making.
+/// Builds a system, a column for each variable and each quotient.
 #[derive(Clone, Default)]
 pub(crate) struct Flattener {
     /// The columns and rows so far.

@@ -158,7 +158,7 @@ impl System {
         }
     }
 
-    /// The row whose strides allow the fewest quotients, where that is no more than a few.
+    /// The row whose strides allow the fewest quotients, if that is only a few.
     fn fewest_quotients(&self) -> Result<Option<(usize, Split)>, Stop> {
         let mut best: Option<(usize, Split)> = None;
         let width = |split: &Split| split.quotients.hi - split.quotients.lo;
