@@ -238,7 +238,7 @@ def test_every_method_with_arguments_is_listed() -> None:
 
 @pytest.mark.parametrize("kind", [hm.Device, hm.Limits])
 def test_devices_and_limits_take_numbers_that_make_sense(kind: type) -> None:
-    """What they accept can be used; all else is an error that names the field."""
+    """Accepted values can be used; all else is an error that names the field."""
     root = hm.parse("""fused { p = f32[64,64]{1,0} parameter(0)  t = f32[64,64]{1,0} transpose(p), dimensions={1,0}
   ROOT n = f32[64,64]{1,0} negate(t) }
 ENTRY e { p = f32[64,64]{1,0} parameter(0)  ROOT f = f32[64,64]{1,0} fusion(p), kind=kLoop, calls=fused }""").entry.root

@@ -45,7 +45,7 @@ def steps(call: Callable[[], object]) -> int:
 
 
 def calls(text: str) -> dict[str, Callable[[], object]]:
-    """What is done with a text; only reading where it is refused."""
+    """The calls on a text; only reading if it is refused."""
     found: dict[str, Callable[[], object]] = {"parse": lambda: hm.parse(text)}
     try:
         module = hm.parse(text)

@@ -66,7 +66,7 @@ BELOW = {"_core", "answers", "dtypes", "errors", "hooks", "types"}
 
 
 def test_the_compiled_module_imports_nothing_above_it() -> None:
-    """What lies above, it calls by a name of the table of hooks."""
+    """A module calls what lies above by a name of the table of hooks."""
     text = "".join(BINDINGS.values())
     for argument in re.findall(r"[.:]import\((?:intern!\(\w+(?:\.py\(\))?, )?([^)]*)\)", text):
         module = re.fullmatch('"([\\w.]+)"', argument)
@@ -86,7 +86,7 @@ MAY_LIST_OPCODES = {"ops", "builder", "interop", "schedules"}
 
 
 def test_no_lists_of_opcodes() -> None:
-    """What an opcode is stands in its op rule or in the table of opcodes, and nowhere else."""
+    """Facts about an opcode stand in its op rule or in the table of opcodes, and nowhere else."""
     known = {*hlomap._core.known_opcodes()}
     for path in (path for path in FILES if path.relative_to(PACKAGE).parts[0] not in MAY_LIST_OPCODES):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

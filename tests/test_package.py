@@ -79,7 +79,7 @@ FIRST_USES = {
     "hm.analyze(hm.parse(text))": (120, True),
     "runpy.run_module('hlomap', run_name='__main__')": (40, False),
 }
-"""What a program does first, the most modules of hlomap that it may import, and whether it may import NumPy."""
+"""First calls of a program, the most modules of hlomap that it may import, and whether it may import NumPy."""
 
 
 @pytest.mark.parametrize("use", FIRST_USES)

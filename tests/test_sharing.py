@@ -382,7 +382,7 @@ def attribute(value: object, name: str) -> object:
 
 
 def handed_out(value: object) -> Iterator[tuple[str, Callable[[], object]]]:
-    """What gives something of a value: attributes, methods without arguments, items."""
+    """The ways to a part of a value: attributes, methods without arguments, items."""
     for name in dir(value):
         if not name.startswith("_") and name not in ("write", "to_networkx"):
             yield f".{name}", partial(attribute, value, name)
@@ -399,7 +399,7 @@ def can_change(value: object) -> bool:
 
 
 def test_nothing_that_is_kept_can_be_overwritten(dump: hm.DumpDirectory) -> None:
-    """What a value hands out twice is the same memory only if nobody can change it; and every value can be shared."""
+    """A value hands out the same memory twice only if nobody can change it; and every value can be shared."""
     found: dict[type, list[object]] = {}
     pending: list[tuple[str, object]] = []
     changed: set[str] = set()

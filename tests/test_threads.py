@@ -17,7 +17,7 @@ N_THREADS = 4
 
 
 def answers(modules: list[hm.Module]) -> list[str]:
-    """What the package says of the modules, as text."""
+    """The answers of the package about the modules, as text."""
     lines = []
     for module in modules:
         lines += [str(row) for row in hm.analyze(module).rows()]

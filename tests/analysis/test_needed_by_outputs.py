@@ -1,4 +1,4 @@
-"""What all outputs need, found in one pass, against what each of them needs on its own, element by element."""
+"""The needs of all outputs, found in one pass, against what each of them needs on its own, element by element."""
 
 from __future__ import annotations
 

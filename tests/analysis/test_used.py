@@ -1,4 +1,4 @@
-"""What is used of what is mentioned, judged by running: the elements of inputs that change an element of the output."""
+"""The used part of what is mentioned, judged by running: the elements of inputs that change the output."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def everything(module: hm.Module) -> set[str]:
 
 
 def test_annotations_belong_to_the_value() -> None:
-    """The same Value is returned, and the last annotation wins."""
+    """It returns the Value it was given, and the last annotation wins."""
     b = hm.Builder("m")
     x = b.parameter(0, "f32[4]", "x")
     assert x.annotated(sharding="{replicated}") is x

@@ -348,7 +348,7 @@ def test_show_writes_a_picture(tmp_path: Path) -> None:
 
 
 def test_show_json() -> None:
-    """The same as the text, in one array; an element as what ``hm.explain`` gives."""
+    """The JSON has what the text has, in one array, and an element what ``hm.explain`` gives."""
     file = CASES / "cli" / "show.hlo"
     (found,) = json.loads(run("show", file, "--json").stdout)
     assert [part["computation"] for part in found["parts"]] == ["e", "below", "step"]
@@ -443,7 +443,7 @@ STEERING = "\x1b]0;title\x07 \x9b2J \x7f \u202e \u2066 \u061c \u2028"
     ],
 )
 def test_no_message_steers_the_terminal(arguments: list[str], tmp_path: Path) -> None:
-    """Whatever is named and whatever a file holds: no escapes, no marks of direction."""
+    """No name and no file gives escapes, no marks of direction."""
     (tmp_path / "good.hlo").write_text("ENTRY e { ROOT p = f32[4] parameter(0) }")
     bad = tmp_path / f"bad{STEERING}.hlo"
     bad.write_text(f"ENTRY e {{ ROOT p = f32[4] par{STEERING}ameter(0) }}", encoding="utf-8")

@@ -599,7 +599,7 @@ def test_a_damaged_summary(tmp_path: Path, summary: object) -> None:
 
 @pytest.mark.parametrize("kind", ["symbolic", "hard", "dangling"])
 def test_a_lock_that_is_a_link(tmp_path: Path, kind: str) -> None:
-    """What it leads to is neither emptied nor made."""
+    """The folder behind it is neither emptied nor made."""
     (tmp_path / "mine").write_text("mine")
     (tmp_path / "a.txt").write_text(GOOD)
     (tmp_path / "dataset").mkdir()

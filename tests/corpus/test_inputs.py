@@ -1,4 +1,4 @@
-"""What can be an input: each kind gives rows, or a row that tells why not."""
+"""Inputs: each kind gives rows, or a row that tells why not."""
 
 from __future__ import annotations
 

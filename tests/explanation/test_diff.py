@@ -152,7 +152,7 @@ def test_dependence_of_outputs(status: str, before: str, after: str, reason: str
     [("o", "equal"), ("n", "unknown")],
 )
 def test_values_at_run_time(index: str, status: str) -> None:
-    """The same start is the same value, whatever its name; another start is not known to be another value."""
+    """Equal starts are equal values, whatever its name; another start is not known to be another value."""
     body = "q = f32[9] parameter(0)\no = s32[] parameter(1)\nn = s32[] negate(o)\nc = s32[] copy(o)\n"
     slices = [f"ROOT r = f32[3] dynamic-slice(q, {one}), dynamic_slice_sizes={{3}}" for one in ("c", index)]
     found = hm.diff(*(module(body + one) for one in slices))
@@ -349,7 +349,7 @@ def test_runs_tell_a_wrong_fold_from_a_right_one() -> None:
 
 
 def test_equal_values_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What has one number on both sides is the same, even where its maps are not exact."""
+    """Instructions with one number on both sides are equal, even where its maps are not exact."""
     monkeypatch.setattr("hlomap.differences.diff.compare_values", lambda *_: pytest.fail("runs"))
     body = "p = f32[2,2] parameter(0)\nk = f32[2,2] cholesky(p)\nt = f32[2,2] transpose(k), dimensions={1,0}\n"
     ends = "ROOT r = (f32[2,2], (f32[2,2], f32[2,2])) tuple(k, u)"

@@ -1,4 +1,4 @@
-"""What a proto holds beside the plain case: parts that do not fit each other, and texts that it holds only with care.
+"""Protos beside the plain case: parts that do not fit each other, and texts that it holds only with care.
 
 The cases are in ``tests/cases/proto``.
 """

@@ -32,7 +32,7 @@ INT64 = range(-(1 << 63), 1 << 63)
 
 
 def texts(text: str) -> list[str]:
-    """What the case file has for a map."""
+    """The entry of the case file for a map."""
     m = hm.IndexingMap.parse(text)
     found = []
     for name, write in (("isl", m.to_isl), ("mlir", m.to_mlir), ("domain", lambda: m.to_mlir("domain"))):

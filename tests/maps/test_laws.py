@@ -85,7 +85,7 @@ def constants(nodes: list[ast.expr]) -> tuple[set[str], set[str]]:
 
 
 def value(node: ast.expr, at: dict[str, Any]) -> Any:
-    """What an expression is, where each letter is a number or a variable of z3."""
+    """The term of an expression, in which each letter is a number or a variable of z3."""
     match node:
         case ast.Constant():
             return node.value

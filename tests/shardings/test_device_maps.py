@@ -67,7 +67,7 @@ for line in sys.stdin:
 
 
 REFUSED = r"^.max|\]0[ }]|'(a\d)':\(1\)(\d+), ?'\1':\(\2\)"
-"""What jax or XLA refuses: maximal shardings, one device, and neighbouring parts of one axis."""
+"""Jax or XLA refuses these: maximal shardings, one device, and neighbouring parts of one axis."""
 
 
 @pytest.mark.jax

@@ -1,4 +1,4 @@
-"""What devices need of each other, against elements one by one, and against what XLA's partitioner inserts."""
+"""Transfers between devices, against elements one by one, and against what XLA's partitioner inserts."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ LESS = {
 
 
 def inserted_bytes(module: hm.Module) -> int:
-    """What all devices receive in the collectives of a partitioned program, by algorithms that move the least."""
+    """Bytes that all devices receive in the collectives of a partitioned program, by algorithms that move the least."""
     total = 0
     for instruction in module.entry.instructions:
         n = instruction.shape.n_elements * instruction.shape.element_bits // 8 if instruction.shape.is_array else 0

@@ -1,4 +1,4 @@
-"""What reshard says moves, against an enumeration of elements; its collectives, by running them on the parts."""
+"""The moves of reshard, against an enumeration of elements; its collectives, by running them on the parts."""
 
 from __future__ import annotations
 

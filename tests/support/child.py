@@ -20,7 +20,7 @@ SECONDS = 600
 
 
 class Ended(NamedTuple):
-    """What stands in place of the answer to a request that has ended the child."""
+    """Takes the place of the answer to a request that has ended the child."""
 
     code: int
     errors: str

@@ -426,7 +426,7 @@ FAMILIES: tuple[Callable[[int], str], ...] = (
     high_rank, reshaped_transposes, chained_convolutions, chained_products, shifted_sums, chained_gathers,
     parallel_calls, wide_all_to_all, wide_scatter, wide_reduce, sharded_tuple,
 )  # fmt: skip
-"""What each makes of a number: the text of a module, about proportional to it."""
+"""Family: number -> the text of a module, about proportional to it."""
 
 QUADRATIC = {
     "chained_gathers": "a map to the k-th array of indices has k runtime variables",
@@ -466,4 +466,4 @@ ACTIONS: dict[str, Callable[[hm.Module], object]] = {
     "draw": lambda module: hm.draw(module.entry.root)._repr_svg_(),
     "explore": lambda module: str(hm.explore(module)),
 }
-"""What is done with a module besides parsing its text."""
+"""The calls on a module besides parsing its text."""

@@ -99,7 +99,7 @@ def test_outputs_and_subjects() -> None:
 
 
 def test_never_outside_exact_maps(case: Case) -> None:
-    """What is observed of an op case is what its map mentions."""
+    """The observed reads of an op case are those that its map mentions."""
     module = case.module
     root = module.entry.root
     arrays = ((leaf, shape_at(root.shape, leaf)) for leaf in array_leaves(root.shape))

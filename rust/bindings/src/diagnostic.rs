@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use hlo::{describe, Problem, Source};
+use hlo::{describe, Diagnostic, Source};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -18,7 +18,7 @@ use crate::repr;
 #[pyclass(name = "Diagnostic", module = "hlomap._core", frozen)]
 pub struct PyDiagnostic {
     /// The source of the fields; `None` for an unpickled diagnostic.
-    origin: Option<(Arc<Source>, Problem)>,
+    origin: Option<(Arc<Source>, Diagnostic)>,
     /// Computed on first access: a text may have many diagnostics that are never shown.
     fields: OnceLock<Fields>,
 }
@@ -35,7 +35,7 @@ struct Fields {
 }
 
 impl PyDiagnostic {
-    pub fn new(source: &Arc<Source>, problem: &Problem) -> PyDiagnostic {
+    pub fn new(source: &Arc<Source>, problem: &Diagnostic) -> PyDiagnostic {
         PyDiagnostic { origin: Some((source.clone(), problem.clone())), fields: OnceLock::new() }
     }
 
@@ -145,7 +145,7 @@ pub fn _diagnostic(
 }
 
 /// `HloSyntaxError` with all problems; its fields are those of the first.
-pub fn syntax_error(py: Python<'_>, source: &Arc<Source>, problems: &[Problem]) -> PyErr {
+pub fn syntax_error(py: Python<'_>, source: &Arc<Source>, problems: &[Diagnostic]) -> PyErr {
     let message = problems.iter().map(|p| describe(source, p)).collect::<Vec<_>>().join("\n");
     let build = || -> PyResult<PyErr> {
         let all = problems.iter().map(|p| Bound::new(py, PyDiagnostic::new(source, p)));

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::attribute::form::Form;
 use crate::cursor::{brief, clip, Cursor};
-use crate::error::{Problem, Span};
+use crate::error::{Diagnostic, Span};
 use crate::infer::{self, Inferred, RestatedShape};
 use crate::model::module::{
     Attribute, ComputationId, Instruction, InstructionId, Module, CALLS, INCONSISTENT, LOST, SHAPE_OMITTED,
@@ -22,7 +22,7 @@ use crate::parse::instruction::UNRESOLVED;
 use crate::parse::MAX_DIAGNOSTICS;
 use crate::print::WithoutLayout;
 use crate::verify;
-use crate::verify::names::{Named, Suspects};
+use crate::verify::names::{Named, SuspectNames};
 use crate::verify::relations::Users;
 use crate::verify::rule::Violation;
 use crate::{Arity, Opcode, Trait};
@@ -32,7 +32,7 @@ use crate::{Arity, Opcode, Trait};
 #[derive(Default)]
 pub(crate) struct Findings {
     /// The first inconsistent instructions.
-    inconsistent: Vec<(InstructionId, Problem)>,
+    inconsistent: Vec<(InstructionId, Diagnostic)>,
     /// The first violations of rules.
     violations: Vec<(InstructionId, Violation)>,
     /// Instructions whose rules involve other instructions.
@@ -42,7 +42,7 @@ pub(crate) struct Findings {
     /// A computation calls itself or one behind it.
     has_later_calls: bool,
     users: Users,
-    suspects: Suspects,
+    suspects: SuspectNames,
     later: Vec<InstructionId>,
     /// One instruction per equivalence class, by the hash of the inputs of its inference rule.
     representatives: FxHashMap<u64, InstructionId>,
@@ -175,8 +175,8 @@ pub(crate) fn module(
     m: &mut Module,
     findings: &mut Findings,
     restated_shapes: &[RestatedShape],
-    problems: &mut Vec<Problem>,
-    losses: &mut Vec<Problem>,
+    problems: &mut Vec<Diagnostic>,
+    losses: &mut Vec<Diagnostic>,
 ) {
     // XLA prints callees before their callers, which rules out a cycle.
     if let Some(c) = findings.has_later_calls.then(|| call_cycle(m, &findings.calls)).flatten() {
@@ -207,7 +207,7 @@ pub(crate) fn module(
     }
     for (i, problem) in findings.inconsistent.drain(..).take(MAX_DIAGNOSTICS.saturating_sub(m.diagnostics.len())) {
         let span = shape_span(m, i);
-        m.diagnostics.push(Problem { span, ..problem });
+        m.diagnostics.push(Diagnostic { span, ..problem });
     }
     verify_module(m, findings, losses.is_empty());
 }
@@ -321,19 +321,19 @@ pub(crate) fn invalid_layout(shape: &Shape) -> Option<String> {
 }
 
 /// A call of a computation with the wrong number of parameters.
-fn parameter_count(m: &Module, i: u32) -> Option<Problem> {
+fn parameter_count(m: &Module, i: u32) -> Option<Diagnostic> {
     if m.instructions[i as usize].flags & (CALLS | UNNAMED_OPERANDS) != CALLS {
         return None;
     }
     let expected = m.instructions[i as usize].opcode.n_parameters(m.operands(i).len())?;
     let callee = m.called_computations(i).find(|&c| m.parameters(c).len() != expected)?;
     let found = format!("{} of `{}`", m.parameters(callee).len(), clip(m.computation_name(callee)));
-    Some(Problem::disagrees(Span::default(), "parameters of a called computation", expected, found))
+    Some(Diagnostic::disagrees(Span::default(), "parameters of a called computation", expected, found))
 }
 
 /// Why an instruction is inconsistent: it calls a computation with other parameters, its shape differs from the inferred
 /// shape, or the operands and attributes rule out any shape. The problem has no span.
-pub(crate) fn inconsistency(m: &Module, i: u32) -> Option<Problem> {
+pub(crate) fn inconsistency(m: &Module, i: u32) -> Option<Diagnostic> {
     if let Some(problem) = parameter_count(m, i) {
         return Some(problem);
     }
@@ -344,20 +344,20 @@ pub(crate) fn inconsistency(m: &Module, i: u32) -> Option<Problem> {
         Ok(Inferred::Shape(shape)) if infer::fits(m.instructions[i as usize].opcode, own, &shape) => None,
         Ok(Inferred::Shape(shape)) => {
             let expected = brief(&shape.without_layout());
-            Some(Problem::disagrees(Span::default(), "shape", expected, brief(own)))
+            Some(Diagnostic::disagrees(Span::default(), "shape", expected, brief(own)))
         }
         Err(reason) => Some(inconsistent(m.opcode_name(i), &reason, Span::default())),
     }
 }
 
 /// The problem of an instruction whose operands and attributes rule out any shape.
-pub(crate) fn inconsistent(opcode: &str, reason: &str, span: Span) -> Problem {
-    Problem::new(span, format!("inconsistent {opcode}: {}", brief(&reason)))
+pub(crate) fn inconsistent(opcode: &str, reason: &str, span: Span) -> Diagnostic {
+    Diagnostic::new(span, format!("inconsistent {opcode}: {}", brief(&reason)))
 }
 
 /// The problem of a cycle in the operands of instructions or in the calls of computations.
-pub(crate) fn depends_on_itself(what: &str, name: &str, span: Span) -> Problem {
-    Problem::new(span, format!("{what} `{}` depends on itself", clip(name)))
+pub(crate) fn depends_on_itself(what: &str, name: &str, span: Span) -> Diagnostic {
+    Diagnostic::new(span, format!("{what} `{}` depends on itself", clip(name)))
 }
 
 /// The problem of a layout that [`lacks_order`].

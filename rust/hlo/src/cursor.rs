@@ -4,10 +4,10 @@
 
 use quasiaffine::interrupt::poll;
 
-use crate::error::{Problem, Span};
+use crate::error::{Diagnostic, Span};
 
 /// The result of parsing a value.
-pub(crate) type Read<T> = Result<T, Problem>;
+pub(crate) type Read<T> = Result<T, Diagnostic>;
 
 /// A position in a text.
 #[derive(Clone, Copy)]
@@ -218,7 +218,7 @@ impl<'a> Cursor<'a> {
         }
         if !fits || value > LARGEST - u64::from(!negative) {
             let span = Span::new(start, self.pos);
-            return Err(Problem::out_of_range(span, "s64", self.str(span)));
+            return Err(Diagnostic::out_of_range(span, "s64", self.str(span)));
         }
         Ok(if negative { (value as i64).wrapping_neg() } else { value as i64 })
     }
@@ -294,11 +294,11 @@ impl<'a> Cursor<'a> {
     /// The error "expected this, found what is next".
     #[cold]
     #[inline(never)]
-    pub fn expected(&self, expected: impl Into<std::borrow::Cow<'static, str>>) -> Problem {
+    pub fn expected(&self, expected: impl Into<std::borrow::Cow<'static, str>>) -> Diagnostic {
         let (found, len) = self.found();
         // Points behind the last word, not behind the empty lines that follow it.
         let at = if self.at_end() { self.text.trim_ascii_end().len() } else { self.pos };
-        Problem::expected(Span::new(at, at + len), expected, found)
+        Diagnostic::expected(Span::new(at, at + len), expected, found)
     }
 
     /// A description of the next token for a message, and its length in bytes.
@@ -393,8 +393,8 @@ pub(crate) fn find<const N: usize>(bytes: &[u8], mut at: usize, needles: [u8; N]
 }
 
 #[cold]
-fn unclosed(expected: &'static str, open: usize) -> Problem {
-    Problem::expected(Span::new(open, open + 1), expected, "the end of the text")
+fn unclosed(expected: &'static str, open: usize) -> Diagnostic {
+    Diagnostic::expected(Span::new(open, open + 1), expected, "the end of the text")
 }
 
 /// Equality of short words: comparing eight bytes at a time, the last chunk overlapping, is faster than a call.

@@ -125,11 +125,11 @@ fn floor_char(text: &str, mut at: usize) -> usize {
 
 /// An error or a diagnostic, and its position. It displays as its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct Diagnostic {
     /// The position in the source.
     pub span: Span,
     /// The kind.
-    pub kind: ProblemKind,
+    pub kind: DiagnosticKind,
     /// The message, or what precedes `expected …, found …` in it.
     pub(crate) text: Cow<'static, str>,
     /// A description of what was expected, if known.
@@ -140,7 +140,7 @@ pub struct Problem {
 
 /// The subject of a problem, and the kind of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProblemKind {
+pub enum DiagnosticKind {
     /// A text; the message is in words of its own.
     Words,
     /// A text; the message says what was expected and found.
@@ -151,10 +151,10 @@ pub enum ProblemKind {
     Limit,
 }
 
-impl Problem {
+impl Diagnostic {
     /// A message in words of its own.
-    pub(crate) fn new(span: Span, text: impl Into<Cow<'static, str>>) -> Problem {
-        Problem { span, kind: ProblemKind::Words, text: text.into(), expected: None, found: None }
+    pub(crate) fn new(span: Span, text: impl Into<Cow<'static, str>>) -> Diagnostic {
+        Diagnostic { span, kind: DiagnosticKind::Words, text: text.into(), expected: None, found: None }
     }
 
     /// `expected …, found …`
@@ -162,9 +162,9 @@ impl Problem {
         span: Span,
         expected: impl Into<Cow<'static, str>>,
         found: impl Into<Cow<'static, str>>,
-    ) -> Problem {
+    ) -> Diagnostic {
         let (expected, found) = (Some(expected.into()), Some(found.into().into_owned()));
-        Problem { span, kind: ProblemKind::Expected, text: "".into(), expected, found }
+        Diagnostic { span, kind: DiagnosticKind::Expected, text: "".into(), expected, found }
     }
 
     /// `what: expected …, found …`
@@ -173,40 +173,40 @@ impl Problem {
         what: impl fmt::Display,
         expected: impl fmt::Display,
         found: String,
-    ) -> Problem {
-        Problem { text: format!("{what}: ").into(), ..Problem::expected(span, expected.to_string(), found) }
+    ) -> Diagnostic {
+        Diagnostic { text: format!("{what}: ").into(), ..Diagnostic::expected(span, expected.to_string(), found) }
     }
 
     /// A second one of something that is once.
-    pub(crate) fn duplicate(span: Span, what: &str, name: &str) -> Problem {
-        Problem::expected(span, format!("one {what} `{}`", clip(name)), "a second")
+    pub(crate) fn duplicate(span: Span, what: &str, name: &str) -> Diagnostic {
+        Diagnostic::expected(span, format!("one {what} `{}`", clip(name)), "a second")
     }
 
     /// A number outside the range of its type.
-    pub(crate) fn out_of_range(span: Span, of: &str, found: &str) -> Problem {
-        Problem::expected(span, format!("a number in the range of {of}"), clip(found))
+    pub(crate) fn out_of_range(span: Span, of: &str, found: &str) -> Diagnostic {
+        Diagnostic::expected(span, format!("a number in the range of {of}"), clip(found))
     }
 
     /// A word that is not known, and the known one with the smallest edit distance, if one is close.
-    pub(crate) fn unknown_word(span: Span, what: &str, found: &str, nearest: Option<&str>) -> Problem {
+    pub(crate) fn unknown_word(span: Span, what: &str, found: &str, nearest: Option<&str>) -> Diagnostic {
         let found = format!("`{}`", clip(found));
         let hint = nearest.map_or_else(String::new, |n| format!(", did you mean `{n}`?"));
         let expected = nearest.map_or_else(|| format!("a known {what}"), |n| format!("`{n}`"));
         let text = format!("unknown {what} {found}{hint}");
-        Problem { expected: Some(expected.into()), found: Some(found), ..Problem::new(span, text) }
+        Diagnostic { expected: Some(expected.into()), found: Some(found), ..Diagnostic::new(span, text) }
     }
 
     /// More than a limit allows.
-    pub(crate) fn limit(span: Span, text: String) -> Problem {
-        Problem { kind: ProblemKind::Limit, ..Problem::new(span, text) }
+    pub(crate) fn limit(span: Span, text: String) -> Diagnostic {
+        Diagnostic { kind: DiagnosticKind::Limit, ..Diagnostic::new(span, text) }
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)?;
         match (&self.expected, &self.found, self.kind) {
-            (Some(expected), Some(found), ProblemKind::Expected | ProblemKind::Bytes) => {
+            (Some(expected), Some(found), DiagnosticKind::Expected | DiagnosticKind::Bytes) => {
                 write!(f, "expected {expected}, found {found}")
             }
             _ => Ok(()),
@@ -220,25 +220,25 @@ pub struct SyntaxErrors {
     /// The text.
     pub source: Arc<Source>,
     /// The reason.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Diagnostic>,
 }
 
 impl SyntaxErrors {
     /// One problem of bytes.
-    pub(crate) fn of_bytes(name: Option<&str>, problem: Problem) -> SyntaxErrors {
-        let problems = vec![Problem { kind: ProblemKind::Bytes, ..problem }];
+    pub(crate) fn of_bytes(name: Option<&str>, problem: Diagnostic) -> SyntaxErrors {
+        let problems = vec![Diagnostic { kind: DiagnosticKind::Bytes, ..problem }];
         SyntaxErrors { source: Arc::new(Source::new("", name)), problems }
     }
 
     /// One problem with its position, line and caret.
-    pub fn describe(&self, problem: &Problem) -> String {
+    pub fn describe(&self, problem: &Diagnostic) -> String {
         describe(&self.source, problem)
     }
 }
 
 /// `name:line:column: message`, the line, and a caret below the span.
-pub fn describe(source: &Source, problem: &Problem) -> String {
-    if problem.kind == ProblemKind::Bytes {
+pub fn describe(source: &Source, problem: &Diagnostic) -> String {
+    if problem.kind == DiagnosticKind::Bytes {
         return format!("{}: {problem}", source.name.as_deref().unwrap_or("<bytes>"));
     }
     let (line, column) = source.line_column(problem.span.start as usize);

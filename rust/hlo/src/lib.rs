@@ -57,7 +57,7 @@ pub use attribute::sides::{SideItem, Sides};
 pub use attribute::window::{parse_dim_labels, parse_window, DimLabels, Window, WindowDim};
 pub use attribute::{unescape, Value};
 pub use compression::{compression_format, decompress, decompress_head, CompressionError};
-pub use error::{describe, Problem, ProblemKind, Source, Span, SyntaxErrors};
+pub use error::{describe, Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
 pub use model::equal::Names;
 pub use model::literal::{LiteralError, LiteralValue};
 pub use model::metadata::{Frame, Metadata, Origin, MAX_FRAMES};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub(super) const DROP: Options =
     Options { keep_point_dims: false, drop_unused: true, rescale: false, fast_path: FastPath::On };
 
-/// The same, with dimensions of one value as variables.
+/// As [`DROP`], with dimensions of one value as variables.
 pub(super) const KEEP_POINTS: Options =
     Options { keep_point_dims: true, drop_unused: true, rescale: false, fast_path: FastPath::On };
 

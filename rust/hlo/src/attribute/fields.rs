@@ -4,7 +4,7 @@
 
 use super::sharding::{self, Sharding};
 use crate::cursor::{Cursor, Read};
-use crate::error::{Problem, Span};
+use crate::error::{Diagnostic, Span};
 
 /// The name of a field, up to and including the `=`, which follows immediately. XLA's names begin with a letter or `_`.
 pub(crate) fn name<'a>(c: &mut Cursor<'a>) -> Read<&'a str> {
@@ -127,7 +127,7 @@ pub(crate) fn metadata(c: &mut Cursor<'_>) -> Read<()> {
             return Err(super::unknown_word("field of metadata", field, &known, span));
         };
         if seen >> k & 1 == 1 {
-            return Err(Problem::duplicate(span, "field", field));
+            return Err(Diagnostic::duplicate(span, "field", field));
         }
         seen |= 1 << k;
         match METADATA[k].1 {
@@ -154,11 +154,11 @@ fn int32(c: &mut Cursor<'_>) -> Read<i64> {
         return Ok(n);
     }
     let span = Span::new(start, c.pos);
-    Err(Problem::out_of_range(span, "s32", c.str(span)))
+    Err(Diagnostic::out_of_range(span, "s32", c.str(span)))
 }
 
 /// The problem of the first escape in a string that XLA does not read, which are those of C with `\u` and `\U`.
-pub(crate) fn invalid_escape(text: &str, span: Span) -> Option<Problem> {
+pub(crate) fn invalid_escape(text: &str, span: Span) -> Option<Diagnostic> {
     let bytes = &text.as_bytes()[span.range()];
     let mut at = 0;
     while let Some(n) = memchr::memchr(b'\\', &bytes[at..]) {
@@ -169,7 +169,7 @@ pub(crate) fn invalid_escape(text: &str, span: Span) -> Option<Problem> {
                 let start = span.start as usize + at;
                 let n = text[start + 1..].chars().next().map_or(0, char::len_utf8);
                 let span = Span::new(start, start + 1 + n);
-                return Some(Problem::expected(span, "an escape of C", format!("`{}`", &text[span.range()])));
+                return Some(Diagnostic::expected(span, "an escape of C", format!("`{}`", &text[span.range()])));
             }
         }
     }

@@ -34,7 +34,7 @@ use sides::{sides, Config, Sides};
 use window::{dim_labels, window, DimLabels, Window};
 
 use crate::cursor::{Cursor, Read, SHORT};
-use crate::error::{Problem, Span};
+use crate::error::{Diagnostic, Span};
 use crate::proto::original;
 
 /// The value of an attribute.
@@ -220,7 +220,7 @@ fn structured<'m>(c: &mut Cursor<'_>, form: Form) -> Read<Option<Value<'m>>> {
 
 /// The error of a value that [`check`] accepts but that cannot be decoded.
 #[inline]
-pub(crate) fn unreadable(text: &str, span: Span, form: Form) -> Option<Problem> {
+pub(crate) fn unreadable(text: &str, span: Span, form: Form) -> Option<Diagnostic> {
     if !is_structured(form) {
         return None;
     }
@@ -392,11 +392,11 @@ pub(crate) fn shape(c: &mut Cursor<'_>) -> Read<Shape> {
         Err(e) => {
             let span = Span::new(e.start, e.end);
             Err(match e.kind {
-                TextErrorKind::Expected { expected, found } => Problem::expected(span, expected, found),
+                TextErrorKind::Expected { expected, found } => Diagnostic::expected(span, expected, found),
                 TextErrorKind::UnknownElementType { found, nearest } => {
-                    Problem::unknown_word(span, "element type", &found, nearest)
+                    Diagnostic::unknown_word(span, "element type", &found, nearest)
                 }
-                other => Problem::new(span, other.to_string()),
+                other => Diagnostic::new(span, other.to_string()),
             })
         }
     }
@@ -514,6 +514,6 @@ pub(crate) fn unescape_bytes(text: &str) -> Cow<'_, [u8]> {
 }
 
 /// The problem of a word outside a closed set, with the nearest known word.
-pub(crate) fn unknown_word(what: &'static str, found: &str, known: &[&str], span: Span) -> Problem {
-    Problem::unknown_word(span, what, found, layout::nearest(found, known.iter().copied()))
+pub(crate) fn unknown_word(what: &'static str, found: &str, known: &[&str], span: Span) -> Diagnostic {
+    Diagnostic::unknown_word(span, what, found, layout::nearest(found, known.iter().copied()))
 }

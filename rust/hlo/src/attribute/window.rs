@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::attribute::{by_dim, pair};
 use crate::cursor::{clip, Cursor, Read};
-use crate::error::{Problem, Span};
+use crate::error::{Diagnostic, Span};
 
 /// One dimension of a window, with defaults filled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -160,7 +160,7 @@ pub(crate) fn window(c: &mut Cursor<'_>) -> Read<Window> {
             return Err(at.expected("size, stride, pad, lhs_dilate, rhs_dilate, rhs_reversal or `}`"));
         };
         if std::mem::replace(&mut seen[field], true) {
-            return Err(Problem::duplicate(Span::new(at.pos, c.pos), "window field", word));
+            return Err(Diagnostic::duplicate(Span::new(at.pos, c.pos), "window field", word));
         }
         c.expect(b'=', "`=`")?;
         c.space();
@@ -168,7 +168,7 @@ pub(crate) fn window(c: &mut Cursor<'_>) -> Read<Window> {
         let dims = dims.get_or_insert_with(|| vec![fresh; values.len()]);
         if dims.len() != values.len() {
             let (span, found) = (Span::new(at.pos, c.pos), values.len().to_string());
-            return Err(Problem::disagrees(span, "dimensions of a window", dims.len(), found));
+            return Err(Diagnostic::disagrees(span, "dimensions of a window", dims.len(), found));
         }
         for (dim, (a, b)) in dims.iter_mut().zip(values) {
             match field {
@@ -199,7 +199,7 @@ pub(crate) fn dim_labels(c: &mut Cursor<'_>) -> Read<DimLabels> {
     let output = c.label_word();
     let span = Span::new(start.pos, c.pos);
     let bad = |what: &str| {
-        Problem::expected(span, format!("dim_labels whose {what}"), format!("`{}`", clip(start.str(span))))
+        Diagnostic::expected(span, format!("dim_labels whose {what}"), format!("`{}`", clip(start.str(span))))
     };
     let (input_batch, input_feature, input_spatial) =
         labels(input, b'b', b'f').ok_or_else(|| bad("input has b, f and the spatial digits once each"))?;

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{infer_omitted, Inferred};
 use crate::check;
 use crate::cursor::brief;
-use crate::error::{Problem, Span};
+use crate::error::{Diagnostic, Span};
 use crate::model::module::{InstructionId, Module, SHAPE_OMITTED};
 
 /// A shape restated for an instruction: before its name as an operand, or in a signature.
@@ -24,8 +24,8 @@ pub(crate) struct RestatedShape {
 pub(crate) fn fill_omitted(
     m: &mut Module,
     restated_shapes: &[RestatedShape],
-    problems: &mut Vec<Problem>,
-    losses: &mut Vec<Problem>,
+    problems: &mut Vec<Diagnostic>,
+    losses: &mut Vec<Diagnostic>,
 ) {
     if m.instructions.iter().all(|row| row.flags & SHAPE_OMITTED == 0) {
         return;
@@ -42,7 +42,7 @@ pub(crate) fn fill_omitted(
     for i in all {
         let name = m.instructions[i as usize].name;
         if !spend(&mut budget, m.operands(i).map(|k| m.shape(k))) {
-            return problems.push(Problem::limit(name, format!("more than {limit} parts of inferred shapes")));
+            return problems.push(Diagnostic::limit(name, format!("more than {limit} parts of inferred shapes")));
         }
         let shape = match check::lost_operand(m, i).map_or_else(|| infer_omitted(m, i), Err) {
             Ok(Inferred::Shape(shape)) => shape,
@@ -53,11 +53,11 @@ pub(crate) fn fill_omitted(
             }
         };
         if !spend(&mut budget, [&shape].into_iter()) {
-            return problems.push(Problem::limit(name, format!("more than {limit} parts of inferred shapes")));
+            return problems.push(Diagnostic::limit(name, format!("more than {limit} parts of inferred shapes")));
         }
         if depth(&shape) > layout::MAX_DEPTH {
             let text = format!("inferred shapes nested deeper than {} levels", layout::MAX_DEPTH);
-            return problems.push(Problem::limit(name, text));
+            return problems.push(Diagnostic::limit(name, text));
         }
         let placeholder = m.instructions[i as usize].shape;
         let id = *known.entry(shape.clone()).or_insert(placeholder);
@@ -69,7 +69,7 @@ pub(crate) fn fill_omitted(
     for e in restated_shapes {
         let (found, expected) = (&m.shapes[e.shape as usize], m.shape(e.instruction));
         if !found.same_dims(expected) && !m.is_lost(e.instruction) {
-            let problem = Problem::disagrees(e.span, e.what, brief(expected), brief(found));
+            let problem = Diagnostic::disagrees(e.span, e.what, brief(expected), brief(found));
             m.diagnostics.push(problem);
         }
     }
@@ -103,10 +103,10 @@ fn depth(shape: &Shape) -> usize {
     }
 }
 
-fn no_shape(m: &Module, i: InstructionId, reason: Option<String>) -> Problem {
+fn no_shape(m: &Module, i: InstructionId, reason: Option<String>) -> Diagnostic {
     let (opcode, span) = (m.opcode_name(i), m.instructions[i as usize].name);
     match reason {
         Some(reason) => check::inconsistent(opcode, &reason, span),
-        None => Problem::expected(span, format!("a shape before {opcode}"), "attributes that do not determine it"),
+        None => Diagnostic::expected(span, format!("a shape before {opcode}"), "attributes that do not determine it"),
     }
 }

@@ -9,7 +9,7 @@ use quasiaffine::interrupt::poll;
 
 use crate::attribute;
 use crate::cursor::{clip, find, Cursor, Read, SHORT};
-use crate::error::{Problem, Span};
+use crate::error::{Diagnostic, Span};
 use crate::model::float::{self, Format};
 
 /// The most bytes of the arrays of a text that are written as one number: they take more memory than the text.
@@ -30,7 +30,7 @@ pub enum LiteralError {
     /// The text is `{...}`.
     Elided,
     /// The text is malformed.
-    Text(Problem),
+    Text(Diagnostic),
 }
 
 /// The consumer of elements; the cursor is at the next one.
@@ -49,7 +49,7 @@ pub(crate) struct Checked {
     pub is_elided: bool,
     /// The first element that XLA does not read: a nan whose payload its type cannot hold, or a real number for a
     /// complex one.
-    pub doubtful: Option<Problem>,
+    pub doubtful: Option<Diagnostic>,
 }
 
 /// Checks the literal at the cursor and advances past it. `zeros` counts the bytes of a whole text that are not written.
@@ -60,7 +60,7 @@ pub(crate) fn check(c: &mut Cursor<'_>, shape: &Shape, zeros: &mut u64) -> Read<
     traverse(c, shape, &mut sink, &mut is_elided)?;
     if sink.zeros > MAX_ZEROS {
         let text = format!("more than {MAX_ZEROS} bytes of constants that are written as one number");
-        return Err(Problem::limit(Span::new(start, c.pos), text));
+        return Err(Diagnostic::limit(Span::new(start, c.pos), text));
     }
     *zeros = sink.zeros;
     Ok(Checked { is_elided, doubtful: sink.doubtful })
@@ -181,7 +181,7 @@ fn traverse(c: &mut Cursor<'_>, shape: &Shape, sink: &mut impl Sink, elided: &mu
         Shape::Buffer(inner) => traverse(c, inner, sink, elided),
         Shape::Token | Shape::Opaque => {
             let span = Span::new(c.pos, (c.pos + 1).min(c.text.len()));
-            Err(Problem::expected(span, "an array or a tuple as the shape of a constant", shape.to_string()))
+            Err(Diagnostic::expected(span, "an array or a tuple as the shape of a constant", shape.to_string()))
         }
     }
 }
@@ -252,10 +252,10 @@ fn first_element(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -
     }
 }
 
-fn disagreement(c: &Cursor<'_>, dim: usize, n: i64, expected: i64) -> Problem {
+fn disagreement(c: &Cursor<'_>, dim: usize, n: i64, expected: i64) -> Diagnostic {
     let span = Span::new(c.pos, (c.pos + 1).min(c.text.len()));
     let found = format!("{n}{}", if n > expected { " or more" } else { "" });
-    Problem::disagrees(span, "elements of a constant", format_args!("{expected} in dimension {dim}"), found)
+    Diagnostic::disagrees(span, "elements of a constant", format_args!("{expected} in dimension {dim}"), found)
 }
 
 /// The characters of one number, including the payload of a nan.
@@ -272,21 +272,21 @@ fn token<'a>(c: &mut Cursor<'a>) -> &'a str {
     word
 }
 
-fn expected_number(c: &Cursor<'_>, start: usize, t: ElementType) -> Problem {
+fn expected_number(c: &Cursor<'_>, start: usize, t: ElementType) -> Diagnostic {
     let at = Cursor { text: c.text, pos: start };
     at.expected(format!("a number of type {}", t.name()))
 }
 
-fn out_of_range(c: &Cursor<'_>, start: usize, t: ElementType) -> Problem {
+fn out_of_range(c: &Cursor<'_>, start: usize, t: ElementType) -> Diagnostic {
     let span = Span::new(start, c.pos);
-    Problem::out_of_range(span, t.name(), c.str(span))
+    Diagnostic::out_of_range(span, t.name(), c.str(span))
 }
 
 /// Checks elements without keeping them, and counts the bytes of those that are not written.
 #[derive(Default)]
 struct Check {
     zeros: u64,
-    doubtful: Option<Problem>,
+    doubtful: Option<Diagnostic>,
 }
 
 impl Sink for Check {
@@ -318,7 +318,7 @@ impl Sink for Check {
 
 /// Why XLA does not read the element between `start` and the cursor.
 #[inline]
-fn doubt(c: &Cursor<'_>, start: usize, t: ElementType) -> Option<Problem> {
+fn doubt(c: &Cursor<'_>, start: usize, t: ElementType) -> Option<Diagnostic> {
     let part = match (t.kind(), t) {
         (ElementKind::Complex, ElementType::C64) => ElementType::F32,
         (ElementKind::Complex, _) => ElementType::F64,
@@ -332,7 +332,7 @@ fn doubt(c: &Cursor<'_>, start: usize, t: ElementType) -> Option<Problem> {
     let span = Span::new(start, c.pos);
     if part != t && !text.starts_with('(') {
         let expected = format!("`(real, imaginary)` for {}", t.name());
-        return Some(Problem::expected(span, expected, format!("`{}`", clip(text))));
+        return Some(Diagnostic::expected(span, expected, format!("`{}`", clip(text))));
     }
     let format = Format::of(part);
     text.match_indices("nan(").find_map(|(at, word)| {
@@ -347,7 +347,7 @@ fn doubt(c: &Cursor<'_>, start: usize, t: ElementType) -> Option<Problem> {
             0 => format!("nan without a payload for {}", t.name()),
             _ => format!("a nan payload from 0x1 to 0x{largest:x} for {}", t.name()),
         };
-        Some(Problem::expected(span, expected, format!("`{}`", clip(payload))))
+        Some(Diagnostic::expected(span, expected, format!("`{}`", clip(payload))))
     })
 }
 

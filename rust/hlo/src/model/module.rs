@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use crate::attribute::schema::{self, Form};
 use crate::attribute::{self, Value};
 use crate::check;
-use crate::error::{Problem, Source, Span};
+use crate::error::{Diagnostic, Source, Span};
 use crate::infer::{self, Inferred};
 use crate::model::literal::{self, LiteralError, LiteralValue};
 use crate::model::metadata::Frames;
@@ -49,7 +49,7 @@ pub struct Module {
     pub(crate) entry: ComputationId,
     /// The ids of a module from a proto.
     pub(crate) ids: Option<Ids>,
-    pub(crate) diagnostics: Vec<Problem>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) users: OnceLock<Inverse>,
     pub(crate) callers: OnceLock<Inverse>,
     pub(crate) names: OnceLock<Vec<(u64, u32)>>,
@@ -233,7 +233,7 @@ impl Module {
     }
 
     /// The diagnostics, in the order of the text.
-    pub fn diagnostics(&self) -> &[Problem] {
+    pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
 
@@ -512,7 +512,7 @@ impl Module {
     }
 
     /// The value of an attribute that belongs to computation `within` or to one of its instructions.
-    pub fn value(&self, attribute: &Attribute, within: Option<ComputationId>) -> Result<Value<'_>, Problem> {
+    pub fn value(&self, attribute: &Attribute, within: Option<ComputationId>) -> Result<Value<'_>, Diagnostic> {
         Ok(match attribute.form {
             Form::Computation => match self.list(attribute.link) {
                 [one] => Value::Computation(*one),

@@ -11,7 +11,7 @@ use crate::attribute;
 use crate::attribute::entry_layout;
 use crate::attribute::schema::{self, Form, Owner};
 use crate::cursor::{Cursor, Read};
-use crate::error::{Problem, Span};
+use crate::error::{Diagnostic, Span};
 use crate::model::literal;
 use crate::model::module::{Attribute, UNKNOWN_KEY};
 use crate::parse::instruction::{Scope, UNRESOLVED};
@@ -85,7 +85,7 @@ impl<'a> Parser<'a> {
             None => self.unknown_key(name_span)?,
         };
         if all.iter().any(|a| a.key == key) {
-            return Err(Problem::duplicate(name_span, "attribute", self.c.str(name_span)));
+            return Err(Diagnostic::duplicate(name_span, "attribute", self.c.str(name_span)));
         }
         all.push(Attribute { key, form, value: Span::new(start, self.c.pos), link });
         Ok(())
@@ -93,7 +93,7 @@ impl<'a> Parser<'a> {
 
     fn misplaced(&mut self, name: Span, owner: Owner) {
         let text = |p: &Self| format!("attribute `{}` does not belong to {}", p.c.str(name), owner_name(owner));
-        self.diagnose(|p| Problem::new(name, text(p)));
+        self.diagnose(|p| Diagnostic::new(name, text(p)));
     }
 
     /// Reports space between the name of an attribute and its `=`, if the `=` is next.
@@ -102,7 +102,7 @@ impl<'a> Parser<'a> {
         let mut c = self.c;
         if c.accept_after_space(b'=') {
             let span = Span::new(self.c.pos, c.pos);
-            self.refuse(|| Problem::expected(span, "`=` directly behind the name of an attribute", "space"));
+            self.refuse(|| Diagnostic::expected(span, "`=` directly behind the name of an attribute", "space"));
         }
     }
 
@@ -111,7 +111,7 @@ impl<'a> Parser<'a> {
         let seen = self.m.unknown_keys.iter().position(|&k| self.c.str(k) == text);
         let n = seen.unwrap_or(self.m.unknown_keys.len());
         if n >= MAX_UNKNOWN_KEYS {
-            return Err(Problem::limit(span, format!("more than {MAX_UNKNOWN_KEYS} names of unknown attributes")));
+            return Err(Diagnostic::limit(span, format!("more than {MAX_UNKNOWN_KEYS} names of unknown attributes")));
         }
         if seen.is_none() {
             self.m.unknown_keys.push(span);
@@ -138,7 +138,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The error of an entry layout, if it has one. Its shapes recur in the instructions, so they are interned.
-    fn unreadable_entry(&mut self, span: Span) -> Option<Problem> {
+    fn unreadable_entry(&mut self, span: Span) -> Option<Diagnostic> {
         let behind = self.c;
         let mut c = Cursor { text: &behind.text[..span.end as usize], pos: span.start as usize };
         let shape = |c: &mut Cursor<'a>| {

@@ -13,7 +13,7 @@ use crate::attribute;
 use crate::attribute::schema::{self, Owner};
 use crate::check;
 use crate::cursor::{clip, find, Cursor, Read, SHORT};
-use crate::error::{Problem, Span};
+use crate::error::{Diagnostic, Span};
 use crate::model::literal;
 use crate::model::module::{Attribute, Instruction, CALLS, ELIDED, LOST, SHAPE_OMITTED, UNNAMED, UNNAMED_OPERANDS};
 use crate::model::opcode::async_form;
@@ -207,10 +207,10 @@ impl<'a> Parser<'a> {
         let is_second = scope.names.insert(self.c.bytes(), name, local).is_some();
         let row = self.definition(scope, name, depth)?;
         if is_second {
-            return Err(Problem::duplicate(name, "instruction named", self.c.str(name)));
+            return Err(Diagnostic::duplicate(name, "instruction named", self.c.str(name)));
         }
         if is_root && scope.root.is_some() {
-            return Err(Problem::duplicate(Span::new(start, start + 4), "instruction marked", "ROOT"));
+            return Err(Diagnostic::duplicate(Span::new(start, start + 4), "instruction marked", "ROOT"));
         }
         if is_root {
             // Instructions in place of its operands come before it.
@@ -263,7 +263,7 @@ impl<'a> Parser<'a> {
             let is_attribute = |name: &Span| schema::key(&self.c.bytes()[name.range()]).is_some();
             if let Some(span) = name.filter(is_attribute).filter(|_| shape.is_none()) {
                 let found = format!("`{}`", clip(self.c.str(span)));
-                return Err(Problem::expected(span, "`,` before an attribute", found));
+                return Err(Diagnostic::expected(span, "`,` before an attribute", found));
             }
             return Err(self.c.expected(if shape.is_some() { "an opcode" } else { "a shape or an opcode" }));
         }
@@ -332,7 +332,7 @@ impl<'a> Parser<'a> {
         self.m.shapes.len() as u32 - 1
     }
 
-    pub(crate) fn unknown_opcode(&self, word: &str, span: Span) -> Problem {
+    pub(crate) fn unknown_opcode(&self, word: &str, span: Span) -> Diagnostic {
         attribute::unknown_word("opcode", word, &Opcode::names().collect::<Vec<_>>(), span)
     }
 
@@ -370,7 +370,7 @@ impl<'a> Parser<'a> {
         let number = self.c.int()?;
         let span = Span::new(start, self.c.pos);
         let number = u32::try_from(number)
-            .map_err(|_| Problem::out_of_range(span, "a parameter number", &number.to_string()))?;
+            .map_err(|_| Diagnostic::out_of_range(span, "a parameter number", &number.to_string()))?;
         row.body = Span { start: number, end: number };
         scope.parameters.push((number, scope.rows.len() as u32, span));
         scope.n_parameters = scope.n_parameters.max(number.saturating_add(1));
@@ -436,12 +436,12 @@ impl<'a> Parser<'a> {
             row.body.start = n as u32;
             row.body.end = n as u32;
             let text = || format!("the operands of {} have no names and cannot be resolved", opcode.name());
-            self.diagnose(|_| Problem::new(opcode_span, text()));
+            self.diagnose(|_| Diagnostic::new(opcode_span, text()));
         }
         if let Some(expected) = opcode.expected_operands(n) {
             let s = if expected == "1" { "" } else { "s" };
             let expected = format!("{expected} operand{s} of {}", opcode.name());
-            return Err(Problem::expected(opcode_span, expected, n.to_string()));
+            return Err(Diagnostic::expected(opcode_span, expected, n.to_string()));
         }
         row.n_operands = self.m.operands.len() as u32 - row.operands;
         Ok(())
@@ -528,7 +528,7 @@ impl<'a> Parser<'a> {
         let shape = attribute::shape(&mut self.c)?;
         if self.is_strict && check::lacks_order(&self.c.bytes()[start..self.c.pos]) {
             let span = Span::new(start, self.c.pos);
-            self.refuse(|| Problem::new(span, check::NO_ORDER));
+            self.refuse(|| Diagnostic::new(span, check::NO_ORDER));
         }
         let id = self.intern(shape, Span::new(start, self.c.pos));
         self.shape_texts.insert(self.c.bytes(), Span::new(start, self.c.pos), id);
@@ -548,7 +548,7 @@ impl<'a> Parser<'a> {
                 None => {
                     let id = self.m.shapes.len() as u32;
                     if let Some(reason) = check::invalid_layout(&shape) {
-                        self.diagnose(|_| Problem::new(span, format!("invalid layout: {reason}")));
+                        self.diagnose(|_| Diagnostic::new(span, format!("invalid layout: {reason}")));
                     }
                     self.shape_values.insert(slot, id);
                     self.m.shapes.push(shape);
@@ -600,7 +600,7 @@ impl<'a> Parser<'a> {
             }
             None => return Ok(()),
         };
-        Err(Problem::expected(span, format!("attribute `{name}` on {}", opcode.name()), "none"))
+        Err(Diagnostic::expected(span, format!("attribute `{name}` on {}", opcode.name()), "none"))
     }
 
     /// Whether the first operand is a scalar, or an instruction above whose shape is omitted.

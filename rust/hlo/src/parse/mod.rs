@@ -20,7 +20,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use crate::check;
 use crate::compression;
 use crate::cursor::Cursor;
-use crate::error::{Problem, ProblemKind, Source, Span, SyntaxErrors};
+use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
 use crate::infer::RestatedShape;
 use crate::model::metadata::Frames;
 use crate::model::module::Module;
@@ -50,7 +50,7 @@ pub fn parse_part(text: &str, start: (usize, usize), name: Option<&str>) -> Resu
 /// Parses a text of which the first module already has these diagnostics.
 pub(crate) fn parse_source(
     source: Source,
-    diagnostics: Vec<Problem>,
+    diagnostics: Vec<Diagnostic>,
     strict: bool,
 ) -> Result<Vec<Module>, SyntaxErrors> {
     let source = Arc::new(source);
@@ -63,7 +63,7 @@ pub(crate) fn parse_source(
 /// give one error that describes them.
 pub fn parse_bytes(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
     let decompressed = compression::decompress(bytes).map_err(|e| {
-        SyntaxErrors::of_bytes(name, Problem::expected(Span::default(), format!("{} data", e.format), e.reason))
+        SyntaxErrors::of_bytes(name, Diagnostic::expected(Span::default(), format!("{} data", e.format), e.reason))
     })?;
     let bytes = decompressed.as_ref();
     if proto::may_be_module(bytes) {
@@ -88,7 +88,7 @@ pub fn parse_bytes(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec
     let before = lines.len() + String::from_utf8_lossy(&bytes[start..at]).len();
     let text = format!("{lines}{}", String::from_utf8_lossy(shown).replace('\0', "\u{fffd}"));
     let source = Arc::new(Source::new(text, name));
-    Err(SyntaxErrors { source, problems: vec![Problem::expected(Span::new(before, before + 1), "HLO text", found)] })
+    Err(SyntaxErrors { source, problems: vec![Diagnostic::expected(Span::new(before, before + 1), "HLO text", found)] })
 }
 
 /// The format of bytes that are not text, by their magic bytes.
@@ -111,12 +111,12 @@ pub(crate) struct Parser<'a> {
     pub c: Cursor<'a>,
     pub source: &'a Arc<Source>,
     pub m: Module,
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Diagnostic>,
     pub is_strict: bool,
     /// Departures from XLA's grammar that a reading that is not strict accepts silently.
-    refusals: Vec<Problem>,
+    refusals: Vec<Diagnostic>,
     /// Errors that cost an instruction or a computation of this module and not the module.
-    losses: Vec<Problem>,
+    losses: Vec<Diagnostic>,
     /// Lost lines of the text that end with it.
     n_unclosed: u32,
     /// The place of the last table of stack frames in the order of the tables, from 1; 0 if there are none.
@@ -168,10 +168,10 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn modules(mut self, strict: bool) -> Result<Vec<Module>, Vec<Problem>> {
+    fn modules(mut self, strict: bool) -> Result<Vec<Module>, Vec<Diagnostic>> {
         self.is_strict = strict;
         if self.source.text.len() >= u32::MAX as usize - 1 {
-            return Err(vec![Problem::limit(Span::default(), format!("more than {} bytes of text", u32::MAX - 2))]);
+            return Err(vec![Diagnostic::limit(Span::default(), format!("more than {} bytes of text", u32::MAX - 2))]);
         }
         // A byte order mark is not part of the text.
         if self.c.text.starts_with('\u{feff}') {
@@ -211,7 +211,7 @@ impl<'a> Parser<'a> {
         if self.problems.len() > MAX_PROBLEMS {
             self.problems.truncate(MAX_PROBLEMS);
             let span = self.problems.last().map_or(Span::default(), |p| p.span);
-            self.problems.push(Problem::limit(span, format!("more than {MAX_PROBLEMS} errors")));
+            self.problems.push(Diagnostic::limit(span, format!("more than {MAX_PROBLEMS} errors")));
         }
         Err(self.problems)
     }
@@ -245,14 +245,14 @@ impl<'a> Parser<'a> {
         self.problems.len() == self.first_problem
     }
 
-    pub(crate) fn problem(&mut self, problem: Problem) {
+    pub(crate) fn problem(&mut self, problem: Diagnostic) {
         self.stop |= self.problems.len() >= MAX_PROBLEMS;
         self.problems.push(problem);
     }
 
     /// Reports an error that the rest of the module survives, unless the reading is strict.
-    pub(crate) fn lose(&mut self, problem: Problem) {
-        if self.is_strict || problem.kind == ProblemKind::Limit {
+    pub(crate) fn lose(&mut self, problem: Diagnostic) {
+        if self.is_strict || problem.kind == DiagnosticKind::Limit {
             self.problem(problem);
         } else if self.losses.len() < MAX_DIAGNOSTICS {
             self.losses.push(problem);
@@ -265,7 +265,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Refuses what is next if the reading is strict.
-    pub(crate) fn refuse(&mut self, problem: impl FnOnce() -> Problem) {
+    pub(crate) fn refuse(&mut self, problem: impl FnOnce() -> Diagnostic) {
         if self.is_strict && self.refusals.len() < MAX_PROBLEMS {
             self.refusals.push(problem());
         }
@@ -273,7 +273,7 @@ impl<'a> Parser<'a> {
 
     /// Keeps a diagnostic unless the limit is reached; the message is not built beyond it, since finding the nearest
     /// word is slow.
-    pub(crate) fn diagnose(&mut self, problem: impl FnOnce(&Self) -> Problem) {
+    pub(crate) fn diagnose(&mut self, problem: impl FnOnce(&Self) -> Diagnostic) {
         if self.m.diagnostics.len() < MAX_DIAGNOSTICS {
             let problem = problem(self);
             self.m.diagnostics.push(problem);

@@ -7,7 +7,7 @@ use super::Parser;
 use crate::attribute::schema::Owner;
 use crate::check;
 use crate::cursor::Read;
-use crate::error::{Problem, Span};
+use crate::error::{Diagnostic, Span};
 use crate::model::module::{Attribute, LOST, SHAPE_OMITTED};
 
 /// The maximum nesting of inline computations.
@@ -94,7 +94,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The error for a text whose first word cannot start HLO.
-    fn not_hlo(&self, start: usize) -> Option<Problem> {
+    fn not_hlo(&self, start: usize) -> Option<Diagnostic> {
         let mut c = self.c;
         c.pos = start;
         let first = c;
@@ -169,7 +169,7 @@ impl<'a> Parser<'a> {
         }
         let id = self.computation(header, 0, false)?;
         if is_entry && entry.replace(id).is_some() {
-            self.problem(Problem::duplicate(Span::new(start, start + 5), "computation marked", "ENTRY"));
+            self.problem(Diagnostic::duplicate(Span::new(start, start + 5), "computation marked", "ENTRY"));
         }
         Ok(Some(id))
     }
@@ -228,7 +228,7 @@ impl<'a> Parser<'a> {
         if depth > MAX_INLINE {
             self.stop = true;
             let text = format!("computations nested deeper than {MAX_INLINE} levels");
-            return Err(Problem::limit(Span::new(open, open + 1), text));
+            return Err(Diagnostic::limit(Span::new(open, open + 1), text));
         }
         self.c.expect(b'{', "`{` of a computation")?;
         let mut scope = self.spare.pop().unwrap_or_default();
@@ -285,7 +285,7 @@ impl<'a> Parser<'a> {
                 has_several = true;
                 let span = Span::new(self.c.pos, self.c.pos);
                 let expected = "one instruction or a computation in braces";
-                self.diagnose(|_| Problem::expected(span, expected, "a second instruction"));
+                self.diagnose(|_| Diagnostic::expected(span, expected, "a second instruction"));
             }
             self.instruction_or_recover(&mut scope, 0);
         }
@@ -299,7 +299,7 @@ impl<'a> Parser<'a> {
         let row = self.head(None).and_then(|(mut row, span)| {
             if row.flags & SHAPE_OMITTED != 0 {
                 let found = format!("`{}`", self.c.str(span));
-                self.diagnose(|_| Problem::expected(span, "a shape before a single instruction", found));
+                self.diagnose(|_| Diagnostic::expected(span, "a shape before a single instruction", found));
             }
             self.body(&mut row, scope, span, 0)?;
             Ok(row)

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::attribute::schema::{self, Owner};
 use crate::cursor::{brief, Read};
-use crate::error::{Problem, Span};
+use crate::error::{Diagnostic, Span};
 use crate::model::module::{Attribute, Instruction, InstructionId, SHAPE_OMITTED, UNKNOWN_KEY, UNNAMED};
 use crate::parse::instruction::{Scope, Stem, Written, BROKEN};
 use crate::parse::Parser;
@@ -148,12 +148,12 @@ impl<'a> Parser<'a> {
                 }
                 None => {
                     let expected = format!("the index of one of {} elements", parts.len());
-                    return Err(Problem::expected(span, expected, index.to_string()));
+                    return Err(Diagnostic::expected(span, expected, index.to_string()));
                 }
             },
             None => {
                 let found = brief(&self.m.shapes[of.shape as usize]);
-                return Err(Problem::expected(span, "a tuple before `#`", found));
+                return Err(Diagnostic::expected(span, "a tuple before `#`", found));
             }
         };
         let key = schema::key(b"index").unwrap_or(UNKNOWN_KEY);
@@ -206,7 +206,7 @@ impl<'a> Parser<'a> {
             if attributes.is_empty() {
                 let law = "XLA accepts them on a line of its own only";
                 let text = || format!("attributes of {}, which is an operand; {law}", row.opcode.name());
-                self.diagnose(|_| Problem::new(span, text()));
+                self.diagnose(|_| Diagnostic::new(span, text()));
             }
             self.attribute(Owner::Instruction(row.opcode), &mut attributes, scope, depth)?;
         }

@@ -5,7 +5,7 @@
 use crate::attribute::schema::Form;
 use crate::check;
 use crate::cursor::{brief, clip};
-use crate::error::{Problem, Span};
+use crate::error::{Diagnostic, Span};
 use crate::infer::RestatedShape;
 use crate::model::module::{Attribute, Computation, LOST, SHAPE_OMITTED};
 use crate::parse::instruction::{Scope, Stem, UNRESOLVED};
@@ -29,7 +29,7 @@ impl<'a> Parser<'a> {
         self.resolve_operands(&mut scope);
         let result = header.signature.as_ref().map(|signature| signature.result.0);
         if scope.rows.is_empty() && !scope.is_broken {
-            self.lose(Problem::expected(open, "an instruction", "an empty computation"));
+            self.lose(Diagnostic::expected(open, "an instruction", "an empty computation"));
             scope.is_broken = true;
         }
         // The root may be what was lost.
@@ -53,7 +53,7 @@ impl<'a> Parser<'a> {
                 continue;
             }
             if !scope.is_broken {
-                self.lose(Problem::disagrees(span, "parameter numbers", expected, number.to_string()));
+                self.lose(Diagnostic::disagrees(span, "parameter numbers", expected, number.to_string()));
             }
             scope.is_broken = true;
             scope.rows[local as usize].lose();
@@ -81,7 +81,7 @@ impl<'a> Parser<'a> {
             is_inline,
         });
         if !header.name.is_empty() && self.computation_names.insert(self.c.bytes(), header.name, id).is_some() {
-            self.problem(Problem::duplicate(header.name, "computation named", self.c.str(header.name)));
+            self.problem(Diagnostic::duplicate(header.name, "computation named", self.c.str(header.name)));
         }
         // Semantic checks are pointless after a syntax error.
         if self.is_sound() {
@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
             }
             let (found, expected) = (&self.m.shapes[shape as usize], &self.m.shapes[row.shape as usize]);
             if !found.same_dims(expected) {
-                let problem = Problem::disagrees(span, "shape of an operand", brief(expected), brief(found));
+                let problem = Diagnostic::disagrees(span, "shape of an operand", brief(expected), brief(found));
                 self.diagnose(|_| problem);
             }
         }
@@ -154,7 +154,7 @@ impl<'a> Parser<'a> {
 
     fn used_before_definition(&mut self, name: Span) {
         let text = |p: &Self| format!("operand `{}` is defined after its use", clip(p.c.str(name)));
-        self.diagnose(|p| Problem::new(name, text(p)));
+        self.diagnose(|p| Diagnostic::new(name, text(p)));
     }
 
     fn unknown_operand(&mut self, scope: &Scope, name: Span) {
@@ -177,11 +177,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    pub(crate) fn undefined_operand(&self, scope: &Scope, name: Span) -> Problem {
+    pub(crate) fn undefined_operand(&self, scope: &Scope, name: Span) -> Diagnostic {
         let found = self.c.str(name);
         let candidates = if self.has_enough_problems() { 0 } else { CANDIDATES };
         let rows = scope.rows.iter().take(candidates).map(|row| self.c.str(row.name));
-        Problem::unknown_word(name, "operand", found, layout::nearest(found, rows))
+        Diagnostic::unknown_word(name, "operand", found, layout::nearest(found, rows))
     }
 
     pub(crate) fn check_signature(&mut self, scope: &Scope, signature: Signature, root: usize) {
@@ -196,13 +196,13 @@ impl<'a> Parser<'a> {
             }
             let (written, own) = (&self.m.shapes[shape as usize], &self.m.shapes[scope.rows[row].shape as usize]);
             if shape != scope.rows[row].shape && !written.same_dims(own) {
-                let problem = Problem::disagrees(span, "shape in a signature", brief(own), brief(written));
+                let problem = Diagnostic::disagrees(span, "shape in a signature", brief(own), brief(written));
                 self.diagnose(|_| problem);
             }
         }
         if parameters.len() != scope.parameters.len() {
             let (expected, found) = (scope.parameters.len(), parameters.len().to_string());
-            self.diagnose(|_| Problem::disagrees(result.1, "parameters in a signature", expected, found));
+            self.diagnose(|_| Diagnostic::disagrees(result.1, "parameters in a signature", expected, found));
         }
     }
 
@@ -218,7 +218,7 @@ impl<'a> Parser<'a> {
                     let found = self.c.str(name);
                     let candidates = if self.has_enough_problems() { 0 } else { CANDIDATES };
                     let names = self.m.computations.iter().take(candidates).map(|c| self.c.str(c.name));
-                    self.lose(Problem::unknown_word(name, "computation", found, layout::nearest(found, names)));
+                    self.lose(Diagnostic::unknown_word(name, "computation", found, layout::nearest(found, names)));
                 }
             }
         }

@@ -7,7 +7,7 @@ use super::Parser;
 use crate::attribute::fields;
 use crate::attribute::unknown_word;
 use crate::cursor::{Cursor, Read};
-use crate::error::{Problem, Span};
+use crate::error::{Diagnostic, Span};
 use crate::model::metadata::Location;
 
 /// The tables in their order.
@@ -45,7 +45,7 @@ impl<'a> Parser<'a> {
         let span = Cursor { pos: first.start as usize, ..self.c }.word_span();
         let found = format!("none behind `{}`", TABLES[n_tables - 1]);
         let expected = format!("`{}`", TABLES[n_tables]);
-        self.refuse(|| Problem::disagrees(span, "tables of stack frames", expected, found));
+        self.refuse(|| Diagnostic::disagrees(span, "tables of stack frames", expected, found));
     }
 
     fn out_of_order(&mut self, at: Cursor<'a>) {
@@ -110,9 +110,9 @@ impl<'a> Parser<'a> {
                     None => self.refuse(|| unknown_word("field of a stack frame", field, known, span)),
                     Some(k) => {
                         if seen >> k & 1 == 1 {
-                            self.refuse(|| Problem::duplicate(span, "field", field));
+                            self.refuse(|| Diagnostic::duplicate(span, "field", field));
                         } else if i32::try_from(value).is_err() {
-                            let problem = Problem::out_of_range(of_value, "s32", self.c.str(of_value));
+                            let problem = Diagnostic::out_of_range(of_value, "s32", self.c.str(of_value));
                             self.refuse(|| problem);
                         }
                         seen |= 1 << k;

@@ -13,7 +13,7 @@ use super::shape::Shapes;
 use super::wire::{decode, each_field, Encoder, Field, Index, Message, Payload, Wire, WireError};
 use super::{header, irregular, known, tables, WORDLESS};
 use crate::cursor::clip;
-use crate::error::{Problem, ProblemKind, Source, Span, SyntaxErrors};
+use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
 use crate::model::module::{Ids, Module};
 use crate::parse::{self, MAX_DIAGNOSTICS};
 
@@ -67,7 +67,7 @@ pub(super) struct Reader<'a> {
     unknown_fields: FxHashSet<(&'static str, u32)>,
     pub out: String,
     pub limit: usize,
-    diagnostics: Vec<Problem>,
+    diagnostics: Vec<Diagnostic>,
     pub ids: Ids,
     /// Names of computations by id; `None` for an id that several have.
     pub computations: FxHashMap<i64, Option<&'a str>>,
@@ -242,8 +242,8 @@ impl<'a> Reader<'a> {
     /// Reports a part of the proto that does not fit the rest.
     pub fn misfit(&mut self, path: String, expected: &'static str, found: String, span: Span) {
         if self.diagnostics.len() < MAX_DIAGNOSTICS {
-            let problem = Problem::disagrees(span, path, expected, found);
-            self.diagnostics.push(Problem { kind: ProblemKind::Bytes, ..problem });
+            let problem = Diagnostic::disagrees(span, path, expected, found);
+            self.diagnostics.push(Diagnostic { kind: DiagnosticKind::Bytes, ..problem });
         }
     }
 }

@@ -4,7 +4,7 @@
 //! leaves the bytes of its message. Not here: the schema of messages. See
 //! <https://protobuf.dev/programming-guides/encoding/>.
 
-use crate::error::{Problem, Span};
+use crate::error::{Diagnostic, Span};
 
 /// An error of malformed bytes, and its offset in the whole input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +15,8 @@ pub(crate) struct WireError {
 
 impl WireError {
     /// The problem of bytes that should be `expected`.
-    pub fn problem(self, expected: &'static str) -> Problem {
-        Problem::disagrees(Span::default(), format_args!("byte {}", self.at), expected, self.found)
+    pub fn problem(self, expected: &'static str) -> Diagnostic {
+        Diagnostic::disagrees(Span::default(), format_args!("byte {}", self.at), expected, self.found)
     }
 }
 

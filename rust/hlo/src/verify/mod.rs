@@ -26,7 +26,7 @@ use layout::Shape;
 use crate::attribute::form::Form;
 use crate::attribute::Value;
 use crate::cursor::brief;
-use crate::error::{Problem, Span};
+use crate::error::{Diagnostic, Span};
 use crate::infer::Operation;
 use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::model::opcode::{async_form, AsyncPhase};
@@ -36,7 +36,7 @@ use rule::{Law, Violation};
 
 /// Whether a module that was read, with these problems, is accepted: a strict reading adds what it refuses. Both readers
 /// end with this, so that a text and the proto of the same module have the same verdict.
-pub(crate) fn admit(m: &Module, strict: bool, problems: &mut Vec<Problem>) {
+pub(crate) fn admit(m: &Module, strict: bool, problems: &mut Vec<Diagnostic>) {
     if !strict {
         return;
     }
@@ -103,7 +103,7 @@ fn thread_of(m: &Module, c: ComputationId) -> Cow<'_, str> {
 }
 
 /// The diagnostic of a violation at `span`.
-pub(crate) fn problem(violation: &Violation, span: Span) -> Problem {
+pub(crate) fn problem(violation: &Violation, span: Span) -> Diagnostic {
     let Violation { rule, expected, found, .. } = violation;
-    Problem::disagrees(span, format_args!("rule {}", rule.name()), brief(expected), brief(found))
+    Diagnostic::disagrees(span, format_args!("rule {}", rule.name()), brief(expected), brief(found))
 }

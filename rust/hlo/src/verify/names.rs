@@ -24,9 +24,9 @@ pub(crate) enum Named {
 
 /// The names that may break the law, noted while their text is in the cache.
 #[derive(Default)]
-pub(crate) struct Suspects(Vec<(Span, Named)>);
+pub(crate) struct SuspectNames(Vec<(Span, Named)>);
 
-impl Suspects {
+impl SuspectNames {
     #[inline]
     pub fn note(&mut self, m: &Module, name: Span, named: Named) {
         if is_suspect(&m.source.text.as_bytes()[name.range()]) {
@@ -40,7 +40,7 @@ impl Suspects {
 }
 
 /// The violations of names, at their spans.
-pub(crate) fn check<'a>(m: &'a Module, suspects: &'a Suspects) -> impl Iterator<Item = (Span, Violation)> + 'a {
+pub(crate) fn check<'a>(m: &'a Module, suspects: &'a SuspectNames) -> impl Iterator<Item = (Span, Violation)> + 'a {
     let text = &m.source.text;
     let of_module = Some((m.name, Named::Module)).filter(|_| !m.name.is_empty());
     of_module.into_iter().chain(suspects.0.iter().copied()).filter_map(|(span, named)| {

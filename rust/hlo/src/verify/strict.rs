@@ -12,7 +12,7 @@ use super::rule::{broken, broken_by, Law, Rule};
 use crate::attribute::Value;
 use crate::check;
 use crate::cursor::Cursor;
-use crate::error::Problem;
+use crate::error::Diagnostic;
 use crate::infer::{self, Inferred};
 use crate::model::module::{InstructionId, Module};
 use crate::print::WithoutLayout;
@@ -22,7 +22,7 @@ use crate::{Opcode, Trait};
 const MAX_DEPTH: usize = 128;
 
 /// The first `limit` violations.
-pub(crate) fn check(m: &Module, limit: usize) -> Vec<Problem> {
+pub(crate) fn check(m: &Module, limit: usize) -> Vec<Diagnostic> {
     // Shapes recur.
     let shapes: Vec<bool> = m.shapes.iter().map(|shape| shape_law(shape).is_ok()).collect();
     let law = |i: InstructionId| {

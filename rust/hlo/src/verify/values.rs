@@ -7,25 +7,25 @@ use crate::attribute::fields;
 use crate::attribute::form::Form;
 use crate::check;
 use crate::cursor::Cursor;
-use crate::error::{Problem, Span};
+use crate::error::{Diagnostic, Span};
 use crate::model::module::Module;
 
 /// The first `limit` errors in values.
-pub(crate) fn check(m: &Module, limit: usize) -> Vec<Problem> {
+pub(crate) fn check(m: &Module, limit: usize) -> Vec<Diagnostic> {
     let text = &m.source.text;
     let of_computations = m.computations.iter().flat_map(|c| &c.attributes);
     let all = m.header.iter().chain(of_computations).chain(&m.attributes);
     all.filter_map(|a| problem(text, a.form, a.value)).take(limit).collect()
 }
 
-fn problem(text: &str, form: Form, span: Span) -> Option<Problem> {
+fn problem(text: &str, form: Form, span: Span) -> Option<Diagnostic> {
     let c = &mut Cursor { text: &text[..span.end as usize], pos: span.start as usize };
     match form {
         Form::Metadata => fields::metadata(c).err(),
         Form::FrontendAttributes => fields::frontend_attributes(c).err(),
         Form::Bool | Form::Bools => boolean(c),
         Form::Shape | Form::Shapes if check::lacks_order(&text.as_bytes()[span.range()]) => {
-            Some(Problem::new(span, check::NO_ORDER))
+            Some(Diagnostic::new(span, check::NO_ORDER))
         }
         Form::Text | Form::Config if matches!(c.peek(), Some(b'"' | b'\'')) => fields::string(c).err(),
         _ => None,
@@ -33,7 +33,7 @@ fn problem(text: &str, form: Form, span: Span) -> Option<Problem> {
 }
 
 /// The first number in place of `true` or `false`.
-fn boolean(c: &mut Cursor<'_>) -> Option<Problem> {
+fn boolean(c: &mut Cursor<'_>) -> Option<Diagnostic> {
     while !c.at_end() && !matches!(c.peek(), Some(b'0' | b'1')) {
         c.pos += 1;
     }

@@ -3,7 +3,7 @@
 //!
 //! The tests and the fuzz targets share it.
 
-use hlo::{parse, parse_bytes, parse_part, parse_proto, LiteralError, Module, Names, ProblemKind};
+use hlo::{parse, parse_bytes, parse_part, parse_proto, DiagnosticKind, LiteralError, Module, Names};
 
 /// Reads bytes and asks what they hold for everything.
 pub fn read(bytes: &[u8]) {
@@ -62,7 +62,7 @@ fn own_text(m: &Module) {
     match parse_part(text, m.position(), None).as_deref() {
         Ok([again]) => {
             assert_eq!(m.difference(again, Names::Count), None, "the own text\n{text}");
-            let has_misfits = m.diagnostics().iter().any(|d| d.kind == ProblemKind::Bytes);
+            let has_misfits = m.diagnostics().iter().any(|d| d.kind == DiagnosticKind::Bytes);
             let (found, expected) = (located(again), located(m));
             assert!(has_misfits || found == expected, "{found:?}, not {expected:?}, are the diagnostics of\n{text}");
         }

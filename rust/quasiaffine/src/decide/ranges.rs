@@ -27,7 +27,7 @@ pub fn compact_ranges(map: &Map) -> Map {
     compact(map, Options { drop_unused: true, rescale: true, ..Options::default() })
 }
 
-/// The same, where dims of one value stay variables.
+/// [`compact_ranges`], where dims of one value stay variables.
 pub fn compact_ranges_of_points(map: &Map) -> Map {
     compact(map, Options { keep_point_dims: true, drop_unused: true, rescale: true, ..Options::default() })
 }

@@ -11,7 +11,7 @@ pub(crate) use table::{Codec, ROTATE, TABLE};
 use table::{Effect, Field, Row};
 
 use crate::cursor::bytes_equal;
-use crate::error::{Problem, Span};
+use crate::error::{Diagnostic, Span};
 use crate::model::opcode::{self, Opcode};
 use crate::proto::wire;
 
@@ -191,7 +191,7 @@ pub(crate) fn is_allowed(key: u16, owner: Owner) -> bool {
 
 /// The problem of the first word in a value that the attribute of this owner does not have; XLA reads those of a list in
 /// any case.
-pub(crate) fn unknown_word(key: u16, owner: Owner, text: &str, span: Span) -> Option<Problem> {
+pub(crate) fn unknown_word(key: u16, owner: Owner, text: &str, span: Span) -> Option<Diagnostic> {
     let value = &text[span.range()];
     let operation = if let Owner::Instruction(opcode) = owner { opcode.name() } else { "" };
     if TABLE[key as usize].words_of(operation).contains(&value) {

@@ -26,7 +26,7 @@ pub enum Counting {
     /// Which elements each point reaches: maps may be joined that share pairs, and one that another contains is dropped.
     /// Windows of elements are joined whatever their ranges are.
     Elements,
-    /// The same, for maps whose ranges keep their form.
+    /// As `Elements`, for maps whose ranges keep their form.
     Pairs,
     /// How often, too: at each point of the dims, a joined map has the ranges of the maps that it stands for, each with
     /// its values. Where two of them have the same ranges and results at a point, these are one read, as in equal maps.
