@@ -69,7 +69,7 @@ def ragged_dot_dimensions(instruction: Instruction) -> RaggedDotDimensions:
     outer = {"free": [*a_batch, *free], "summed": [*a_batch, *a_summed], "batch": a_batch}[mode]
     prefix = [left[i] for i in outer[: list(outer).index(ragged_dim)]]
     groups = [*prefix, "g"] if len(g) > 1 else ["g"]
-    sizes = {**dict(zip(right, b, strict=True)), **dict(zip(left, a, strict=True)), "g": g[-1]}
+    sizes = {**dict(zip(left, a, strict=True)), **dict(zip(right, b, strict=True)), "g": g[-1]}
     require_sizes(g, (sizes[label] for label in groups), "the group sizes")
     batch = [left[i] for i in a_batch]
     own = [label for j, label in enumerate(right) if j not in b_batch and j not in b_summed and label != "g"]

@@ -46,7 +46,7 @@ def scaled_dot_dimensions(instruction: Instruction) -> ScaledDotDimensions:
     for i, j in zip(batch[0] + summed[0], batch[1] + summed[1], strict=True):
         require_sizes([shapes[0][i]], [shapes[1][j]], "paired dimensions")
         right[j] = left[i]
-    sizes = {**dict(zip(right, shapes[1], strict=True)), **dict(zip(left, shapes[0], strict=True))}
+    sizes = {**dict(zip(left, shapes[0], strict=True)), **dict(zip(right, shapes[1], strict=True))}
     output = [left[i] for i in batch[0]]
     for labels, dims, contracted in ((left, batch[0], summed[0]), (right, batch[1], summed[1])):
         output += [label for i, label in enumerate(labels) if i not in dims and i not in contracted]

@@ -19,24 +19,18 @@ def map_by_labels(
     """Dimensions, results and ranges of the map from an array with labels ``source`` to one with labels ``target``.
 
     ``source_blocks`` and ``target_blocks`` give block lengths by label: along such a dimension the array has one
-    element for each block of ``sizes[label]`` elements.  A range counts elements, also where the target has blocks: so
-    it is the range of the same label in a target without.
+    element for each block of ``sizes[label]`` elements.  Ranges are in the order of ``sizes`` and count elements, also
+    where the target has blocks: so both sides of a product have the same range of a label in the same place.
     """
     own, theirs = source_blocks or {}, target_blocks or {}
-    ranges: list[Bounds] = []
-
-    def new_range(n: int) -> Expr:
-        ranges.append((0, n - 1))
-        return Expr.range(len(ranges) - 1)
-
+    summed = [label for label in sizes if label in target and label not in source]
+    ranges: list[Bounds] = [(0, sizes[label] - 1) for label in summed]
     results: list[ExprLike] = []
     for label in target:
         block = theirs.get(label, 1)
-        if label not in source:
-            results.append(new_range(sizes[label]) // block if block > 1 else new_range(sizes[label]))
-            continue
-        index: Expr = Expr.dim(source.index(label))
-        if own.get(label, 1) > 1:
-            index = index * own[label] + new_range(own[label])
+        index: Expr = Expr.range(summed.index(label)) if label in summed else Expr.dim(source.index(label))
+        if own.get(label, 1) > 1 and label in source:
+            index = index * own[label] + Expr.range(len(ranges))
+            ranges.append((0, own[label] - 1))
         results.append(index // block if block > 1 else index)
     return [(0, sizes[label] // own.get(label, 1) - 1) for label in source], results, ranges
