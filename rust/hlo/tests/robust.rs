@@ -1,12 +1,10 @@
 //! Robustness: truncated, corrupted, deeply nested, huge and cyclic inputs give modules or errors. A module that is
 //! read can be printed, queried in full, and read again.
 
-mod touch;
-
 use std::fmt::Write;
 
+use crate::touch::read;
 use hlo::{parse, parse_bytes};
-use touch::read;
 
 const SAMPLE: &str = include_str!("ok/attributes.hlo");
 const SAMPLES: &[&str] = &[

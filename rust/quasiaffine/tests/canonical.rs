@@ -1,13 +1,9 @@
 //! Equal maps behave alike, whatever made them; and how often two ways of composing one chain of operations lead to two forms.
 //!
 //! Numbers that may only fall stand here. A long run, in which no map of 200,000 chains differs by its history, is
-//! `HLOMAP_CASES=200000 cargo test --release -p quasiaffine --test canonical`.
+//! `HLOMAP_CASES=200000 cargo test --release -p quasiaffine canonical`.
 
-#[path = "random/ops.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod ops;
-
-use ops::{mixed_chain, Step};
+use crate::ops::{mixed_chain, Step};
 use quasiaffine::{compose, simplify, then, Map, Options};
 
 fn n_cases() -> u64 {

@@ -3,11 +3,7 @@
 //! Sizes are counted as trees where they must be small, and as distinct expressions, which is what memory holds, where
 //! operations mix the digits of an index again and again: there a tree grows with every step, in any form known.
 
-#[path = "random/ops.rs"]
-#[allow(dead_code, reason = "the benches use the rest")]
-mod ops;
-
-use ops::{composed, mixed_chain, random_reshape, random_transpose, source, Chance, Op, Step};
+use crate::ops::{composed, mixed_chain, random_reshape, random_transpose, source, Chance, Op, Step};
 use quasiaffine::map::State;
 use quasiaffine::text::parse_map;
 use quasiaffine::{simplify, Map, Options, Points, Program};

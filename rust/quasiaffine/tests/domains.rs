@@ -2,12 +2,10 @@
 //!
 //! Debug builds check of each map that is taken to be in normal form that the rules would leave it as it is.
 
-mod random;
-
+use crate::random::{build, config, Tree};
 use proptest::prelude::*;
 use quasiaffine::simplify::options::FastPath;
 use quasiaffine::{simplify, Constraint, Domain, Expr, Interval, Kind, Map, Options, Points, Program, Var, Variable};
-use random::{build, config, Tree};
 
 /// The most variables. Each has up to [`SIZE`] values.
 const VARS: usize = 4;

@@ -4,10 +4,8 @@
 //! checks. Each of them, and results that are only copied, meets divisors and numerators at which quotients change, and
 //! blocks of every length around their ends.
 
-mod random;
-
+use crate::random::{Chance, Truth};
 use quasiaffine::{Error, Map, Points, Program};
-use random::{Chance, Truth};
 
 /// The ends of ranges that decide for each kind of numbers, and the largest constant with which each stays in it.
 const LIMITS: [i64; 8] = [5, 1000, (1 << 30) - 1, (1 << 31) + 5, (1 << 50) - 1, 1 << 50, (1 << 62) + 1, i64::MAX];

@@ -1,14 +1,12 @@
 //! Properties of random maps of three dimensions, against evaluation at every point. `wide.rs` has the other maps.
 
-mod random;
-
+use crate::random::{self, config, Size, Tree};
 use proptest::prelude::*;
 use quasiaffine::simplify::options::FastPath;
 use quasiaffine::text::parse_map;
 use quasiaffine::{
     compose, simplify, then, Constraint, Domain, Expr, Interval, Kind, Map, Options, Points, Program, Var, Variable,
 };
-use random::{config, Size, Tree};
 
 const DIMS: u32 = 3;
 

@@ -1,9 +1,8 @@
 //! Questions about sets of elements, against going through all points of random maps.
 
-mod random;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::random::{any_plan, boxed, config, graph, plans, Chance, Plan, Size};
 use proptest::prelude::*;
 use quasiaffine::map::State;
 use quasiaffine::{
@@ -11,7 +10,6 @@ use quasiaffine::{
     overlap, plainly_contains, simplify, CommonElement, Constraint, Counting, Domain, Expr, Injectivity, Interval, Map,
     Options, Overlap, Point, Points, Program, Variable,
 };
-use random::{any_plan, boxed, config, graph, plans, Chance, Plan, Size};
 
 type Element = Vec<i64>;
 

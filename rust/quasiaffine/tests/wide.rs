@@ -5,14 +5,12 @@
 //! A value is the one in the integers, whatever leaves 64 bits on the way to it; a result that does not fit is an error,
 //! and never a fact.
 
-mod random;
-
+use crate::random::{self, agrees, any_plan, check_same, config, graph, plans, Plan, Size, Truth};
 use proptest::prelude::*;
 use quasiaffine::map::State;
 use quasiaffine::simplify::options::FastPath;
 use quasiaffine::text::parse_map;
 use quasiaffine::{equivalent, simplify, Equivalence, Error, Expr, Map, Options, Points, Program, Source, Variable};
-use random::{agrees, any_plan, check_same, config, graph, plans, Plan, Size, Truth};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@
 //! domains have points; some contradict it. The value of an expression is the one in the integers: it is worked out
 //! here in 128 bits, apart from the code under test, and is unknown where those are too few.
 
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(dead_code, reason = "the fuzz targets use a part")]
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
