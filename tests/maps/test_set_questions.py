@@ -155,8 +155,8 @@ STEPS = parsed(f"(d0) -> (d0 * 2), domain: d0 in [0, {2**62 - 1}]")
         ([(1, 1)], "()[s0] -> (s0), domain: s0 in [8, 13]"),
         ([1], "()[s0] -> (s0), domain: s0 in [8, 13]"),
         (np.array([1]), "()[s0] -> (s0), domain: s0 in [8, 13]"),
-        ([4], ""),
-        ([2**64], ""),
+        ([4], "EMPTY"),
+        ([2**64], "EMPTY"),
         ([[1, 1]], "()[s0] -> (s0), domain: s0 in [8, 13]"),
         ([range(1, 2)], "()[s0] -> (s0), domain: s0 in [8, 13]"),
         ([slice(1, 2)], "()[s0] -> (s0), domain: s0 in [8, 13]"),
@@ -165,16 +165,22 @@ STEPS = parsed(f"(d0) -> (d0 * 2), domain: d0 in [0, {2**62 - 1}]")
         ([None], "()[s0, s1] -> (s0 * 8 + s1), domain: s0 in [0, 3], s1 in [0, 5]"),
         ([(np.int64(3), 10**30)], "()[s0] -> (s0), domain: s0 in [24, 29]"),
         # Boxes that miss, and one whose ends would be in the domain if they were cut to 64 bits.
-        ([(4, 9)], ""),
-        ([(2, 1)], ""),
-        ([range(0)], ""),
-        ([(2**63, 2**64)], ""),
+        ([(4, 9)], "EMPTY"),
+        ([(2, 1)], "EMPTY"),
+        ([range(0)], "EMPTY"),
+        ([(2**63, 2**64)], "EMPTY"),
     ],
 )
 def test_boxes(box: Any, expected: str) -> None:
     found = ROW.image(box)
     assert str(found) == expected and found.exact
     assert hm.MapSet([ROW]).image(box) == found
+
+
+@pytest.mark.parametrize("box", [{0: 1}, {1}, "1"], ids=repr)
+def test_a_box_has_an_order(box: Any) -> None:
+    with pytest.raises(TypeError, match=r"hm\.MapSet\.image: expected an interval for each dim"):
+        hm.MapSet([ROW]).image(box)
 
 
 def test_a_box_outside_64_bits_reaches_nothing() -> None:

@@ -186,7 +186,7 @@ def test_named_shardings_of_jax() -> None:
             "(d0)[s0] -> (s0), domain: d0 in [0, 2], s0 in [0, 2147483647]",
         ),
         ("{maximal device=3}", [], "(device) -> (), domain: device in [3, 3]", "() -> (3)"),
-        ("{devices=[4]<=[4]}", [0], "", ""),
+        ("{devices=[4]<=[4]}", [0], "EMPTY", "EMPTY"),
     ],
 )
 def test_forms(text: str, sizes: list[int], device_map: str, owner_map: str) -> None:

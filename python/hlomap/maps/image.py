@@ -6,7 +6,7 @@ and the core cuts it to the domain.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from operator import index
 from typing import TypeAlias
 
@@ -36,7 +36,7 @@ def read_box(box: object, function: str, parameter: str = "box") -> list[Bounds]
     if box is None:
         return None
     takes = _TAKES.format(parameter)
-    if not isinstance(box, Iterable) or isinstance(box, (str, bytes)):
+    if not isinstance(box, Iterable) or isinstance(box, (str, bytes, Mapping, Set)):
         raise wrong_type(function, takes, box)
     try:
         items = list(box)

@@ -380,7 +380,7 @@ class MapSet:
             common = _bring_to_common_table([self, inner])
             found.append(common[1][0].covers(common[1][1]).value if isinstance(common, tuple) else None)
         if False in found:
-            return Answer(False, reason="a map has elements that are in none of these")
+            return Answer(False, reason="the other set has pairs that this one lacks")
         return Answer(None, reason="containment is not proved") if None in found else Answer(True)
 
     def equivalent(self, other: MapSet | IndexingMap, /) -> Answer[tuple[int, ...]]:
@@ -407,7 +407,7 @@ class MapSet:
         answers = [outer.covers(inner) for outer, inner in directions]
         for (_, inner), answer in zip(directions, answers, strict=True):
             if inner._exact and answer.value is False:
-                return Answer(False, reason="a map of one set has elements that the other set does not have")
+                return Answer(False, reason="one set has pairs that the other lacks")
         for one in (self, second):
             if not one._exact:
                 return Answer(None, reason=why_over_approximate(one))
@@ -639,7 +639,8 @@ class MapSet:
     def __str__(self) -> str:
         if self._unknown:
             return f"UNKNOWN: {self._reason}"
-        return "\n".join(f"{list(m.shape_index)} " * bool(m.shape_index) + _with_names(m) for m in self._maps)
+        maps = (f"{list(m.shape_index)} " * bool(m.shape_index) + _with_names(m) for m in self._maps)
+        return "\n".join(maps) or "EMPTY"
 
     def _repr_svg_(self) -> str | None:
         return hooks.svg(self)
