@@ -118,6 +118,11 @@ def test_unknown_breaks_a_limit() -> None:
       ROOT w = (f32[], f32[3]) while(s), condition=condition, body=body }""")
     (violation,) = hm.check(module, max_reads={"v": 10**9}).violations
     assert isinstance(violation.found, hm.Unknown) and "is not known" in violation.why
+    for schedule, ok in (("", False), (", is_scheduled=true", True)):
+        split = hm.parse(f"""HloModule m{schedule}
+        ENTRY e {{ p = f32[8] parameter(0), sharding={{devices=[2]<=[2]}}  ROOT n = f32[8] negate(p) }}""")
+        found = hm.check(split, max_remote_bytes=0)
+        assert found.ok == ok and ok == ("XLA may not have partitioned it" not in str(found))
     inside = hm.check(MODULE.computation("moved"), max_bytes=10**9)
     assert not inside and "in a fusion, or nothing calls it" in str(inside)
 
@@ -133,6 +138,7 @@ def test_subjects() -> None:
     ("call", "error", "message"),
     [
         (lambda: hm.check(MODULE, MODULE), TypeError, "no arguments with a Module"),
+        (lambda: hm.check(MODULE, forbid=[]), ValueError, "expected a limit, such as max_bytes="),
         (lambda: hm.check(MODULE, max_bytes="1"), TypeError, "int of at least 0 as `max_bytes`"),
         (lambda: hm.check(MODULE, max_bytes=-1), ValueError, "at least 0 as `max_bytes`, found -1"),
         (lambda: hm.check(MODULE, max_reads=["x"]), TypeError, "a mapping to int as `max_reads`"),

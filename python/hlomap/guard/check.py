@@ -22,6 +22,7 @@ from ..explanation.source import source_of, value_label
 from ..explanation.values import is_container, runs_calls
 from ..interop.jax import from_jax
 from ..ops import lookup
+from ..shardings.program import leaf_shardings
 from ..text import joined, one_line, plural, printable
 from ..tiles.readers import readers
 from ..types import expect, expect_items, is_index, wrong_type
@@ -155,7 +156,8 @@ def check(
         forbid: opcodes that must not move data, outside fusions or as the root of one.  What XLA makes a bitcast does
             not count: a transpose or reshape that leaves every element where it is.
         max_count: the most instructions of an opcode, outside fusions.
-        max_remote_bytes: the most bytes that devices read from each other, all devices together.
+        max_remote_bytes: the most bytes that devices read from each other, all devices together, of a program that
+            XLA has partitioned.
         bitcasts_only: opcodes, or names of instructions, that must leave every element where it is, in fusions too.
         stage: that of :func:`from_jax`.
 
@@ -167,6 +169,7 @@ def check(
     Raises:
         NotFoundError: no parameter, opcode or instruction has the name.
         TypeError: an argument is of another kind.
+        ValueError: there is no limit.
         UnsupportedError: JAX is needed and missing.
 
     >>> import hlomap as hm
@@ -220,9 +223,11 @@ def check(
     for pattern, limit in (max_count or {}).items():
         checks.max_count(pattern, limit)
     if max_remote_bytes is not None:
-        checks.maxremote_bytes(max_remote_bytes)
+        checks.max_remote_bytes(max_remote_bytes)
     for pattern in patterns["bitcasts_only"]:
         checks.bitcasts_only(pattern)
+    if not checks.limits:
+        raise ValueError("hm.check: expected a limit, such as max_bytes= or forbid=, found none")
     return CheckReport(program, tuple(checks.limits), tuple(checks.violations))
 
 
@@ -289,7 +294,7 @@ class _Checks:
         why = f"{plural(len(found), 'instruction')} outside fusions: {names}"
         self._add(f"max_count[{pattern}]", limit, len(found), found[-1] if found else None, why)
 
-    def maxremote_bytes(self, limit: int) -> None:
+    def max_remote_bytes(self, limit: int) -> None:
         found: int = 0
         unknown: tuple[Instruction, Unknown] | None = None
         by_instruction: dict[Instruction, int] = {}
@@ -411,7 +416,14 @@ def _n_bytes(instruction: Instruction) -> int:
 
 
 def remote_bytes(instruction: Instruction) -> int | Unknown:
-    """The bytes that all devices together read from each other for an instruction."""
+    """The bytes that all devices together read from each other for an instruction.
+
+    A module that XLA has partitioned keeps the shardings of its parameters; only its schedule tells it from one that
+    will get its collectives later.
+    """
+    kinds = {sharding.kind for sharding in leaf_shardings(instruction).values()}
+    if kinds & {"tiled", "named"} and not instruction.module.attributes.get("is_scheduled"):
+        return Unknown("it is split over devices, and the module is not scheduled, so XLA may not have partitioned it")
     if not instruction.operands or _runs(instruction):
         return 0  # what it runs is counted
     try:
