@@ -231,7 +231,8 @@ def test_tile_names_what_is_wrong(tmp_path: Path) -> None:
     file = CASES / "modules" / "attention_causal.hlo"
     root = hm.load(file).entry.root.name
     for arguments, message in [
-        (["--instruction", "nowhere"], "no instruction nowhere"),
+        (["--instruction", root[:-1]], f"did you mean `{root}`"),
+        (["--instruction", "nowhere"], "no instruction `nowhere`"),
         (["--instruction", root, "-o", tmp_path / "all.txt"], ".parquet or .csv"),
         (["--instruction", root, "--shape-index", "7"], "no output"),
         (["--instruction", root, "--explain", "1"], "--explain: expected 4 sizes t0,t1,t2,t3, found 1"),
@@ -294,7 +295,7 @@ def test_json_of_tiles_and_layouts() -> None:
     found = json.loads(run("tile", file, "--instruction", "f", "--top", "2", "--json").stdout)
     assert found["params"][0] == {"name": "t0", "size": 3, "kind": "parallel"}
     assert found["n_legal"] == found["n_candidates"] == 12 and found["reasons"] == {} and len(found["best"]) == 2
-    assert found["best"][0]["sizes"] == [1, 1] and found["best"][0]["grid"] == 15
+    assert found["best"][0]["sizes"] == [3, 5] and found["best"][0]["grid"] == 1
     found = json.loads(run("layout", "f32[3,5]{1,0:T(2,2)}", "--positions", "6", "--json").stdout)
     assert found["elements"] == 15 and found["positions"] == 24 and found["bytes"] == 96
     assert found["first"] == [[0, 0], [0, 1], [1, 0], [1, 1], [0, 2], [0, 3]]

@@ -34,6 +34,7 @@ from .explore import explore
 from .profile import profile
 from .query import query
 from .run import run
+from .selection import find_instruction
 from .show import show
 from .verify import verify
 
@@ -196,11 +197,11 @@ def tile(
     from . import tile_report
 
     refuse_overwriting(output, file)
-    modules = [m for m in read_modules(file) if any(i.name == instruction for c in m.computations for i in c)]
-    if not modules:
-        raise click.BadParameter(f"{file} has no instruction {instruction}", param_hint="--instruction")
+    modules = read_modules(file)
+    module = next((m for m in modules if any(i.name == instruction for i in m.instructions)), modules[0])
+    root = find_instruction(module, instruction, None)
     try:
-        tiling = make_tiling(modules[0][instruction], shape_index if shape_index is not None else 0)
+        tiling = make_tiling(root, shape_index if shape_index is not None else 0)
         if explain is not None:
             names = ",".join(f"t{k}" for k in range(len(tiling.params)))
             if len(explain) != len(tiling.params):

@@ -50,16 +50,11 @@ def as_dict(tiling: Tiling, found: Evaluated, top: int) -> dict[str, Any]:
 
 
 def _best(found: Evaluated, top: int) -> list[int]:
-    """The legal candidates that move the fewest bytes, then those with the fewest waves and live bytes."""
+    """The legal candidates whose sectors have the fewest bytes, then those with the fewest waves and live bytes."""
     _, table = found
     legal = np.flatnonzero(table["legal"])
-    order = np.lexsort([column[legal] for column in (table["live_bytes"], table["waves"], _moved(table))])
+    order = np.lexsort([table[name][legal] for name in ("live_bytes", "waves", "dram_bytes_upper")])
     return [int(i) for i in legal[order][:top]]
-
-
-def _moved(table: TileTable) -> npt.NDArray[Any]:
-    moved: npt.NDArray[Any] = table["write_bytes"]
-    return table["read_bytes"].sum(axis=1) + moved if len(table) else moved
 
 
 def text(tiling: Tiling, found: Evaluated, top: int) -> str:
@@ -77,7 +72,7 @@ def text(tiling: Tiling, found: Evaluated, top: int) -> str:
     columns += [("grid", table["grid"]), ("steps", table["steps"])]
     if table["occupancy"].any():
         columns += [("waves", table["waves"]), ("occupancy", table["occupancy"])]
-    columns.append(("bytes moved", _moved(table)))
+    columns.append(("bytes moved", table["dram_bytes_upper"]))
     names = _read_names(tiling)
     for what, name in (("read", "read_bytes"), ("run", "run_bytes")):
         columns += [(f"{what} {read}", table[name][:, k]) for k, read in enumerate(names)]
