@@ -51,8 +51,8 @@ def test_an_error_names_the_function_where_its_caller_catches_it() -> None:
     """hlomap itself reads the message alone, so that a reason does not depend on who asked."""
     with pytest.raises(hm.errors.ShapeError) as caught:
         hm.input_to_output(MODULE, 3)
-    assert str(caught.value) == "hm.input_to_output: e has 1 operands, no operand 3"
-    assert caught.value.args == ("e has 1 operands, no operand 3",)
+    assert str(caught.value) == "hm.input_to_output: e has 1 operand, no operand 3"
+    assert caught.value.args == ("e has 1 operand, no operand 3",)
     with pytest.raises(hm.errors.ShapeError, match=r"^hm.results.Tiling.evaluate: expected candidates \[n, 2\]"):
         hm.tile(MODULE).evaluate([[1]])
     with pytest.raises(hm.errors.HloSyntaxError, match=r"^<text>:1:2: expected"):

@@ -41,7 +41,7 @@ class HlomapError(Exception):
     >>> module = hm.parse("ENTRY e { ROOT p = f32[2] parameter(0) }")
     >>> hm.input_to_output(module, 3)
     Traceback (most recent call last):
-    hlomap.errors.ShapeError: hm.input_to_output: e has 1 operands, no operand 3
+    hlomap.errors.ShapeError: hm.input_to_output: e has 1 operand, no operand 3
     """
 
     def __str__(self) -> str:

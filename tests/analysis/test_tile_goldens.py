@@ -363,9 +363,9 @@ def test_threads_are_all_cores_or_as_many_as_asked_for() -> None:
     t = tiling(DOT)
     candidates = t.candidates("pow2")
     assert t.evaluate(candidates, threads=0) == t.evaluate(candidates)
-    with pytest.raises(ValueError, match="at least 1, or 0 for all cores, as `threads`, got 2 and -1"):
+    with pytest.raises(ValueError, match=r"expected 0 \(all cores\) or more as `threads`, got -1"):
         t.evaluate(candidates, threads=-1)
-    with pytest.raises(ValueError, match="got 0 and 1"):
+    with pytest.raises(ValueError, match=r"as `stages`, got 0$"):
         t.evaluate(candidates, stages=0)
 
 

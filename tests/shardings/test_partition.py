@@ -223,6 +223,8 @@ def test_what_is_not_known() -> None:
     found = hm.partitioned(parse_dot(", sharding={devices=[2,1,2]<=[4] last_tile_dim_replicate}")["d"])
     assert not isinstance(found, hm.Unknown)
     assert [read.bytes for read in found.reads] == [4 * 4 * 4 * 4, 0]  # the constant is everywhere
+    constant = hm.partitioned(parse_dot("")["k"])  # it has no sharding and reads nothing
+    assert not isinstance(constant, hm.Unknown) and constant.bytes == 0 and not constant.reads
     found = hm.partitioned(parse_dot(", sharding={devices=[4]<=[4]}")["d"])
     assert isinstance(found, hm.Unknown) and "divides 1 dimensions" in found.reason
 

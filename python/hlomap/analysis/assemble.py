@@ -52,5 +52,5 @@ def unknown_for_all_records(reason: str) -> Callable[[int], DeviceIndexing]:
 
 
 devices_not_requested: Callable[[int], DeviceIndexing] = unknown_for_all_records(
-    "the maps between devices were not requested"
+    "maps between devices come from hm.indexing"
 )

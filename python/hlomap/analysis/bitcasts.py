@@ -11,6 +11,7 @@ from .._core import Computation, Expr, IndexingMap, Instruction, Module, Shape, 
 from ..answers import Answer
 from ..errors import ShapeError
 from ..maps.map_set import MapSet
+from ..text import plural
 from ..types import is_index, subject_of, wrong_type
 from .physical import to_physical
 from .queries import operand_maps, operands_and_shape
@@ -47,7 +48,7 @@ def is_bitcast(subject: Instruction | Computation | Module, /, operand: int = 0)
     if not operands and operand == 0:
         return Answer(None, reason=f"{instruction.name} has no operands")
     if not 0 <= operand < len(operands):
-        raise ShapeError(f"{instruction.name} has {len(operands)} operands, no operand {operand}")
+        raise ShapeError(f"{instruction.name} has {plural(len(operands), 'operand')}, no operand {operand}")
     source, target = operands[operand].shape, shape
     if not source.is_array or not target.is_array:
         return Answer(None, reason="a value that is not an array")

@@ -16,6 +16,7 @@ from ..errors import HlomapError, ShapeError
 from ..maps.map_set import DeviceIndexing, MapSet, union
 from ..ops import lookup
 from ..ops._shapes import array_leaves, n_outputs, shape_at
+from ..text import plural
 from ..types import ShapeIndex, as_shape_index, expect_index, expect_items, subject_of
 from .assemble import assemble, assemble_devices, crosses_devices, devices_not_requested, unknown_for_all_records
 from .device_rules import device_rules
@@ -162,7 +163,7 @@ def input_to_output(
     number, *below = as_shape_index(operand) or (0,)
     operands, shape = operands_and_shape(instruction)
     if not 0 <= number < len(operands):
-        raise ShapeError(f"{instruction.name} has {len(operands)} operands, no operand {number}")
+        raise ShapeError(f"{instruction.name} has {plural(len(operands), 'operand')}, no operand {number}")
     operand_shape = operands[number].shape
     indices = shape_indices(operand_shape, tuple(below), "operand")
     memory = (operand_shape, lambda i: shape, form) if form else None

@@ -13,6 +13,7 @@ from ..answers import Unknown
 from ..devices import Device, as_device
 from ..errors import ShapeError, UnsupportedError
 from ..maps.map_set import MapSet
+from ..text import plural
 from ..types import expect, expect_items, subject_of
 from .launch import lacks_numbers
 from .schedule import schedule as schedule_of, schedule_as_loop
@@ -70,7 +71,7 @@ def thread_map(
         raise ShapeError(f"{fusion.name} has {len(found.outputs)} outputs, no output {output}")
     part = found.outputs[output]
     if not 0 <= operand < max(1, len(part.inputs)):
-        raise ShapeError(f"the hero {part.hero.name} has {len(part.inputs)} operands, no operand {operand}")
+        raise ShapeError(f"the hero {part.hero.name} has {plural(len(part.inputs), 'operand')}, no operand {operand}")
     if of == "output":
         is_part = found.emitter == "concatenate" and len(part.output) == len(part.inputs)
         return part.output[operand] if is_part else _only(part.output, f"output {output} of {fusion.name}")

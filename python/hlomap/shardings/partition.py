@@ -200,7 +200,7 @@ class _Array:
 
 
 def _read_arrays(instruction: Instruction) -> tuple[list[_Array], list[_Array]] | Unknown:
-    if sharding_of(instruction, ()) is None:
+    if instruction.operands and sharding_of(instruction, ()) is None:
         hint = (
             'ask the module before XLA\'s partitioner: hlomap.from_jax(..., stage="before_partitioning") gives it, and '
             'XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_pass_re=.*(spmd|shardy).*" dumps it'

@@ -16,7 +16,7 @@ import numpy as np
 from .._core import Mesh, Shape, Sharding
 from ..answers import Unknown
 from ..errors import SizeError, UnsupportedError
-from ..text import one_line
+from ..text import one_line, plural
 from ..types import expect, read_only
 from .assignment import Assignment, assign
 from .device_maps import read_count
@@ -100,7 +100,8 @@ class Reshard:
             lines.append(f"  {self.bytes:,} bytes in all, at most {self.bytes_per_device:,} to a device")
         if self.groups is not None:
             along = f" along {', '.join(map(repr, self.axes))}" if self.axes else ""
-            lines.append(f"  {len(self.groups)} groups of {self.group_size} devices{along}: {_listed(self.groups)}")
+            of = f"{plural(len(self.groups), 'group')} of {self.group_size} devices"
+            lines.append(f"  {of}{along}: {_listed(self.groups)}")
         if self.seconds is not None:
             lines.append(f"  at least {self.seconds:.3g} s")
         return "\n".join(lines)

@@ -113,9 +113,10 @@ class TileTable:
             if unknown := [name for name in wanted if name not in known]:
                 raise ValueError(f"no column {unknown[0]!r}; the columns are {', '.join(known)}")
         expect_ints("results.Tiling.evaluate", stages=stages, threads=threads)
-        if not (0 < stages < 1 << 31 and threads >= 0):
-            expected = "1 to 2**31 - 1 as `stages` and at least 1, or 0 for all cores, as `threads`"
-            raise ValueError(f"hm.results.Tiling.evaluate: expected {expected}, got {stages} and {threads}")
+        if not 0 < stages < 1 << 31:
+            raise ValueError(f"hm.results.Tiling.evaluate: expected 1 to 2**31 - 1 as `stages`, got {stages}")
+        if threads < 0:
+            raise ValueError(f"hm.results.Tiling.evaluate: expected 0 (all cores) or more as `threads`, got {threads}")
         over = -1 if limits.max_overshoot is None else int(limits.max_overshoot * 100)
         found = plan.evaluate(
             rows,

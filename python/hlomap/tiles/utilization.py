@@ -18,6 +18,7 @@ from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
 from ..maps.map_set import MapSet
 from ..maps.union_count import UNBOUNDED, sum_counts
 from ..ops._shapes import array_leaves, shape_at
+from ..text import plural
 from ..types import subject_of
 
 _MAX_MAPS = 1 << 16
@@ -53,11 +54,11 @@ class Utilization:
 
     def __str__(self) -> str:
         most = "" if self.exact else "at most "
-        text = (
-            f"{self.instruction.name}: {most}{self.distinct.upper} of {self.n_elements} elements, {self.fraction:.3g}"
-        )
-        reads = f", {most}{self.touched.upper} reads" if self.touched.upper < UNBOUNDED else ""
-        return f"{text}{reads}{'' if self.reason is None else f' ({self.reason})'}"
+        text = f"{self.instruction.name}: {most}{self.distinct.upper:,} of {plural(self.n_elements, 'element')}"
+        if self.touched.upper < UNBOUNDED:
+            each = f" ({self.touched.upper / self.distinct.upper:.4g} of each)" if self.distinct.upper else ""
+            text += f", {most}{plural(self.touched.upper, 'read')}{each * self.exact}"
+        return text if self.reason is None else f"{text} ({self.reason})"
 
 
 def utilization(subject: Instruction | Computation | Module, /) -> tuple[Utilization, ...]:
@@ -83,8 +84,8 @@ def utilization(subject: Instruction | Computation | Module, /) -> tuple[Utiliza
     ... }''')
     >>> for record in utilization(module.entry):
     ...     print(record)
-    p: 6 of 8 elements, 0.75, 8 reads
-    q: 0 of 20 elements, 0, 0 reads
+    p: 6 of 8 elements, 8 reads (1.333 of each)
+    q: 0 of 20 elements, 0 reads
     """
     root = subject_of(subject, "utilization")
     value, operands = (root.root, root.parameters) if isinstance(root, Computation) else (root, root.operands)

@@ -19,7 +19,7 @@ from ..dtypes import is_integer, is_unsigned, numpy_dtype
 from ..errors import HlomapError, NotFoundError, ShapeError
 from ..interpreter import evaluate_one, execute
 from ..ops._shapes import array_leaves, shape_at
-from ..text import one_line, plural
+from ..text import leaf_text, one_line, plural
 from ..types import (
     ReadOnlyDict,
     ShapeIndex,
@@ -170,7 +170,7 @@ def observed_reads(
     shape = program.shape if isinstance(program, Instruction) else program.root.shape
     leaf = as_shape_index(output)
     leaf = () if leaf == (0,) and not shape.is_tuple else leaf
-    at = _checked_element(element, shape_at(shape, leaf), f"output {list(leaf)} of {program.name}")
+    at = _checked_element(element, shape_at(shape, leaf), f"{program.name}{leaf_text(leaf)}")
     search = _Search(program, leaf, at, inputs, max_runs)
     for seed in range(min(seeds, max_runs)):
         search.look(seed, seeds - seed)
@@ -394,5 +394,5 @@ def _checked_element(element: object, shape: Shape, what: str) -> tuple[int, ...
     point = tuple(map(index, items))
     sizes = shape.dimensions if shape.is_array else ()
     if not shape.is_array or len(point) != len(sizes) or not all(0 <= i < n for i, n in zip(point, sizes, strict=True)):
-        raise ShapeError(f"hm.observed_reads: {what} is {shape}, it has no element {list(point)}")
+        raise ShapeError(f"hm.observed_reads: {what} is {shape} and has no element {list(point)}")
     return point
