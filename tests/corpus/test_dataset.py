@@ -679,3 +679,6 @@ def test_a_summary_in_words(tmp_path: Path) -> None:
     lines = str(summary).splitlines()
     assert (lines[0], lines[-1]) == ("files           1", f"written to      {tmp_path}/dataset")
     assert json.loads(json.dumps(summary.to_dict()))["complete"] is True
+    (tmp_path / "b.hlo").write_text("ENTRY e { n = f32[4] negate()  ROOT a = f32[4] abs() }")
+    rows = [value for _, value in analyze_corpus(tmp_path / "b.hlo", tmp_path / "other").lines()]
+    assert "2 the text names no operands" in rows  # one reason of two opcodes

@@ -75,8 +75,9 @@ class CorpusSummary:
             (" with errors", f"{report.error_rows}"),
         ]
         by_reason: Counter[str] = Counter()
+        n_opcodes = Counter(reason for _, reason in report.unknown)
         for (opcode, reason), count in report.unknown.items():
-            by_reason[reason if opcode in reason else f"{opcode}: {reason}"] += count
+            by_reason[reason if opcode in reason or n_opcodes[reason] > 1 else f"{opcode}: {reason}"] += count
         rows += _reason_rows(" unknown", by_reason)
         workers = sum(report.seconds.values())
         each = workers / max(report.instructions, 1) * 1e6
