@@ -7,11 +7,12 @@ analysed or printed here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from .layout_facts import Fact
-    from .listing import Entry, Listing
+    from .listing import Entry, Listing, Relation
 
 
 class Span(NamedTuple):
@@ -51,12 +52,16 @@ def listing_lines(listing: Listing) -> Iterator[list[Line]]:
 
 
 def entry_lines(entry: Entry) -> Iterator[Line]:
-    """The line of an instruction, and below it a block for every operand or output."""
+    """The line of an instruction, and below it a block for every operand or output, one for those with equal maps."""
     yield [Span("  "), Span(entry.name, "name"), Span(" = "), Span(entry.shape, "shape"), Span(f" {entry.operation}")]
     if entry.note:
         yield [Span("    "), Span(entry.note, "domain")]
+    alike: dict[Relation, dict[str, None]] = {}
     for relation in entry.relations:
-        arrow = f"{relation.source} -> {relation.target}" if relation.source else relation.target
+        alike.setdefault(replace(relation, target=""), {})[relation.target] = None
+    for relation, targets in alike.items():
+        names = ", ".join(targets)
+        arrow = f"{relation.source} -> {names}" if relation.source else names
         line = [Span("    "), Span(arrow, "operand"), Span("  "), Span(relation.status, relation.status)]
         if relation.detail:
             line.append(Span(f": {relation.detail}", relation.status))
