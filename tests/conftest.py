@@ -113,6 +113,18 @@ def leaves(shape: hm.Shape, below: tuple[int, ...] = ()) -> Iterator[tuple[tuple
         yield below, shape
 
 
+def map_lines(found: hm.MapSet) -> list[str]:
+    """A set of maps as text: what is unknown or over-approximate, shape indices, and the maps between devices."""
+    if found.is_unknown:
+        return [f"unknown: {found.reason}"]
+    texts = [f"{list(m.shape_index)} {m}" if m.shape_index else str(m) for m in found] or ["nothing"]
+    lines = [f"{'' if found.exact else 'over '}{text}" for text in texts]
+    if found.devices is not None:
+        groups = ",".join("{" + ",".join(map(str, group)) + "}" for group in found.devices.groups)
+        lines += [f", {found.devices.ids}s {groups}: {line}" for line in map_lines(found.devices.maps)]
+    return lines
+
+
 def at_leaf(value: Any, leaf: Iterable[int]) -> Any:
     """The part of a value at a shape index."""
     for i in leaf:

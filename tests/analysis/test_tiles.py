@@ -171,3 +171,47 @@ def test_a_table_of_tiles_is_a_table() -> None:
         with pytest.raises(AttributeError):
             setattr(table, name, ())
     assert not hm.tile(module).evaluate([[3, 6]], columns=["grid"]).reasons
+
+
+def test_names_of_devices_have_any_case() -> None:
+    names = ["v100", "a6000", "a100", "a100-80gb", "l40s", "h100", "h200", "b200", "mi300x"]
+    for name in names:
+        assert hm.Device.named(name.upper()).name == name
+    assert hm.Limits.named("Triton") == hm.Limits.named("triton")
+
+
+def test_variables_of_rules_may_have_any_name() -> None:
+    """Also those by which compiled code knows its parameters."""
+    m = hm.IndexingMap.parse(
+        "(d0, d1)[parameter1, parameter0] -> (d0 + parameter1, parameter0), domain: d0 in [0, 7], d1 in [0, 5], "
+        "parameter1 in [0, 3], parameter0 in [0, 15], d1 + parameter1 in [0, 6]"
+    )
+    text = """ENTRY e {
+      q = f32[11,16] parameter(0)
+      x = f32[8,6] custom-call(q), custom_call_target="names"
+      y = f32[6,4] parameter(1)
+      ROOT d = f32[8,4] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    }"""
+    hm.register_rule("names", lambda *_: [m])
+    try:
+        read, _ = hm.tile(hm.parse(text).entry).reads
+    finally:
+        hm.unregister_rule("names")
+    domain = "d0 in [0, 7], d1 in [0, 3], d2 in [0, 5], d3 in [0, 3], d4 in [0, 15], d2 + d3 in [0, 6]"
+    assert str(read.map) == f"(d0, d1, d2, d3, d4) -> (d0 + d3, d4), domain: {domain}"
+
+
+def test_an_array_that_tiles_may_read_whole_has_no_other_reads() -> None:
+    """Its maps exceeded the budget, which is why it is not exact."""
+    n = 140
+    pieces = [f"s{i} = f32[1,8] slice(x), slice={{[{i}:{i + 1}], [0:8]}}" for i in range(n)]
+    text = f"""ENTRY e {{
+      p = f32[{n},8] parameter(0)
+      x = f32[{n},8] negate(p)
+      {" ".join(pieces)}
+      c = f32[{n},8] concatenate({", ".join(f"s{n - 1 - i}" for i in range(n))}), dimensions={{0}}
+      y = f32[{n},8] add(c, p)
+      ROOT d = f32[8,8] dot(y, y), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}
+    }}"""
+    reads = hm.tile(hm.parse(text).entry).reads
+    assert len(reads) == 1 and not reads[0].is_exact_map

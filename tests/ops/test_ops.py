@@ -10,7 +10,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 import pytest
-from conftest import BLESS, Case, all_cases, leaves, read_cases
+from conftest import BLESS, Case, all_cases, leaves, map_lines, read_cases
 
 import hlomap as hm
 from hlomap import ops
@@ -22,14 +22,7 @@ def _label(direction: str, leaf: tuple[int, ...]) -> str:
 
 
 def _lines(label: str, found: hm.MapSet) -> list[str]:
-    if found.is_unknown:
-        return [f"// {label}: unknown: {found.reason}"]
-    texts = [f"{list(m.shape_index)} {m}" if m.shape_index else str(m) for m in found] or ["nothing"]
-    lines = [f"// {label}: {'' if found.exact else 'over '}{text}" for text in texts]
-    if found.devices is not None:
-        groups = ",".join("{" + ",".join(map(str, group)) + "}" for group in found.devices.groups)
-        lines += _lines(f"{label}, {found.devices.ids}s {groups}", found.devices.maps)
-    return lines
+    return [f"// {label}{line}" if line.startswith(", ") else f"// {label}: {line}" for line in map_lines(found)]
 
 
 def found_lines(root: hm.Instruction) -> list[str]:
