@@ -96,32 +96,29 @@ def compare(loop: hm.Instruction, *, seed: int = 0, max_pairs: int = 1 << 17) ->
     found = {"exact": 0, "contained": 0, "coarse": 0}
     all_leaves = list(leaves(loop.shape))
     forward = {leaf: hm.input_to_output(loop, (0, *leaf)) for leaf, _ in all_leaves}
-    forward_unrolled = {leaf: hm.input_to_output(unrolled.entry, (0, *leaf)) for leaf, _ in all_leaves}
     own = _values_around(loop, state)
     for out, source in all_leaves:
         backward, reference = hm.output_to_input(loop, out)[0], hm.output_to_input(unrolled.entry, out)[0]
         for leaf, target in all_leaves:
-            number = out[0] if out else 0
-            back, back_reference = forward[leaf][number], forward_unrolled[leaf][number]
-            sets = (backward, reference, back, back_reference)
+            back = forward[leaf][out[0] if out else 0]
+            sets = (backward, reference, back)
             if source.n_elements * target.n_elements > max_pairs or any(s.is_unknown for s in sets):
                 continue
             if any(_volume(m) > max_pairs for s in sets for m in s if m.shape_index in (leaf, out)):
                 continue
             true = related(reference, leaf, source, target, values)
-            true_back = related(back_reference, out, target, source, values).T
-            for what, claimed, theirs, claim, reference_set in (
-                ("output_to_input", related(backward, leaf, source, target, own), true, backward, reference),
-                ("input_to_output", related(back, out, target, source, own).T, true_back, back, back_reference),
+            for what, claim, claimed in (
+                ("output_to_input", backward, related(backward, leaf, source, target, own)),
+                ("input_to_output", back, related(back, out, target, source, own).T),
             ):
                 where = f"{what} of {loop.name}: output {out}, operand {leaf}"
-                if reference_set.exact:
-                    missing = theirs & ~claimed
+                if reference.exact:
+                    missing = true & ~claimed
                     assert not missing.any(), f"{where} lacks {np.argwhere(missing)[0]}: {list(map(str, claim))}"
                 if claim.exact:
-                    extra = claimed & ~theirs
+                    extra = claimed & ~true
                     assert not extra.any(), f"{where} has {np.argwhere(extra)[0]} too many: {list(map(str, claim))}"
-                key = "exact" if claim.exact and reference_set.exact else "contained" if not claim.exact else "coarse"
+                key = "exact" if claim.exact and reference.exact else "contained" if not claim.exact else "coarse"
                 found[key] += 1
     return found
 
