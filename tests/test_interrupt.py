@@ -50,31 +50,31 @@ def interrupted_by_itself(call):
 
 # By name: what is prepared, the long call, and an expression that is true afterwards.
 PENDING = {
-    "parse text": ("text = chain(200_000)", "_core.parse_text, text", "len(hm.parse(text).entry) == 400_002"),
-    "parse bytes": ("text = chain(200_000).encode()", "_core.parse_text, text", "len(hm.parse(text).entry) == 400_002"),
+    "parse text": ("text = chain(40_000)", "_core.parse_text, text", "len(hm.parse(text).entry) == 80_002"),
+    "parse bytes": ("text = chain(40_000).encode()", "_core.parse_text, text", "len(hm.parse(text).entry) == 80_002"),
     "parse proto": (
-        "data = hm.parse(chain(100_000)).to_proto()",
+        "data = hm.parse(chain(20_000)).to_proto()",
         "_core.parse_text, data",
-        "len(hm.parse(data).entry) == 200_002",
+        "len(hm.parse(data).entry) == 40_002",
     ),
     "parse literal": (
-        "text = f'ENTRY e {{ ROOT c = s32[2000000] constant({{{\", \".join(map(str, range(2000000)))}}}) }}'",
+        "text = f'ENTRY e {{ ROOT c = s32[400000] constant({{{\", \".join(map(str, range(400000)))}}}) }}'",
         "_core.parse_text, text",
-        "hm.parse(text).entry.root.literal[-1] == 1999999",
+        "hm.parse(text).entry.root.literal[-1] == 399999",
     ),
-    "text": ("m = hm.parse(chain(300_000))", "m.to_string", "hm.parse(str(m)).same_as(m)"),
-    "proto": ("m = hm.parse(chain(100_000))", "m.to_proto", "hm.parse(m.to_proto()).same_as(m)"),
-    "same": ("m, n = (hm.parse(chain(300_000)) for _ in range(2))", "m.same_as, n", "m.same_as(n)"),
-    "simplify": ("m = hard_map(6000)", "m.simplify", "m.simplify() == hard_map(6000).simplify()"),
-    "compose": ("m, n = hm.IndexingMap.identity([999, 999]), hard_map(200_000)", "m.then, n", "m.then(hard_map(2))"),
-    "parse map": ("text = str(hard_map(30_000))", "_core.IndexingMap.parse, text", "hm.IndexingMap.parse(text)"),
+    "text": ("m = hm.parse(chain(60_000))", "m.to_string", "hm.parse(str(m)).same_as(m)"),
+    "proto": ("m = hm.parse(chain(20_000))", "m.to_proto", "hm.parse(m.to_proto()).same_as(m)"),
+    "same": ("m, n = (hm.parse(chain(60_000)) for _ in range(2))", "m.same_as, n", "m.same_as(n)"),
+    "simplify": ("m = hard_map(1500)", "m.simplify", "m.simplify() == hard_map(1500).simplify()"),
+    "compose": ("m, n = hm.IndexingMap.identity([999, 999]), hard_map(40_000)", "m.then, n", "m.then(hard_map(2))"),
+    "parse map": ("text = str(hard_map(8_000))", "_core.IndexingMap.parse, text", "hm.IndexingMap.parse(text)"),
     "equivalent": (
-        "m, n = hard_map(3000), hard_map(3000, 1)",
+        "m, n = hard_map(800), hard_map(800, 1)",
         "m.equivalent, n",
-        "m.equivalent(hard_map(3000)).value and m.equivalent(n).value is False",
+        "m.equivalent(hard_map(800)).value and m.equivalent(n).value is False",
     ),
     "bits": (
-        "n = 1 << 28; wide, narrow = np.full(n, 3, np.uint8), np.empty(n // 2, np.uint8)\n"
+        "n = 1 << 26; wide, narrow = np.full(n, 3, np.uint8), np.empty(n // 2, np.uint8)\n"
         "_core.squeeze_bits(wide[:0], 1, 4, narrow[:0])  # finds NumPy",
         "_core.squeeze_bits, wide, 1, 4, narrow",
         "_core.squeeze_bits(wide, 1, 4, narrow) is None and (narrow == 0x33).all()",

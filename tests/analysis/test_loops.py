@@ -230,7 +230,7 @@ def test_numbers_are_those_of_the_interpreter(opcode: str, given: str) -> None:
     width = int(given[1:]) if given != "pred" else 1
     low = -(2 ** (width - 1)) if given[0] == "s" else 0
     high = low + 2**width - 1
-    numbers = sorted({low, low + 1, high // 3, high - 1, high, *(x for x in (-7, -1, 0, 1, 2, 3) if low <= x <= high)})
+    numbers = sorted({low, high // 3, high, *(x for x in (-7, -1, 0, 1, 3) if low <= x <= high)})
     operands = {"negate": "a", "not": "a", "convert": "a", "clamp": "b, a, b"}.get(opcode, "a, b")
     to = {"convert": ["pred", *INTEGERS], "compare": ["pred"]}.get(opcode, [given])
     forms = ["LT", "LE", "GT", "GE", "EQ", "NE"] if opcode == "compare" else [""]

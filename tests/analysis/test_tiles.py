@@ -11,7 +11,7 @@ from support import tile_oracle as oracle
 
 import hlomap as hm
 
-N_FUSIONS = int(os.environ.get("HLOMAP_CASES", "400"))
+N_FUSIONS = int(os.environ.get("HLOMAP_CASES", "200"))
 SEED = int(os.environ.get("HLOMAP_SEED", "7"))
 
 

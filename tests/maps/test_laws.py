@@ -212,7 +212,7 @@ def cases_of(rule: str) -> list[hm.IndexingMap]:
 def test_a_step_is_certified(name: str) -> None:
     """z3 finds no point at which what was there before and what came of it differ."""
     steps = [step for m in cases_of(name) for step in hm.explain_simplify(m, certify=True).steps if step.rule == name]
-    for step in steps[:4]:
+    for step in steps[:2]:
         assert step.certificate is not None
         solver = z3.Solver()
         solver.set("timeout", 20_000)

@@ -302,7 +302,7 @@ def enumerate_points(maps: Iterable[hm.IndexingMap], value: int) -> set[Pair]:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.lists(small_maps(), min_size=1, max_size=2), st.lists(small_maps(), min_size=1, max_size=2))
 def test_difference_and_intersection_agree_with_enumeration(
     first: list[hm.IndexingMap], second: list[hm.IndexingMap]

@@ -105,7 +105,7 @@ METHODS: dict[str, tuple[Callable[[Subject, Subject], Any], Callable[[Any, list[
 }
 
 
-@settings(max_examples=120)
+@settings(max_examples=80)
 @given(st.lists(SMALL, min_size=2, max_size=3), st.lists(SMALL, min_size=1, max_size=2))
 def test_methods(own: list[hm.IndexingMap], others: list[hm.IndexingMap]) -> None:
     other = others[0] if len(others) == 1 else hm.MapSet(others)
@@ -132,6 +132,7 @@ def test_a_map_behaves_as_the_set_of_it(m: hm.IndexingMap, others: list[hm.Index
 
 
 @pytest.mark.parametrize("n_maps", [0, 1, 2])
+@settings(max_examples=40)
 @given(st.tuples(SMALL, SMALL))
 def test_evaluate(n_maps: int, own: tuple[hm.IndexingMap, ...]) -> None:
     subjects: list[Subject] = [hm.MapSet(own[:n_maps]), *own[: n_maps if n_maps == 1 else 0]]
