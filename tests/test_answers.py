@@ -25,6 +25,8 @@ def in_line(value: Any) -> str:
     """A value in one line, as Python writes it but for names and texts."""
     if isinstance(value, (tuple, list)):
         return f"({', '.join(map(in_line, value))})" if value else "nothing"
+    if isinstance(value, np.ndarray | np.generic):
+        return f"{value.dtype.name} {value.tolist()}"
     return value.name if isinstance(value, (hm.Instruction, hm.Computation)) else str(value)
 
 
