@@ -200,13 +200,19 @@ def show(name: str, text: str) -> None:
 def show_families(divisor: int) -> None:
     """Programs that the growth tests generate: loops of unknown length, conditionals and whole training steps."""
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-    from support.families import running_loops, unrolled_layers, wide_conditional
+    from support.families import FAMILIES, unrolled_layers
     from support.training import training_step
 
-    families = {unrolled_layers: 64, wide_conditional: 50, running_loops: 8, training_step: 40}
-    for family, size in families.items():
+    loops, branches = FAMILIES["running_loops"], FAMILIES["wide_conditional"]
+    sizes = {
+        "layers": (unrolled_layers, 64),
+        "branches": (branches, 50),
+        "loops": (loops, 8),
+        "step": (training_step, 40),
+    }
+    for name, (family, size) in sizes.items():
         for n in (max(size // divisor, 3), 2 * max(size // divisor, 3)):
-            show(f"{family.__name__.replace('_', ' ')} {n}", family(n))
+            show(f"{name} {n}", family(n))
 
 
 def main() -> None:
