@@ -22,7 +22,7 @@ LISTED = re.compile(r"<<(.*?)>>")
 INSERTED = re.compile(r"@([^@]*)@|\$(\w)")
 
 
-def inserted(text: str, **numbers: int) -> str:
+def inserted(text: str, **numbers: object) -> str:
     """The text with the values of its expressions."""
     return INSERTED.sub(lambda found: str(eval(found[1] or found[2], {**KNOWN, **numbers})), text)
 
