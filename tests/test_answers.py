@@ -1,24 +1,48 @@
-"""Questions about small programs and their answers as text: ``tests/cases/answers/*.hlo``.
+"""Questions and their answers as text: ``tests/cases/answers``.
 
-Above each module ``// >>> EXPRESSION`` asks, and the comments below it are the answer: the text of a value, or the kind
-and the message of an error; ``// >>> NAME := EXPRESSION`` has none.  An expression knows these names, those of hlomap
-and of the module's instructions, ``module``, ``entry`` and ``root``.  HLOMAP_BLESS=1 rewrites answers; read the diff.
+In a ``.hlo`` file ``// >>> EXPRESSION`` asks about the module below, in a ``.txt`` file ``>>> EXPRESSION``; the lines
+that follow are the answer: the text of a value, or the kind and the message of an error.  ``>>> NAME := EXPRESSION`` has
+none, and is known in the rest of the block.  Expressions know the names of hlomap, ``hm`` and ``np``, and with a module
+its instructions, ``module``, ``entry`` and ``root``.  HLOMAP_BLESS=1 rewrites answers; read the diff.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import BLESS, CASES, Case, map_lines, read_cases
+from conftest import BLESS, CASES, map_lines, read_cases
 
 import hlomap as hm
 
-ASKED = "// >>> "
-FILES = sorted((CASES / "answers").glob("*.hlo"))
+NAMES: dict[str, Any] = {**{name: getattr(hm, name) for name in hm.__all__}, "np": np, "hm": hm}
+
+
+@dataclass
+class Block:
+    """Questions, and the module that they are about."""
+
+    file: Path
+    lines: list[str]
+    module: hm.Module | None
+    mark: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file.stem}:{self.module.name if self.module else self.lines[0].strip('# ')}"
+
+
+def read_blocks() -> Iterator[Block]:
+    for file in sorted((CASES / "answers").iterdir()):
+        if file.suffix == ".hlo":
+            yield from (Block(file, case.comments, case.module, "// ") for case in read_cases(file))
+        else:
+            blocks = file.read_text(encoding="utf-8").strip().split("\n\n")
+            yield from (Block(file, block.splitlines(), None) for block in blocks)
 
 
 def in_line(value: Any) -> str:
@@ -48,32 +72,35 @@ def has_sets(value: Any) -> bool:
     return isinstance(value, (hm.MapSet, Mapping)) or any(map(has_sets, parts))
 
 
-def asked(case: Case) -> list[str]:
-    """The comments of a case with the answers of today."""
-    module = case.module
-    names = Counter(i.name for c in module.computations for i in c.instructions)
-    known: dict[str, Any] = {name: getattr(hm, name) for name in hm.__all__}
-    known |= {name: module[name] for name, n in names.items() if n == 1}
-    known |= {"module": module, "entry": module.entry, "root": module.entry.root, "np": np, "hm": hm}
-    questions = [line for line in case.comments if line.startswith(ASKED)]
-    found = case.comments[: case.comments.index(questions[0])]
+def asked(block: Block) -> list[str]:
+    """The lines of a block with the answers of today."""
+    known, module = dict(NAMES), block.module
+    if module is not None:
+        names = Counter(i.name for c in module.computations for i in c.instructions)
+        known |= {name: module[name] for name, n in names.items() if n == 1}
+        known |= {"module": module, "entry": module.entry, "root": module.entry.root}
+    ask = f"{block.mark}>>> "
+    questions = [line for line in block.lines if line.startswith(ask)]
+    found = block.lines[: block.lines.index(questions[0])]
     for line in questions:
-        found.append(line)
-        name, _, value = line.removeprefix(ASKED).rpartition(" := ")
+        name, _, question = line.removeprefix(ask).rpartition(" := ")
         try:
-            known["_"] = eval(value, known)
-            answer = list(lines_of(known["_"])) if not name else []
-            known[name] = known["_"]
+            value = eval(question, known)
+            answer = [] if name else list(lines_of(value))
+            known[name] = value
+        except (NameError, SyntaxError):
+            raise  # a mistake in the question
         except Exception as error:
             answer = f"{type(error).__name__}: {error}".splitlines()
-        found += [f"// {text}".rstrip() for text in answer]
+        found += [line, *(f"{block.mark}{text}".rstrip() or "." for text in answer)]
     return found
 
 
-@pytest.mark.parametrize("asking", [c for file in FILES for c in read_cases(file)], ids=lambda asking: asking.id)
-def test_answers(asking: Case) -> None:
+@pytest.mark.parametrize("block", list(read_blocks()), ids=str)
+def test_answers(block: Block) -> None:
+    found = asked(block)
     if BLESS:
-        old, new = ("\n".join([*comments, asking.text]) for comments in (asking.comments, asked(asking)))
-        asking.file.write_text(asking.file.read_text().replace(old, new))
+        old, new = ("\n".join(lines) + "\n" for lines in (block.lines, found))
+        block.file.write_text(block.file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
     else:
-        assert asked(asking) == asking.comments
+        assert found == block.lines

@@ -26,41 +26,6 @@ def pairs(maps: hm.MapSet, sizes: Sequence[int]) -> set[tuple[tuple[int, ...], t
     return found
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "whole"),
-    [
-        (
-            "(d0)[s0] -> (s0), domain: d0 in [0, 27], s0 in [0, 3], d0 mod 16 in [0, 3]",
-            "(d0)[s0] -> (s0), domain: d0 in [4, 31], s0 in [0, 3], d0 mod 16 in [4, 15]",
-            "(d0)[s0] -> (s0), domain: d0 in [0, 31], s0 in [0, 3]",
-        ),
-        (
-            "(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [32, 63]",
-            "(d0)[s0] -> (s0 + 32), domain: d0 in [0, 4], s0 in [0, 31]",
-            "(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [32, 63]",
-        ),
-        (
-            "(d0) -> (d0), domain: d0 in [0, 9]",
-            "(d0) -> (d0 - 1), domain: d0 in [1, 9]",
-            "(d0)[s0] -> (d0 + s0 - 1), domain: d0 in [0, 9], s0 in [0, 1], d0 + s0 in [1, 10]",
-        ),
-        # A gap between the blocks, and one between the windows.
-        (
-            "(d0) -> (0), domain: d0 in [0, 19], d0 mod 16 in [0, 3]",
-            "(d0) -> (0), domain: d0 in [5, 31], d0 mod 16 in [5, 15]",
-            None,
-        ),
-        ("(d0) -> (d0), domain: d0 in [0, 9]", "(d0) -> (d0 - 1), domain: d0 in [2, 9]", None),
-    ],
-)
-def test_two_maps_become_one_where_that_is_exact(first: str, second: str, whole: str | None) -> None:
-    members = hm.MapSet(map(hm.IndexingMap.parse, (first, second)))
-    found = members.simplify()
-    assert len(found) == (1 if whole else 2)
-    assert whole is None or found[0] == hm.IndexingMap.parse(whole)
-    assert pairs(found, [32]) == pairs(members, [32])
-
-
 def residual_blocks(n_blocks: int, size: int) -> hm.Module:
     """Blocks of two windows, the first with stride 2, beside a shortcut of every second element."""
     lines, n, x = (

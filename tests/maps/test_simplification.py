@@ -27,21 +27,3 @@ def test_a_trace_has_the_map_that_simplify_gives(text: str) -> None:
         assert m.simplify(**options, trace=True) == trace
         assert trace.steps
         assert pickle.loads(pickle.dumps(trace)) == trace
-
-
-def test_steps_have_the_names_of_the_variables() -> None:
-    _, step = hm.explain_simplify(hm.IndexingMap.parse(MAPS[3])).steps
-    assert str(step) == "multiples: (k * 3) floordiv 3 => k"
-    assert step.law == "(n*k*x + y) floordiv n = k*x + y floordiv n"
-
-
-def test_a_contradiction_is_a_step() -> None:
-    trace = hm.explain_simplify(hm.IndexingMap.parse(MAPS[4]))
-    assert trace.map.is_known_empty
-    assert str(trace.steps[-1]) == "constraint-contradicts: d0 mod 6 in [2, 2] => false"
-
-
-def test_a_map_in_normal_form_has_no_steps() -> None:
-    trace = hm.explain_simplify(hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]"))
-    assert trace.steps == ()
-    assert trace.map == trace.original
