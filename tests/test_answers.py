@@ -1,9 +1,10 @@
 """Questions and their answers as text: ``tests/cases/answers``.
 
 In a ``.hlo`` file ``// >>> EXPRESSION`` asks about the module below, in a ``.txt`` file ``>>> EXPRESSION``; the lines
-that follow are the answer: the text of a value, or the kind and the message of an error.  ``>>> NAME := EXPRESSION`` has
-none, and is known in the rest of the block.  Expressions know the names of hlomap, ``hm`` and ``np``, and with a module
-its instructions, ``module``, ``entry`` and ``root``.  HLOMAP_BLESS=1 rewrites answers; read the diff.
+that follow are the answer: the text of a value, or the kind and the message of an error.  Of ``>>> NAME := EXPRESSION``
+there is none; the rest of the block knows the name.  Expressions know the names of hlomap, ``hm``, ``np`` and
+``imported(MODULE)``, and with a module its instructions, ``module``, ``entry`` and ``root``.  HLOMAP_BLESS=1 rewrites
+answers; read the diff.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,12 @@ from conftest import BLESS, CASES, map_lines, read_cases
 
 import hlomap as hm
 
-NAMES: dict[str, Any] = {**{name: getattr(hm, name) for name in hm.__all__}, "np": np, "hm": hm}
+NAMES: dict[str, Any] = {
+    **{name: getattr(hm, name) for name in hm.__all__},
+    "np": np,
+    "hm": hm,
+    "imported": import_module,
+}
 
 
 @dataclass
@@ -88,7 +95,7 @@ def asked(block: Block) -> list[str]:
             value = eval(question, known)
             answer = [] if name else list(lines_of(value))
             known[name] = value
-        except (NameError, SyntaxError):
+        except (NameError, SyntaxError, AttributeError):
             raise  # a mistake in the question
         except Exception as error:
             answer = f"{type(error).__name__}: {error}".splitlines()

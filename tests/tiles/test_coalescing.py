@@ -7,7 +7,6 @@ request at a time.
 from __future__ import annotations
 
 import random
-import time
 from collections import defaultdict
 from collections.abc import Mapping
 from itertools import product
@@ -221,76 +220,6 @@ def test_alignment_of_arrays(seed: int) -> None:
         assert write.exact == (len(set(seen)) == 1)
 
 
-# ------------------------------------------------------------------------------------------------------------ goldens
-
-GOLDENS = [
-    # element type, address of thread x in elements, vector, requests, sectors, bytes used, longest run
-    ("f32", "d0", 1, (1, 4, 128, 128)),
-    ("f32", "d0 + 1", 1, (1, 5, 128, 128)),
-    ("f32", "-d0 + 999", 1, (1, 4, 128, 128)),
-    ("f32", "d0 * 2", 1, (1, 8, 128, 4)),
-    ("f32", "d0 * 100", 1, (1, 32, 128, 4)),
-    ("f32", "d0 * 4 + s0", 4, (1, 16, 512, 512)),
-    ("f32", "d0 * 4 + s0", 1, (4, 64, 512, 4)),
-    ("f32", "d0 * 4 + s0 + 1", 4, (4, 65, 512, 4)),
-    ("s32", "(d0 floordiv 4) * 40 + d0 mod 4 + s0 * 4", 1, (10, 80, 1280, 16)),
-    ("f32", "d0 * 0", 1, (1, 1, 4, 4)),
-    ("s8", "d0", 1, (1, 1, 32, 32)),
-    ("s8", "(d0 floordiv 16) * 16 + d0 mod 16", 1, (1, 1, 32, 32)),
-]
-
-
-@pytest.mark.parametrize(("dtype", "address", "vector", "expected"), GOLDENS)
-def test_goldens(dtype: str, address: str, vector: int, expected: tuple[int, ...]) -> None:
-    """One warp; what it writes is at the address."""
-    n_steps = 10 if "40" in address else 4
-    ranges = [(0, n_steps - 1)] if "s0" in address else []
-    threads = [(0, 31), *[(0, 0)] * 5]
-    thread_map = hm.IndexingMap(threads, [hm.Expr.parse(address)], ranges=ranges)
-    root = hm.parse(f"ENTRY e {{ p = {dtype}[5000] parameter(0)  ROOT n = {dtype}[5000] copy(p) }}").entry.root
-    for record in hm.coalescing(root, thread_map, vector=vector):
-        assert columns(record) == expected and record.exact
-        assert record.efficiency == expected[2] / (32 * expected[1])
-
-
-@pytest.mark.parametrize(("tile", "run"), [((1, 1), 1), ((1, 16), 16), ((4, 16), 64), ((6, 16), 96)])
-def test_runs_of_tiles(tile: tuple[int, int], run: int) -> None:
-    """A warp that reads a whole tile of s8[256,16] reads one run: 1/64, 1/4, all and 3/4 of lines of 64 bytes."""
-    rows, cols = tile
-    thread_map = hm.IndexingMap([(0, rows * cols - 1), *[(0, 0)] * 5], [hm.Expr.dim(0) // cols, hm.Expr.dim(0) % cols])
-    root = hm.parse("ENTRY e { p = s8[256,16] parameter(0)  ROOT n = s8[256,16] copy(p) }").entry.root
-    read = hm.coalescing(root, thread_map, warp=1024)[0]
-    assert read.contiguous_bytes == run
-    assert run / (64 * -(-run // 64)) == {1: 1 / 64, 16: 1 / 4, 64: 1, 96: 3 / 4}[run]
-
-
-# ------------------------------------------------------------------------------------------------------- large grids
-
-LARGE = [
-    ("p = f32[1048576,1048576] parameter(0)  ROOT r = f32[1048576,1048576] copy(p)", 2**37, 2**37),
-    (
-        "p = f32[1048576,1048576] parameter(0)  ROOT r = f32[1048576,1048576] transpose(p), dimensions={1,0}",
-        2**40,
-        2**37,
-    ),
-    (
-        "p = f32[1000003,1000003] parameter(0)  ROOT r = f32[1000003,1000003] transpose(p), dimensions={1,0}",
-        1000003**2,
-        125000750002,
-    ),
-    ("p = f32[] parameter(0)  ROOT r = f32[1048576,1048576] broadcast(p), dimensions={}", 2**35, 2**37),
-]
-
-
-@pytest.mark.parametrize(("text", "read", "written"), LARGE)
-def test_large_grids_are_exact_and_quick(text: str, read: int, written: int) -> None:
-    module = hm.parse(f"ENTRY e {{ {text} }}")
-    begin = time.perf_counter()
-    found = hm.coalescing(module.entry)
-    assert time.perf_counter() - begin < 5
-    assert [(r.sectors, r.exact) for r in found] == [(read, True), (written, True)]
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_bounds_where_nothing_may_be_counted(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the effort is limited, records have upper bounds and say so."""
@@ -305,45 +234,3 @@ def test_bounds_where_nothing_may_be_counted(seed: int, monkeypatch: pytest.Monk
         assert all(
             b is not None and r is not None and r <= b for r, b in zip(columns(record), columns(bound), strict=True)
         )
-
-
-# --------------------------------------------------------------------------------------------- unknown and wrong input
-
-
-def test_unknown_reads_have_a_reason() -> None:
-    module = hm.parse('ENTRY e { p = f32[8] parameter(0)  ROOT c = f32[8] custom-call(p), custom_call_target="x" }')
-    read, write = hm.coalescing(module.entry)
-    assert read.sectors is None and read.efficiency is None and not read.exact and read.reason
-    assert write.exact and str(read).startswith("read p: unknown")
-
-
-def test_outputs_of_other_dimensions() -> None:
-    module = hm.parse(
-        """ENTRY e { p = f32[64] parameter(0)  a = f32[64] negate(p)  b = f32[8,8] reshape(p)
-        ROOT t = (f32[64], f32[8,8], f32[64]) tuple(a, b, p) }"""
-    )
-    own = hm.coalescing(module.entry)
-    assert [(r.is_write, r.sectors) for r in own] == [(False, 8), (True, 8), (True, 8), (True, 8)]
-    given = hm.coalescing(module.entry, hm.flat_thread_map(hm.Shape("f32", [64])))
-    assert [(r.is_write, r.sectors) for r in given] == [(False, 8), (False, None), (True, 8), (True, None), (True, 8)]
-
-
-def test_wrong_numbers() -> None:
-    root = hm.parse("ENTRY e { p = f32[8] parameter(0)  ROOT n = f32[8] negate(p) }").entry.root
-    for wrong in ({"warp": 0}, {"warp": 4096}, {"vector": 0}, {"vector": 65}, {"base_alignment": 0}, {"device": "x"}):
-        with pytest.raises(ValueError, match="expected"):
-            hm.coalescing(root, **wrong)  # type: ignore[arg-type]
-    with pytest.raises(hm.errors.ShapeError, match="6 dims"):
-        hm.coalescing(root, hm.IndexingMap.identity([8]))
-    with pytest.raises(hm.errors.ShapeError, match="1 dimensions"):
-        hm.coalescing(root, hm.flat_thread_map(hm.Shape("f32", [8, 8])))
-
-
-def test_an_access_that_proves_empty_has_no_requests() -> None:
-    """A window that lies in the padding: the map of the read is empty, which only its composition shows."""
-    root = hm.parse("""ENTRY e {
-      p = f32[1,1,1] parameter(0)
-      k = f32[1,1,3] parameter(1)
-      ROOT r = f32[1,1,1] convolution(p, k), window={size=3 pad=5_-1 rhs_dilate=2}, dim_labels=bf0_oi0->bf0
-    }""").entry.root
-    assert [(x.requests, x.sectors) for x in hm.coalescing(root)] == [(0, 0), (0, 0), (1, 1)]
