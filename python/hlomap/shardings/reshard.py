@@ -134,7 +134,7 @@ def reshard(
     >>> print(found)
     all-to-all: f32[64,64] from {devices=[8,1]<=[8]} to {devices=[1,8]<=[8]}
       14,336 bytes in all, at most 1,792 to a device
-      1 groups of 8 devices: {0,1,2,3,4,5,6,7}
+      1 group of 8 devices: {0,1,2,3,4,5,6,7}
     >>> reshard(hm.Shape("f32", [64, 64]), by_rows, hm.hlo.Sharding.parse("{manual}"))
     Unknown(reason='what moves is not known for {manual}: devices have arrays of their own (manual)')
     """
