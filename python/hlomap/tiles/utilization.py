@@ -54,9 +54,11 @@ class Utilization:
 
     def __str__(self) -> str:
         most = "" if self.exact else "at most "
-        text = f"{self.instruction.name}: {most}{self.distinct.upper:,} of {plural(self.n_elements, 'element')}"
+        is_all = self.exact and self.distinct.upper == self.n_elements > 0
+        part = "all " if is_all else f"{most}{self.distinct.upper:,} of "
+        text = f"{self.instruction.name}: {part}{plural(self.n_elements, 'element')}"
         if self.touched.upper < UNBOUNDED:
-            each = f" ({self.touched.upper / self.distinct.upper:.4g} of each)" if self.distinct.upper else ""
+            each = f" ({self.touched.upper / self.distinct.upper:.4g} per element)" if self.distinct.upper else ""
             text += f", {most}{plural(self.touched.upper, 'read')}{each * self.exact}"
         return text if self.reason is None else f"{text} ({self.reason})"
 
@@ -84,7 +86,7 @@ def utilization(subject: Instruction | Computation | Module, /) -> tuple[Utiliza
     ... }''')
     >>> for record in utilization(module.entry):
     ...     print(record)
-    p: 6 of 8 elements, 8 reads (1.333 of each)
+    p: 6 of 8 elements, 8 reads (1.333 per element)
     q: 0 of 20 elements, 0 reads
     """
     root = subject_of(subject, "utilization")
