@@ -453,7 +453,10 @@ def source_line(instruction: Instruction) -> str | None:
 
 
 def _head(instruction: Instruction) -> str:
-    operands = ", ".join(printable(operand.name, 60) for operand in instruction.operands[:8])
+    number = instruction.parameter_number
+    operands = (
+        ", ".join(printable(operand.name, 60) for operand in instruction.operands[:8]) if number is None else number
+    )
     name, shape = printable(instruction.name, 60), printable(instruction.shape, 120)
     return f"{name} = {shape} {printable(instruction.opcode, 40)}({operands})"
 
