@@ -128,7 +128,7 @@ def test_forward_slices_through_loops_and_branches_are_sound() -> None:
 
 def test_slices_are_copied_and_pickled() -> None:
     found = hm.backward_slice(hm.parse("ENTRY e { x.1 = f32[3] parameter(0) ROOT n = f32[3] negate(x.1) }").entry)
-    assert copy.copy(found) == found and pickle.loads(pickle.dumps(found))["x.1"] == found["x.1"]  # type: ignore[index]
+    assert copy.copy(found) == found and pickle.loads(pickle.dumps(found))["x.1"] == found["x.1"]
 
 
 def _pairs(maps: hm.MapSet, n_results: int) -> set[tuple[int, ...]]:

@@ -21,17 +21,22 @@ _MAX_NAMES = 20
 
 
 class Slice(ReadOnly, ReadOnlyDict[Instruction, MapSet]):
-    """The elements of each value that an element of the start reads, or that read it; ``[name]`` finds a value, too.
+    """The elements of each value that an element of the start reads, or that read it.
+
+    ``[name]`` finds a value, too, and a parameter also by the name of its argument.
 
     >>> import hlomap as hm
-    >>> root = hm.parse("ENTRY e { x.1 = f32[3] parameter(0) ROOT n = f32[3] negate(x.1) }").entry.root
+    >>> root = hm.parse('''ENTRY e {
+    ...   x.1 = f32[3] parameter(0), metadata={op_name="x"}
+    ...   ROOT n = f32[3] negate(x.1)
+    ... }''').entry.root
     >>> found = hm.indexing(root)
     >>> found
     Slice(2 values read by n)
     >>> print(found)
     n negate: (d0) -> (d0), domain: d0 in [0, 2]
     x.1 parameter: (d0) -> (d0), domain: d0 in [0, 2]
-    >>> print(found["x.1"])
+    >>> print(found["x"])
     (d0) -> (d0), domain: d0 in [0, 2]
     """
 
@@ -98,11 +103,16 @@ class Slice(ReadOnly, ReadOnlyDict[Instruction, MapSet]):
         relation = "read by" if self.relation == "read" else "reached from"
         return f"Slice({n or 'no'} value{'s' if n > 1 else ''} {relation} {one_line(self.start.name, 80)})"
 
+    if TYPE_CHECKING:
+
+        def __getitem__(self, key: Instruction | str, /) -> MapSet: ...
+
     def __missing__(self, key: object) -> MapSet:
         if not isinstance(key, (str, Instruction)):
             raise KeyError(key)
         name = key.removeprefix("%") if isinstance(key, str) else key.name
         found = [instruction for instruction in self if instruction.name == name] if isinstance(key, str) else []
+        found = found or [i for i in self if i.parameter_number is not None and i.metadata.op_name == key]
         if len(found) == 1:
             return self[found[0]]
         if found:
