@@ -8,7 +8,7 @@ keeps its letter.  :class:`NamedMap` writes maps and expressions with them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias
@@ -21,6 +21,7 @@ from ..maps.map_set import MapSet
 from ..ops import lookup
 from ..text import printable
 from ..types import wrong_type
+from .source import value_label
 
 DimensionNames: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
 
@@ -102,7 +103,7 @@ def name_dimensions(
     instruction: Instruction, shape: Shape, sets: Sequence[MapSet], given: DimensionNames | None
 ) -> Names:
     """Names for the dimensions of ``shape``, an array of the instruction's output with these maps to its operands."""
-    letters = _letters(shape.rank)
+    letters = _letters(shape.rank, {value_label(operand) for operand in instruction.operands})
     if given is not None:
         found: Names | None = _given_names(instruction, shape, given, letters)
     else:
@@ -114,8 +115,10 @@ def _own_names(instruction: Instruction, shape: Shape, sets: Sequence[MapSet]) -
     return _convolution_names(instruction, shape) or _einsum_names(instruction, shape, sets, _letters(shape.rank))
 
 
-def _letters(rank: int) -> tuple[str, ...]:
-    return tuple(_LETTERS[:rank]) if rank <= len(_LETTERS) else tuple(f"d{k}" for k in range(rank))
+def _letters(rank: int, taken: Container[str] = ()) -> tuple[str, ...]:
+    """The first letters that no operand has as its name, else ``d0`` and so on."""
+    letters = [letter for letter in _LETTERS if letter not in taken]
+    return tuple(letters[:rank]) if rank <= len(letters) else tuple(f"d{k}" for k in range(rank))
 
 
 def _given_names(instruction: Instruction, shape: Shape, given: DimensionNames, letters: tuple[str, ...]) -> Names:
