@@ -60,7 +60,7 @@ def notes_of(
     devices = {read.maps.devices: read.shape.element_bits for read in reads if read.maps.devices is not None}
     yield from (group_words(one, bits, mesh_of(instruction)) for one, bits in devices.items())
     if names.origin and names.origin != "names=":
-        yield f"names of dimensions from {printable(names.origin)}"
+        yield f"dimension names from {printable(names.origin)}"
     if instruction.inconsistency:
         yield f"inconsistent: {printable(instruction.inconsistency)}"
 
@@ -124,8 +124,8 @@ def group_words(devices: DeviceIndexing, element_bits: int, mesh: Mesh | None = 
 
 def _from_to(numbers: Sequence[int]) -> str:
     """A number of bytes, or the smallest and the largest."""
-    least, most = bytes_text(min(numbers)), bytes_text(max(numbers))
-    return least if least == most else f"between {least} and {most}"
+    least, most = min(numbers), max(numbers)
+    return bytes_text(most) if least == most else f"{least:,} to {bytes_text(most)}"
 
 
 def _sent_and_received(devices: DeviceIndexing) -> tuple[list[int], list[int]] | None:
@@ -200,7 +200,7 @@ def mask_notes(instructions: Iterable[Instruction], explained: Instruction, name
             where = _regions(predicate, holds)
             if where and not _is_constant(branch):
                 text = _words(where, at.shape.dimensions, own)
-                yield f"{printable(at.name, 60)}: positions with {text} are mentioned and never used"
+                yield f"{printable(at.name, 60)}: positions with {text} are mentioned but never used"
 
 
 def _regions(predicate: Pieces, holds: bool) -> list[IndexingMap]:
