@@ -8,7 +8,7 @@ from ...._core import Computation, Instruction, _closure
 from ....types import ShapeIndex
 from ..._rule import NOTHING, OperandIndexing, RuleContext
 
-_REASON = "a loop: the union over all numbers of iterations"
+_REASON = "a loop: the union over all possible trip counts"
 
 
 class AnyIterations:
