@@ -22,8 +22,8 @@ from .rule_provider import RuleProvider, RuleTraits
 Assume: TypeAlias = Literal["finite", "masks"]
 
 _FINITE = (
-    "inputs, values that loops carry and results of operations on finite numbers are finite: "
-    "nothing overflows, divides by zero or is undefined unless constants of the program make it so; zeros have no sign"
+    "inputs, loop-carried values and results of operations on finite numbers are finite: "
+    "nothing overflows, divides by zero or is undefined unless constants of the program cause it; zeros have no sign"
 )
 ASSUMPTIONS: Mapping[Assume, str] = {
     "finite": _FINITE,
