@@ -149,4 +149,4 @@ def _nearest(t: Tiling, sizes: Sequence[int], given: Mapping[str, Any]) -> Itera
         legal = choices[t.evaluate(rows, **given, columns=["legal"])["legal"]]
         if len(legal):
             closest = legal[np.argsort(np.abs(legal - sizes[k]), kind="stable")][:6]
-            yield f"  legal with {p.name} = {', '.join(map(str, sorted(closest.tolist())))} in place of {sizes[k]}"
+            yield f"  legal with {p.name} = {', '.join(map(str, sorted(closest.tolist())))} instead of {sizes[k]}"

@@ -238,19 +238,19 @@ def _least(*limits: int) -> int:
 
 
 _MEANING = {
-    "unknown_map": "nothing is known of what is read",
-    "not_a_box": "what a tile reads is not a box",
-    "gap": "what a tile reads has gaps that no stride explains",
-    "dependent_results": "two dimensions of what a tile reads change together",
-    "runtime_varies_in_tile": "a runtime value differs inside a tile",
+    "unknown_map": "what is read is not known",
+    "not_a_box": "a tile does not read a box",
+    "gap": "a tile reads with gaps that no stride explains",
+    "dependent_results": "two dimensions of a read change together",
+    "runtime_varies_in_tile": "a runtime value varies within a tile",
     "overflow": "a number does not fit into 64 bits",
-    "outputs_disagree": "what is needed of the output is not one of its tiles",
+    "outputs_disagree": "the needed part of the output is not one of its tiles",
     "tile_too_large": "a tile has more elements than the limits allow",
     "grid_too_large": "there are more tiles than can be launched",
-    "shared_memory": "the tiles do not fit the shared memory of a block",
-    "registers": "the tiles do not fit the registers",
+    "shared_memory": "the tiles do not fit in the shared memory of a block",
+    "registers": "the tiles do not fit in the registers",
     "not_power_of_two": "a size is neither a power of two nor the whole dimension",
-    "not_multiple": "the size of a box is not a multiple of what the limits ask for",
+    "not_multiple": "the size of a box is not a multiple of what the limits require",
     "overshoot": "tiles reach too far beyond the end of a dimension",
 }
 

@@ -370,7 +370,7 @@ class Tiling(ReadOnly):
         map's runtime variables by name or number; those that are missing have their least value.  A tile that reads
         nothing has sizes of 0.
 
-        Raises :class:`ShapeError` for numbers that do not fit the parameters, and where nothing is known of the read.
+        Raises :class:`ShapeError` for numbers that do not fit the parameters, and if the read is unknown.
 
         >>> import hlomap as hm
         >>> module = hm.parse("ENTRY e { p = f32[179] parameter(0)  ROOT r = f32[179] reverse(p), dimensions={0} }")
@@ -385,7 +385,7 @@ class Tiling(ReadOnly):
         if at is None:
             raise ShapeError("read: expected one of the reads or writes of this tiling")
         if chosen._own_map is None:
-            raise ShapeError(f"nothing is known of what is read of {chosen.instruction.name}: {chosen.unknown}")
+            raise ShapeError(f"the reads of {chosen.instruction.name} are unknown: {chosen.unknown}")
         if len(candidate) != len(self.params) or len(tile_id) != len(self.params):
             raise ShapeError(f"expected {len(self.params)} sizes and tile numbers, one for each parameter")
         sizes = [min(n, p.size) for n, p in zip(self._rows([candidate])[0].tolist(), self.params, strict=True)]
