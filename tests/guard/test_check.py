@@ -87,10 +87,10 @@ def test_rule(holds: dict[str, Any], breaks: dict[str, Any]) -> None:
 REPORT = """\
 step: 4 of 5 limits broken
   max_bytes: limit 1,000, found 1,173
-    it moves 1,173 bytes, 592 read and 581 written; the most: fusion, 192 bytes
+    it moves 1,173 bytes, 592 read and 581 written; the most in fusion (192 bytes)
     fusion = f32[24]{0} fusion(x.1)
   max_reads[x]: limit 1, found 2
-    an element of x leaves memory 2 times, for fusion and free
+    an element of x is read from memory 2 times, by fusion and free
     fusion = f32[24]{0} fusion(x.1)
   forbid[transpose]: limit 0, found 1
     t, the root of fusion, moves data: 96 bytes written

@@ -98,11 +98,11 @@ def test_plugin(tmp_path: Path) -> None:
     assert run(tmp_path, "-k", "golden or check")[0] == 0
     code, text = run(tmp_path, "-k", "golden", "-v")
     assert code == 1
-    for shown in ("step: 4 of 5 limits broken", "at /home/me/net/model.py:9", "golden  now", "accepts these figures"):
+    for shown in ("step: 4 of 5 limits broken", "at /home/me/net/model.py:9", "golden  now", "accept these figures"):
         assert shown in text
     code, text = run(tmp_path, "-k", "broken")
     assert code == 1 and "forbid[copy]: limit 0, found 1" in text
-    assert "an element of x leaves memory 1 time, for c" in text
+    assert "an element of x is read from memory 1 time, by c" in text
     assert "check.py" not in text  # frames of hlomap are hidden
 
 

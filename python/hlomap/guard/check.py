@@ -152,7 +152,7 @@ def check(
         *arguments: the arguments of a function.
         max_bytes: the most bytes that all instructions together read and write.
         max_reads: for a parameter, by its number or its name, in HLO or in the program, how often any of its elements
-            may leave memory; see :func:`readers`, which counts the iterations of loops.
+            may be read from memory; see :func:`readers`, which counts the iterations of loops.
         forbid: opcodes that must not move data, outside fusions or as the root of one.  What XLA makes a bitcast does
             not count: a transpose or reshape that leaves every element where it is.
         max_count: the most instructions of an opcode, outside fusions.
@@ -184,7 +184,7 @@ def check(
     >>> print(report)
     m: 2 of 3 limits broken
       max_reads[x]: limit 1, found 2
-        an element of x leaves memory 2 times, for n and c
+        an element of x is read from memory 2 times, by n and c
         n = f32[4,6]{1,0} negate(x)
       forbid[copy]: limit 0, found 1
         c moves data: 96 bytes written
@@ -259,7 +259,7 @@ class _Checks:
             found = Unknown(reason if apart is None else f"{apart.name} is in a fusion, or nothing calls it")
             why = f"what it moves is not known: {found.reason}"
         else:
-            share = "" if most is None else f"; the most: {printable(most.name, 60)}, {moved[most].total:,} bytes"
+            share = "" if most is None else f"; the most in {printable(most.name, 60)} ({moved[most].total:,} bytes)"
             why = f"it moves {total.total:,} bytes, {total.read:,} read and {total.written:,} written{share}"
         self._add("max_bytes", limit, found, most, why)
 
@@ -271,11 +271,11 @@ class _Checks:
         by = joined([printable(reader.instruction.name, 60) for reader in read[:5]] + ["others"] * (len(read) > 5))
         most = max(read, key=lambda one: one.times if isinstance(one.times, int) else 1 << 200, default=None)
         if isinstance(found, Unknown):
-            why = f"how often an element of {name} leaves memory is not known: {printable(found.reason)}"
+            why = f"how often an element of {name} is read from memory is not known: {printable(found.reason)}"
         else:
             often = f"{'' if read.exact else 'at most '}{plural(found, 'time')}"
             reason = next((f" ({printable(one.reason)})" for one in read if one.reason), "")
-            why = f"an element of {name} leaves memory {often}, for {by}{reason}"
+            why = f"an element of {name} is read from memory {often}, by {by}{reason}"
         self._add(f"max_reads[{parameter}]", limit, found, None if most is None else most.instruction, why)
 
     def forbid(self, pattern: str) -> None:
@@ -310,7 +310,7 @@ class _Checks:
             self._add("max_remote_bytes", limit, unknown[1], unknown[0], why)
             return
         most = max(by_instruction, key=lambda i: by_instruction[i], default=None)
-        share = "" if most is None else f"; the most: {printable(most.name, 60)}, {by_instruction[most]:,} bytes"
+        share = "" if most is None else f"; the most in {printable(most.name, 60)} ({by_instruction[most]:,} bytes)"
         why = f"devices read {found:,} bytes from each other{share}"
         self._add("max_remote_bytes", limit, found, most, why)
 

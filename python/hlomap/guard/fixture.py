@@ -57,7 +57,7 @@ class Hlo:
         report = against(module, golden)
         if not report.ok:
             table = text_table(golden, now, ("golden", "now"))
-            accept = f"{path.name}: pytest --hlo-update accepts these figures"
+            accept = f"{path.name}: to accept these figures, run pytest --hlo-update"
             raise AssertionError(f"{report}{_source_lines(report)}\n\n{table}\n\n{accept}")
         return report
 

@@ -45,7 +45,7 @@ class Reader:
     bytes: int
     """The bytes of the different elements that it reads, all executions together."""
     times: int | Unknown
-    """How often an element leaves memory for it, at most; one execution reads an element once."""
+    """How often it reads an element from memory, at most; one execution reads an element once."""
     total_bytes: int | Unknown
     """The bytes that it reads, all executions together."""
     exact: bool
@@ -95,12 +95,12 @@ class Readers(Sequence[Reader]):
 
     @property
     def total_bytes(self) -> int | Unknown:
-        """The bytes of the value that leave memory."""
+        """The bytes of the value read from memory."""
         return _sum(reader.total_bytes for reader in self)
 
     @property
     def times(self) -> int | Unknown:
-        """How often the element that is read most often leaves memory, at most; 0 without readers."""
+        """How often any element is read from memory, at most; 0 without readers."""
         by_maps: dict[MapSet, list[tuple[_Branches, int]]] = {}
         for reader in self:
             if isinstance(reader.times, Unknown):
