@@ -256,7 +256,7 @@ def test_diff() -> None:
     result = run("diff", *PAIR)
     assert result.exit_code == 0, result.stderr
     assert result.stdout == f"{hm.diff(*(hm.load(file) for file in PAIR))}\n"
-    assert "x kLoop: n, t" in result.stdout and "pairs of an output and a parameter: 1 equal" in result.stdout
+    assert "x kLoop: n, t" in result.stdout and "output-parameter pairs: 1 equal" in result.stdout
 
 
 def test_diff_exit_code() -> None:

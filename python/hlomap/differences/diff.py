@@ -145,7 +145,7 @@ class ModuleDiff:
             ", ".join(f"{n} by {name}" for name, n in counts.items() if (name == "value") is is_proved)
             for is_proved in (True, False)
         )
-        how = [proved, f"not proved the same: {likely}" if likely else ""]
+        how = [proved, f"not proved equal: {likely}" if likely else ""]
         yield f"matched {plural(len(self.matches), 'instruction')}", [line for line in how if line]
 
     def _output_lines(self) -> Iterator[str]:
@@ -153,7 +153,7 @@ class ModuleDiff:
             yield "not compared: the entries have other parameters or results, or no output depends on a parameter"
             return
         counts = Counter(output.status for output in self.outputs)
-        yield f"pairs of an output and a parameter: {', '.join(f'{n} {status}' for status, n in counts.items())}"
+        yield f"output-parameter pairs: {', '.join(f'{n} {status}' for status, n in counts.items())}"
         for output in self.outputs:
             if output.status != "equal":
                 yield str(output)
@@ -238,7 +238,7 @@ def diff(before: Module | DumpedModule, /, after: Module | DumpedModule) -> Modu
       576 before
       192 after
     outputs:
-      pairs of an output and a parameter: 1 equal
+      output-parameter pairs: 1 equal
     matched 2 instructions:
       2 by value
     """

@@ -47,7 +47,7 @@ def explain(t: Tiling, candidate: Sequence[int], given: Mapping[str, Any]) -> st
         if witness:
             lines.append(f"  {witness}")
     near = list(_nearest(t, sizes, given))
-    lines += near or ["  no size of one parameter alone makes it legal"]
+    lines += near or ["  no change of a single size makes it legal"]
     return "\n".join(lines)
 
 
