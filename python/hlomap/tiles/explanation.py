@@ -89,7 +89,7 @@ def _witness(t: Tiling, read: TileRead, sizes: Sequence[int]) -> str | None:
         where = f"tile [{', '.join(map(str, sizes))}] of {read.instruction.name}, id {tile}"
         if axis is not None:
             values = np.unique(found[:, axis])
-            return f"{where}: dimension {axis} has {_listed(values)}"
+            return f"{where}: dimension {axis} has indices {_listed(values)}"
         return f"{where}: {len(found)} elements, from {found[0].tolist()} to {found[-1].tolist()}, do not form a box"
     return None
 
