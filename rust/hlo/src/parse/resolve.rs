@@ -158,6 +158,11 @@ impl<'a> Parser<'a> {
     }
 
     fn unknown_operand(&mut self, scope: &Scope, name: Span) {
+        // The number of a misspelled parameter, or the value of a misspelled constant: the opcode is reported already.
+        let follows = |word: Span| word.end + 1 == name.start;
+        if self.c.str(name).parse::<f64>().is_ok() && scope.unknown_opcodes.iter().any(|o| follows(o.1)) {
+            return;
+        }
         if !self.stop || !self.is_strict {
             let problem = self.undefined_operand(scope, name);
             self.lose(problem);
