@@ -16,7 +16,7 @@ from hlomap.schedules.shapes import Options, launch_of_shape
 
 TYPES = ("f32", "bf16", "s8", "f64", "pred", "c64", "s4")
 DEVICES = ("a6000", "h100", "b200")
-N_SHAPES = 250
+N_SHAPES = 120
 
 
 def random_layout(rng: random.Random, rank: int) -> hm.Layout:

@@ -1,4 +1,4 @@
-"""Transfers between devices, against elements one by one, and against what XLA's partitioner inserts."""
+"""What devices need of each other, against elements one by one, and against what XLA's partitioner inserts."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ LESS = {
 
 
 def inserted_bytes(module: hm.Module) -> int:
-    """Bytes that all devices receive in the collectives of a partitioned program, by algorithms that move the least."""
+    """What all devices receive in the collectives of a partitioned program, by algorithms that move the least."""
     total = 0
     for instruction in module.entry.instructions:
         n = instruction.shape.n_elements * instruction.shape.element_bits // 8 if instruction.shape.is_array else 0
@@ -199,66 +199,6 @@ def test_there_are_enough_programs() -> None:
     assert len(PROGRAMS) >= 50
 
 
-def parse_dot(sharding: str) -> hm.Module:
-    return hm.parse(
-        "HloModule m, num_partitions=4\nENTRY e { a = f32[8,8] parameter(0), sharding={devices=[2,2]<=[4]}\n"
-        f"k = f32[8,4] constant({{...}})\nROOT d = f32[8,4] dot(a, k), lhs_contracting_dims={{1}}, "
-        f"rhs_contracting_dims={{0}}{sharding} }}"
-    )
-
-
-def test_what_is_not_known() -> None:
-    for sharding, reason in [
-        (
-            "",
-            "d has no sharding: ask the module before XLA's partitioner: "
-            'hlomap.from_jax(..., stage="before_partitioning") gives it, and '
-            'XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_pass_re=.*(spmd|shardy).*" dumps it',
-        ),
-        (", sharding={unknown}", "d: the sharding is not decided yet"),
-        (", sharding={manual}", "d: devices have arrays of their own (manual)"),
-    ]:
-        found = hm.partitioned(parse_dot(sharding)["d"])
-        assert isinstance(found, hm.Unknown) and found.reason == reason
-    found = hm.partitioned(parse_dot(", sharding={devices=[2,1,2]<=[4] last_tile_dim_replicate}")["d"])
-    assert not isinstance(found, hm.Unknown)
-    assert [read.bytes for read in found.reads] == [4 * 4 * 4 * 4, 0]  # the constant is everywhere
-    constant = hm.partitioned(parse_dot("")["k"])  # it has no sharding and reads nothing
-    assert not isinstance(constant, hm.Unknown) and constant.bytes == 0 and not constant.reads
-    found = hm.partitioned(parse_dot(", sharding={devices=[4]<=[4]}")["d"])
-    assert isinstance(found, hm.Unknown) and "divides 1 dimensions" in found.reason
-
-
-def test_shardings_before_propagation() -> None:
-    module = hm.parse("""HloModule m, num_partitions=8
-    ENTRY e {
-      x = f32[16,32] parameter(0), sharding={devices=[2,1,4]<=[8] last_tile_dim_replicate}
-      w = f32[32,64] parameter(1), sharding={replicated}
-      c = f32[16,64] constant(0)
-      d = f32[16,64] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-      n = f32[16,64] negate(d)
-      k = f32[16,64] custom-call(n), custom_call_target="Sharding", sharding={devices=[2,4]<=[8]}
-      m = f32[16,64] negate(c)
-      ROOT a = f32[16,64] add(k, m), sharding={devices=[2,4]<=[8]}
-    }""")
-    found = hm.partitioned(module["k"])
-    assert isinstance(found, hm.Unknown)
-    assert found.reason == "the shardings are not propagated yet: n has none and comes from x, which is split"
-    # What comes from replicated values and constants is replicated.
-    assert str(hm.partitioned(module["a"])).startswith("a: no communication")
-    text = str(module).replace("{devices=[2,1,4]<=[8] last_tile_dim_replicate}", "{replicated}")
-    assert str(hm.partitioned(hm.parse(text)["k"])).startswith("k: no communication")
-
-
-def test_a_parameter_of_a_called_computation_may_be_split() -> None:
-    module = hm.parse("""HloModule m, num_partitions=2
-    f { p = f32[4] parameter(0)  ROOT n = f32[4] negate(p), sharding={devices=[2]<=[2]} }
-    ENTRY e { x = f32[4] parameter(0), sharding={devices=[2]<=[2]}  ROOT c = f32[4] call(x), to_apply=f }""")
-    found = hm.partitioned(module["n"])
-    assert isinstance(found, hm.Unknown)
-    assert found.reason and "p has none and comes from an argument of f, which is split" in found.reason
-
-
 def test_work_grows_with_the_leaves_of_a_tuple() -> None:
     def n_calls(n: int) -> int:
         part = "{devices=[2]<=[2]}"
@@ -283,59 +223,3 @@ def test_work_grows_with_the_leaves_of_a_tuple() -> None:
         return count
 
     assert n_calls(160) < 5 * n_calls(40)
-
-
-def test_devices_with_parts_alike_are_counted_once() -> None:
-    n = 128
-    module = hm.parse(f"""HloModule m, num_partitions={n * n}
-    ENTRY e {{
-      a = f32[512,256] parameter(0), sharding={{devices=[{n},1,{n}]<=[{n * n}] last_tile_dim_replicate}}
-      b = f32[256,512] parameter(1), sharding={{devices=[{n},{n}]<=[{n * n}]}}
-      ROOT c = f32[512,512] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}},
-        sharding={{devices=[{n},{n}]<=[{n * n}]}}
-    }}""")
-    found = hm.partitioned(module["c"])
-    assert not isinstance(found, hm.Unknown), found
-    assert found.exact and [set(read.received.tolist()) for read in found.reads] == [{0}, {254 * 4 * 4}]
-
-
-def test_values_without_arrays() -> None:
-    module = hm.parse("ENTRY e { t = token[] after-all() ROOT u = token[] after-all(t), sharding={replicated} }")
-    found = hm.partitioned(module["u"])
-    assert isinstance(found, hm.Unknown) and found.reason == "u has no array"
-
-
-def test_runtime_places_give_upper_bounds() -> None:
-    module = hm.parse("""HloModule m, num_partitions=4
-ENTRY e {
-  x = f32[16,4] parameter(0), sharding={devices=[4,1]<=[4]}
-  i = s32[] parameter(1), sharding={replicated}
-  z = s32[] constant(0)
-  ROOT d = f32[2,4] dynamic-slice(x, i, z), dynamic_slice_sizes={2,4}, sharding={replicated}
-}""")
-    found = hm.partitioned(module["d"])
-    assert not isinstance(found, hm.Unknown) and found.bytes == 0 and not found.exact
-    x = found.reads[0]
-    assert not x.exact and x.reason is not None and "runtime" in x.reason
-    assert (x.received == 12 * 4 * 4).all()  # any of the rows that a device does not hold
-
-
-def test_tuples_and_repeated_operands() -> None:
-    module = hm.parse("""HloModule m, num_partitions=2
-ENTRY e {
-  x = f32[8] parameter(0), sharding={devices=[2]<=[2]}
-  t = (f32[8], f32[8]) tuple(x, x), sharding={{devices=[2]<=[2]}, {replicated}}
-  ROOT y = f32[8] get-tuple-element(t), index=1, sharding={devices=[2]1,0}
-}""")
-    found = hm.partitioned(module["t"])
-    assert not isinstance(found, hm.Unknown)
-    assert [(read.operands, read.shape_index, read.received.tolist()) for read in found.reads] == [
-        ((0, 1), (), [16, 16])
-    ]
-    assert found.least.tolist() == [16, 16]
-    assert [str(hm.sharding_of(module["t"], i)) for i in (0, 1)] == ["{devices=[2]<=[2]}", "{replicated}"]
-    assert str(hm.sharding_of(module["t"], ())) == "{{devices=[2]<=[2]}, {replicated}}"
-    assert hm.partitioned(module["y"]).bytes == 0  # type: ignore[union-attr]
-    wrong = hm.parse("ENTRY e { p = (f32[2], f32[2]) parameter(0), sharding={{replicated}} }")
-    with pytest.raises(hm.errors.ShapeError, match="p has 1 shardings for 2 values"):
-        hm.sharding_of(wrong["p"], 0)

@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pytest
 from support.shardings import Drawn, random_sharding
 
 import hlomap as hm
@@ -16,10 +15,6 @@ N_SHARDINGS = int(os.environ.get("HLOMAP_CASES", "16"))
 SEED = int(os.environ.get("HLOMAP_SEED", "7"))
 SIZES = [(8, 16, 8), (7, 9, 5), (24, 3, 4)]
 N_DEVICES = 8
-
-
-def parse(text: str) -> hm.hlo.Sharding:
-    return hm.hlo.Sharding.parse(text)
 
 
 def some_shardings(n: int, rng: np.random.Generator) -> list[Drawn]:
@@ -113,73 +108,3 @@ def write_collective(name: str, groups: list[list[int]], n: int) -> str:
     if name == "collective-permute":
         how = f"source_target_pairs={listed}"
     return f"ENTRY e {{ p = f32[{n_in},{n}] parameter(0) ROOT r = f32[{n_out},{n}] {name}(p), {how} }}"
-
-
-ROWS = "{devices=[4,1]<=[4]}"
-ROW_HALVES = "{devices=[2,1,2]<=[4] last_tile_dim_replicate}"
-COLUMN_HALVES = "{devices=[1,2,2]<=[2,2]T(1,0) last_tile_dim_replicate}"
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "collective", "groups", "bytes_per_device"),
-    [
-        (ROWS, "{devices=[1,4]<=[4]}", "all-to-all", [[0, 1, 2, 3]], 48 * 4),
-        (ROWS, "{replicated}", "all-gather", [[0, 1, 2, 3]], 192 * 4),
-        ("{devices=[2,2]<=[4]}", "{devices=[2,2]<=[2,2]T(1,0)}", "collective-permute", [[2, 1], [1, 2]], 64 * 4),
-        ("{replicated}", ROWS, "slice", None, 0),
-        (ROWS, "{devices=[4,1]0,1,2,3}", "nothing", None, 0),
-        ("{maximal device=1}", "{maximal device=6}", "collective-permute", [[1, 6]], 256 * 4),
-        ("{devices=[3,1]<=[3]}", "{devices=[2,1]<=[2]}", "several", None, 5 * 16 * 4),
-        # Each device first cuts the columns that it needs: only those travel.
-        (ROW_HALVES, COLUMN_HALVES, "all-gather", [[0, 2], [1, 3]], 64 * 4),
-    ],
-)
-def test_collectives(source: str, target: str, collective: str, groups: Any, bytes_per_device: int) -> None:
-    found = hm.reshard(hm.Shape("f32", [16, 16]), parse(source), parse(target))
-    assert found.collective == collective
-    assert (None if found.groups is None else found.groups.tolist()) == groups
-    if collective != "several":
-        assert found.bytes_per_device == bytes_per_device
-
-
-def test_axes_and_time() -> None:
-    mesh = "mesh['x'=2,'y'=4]"
-    shape = hm.Shape("f32", [64, 64])
-    source = parse(f"{{{mesh}, [{{'x'}}, {{'y'}}]}}")
-    links = {"x": 1e9, "y": 2e9}
-    along_y = hm.reshard(shape, source, parse(f"{{{mesh}, [{{'x'}}, {{}}]}}"), links=links)
-    assert along_y.axes == ("y",) and along_y.bytes_per_device == 32 * 48 * 4
-    assert along_y.seconds == pytest.approx(32 * 48 * 4 / 2e9)
-    along_x = hm.reshard(shape, source, parse(f"{{{mesh}, [{{}}, {{'y'}}]}}"), links=links)
-    # The other half of each column block must come into a half of the mesh, whose four devices have one link each.
-    assert along_x.axes == ("x",) and along_x.seconds == pytest.approx(32 * 64 * 4 / 4e9)
-    assert hm.reshard(shape, source, source, links=links).seconds == 0
-    everywhere = hm.reshard(shape, source, parse("{replicated}"), mesh=hm.hlo.Mesh.parse(mesh), links=links)
-    assert everywhere.seconds == pytest.approx(max(7 * 512 * 4 / 3e9, 32 * 64 * 4 / 4e9, 64 * 48 * 4 / 4e9))
-
-
-def test_what_is_refused() -> None:
-    shape, whole = hm.Shape("f32", [8]), parse("{replicated}")
-    mesh = hm.hlo.Mesh.parse("mesh['x'=2]")
-    for text, message in [("{unknown}", "not decided"), ("{manual}", "manual"), ("{unreduced}", "unreduced")]:
-        found = hm.reshard(shape, parse(text), whole, num_devices=2)
-        assert isinstance(found, hm.Unknown) and message in found.reason
-    with pytest.raises(hm.errors.ShapeError, match="give `mesh`"):
-        hm.reshard(shape, whole, whole, links={"x": 1})
-    with pytest.raises(hm.errors.NotFoundError, match="differ in 'y'"):
-        hm.reshard(shape, whole, whole, mesh=mesh, links={"x": 1, "y": 1})
-    with pytest.raises(hm.errors.ShapeError, match="device 2 is not in the mesh"):
-        hm.reshard(shape, parse("{maximal device=2}"), parse("{maximal device=2}"), mesh=mesh, links={"x": 1})
-    with pytest.raises(hm.errors.ShapeError, match="positive number of bytes per second"):
-        hm.reshard(shape, parse("{maximal device=0}"), parse("{maximal device=1}"), mesh=mesh, links={"x": 0})
-    huge = parse(f"{{devices=[{1 << 40}]<=[{1 << 40}]}}")
-    found = hm.reshard(hm.Shape("s8", [1 << 40]), huge, huge)
-    assert isinstance(found, hm.Unknown) and "devices; at most" in found.reason
-
-
-def test_sizes_of_zero_and_scalars() -> None:
-    empty = hm.reshard(hm.Shape("f32", [0, 4]), parse("{devices=[2,2]<=[4]}"), parse("{devices=[4,1]<=[4]}"))
-    assert empty.bytes == 0 and [len(x) for x in empty.pairs] == [0, 0, 0]
-    scalar = hm.reshard(hm.Shape("f32", []), parse("{maximal device=2}"), parse("{replicated}"), num_devices=4)
-    assert scalar.received.tolist() == [4, 4, 0, 4] and scalar.collective == "several"
-    assert [x.tolist() for x in scalar.pairs] == [[2, 2, 2], [0, 1, 3], [4, 4, 4]]
