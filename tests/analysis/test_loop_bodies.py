@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import at_leaf, leaves, random_value, related, replaced
-from test_loops import leaf_of, loops, only_loop, programs, texts
+from support.loop_programs import loops, programs
 
 import hlomap as hm
 from hlomap.analysis.loops import fixed_leaves
@@ -66,36 +66,3 @@ def test_maps_over_iterations_are_those_of_each_iteration(part: int) -> None:
                         assert (at_t == own).all(), f"{module.name} {loop.name}: output {out}, leaf {leaf}, t{t}"
                     n_sets += 1
     assert n_sets > 100 and n_solved > 10, (n_sets, n_solved)
-
-
-def test_offsets_of_a_stride_are_expressions_of_the_iteration() -> None:
-    loop = only_loop("fori_stride.opt")
-    (source,) = (a.shape_index for a in hm.loop(loop).accesses() if a.instruction.opcode == "dynamic-slice")
-    (slice_,) = (at for c in loop.module.computations for at in c.instructions if at.opcode == "dynamic-slice")
-    found = hm.loop(loop).indexing(1)
-    assert source is not None and [str(m) for m in found[slice_]] == [
-        "(d0, d1, t0) -> (d0 - t0 * 2, d1), domain: d0 in [0, 9], d1 in [0, 2], t0 in [0, 4], d0 - t0 * 2 in [0, 1]"
-    ]
-
-
-def test_a_nested_loop_has_an_iteration_of_each() -> None:
-    inner = next(w for w in loops(programs()["fori_flash_attention.pre"]) if len(hm.loop(w).accesses()[0].loops) == 2)
-    found = hm.loop(inner)
-    keys = next(leaf.shape_index[0] for leaf in found.carried if leaf.kind == "consumed")
-    output = next(leaf.shape_index[0] for leaf in found.carried if leaf.kind == "recurrence" and leaf.shape.rank == 2)
-    maps = found.indexing(output)[found.body.parameters[0]]
-    assert "(d0, d1, t0, t1)[s0" in texts(maps, keys)[0] and "t0 * 3 + s0" in texts(maps, keys)[0]
-
-
-def test_an_offset_outside_is_clamped() -> None:
-    loop = only_loop("fori_clamped_reads.pre")
-    xs = leaf_of(loop, "invariant", "f32[7]")
-    output = next(leaf.shape_index[0] for leaf in hm.loop(loop).carried if leaf.kind == "recurrence")
-    found = hm.loop(loop).indexing(output)[hm.loop(loop).body.parameters[0]]
-    assert texts(found, xs) == ["(d0, t0) -> (d0 + min(t0 * 2, 4)), domain: d0 in [0, 2], t0 in [0, 4]"]
-
-
-def test_a_loop_without_a_count_has_the_maps_of_its_body() -> None:
-    loop = only_loop("while_on_data.pre")
-    found = hm.loop(loop)
-    assert isinstance(found.trip_count, hm.Unknown) and found.indexing(0) == hm.indexing(found.body, 0)

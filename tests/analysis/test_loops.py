@@ -5,38 +5,19 @@ from __future__ import annotations
 import gc
 import lzma
 from collections import Counter
-from functools import lru_cache
 from itertools import product
 
 import numpy as np
 import pytest
-from conftest import CASES, related
+from conftest import CASES
 from support.corpus import read_corpus
+from support.loop_programs import LOOPS, loops, only_loop, programs
 from support.unrolled import compare
 
 import hlomap as hm
 from hlomap import _core
 from hlomap.analysis.rule_provider import RuleProvider
 from hlomap.dtypes import numpy_dtype
-
-LOOPS = CASES / "loops.hlo.xz"
-
-
-@lru_cache
-def programs() -> dict[str, hm.Module]:
-    """Loops that JAX lowered (``.pre``) and XLA optimized, by name: scans, fori loops, gradients; at most 5 steps."""
-    modules = hm.parse_all(lzma.decompress(LOOPS.read_bytes()).decode())
-    return {module.name: module for module in modules}
-
-
-def loops(module: hm.Module) -> list[hm.Instruction]:
-    return [at for computation in module.computations for at in computation.instructions if at.opcode == "while"]
-
-
-def only_loop(name: str) -> hm.Instruction:
-    (found,) = loops(programs()[name])
-    return found
-
 
 # ------------------------------------------------------------------------------------------------------------- unrolled
 
@@ -51,11 +32,6 @@ def test_maps_are_those_of_the_unrolled_program(part: int) -> None:
                 found.update(compare(loop))
                 found["loops"] += 1
     assert found["loops"] >= 20 and found["exact"] > 3 * found["contained"], found
-
-
-def test_there_are_programs_of_every_form() -> None:
-    names = {name.rpartition(".")[0] for name in programs()}
-    assert len(names) >= 110
 
 
 def test_what_is_known_of_a_loop_goes_with_the_question() -> None:
@@ -283,48 +259,6 @@ def test_only_loops_are_taken() -> None:
 def test_kinds(name: str, kinds: str) -> None:
     found = [leaf.kind for leaf in hm.loop(only_loop(name)).carried]
     assert sorted(found) == sorted(kinds.split() + ["induction"] * (len(found) - len(kinds.split())))
-
-
-# ------------------------------------------------------------------------------------------------------------ goldens
-
-
-def texts(maps: hm.MapSet, leaf: int) -> list[str]:
-    return [str(m).partition(", runtime:")[0] for m in maps if m.shape_index == (leaf,)]
-
-
-def leaf_of(loop: hm.Instruction, kind: str, shape: str) -> int:
-    (found,) = [
-        leaf.shape_index[0]
-        for leaf in hm.loop(loop).carried
-        if leaf.kind == kind and str(leaf.shape.without_layout()) == shape
-    ]
-    return found
-
-
-def test_golden_layers() -> None:
-    loop = only_loop("scan_layers.pre")
-    state, ws = leaf_of(loop, "recurrence", "f32[2,3]"), leaf_of(loop, "consumed", "f32[4,3,3]")
-    found = hm.output_to_input(loop, state)[0]
-    shape = loop.shape.tuple_shapes
-    reads = related(found, (ws,), shape[state], shape[ws], {}).reshape(2, 3, 4, 3, 3)
-    assert found.exact and reads[:, :, :3].all(), "all of the layers before the last"
-    assert (reads[:, :, 3] == np.eye(3, dtype=bool)[None, :, None]).all(), "one column of the last layer"
-    (access,) = [a for a in hm.loop(loop).accesses() if a.shape_index == (ws,)]
-    assert [str(e) for e in access.offset] == ["d0", "0", "0"] and access.sizes == (1, 3, 3) and access.disjoint
-
-
-def test_an_access_whose_iterations_overlap_has_two_of_them_as_witness() -> None:
-    (access,) = hm.loop(only_loop("fori_overlapping_reads.pre")).accesses()
-    assert [str(e) for e in access.offset] == ["d0", "0"] and access.sizes == (3, 3)
-    assert (access.disjoint, access.witness) == (False, (0, 1))
-
-
-def test_accesses_of_an_inner_loop_have_the_counters_around_it() -> None:
-    module = programs()["fori_flash_attention.pre"]
-    found = [access for loop in loops(module) for access in hm.loop(loop).accesses()]
-    assert {str(access.offset[0]) for access in found} == {"d0 * 2", "d0 * 3"}
-    inner = [access for access in found if str(access.offset[0]) == "d0 * 3"]
-    assert inner and all(len(access.loops) == 2 for access in inner)
 
 
 # ------------------------------------------------------------------------------------------------------------- corpus

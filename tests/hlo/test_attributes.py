@@ -41,10 +41,6 @@ def cases(verdict: str) -> list[tuple[str, str]]:
     return [tuple(line[1].split(": ", 1)) for line in lines if line[0] == verdict]  # type: ignore[misc]
 
 
-def value(text: str, name: str) -> object:
-    return hm.parse(text)["r"].attributes[name]
-
-
 def test_attributes_that_xla_accepts_have_values() -> None:
     accepted = cases("accepted")
     assert len(accepted) > 80
@@ -115,112 +111,6 @@ def test_attributes_that_xla_rejects_have_diagnostics() -> None:
         if module.diagnostics and module["r"].opcode != "unreadable":
             kept = (module if kind == "module" else module["r"]).attributes
             assert isinstance(kept[text.partition("=")[0] if kind == "module" else kind], str), text
-
-
-def test_shardings() -> None:
-    tiled = hm.hlo.Sharding.parse('{devices=[2,1,4]<=[4,2]T(1,0) last_tile_dims={manual} metadata={op_name="x"}}')
-    assert (tiled.kind, tiled.tile_dimensions, tiled.last_dimensions) == ("tiled", (2, 1, 4), ("manual",))
-    assert tiled.devices == (0, 2, 4, 6, 1, 3, 5, 7) and tiled.iota == ((4, 2), (1, 0))
-    assert tiled.metadata == ('{op_name="x"}',) and not tiled.replicates_last_dimension
-    assert hm.hlo.Sharding.parse("{devices=[2,2]3,2,1,0 shard_like 5}").group == ("like", 5)
-    whole = hm.hlo.Sharding.parse("{{replicated}, {maximal device=3}, {manual}}")
-    assert [part.kind for part in whole.parts] == ["replicated", "maximal", "manual"] and whole.parts[1].device == 3
-    named = hm.hlo.Sharding.parse("{mesh['x'=2,'y'=4], [{'x', ?}, {'y':(2)2}], replicated={'y':(1)2}}")
-    assert named.mesh is not None and named.mesh.axes == {"x": 2, "y": 4} and named.mesh.devices == tuple(range(8))
-    assert named.dimension_axes == (("x", "?"), ("y:(2)2",)) and named.replicated_axes == ("y:(1)2",)
-    for text in ("{maximal}", "{foo}", "replicated", "{replicated} x", "{mesh['x'=2], [{'z'}]}", "{" * 100_000):
-        with pytest.raises(hm.errors.HloSyntaxError):
-            hm.hlo.Sharding.parse(text)
-    huge = hm.hlo.Sharding.parse("{devices=[1073741824,1073741824]<=[1152921504606846976]}")
-    with pytest.raises(hm.errors.UnsupportedError, match="cannot be listed"):
-        _ = huge.devices
-
-
-def test_reductions_of_partial_results() -> None:
-    reductions = {
-        "{unreduced}": "sum",
-        '{unreduced metadata={op_type="sdy::reduction_op" op_name="MAX"}}': "max",
-        "{unreduced=min}": "min",
-        '{devices=[1,2]<=[2] last_tile_dims={unreduced} metadata={op_type="sdy::reduction_op" op_name="MIN"}}': "min",
-        "{mesh['x'=2], unreduced=max}": "max",
-        "{mesh['x'=2], [{}], unreduced={'x'}}": "sum",
-        '{replicated metadata={op_type="sdy::reduction_op" op_name="MAX"}}': None,
-        "{{unreduced}}": None,
-        "{mesh['x'=2], manual}": None,
-    }
-    for text, reduction in reductions.items():
-        sharding = hm.hlo.Sharding.parse(text)
-        assert sharding.reduction == reduction and hm.hlo.Sharding.parse(str(sharding)) == sharding, text
-    # The item that carries the reduction is the last of the metadata, and not part of it.
-    item = '{op_type="sdy::reduction_op" op_name="MAX"}'
-    named = hm.hlo.Sharding.parse(f'{{unreduced metadata={{{{op_name="x"}}, {item}, {item}}}}}')
-    assert named.metadata == ('{op_name="x"}',)
-    assert str(named) == f'{{unreduced metadata={{{{op_name="x"}}, {item}}}}}'
-    # Spellings of one value.
-    for one, other in [
-        ("{mesh['x'=2,'y'=2], manual}", "{mesh['x'=2,'y'=2], [], manual={'x','y'}}"),
-        ("{mesh['x'=2,'y'=2], [{'y'}]}", "{mesh['x'=2,'y'=2], device_ids=(0,1,2,3), [{'1'}]}"),
-        ("{single_device[device_id=3]}", "{maximal_mesh[device_id=3]}"),
-        ("{mesh['x'=2], [{'x'}], unreduced=max{}}", "{mesh['x'=2], [{'x'}]}"),
-    ]:
-        assert hm.hlo.Sharding.parse(one) == hm.hlo.Sharding.parse(other)
-
-
-def test_replica_groups() -> None:
-    iota = hm.hlo.ReplicaGroups.parse("[2,4]<=[4,2]T(1,0)")
-    assert list(iota) == [(0, 2, 4, 6), (1, 3, 5, 7)] and iota == ((0, 2, 4, 6), (1, 3, 5, 7))
-    assert iota == hm.hlo.ReplicaGroups.parse("{{0,2,4,6},{1,3,5,7}}") != hm.hlo.ReplicaGroups.parse("[2,4]<=[8]")
-    assert hash(iota) == hash(((0, 2, 4, 6), (1, 3, 5, 7))) and (1, 3, 5, 7) in iota and iota[-1][0] == 1
-    mesh = hm.hlo.ReplicaGroups.parse("mesh['a'=2,'b'=2], device_ids=(3,2,1,0) {'b'}")
-    assert (mesh.axes, mesh.group_size, len(mesh), list(mesh)) == (("b",), 2, 2, [(3, 2), (1, 0)])
-    assert hm.hlo.ReplicaGroups.parse("{{0,1},{2}}").group_size is None
-    none = hm.hlo.ReplicaGroups.parse("mesh['a'=2,'b'=2] {}")
-    assert (none.axes, none.group_size, len(none), list(none)) == ((), 1, 4, [(0,), (1,), (2,), (3,)])
-    assert list(hm.hlo.ReplicaGroups.parse("single_device[device_id=5] {}")) == [(5,)]
-    assert list(hm.hlo.ReplicaGroups.parse("mesh['1'=2,'b'=2] {'1'}")) == [(0, 2), (1, 3)]
-    huge = hm.hlo.ReplicaGroups.parse("[1073741824,1073741824]<=[1152921504606846976]")
-    assert len(huge) == huge.group_size == 1 << 30
-    with pytest.raises(hm.errors.UnsupportedError):
-        list(huge)
-
-
-def test_values_of_the_header() -> None:
-    text = (
-        "HloModule m, input_output_alias={ {1}: (0, {}, must-alias), {0}: (1, {2}) }, buffer_donor={ (1, {0}) },"
-        " entry_computation_layout={(f32[2]{0}, s32[])->(f32[2]{0}, s32[])},"
-        ' frontend_attributes={a="b"}\n'
-        "ENTRY e { p = f32[2] parameter(0)  q = s32[] parameter(1)  ROOT t = (f32[2], s32[]) tuple(p, q) }"
-    )
-    attributes = hm.parse(text).attributes
-    assert attributes["input_output_alias"] == (
-        hm.hlo.InputOutputAlias((1,), 0, (), "must-alias"),
-        hm.hlo.InputOutputAlias((0,), 1, (2,)),
-    )
-    assert attributes["buffer_donor"] == (hm.hlo.BufferDonor(1, (0,)),)
-    assert [str(s) for s in attributes["entry_computation_layout"].parameters] == ["f32[2]{0}", "s32[]"]
-    assert attributes["frontend_attributes"] == {"a": "b"}
-    for name in ("input_output_alias", "buffer_donor"):
-        assert pickle.loads(pickle.dumps(attributes[name])) == attributes[name]
-    assert repr(hm.hlo.OperandAlias((), 1, (0, 2))) == "OperandAlias(output_index=(), operand=1, operand_index=(0, 2))"
-    with pytest.raises(ValueError, match="may-alias"):
-        hm.hlo.InputOutputAlias((), 0, (), "perhaps")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "sharding={replicatd}",
-        "sharding={mesh['x'=2], [{'y'}]}",
-        "output_to_operand_aliasing={{}: 3}",
-        "result_accuracy={mode=best}",
-    ],
-)
-def test_invalid_values_are_text_with_a_diagnostic(text: str) -> None:
-    module = hm.parse(f'c = f32[2] custom-call(f32[2] p), custom_call_target="t", {text}')
-    assert {d.line for d in module.diagnostics} == {1}
-    name, _, shown = text.partition("=")
-    assert module["c"].attributes[name] == shown
-    assert hm.parse(str(module)).same_as(module, names=False)
 
 
 def test_attributes_equal_mappings_alone() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import numpy as np
@@ -43,14 +42,6 @@ def test_same_as_compares_content() -> None:
         assert not hm.parse(TEXT.replace(*change)).same_as(module, names=False), change
 
 
-def test_all_errors_are_reported_at_once() -> None:
-    text = TEXT.replace("f32[2,3]", "f33[2,3]").replace("to_apply=sum", "to_apply=sun")
-    with pytest.raises(hm.errors.HloSyntaxError) as caught:
-        hm.parse(text, name="bad.hlo", strict=True)
-    assert [(e.line, e.found) for e in caught.value.errors] == [(4, "`f33`"), (6, "`sun`")]
-    assert "did you mean `sum`?" in str(caught.value) and caught.value.filename == "bad.hlo"
-
-
 def test_strict_and_several() -> None:
     loose = TEXT.replace("to_apply=sum", "to_apply=sum, colour=red")
     assert len(hm.parse(loose).diagnostics) == 1
@@ -59,104 +50,6 @@ def test_strict_and_several() -> None:
     assert len(hm.parse_all(TEXT * 3)) == 3
     with pytest.raises(hm.errors.HloSyntaxError, match="found 3"):
         hm.parse(TEXT * 3)
-
-
-def test_names_are_looked_up_by_kind() -> None:
-    """``module[...]`` finds instructions, ``module.computation(...)`` computations; each refers to the other."""
-    module = hm.parse(TEXT)
-    instruction: hm.Instruction = module["%r"]
-    computation: hm.Computation = module.computation("%sum")
-    assert instruction.called_computations == (computation,) and computation["a"].computation == computation
-    for look_up, message in (
-        (lambda: module["sum"], r'`sum` is a computation, not an instruction: use module.computation\("sum"\)'),
-        (lambda: module.computation("r"), r'`r` is an instruction, not a computation: use module\["r"\]'),
-        (lambda: module["rr"], r"no instruction `rr`, did you mean `r`\?"),
-        (lambda: module.computation("sun"), r"no computation `sun`, did you mean `sum`\?"),
-    ):
-        with pytest.raises(hm.errors.NotFoundError, match=message):
-            look_up()  # type: ignore[no-untyped-call]
-
-
-def test_names_that_a_newcomer_knows() -> None:
-    """A name is found without the number that XLA appends, and by the name of the source program."""
-    module = hm.parse(TEXT.replace("p,", "p.1,").replace("p =", "p.1 =").replace("ROOT r", "ROOT reduce.27"))
-    assert isinstance(module["p.1"], hm.Instruction)
-    named = hm.parse(TEXT.replace("parameter(0)\n", 'parameter(0), metadata={op_name="weights"}\n'))
-    for look_up, message in (
-        (lambda: module["p"], "no instruction `p`, did you mean `p.1`?"),
-        (lambda: module.entry["%reduce"], "no instruction `%reduce`, did you mean `reduce.27`?"),
-        (lambda: named["weights"], "no instruction `weights`; the metadata of `p` has this op_name"),
-        (lambda: named.entry["weights"], "no instruction `weights`; the metadata of `p` has this op_name"),
-    ):
-        with pytest.raises(hm.errors.NotFoundError) as caught:
-            look_up()
-        assert str(caught.value) == message
-
-
-def test_name_shared_by_a_computation_and_an_instruction() -> None:
-    module = hm.parse(TEXT.replace("ROOT r =", "ROOT sum ="))
-    assert module["sum"].opcode == "reduce" and module.computation("sum").root.opcode == "add"
-
-
-def test_instructions_of_all_computations() -> None:
-    module = hm.parse(
-        "ENTRY e { p = f32[2] parameter(0)\n"
-        "ROOT n = f32[2] fusion(p), kind=kLoop, calls={ a = f32[2] parameter(0) ROOT b = f32[2] negate(a) } }"
-    )
-    assert [i.name for i in module.instructions] == ["a", "b", "p", "n"]
-    assert [i.number for i in module.instructions] == [0, 1, 2, 3]
-
-
-def test_a_module_is_not_iterable() -> None:
-    module = hm.parse(TEXT)
-    for look_up in (list, iter):
-        with pytest.raises(TypeError, match=r"a Module is not iterable: iterate module.computations"):
-            look_up(module)  # type: ignore[operator]
-    with pytest.raises(TypeError, match=r"a name \(str\), got int \(module.computations is indexed by position\)"):
-        module[0]  # type: ignore[index]
-    with pytest.raises(TypeError, match=r"got int .computation.instructions is indexed by position"):
-        module.entry[0]  # type: ignore[index]
-
-
-DUMP = "to dump HLO, set XLA_FLAGS=--xla_dump_to=DIR or use hm.from_jax"
-
-
-@pytest.mark.parametrize(
-    ("source", "note"),
-    [
-        ("", "the source is empty; "),
-        (b"\n", "the source is empty; "),
-        ("BufferAssignment:\nallocation 0", "this is XLA's buffer assignment, not HLO; "),
-        (b"HloLiveRange (max 6):", "this is XLA's report of live ranges, not HLO; "),
-        (b"Memory Space: default (color=0)", "this is XLA's report of memory usage, not HLO; "),
-        ('xla_dump_to: "out"', "this is XLA's debug options, not HLO; "),
-        ("; ModuleID = 'f'", "this is LLVM IR, not HLO; "),
-        ("//\n// Generated\n.version 8.5", "this is PTX, not HLO; "),
-        ("<!doctype html><html>", "this is a page of HTML, not HLO; "),
-        (b"PAR1\x15\x04", "this is a Parquet file, not HLO; "),
-        (gzip.compress(b"BufferAssignment:", mtime=0), "this is XLA's buffer assignment, not HLO; "),
-        ("import numpy as np\nx = np.ones(3)", "this does not look like HLO; "),
-        (b"\x00\x01abc\xff", "this does not look like HLO; "),
-    ],
-)
-def test_sources_that_are_not_hlo(source: str | bytes, note: str) -> None:
-    with pytest.raises(hm.errors.HloSyntaxError) as caught:
-        hm.parse(source)
-    assert str(caught.value).endswith(f"\nnote: {note}{DUMP}")
-
-
-def test_a_riegeli_file() -> None:
-    with pytest.raises(hm.errors.HloSyntaxError, match="this is a Riegeli file; dump with --xla_dump_hlo_as_text or "):
-        hm.parse(b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f" + bytes(56))
-
-
-@pytest.mark.parametrize(
-    "text", ["HloModul m", TEXT.replace("reduce(p", "reduce(q"), "ENTRY", "ENTRY e { p = f33[2] }"]
-)
-def test_hlo_with_a_typo_has_no_note(text: str) -> None:
-    with pytest.raises(hm.errors.HloSyntaxError) as caught:
-        hm.parse(text, strict=True)
-    assert "note:" not in str(caught.value)
 
 
 def test_a_path_is_not_text(tmp_path: Path) -> None:
