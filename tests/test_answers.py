@@ -9,6 +9,7 @@ answers; read the diff.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -107,7 +108,9 @@ def asked(block: Block) -> list[str]:
 def test_answers(block: Block) -> None:
     found = asked(block)
     if BLESS:
-        old, new = ("\n".join(lines) + "\n" for lines in (block.lines, found))
-        block.file.write_text(block.file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+        head = f"HloModule {block.module.name}" if block.module else ""
+        old, new = ("\n".join([*lines, head]) for lines in (block.lines, found))
+        text = re.sub(rf"{re.escape(old)}(?!\w)", lambda _: new, block.file.read_text(encoding="utf-8"), count=1)
+        block.file.write_text(text, encoding="utf-8")
     else:
         assert found == block.lines

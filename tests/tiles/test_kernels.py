@@ -73,55 +73,6 @@ def test_kernels(
     assert counts == [(False, *r) for r in reads] + [(True, *w) for w in writes]
 
 
-LOOP = """HloModule m{header}
-fused {{ p = {kind}[1024,1024] parameter(0)  ROOT c = f32[1024,1024] convert(p) }}
-ENTRY e {{ p = {kind}[1024,1024] parameter(0)  ROOT f = f32[1024,1024] fusion(p), kind=kLoop, calls=fused{config} }}"""
-
-
-@pytest.mark.parametrize(("kind", "vectors"), [("bf16", (4, 4)), ("s8", (4, 4)), ("f64", (2, 4))])
-def test_vectors_are_those_of_the_schedule(kind: str, vectors: tuple[int, int]) -> None:
-    """As many as 16 bytes hold; the simplest loop wastes nothing."""
-    fusion = hm.parse(LOOP.format(kind=kind, header="", config="")).entry.root
-    found = hm.coalescing(fusion)
-    assert [r.vector for r in found] == list(vectors)
-    # Of 32 bytes for each thread an access has half.
-    assert [r.efficiency for r in found] == [0.5 if kind == "f64" else 1, 1]
-    assert [r.kernel for r in found] == ["loop, vectors of 4"] * 2
-    assert [r.vector for r in hm.coalescing(fusion, vector=1)] == [1, 1]
-    assert [(r.vector, r.kernel) for r in hm.coalescing(fusion, hm.thread_map(fusion))] == [(1, None)] * 2
-
-
-@pytest.mark.parametrize(
-    ("header", "config", "backend"),
-    [
-        (", is_scheduled=true", ', backend_config={"outer_dimension_partitions":["2"]}', "CPU"),
-        (", is_scheduled=true", ', backend_config={"window_config":{}}', "TPU"),
-        (", is_scheduled=true", ', backend_config={"operation_queue_id":"0"}', "GPU"),
-        (", is_scheduled=true", "", None),
-        ("", "", None),
-    ],
-)
-def test_programs_for_other_backends_have_a_note(header: str, config: str, backend: str | None) -> None:
-    fusion = hm.parse(LOOP.format(kind="bf16", header=header, config=config)).entry.root
-    found, (read, _) = hm.schedule(fusion), hm.coalescing(fusion)
-    assert found.compiled_for == backend
-    note = (
-        f"compiled for the {backend}: this is how CUDA would run the same fusion" if backend in ("CPU", "TPU") else None
-    )
-    assert found.note == note and (note or "vectors of 4") in str(found) and str(read).endswith(note or "vectors of 4")
-
-
-def test_what_has_no_schedule_is_unknown() -> None:
-    """A matrix product of Triton or a library: no thread is known."""
-    config = (
-        '{"fusion_backend_config":{"kind":"KIND","triton_gemm_config":{"block_m":"2","block_n":"2","num_warps":"4"}}}'
-    )
-    for kind in ("__triton_gemm", "__cudnn$fusion"):
-        text = LOOP.format(kind="bf16", header="", config=f", backend_config={config.replace('KIND', kind)}")
-        for record in hm.coalescing(hm.parse(text.replace("kLoop", "kCustom")).entry.root):
-            assert record.sectors is None and (record.reason or "").startswith("unknown schedule: ")
-
-
 @pytest.mark.parametrize(("emitter", "operands", "body"), [f[:3] for f in FUSIONS], ids=[f[0] for f in FUSIONS])
 def test_kernels_read_what_the_fusion_needs(emitter: str, operands: list[str], body: str) -> None:
     fusion = fused(operands, body)
