@@ -156,7 +156,7 @@ RUNNING = {module.name: module for module in hm.parse_all((CASES / "running_loop
 NOT_COUNTED = {
     "without_end": ENDLESS.reason,
     "of_data": "the condition depends on data",
-    "of_an_argument": "the condition depends on leaf [2], which is not a known number",
+    "of_an_argument": "the condition depends on element [2] of the state, which is unknown",
     "calls_beyond_counting": "the condition depends on more than 4096 values",
 }
 
@@ -233,7 +233,7 @@ def test_a_strange_backend_config_counts_nothing(config: str) -> None:
     text = text.replace("start = s32[] constant(0)", "start = s32[] parameter(1)")
     text = text.replace("body=body", f"body=body, backend_config={config}")
     found = hm.loop(hm.parse(text)["w"])
-    assert found.trip_count == hm.Unknown("the condition depends on leaf [0], which is not a known number")
+    assert found.trip_count == hm.Unknown("the condition depends on element [0] of the state, which is unknown")
 
 
 def test_only_loops_are_taken() -> None:

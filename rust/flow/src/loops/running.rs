@@ -54,7 +54,7 @@ pub fn count_iterations(
                 let missing = scalars.leaves.iter().find(|(leaf, _)| !initial.contains_key(leaf));
                 return Err(match missing {
                     Some((leaf, _)) => {
-                        format!("the condition depends on leaf {:?}, which is not a known number", leaf.as_slice())
+                        format!("the condition depends on element {leaf:?} of the state, which is unknown")
                     }
                     None => "the condition depends on data".to_owned(),
                 });

@@ -435,8 +435,10 @@ impl<'a> Parser<'a> {
             row.flags |= UNNAMED_OPERANDS;
             row.body.start = n as u32;
             row.body.end = n as u32;
-            let text = || format!("the operands of {} have no names and cannot be resolved", opcode.name());
-            self.diagnose(|_| Diagnostic::new(opcode_span, text()));
+            self.diagnose(|p| {
+                let text = format!("the operands of {} have no names and cannot be resolved", p.c.str(opcode_span));
+                Diagnostic::new(opcode_span, text)
+            });
         }
         if let Some(expected) = opcode.expected_operands(n) {
             let s = if expected == "1" { "" } else { "s" };
