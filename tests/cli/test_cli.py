@@ -22,7 +22,6 @@ from conftest import CASES
 import hlomap as hm
 from hlomap.cli.main import main
 
-ROOT = Path(__file__).parent.parent.parent
 MODULES = sorted((CASES / "modules").glob("*.hlo"))
 
 
@@ -65,16 +64,6 @@ def test_show_one_output_of_an_instruction() -> None:
     assert "output{0} -> " not in second.stdout and "output{1} -> " in second.stdout
 
 
-def test_show_readers() -> None:
-    file = CASES / "readers" / "plain.hlo"
-    found = hm.readers(hm.load(file)["x"])
-    assert run("show", file, "--readers", "x").stdout == f"{found}\n"
-    assert json.loads(run("show", file, "--readers", "x", "--json").stdout) == [found.to_dict()]
-    for name, message in (("y1", "no instruction `y1`"), ("s", "inside rows")):
-        result = run("show", file, "--readers", name)
-        assert result.exit_code == 2 and "--readers" in result.stderr and message in result.stderr
-
-
 def test_check(tmp_path: Path) -> None:
     file, rules = CASES / "readers" / "plain.hlo", tmp_path / "rules.toml"
     rules.write_text('forbid = ["copy"]\n[max_reads]\nx = 4\n')
@@ -108,45 +97,6 @@ plain: 1 of 2 limits broken
         assert result.exit_code == 2 and message in result.stderr and "rules.toml" in result.stderr, result.stderr
 
 
-def test_diff_for_github() -> None:
-    before, after = CASES / "cli" / "before.hlo", CASES / "cli" / "after.hlo"
-    result = run("diff", before, after, "--exit-code", "--format", "github")
-    assert result.exit_code == 1
-    head, line, *rows = result.stdout.splitlines()
-    assert (head, line) == ("| | before | after | change |", "|---|--:|--:|--:|")
-    assert rows[0].startswith("| bytes moved, at most | ") and all(row.count(" | ") == 3 for row in rows)
-    assert run("diff", before, after, "--json", "--format", "github").exit_code == 2
-
-
-def test_show_computation() -> None:
-    result = run("show", CASES / "modules" / "rmsnorm_bf16.hlo", "--computation", "region_0.1")
-    assert result.exit_code == 0
-    assert "add(" in result.stdout and "fusion" not in result.stdout
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--instruction", "fusion.4"),
-        ("--instruction", "region_0.1"),
-        ("--computation", "main.9"),
-        ("--computation", "x.1"),
-        ("--instruction", "fusion.3", "--element", "0"),
-        ("--element", "0"),
-        ("--output", "0"),
-        ("--element", "0,x"),
-        ("--instruction", "fusion.3", "--output", "3"),
-        ("--instruction", "fusion.3", "--opcode", "add"),
-        ("--instruction", "fusion.3", "--element", "0,0", "--input-to-output"),
-        ("--no-such-option",),
-    ],
-)
-def test_show_with_wrong_arguments(arguments: tuple[str, ...]) -> None:
-    result = run("show", CASES / "modules" / "rmsnorm_bf16.hlo", *arguments)
-    assert result.exit_code == 2
-    assert "Error: " in result.stderr and "Traceback" not in result.stderr
-
-
 def test_show_a_broken_file(tmp_path: Path) -> None:
     """The message has the file, line and column, and the source line with a caret."""
     file = tmp_path / "broken.hlo"
@@ -155,15 +105,6 @@ def test_show_a_broken_file(tmp_path: Path) -> None:
     assert result.exit_code == 1 and result.stdout == ""
     assert str(file) in result.stderr and "4:15" in result.stderr
     assert "  p = f32[4,3 parameter(0)\n" in result.stderr and "^" in result.stderr
-
-
-@pytest.mark.parametrize("content", [b"", b"\x00\xff\xfe", b"hello", b"HloModule", b"HloModule m\n\nENTRY"])
-def test_show_a_file_that_is_not_hlo(tmp_path: Path, content: bytes) -> None:
-    file = tmp_path / "file"
-    file.write_bytes(content)
-    result = run("show", file)
-    assert result.exit_code == 1
-    assert result.stderr.startswith(str(file)) and "Traceback" not in result.stderr
 
 
 def test_lines_in_a_pipe_are_unwrapped_and_plain() -> None:
@@ -197,24 +138,6 @@ def test_analyze_with_a_broken_file(tmp_path: Path) -> None:
     assert (tmp_path / "rows.jsonl").is_file()
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        (),
-        ("nowhere", "-o", "rows.parquet"),
-        ("README.md",),
-        ("README.md", "-o", "rows.xlsx"),
-        ("README.md", "-o", "no/such/folder/rows.parquet"),
-        ("README.md", "-o", "rows.parquet", "--jobs", "0"),
-    ],
-)
-def test_analyze_with_wrong_arguments(arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    result = run("analyze", *arguments)
-    assert result.exit_code == 2
-    assert "Error: " in result.stderr
-
-
 def test_tile_lists_the_best_candidates(tmp_path: Path) -> None:
     file = CASES / "modules" / "attention_causal.hlo"
     root = hm.load(file).entry.root.name
@@ -227,55 +150,12 @@ def test_tile_lists_the_best_candidates(tmp_path: Path) -> None:
     assert "legal" in run("tile", file, "--instruction", root, "--explain", "1,1,1,1").stdout
 
 
-def test_tile_names_what_is_wrong(tmp_path: Path) -> None:
-    file = CASES / "modules" / "attention_causal.hlo"
-    root = hm.load(file).entry.root.name
-    for arguments, message in [
-        (["--instruction", root[:-1]], f"did you mean `{root}`"),
-        (["--instruction", "nowhere"], "no instruction `nowhere`"),
-        (["--instruction", root, "-o", tmp_path / "all.txt"], ".parquet or .csv"),
-        (["--instruction", root, "--shape-index", "7"], "no output"),
-        (["--instruction", root, "--explain", "1"], "--explain: expected 4 sizes t0,t1,t2,t3, found 1"),
-        (["--instruction", root, "--explain", "0,1,1,1"], "--explain: "),
-        (["--instruction", root, "--device", "q100"], "'--device': expected one of v100"),
-        (["--instruction", root, "--limits", "q100"], "'--limits': expected one of none, triton"),
-    ]:
-        result = run("tile", file, *arguments)
-        assert result.exit_code in (1, 2) and message in " ".join(result.stderr.split()), result.stderr
-
-
 def test_the_list_of_commands_is_complete() -> None:
     commands = run("--help").stdout.split("Commands:")[1]
     assert "..." not in commands and "…" not in commands
 
 
 PAIR = [CASES / "cli" / name for name in ("before.hlo", "after.hlo")]
-
-
-def test_diff() -> None:
-    result = run("diff", *PAIR)
-    assert result.exit_code == 0, result.stderr
-    assert result.stdout == f"{hm.diff(*(hm.load(file) for file in PAIR))}\n"
-    assert "x kLoop: n, t" in result.stdout and "output-parameter pairs: 1 equal" in result.stdout
-
-
-def test_diff_exit_code() -> None:
-    assert run("diff", *PAIR, "--exit-code").exit_code == 1
-    assert run("diff", PAIR[0], PAIR[0], "--exit-code", "--json").exit_code == 0
-
-
-def test_diff_json_and_standard_input() -> None:
-    text = PAIR[0].read_text()
-    result = CliRunner().invoke(main, ["diff", "-", str(PAIR[1]), "--json"], input=text)
-    assert result.exit_code == 0, result.stderr
-    assert json.loads(result.stdout) == hm.diff(*(hm.load(file) for file in PAIR)).to_dict()
-
-
-def test_diff_of_several_modules(tmp_path: Path) -> None:
-    file = tmp_path / "two.hlo"
-    file.write_text("HloModule a\nENTRY e { ROOT p = f32[] parameter(0) }\n" * 2)
-    result = run("diff", file, PAIR[1])
-    assert result.exit_code == 1 and "two.hlo: expected one module, found 2" in result.stderr
 
 
 def test_show_filters() -> None:
@@ -288,52 +168,6 @@ def test_show_filters() -> None:
         assert result.exit_code == 0, result.stderr
         shown.append(f"$ {command}\n{result.stdout}")
     compare_with_golden("\n".join(shown), golden)
-
-
-def test_json_of_tiles_and_layouts() -> None:
-    file = CASES / "cli" / "show.hlo"
-    found = json.loads(run("tile", file, "--instruction", "f", "--top", "2", "--json").stdout)
-    assert found["params"][0] == {"name": "t0", "size": 3, "kind": "parallel"}
-    assert found["n_legal"] == found["n_candidates"] == 12 and found["reasons"] == {} and len(found["best"]) == 2
-    assert found["best"][0]["sizes"] == [3, 5] and found["best"][0]["grid"] == 1
-    found = json.loads(run("layout", "f32[3,5]{1,0:T(2,2)}", "--positions", "6", "--json").stdout)
-    assert found["elements"] == 15 and found["positions"] == 24 and found["bytes"] == 96
-    assert found["first"] == [[0, 0], [0, 1], [1, 0], [1, 1], [0, 2], [0, 3]]
-    assert hm.IndexingMap.parse(found["position"]).evaluate([0, 2]).tolist() == [4]
-    padded = json.loads(run("layout", "f32[1]{0:T(2)}", "--json").stdout)
-    assert padded["first"] == [[0], None]
-
-
-def test_verify_names_reasons(tmp_path: Path) -> None:
-    file = tmp_path / "m.hlo"
-    file.write_text(
-        "HloModule m\nENTRY e { p = f32[2,3] parameter(0) t = f32[3,2] transpose(p), dimensions={1,0}\n"
-        ' c = f32[3,2] custom-call(t), custom_call_target="mystery"\n'
-        ' ROOT b = f32[3,2] custom-call(c), custom_call_target="SPMDFullToShardShape" }'
-    )
-    reason = "no function for custom call target 'SPMDFullToShardShape'"
-    found = run("verify", file)
-    assert found.exit_code == 0
-    first, *reasons = found.stdout.splitlines()
-    assert first == "exact 2, unchecked 2, unknown 2"
-    assert reasons[0] == "  unknown 2  custom-call: no rule for custom-call to 'mystery'"
-    assert reasons[1].startswith("  unchecked 2  custom-call: ") and reason in reasons[1] and len(reasons) == 2
-    results = json.loads(run("verify", file, "--json").stdout)
-    assert [r["status"] for r in results] == ["exact"] * 2 + ["unknown"] * 2 + ["unchecked"] * 2
-    assert results[0] == {
-        "module": "m",
-        "computation": "e",
-        "instruction": "t",
-        "direction": "output_to_input",
-        "output": [],
-        "operand": 0,
-        "shape_index": [],
-        "status": "exact",
-        "claims_exact": True,
-        "n_changes": 6,
-        "witness": None,
-        "reason": None,
-    }
 
 
 def test_show_writes_a_picture(tmp_path: Path) -> None:
@@ -361,14 +195,6 @@ def test_show_json() -> None:
     assert json.loads(run("show", file, "--opcode", "fft", "--json").stdout)[0]["parts"] == []
 
 
-def test_show_standard_input() -> None:
-    file = CASES / "cli" / "show.hlo"
-    piped = CliRunner().invoke(main, ["show", "-"], input=file.read_bytes())
-    assert piped.exit_code == 0 and piped.stdout == run("show", file).stdout
-    broken = CliRunner().invoke(main, ["show", "-"], input=b"ENTRY")
-    assert broken.exit_code == 1 and broken.stderr.startswith("<stdin>:1:6: ")
-
-
 def test_hostile_texts_stay_text() -> None:
     """Names have no control characters; other texts of a program have none when they are printed."""
     text = (
@@ -380,25 +206,6 @@ def test_hostile_texts_stay_text() -> None:
         assert result.exit_code == 0, result.stderr
         assert "\x1b" not in result.stdout and "\r" not in result.stdout and "[2J" in result.stdout
     assert "\x1b" not in CliRunner().invoke(main, ["diff", "-", str(PAIR[1])], input=text).stdout
-
-
-def test_analyze_takes_a_list_on_standard_input_not_a_module(tmp_path: Path) -> None:
-    output = tmp_path / "rows.jsonl"
-    result = CliRunner().invoke(
-        main, ["analyze", "-", "-o", str(output)], input=b"HloModule m\nENTRY e { ROOT p = f32[] parameter(0) }"
-    )
-    assert result.exit_code == 2 and not output.exists()
-    assert (
-        "`-` is a list of paths, one a line; found HLO: name the file itself, or use `hlomap show -`" in result.stderr
-    )
-
-
-@pytest.mark.parametrize("command", ["show", "verify", "run"])
-def test_a_directory_in_place_of_a_file(command: str, tmp_path: Path) -> None:
-    result = CliRunner().invoke(main, [command, str(tmp_path)])
-    assert result.exit_code == 2
-    words = " ".join(result.stderr.replace("\u2502", " ").split())
-    assert f"{tmp_path} is a directory: name one of its files, or use `hlomap analyze {tmp_path}`" in words
 
 
 def test_the_summary_tells_files_from_rows(tmp_path: Path) -> None:
@@ -495,18 +302,3 @@ def test_no_command_replaces_its_input(
     result = run(*(output if argument == "OUT" else argument for argument in arguments))
     assert result.exit_code == 2 and "choose another" in result.output, result.output
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-
-
-def test_profile_prints_a_table_or_json() -> None:
-    trace = str(CASES / "profiles" / "cpu.xplane.pb")
-    text = run("profile", trace, "--top", "1", "--device", "h100").stdout
-    assert "ynn_fusion.3" in text and "of limit" in text and "5 more rows" in text and "of no instruction" in text
-    found = json.loads(run("profile", trace, "--json").stdout)
-    assert len(found["rows"]) == 6 and found["rows"][0]["calls"] == 3
-    assert run("profile", str(CASES / "modules")).exit_code == 1
-    assert run("profile", str(CASES / "loops.hlo.xz")).exit_code == 1
-
-
-def test_show_the_most_flops() -> None:
-    text = run("show", str(CASES / "modules" / "rmsnorm_bf16.hlo"), "--top", "flops", "--limit", "1").stdout
-    assert "the most flops" in text and "291 flops, moves" in text and "fusion.3" in text

@@ -277,27 +277,3 @@ def test_the_command_prints_the_documented_output(tmp_path: Path) -> None:
     file = tmp_path / "picture.svg"
     result = CliRunner().invoke(main, ["layout", arguments, "--svg", str(file)])
     assert (result.exit_code, result.stdout) == (0, shown) and ET.parse(file)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["f32[3"], 1, "expected `,` or `]`"),
-        (["f32[3,5]{1,0:T(0,2)}"], 1, "invalid layout: tiles: expected positive sizes, found 0"),
-        (["token[]"], 1, "expected an array"),
-        (["(f32[2], s8[])", "--shape-index", "2"], 1, "no element 2"),
-        (["(f32[2], s8[])", "--shape-index", "x"], 2, "expected comma-separated integers"),
-        (["f32[2]", "--svg", "no/such/folder/x.svg"], 1, "No such file"),
-        (["f32[2]", "--positions", "-1"], 2, "positions"),
-    ],
-)
-def test_errors_of_the_command(arguments: list[str], code: int, message: str) -> None:
-    result = CliRunner().invoke(main, ["layout", *arguments])
-    assert result.exit_code == code and message in result.output
-
-
-def test_the_command_without_a_picture() -> None:
-    result = CliRunner().invoke(main, ["layout", "(s8[], f32[0,4])", "--shape-index", "1", "--no-picture"])
-    assert result.exit_code == 0 and "positions  0" in result.stdout and "array:" not in result.stdout
-    result = CliRunner().invoke(main, ["layout", "s4[9]{0:E(4)SC(0:3)}", "--positions", "2", "--no-picture"])
-    assert "bit " in result.stdout and "part 1" in result.stdout and "(0,)  (1,)  … 7 more" in result.stdout
