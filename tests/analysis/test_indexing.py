@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 
-import numpy as np
 import pytest
+from support.map_pairs import all_pairs
 
 import hlomap as hm
 
@@ -117,18 +116,6 @@ def test_deep_calls(depth: int, uses: int) -> None:
 # ------------------------------------------------------------------------------------------------ unknown and errors
 
 
-def element_pairs(maps: hm.MapSet) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """All pairs of an element and one that a map reads from it, by enumeration."""
-    pairs = set()
-    for m in maps:
-        boxes = [range(v.lower, v.upper + 1) for v in (*m.dims, *m.ranges)]
-        points = np.array(list(itertools.product(*boxes)), np.int64).reshape(-1, len(boxes))
-        d, s = points[:, : len(m.dims)], points[:, len(m.dims) :]
-        held = m.in_domain(d, s)
-        pairs |= set(zip(map(tuple, d[held].tolist()), map(tuple, m.evaluate(d[held], s[held]).tolist()), strict=True))
-    return pairs
-
-
 def permuted(element: tuple[int, ...], shape: hm.Shape) -> tuple[int, ...]:
     """The index of an element with its dimensions in memory order, major to minor."""
     order = range(len(element)) if shape.layout is None else reversed(shape.layout.minor_to_major)
@@ -157,8 +144,8 @@ ENTRY e {{
     for name in "tsrcwb":
         instruction = module[name]
         for k, operand in enumerate(instruction.operands):
-            logical = element_pairs(hm.output_to_input(instruction)[k])
+            logical = all_pairs(hm.output_to_input(instruction)[k])
             expected = {(permuted(o, instruction.shape), permuted(i, operand.shape)) for o, i in logical}
-            assert element_pairs(hm.output_to_input(instruction, physical="dims")[k]) == expected
+            assert all_pairs(hm.output_to_input(instruction, physical="dims")[k]) == expected
             (back,) = hm.input_to_output(instruction, k, physical="dims")
-            assert {(o, i) for i, o in element_pairs(back)} == expected
+            assert {(o, i) for i, o in all_pairs(back)} == expected

@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from conftest import relation
+from conftest import related
 
 import hlomap as hm
 from hlomap.analysis.queries import needed_by_outputs, operand_maps
@@ -56,13 +56,6 @@ def random_program(rng: np.random.Generator) -> hm.Module:
     return hm.parse(CALLED + "\n".join(lines) + "\n}")
 
 
-def pairs(maps: hm.MapSet, output: hm.Shape, parameter: hm.Shape) -> np.ndarray:
-    found = np.zeros((output.n_elements, parameter.n_elements), np.bool_)
-    for m in maps:
-        found |= relation(m, output, parameter, {})
-    return found
-
-
 def test_random_programs() -> None:
     rng = np.random.default_rng(SEED)
     n_known = 0
@@ -83,12 +76,12 @@ def test_random_programs() -> None:
                     assert together[k].is_unknown
                     continue
                 n_known += 1
-                found = pairs(maps, shape, entry.parameters[k].shape)
-                assert (found == pairs(alone[k], shape, entry.parameters[k].shape)).all(), f"{entry.module}\n{maps}"
+                found, own = (related(m, (), shape, entry.parameters[k].shape, {}) for m in (maps, alone[k]))
+                assert (found == own).all(), f"{entry.module}\n{maps}"
                 elements[k] |= found.any(axis=0)
         for k, maps in together.items():
             if not maps.is_unknown:
-                assert (pairs(maps, hm.Shape("f32", []), entry.parameters[k].shape)[0] == elements[k]).all()
+                assert (related(maps, (), hm.Shape("f32", []), entry.parameters[k].shape, {})[0] == elements[k]).all()
     assert n_known > 5 * N_PROGRAMS
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 import pickle
-from itertools import product
 
-import numpy as np
 import pytest
 from conftest import CASES, read_cases
+from support import map_pairs
 
 import hlomap as hm
-from hlomap.maps.enumerate_pairs import enumerate_points
 
 
 def results(maps: hm.MapSet) -> set[str]:
@@ -39,14 +37,7 @@ Pair = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 def pairs(maps: hm.MapSet) -> set[Pair]:
     """Shape index of the target, source element and target element, by enumeration."""
-    found: set[Pair] = set()
-    for m in maps:
-        bounds = [range(v.lower, v.upper + 1) for v in (*m.dims, *m.ranges)]
-        for point in product(*bounds):
-            dims, ranges = point[: len(m.dims)], point[len(m.dims) :]
-            if m.in_domain(dims, ranges):
-                found.add((m.shape_index, dims, tuple(int(x) for x in m.evaluate(dims, ranges))))
-    return found
+    return {(m.shape_index, *pair) for m in maps for pair in map_pairs.pairs(m)}
 
 
 def inverted(value: hm.Instruction, parameter: hm.Instruction, index: tuple[int, ...]) -> set[Pair]:
@@ -131,14 +122,6 @@ def test_slices_are_copied_and_pickled() -> None:
     assert copy.copy(found) == found and pickle.loads(pickle.dumps(found))["x.1"] == found["x.1"]
 
 
-def _pairs(maps: hm.MapSet, n_results: int) -> set[tuple[int, ...]]:
-    found: set[tuple[int, ...]] = set()
-    for m in maps:
-        at, image = enumerate_points(m, [1 << 10] * len(m.dims), [1 << 10] * n_results, {}, 1 << 20)
-        found |= set(map(tuple, np.concatenate([at, image], axis=1).tolist()))
-    return found
-
-
 @pytest.mark.parametrize(
     "window", ["size=3 pad=1_1", "size=3 pad=0_2", "size=2 pad=3_0 rhs_dilate=2", "size=3 stride=2"]
 )
@@ -158,9 +141,9 @@ def test_windows_over_windows_are_one_window(window: str) -> None:
     for parameter, composed in zip(module.entry.parameters, hm.output_to_input(module.entry), strict=True):
         own = backward[parameter]
         assert own.exact and composed.exact
-        assert _pairs(own, 3) == _pairs(composed, 3), parameter.name
+        assert map_pairs.all_pairs(own) == map_pairs.all_pairs(composed), parameter.name
         assert max(len(m.ranges) for m in own) <= (2 if "dilate" in window else 1), str(own)
     forward = hm.forward_slice(module.entry.parameters[0])[module.entry.root]
     (composed,) = hm.input_to_output(module.entry)
     assert forward.exact
-    assert _pairs(forward, 3) == _pairs(composed, 3)
+    assert map_pairs.all_pairs(forward) == map_pairs.all_pairs(composed)

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import lzma
-from collections.abc import Sequence
-from itertools import product
 from pathlib import Path
 
 import pytest
+from support.map_pairs import all_pairs
 from support.training import training_step
 
 import hlomap as hm
 
 CASES = Path(__file__).parents[1] / "cases"
-
-
-def pairs(maps: hm.MapSet, sizes: Sequence[int]) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """The pairs that a set relates, by going through all values of the dims and ranges."""
-    found = set()
-    for m in maps:
-        ranges = [range(v.lower, v.upper + 1) for v in m.ranges]
-        for at, inner in product(product(*map(range, sizes)), product(*ranges)):
-            if m.in_domain([at], [inner])[0]:
-                found.add((at, tuple(m.evaluate([at], [inner])[0].tolist())))
-    return found
 
 
 def residual_blocks(n_blocks: int, size: int) -> hm.Module:
@@ -52,8 +40,8 @@ def test_strided_windows_stay_one_window(size: int) -> None:
         x, root = module["x"], module.entry.root
         (m,) = hm.forward_slice(x)[root]
         assert len(m.ranges) <= 1
-        forward = {(at[1], element[1]) for at, element in pairs(hm.MapSet([m]), [1, size, 1])}
-        backward = pairs(hm.backward_slice(root)[x], root.shape.dimensions)
+        forward = {(at[1], element[1]) for at, element in all_pairs([m])}
+        backward = all_pairs(hm.backward_slice(root)[x])
         assert forward == {(element[1], at[1]) for at, element in backward}
 
 
@@ -70,8 +58,8 @@ def test_a_weight_of_a_strided_window_reaches_one_window() -> None:
     w, root = module["w"], module.entry.root
     (m,) = hm.forward_slice(w)[root]
     assert len(m.ranges) == 1
-    backward = pairs(hm.backward_slice(root)[w], root.shape.dimensions)
-    assert pairs(hm.MapSet([m]), w.shape.dimensions) == {(element, at) for at, element in backward}
+    backward = all_pairs(hm.backward_slice(root)[w])
+    assert all_pairs([m]) == {(element, at) for at, element in backward}
 
 
 def rotary_layers(n_layers: int) -> hm.Module:

@@ -6,7 +6,7 @@ import lzma
 
 import numpy as np
 import pytest
-from conftest import CASES
+from conftest import CASES, related
 from support.mask_programs import random_program
 
 import hlomap as hm
@@ -19,22 +19,6 @@ SEEDS = 4
 
 LOOSE = {"layers", "layers_with_masks", "blockwise", "branches", "segments_of_data"}
 """Programs of which more is used than was observed: loops, branches and data decide what matters."""
-
-
-def pairs(maps: hm.MapSet, n_from: int, sizes: tuple[int, ...], out: tuple[int, ...]) -> np.ndarray:
-    """Which elements (columns) a set relates to which elements of the output (rows)."""
-    found = np.zeros((n_from, int(np.prod(sizes))), bool)
-    for m in maps:
-        spans = [np.arange(v.lower, v.upper + 1) for v in (*m.dims, *m.ranges)]
-        points = np.stack([axis.reshape(-1) for axis in np.meshgrid(*spans, indexing="ij")], 1) if spans else None
-        points = np.zeros((1, 0), np.int64) if points is None else points
-        dims, ranges = points[:, : len(m.dims)], points[:, len(m.dims) :]
-        inside = m.in_domain(dims, ranges)
-        results = m.evaluate(dims[inside], ranges[inside])
-        rows = np.ravel_multi_index(tuple(dims[inside].T), out) if out else np.zeros(inside.sum(), int)
-        columns = np.ravel_multi_index(tuple(results.T), sizes) if sizes else np.zeros(inside.sum(), int)
-        found[rows, columns] = True
-    return found
 
 
 def observed(module: hm.Module, number: int, expected: np.ndarray | None = None) -> np.ndarray:
@@ -68,7 +52,7 @@ def sees_one_key(used: hm.Slice) -> np.ndarray:
     if len(parameters) != 3:
         return np.zeros(root.shape.n_elements, bool)
     values = parameters[2]
-    return pairs(used[values], root.shape.n_elements, values.shape.dimensions, root.shape.dimensions).sum(1) == 1
+    return related(used[values], (), root.shape, values.shape, {}).sum(1) == 1
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -79,7 +63,7 @@ def test_used_is_what_changes_the_output(name: str) -> None:
     for parameter in module.entry.parameters:
         maps = used.get(parameter, hm.MapSet())
         assert not maps.is_unknown, maps.reason
-        found = pairs(maps, root.shape.n_elements, parameter.shape.dimensions, root.shape.dimensions)
+        found = related(maps, (), root.shape, parameter.shape, {})
         seen = observed(module, parameter.parameter_number or 0, found)
         assert not (seen & ~found).any(), "an element that changes the output is left out"
         rows = ~sees_one_key(used)
@@ -166,10 +150,8 @@ def test_whatever_changes_the_output_of_random_programs_is_used(start: int) -> N
         every = hm.backward_slice(root)
         used = hm.backward_slice(root, used=True)
         for number, parameter in enumerate(module.entry.parameters):
-            sizes = parameter.shape.dimensions
             mentioned, found = (
-                pairs(maps.get(parameter, hm.MapSet()), root.shape.n_elements, sizes, root.shape.dimensions)
-                for maps in (every, used)
+                related(maps.get(parameter, hm.MapSet()), (), root.shape, parameter.shape, {}) for maps in (every, used)
             )
             assert not (observed(module, number, found) & ~found).any(), seed
             assert not (found & ~mentioned).any(), seed
