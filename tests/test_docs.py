@@ -44,8 +44,12 @@ def source(name: str) -> Path:
 def test_docstrings(name: str) -> None:
     module = importlib.import_module(name)
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-    result = doctest.testmod(module, optionflags=flags, raise_on_error=False)
-    assert result.failed == 0
+    runner = doctest.DocTestRunner(optionflags=flags)
+    for test in doctest.DocTestFinder().find(module):
+        if name.startswith("hlomap.builder"):
+            test.globs |= {"hm": hlomap, "b": hlomap.Builder("m")}
+        runner.run(test)
+    assert runner.failures == 0
 
 
 def test_docstrings_of_compiled_properties() -> None:

@@ -87,7 +87,7 @@ def test_method_is_described(name: str) -> None:
     for parameter in list(signature.parameters.values())[1:]:
         assert parameter.annotation is not inspect.Parameter.empty
     if name in vars(DerivedMethods):
-        test = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
+        test = doctest.DocTestParser().get_doctest(text, {"b": hm.Builder("m")}, name, None, None)
         assert doctest.DocTestRunner().run(test).failed == 0
 
 

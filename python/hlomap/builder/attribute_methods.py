@@ -116,6 +116,5 @@ def _named(method: Method, name: str, summary: str, details: str, example: str) 
     method.__name__, method.__code__ = name, method.__code__.replace(co_name=name)
     method.__qualname__ = f"Builder.{name}"
     method.__module__ = "hlomap.builder.builder"
-    start = '\n\n>>> import hlomap as hm\n>>> b = hm.Builder("m")\n' if example else ""
-    method.__doc__ = f"{summary}\n\n{details}{start}{example}"
+    method.__doc__ = "\n\n".join(filter(None, [summary, details, example]))
     return method

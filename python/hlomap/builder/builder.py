@@ -40,7 +40,7 @@ class Builder(
     Python function over Values, the name of a common one such as ``"add"``, or a result of :meth:`computation`.
     Raises :class:`~hlomap.errors.ShapeError` if an argument breaks a rule of the operation and :class:`TypeError` if
     it has the wrong kind; the message names the method, and the argument or the instruction that the call would have
-    written.  ``docs/builder.md`` says how methods are named.
+    written.  ``docs/builder.md`` says how methods are named.  In the examples of methods ``b`` is ``hm.Builder("m")``.
 
     >>> import hlomap as hm, numpy as np
     >>> b = hm.Builder("softmax")

@@ -40,8 +40,6 @@ class Collectives(Core):
     ) -> Value:
         """The operands of the ``shard_count`` devices of a group, concatenated along a dimension.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.all_gather(b.iota("f32[2,3]"), 0, 2, [[0, 2], [1, 3]]))
         all-gather = f32[4,3] all-gather(iota), dimensions={0}, replica_groups={{0,2},{1,3}}
         """
@@ -67,8 +65,6 @@ class Collectives(Core):
     ) -> Value:
         """The operands of all devices of a group, combined element by element; works on each array of a tuple.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.all_reduce(b.iota("f32[3]"), "add"))
         all-reduce = f32[3] all-reduce(iota), replica_groups={}, to_apply=%add_f32
         """
@@ -84,8 +80,6 @@ class Collectives(Core):
     def cross_replica_sum(self, operand: Operand, replica_groups: Groups = ()) -> Value:
         """An :meth:`all_reduce` with addition, or logical or for element type pred.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.cross_replica_sum(b.iota("f32[3]")))
         all-reduce = f32[3] all-reduce(iota), replica_groups={}, to_apply=%add_f32
         """
@@ -106,8 +100,6 @@ class Collectives(Core):
     ) -> Value:
         """An :meth:`all_reduce` whose result is scattered: each device keeps one of ``shard_count`` slices.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> b.reduce_scatter(b.iota("f32[6]"), "add", 0, 2).shape
         Shape('f32[3]')
         """
@@ -142,8 +134,6 @@ class Collectives(Core):
         HLO's all-to-all concatenates along the split dimension; a reshape, a transpose and a reshape move the slices to
         another one.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> b.all_to_all(b.iota("f32[4,16]"), 1, 0, 4).shape
         Shape('f32[16,4]')
         """
@@ -174,8 +164,6 @@ class Collectives(Core):
     ) -> Value:
         """Copies the operand from source to target device for each pair; devices that are not a target receive zeros.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.collective_permute(b.iota("f32[3]"), [(0, 1), (1, 0)]))
         collective-permute = f32[3] collective-permute(iota), source_target_pairs={{0,1},{1,0}}
         """
@@ -189,8 +177,6 @@ class Collectives(Core):
     def collective_broadcast(self, operand: Operand, replica_groups: Groups, channel_id: int | None = None) -> Value:
         """The operand of the first device of each group, on all devices of the group.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.collective_broadcast(b.iota("f32[3]"), [[0, 1]]))
         collective-broadcast = f32[3] collective-broadcast(iota), replica_groups={{0,1}}
         """
@@ -203,8 +189,7 @@ class Collectives(Core):
     def replica_id(self) -> Value:
         """The number of this replica, a u32 scalar.
 
-        >>> import hlomap as hm
-        >>> print(hm.Builder("m").replica_id())
+        >>> print(b.replica_id())
         replica-id = u32[] replica-id()
         """
         return self._emit("replica_id", "replica-id", [])
@@ -212,8 +197,7 @@ class Collectives(Core):
     def partition_id(self) -> Value:
         """The number of this partition, a u32 scalar.
 
-        >>> import hlomap as hm
-        >>> print(hm.Builder("m").partition_id())
+        >>> print(b.partition_id())
         partition-id = u32[] partition-id()
         """
         return self._emit("partition_id", "partition-id", [])

@@ -34,8 +34,6 @@ class ControlFlow(Core):
     def get_tuple_element(self, operand: Value, index: int) -> Value:
         """An element of a tuple; also written ``t[index]``.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.get_tuple_element(b.tuple(1.0, 2), 1))
         get-tuple-element = s32[] get-tuple-element(tuple), index=1
         """
@@ -51,8 +49,6 @@ class ControlFlow(Core):
     def optimization_barrier(self, operand: Operand | Sequence[Operand]) -> Value:
         """The value, or a tuple of several, as a barrier that no compiler pass moves computations across.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.optimization_barrier(b.iota("s32[3]")))
         opt-barrier = s32[3] opt-barrier(iota)
         """
@@ -62,8 +58,6 @@ class ControlFlow(Core):
     def call(self, computation: Function, *operands: Operand) -> Value:
         """The result of a computation applied to these operands.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> def twice(x): return x + x
         >>> print(b.call(twice, b.iota("s32[3]")))
         call = s32[3] call(iota), to_apply=%twice
@@ -83,8 +77,6 @@ class ControlFlow(Core):
 
         ``kind`` is ``kLoop``, ``kInput``, ``kOutput`` or ``kCustom``.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> def twice(x): return x + x
         >>> print(b.fusion(twice, b.iota("s32[3]")))
         fusion = s32[3] fusion(iota), kind=kLoop, calls=%twice
@@ -101,8 +93,6 @@ class ControlFlow(Core):
 
         ``async_done`` waits for the result; ``async_update`` may stand between both.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> start = b.async_start(lambda x: -x, b.iota("s32[3]"))
         >>> start.shape, b.async_done(start).shape
         (Shape('((s32[3]), s32[3])'), Shape('s32[3]'))
@@ -116,8 +106,6 @@ class ControlFlow(Core):
     def copy_start(self, operand: Operand, *, cross_program_prefetch_index: int | None = None) -> Value:
         """Starts an asynchronous copy, for which ``copy_done`` waits: a tuple of the copy, the operand and a state.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.copy_start(b.iota("s32[3]")))
         copy-start = (s32[3], s32[3], u32[]) copy-start(iota)
         """
@@ -141,8 +129,6 @@ class ControlFlow(Core):
 
         ``composite_attributes`` is a dictionary in MLIR's syntax.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.composite_call([b.constant(1.0, name="cst")], "foo.bar", lambda x: x, "{n = 1 : i32}", 1))
         call = f32[] call(cst), to_apply=%composite_call_computation, is_composite=true,
             frontend_attributes={composite.attributes={n = 1 : i32},composite.name="foo.bar",composite.version="1"}
@@ -169,8 +155,6 @@ class ControlFlow(Core):
     def while_(self, condition: Function, body: Function, init: Operand | Sequence[Operand]) -> Value:
         """A loop: applies ``body`` to ``init``, or to a tuple of several, while ``condition`` holds.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> b.while_(lambda s: s[0] < 9, lambda s: (s[0] + 1, s[1] * 2.0), [0, b.iota("f32[3]")]).shape
         Shape('(s32[], f32[3])')
         """
@@ -201,8 +185,6 @@ class ControlFlow(Core):
         pred, ``conditional(branch_index, branch_computations, branch_operands)`` by an s32 scalar; an index out of
         range selects the last branch.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> x, k = b.parameter(0, "f32[]", "x"), b.parameter(1, "s32[]", "k")
         >>> print(b.conditional(x < 0.0, x, lambda v: -v, x, lambda v: v))
         conditional = f32[] conditional(compare, x, x), true_computation=%true_computation,
@@ -239,8 +221,6 @@ class ControlFlow(Core):
     ) -> Value:
         """A call of an external function by name, whose result has this shape.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.custom_call("myfunc", [b.iota("f32[2]")], "f32[3,3]"))
         custom-call = f32[3,3] custom-call(iota), custom_call_target="myfunc"
         """
@@ -257,8 +237,6 @@ class ControlFlow(Core):
     def tuple(self, *operands: Operand) -> Value:
         """A tuple of the operands.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.tuple(b.iota("f32[3]"), 5))
         tuple = (f32[3], s32[]) tuple(iota, constant)
         """

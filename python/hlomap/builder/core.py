@@ -68,8 +68,6 @@ class Core:
         ``input_output_alias`` or ``num_partitions``.  Raises :class:`~hlomap.errors.ShapeError` if parameter numbers
         have gaps or a computation is unfinished.  The builder remains usable.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> x = b.parameter(0, "f32[3]", "x")
         >>> print(b.build(-x))
         HloModule m
@@ -97,8 +95,6 @@ class Core:
     def parameter(self, number: int, shape: ShapeLike, name: str | None = None) -> Value:
         """Parameter ``number`` of the entry.  ``shape`` is a :class:`Shape` or its text, such as ``"f32[2,3]"``.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.parameter(0, "f32[2,3]", "x"))
         x = f32[2,3] parameter(0)
         >>> b.parameter(0, "f32[]")
@@ -122,8 +118,6 @@ class Core:
         Without ``dtype`` NumPy arrays and scalars keep their type; Python numbers, and lists of them, become pred, s32,
         f32 or c64.  Raises :class:`~hlomap.errors.ShapeError` if a number does not fit the type.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.constant([[1, 2], [3, 4]], "bf16"))
         constant = bf16[2,2] constant({{1.0, 2.0}, {3.0, 4.0}})
         >>> b.constant(300, "u8")
@@ -140,8 +134,6 @@ class Core:
         them, but no Value from outside.  ``function`` may also be the name of a common computation (``add mul max min
         and or xor lt le gt ge eq ne``) or an existing :class:`Callee`.  Methods that take a function call this.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> b.computation("max", ["s32[]", "s32[]"])
         <Callee max_s32: (s32[], s32[]) -> s32[]>
         """
@@ -162,8 +154,6 @@ class Core:
         Blocks nest; for each keyword the innermost block wins.  Instructions inside called computations are not
         annotated.  A sharding must fit every instruction of the block, broadcast constants included.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> with b.annotating(metadata={"op_name": "model/sum"}):
         ...     total = b.reduce(b.iota("f32[4]"), 0.0, "add")
         >>> print(total)

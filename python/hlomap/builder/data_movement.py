@@ -35,8 +35,6 @@ class DataMovement(Core):
     def iota(self, shape: ShapeLike, iota_dimension: int = 0) -> Value:
         """An array of this shape whose elements are their index in one dimension: 0, 1, 2, …
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.iota("s32[4,8]", -1))
         iota = s32[4,8] iota(), iota_dimension=1
         """
@@ -49,8 +47,6 @@ class DataMovement(Core):
     def broadcast(self, operand: Operand, broadcast_sizes: Ints) -> Value:
         """The operand repeated along new leading dimensions of these sizes.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.broadcast(b.constant(2.0), [2, 3]))
         broadcast = f32[2,3] broadcast(constant), dimensions={}
         """
@@ -64,8 +60,6 @@ class DataMovement(Core):
 
         Dimensions of size 1 are expanded.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.broadcast_in_dim(b.constant([1, 2]), [2, 3], [0]))
         broadcast = s32[2,3] broadcast(constant), dimensions={0}
         """
@@ -87,8 +81,6 @@ class DataMovement(Core):
     def reshape(self, operand: Operand, dimensions: Ints) -> Value:
         """The elements in row-major order in an array of these sizes; one size may be -1 and is inferred.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.reshape(b.iota("s32[4,6]"), [3, -1]))
         reshape = s32[3,8] reshape(iota)
         """
@@ -105,8 +97,6 @@ class DataMovement(Core):
     def collapse(self, operand: Operand, dimensions: Ints) -> Value:
         """Adjacent dimensions merged into one by a reshape; the operand itself for fewer than two dimensions.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.collapse(b.iota("s32[4,2,3]"), [1, 2]))
         reshape = s32[4,6] reshape(iota)
         """
@@ -123,8 +113,6 @@ class DataMovement(Core):
     def transpose(self, operand: Operand, permutation: Ints | None = None) -> Value:
         """Dimension k of the result is dimension ``permutation[k]``; by default the order is reversed.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.transpose(b.iota("s32[4,2,3]"), [1, 2, 0]).shape, b.transpose(b.iota("s32[4,2,3]")).shape)
         s32[2,3,4] s32[3,2,4]
         """
@@ -137,8 +125,6 @@ class DataMovement(Core):
     def rev(self, operand: Operand, dimensions: Ints) -> Value:
         """The elements in reverse order along these dimensions.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.rev(b.iota("s32[4,2]"), [0]))
         reverse = s32[4,2] reverse(iota), dimensions={0}
         """
@@ -149,8 +135,6 @@ class DataMovement(Core):
     def slice(self, operand: Operand, start_indices: Ints, limit_indices: Ints, strides: Ints | None = None) -> Value:
         """The elements from ``start_indices`` up to, excluding, ``limit_indices``, with a stride for each dimension.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.slice(b.iota("s32[4,3]"), [2, 1], [4, 3]))
         slice = s32[2,2] slice(iota), slice={[2:4], [1:3]}
         """
@@ -165,8 +149,6 @@ class DataMovement(Core):
     def concatenate(self, operands: Sequence[Operand], dimension: int) -> Value:
         """The operands joined along a dimension; they agree in all other sizes.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.concatenate([b.iota("s32[3,2]"), b.iota("s32[1,2]")], 0))
         concatenate = s32[4,2] concatenate(iota, iota.1), dimensions={0}
         """
@@ -180,8 +162,6 @@ class DataMovement(Core):
 
         Negative low and high padding removes elements, after the interior padding has been inserted.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.pad(b.iota("s32[2,3]"), 0, [(1, -1), (0, 2, 1)]))
         pad = s32[2,7] pad(iota, constant), padding=1_-1x0_2_1
         """
@@ -200,8 +180,6 @@ class DataMovement(Core):
 
         The offsets are integer scalars of one element type, one per dimension, or a vector of them.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.dynamic_slice(b.iota("s32[5]"), [b.parameter(0, "s32[]", "at")], [2]))
         dynamic-slice = s32[2] dynamic-slice(iota, at), dynamic_slice_sizes={2}
         """
@@ -216,8 +194,6 @@ class DataMovement(Core):
     ) -> Value:
         """The operand overwritten with ``update`` at offsets as in :meth:`dynamic_slice`.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.dynamic_update_slice(b.iota("s32[5]"), b.constant([7, 8]), [2]))
         dynamic-update-slice = s32[5] dynamic-update-slice(iota, constant, constant.1)
         """
@@ -229,8 +205,6 @@ class DataMovement(Core):
     def get_dimension_size(self, operand: Operand, dimension: int) -> Value:
         """The size of a dimension as s32: a constant for a static dimension, the current size for a bounded one.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.get_dimension_size(b.parameter(0, "f32[<=9]", "x"), 0))
         get-dimension-size = s32[] get-dimension-size(x), dimensions={0}
         """
@@ -244,8 +218,6 @@ class DataMovement(Core):
     def set_dimension_size(self, operand: Operand, size: Operand, dimension: int) -> Value:
         """The operand with the current size of a dimension set to ``size`` (s32), which makes the dimension bounded.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> b.set_dimension_size(b.parameter(0, "f32[9]"), 5, 0).shape
         Shape('f32[<=9]')
         """

@@ -63,8 +63,6 @@ class Elementwise(Core):
     def clamp(self, min: Operand, operand: Operand, max: Operand) -> Value:
         """``min(max(operand, min), max)``.  A bound has the operand's shape or is a scalar.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.clamp(0, b.constant([-1, 5, 9]), 6))
         clamp = s32[3] clamp(broadcast, constant, broadcast.1)
         """
@@ -79,8 +77,6 @@ class Elementwise(Core):
         All three have the same sizes; scalars are broadcast.  A scalar ``pred`` also selects between two tuples of the
         same shape, element by element of the tuple.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.select(b.constant([True, False]), b.constant([1, 2]), 0))
         select = s32[2] select(constant, constant.1, broadcast)
         """
@@ -104,8 +100,6 @@ class Elementwise(Core):
 
         A conversion from a complex to a real type keeps the real part.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.convert_element_type(b.constant([0, 1, 2]), "f32"))
         convert = f32[3] convert(constant)
         """
@@ -121,8 +115,6 @@ class Elementwise(Core):
         A narrower type adds a minor dimension that holds the pieces of each element; a wider type removes the last
         dimension, whose size must be the ratio of the widths.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.bitcast_convert_type(b.parameter(0, "f32[10]", "x"), "f16"))
         bitcast-convert = f16[10,2] bitcast-convert(x)
         """
@@ -142,8 +134,6 @@ class Elementwise(Core):
 
         ``random`` holds the random bits: unsigned integers with the width and the sizes of the operand.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.stochastic_convert(b.parameter(0, "f32[2]", "x"), b.parameter(1, "u32[2]", "r"), "bf16"))
         stochastic-convert = bf16[2] stochastic-convert(x, r)
         """
@@ -155,8 +145,6 @@ class Elementwise(Core):
     def reduce_precision(self, operand: Operand, exponent_bits: int, mantissa_bits: int) -> Value:
         """Floats rounded to a format with these numbers of bits; the element type stays.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.reduce_precision(b.constant([0.1]), exponent_bits=5, mantissa_bits=10))
         reduce-precision = f32[1] reduce-precision(constant), exponent_bits=5, mantissa_bits=10
         """

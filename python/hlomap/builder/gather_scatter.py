@@ -38,8 +38,6 @@ class GatherScatter(Core):
         offset in dimension ``start_index_map[k]``.  The dimensions of a slice, without the collapsed and the batching
         ones, become dimensions ``offset_dims`` of the result.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> rows = b.gather(b.iota("s32[16,11]"), b.iota("s32[4,5,1]"), offset_dims=[2], collapsed_slice_dims=[0],
         ...                 slice_sizes=[1, 11], start_index_map=[0])
         >>> rows.shape
@@ -94,8 +92,6 @@ class GatherScatter(Core):
         ``update_window_dims`` are ``offset_dims``, ``inserted_window_dims`` the collapsed dimensions, and
         ``scatter_dims_to_operand_dims`` is the ``start_index_map``.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> x, at, new = b.parameter(0, "f32[9]"), b.parameter(1, "s32[2,1]"), b.parameter(2, "f32[2]")
         >>> b.scatter(x, at, new, "add", update_window_dims=[], inserted_window_dims=[0],
         ...           scatter_dims_to_operand_dims=[0]).shape

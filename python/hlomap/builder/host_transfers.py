@@ -18,8 +18,6 @@ class HostTransfers(Core):
     def after_all(self, *operands: Value) -> Value:
         """A token that follows all the given tokens; without arguments a fresh token.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.after_all(b.after_all(), b.after_all()))
         after-all.2 = token[] after-all(after-all, after-all.1)
         """
@@ -30,8 +28,6 @@ class HostTransfers(Core):
     def infeed(self, shape: ShapeLike, config: str = "") -> Value:
         """The next value of this shape from the host's infeed.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.infeed("f32[3]"))
         get-tuple-element = f32[3] get-tuple-element(infeed), index=0
         """
@@ -40,8 +36,6 @@ class HostTransfers(Core):
     def infeed_with_token(self, token: Value, shape: ShapeLike, config: str = "") -> Value:
         """An :meth:`infeed` that follows ``token``: a tuple of the value and the next token.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> b.infeed_with_token(b.after_all(), "f32[3]").shape
         Shape('(f32[3], token[])')
         """
@@ -50,8 +44,6 @@ class HostTransfers(Core):
     def outfeed(self, operand: Operand, config: str = "") -> Value:
         """Sends a value to the host's outfeed and returns a token.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.outfeed(b.iota("f32[3]")))
         outfeed = token[] outfeed(iota, after-all), outfeed_shape=f32[3]
         """
@@ -60,8 +52,6 @@ class HostTransfers(Core):
     def outfeed_with_token(self, operand: Operand, token: Value, config: str = "") -> Value:
         """An :meth:`outfeed` that follows ``token``.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> b.outfeed_with_token(b.iota("f32[3]"), b.after_all()).shape
         Shape('token[]')
         """
@@ -70,8 +60,6 @@ class HostTransfers(Core):
     def send(self, operand: Operand, channel_id: int, token: Value | None = None) -> Value:
         """Sends a value to the :meth:`recv` of the same channel by send and send-done; returns a token.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.send(b.iota("f32[3]"), 1))
         send-done = token[] send-done(send), channel_id=1
         """
@@ -85,8 +73,6 @@ class HostTransfers(Core):
     def recv(self, shape: ShapeLike, channel_id: int) -> Value:
         """The value from the :meth:`send` of the same channel, by recv and recv-done.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.recv("f32[3]", 1))
         get-tuple-element = f32[3] get-tuple-element(recv-done), index=0
         """
@@ -95,8 +81,6 @@ class HostTransfers(Core):
     def recv_with_token(self, token: Value, shape: ShapeLike, channel_id: int) -> Value:
         """A :meth:`recv` that follows ``token``: a tuple of the value and the next token.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> b.recv_with_token(b.after_all(), "f32[3]", 1).shape
         Shape('(f32[3], token[])')
         """

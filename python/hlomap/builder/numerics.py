@@ -30,8 +30,6 @@ class Numerics(Core):
 
         ``fft_type`` is ``FFT``, ``IFFT``, ``RFFT`` (from real numbers) or ``IRFFT`` (to real numbers).
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.fft(b.iota("f32[3,8]"), "RFFT", [8]))
         fft = c64[3,5] fft(iota), fft_type=RFFT, fft_length={8}
         """
@@ -43,8 +41,6 @@ class Numerics(Core):
     def cholesky(self, a: Operand, *, lower: bool = True) -> Value:
         """The Cholesky factor of each matrix: ``l`` with ``l l^H = a`` if ``lower``, else ``u`` with ``u^H u = a``.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.cholesky(b.parameter(0, "f32[7,3,3]", "a")))
         cholesky = f32[7,3,3] cholesky(a), lower=true
         """
@@ -66,8 +62,6 @@ class Numerics(Core):
         Only the lower or the upper triangle of ``a`` is read.  ``transpose_a`` selects ``op``: ``NO_TRANSPOSE``,
         ``TRANSPOSE`` or ``ADJOINT``.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> b.triangular_solve(b.parameter(0, "f32[3,3]"), b.parameter(1, "f32[3,2]"), left_side=True, lower=True).shape
         Shape('f32[3,2]')
         """
@@ -87,8 +81,6 @@ class Numerics(Core):
     ) -> Value:
         """A tuple of the normalized operand, and the mean and the variance of each feature over the other dimensions.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> x, one = b.parameter(0, "f32[4,3,5]"), b.constant([1.0, 1.0, 1.0])
         >>> b.batch_norm_training(x, one, one, 0.001, 1).shape
         Shape('(f32[4,3,5], f32[3], f32[3])')
@@ -109,8 +101,6 @@ class Numerics(Core):
     ) -> Value:
         """The operand normalized with the given mean and variance of each feature.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> x, one = b.parameter(0, "f32[4,3]"), b.constant([1.0, 1.0, 1.0])
         >>> b.batch_norm_inference(x, one, one, one, one, 0.001, 1).shape
         Shape('f32[4,3]')
@@ -130,8 +120,6 @@ class Numerics(Core):
     ) -> Value:
         """A tuple of the gradients of :meth:`batch_norm_training` with respect to operand, scale and offset.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> x, one = b.parameter(0, "f32[4,3]"), b.constant([1.0, 1.0, 1.0])
         >>> b.batch_norm_grad(x, one, one, one, x, 0.001, 1).shape
         Shape('(f32[4,3], f32[3], f32[3])')
@@ -155,8 +143,6 @@ class Numerics(Core):
     def rng_normal(self, mu: Operand, sigma: Operand, shape: ShapeLike) -> Value:
         """Normally distributed floats of this shape with mean ``mu`` and standard deviation ``sigma``.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.rng_normal(0.0, 1.0, "f32[2,3]"))
         rng = f32[2,3] rng(constant, constant.1), distribution=rng_normal
         """
@@ -165,8 +151,6 @@ class Numerics(Core):
     def rng_uniform(self, a: Operand, b: Operand, shape: ShapeLike) -> Value:
         """Uniformly distributed numbers of this shape in ``[a, b)``.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.rng_uniform(0, 10, "s32[2,3]"))
         rng = s32[2,3] rng(constant, constant.1), distribution=rng_uniform
         """
@@ -177,8 +161,6 @@ class Numerics(Core):
 
         ``algorithm`` is ``rng_default``, ``rng_three_fry`` or ``rng_philox``.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> b.rng_bit_generator("rng_three_fry", b.parameter(0, "u64[2]"), "u32[5]").shape
         Shape('(u64[2], u32[5])')
         """

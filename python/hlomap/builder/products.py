@@ -31,8 +31,6 @@ class Products(Core):
     def dot(self, lhs: Operand, rhs: Operand, *, preferred_element_type: str | None = None) -> Value:
         """The product of vectors or matrices, which contracts the last dimension of ``lhs`` with the first of ``rhs``.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.dot(b.iota("f32[2,3]"), b.iota("f32[3]")))
         dot = f32[2] dot(iota, iota.1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
         """
@@ -58,8 +56,6 @@ class Products(Core):
 
         The result has the batch dimensions, then the remaining dimensions of ``lhs``, then those of ``rhs``.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> b.dot_general(b.iota("f32[7,2,3]"), b.iota("f32[7,3,5]"), lhs_contracting_dimensions=[-1],
         ...               rhs_contracting_dimensions=[1], lhs_batch_dimensions=[0], rhs_batch_dimensions=[0]).shape
         Shape('f32[7,2,5]')
@@ -89,8 +85,6 @@ class Products(Core):
     ) -> Value:
         """A :meth:`dot_general` whose rows of ``lhs`` form groups, each with its own matrix in ``rhs``.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> x, y, sizes = b.iota("f32[5,2]"), b.iota("f32[3,2,4]"), b.constant([2, 2, 1])
         >>> b.ragged_dot(x, y, sizes, lhs_contracting_dimensions=[1], rhs_contracting_dimensions=[1],
         ...              lhs_ragged_dimension=0, rhs_group_dimensions=[0]).shape
@@ -123,8 +117,6 @@ class Products(Core):
 
         ``padding`` is ``"VALID"`` for none or ``"SAME"`` for an output of ``ceil(size / stride)`` in each dimension.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> b.conv(b.iota("f32[1,2,8,9]"), b.iota("f32[5,2,3,3]"), [1, 2], "SAME").shape
         Shape('f32[1,5,8,5]')
         """
@@ -155,8 +147,6 @@ class Products(Core):
         Dilations of ``d`` insert ``d - 1`` zeros between elements: ``lhs_dilation`` of the input, ``rhs_dilation`` of
         the kernel.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> x, kernel = b.iota("f32[1,2,8]"), b.iota("f32[5,2,3]")
         >>> b.conv_with_general_padding(x, kernel, [1], [(1, 0)], rhs_dilation=[2]).shape
         Shape('f32[1,5,5]')
@@ -193,8 +183,6 @@ class Products(Core):
         ``dimension_numbers`` labels the dimensions of input, kernel and output, such as ``"b01f_01io->b01f"``: batch b,
         features f, input and output features i and o, and the spatial dimensions by number.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> b.conv_general_dilated(b.iota("f32[1,8,9,2]"), b.iota("f32[3,3,2,5]"), [1, 1], "SAME",
         ...                        dimension_numbers="b01f_01io->b01f").shape
         Shape('f32[1,8,9,5]')

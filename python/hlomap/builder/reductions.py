@@ -34,8 +34,6 @@ class Reductions(Core):
         ``computation`` takes an accumulator and an element.  With several operands of equal sizes it takes all
         accumulators, then all elements, and returns a tuple, and so does the reduction.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.reduce(b.iota("s32[2,3]"), 0, lambda a, c: a + c, dimensions=[-1]))
         reduce = s32[2] reduce(iota, constant), dimensions={1}, to_apply=%reduce_computation
         >>> b.reduce([b.iota("f32[4]"), b.iota("s32[4]")], [0.0, 0], lambda v, i, w, j: (v + w, i + j)).shape
@@ -65,8 +63,6 @@ class Reductions(Core):
         Strides and dilations default to 1.  ``padding`` is ``"VALID"`` for none, ``"SAME"`` for
         ``ceil(size / stride)`` windows along each dimension, or ``(low, high)`` for each dimension.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.reduce_window(b.iota("f32[4,6]"), -1.0, "max", [2, 3], [2, 3]))
         reduce-window = f32[2,2] reduce-window(iota, constant), window={size=2x3 stride=2x3}, to_apply=%max_f32
         """
@@ -99,8 +95,6 @@ class Reductions(Core):
         ``select`` returns whether the first of two elements is selected; ``scatter`` combines elements that are
         scattered to the same index, starting from ``init_value``.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> x, new = b.iota("f32[4,6]"), b.iota("f32[2,2]")
         >>> b.select_and_scatter(x, "ge", [2, 3], [2, 3], "VALID", new, 0.0, "add").shape
         Shape('f32[4,6]')
@@ -120,8 +114,6 @@ class Reductions(Core):
     ) -> Value:
         """A computation of scalars applied to the elements of operands of equal sizes, index by index.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.map([b.iota("s32[4]"), b.iota("s32[4]")], lambda x, y: x * y + 1))
         map = s32[4] map(iota, iota.1), dimensions={0}, to_apply=%map_computation
         """
@@ -145,8 +137,6 @@ class Reductions(Core):
         each pair sorts before the second.  The names ``"lt" "le" "gt" "ge"`` compare elements of the first operand, in
         the total order of floats.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> b.sort([b.iota("f32[2,3]"), b.iota("s32[2,3]")], lambda a, c, i, j: a > c).shape
         Shape('(f32[2,3], s32[2,3])')
         """
@@ -167,8 +157,6 @@ class Reductions(Core):
     def top_k(self, operand: Operand, k: int, *, largest: bool = True) -> Value:
         """A tuple of the k largest or smallest elements along the last dimension and their indices.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> print(b.top_k(b.iota("f32[2,9]"), 3))
         topk = (f32[2,3], s32[2,3]) topk(iota), k=3, largest=true
         """
@@ -192,8 +180,6 @@ class Reductions(Core):
         ``init_values``.  It returns a tuple of one slice of each output, then the new carries.  The scan returns a
         tuple of the outputs, then the final carries.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> b.scan(b.iota("f32[3,2]"), b.constant([0.0, 0.0]), lambda x, total: (x + total, x + total)).shape
         Shape('(f32[3,2], f32[2])')
         """

@@ -34,8 +34,6 @@ class Callee:
     ``parameters`` holds the shapes of the parameters in order, ``root`` the shape of the result.  Created by
     :meth:`Builder.computation`.
 
-    >>> import hlomap as hm
-    >>> b = hm.Builder("m")
     >>> b.computation(lambda a, c: a + c, ["f32[]", "f32[]"], "sum")
     <Callee sum: (f32[], f32[]) -> f32[]>
     """
@@ -66,8 +64,6 @@ class Value:
     other operand may be a Python number or a NumPy array.  ``>>`` is arithmetic for signed integers and logical for
     unsigned ones.  A tuple can be unpacked.
 
-    >>> import hlomap as hm
-    >>> b = hm.Builder("m")
     >>> x = b.parameter(0, "f32[4,6]", "x")
     >>> y = (2 * x + 1)[1:3, -1]
     >>> y.shape, b.build(y).name
@@ -125,8 +121,6 @@ class Value:
     def named(self, name: str) -> Value:
         """Renames the instruction to ``name``, or ``name.1``, … if that is taken, and returns this Value.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> b.build(b.iota("s32[3]").named("count"))["count"].opcode
         'iota'
         """
@@ -150,8 +144,6 @@ class Value:
         ``op_name``, ``op_type``, ``source_file``, ``source_line`` and ``source_column``.  Control predecessors are
         Values written earlier.  :meth:`Builder.annotating` annotates all instructions of a ``with`` block.
 
-        >>> import hlomap as hm
-        >>> b = hm.Builder("m")
         >>> x = b.parameter(0, "f32[4,6]", "x").annotated(layout="{0,1}")
         >>> print((-x).annotated(sharding="{devices=[2,1]<=[2]}", metadata={"op_name": "neg", "source_line": 3}))
         negate = f32[4,6] negate(x), sharding={devices=[2,1]<=[2]}, metadata={op_name="neg" source_line=3}
