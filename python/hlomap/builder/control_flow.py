@@ -10,17 +10,7 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 from .._core import OperandAlias, Shape
-from .arguments import (
-    as_shape,
-    as_value,
-    at_least,
-    described,
-    flag,
-    integer,
-    invalid,
-    items,
-    text,
-)
+from .arguments import as_shape, as_value, at_least, described, flag, integer, invalid, items, text
 from .attributes import Attribute, Callees, Frontend, attribute_texts, quoted
 from .core import Core
 from .values import Function, Operand, ShapeLike, Value

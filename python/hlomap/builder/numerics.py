@@ -179,13 +179,7 @@ class Numerics(Core):
             name, "rng-bit-generator", [state], {"algorithm": algorithm}, Shape.tuple([state.shape, bits])
         )
 
-    def _rng(
-        self,
-        operation: str,
-        first: tuple[str, Operand],
-        second: tuple[str, Operand],
-        shape: ShapeLike,
-    ) -> Value:
+    def _rng(self, operation: str, first: tuple[str, Operand], second: tuple[str, Operand], shape: ShapeLike) -> Value:
         made = as_shape(operation, shape)
         scalars = [self._array(operation, name, value, made.dtype) for name, value in (first, second)]
         return self._emit(operation, "rng", scalars, {"distribution": operation}, made)

@@ -6,13 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core import Shape
-from .arguments import (
-    dimension_number,
-    dimension_numbers,
-    flag,
-    integer,
-    invalid,
-)
+from .arguments import dimension_number, dimension_numbers, flag, integer, invalid
 from .attributes import Attribute, ints
 from .core import Core
 from .values import Function, Ints, Operand, Value

@@ -62,13 +62,7 @@ def _parse_size(context: click.Context, option: click.Parameter, text: str | Non
     "-o", "--output", required=True, help="Folder or URL of the dataset; or a file: .parquet, .csv or .jsonl."
 )
 @click.option("-j", "--jobs", metavar="N", type=click.IntRange(min=1), help="Worker processes (default: one a core).")
-@click.option(
-    "--engine",
-    metavar="ENGINE",
-    default="local",
-    show_default=True,
-    help="local or dask:ADDRESS.",
-)
+@click.option("--engine", metavar="ENGINE", default="local", show_default=True, help="local or dask:ADDRESS.")
 @click.option(
     "--shard",
     metavar="I/N",

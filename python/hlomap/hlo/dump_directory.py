@@ -77,15 +77,7 @@ class DumpedModule:
         folder, process = self.files[0].parent, ""
         if folder.parent.name == self.name and _PROCESS.fullmatch(folder.name):
             folder, process = folder.parent.parent, folder.name
-        return (
-            str(folder),
-            process,
-            self.run,
-            -1 if self.id is None else self.id,
-            self.name,
-            stage_order,
-            self.stage,
-        )
+        return (str(folder), process, self.run, -1 if self.id is None else self.id, self.name, stage_order, self.stage)
 
     def is_same_compilation(self, other: DumpedModule) -> bool:
         """Whether both are stages of one module in one run."""

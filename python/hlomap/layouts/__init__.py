@@ -6,18 +6,6 @@
 Answer(False, witness=(128,))
 """
 
-from .bitcasts import (
-    BitcastFactors,
-    decompose_bitcast,
-    is_valid_bitcast,
-    reshape_is_bitcast,
-    transpose_is_bitcast,
-)
+from .bitcasts import BitcastFactors, decompose_bitcast, is_valid_bitcast, reshape_is_bitcast, transpose_is_bitcast
 
-__all__ = [
-    "BitcastFactors",
-    "decompose_bitcast",
-    "is_valid_bitcast",
-    "reshape_is_bitcast",
-    "transpose_is_bitcast",
-]
+__all__ = ["BitcastFactors", "decompose_bitcast", "is_valid_bitcast", "reshape_is_bitcast", "transpose_is_bitcast"]

@@ -12,13 +12,7 @@ from ..answers import Unknown
 from ..errors import ShapeError
 from ..types import expect
 
-__all__ = [
-    "BitcastFactors",
-    "decompose_bitcast",
-    "is_valid_bitcast",
-    "reshape_is_bitcast",
-    "transpose_is_bitcast",
-]
+__all__ = ["BitcastFactors", "decompose_bitcast", "is_valid_bitcast", "reshape_is_bitcast", "transpose_is_bitcast"]
 
 
 class BitcastFactors(NamedTuple):

@@ -211,9 +211,7 @@ class MapSet:
         return self._change_parts(taken, subtract)
 
     def _change_parts(
-        self,
-        other: MapSet,
-        change: Callable[[IndexingMap, Sequence[IndexingMap], Effort], list[IndexingMap] | str],
+        self, other: MapSet, change: Callable[[IndexingMap, Sequence[IndexingMap], Effort], list[IndexingMap] | str]
     ) -> MapSet:
         """Each map as it is together with the maps of the other set that it may meet; with a reason it stays."""
         parts: list[IndexingMap] = []

@@ -116,12 +116,7 @@ def choose_element(bounds: Bounds, operands: Sequence[Operand]) -> tuple[int, ..
     near = [lo for lo, _ in bounds]
     for step, dim in enumerate(drawn, 3 - len(drawn)):
         near[dim] = min(bounds[dim][0] + step, bounds[dim][1])
-    candidates = [
-        near,
-        [lo + (hi - lo) // 2 for lo, hi in bounds],
-        [lo for lo, _ in bounds],
-        [hi for _, hi in bounds],
-    ]
+    candidates = [near, [lo + (hi - lo) // 2 for lo, hi in bounds], [lo for lo, _ in bounds], [hi for _, hi in bounds]]
     maps = [m for operand in operands for m in operand.maps or ()]
     for candidate in candidates:
         if any(_image_bounds(_restricted(m, [(i, i) for i in candidate])) is not None for m in maps):
@@ -287,11 +282,7 @@ def _image_bounds(m: IndexingMap) -> list[tuple[int, int]] | None:
 
 
 def _grid(
-    array: Array,
-    lit: _Reader,
-    counted: Sequence[IndexingMap] | None,
-    is_plain: bool,
-    wanted: Sequence[Bounds] = (),
+    array: Array, lit: _Reader, counted: Sequence[IndexingMap] | None, is_plain: bool, wanted: Sequence[Bounds] = ()
 ) -> ArrayGrid:
     bounds = array.bounds
     drawn = _drawn_dims(bounds)

@@ -358,11 +358,7 @@ class Tiling(ReadOnly):
         return np.ascontiguousarray(rows, np.int64)
 
     def box(
-        self,
-        read: TileRead | int,
-        candidate: Sizes,
-        tile_id: Sizes,
-        runtime: Mapping[str | int, int] | None = None,
+        self, read: TileRead | int, candidate: Sizes, tile_id: Sizes, runtime: Mapping[str | int, int] | None = None
     ) -> TileBox:
         """The elements that one tile reads: a box that holds them all, and nothing else if the candidate is legal.
 

@@ -550,12 +550,7 @@ def _sample_outputs(changed: set[tuple[int, int]], n: int) -> Ints:
 
 
 def _mentioned_pairs(
-    maps: MapSet,
-    leaf: ShapeIndex,
-    source: Sequence[int],
-    target: Sequence[int],
-    experiment: _Experiment,
-    rows: Ints,
+    maps: MapSet, leaf: ShapeIndex, source: Sequence[int], target: Sequence[int], experiment: _Experiment, rows: Ints
 ) -> set[tuple[int, int]]:
     """The pairs of a map set for the runtime values on any of the devices."""
     pairs: set[tuple[int, int]] = set()

@@ -103,10 +103,7 @@ class CollectiveIndexing(NamedTuple):
 
 
 def collective_rules(
-    opcode: str,
-    to_input: Transfer | TransferOf,
-    to_output: Transfer | TransferOf,
-    of_scalars: Transfer | None = None,
+    opcode: str, to_input: Transfer | TransferOf, to_output: Transfer | TransferOf, of_scalars: Transfer | None = None
 ) -> CollectiveIndexing:
     """The rules of an operation whose results correspond to operands by transfers.
 
