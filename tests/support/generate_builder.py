@@ -146,7 +146,7 @@ def docstrings() -> str:
 
 
 def declaration(name: str, method: Callable[..., Any]) -> str:
-    """The signature of a method and the first sentence of its docstring."""
+    """The signature of a method, and the first sentence of its docstring if that says more."""
     parameters, star = [], False
     for p in inspect.signature(method).parameters.values():
         star |= p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
@@ -159,7 +159,10 @@ def declaration(name: str, method: Callable[..., Any]) -> str:
     head = f"    def {name}({', '.join(parameters)}) -> Value:"
     if len(head) > WIDTH:
         head = "\n".join([f"    def {name}(", *(f"        {part}," for part in parameters), "    ) -> Value:"])
-    return f'{head}\n        """{(inspect.getdoc(method) or "").splitlines()[0]}"""\n'
+    # The name of a method with operands and attributes says which operation it writes.
+    is_elementwise = "operands" not in inspect.signature(method).parameters
+    summary = (inspect.getdoc(method) or "").splitlines()[0] if is_elementwise else ""
+    return f'{head}\n        """{summary}"""\n' if summary else f"{head} ..."
 
 
 def stub() -> str:

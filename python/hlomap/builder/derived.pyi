@@ -23,12 +23,8 @@ class DerivedMethods(Core):
     def add(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
         """The sum; logical or for pred."""
 
-    def add_dependency(self, *operands: Operand, shape: ShapeLike | None = None) -> Value:
-        """Writes the HLO operation ``add-dependency``."""
-
-    def all_gather_done(self, *operands: Operand, shape: ShapeLike | None = None) -> Value:
-        """Writes the HLO operation ``all-gather-done``."""
-
+    def add_dependency(self, *operands: Operand, shape: ShapeLike | None = None) -> Value: ...
+    def all_gather_done(self, *operands: Operand, shape: ShapeLike | None = None) -> Value: ...
     def all_gather_start(
         self,
         *operands: Operand,
@@ -38,12 +34,8 @@ class DerivedMethods(Core):
         constrain_layout: bool | None = None,
         replica_groups: ReplicaGroups | Sequence[Ints] | str | None = None,
         use_global_device_ids: bool | None = None,
-    ) -> Value:
-        """Writes the HLO operation ``all-gather-start``."""
-
-    def all_reduce_done(self, *operands: Operand, shape: ShapeLike | None = None) -> Value:
-        """Writes the HLO operation ``all-reduce-done``."""
-
+    ) -> Value: ...
+    def all_reduce_done(self, *operands: Operand, shape: ShapeLike | None = None) -> Value: ...
     def all_reduce_start(
         self,
         *operands: Operand,
@@ -54,9 +46,7 @@ class DerivedMethods(Core):
         mode: Literal["cross_replica", "cross_partition", "cross_replica_and_partition", "flattened_id"] | None = None,
         replica_groups: ReplicaGroups | Sequence[Ints] | str | None = None,
         use_global_device_ids: bool | None = None,
-    ) -> Value:
-        """Writes the HLO operation ``all-reduce-start``."""
-
+    ) -> Value: ...
     def and_(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
         """Bitwise and; logical and for pred."""
 
@@ -74,9 +64,7 @@ class DerivedMethods(Core):
         async_group_id: int | None = None,
         calls: Callee | None = None,
         output_to_operand_aliasing: Sequence[OperandAlias] | None = None,
-    ) -> Value:
-        """Writes the HLO operation ``async-done``."""
-
+    ) -> Value: ...
     def async_update(
         self,
         *operands: Operand,
@@ -85,18 +73,14 @@ class DerivedMethods(Core):
         async_group_id: int | None = None,
         calls: Callee | None = None,
         output_to_operand_aliasing: Sequence[OperandAlias] | None = None,
-    ) -> Value:
-        """Writes the HLO operation ``async-update``."""
-
+    ) -> Value: ...
     def atan2(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
         """The angle of the point ``(rhs, lhs)`` in radians."""
 
     def atanh(self, operand: Operand) -> Value:
         """The inverse hyperbolic tangent."""
 
-    def bitcast(self, *operands: Operand, shape: ShapeLike | None = None) -> Value:
-        """Writes the HLO operation ``bitcast``."""
-
+    def bitcast(self, *operands: Operand, shape: ShapeLike | None = None) -> Value: ...
     def cbrt(self, operand: Operand) -> Value:
         """The cube root."""
 
@@ -106,9 +90,7 @@ class DerivedMethods(Core):
     def clz(self, operand: Operand) -> Value:
         """The number of leading zero bits."""
 
-    def collective_permute_done(self, *operands: Operand, shape: ShapeLike | None = None) -> Value:
-        """Writes the HLO operation ``collective-permute-done``."""
-
+    def collective_permute_done(self, *operands: Operand, shape: ShapeLike | None = None) -> Value: ...
     def collective_permute_start(
         self,
         *operands: Operand,
@@ -116,9 +98,7 @@ class DerivedMethods(Core):
         source_target_pairs: Sequence[Ints],
         channel_id: int | None = None,
         slice_sizes: Ints | None = None,
-    ) -> Value:
-        """Writes the HLO operation ``collective-permute-start``."""
-
+    ) -> Value: ...
     def collective_reduce(
         self,
         *operands: Operand,
@@ -129,18 +109,14 @@ class DerivedMethods(Core):
         has_dynamic_root: bool | None = None,
         replica_groups: ReplicaGroups | Sequence[Ints] | str | None = None,
         use_global_device_ids: bool | None = None,
-    ) -> Value:
-        """Writes the HLO operation ``collective-reduce``."""
-
+    ) -> Value: ...
     def complex(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
         """Complex numbers from real and imaginary parts of f32 or f64."""
 
     def copy(self, operand: Operand) -> Value:
         """A copy of the operand."""
 
-    def copy_done(self, *operands: Operand, shape: ShapeLike | None = None) -> Value:
-        """Writes the HLO operation ``copy-done``."""
-
+    def copy_done(self, *operands: Operand, shape: ShapeLike | None = None) -> Value: ...
     def cos(self, operand: Operand) -> Value:
         """The cosine."""
 
@@ -150,12 +126,8 @@ class DerivedMethods(Core):
     def div(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
         """The quotient; truncated for integers."""
 
-    def domain(self, *operands: Operand, shape: ShapeLike | None = None, domain: str) -> Value:
-        """Writes the HLO operation ``domain``."""
-
-    def dynamic_reshape(self, *operands: Operand, shape: ShapeLike | None = None) -> Value:
-        """Writes the HLO operation ``dynamic-reshape``."""
-
+    def domain(self, *operands: Operand, shape: ShapeLike | None = None, domain: str) -> Value: ...
+    def dynamic_reshape(self, *operands: Operand, shape: ShapeLike | None = None) -> Value: ...
     def eq(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
         """Whether ``lhs`` is equal to ``rhs``, as pred."""
 
@@ -259,18 +231,14 @@ class DerivedMethods(Core):
         channel_id: int | None = None,
         dimensions: Ints | None = None,
         replica_groups: ReplicaGroups | Sequence[Ints] | str | None = None,
-    ) -> Value:
-        """Writes the HLO operation ``ragged-all-to-all``."""
-
+    ) -> Value: ...
     def real(self, operand: Operand) -> Value:
         """The real part; the operand itself for real numbers."""
 
     def rem(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
         """The remainder, with the sign of ``lhs``."""
 
-    def rng_get_and_update_state(self, *operands: Operand, shape: ShapeLike | None = None, delta: int) -> Value:
-        """Writes the HLO operation ``rng-get-and-update-state``."""
-
+    def rng_get_and_update_state(self, *operands: Operand, shape: ShapeLike | None = None, delta: int) -> Value: ...
     def round(self, operand: Operand) -> Value:
         """The nearest integer; ties away from zero."""
 
@@ -290,9 +258,7 @@ class DerivedMethods(Core):
         operand_precision: Sequence[str] | None = None,
         rhs_batch_dims: Ints | None = None,
         rhs_contracting_dims: Ints | None = None,
-    ) -> Value:
-        """Writes the HLO operation ``scaled-dot``."""
-
+    ) -> Value: ...
     def shift_left(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
         """``lhs`` shifted left by ``rhs`` bits; excess bits are lost."""
 
@@ -309,9 +275,7 @@ class DerivedMethods(Core):
         dimensions: Ints,
         mode: Literal["rotate"],
         shifts: Ints,
-    ) -> Value:
-        """Writes the HLO operation ``shuffle``."""
-
+    ) -> Value: ...
     def sign(self, operand: Operand) -> Value:
         """The sign: -1, 0 or 1; a zero keeps its sign and NaN stays."""
 
