@@ -61,12 +61,9 @@ class Products(Core):
         Shape('f32[7,2,5]')
         """
         left, right = self._factors("dot_general", lhs, rhs)
-        attributes = _dot_dimensions(
-            "dot_general",
-            (left, right),
-            (lhs_batch_dimensions, rhs_batch_dimensions),
-            (lhs_contracting_dimensions, rhs_contracting_dimensions),
-        )
+        batch = (lhs_batch_dimensions, rhs_batch_dimensions)
+        contracting = (lhs_contracting_dimensions, rhs_contracting_dimensions)
+        attributes = _dot_dimensions("dot_general", (left, right), batch, contracting)
         return self._product("dot_general", "dot", [left, right], attributes, preferred_element_type)
 
     def ragged_dot(
@@ -92,12 +89,9 @@ class Products(Core):
         """
         left, right = self._factors("ragged_dot", lhs, rhs)
         groups = self._array_of("ragged_dot", "group_sizes", group_sizes, "int uint")
-        attributes = _dot_dimensions(
-            "ragged_dot",
-            (left, right),
-            (lhs_batch_dimensions, rhs_batch_dimensions),
-            (lhs_contracting_dimensions, rhs_contracting_dimensions),
-        )
+        batch = (lhs_batch_dimensions, rhs_batch_dimensions)
+        contracting = (lhs_contracting_dimensions, rhs_contracting_dimensions)
+        attributes = _dot_dimensions("ragged_dot", (left, right), batch, contracting)
         ragged = dimension_number("ragged_dot", "lhs_ragged_dimension", lhs_ragged_dimension, len(left.dimensions))
         group = dimension_numbers("ragged_dot", "rhs_group_dimensions", rhs_group_dimensions, len(right.dimensions))
         attributes |= {"lhs_ragged_dims": ints([ragged]), "rhs_group_dims": ints(group)}
@@ -120,15 +114,8 @@ class Products(Core):
         >>> b.conv(b.iota("f32[1,2,8,9]"), b.iota("f32[5,2,3,3]"), [1, 2], "SAME").shape
         Shape('f32[1,5,8,5]')
         """
-        return self._conv(
-            "conv",
-            lhs,
-            rhs,
-            window_strides,
-            padding,
-            feature_group_count=feature_group_count,
-            batch_group_count=batch_group_count,
-        )
+        groups = (feature_group_count, batch_group_count)
+        return self._conv("conv", lhs, rhs, window_strides, padding, None, None, groups)
 
     def conv_with_general_padding(
         self,
@@ -151,17 +138,8 @@ class Products(Core):
         >>> b.conv_with_general_padding(x, kernel, [1], [(1, 0)], rhs_dilation=[2]).shape
         Shape('f32[1,5,5]')
         """
-        return self._conv(
-            "conv_with_general_padding",
-            lhs,
-            rhs,
-            window_strides,
-            padding,
-            lhs_dilation,
-            rhs_dilation,
-            feature_group_count=feature_group_count,
-            batch_group_count=batch_group_count,
-        )
+        name, groups = "conv_with_general_padding", (feature_group_count, batch_group_count)
+        return self._conv(name, lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, groups)
 
     def conv_general_dilated(
         self,
@@ -195,11 +173,10 @@ class Products(Core):
             padding,
             lhs_dilation,
             rhs_dilation,
-            dimension_numbers=dimension_numbers,
-            feature_group_count=feature_group_count,
-            batch_group_count=batch_group_count,
-            window_reversal=window_reversal,
-            preferred_element_type=preferred_element_type,
+            (feature_group_count, batch_group_count),
+            dimension_numbers,
+            window_reversal,
+            preferred_element_type,
         )
 
     def _matmul(self, lhs: Operand, rhs: Operand) -> Value:
@@ -249,11 +226,9 @@ class Products(Core):
         rhs: Operand,
         window_strides: Ints,
         padding: Padding,
-        lhs_dilation: Ints | None = None,
-        rhs_dilation: Ints | None = None,
-        *,
-        feature_group_count: int,
-        batch_group_count: int,
+        lhs_dilation: Ints | None,
+        rhs_dilation: Ints | None,
+        groups: tuple[int, int],
         dimension_numbers: str | None = None,
         window_reversal: Sequence[bool] = (),
         preferred_element_type: str | None = None,
@@ -279,7 +254,7 @@ class Products(Core):
         sizes = [left.dimensions[of_input.index(d)] for d in space]
         kernel = [right.dimensions[of_kernel.index(d)] for d in space]
         outer = right.dimensions[of_kernel.index("o")]
-        counts = (("feature_group_count", feature_group_count), ("batch_group_count", batch_group_count))
+        counts = tuple(zip(("feature_group_count", "batch_group_count"), groups, strict=True))
         for name, count in counts:
             at_least(operation, name, count, 1)
             if outer % count:

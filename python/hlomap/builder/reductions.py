@@ -60,18 +60,12 @@ class Reductions(Core):
         >>> print(b.reduce_window(b.iota("f32[4,6]"), -1.0, "max", [2, 3], [2, 3]))
         reduce-window = f32[2,2] reduce-window(iota, constant), window={size=2x3 stride=2x3}, to_apply=%max_f32
         """
-        values, inits = self._reduced("reduce_window", operands, init_values)
-        window = window_text(
-            "reduce_window",
-            values[0].dimensions,
-            window_dimensions,
-            window_strides,
-            padding,
-            base_dilations,
-            window_dilations,
-        )
-        callee = self._reducer("reduce_window", "computation", computation, [init.shape for init in inits])
-        return self._emit_windowed("reduce_window", "reduce-window", [*values, *inits], window, {"to_apply": callee})
+        name = "reduce_window"
+        values, inits = self._reduced(name, operands, init_values)
+        sizes, dilations = values[0].dimensions, (base_dilations, window_dilations)
+        window = window_text(name, sizes, window_dimensions, window_strides, padding, *dilations)
+        callee = self._reducer(name, "computation", computation, [init.shape for init in inits])
+        return self._emit_windowed(name, "reduce-window", [*values, *inits], window, {"to_apply": callee})
 
     def select_and_scatter(
         self,
