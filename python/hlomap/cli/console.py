@@ -52,6 +52,9 @@ class _File(click.Path):
 FILE = _File(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 """The type of arguments that :func:`read_modules` reads; ``-`` is standard input."""
 
+OUTPUT = click.Path(dir_okay=False, writable=True, path_type=Path)
+"""The type of options that name a file to write."""
+
 
 class Commands(click.Group):
     """Commands whose errors show what was typed, and never steer the terminal with it."""
@@ -122,14 +125,11 @@ def read_modules(file: Path) -> list[Module]:
     """The modules in a file; exits with 1 if it is not HLO."""
     from ..hlo.load import parse_all, read_source
 
-    try:
+    shown = Path("<stdin>") if str(file) == "-" else file
+    with failing(file):
         data = read_source(file, max_bytes())
-        file = Path("<stdin>") if str(file) == "-" else file
-        return parse_all(data, name=str(file))
-    except HlomapError as error:
-        fail(file, error)
-    except OSError as error:
-        fail(file, error.strerror or str(error))
+    with failing(shown):
+        return parse_all(data, name=str(shown))
 
 
 def read_module(file: Path) -> Module:
@@ -190,6 +190,26 @@ def fail(file: Path, error: HlomapError | str) -> NoReturn:
     """Prints the error after the name of the file, and exits with 1."""
     say(prefix_with_file(str(file), str(error)), err=True)
     sys.exit(1)
+
+
+@contextmanager
+def failing(file: Path, output: str | Path | None = None) -> Iterator[None]:
+    """Exits with 1 on errors: those of HLO after the name of ``file``, others after the name of what they are about."""
+    try:
+        yield
+    except HlomapError as error:
+        fail(file, error)
+    except OSError as error:
+        fail(Path(error.filename or output or file), error.strerror or str(error))
+
+
+@contextmanager
+def blaming(option: str) -> Iterator[None]:
+    """Turns errors into those of an argument."""
+    try:
+        yield
+    except HlomapError as error:
+        raise click.BadParameter(str(error), param_hint=option) from error
 
 
 def prefix_with_file(file: str, error: str) -> str:

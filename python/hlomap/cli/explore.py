@@ -6,21 +6,13 @@ from pathlib import Path
 
 import click
 
-from ..errors import HlomapError
-from .console import fail, read_module, refuse_overwriting
+from .console import OUTPUT, fail, failing, read_module, refuse_overwriting
 
 
 @click.command(epilog="Exit codes: 0 success, 1 a file cannot be read as HLO or written, 2 wrong arguments.")
 @click.argument("path", metavar="FILE|DUMP", type=click.Path(exists=True, allow_dash=True, path_type=Path))
 @click.argument("after", required=False, type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    metavar="HTML",
-    required=True,
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="File to write.",
-)
+@click.option("-o", "--output", metavar="HTML", required=True, type=OUTPUT, help="File to write.")
 @click.option("--module", metavar="NAME", help="Of a dump directory: all stages of this module.")
 def explore(path: Path, after: Path | None, output: Path, module: str | None) -> None:
     """Write a page: the module as a graph, and what elements read.
@@ -42,7 +34,7 @@ def explore(path: Path, after: Path | None, output: Path, module: str | None) ->
         raise click.BadParameter("a dump directory has its own stages; give two files", param_hint="AFTER")
     if not path.is_dir() and module is not None:
         raise click.BadParameter("only a dump directory has modules to choose from", param_hint="--module")
-    try:
+    with failing(path, output):
         if path.is_dir():
             dump = DumpDirectory(path)
             if not len(dump):
@@ -51,7 +43,3 @@ def explore(path: Path, after: Path | None, output: Path, module: str | None) ->
         else:
             page = make_page(read_module(path), None if after is None else read_module(after))
         page.write(output)
-    except HlomapError as error:
-        fail(path, error)
-    except OSError as error:
-        fail(Path(error.filename or output), error.strerror or str(error))

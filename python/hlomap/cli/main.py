@@ -20,8 +20,10 @@ from .check import check
 from .compare import diff
 from .console import (
     FILE,
+    OUTPUT,
     Commands,
     fail,
+    failing,
     named,
     parse_indices,
     print_json,
@@ -60,15 +62,8 @@ def main(max_bytes: int) -> None:
     """
 
 
-main.add_command(show)
-main.add_command(check)
-main.add_command(diff)
-main.add_command(explore)
-main.add_command(query)
-main.add_command(analyze)
-main.add_command(verify)
-main.add_command(run)
-main.add_command(profile)
+for command in (show, check, diff, explore, query, analyze, verify, run, profile):
+    main.add_command(command)
 
 
 @main.command(epilog="Exit codes: 0 success, 1 SHAPE is not an array shape or has no layout, 2 wrong arguments.")
@@ -82,12 +77,7 @@ main.add_command(profile)
     show_default=True,
     help="List the elements at the first N positions in memory.",
 )
-@click.option(
-    "--svg",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="Write the picture to FILE as SVG.",
-)
+@click.option("--svg", metavar="FILE", type=OUTPUT, help="Write the picture to FILE as SVG.")
 @click.option("--no-picture", is_flag=True, help="Do not print the picture.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
 def layout(
@@ -161,13 +151,7 @@ def layout(
 )
 @click.option("--top", metavar="N", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print.")
 @click.option("--explain", metavar="SIZES", type=parse_indices, help="Explain one candidate, such as 32,16,128.")
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, writable=True),
-    help="Write all candidates to a .parquet or .csv file.",
-)
+@click.option("-o", "--output", metavar="FILE", type=OUTPUT, help="Write all candidates to a .parquet or .csv file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with all costs, instead of text.")
 def tile(
     file: Path,
@@ -179,7 +163,7 @@ def tile(
     device: Device | None,
     top: int,
     explain: tuple[int, ...] | None,
-    output: str | None,
+    output: Path | None,
     as_json: bool,
 ) -> None:
     """List the tile sizes that move the fewest bytes.
@@ -200,26 +184,23 @@ def tile(
     modules = read_modules(file)
     module = next((m for m in modules if any(i.name == instruction for i in m.instructions)), modules[0])
     root = find_instruction(module, instruction, None)
-    try:
-        tiling = make_tiling(root, shape_index if shape_index is not None else 0)
-        if explain is not None:
-            names = ",".join(f"t{k}" for k in range(len(tiling.params)))
-            if len(explain) != len(tiling.params):
-                problem = f"expected {len(tiling.params)} sizes {names}, found {len(explain)}"
-                raise click.BadParameter(problem, param_hint="--explain")
-            say(tiling.explain(explain, device=device, limits=limits))
-            return
-        table = tile_report.evaluated(tiling, kind, at_most, limits, device)
-        if output is not None:
-            tile_report.write(table, output)
-    except UnsupportedError as error:
-        raise click.BadParameter(str(error), param_hint="--output") from error
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--at-most" if explain is None else "--explain") from error
-    except HlomapError as error:
-        fail(file, error)
-    except OSError as error:
-        fail(Path(error.filename or str(output)), error.strerror or str(error))
+    with failing(file, output):
+        try:
+            tiling = make_tiling(root, shape_index if shape_index is not None else 0)
+            if explain is not None:
+                names = ",".join(f"t{k}" for k in range(len(tiling.params)))
+                if len(explain) != len(tiling.params):
+                    problem = f"expected {len(tiling.params)} sizes {names}, found {len(explain)}"
+                    raise click.BadParameter(problem, param_hint="--explain")
+                say(tiling.explain(explain, device=device, limits=limits))
+                return
+            table = tile_report.evaluated(tiling, kind, at_most, limits, device)
+            if output is not None:
+                tile_report.write(table, str(output))
+        except UnsupportedError as error:
+            raise click.BadParameter(str(error), param_hint="--output") from error
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint="--at-most" if explain is None else "--explain") from error
     if as_json:
         print_json(tile_report.as_dict(tiling, table, top))
     else:

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from ..devices import Device
-from ..errors import HlomapError
-from .console import FILE, fail, named, print_json, read_modules, say
+from .console import FILE, failing, named, print_json, read_modules, say
 
 
 @click.command(epilog="Exit codes: 0 success, 1 PATH has no profile, 2 wrong arguments.")
@@ -32,12 +31,8 @@ def profile(path: Path, modules: tuple[Path, ...], device: Device | None, top: i
     from ..analysis.profile import profile as read
 
     given = [module for file in modules for module in read_modules(file)]
-    try:
+    with failing(path):
         found = read(path, module=given or None, device=device)
-    except HlomapError as error:
-        fail(path, error)
-    except OSError as error:
-        fail(path, error.strerror or str(error))
     if as_json:
         print_json(found.to_dict())
     else:

@@ -14,7 +14,7 @@ import click
 from ..errors import HlomapError
 from ..interop import row_files
 from ..text import plural
-from .console import fail, printable_lines, refuse_overwriting, say
+from .console import OUTPUT, fail, printable_lines, refuse_overwriting, say
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,11 +28,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each row.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="Write the result to a .parquet, .csv or .jsonl file instead.",
+    "-o", "--output", metavar="FILE", type=OUTPUT, help="Write the result to a .parquet, .csv or .jsonl file instead."
 )
 def query(dataset: str, sql: str, as_json: bool, as_csv: bool, output: Path | None) -> None:
     """Query a dataset of `hlomap analyze` with SQL.

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import HlomapError, NotFoundError
-from .console import FILE, fail, max_bytes, print_json, refuse_overwriting, say
+from .console import FILE, blaming, failing, max_bytes, print_json, refuse_overwriting, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,13 +89,14 @@ def run(
     if output is not None and not output.endswith(".npz"):
         output += ".npz"  # as NumPy does
     refuse_overwriting(output, file, inputs, compare)
-    try:
+    with failing(file):
         module = load(file, max_bytes=max_bytes())
         replicas = replicas or int(module.attributes.get("replica_count", 1))
         partitions = partitions or int(module.attributes.get("num_partitions", 1))
         n_devices = replicas * partitions
-        for name in names:
-            module[name]
+        with blaming("--print"):
+            for name in names:
+                module[name]
         if inputs is not None:
             arguments = run_file.arrange_inputs(module.entry, run_file.load_npz(inputs), n_devices)
         else:
@@ -110,12 +110,6 @@ def run(
         if output is not None:
             run_file.save_npz(results, output)
         comparisons = run_file.compare_results(results, run_file.load_npz(compare), tolerance) if compare else []
-    except NotFoundError as error:
-        raise click.BadParameter(str(error), param_hint="--print") from error
-    except HlomapError as error:
-        fail(file, error)
-    except OSError as error:
-        fail(Path(error.filename or file), error.strerror or str(error))
     printer.finish(comparisons)
     if any(comparison.n_different for comparison in comparisons):
         sys.exit(1)

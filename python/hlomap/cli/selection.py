@@ -6,12 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-import click
-
 from .._core import Computation, Instruction, Module
-from ..errors import HlomapError, NotFoundError
 from ..explanation.source import source_of
 from ..text import plural
+from .console import blaming
 
 if TYPE_CHECKING:
     from ..differences.overview import Overview
@@ -103,14 +101,10 @@ def parse_place(text: str) -> Place:
 
 def find_instruction(module: Module, name: str, computation: str | None, option: str = "--instruction") -> Instruction:
     """The instruction of a name, in one computation or in all."""
-    try:
+    with blaming(option):
         return module[name] if computation is None else _find_computation(module, computation)[name]
-    except NotFoundError as error:
-        raise click.BadParameter(str(error), param_hint=option) from error
 
 
 def _find_computation(module: Module, name: str) -> Computation:
-    try:
+    with blaming("--computation"):
         return module.computation(name)
-    except HlomapError as error:
-        raise click.BadParameter(str(error), param_hint="--computation") from error

@@ -14,8 +14,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._core import Instruction, Module
-from ..errors import HlomapError
-from .console import FILE, fail, parse_indices, print_json, print_lines, read_modules, refuse_overwriting, say
+from .console import (
+    FILE,
+    OUTPUT,
+    blaming,
+    failing,
+    parse_indices,
+    print_json,
+    print_lines,
+    read_modules,
+    refuse_overwriting,
+    say,
+)
 from .selection import Selection, find_instruction, parse_place
 
 if TYPE_CHECKING:
@@ -47,12 +57,7 @@ _RUNS = re.compile("█+|▒+|░+|[^█▒░]+")  # the blocks of drawing.map_
 @click.option("--input-to-output", is_flag=True, help="Map operand elements to the output elements that read them.")
 @click.option("--readers", metavar="NAME", help="Who reads this value from memory, how many bytes and how often.")
 @click.option("--picture", is_flag=True, help="With --instruction: draw what one element of the output reads.")
-@click.option(
-    "--svg",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="With --instruction: write this picture to FILE as SVG.",
-)
+@click.option("--svg", metavar="FILE", type=OUTPUT, help="With --instruction: write this picture to FILE as SVG.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each module.")
 def show(
     file: Path,
@@ -116,7 +121,8 @@ def show(
             found = find_instruction(module, instruction, selection.computation)
             drawn = _draw(found, element, output) if picture or svg is not None else None
             if svg is not None and drawn is not None:
-                _write(svg, drawn.svg)
+                with failing(svg):
+                    svg.write_text(drawn.svg, encoding="utf-8")
             if element is not None:
                 explanation = _explanation(found, element, output)
                 values.append(explanation.to_dict()) if as_json else say(str(explanation))
@@ -143,28 +149,22 @@ def _readers(module: Module, name: str, computation: str | None) -> Readers:
     from ..tiles.readers import readers
 
     labelled = [p for p in module.entry.parameters if p.metadata.op_name == name and computation is None]
-    try:
+    with blaming("--readers"):
         return readers(labelled[0] if labelled else find_instruction(module, name, computation, "--readers"))
-    except HlomapError as error:
-        raise click.BadParameter(str(error), param_hint="--readers") from error
 
 
 def _explanation(instruction: Instruction, element: tuple[int, ...], output: tuple[int, ...] | None) -> Explanation:
     from ..explanation.explain import explain
 
-    try:
+    with blaming("--element"):
         return explain(instruction, element, 0 if output is None else output)
-    except HlomapError as error:
-        raise click.BadParameter(str(error), param_hint="--element") from error
 
 
 def _draw(instruction: Instruction, element: tuple[int, ...] | None, output: tuple[int, ...] | None) -> Picture:
     from ..pictures.draw import draw
 
-    try:
+    with blaming("--output" if element is None else "--element"):
         return draw(instruction, element=element, output=0 if output is None else output)
-    except HlomapError as error:
-        raise click.BadParameter(str(error), param_hint="--output" if element is None else "--element") from error
 
 
 def _print_picture(picture: Picture | None) -> None:
@@ -176,20 +176,11 @@ def _print_picture(picture: Picture | None) -> None:
     print_lines([[], *([(run[0], styles.get(run[0][0], "")) for run in _RUNS.finditer(line)] for line in lines)])
 
 
-def _write(file: Path, text: str) -> None:
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        fail(file, error.strerror or str(error))
-
-
 def _instruction_part(instruction: Instruction, direction: Direction, output: tuple[int, ...] | None) -> Part:
     from .listing import Part, instruction_entries
 
-    try:
+    with blaming("--output"):
         instruction.shape.at(list(output or ()))
-    except HlomapError as error:
-        raise click.BadParameter(str(error), param_hint="--output") from error
     computation = instruction.computation.name
     entries = instruction_entries(instruction, direction, output or ())
     return Part(f"{computation}: {instruction.name}", computation, tuple(entries))
