@@ -46,8 +46,9 @@ def test_docstrings(name: str) -> None:
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     runner = doctest.DocTestRunner(optionflags=flags)
     for test in doctest.DocTestFinder().find(module):
+        test.globs["hm"] = hlomap
         if name.startswith("hlomap.builder"):
-            test.globs |= {"hm": hlomap, "b": hlomap.Builder("m")}
+            test.globs["b"] = hlomap.Builder("m")
         runner.run(test)
     assert runner.failures == 0
 

@@ -1,5 +1,7 @@
 """HLO indexing analysis: which elements of its inputs does each element of an XLA program read?
 
+Examples in docstrings assume that hlomap was imported as ``hm``.
+
 >>> import hlomap as hm
 >>> module = hm.parse('''HloModule m
 ... ENTRY e {

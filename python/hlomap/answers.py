@@ -23,7 +23,6 @@ class Answer(Generic[_Witness]):
 
     The constructor raises ``ValueError`` for an undecided answer without a reason or with a witness.
 
-    >>> import hlomap as hm
     >>> a = hm.IndexingMap.parse("(d0) -> (d0 * 2), domain: d0 in [0, 9]")
     >>> a.equivalent(hm.IndexingMap.identity([10]))
     Answer(False, witness=(1,))
@@ -76,7 +75,6 @@ class Answer(Generic[_Witness]):
 class Unknown:
     """A result that is not known, with the reason; it has no truth value.
 
-    >>> import hlomap as hm
     >>> factors = hm.layouts.decompose_bitcast(hm.Shape.parse("f32[8]{0:T(4)}"), hm.Shape.parse("f32[8]"))
     >>> factors.reason if isinstance(factors, hm.Unknown) else None
     'tiles or padding in f32[8]{0:T(4)}'

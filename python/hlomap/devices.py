@@ -60,7 +60,6 @@ class Device(_Record):
 
     ``Device.named`` has those of some devices, from their vendors' data sheets.
 
-    >>> import hlomap as hm
     >>> hm.Device.named("h100").n_multiprocessors
     132
     >>> hm.Device("mine", n_multiprocessors=8, shared_bytes=65536).sector_bytes
@@ -212,7 +211,6 @@ class Limits(_Record):
 
     ``Limits.named`` has those of some backends.  A rule that a candidate breaks is its ``reason``.
 
-    >>> import hlomap as hm
     >>> hm.Limits.named("triton").power_of_two
     True
     >>> hm.Limits(max_shared_bytes=65536).max_grid

@@ -37,7 +37,6 @@ class HlomapError(Exception):
 
     Where the program of a caller catches it, its text begins with the function that was called.
 
-    >>> import hlomap as hm
     >>> module = hm.parse("ENTRY e { ROOT p = f32[2] parameter(0) }")
     >>> hm.input_to_output(module, 3)
     Traceback (most recent call last):
@@ -121,7 +120,6 @@ class UndecidedError(HlomapError, ValueError):
 
     The result is an :class:`~hlomap.Answer`, an :class:`~hlomap.Unknown` or a :class:`~hlomap.results.CheckResult`.
 
-    >>> import hlomap as hm
     >>> bool(hm.Unknown("no rule for sort"))
     Traceback (most recent call last):
     hlomap.errors.UndecidedError: an unknown value has no truth value: no rule for sort; test isinstance(..., Unknown)

@@ -1,6 +1,5 @@
 """The classes of results, for annotations and ``isinstance``; calls make them.
 
->>> import hlomap as hm
 >>> def efficiency(access: hm.results.Coalescing) -> float | None:
 ...     return access.efficiency
 """

@@ -30,7 +30,6 @@ def is_bitcast(subject: Instruction | Computation | Module, /, operand: int = 0)
 
     Raises :class:`~hlomap.errors.ShapeError` where the operand does not exist.
 
-    >>> import hlomap as hm
     >>> e = hm.parse('''HloModule m
     ... ENTRY e {
     ...   p = f32[16,256]{1,0:T(8,128)} parameter(0)

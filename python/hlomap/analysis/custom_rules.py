@@ -52,7 +52,6 @@ def register_rule(
     The rule replaces an earlier one of the same name.  The semantics of the operation stay the same, and
     :func:`hlomap.verify` checks the rule against them.  Worker processes that are already running keep the old rule.
 
-    >>> import hlomap as hm
     >>> def shifted(call: hm.Instruction, index: tuple[int, ...]) -> list[hm.IndexingMap]:
     ...     n, = call.shape.dimensions
     ...     return [hm.IndexingMap([n], [(hm.Expr.dim(0) + 1) % n])]
@@ -119,7 +118,6 @@ def unregister_rule(name: str, /) -> None:
 def inverted_map(m: IndexingMap, sizes: Sequence[int]) -> IndexingMap:
     """The inverse of a map to an array of these sizes, as a relation: the dimensions of the map become ranges.
 
-    >>> import hlomap as hm
     >>> print(inverted_map(hm.IndexingMap.parse("(d0, d1) -> (d1), domain: d0 in [0, 2], d1 in [0, 4]"), [5]))
     (d0)[s0, s1] -> (s0, s1), domain: d0 in [0, 4], s0 in [0, 2], s1 in [0, 4], -d0 + s1 in [0, 0]
     """

@@ -135,7 +135,6 @@ class Loop(ReadOnly):
 
         Raises :class:`~hlomap.errors.ShapeError` for an output that does not exist.
 
-        >>> import hlomap as hm
         >>> module = hm.parse('''HloModule m
         ... body {
         ...   s = (s32[], f32[2], f32[9]) parameter(0)
@@ -223,7 +222,6 @@ def loop(instruction: Instruction, /) -> Loop:
     Raises :class:`~hlomap.errors.ShapeError` (a ``ValueError``) for an instruction that is not a ``while``, or whose
     condition or body does not fit the state.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
     ... body {
     ...   s = (s32[], f32[5]) parameter(0)

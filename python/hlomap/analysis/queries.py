@@ -57,7 +57,6 @@ def output_to_input(
     Raises :class:`ShapeError` where the output does not exist, and ``ValueError`` for another ``physical`` or
     ``assume``.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
     ... ENTRY e {
     ...   p = f32[4,8] parameter(0)
@@ -148,7 +147,6 @@ def input_to_output(
 
     Raises :class:`ShapeError` where the operand does not exist, and ``ValueError`` for another ``physical``.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
     ... ENTRY e {
     ...   p = f32[20] parameter(0)
@@ -184,7 +182,6 @@ def indexing(
     users before operands; it ends at parameters, and for a fusion also at its operands.  Maps are composed, simplified
     and distinct.  ``[name]`` finds an instruction by its name, too.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
     ... ENTRY e {
     ...   p = f32[7,7] parameter(0)

@@ -37,7 +37,6 @@ class Reads:
 def reads(maps: Sequence[IndexingMap], exact: bool, shape: Shape) -> Reads:
     """The record of a union of maps into an array of this shape; ``exact`` is whether the union is exact.
 
-    >>> import hlomap as hm
     >>> column = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 1], s0 in [0, 2]")
     >>> record = reads([column], True, hm.Shape.parse("f32[3]"))
     >>> record.touched_lower, record.touched_upper, record.distinct_upper, record.bytes
@@ -60,7 +59,6 @@ def reads(maps: Sequence[IndexingMap], exact: bool, shape: Shape) -> Reads:
 def unknown(reason: str, parts: Sequence[Shape]) -> Reads:
     """The record of an unknown indexing: between no element and all elements of all arrays are read.
 
-    >>> import hlomap as hm
     >>> record = unknown("no rule", [hm.Shape.parse("f32[3]"), hm.Shape.parse("bf16[2,5]")])
     >>> record.distinct_lower, record.distinct_upper, record.bytes
     (0, 13, 32)

@@ -42,7 +42,6 @@ def analyze(source: Module | DumpedModule | DumpDirectory | _Path | Iterable[_Pa
 
     A query that fails is a row, too: ``unknown`` is the reason, ``error`` the message of an error.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''
     ... HloModule m
     ... ENTRY e {

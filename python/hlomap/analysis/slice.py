@@ -25,7 +25,6 @@ class Slice(ReadOnly, ReadOnlyDict[Instruction, MapSet]):
 
     ``[name]`` finds a value, too, and a parameter also by the name of its argument.
 
-    >>> import hlomap as hm
     >>> root = hm.parse('''ENTRY e {
     ...   x.1 = f32[3] parameter(0), metadata={op_name="x"}
     ...   ROOT n = f32[3] negate(x.1)
@@ -67,7 +66,6 @@ class Slice(ReadOnly, ReadOnlyDict[Instruction, MapSet]):
         In the computation of the start, users before operands where the start reads the values, and operands before
         users where it reaches them.  The way to values of other computations ends at the parameters.
 
-        >>> import hlomap as hm
         >>> text = 'ENTRY e { p = f32[3] parameter(0)  n = f32[3] negate(p)  ROOT m = f32[3] multiply(n, n) }'
         >>> found = hm.backward_slice(hm.parse(text).entry)
         >>> [(operand.name, user.name, number) for operand, user, number in found.lineage()]

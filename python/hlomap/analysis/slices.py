@@ -54,7 +54,6 @@ def backward_slice(
     Raises :class:`~hlomap.errors.ShapeError` where the output does not exist, and ``ValueError`` for another
     ``assume``.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
     ... f {
     ...   a = f32[4,6] parameter(0)
@@ -126,7 +125,6 @@ def forward_slice(parameter: Instruction, /, shape_index: int | ShapeIndex = ())
     Raises :class:`~hlomap.errors.ShapeError` for an instruction that is not a parameter of the entry, and where the
     parameter has no array at the index.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
     ... ENTRY e {
     ...   p = f32[6,4] parameter(0)

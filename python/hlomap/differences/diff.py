@@ -211,7 +211,6 @@ def diff(before: Module | DumpedModule, /, after: Module | DumpedModule) -> Modu
         TypeError: an argument is not a module.
         HloSyntaxError: a dumped module cannot be parsed.
 
-    >>> import hlomap as hm
     >>> before = hm.parse('''HloModule m
     ... ENTRY e {
     ...   p = f32[4,6] parameter(0)

@@ -99,7 +99,6 @@ class Overview:
 def overview(module: Module) -> Overview:
     """An overview of what matters first in a module.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
     ... ENTRY e {
     ...   p = f32[4,6] parameter(0)

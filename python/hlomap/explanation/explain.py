@@ -270,7 +270,6 @@ def explain(
         ShapeError: the output, the element or a named value does not exist.
         TypeError: an argument is of the wrong kind.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
     ... ENTRY e {
     ...   x = f32[8,16] parameter(0)

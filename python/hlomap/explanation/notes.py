@@ -91,7 +91,6 @@ def _reader_notes(parameter: Instruction) -> Iterator[str]:
 def group_words(devices: DeviceIndexing, element_bits: int, mesh: Mesh | None = None) -> str:
     """The groups with their axes in the mesh, and what each device sends and receives of elements of this size.
 
-    >>> import hlomap as hm
     >>> gather = hm.parse('''ENTRY e {
     ...   p = f32[2] parameter(0)
     ...   ROOT g = f32[6] all-gather(p), replica_groups={{0,2,4},{1,3,5}}, dimensions={0}

@@ -56,7 +56,6 @@ def runs_calls(instruction: Instruction) -> bool:
 class Numbering:
     """The numbers of the values of any number of modules.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''ENTRY e {
     ...   p = f32[2,3] parameter(0)
     ...   t = f32[3,2] transpose(p), dimensions={1,0}

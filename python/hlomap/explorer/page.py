@@ -77,7 +77,6 @@ def explore(
         ValueError: ``after`` or ``module`` does not fit the subject.
         HloSyntaxError: a dumped module cannot be parsed.  In a directory it is a row of the page.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
     ... ENTRY e {
     ...   p = f32[4,8] parameter(0)

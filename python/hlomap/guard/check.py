@@ -172,7 +172,6 @@ def check(
         ValueError: there is no limit.
         UnsupportedError: JAX is needed and missing.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
     ... ENTRY e {
     ...   x = f32[4,6]{1,0} parameter(0)

@@ -68,7 +68,6 @@ class Figures:
 def figures(module: Module) -> Figures:
     """The figures of a module.
 
-    >>> import hlomap as hm
     >>> figures(hm.parse("ENTRY e { p = f32[3] parameter(0)  ROOT c = f32[3] copy(p) }")).to_dict()
     {'format': 1, 'bytes': 24, 'remote_bytes': 0, 'opcodes': {'copy': 1}}
     """

@@ -2,7 +2,6 @@
 
 ``load`` reads modules from text, bytes and files, ``dump_directory`` from folders that XLA writes.
 
->>> import hlomap as hm
 >>> hm.hlo.Window.parse("{size=3x3 stride=2x2}").dims[0].stride
 2
 """

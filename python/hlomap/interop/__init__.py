@@ -1,6 +1,5 @@
 """Conversions to and from other packages; the only package that imports optional dependencies.
 
->>> import hlomap as hm
 >>> hm.interop.jax.watch.__name__
 'watch'
 """

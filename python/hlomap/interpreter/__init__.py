@@ -117,7 +117,6 @@ def execute(
 def values(computation: Computation, arguments: Sequence[Value]) -> dict[Instruction, Value]:
     """The values of all instructions that the root of a computation depends on.
 
-    >>> import hlomap as hm
     >>> module = hm.parse("HloModule m\\nENTRY e { ROOT c = s32[] constant(7) }")
     >>> int(values(module.entry, [])[module.entry.root])
     7

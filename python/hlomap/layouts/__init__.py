@@ -1,6 +1,5 @@
 """Layouts: which changes of shape move nothing, arrays as buffers, and the notations of NumPy, CuTe and Triton.
 
->>> import hlomap as hm
 >>> tiled, plain = hm.Shape.parse("f32[16,256]{1,0:T(8,128)}"), hm.Shape.parse("f32[4096]")
 >>> hm.layouts.reshape_is_bitcast(tiled, plain)
 Answer(False, witness=(128,))

@@ -51,7 +51,6 @@ class MapSet:
     ``-`` go by pairs of a point of the dims and an element that it reaches; by elements they are
     ``a.image() & b.image()`` and so on.
 
-    >>> import hlomap as hm
     >>> MapSet([hm.IndexingMap.parse("(d0) -> (d0 + 1), domain: d0 in [0, 3]")])
     MapSet(1 map, exact: (d0) -> (d0 + 1), domain: d0 in [0, 3])
     >>> MapSet.unknown("no rule for custom-call").is_unknown
@@ -157,7 +156,6 @@ class MapSet:
         Over-approximate, with a reason, where a set is, where the sets cross devices, or where this takes too many
         comparisons of maps; unknown where both are.  Raises :class:`~hlomap.errors.ShapeError` for other dims.
 
-        >>> import hlomap as hm
         >>> twos = hm.IndexingMap.parse("()[s0] -> (s0 * 2), domain: s0 in [0, 15]")
         >>> threes = hm.IndexingMap.parse("()[s0] -> (s0 * 3), domain: s0 in [0, 10]")
         >>> print(MapSet([twos]) & threes)
@@ -190,7 +188,6 @@ class MapSet:
         subtracted: it over-approximates the difference and has a reason.  The difference of an unknown set is unknown.
         Raises :class:`~hlomap.errors.ShapeError` for other dims.
 
-        >>> import hlomap as hm
         >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")
         >>> own = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 4]")
         >>> print(MapSet([row]) - own)
@@ -240,7 +237,6 @@ class MapSet:
         quotient; empty maps and those contained in another one are dropped.  The search is greedy: there may be a
         smaller set.  What is not proved the same stays apart.  A joined map has all uses of its parts.
 
-        >>> import hlomap as hm
         >>> pieces = MapSet([
         ...     hm.IndexingMap.parse("(d0) -> (0), domain: d0 in [0, 1]"),
         ...     hm.IndexingMap.parse("(d0) -> (1), domain: d0 in [2, 3]"),
@@ -274,7 +270,6 @@ class MapSet:
 
         The shape indices and uses are those of the second set's maps.  Exact if both sets are.
 
-        >>> import hlomap as hm
         >>> shift = hm.IndexingMap.parse("(d0) -> (d0 + 1), domain: d0 in [0, 3]")
         >>> print(MapSet([shift]).then(hm.IndexingMap.parse("(d0) -> (d0 * 2), domain: d0 in [0, 9]")))
         (d0) -> (d0 * 2 + 2), domain: d0 in [0, 3]
@@ -305,7 +300,6 @@ class MapSet:
         An interval is one of the kinds that :meth:`image` takes.  Raises :class:`~hlomap.errors.ShapeError` for a
         dimension that does not exist.
 
-        >>> import hlomap as hm
         >>> whole = MapSet([hm.IndexingMap.parse("(d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [0, 9]")])
         >>> print(whole.restrict({1: (2, 4)}))
         (d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [2, 4]
@@ -327,7 +321,6 @@ class MapSet:
         Raises :class:`~hlomap.errors.ShapeError` (a ``ValueError``) for a box of another rank or with other steps, and
         ``TypeError`` for anything but a sequence of intervals.
 
-        >>> import hlomap as hm
         >>> window = MapSet([hm.IndexingMap.parse("(d0)[s0] -> (d0 * 4 + s0), domain: d0 in [0, 9], s0 in [0, 5]")])
         >>> print(window.image([(2, 3)]))
         ()[s0] -> (s0), domain: s0 in [8, 17]
@@ -354,7 +347,6 @@ class MapSet:
         proved.  A set that is unknown may hold any element: it covers every set, and no other set is known to cover
         it.  Raises :class:`~hlomap.errors.ShapeError` for other dims.
 
-        >>> import hlomap as hm
         >>> row = MapSet([hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")])
         >>> own = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 4]")
         >>> row.covers(own).value, MapSet([own]).covers(row).value
@@ -388,7 +380,6 @@ class MapSet:
         The witness of ``False`` is a point whose elements differ, if each set has one map: values of the dims, then of
         the runtime variables.  Raises :class:`~hlomap.errors.ShapeError` for other dims.
 
-        >>> import hlomap as hm
         >>> whole = hm.IndexingMap.identity([8])
         >>> halves = MapSet([whole]).restrict({0: (0, 3)}) | MapSet([whole]).restrict({0: (4, 7)})
         >>> halves.equivalent(whole)
@@ -431,7 +422,6 @@ class MapSet:
 
         Raises :class:`~hlomap.errors.MapError` where maps to the same array have different numbers of results.
 
-        >>> import hlomap as hm
         >>> even = MapSet([hm.IndexingMap.parse("(d0) -> (d0 * 2), domain: d0 in [0, 9]")])
         >>> odd = hm.IndexingMap.parse("(d0) -> (d0 * 2 + 1), domain: d0 in [0, 9]")
         >>> even.overlap(odd)
@@ -460,7 +450,6 @@ class MapSet:
         or crosses devices, it is never ``False``.  The witness of ``False`` is an element with two points that reach
         it.
 
-        >>> import hlomap as hm
         >>> own, turned = (hm.IndexingMap.parse(f"(d0) -> ({e}), domain: d0 in [0, 4]") for e in ("d0", "-d0 + 4"))
         >>> MapSet([own, turned]).is_injective()
         Answer(False, witness=(4) from (4) and (0))
@@ -473,7 +462,6 @@ class MapSet:
         The elements of several arrays of a tuple are added up; those on several devices are not told apart.  Where the
         set is not exact, the lower bound is 0; where it is unknown, the upper bound is 2**128 - 1.
 
-        >>> import hlomap as hm
         >>> reads = MapSet([hm.IndexingMap.parse(f"(d0) -> (d0 + {i}), domain: d0 in [0, 7]") for i in (0, 1)])
         >>> reads.count(), reads.count(distinct=True)
         (Count(lower=16, upper=16), Count(lower=9, upper=9))
@@ -486,7 +474,6 @@ class MapSet:
 
         ``(0, -1)`` for a set that is empty; :class:`~hlomap.Unknown` for one that is unknown.
 
-        >>> import hlomap as hm
         >>> reads = MapSet([hm.IndexingMap.parse(f"(d0) -> (d0 + {i}), domain: d0 in [0, 7]") for i in (0, 10)])
         >>> reads.bounds(0)
         (0, 17)
@@ -514,7 +501,6 @@ class MapSet:
         Raises :class:`~hlomap.errors.MapError` where maps have different results at a point (``image(point)`` has them
         all), for maps to several arrays of a tuple, and for an unknown set.
 
-        >>> import hlomap as hm
         >>> pieces = MapSet([
         ...     hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 3]"),
         ...     hm.IndexingMap.parse("(d0) -> (d0 - 8), domain: d0 in [8, 9]"),
@@ -662,7 +648,6 @@ class DeviceIndexing:
     (index..., group, position), where ``groups[group][position]`` is the device.  Devices in no group do not take part.
     The groups of a permutation are its (source, target) pairs.
 
-    >>> import hlomap as hm
     >>> gather = hm.parse('''ENTRY e {
     ...   p = f32[2] parameter(0)
     ...   ROOT g = f32[6] all-gather(p), replica_groups={{0,2,4},{1,3,5}}, dimensions={0}

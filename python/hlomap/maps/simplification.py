@@ -77,7 +77,6 @@ def explain_simplify(
     Raises:
         TypeError: ``map`` is not an :class:`IndexingMap`.
 
-    >>> import hlomap as hm
     >>> m = hm.IndexingMap.parse("(d0, d1) -> ((d0 * 12 + d1) floordiv 4), domain: d0 in [0, 7], d1 in [0, 11]")
     >>> print(hm.explain_simplify(m))
     before  (d0, d1) -> ((d0 * 12 + d1) floordiv 4), domain: d0 in [0, 7], d1 in [0, 11]

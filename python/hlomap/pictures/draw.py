@@ -93,7 +93,6 @@ def draw(
         UnsupportedError: the sharding is not decided.
         TypeError: an argument is of the wrong kind, or does not belong to this value.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''ENTRY e {
     ...   p = f32[3,5] parameter(0)
     ...   ROOT t = f32[5,3] transpose(p), dimensions={1,0}

@@ -16,7 +16,6 @@ from .style import document
 class Picture(ReadOnly):
     """A picture of a value, which notebooks show: ``.svg`` is the image, ``str()`` a form for the terminal.
 
-    >>> import hlomap as hm
     >>> picture = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}").draw()
     >>> print(picture)
     f32[3,5]{1,0:T(2,2)}

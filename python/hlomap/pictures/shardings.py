@@ -29,7 +29,6 @@ _MAX_NAMED = 4  # devices of a tile that are listed
 def draw_sharding(sharding: Sharding, shape: Shape, num_devices: int | None) -> Picture:
     """The tiles of a sharded array with their devices; of many dimensions plane by plane, and of many tiles a part.
 
-    >>> import hlomap as hm
     >>> sharding = hm.hlo.Sharding.parse("{devices=[2,2,2]<=[4,2]T(1,0) last_tile_dim_replicate}")
     >>> print(draw_sharding(sharding, hm.Shape("f32", [10, 6]), None))
     f32[10,6] {devices=[2,2,2]<=[4,2]T(1,0) last_tile_dim_replicate}

@@ -122,7 +122,6 @@ def schedule(subject: Instruction | Computation | Module, /, device: Device | st
 
     Raises ``ValueError`` for an unknown device.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
     ... ENTRY e {
     ...   p = f32[100,32,64] parameter(0)

@@ -48,7 +48,6 @@ def thread_map(
     For a grid of your own see :func:`hlomap.flat_thread_map`, for a shape without a fusion
     :func:`hlomap.emitter_thread_map`.
 
-    >>> import hlomap as hm
     >>> module = hm.parse("ENTRY e { p = f32[64,64] parameter(0)  ROOT t = f32[64,64] transpose(p), dimensions={1,0} }")
     >>> m = thread_map(module["t"])
     >>> assert isinstance(m, hm.IndexingMap)
@@ -112,7 +111,6 @@ def emitter_thread_map(
     :class:`ShapeError` for a shape that is not an array and for arguments that do not fit the schedule, and
     ``ValueError`` for an unknown device.
 
-    >>> import hlomap as hm
     >>> rows = emitter_thread_map(hm.Shape.parse("s32[100,128]"), "row_reduction", reduce=[1], of="input")
     >>> assert isinstance(rows, hm.IndexingMap)
     >>> print(rows.results, rows.dims[0].upper + 1)

@@ -23,7 +23,6 @@ _MAX_DEVICES = 1 << 16
 def mesh_of(instruction: Instruction) -> Mesh | None:
     """The mesh that the sharding of the instruction or of an operand names, else the only one of the module.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m, frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<["x"=2, "y"=4]>}}
     ... ENTRY e { ROOT p = f32[8] parameter(0) }''')
     >>> mesh_of(module["p"]).axes

@@ -124,7 +124,6 @@ def partitioned(instruction: Instruction, /) -> Partitioned | Unknown:
     It holds for whoever moves values that the instruction itself has; an algorithm may need less that passes on
     something else, such as the end of a running sum, or that computes the operand a second time.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''ENTRY e {
     ...   a = f32[16,32] parameter(0), sharding={devices=[1,4]<=[4]}
     ...   b = f32[32,8] parameter(1), sharding={devices=[4,1]<=[4]}

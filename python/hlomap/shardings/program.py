@@ -24,7 +24,6 @@ def sharding_of(subject: Instruction | Computation | Module, /, output: int | Sh
     Raises :class:`~hlomap.errors.ShapeError` where the output does not exist, or where a tuple of shardings has
     another number of items than the value has arrays.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''ENTRY e {
     ...   p = (f32[8], f32[6]) parameter(0), sharding={{devices=[2]<=[2]}, {replicated}}
     ...   ROOT n = f32[8] get-tuple-element(p), index=0

@@ -127,7 +127,6 @@ def reshard(
     The answer is ``Unknown`` for parts that are summands, manual or not decided.  Raises
     :class:`~hlomap.errors.ShapeError` where a sharding does not fit the shape or ``links`` not the mesh.
 
-    >>> import hlomap as hm
     >>> by_rows = hm.hlo.Sharding.parse("{devices=[8,1]<=[8]}")
     >>> by_columns = hm.hlo.Sharding.parse("{devices=[1,8]<=[8]}")
     >>> found = reshard(hm.Shape("f32", [64, 64]), by_rows, by_columns)

@@ -109,7 +109,6 @@ def coalescing(
     Raises :class:`ShapeError` for a thread map that does not fit, and ``ValueError`` for ``warp`` beyond 1 to 1024,
     ``vector`` beyond 1 to 64, a ``base_alignment`` below 1 and an unknown device.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''ENTRY e {
     ...   p = f32[1024,1024] parameter(0)
     ...   ROOT t = f32[1024,1024] transpose(p), dimensions={1,0}

@@ -158,7 +158,6 @@ def readers(value: Instruction, /) -> Readers:
     Raises ``TypeError`` for anything but an instruction, and :class:`~hlomap.errors.ShapeError` for one inside a
     fusion, or inside what a reduction applies, whose value is in no memory.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
     ... body {
     ...   s = (s32[], f32[2], f32[6,2]) parameter(0)

@@ -78,7 +78,6 @@ class TileTable:
     * only if ``columns=`` names them: ``flops``, ``transcendentals``, ``recomputed`` of :func:`hlomap.cost`, the same
       for all, and with a device ``time_at_least``, see :meth:`Tiling.time_at_least`
 
-    >>> import hlomap as hm
     >>> module = hm.parse("ENTRY e { p = f32[6,4] parameter(0)  ROOT t = f32[4,6] transpose(p), dimensions={1,0} }")
     >>> table = hm.tile(module.entry).evaluate([[4, 2], [1, 6]])
     >>> table["run_bytes"].tolist(), table["grid"].tolist()

@@ -179,7 +179,6 @@ def tile(subject: Instruction | Computation | Module, /, output: int | ShapeInde
 
     Raises :class:`ShapeError` where the output does not exist or has no array.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''ENTRY e {
     ...   a = f32[64,32] parameter(0)
     ...   b = f32[32,48] parameter(1)
@@ -300,7 +299,6 @@ class Tiling(ReadOnly):
 
         Raises ``ValueError`` for another kind, and where more than 2**26 would be made without ``at_most``.
 
-        >>> import hlomap as hm
         >>> module = hm.parse("ENTRY e { p = f32[6] parameter(0)  ROOT n = f32[6] negate(p) }")
         >>> hm.tile(module.entry).candidates("pow2").tolist()
         [[1], [2], [4], [6]]
@@ -368,7 +366,6 @@ class Tiling(ReadOnly):
 
         Raises :class:`ShapeError` for numbers that do not fit the parameters, and if the read is unknown.
 
-        >>> import hlomap as hm
         >>> module = hm.parse("ENTRY e { p = f32[179] parameter(0)  ROOT r = f32[179] reverse(p), dimensions={0} }")
         >>> t = hm.tile(module.entry)
         >>> t.box(0, [32], [1])
@@ -441,7 +438,6 @@ class Tiling(ReadOnly):
         The sizes of a ``device``, of the shared memory of a block and of the cache, are listed, too.  ``hm.draw`` draws
         the frontier.
 
-        >>> import hlomap as hm
         >>> module = hm.parse('''ENTRY e {
         ...   a = f32[64,64] parameter(0)
         ...   b = f32[64,64] parameter(1)
@@ -460,7 +456,6 @@ class Tiling(ReadOnly):
         bytes, longest contiguous run, and how often an element is used; bytes; and ``flops`` as
         :func:`hlomap.cost` counts them.
 
-        >>> import hlomap as hm
         >>> module = hm.parse("ENTRY e { p = f32[6,4] parameter(0)  ROOT t = f32[4,6] transpose(p), dimensions={1,0} }")
         >>> record = hm.tile(module.entry).features()
         >>> record["n_params"], record["t0_size"], record["read0_bytes"], record["read0_reuse"]
@@ -482,7 +477,6 @@ class Tiling(ReadOnly):
 
         Raises as :meth:`evaluate`, and :class:`UnsupportedError` for a device without bandwidth or multiprocessors.
 
-        >>> import hlomap as hm
         >>> module = hm.parse('''ENTRY e {
         ...   a = bf16[4096,4096] parameter(0)
         ...   b = bf16[4096,4096] parameter(1)

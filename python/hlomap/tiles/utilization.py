@@ -74,7 +74,6 @@ def utilization(subject: Instruction | Computation | Module, /) -> tuple[Utiliza
 
     Raises ``TypeError`` for anything else.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''ENTRY e {
     ...   p = f32[8] parameter(0)
     ...   q = f32[20] parameter(1)

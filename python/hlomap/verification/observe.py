@@ -143,7 +143,6 @@ def observed_reads(
         TypeError: an argument is of another kind.
         UnsupportedError: the program cannot be run.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
     ... ENTRY e {
     ...   x = f32[6] parameter(0)

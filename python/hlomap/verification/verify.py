@@ -146,7 +146,6 @@ def verify(
     functions, as in :func:`hlomap.execute`.  ``progress`` is called with the number of instructions of a module that
     are done and the number of all.
 
-    >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
     ... ENTRY e {
     ...   p = f32[2,3] parameter(0)
