@@ -39,6 +39,13 @@ def array_text(dtype: str, sizes: Iterable[int]) -> str:
     return f"{dtype}[{numbers(sizes)}]"
 
 
+def first_result(instruction: Instruction) -> Shape:
+    """The shape of the result of a call, or of the first one, which must be an array."""
+    output = instruction.shape.tuple_shapes[0] if instruction.shape.is_tuple else instruction.shape
+    require(output.is_array, "its first result is not an array")
+    return output
+
+
 class Body:
     """The instructions of a definition, with a parameter ``p0``, ``p1``, ... for each operand."""
 
@@ -158,6 +165,38 @@ class Body:
     def selected(self, where: str, a: str, b: str) -> str:
         """Elements of ``a`` where the predicate is true, else of ``b``."""
         return self.add(*self._types[a], f"select({where}, {a}, {b})")
+
+    def softmax(self, x: str, dimension: int) -> str:
+        """Exponentials divided by their sum along a dimension."""
+        sizes = self._types[x][1]
+        kept = [d for d in range(len(sizes)) if d != dimension]
+        largest = self.broadcast(self.reduced(x, "maximum", {dimension}), sizes, kept)
+        weights = self.one("exponential", self.two("subtract", x, largest))
+        return self.two("divide", weights, self.broadcast(self.reduced(weights, "add", {dimension}), sizes, kept))
+
+    def activated(self, activation: str, x: str, slope: float = 0) -> str:
+        """An activation by its name in lower case; ``slope`` is that of a leaky one below 0."""
+        if activation in ("relu", "relu6"):
+            positive = self.two("maximum", x, self.like(x, 0))
+            return positive if activation == "relu" else self.two("minimum", positive, self.like(x, 6))
+        if activation == "tanh":
+            return self.one("tanh", x)
+        if activation in ("sigmoid", "silu"):
+            value = self.one("logistic", x)
+            return value if activation == "sigmoid" else self.two("multiply", x, value)
+        if activation in ("elu", "leaky relu"):
+            is_elu = activation == "elu"
+            below = self.one("exponential-minus-one", x) if is_elu else self.two("multiply", x, self.like(x, slope))
+            return self.selected(self.compared(x, "GT", self.like(x, 0)), x, below)
+        if activation == "gelu by erf":
+            inner = self.one("erf", self.two("multiply", x, self.like(x, 0.7071067811865476)))
+        else:
+            require(activation == "gelu by tanh", f"the activation {activation}")
+            cube = self.two("multiply", self.two("multiply", x, x), x)
+            sum_ = self.two("add", x, self.two("multiply", self.like(x, 0.044715), cube))
+            inner = self.one("tanh", self.two("multiply", self.like(x, 0.7978845608028654), sum_))
+        half = self.two("multiply", self.like(x, 0.5), x)
+        return self.two("multiply", half, self.two("add", self.like(x, 1), inner))
 
     def saturated(self, name: str, dtype: str) -> str:
         """A value in a narrow float type, clamped to its range."""

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .._core import ConvolutionDimensionNumbers, Instruction, Shape, WindowDim
-from .body import Body, Config, NotUnderstood, numbers, require
+from .body import Body, Config, first_result, numbers, require
 
 _UNDERSTOOD = {"activation_mode", "conv_result_scale", "side_input_scale", "leakyrelu_alpha", "algorithm"}
+_ACTIVATIONS = {"kRelu": "relu", "kRelu6": "relu6", "kElu": "elu", "kLeakyRelu": "leaky relu"}
 
 
 @dataclass(frozen=True)
@@ -109,16 +110,18 @@ def bias_activation(instruction: Instruction) -> str:
     feature = instruction.attributes["dim_labels"].output_feature
     bias = body.operands[2]
     require(tuple(bias.dimensions) == (sizes[feature],), f"a bias {bias} for {sizes[feature]} features")
-    wide = body.converted("p2", dtype)
-    value = body.two("add", value, body.add(dtype, sizes, f"broadcast({wide}), dimensions={{{feature}}}"))
-    value = _activated(body, config, value)
+    value = body.two("add", value, body.broadcast(body.converted("p2", dtype), sizes, [feature]))
+    mode = config.word("activation_mode", "kNone")
+    if mode != "kNone":
+        require(mode in _ACTIVATIONS, f"the activation {mode}")
+        value = body.activated(_ACTIVATIONS[mode], value, config.number("leakyrelu_alpha", 0))
     return body.finish(instruction.shape, [body.converted(value, output.dtype)])
 
 
 def gradient_of_input(instruction: Instruction) -> str:
     """``__cudnn$convBackwardInput``: output gradient, filter."""
     body = Body(instruction)
-    dx = _output(instruction)
+    dx = first_result(instruction)
     dy, kernel = _pair(body)
     forward = _Forward.of(instruction, x=dx, kernel=kernel, y=dy)
     reach = [(dim.kernel - 1) * dim.dilation for dim in forward.dims]
@@ -143,7 +146,7 @@ def gradient_of_input(instruction: Instruction) -> str:
 def gradient_of_filter(instruction: Instruction) -> str:
     """``__cudnn$convBackwardFilter``: input, output gradient."""
     body = Body(instruction)
-    dw = _output(instruction)
+    dw = first_result(instruction)
     x, dy = _pair(body)
     forward = _Forward.of(instruction, x=x, kernel=dw, y=dy)
     reach = [(dim.kernel - 1) * dim.dilation for dim in forward.dims]
@@ -174,19 +177,13 @@ def _pair(body: Body) -> tuple[Shape, Shape]:
     return body.operands[0], body.operands[1]
 
 
-def _output(instruction: Instruction) -> Shape:
-    output = instruction.shape.tuple_shapes[0] if instruction.shape.is_tuple else instruction.shape
-    require(output.is_array, "its first result is not an array")
-    return output
-
-
 def _computed(dtype: str) -> str:
     return {"f16": "f32", "bf16": "f32", "s8": "s32", "u8": "s32"}.get(dtype, dtype)
 
 
 def _forward(instruction: Instruction, body: Body, config: Config) -> tuple[str, Shape]:
     """The scaled convolution of the first two operands, and the first result of the call."""
-    output, dtype = _output(instruction), _computed(body.operands[0].dtype)
+    output, dtype = first_result(instruction), _computed(body.operands[0].dtype)
     x, kernel = (body.converted(f"p{k}", dtype) for k in range(2))
     labels, window = (instruction.attributes.text(name) for name in ("dim_labels", "window"))
     require(labels is not None, "it has no dim_labels")
@@ -196,27 +193,6 @@ def _forward(instruction: Instruction, body: Body, config: Config) -> tuple[str,
     if dtype == "s32" and (scale != 1 or output.dtype != "s32"):
         value = body.converted(value, "f32")  # sums of integers are scaled as floats
     return (value if scale == 1 else body.two("multiply", value, body.like(value, scale))), output
-
-
-def _activated(body: Body, config: Config, x: str) -> str:
-    mode = config.word("activation_mode", "kNone")
-    if mode == "kNone":
-        return x
-    zero = body.like(x, 0)
-    positive = body.two("maximum", x, zero)
-    if mode == "kRelu":
-        return positive
-    if mode == "kRelu6":
-        return body.two("minimum", positive, body.like(x, 6))
-    if mode == "kElu":
-        other = body.one("exponential-minus-one", x)
-    elif mode == "kLeakyRelu":
-        other = body.two("multiply", x, body.like(x, config.number("leakyrelu_alpha", 0)))
-    else:
-        raise NotUnderstood(f"the activation {mode}")
-    dtype, sizes = body.type_of(x)
-    above = body.add("pred", sizes, f"compare({x}, {zero}), direction=GT")
-    return body.add(dtype, sizes, f"select({above}, {x}, {other})")
 
 
 def _groups(instruction: Instruction) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .._core import Instruction, Shape
-from .body import Body, Config, NotUnderstood, array_text, numbers, require
+from .body import Body, Config, NotUnderstood, array_text, first_result, numbers, require
 
 _UNDERSTOOD = {
     "alpha_real", "alpha_imag", "beta", "dot_dimension_numbers", "precision_config", "epilogue", "lhs_stride",
@@ -26,10 +26,10 @@ _EPILOGUES = {
     "BIAS": (True, "", False),
     "RELU": (False, "relu", False),
     "BIAS_RELU": (True, "relu", False),
-    "GELU": (False, "gelu", False),
-    "BIAS_GELU": (True, "gelu", False),
-    "GELU_AUX": (False, "gelu", True),
-    "BIAS_GELU_AUX": (True, "gelu", True),
+    "GELU": (False, "gelu by tanh", False),
+    "BIAS_GELU": (True, "gelu by tanh", False),
+    "GELU_AUX": (False, "gelu by tanh", True),
+    "BIAS_GELU_AUX": (True, "gelu by tanh", True),
     "SILU": (False, "silu", False),
     "BIAS_SILU": (True, "silu", False),
 }
@@ -63,8 +63,7 @@ def grouped_gemm(instruction: Instruction) -> str:
     require(len(body.operands) == 3, f"{len(body.operands)} operands, where a grouped product has 3")
     dims = _dimensions(ragged.part("dot_dimension_numbers"))
     dims.update({f"{name}": ragged.dimensions(f"{name}_dimensions") for name in ("lhs_ragged", "rhs_group")})
-    output = instruction.shape.tuple_shapes[0] if instruction.shape.is_tuple else instruction.shape
-    require(output.is_array, "its first result is not an array")
+    output = first_result(instruction)
     product = f"ragged-dot({body.converted('p0', _computed(body))}, {body.converted('p1', _computed(body))}, p2)"
     value = body.add(_computed(body), output.dimensions, f"{product}, {_attributes(dims)}")
     return body.finish(instruction.shape, [body.converted(value, output.dtype)])
@@ -80,8 +79,7 @@ def block_scaled_dot(instruction: Instruction) -> str:
     require(n == 4 or (n == 5 and body.operands[4].rank == 0), f"{n} operands, where a block-scaled dot has 4")
     rank = body.operands[0].rank
     require(rank in (2, 3) and all(one.rank == rank for one in body.operands[:4]), "operands that are not matrices")
-    output = instruction.shape.tuple_shapes[0] if instruction.shape.is_tuple else instruction.shape
-    require(output.is_array, "its result is not an array")
+    output = first_result(instruction)
     batch = "lhs_batch_dims={0}, rhs_batch_dims={0}, " if rank == 3 else ""
     summed = f"lhs_contracting_dims={{{rank - 1}}}, rhs_contracting_dims={{{rank - 1}}}"
     computed = output.dtype if n == 4 else body.operands[4].dtype
@@ -110,8 +108,7 @@ def _gemm(instruction: Instruction, scaled: bool) -> str:
     require(found == expected, f"{found} operands, where its backend_config asks for {expected}")
 
     parts = instruction.shape.tuple_shapes if instruction.shape.is_tuple else (instruction.shape,)
-    output = parts[0]
-    require(output.is_array, "its first result is not an array")
+    output = first_result(instruction)
     computed = _computed(body)
     factors = [body.converted(f"p{k}", computed) for k in range(2)]
     sizes, n_columns, dimensions = _product(body, config.part("dot_dimension_numbers"))
@@ -140,7 +137,7 @@ def _gemm(instruction: Instruction, scaled: bool) -> str:
         value = _with_bias(body, value, computed, sizes, n_columns, scales.bias or len(body.operands) - 1)
     results = [value]
     if activation:
-        results = [_activated(body, activation, value), *results[: int(has_aux)]]
+        results = [body.activated(activation, value), *results[: int(has_aux)]]
     extra = [part for part in parts[len(results) :] if part.is_array and part.rank == 0]
     if scaled and extra:
         require(len(extra) == 1 and parts[len(results)].rank == 0, "several scalars among its results")
@@ -220,19 +217,4 @@ def _with_bias(body: Body, value: str, computed: str, sizes: tuple[int, ...], n_
     fits = 1 <= bias.rank <= n_columns and tuple(bias.dimensions) == sizes[first:]
     require(fits, f"a bias {bias} beside a product of sizes [{numbers(sizes)}]")
     wide = body.converted(f"p{number}", computed)
-    dimensions = numbers(range(first, len(sizes)))
-    spread = body.add(computed, sizes, f"broadcast({wide}), dimensions={{{dimensions}}}")
-    return body.two("add", value, spread)
-
-
-def _activated(body: Body, activation: str, x: str) -> str:
-    if activation == "relu":
-        return body.two("maximum", x, body.like(x, 0))
-    if activation == "silu":
-        return body.two("multiply", x, body.one("logistic", x))
-    # GELU by the hyperbolic tangent.
-    cube = body.two("multiply", body.two("multiply", x, x), x)
-    sum_ = body.two("add", x, body.two("multiply", body.like(x, 0.044715), cube))
-    tanh = body.one("tanh", body.two("multiply", body.like(x, 0.7978845608028654), sum_))
-    half = body.two("multiply", body.like(x, 0.5), x)
-    return body.two("multiply", half, body.two("add", body.like(x, 1), tanh))
+    return body.two("add", value, body.broadcast(wide, sizes, range(first, len(sizes))))

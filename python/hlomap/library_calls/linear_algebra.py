@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._core import Instruction
-from .body import Body, Config, NotUnderstood, array_text, require
+from .body import Body, Config, NotUnderstood, array_text, first_result, require
 
 _TRANSPOSES = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
 
@@ -68,7 +68,7 @@ def _solve(instruction: Instruction, left: bool, lower: bool, unit: bool, transp
         f"triangular-solve(p0, p1), left_side={flag(left)}, lower={flag(lower)}, unit_diagonal={flag(unit)}, "
         f"transpose_a={transpose}",
     )
-    output = instruction.shape.tuple_shapes[0] if instruction.shape.is_tuple else instruction.shape
-    fits = output.is_array and (output.dtype, tuple(output.dimensions)) == (b.dtype, tuple(b.dimensions))
+    output = first_result(instruction)
+    fits = (output.dtype, tuple(output.dimensions)) == (b.dtype, tuple(b.dimensions))
     require(fits, f"a result {output} for a right side {array_text(b.dtype, b.dimensions)}")
     return body.finish(instruction.shape, [value])

@@ -11,27 +11,19 @@ from .body import Body, array_text, require
 def gelu(instruction: Instruction) -> str:
     """``x / 2 * (1 + erf(x / sqrt(2)))``."""
     body = _unary(instruction)
-    erf = body.one("erf", body.two("multiply", "p0", body.like("p0", 0.7071067811865476)))
-    half = body.two("multiply", "p0", body.like("p0", 0.5))
-    value = body.two("multiply", half, body.two("add", erf, body.like(erf, 1)))
-    return body.finish(instruction.shape, [value])
+    return body.finish(instruction.shape, [body.activated("gelu by erf", "p0")])
 
 
 def silu(instruction: Instruction) -> str:
     """``x * logistic(x)``."""
     body = _unary(instruction)
-    return body.finish(instruction.shape, [body.two("multiply", "p0", body.one("logistic", "p0"))])
+    return body.finish(instruction.shape, [body.activated("silu", "p0")])
 
 
 def softmax(instruction: Instruction) -> str:
     """Along the dimension that is the configuration."""
     body = _unary(instruction)
-    dim, (_, sizes) = _dimension(instruction), body.type_of("p0")
-    others = [d for d in range(len(sizes)) if d != dim]
-    largest = body.broadcast(body.reduced("p0", "maximum", {dim}), sizes, others)
-    weights = body.one("exponential", body.two("subtract", "p0", largest))
-    total = body.broadcast(body.reduced(weights, "add", {dim}), sizes, others)
-    return body.finish(instruction.shape, [body.two("divide", weights, total)])
+    return body.finish(instruction.shape, [body.softmax("p0", _dimension(instruction))])
 
 
 def rms_norm(instruction: Instruction) -> str:

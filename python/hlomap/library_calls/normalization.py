@@ -7,6 +7,7 @@ identity; the others are normalized.  Mean and reciprocal deviation have size 1 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from .._core import Instruction, Shape
 from .body import Body, Config, NotUnderstood, require
@@ -46,9 +47,7 @@ def normalized(body: Body, x: str, axes: Sequence[int], epsilon: float) -> tuple
     """``(x - mean) * rsqrt(variance + epsilon)``, the mean and the reciprocal deviation, without the axes."""
     sizes = body.type_of(x)[1]
     kept = [d for d in range(len(sizes)) if d not in axes]
-    n = 1
-    for d in axes:
-        n *= sizes[d]
+    n = prod(sizes[d] for d in axes)
 
     def mean_of(value: str) -> str:
         total = body.reduced(value, "add", axes)
@@ -79,9 +78,7 @@ def _gradients(body: Body, axes: Sequence[int], kept: Sequence[int]) -> list[str
     mean, deviation = (_along(body, f"p{k}", kept, sizes) for k in (3, 4))
     value = body.two("multiply", body.two("subtract", wide, mean), deviation)
     scaled = body.two("multiply", gradient, _along(body, "p1", axes, sizes))
-    n = 1
-    for d in axes:
-        n *= sizes[d]
+    n = prod(sizes[d] for d in axes)
 
     def mean_of(a: str) -> str:
         total = body.reduced(a, "add", axes)

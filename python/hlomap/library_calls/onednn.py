@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Instruction, Shape
-from .body import Body, Config, NotUnderstood, numbers, require
+from .body import Body, Config, NotUnderstood, first_result, numbers, require
 from .normalization import normalized
 
+_ACTIVATIONS = {name: name.lower() for name in ("RELU", "RELU6", "TANH", "SIGMOID", "ELU")}
+_ACTIVATIONS |= {"SWISH": "silu", "GELU_ERF": "gelu by erf", "GELU_TANH": "gelu by tanh"}
 _WIDER = {"f16": "f32", "bf16": "f32"}
 
 
@@ -20,7 +22,7 @@ def matmul(instruction: Instruction) -> str:
     config = Config.of(instruction, "onednn_matmul_config")
     config.expect_only({"transpose_a", "transpose_b", "fusions", "optimization_config"})
     _require_plain_weights(config)
-    body, output = Body(instruction), _output(instruction)
+    body, output = Body(instruction), first_result(instruction)
     require(
         len(body.operands) >= 2 and all(one.rank >= 2 for one in body.operands[:2]), "factors that are not matrices"
     )
@@ -42,7 +44,7 @@ def convolution(instruction: Instruction) -> str:
     config = Config.of(instruction, "onednn_conv_config")
     config.expect_only({"input", "kernel", "output", "window", "fusions", "feature_groups", "optimization_config"})
     _require_plain_weights(config)
-    body, output = Body(instruction), _output(instruction)
+    body, output = Body(instruction), first_result(instruction)
     require(len(body.operands) >= 2, f"{len(body.operands)} operands")
     rank = body.operands[0].rank
     x, y = (_data_labels(config.part(name), rank) for name in ("input", "output"))
@@ -68,7 +70,7 @@ def layer_norm(instruction: Instruction) -> str:
     """``__onednn$layernorm``: x [, scale][, shift], along the last dimension."""
     config = Config.of(instruction, "onednn_layer_norm_config")
     config.expect_only({"rescale", "epsilon_typecast"})
-    body, output = Body(instruction), _output(instruction)
+    body, output = Body(instruction), first_result(instruction)
     rescale = config.word("rescale", "UNDEFINED")
     factors = {"UNDEFINED": "", "SCALE": "*", "SHIFT": "+", "SCALE_AND_SHIFT": "*+"}.get(rescale)
     if factors is None:
@@ -88,17 +90,12 @@ def softmax(instruction: Instruction) -> str:
     """``__onednn$softmax``: along ``softmax_axis``."""
     config = Config.of(instruction, "onednn_softmax_config")
     config.expect_only({"softmax_axis"})
-    body, output = Body(instruction), _output(instruction)
+    body, output = Body(instruction), first_result(instruction)
     require(len(body.operands) == 1, f"{len(body.operands)} operands, where a softmax has 1")
     sizes = body.operands[0].dimensions
     axis = _one(config, "softmax_axis")
     require(axis < len(sizes), f"softmax_axis={axis}")
-    kept = [d for d in range(len(sizes)) if d != axis]
-    x = body.converted("p0", "f32")
-    largest = body.broadcast(body.reduced(x, "maximum", {axis}), sizes, kept)
-    weights = body.one("exponential", body.two("subtract", x, largest))
-    total = body.broadcast(body.reduced(weights, "add", {axis}), sizes, kept)
-    return _finish(body, instruction, output, body.two("divide", weights, total))
+    return _finish(body, instruction, output, body.softmax(body.converted("p0", "f32"), axis))
 
 
 def _fused(body: Body, config: Config, value: str, feature: int) -> str:
@@ -120,47 +117,17 @@ def _fused(body: Body, config: Config, value: str, feature: int) -> str:
         elif operation == "LINEAR":
             value = body.two("multiply", value, body.like(value, config.bits("alpha_typecast", 0)))
         else:
-            value = _activated(body, operation, value)
+            require(operation in _ACTIVATIONS, f"the fused operation {operation}")
+            value = body.activated(_ACTIVATIONS[operation], value)
     require(
         operand == len(body.operands), f"{len(body.operands)} operands, where its backend_config asks for {operand}"
     )
     return value
 
 
-def _activated(body: Body, operation: str, x: str) -> str:
-    zero, one = body.like(x, 0), body.like(x, 1)
-    if operation == "RELU":
-        return body.two("maximum", x, zero)
-    if operation == "RELU6":
-        return body.two("minimum", body.two("maximum", x, zero), body.like(x, 6))
-    if operation == "TANH":
-        return body.one("tanh", x)
-    if operation == "SIGMOID":
-        return body.one("logistic", x)
-    if operation == "SWISH":
-        return body.two("multiply", x, body.one("logistic", x))
-    if operation == "ELU":
-        return body.selected(body.compared(x, "GT", zero), x, body.one("exponential-minus-one", x))
-    if operation == "GELU_ERF":
-        inner = body.one("erf", body.two("multiply", x, body.like(x, 0.7071067811865476)))
-    elif operation == "GELU_TANH":
-        cube = body.two("multiply", body.two("multiply", x, x), x)
-        sum_ = body.two("add", x, body.two("multiply", body.like(x, 0.044715), cube))
-        inner = body.one("tanh", body.two("multiply", body.like(x, 0.7978845608028654), sum_))
-    else:
-        raise NotUnderstood(f"the fused operation {operation}")
-    return body.two("multiply", body.two("multiply", body.like(x, 0.5), x), body.two("add", one, inner))
-
-
 def _require_plain_weights(config: Config) -> None:
     optimized = config.part("optimization_config")
     optimized.expect_only({"user_scratchpad", "bias_broadcast"})  # weights_prepacked: their order is oneDNN's own
-
-
-def _output(instruction: Instruction) -> Shape:
-    output = instruction.shape.tuple_shapes[0] if instruction.shape.is_tuple else instruction.shape
-    require(output.is_array, "its first result is not an array")
-    return output
 
 
 def _finish(body: Body, instruction: Instruction, output: Shape, value: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .._core import Instruction, Shape
-from .body import Body, Config, array_text, require
+from .body import Body, Config, array_text, first_result, require
 
 
 def topk(instruction: Instruction) -> str:
@@ -55,8 +55,8 @@ def running_sum(instruction: Instruction) -> str:
     require(config.get("kind") in (1, "SUM"), f"kind={config.get('kind')}")
     require(len(body.operands) == 1, f"{len(body.operands)} operands, where a running sum has 1")
     source = body.operands[0]
-    output = instruction.shape.tuple_shapes[0] if instruction.shape.is_tuple else instruction.shape
-    require(output.is_array and output.dimensions == source.dimensions, f"a result {output} for {source}")
+    output = first_result(instruction)
+    require(output.dimensions == source.dimensions, f"a result {output} for {source}")
     sizes = [config.integer(f"{name}_length") for name in ("column", "row", "vector")]
     fits = min(sizes) > 0 and math.prod(sizes) == source.n_elements == source.buffer_elements
     require(fits, f"{sizes} elements, where the operand is {source}")
