@@ -72,6 +72,18 @@ def test_every_opcode_has_the_trait() -> None:
     assert [o for o in registered() if lookup(o).operations is None and lookup(o).runs is None] == []
 
 
+@pytest.mark.parametrize(("title", "module", "comments", "text"), [*EQUAL, *DIFFERS])
+def test_columns_have_the_figures_of_each_instruction(title: str, module: str, comments: list[str], text: str) -> None:
+    table = hm.analyze(parsed := hm.parse(text))
+    names = ("computation", "instruction", "flops", "transcendentals", "recomputed")
+    for computation, name, *figures in zip(*map(table.__getitem__, names), strict=True):
+        instruction = parsed.computation(computation)[name]
+        found = hm.cost(instruction)
+        runs_others = lookup(instruction.opcode).runs is not None and instruction.opcode != "fusion"
+        expected = [found.flops, found.transcendentals, found.recomputed]
+        assert figures == ([None] * 3 if runs_others or found.notes else expected), name
+
+
 def _module(text: str) -> hm.Module:
     return hm.parse(
         f"HloModule m\nadd {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }}\n{text}"
@@ -85,6 +97,27 @@ def test_computations_that_call_each_other_end() -> None:
     module = _module(f"c0 {{ p = f32[2] parameter(0)  ROOT n = f32[2] negate(p) }}\n{deep}"
                      "ENTRY e { p = f32[2] parameter(0)  ROOT r = f32[2] call(p), to_apply=c2999 }")  # fmt: skip
     assert hm.cost(module).flops == 2
+
+
+def test_text_without_operands_leaves_what_moves_known() -> None:
+    module = hm.parse("""HloModule m
+f { p = f32[4,5] parameter(0)  ROOT r = f32[5,4] transpose(), dimensions={1,0} }
+ENTRY e { x = f32[4,5] parameter(0)  s = f32[5,4] fusion(), kind=kLoop, calls=f  ROOT t = f32[5,4] sine() }""")
+    table = hm.analyze(module)
+    assert (table["instruction"], table["flops"], table["recomputed"]) == (["s", "t"], [0, None], [1.0, None])
+
+
+def test_equal_signatures_with_other_group_sizes() -> None:
+    """Of the first product only 5 rows belong to a group, of the second all 8: no more than those of 8 are needed."""
+    dims = "lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}"
+    module = _module(f"""ENTRY e {{ a = f32[8,4] parameter(0)  b = f32[2,4,5] parameter(1)
+      g = s32[2] constant({{3, 2}})  h = s32[2] constant({{8, 0}})
+      r = f32[8,5] ragged-dot(a, b, g), {dims}
+      s = f32[8,5] ragged-dot(a, b, h), {dims}
+      ROOT t = (f32[8,5], f32[8,5]) tuple(r, s) }}""")
+    parts = {part.name: part for part in hm.cost(module).parts}
+    assert (parts["s"].flops, parts["r"].flops) == (2 * 8 * 4 * 5, 2 * 8 * 4 * 5)
+    assert not parts["r"].exact
 
 
 def test_numbers_beyond_a_float() -> None:

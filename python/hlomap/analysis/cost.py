@@ -8,10 +8,10 @@ The numbers are exact where ``exact`` says so, else at most what is needed, and 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._core import Computation, Count, IndexingMap, Instruction, Module, Shape, _count, _extent, _reads
 from ..answers import Unknown
@@ -20,12 +20,9 @@ from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..maps.union_count import UNBOUNDED
 from ..ops import lookup
-from ..ops._operations import Operations, moves_elements
 from ..ops._shapes import array_leaves, arrays, shape_at
-from ..text import error_text
 from ..types import ShapeIndex, subject_of
 from .queries import operand_maps, reached
-from .rule_cache import N_SIGNATURES, Arithmetic, arithmetic_cache
 from .rule_provider import RuleProvider
 from .toposort import reverse_postorder
 
@@ -270,33 +267,6 @@ def costs_within(
     return found
 
 
-def arithmetic_of_one_module() -> Callable[[Instruction], Arithmetic]:
-    """A function for the instructions of one module outside fusions: flops, transcendentals and ``recomputed``, each
-    None where it is unknown."""
-    run: _Run | None = None
-
-    def arithmetic(instruction: Instruction) -> Arithmetic:
-        if not _runs_once(instruction):
-            return None, None, None
-        nonlocal run
-        run = run or _Run(RuleProvider(instruction.module), None)
-        key = instruction.signature()
-        if key not in arithmetic_cache:
-            if len(arithmetic_cache) >= N_SIGNATURES:
-                arithmetic_cache.clear()
-            figures = run.of_instruction(instruction, with_bytes=False)
-            numbers = (_int64(figures.flops), _int64(figures.transcendentals), _recomputed(figures))
-            arithmetic_cache[key] = (None, None, None) if figures.notes else numbers
-        return arithmetic_cache[key]
-
-    return arithmetic
-
-
-def _int64(n: int) -> int | None:
-    """A column has 64 bits."""
-    return n if n < 1 << 63 else None
-
-
 def _recomputed(figures: _Figures) -> float | None:
     needed = figures.flops + figures.transcendentals
     if figures.evaluated is None:
@@ -314,12 +284,19 @@ def _fused(instruction: Instruction) -> Computation | None:
     return called[0] if lookup(instruction.opcode).inlines and len(called) == 1 and called[0].is_fusion else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
+class _Operations(NamedTuple):
+    """Flops, transcendentals, and whether there are not fewer."""
+
+    flops: int = 0
+    transcendentals: int = 0
+    exact: bool = True
+
+
+class _Counted(NamedTuple):
     """An instruction inside a fusion: its operations on the elements that are needed, and on those evaluated."""
 
     instruction: Instruction
-    needed: Operations
+    needed: _Operations
     evaluated: int | None
 
 
@@ -329,86 +306,28 @@ class _Run:
     def __init__(self, rules: RuleProvider, device: Device | None) -> None:
         self.rules = rules
         self.device = device
-        self._others: dict[int, RuleProvider] = {}
-        self._once: dict[Computation, Operations | Unknown] = {}
         self._known: dict[bytes, _Figures] = {}
 
-    # ------------------------------------------------------------------ the context of the trait `operations`
-
-    def reads(self, instruction: Instruction, operand: int) -> Count | Unknown:
-        """How often the whole output reads elements of the operand."""
-        index = next(iter(array_leaves(instruction.shape)), ())
-        maps = operand_maps(self._rules_of(instruction.module), instruction, index).get(operand, MapSet())
-        if maps.is_unknown:
-            return Unknown(maps.reason or "the maps are unknown")
-        counts = [m.count() for m in maps]
-        upper = min(sum(count.upper for count in counts), UNBOUNDED)
-        if upper >= UNBOUNDED:
-            return Unknown(f"the reads of {instruction.name} cannot be counted")
-        return _count(sum(count.lower for count in counts) if maps.exact else 0, upper)
-
-    def once(self, computation: Computation) -> Operations | Unknown:
-        """The operations of a computation that is called once; those of computations that it calls are computed
-        before, so that nothing recurses."""
-        if computation in self._once:
-            return self._once[computation]
-        for inner in reversed(reverse_postorder(computation, lambda c: (d for i in c for d in i.called_computations))):
-            if inner not in self._once:
-                self._once[inner] = Unknown(f"{inner.name} calls itself")
-                self._once[inner] = self._sum_of(inner)
-        return self._once[computation]
-
-    def _sum_of(self, computation: Computation) -> Operations | Unknown:
-        total = Operations()
-        for instruction in computation:
-            own = self._operations(instruction)
-            if isinstance(own, Unknown):
-                return own
-            flops, transcendentals, exact = own
-            total = Operations(total.flops + flops, total.transcendentals + transcendentals, total.exact and exact)
-        return total
-
-    def _operations(self, instruction: Instruction) -> Operations | Unknown:
+    def _operations(self, instruction: Instruction) -> _Operations | Unknown:
         """Of the whole output."""
-        op = lookup(instruction.opcode)
-        if instruction.inconsistency is not None or instruction.has_unnamed_operands:
-            return Unknown(f"{instruction.name}: {instruction.inconsistency or 'the operands have no names'}")
-        if op.operations is not None:
-            try:
-                return op.operations(instruction, self)
-            except (HlomapError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-                return Unknown(f"{instruction.name}: attributes and shapes do not fit ({error_text(error)})")
-        if op.runs == "once" and instruction.called_computations:
-            return self.once(instruction.called_computations[0])
-        what = "runs computations" if op.runs else "no operations are known of this opcode"
-        return Unknown(f"{instruction.name}: {instruction.opcode}: {what}")
-
-    def _rules_of(self, module: Module) -> RuleProvider:
-        """The rules of the module, or of that of a definition."""
-        if module == self.rules.module:
-            return self.rules
-        key = id(module)
-        if key not in self._others:
-            self._others[key] = RuleProvider(module)
-        return self._others[key]
+        return _operations(self.rules.propagation.operations(self.rules, instruction.number))
 
     # ------------------------------------------------------------------ an instruction
 
-    def of_instruction(self, instruction: Instruction, *, with_bytes: bool = True) -> _Figures:
+    def of_instruction(self, instruction: Instruction) -> _Figures:
         """An operation or a fusion that runs once."""
         key = instruction.signature()
         if key not in self._known:
             fused = _fused(instruction)
-            if fused is not None:
-                self._known[key] = self.of_fused(fused, with_bytes=with_bytes)[0]
-            else:
-                self._known[key] = self._of_operation(instruction, with_bytes)
+            self._known[key] = self._of_operation(instruction) if fused is None else self.of_fused(fused)[0]
         return self._known[key]
 
-    def _of_operation(self, instruction: Instruction, with_bytes: bool) -> _Figures:
+    def _of_operation(self, instruction: Instruction) -> _Figures:
         op = lookup(instruction.opcode)
-        figures = self._arithmetic([_counted_whole(instruction, self._operations(instruction))])
-        if op.moves_nothing or not with_bytes:
+        all_of_it = self._operations(instruction)
+        n = None if isinstance(all_of_it, Unknown) else all_of_it.flops + all_of_it.transcendentals
+        figures = self._arithmetic([_counted(instruction, all_of_it, n)])
+        if op.moves_nothing:
             return figures
         updated = op.updated_operand(instruction) if op.updated_operand is not None else None
         if updated is not None and updated < len(instruction.operands):
@@ -427,7 +346,7 @@ class _Run:
         operands = instruction.operands[1:]
         whole = [operand.shape for operand in dict.fromkeys(operands) if operand != instruction.operands[0]]
         new = instruction.operands[updated].shape
-        combines = instruction.called_computations and self._operations(instruction) != Operations(exact=False)
+        combines = instruction.called_computations and self._operations(instruction) != _Operations(exact=False)
         read, written = _bytes([*whole, *([new] if combines else [])]), _bytes([new])
         sure = sum(_bytes([shape]) or 0 for shape in whole) if not combines else 0
         return _Figures(0, 0, 0, read, 0, written, {}, sure, not instruction.called_computations)
@@ -436,116 +355,20 @@ class _Run:
 
     def of_fused(self, computation: Computation, *, with_bytes: bool = True) -> tuple[_Figures, list[_Counted]]:
         """A fused computation that runs once, and what is evaluated inside."""
-        starts, updates, written = self._outputs(computation)
-        if not with_bytes and not updates:
-            simple = self._evaluated_once(computation.root)
-            if simple is not None:
-                counted = [_counted_whole(i, self._operations(i)) for i in simple]
-                return self._arithmetic(counted), [one for one in counted if isinstance(one, _Counted)]
-        found: dict[Instruction, _Union] = {}
+        rules, at = self.rules, computation.module.instruction
+        starts, written, evaluated = rules.propagation.fused(rules, computation.number)
+        counted = [_counted(at(number), _operations(needed), n) for number, needed, n in evaluated]
+        figures = self._arithmetic(counted)
         parameters: dict[tuple[Instruction, ShapeIndex], _Union] = {}
-        for start in starts:
+        for start in map(at, starts if with_bytes else ()):
             indices = list(array_leaves(start.shape))
-            reads = reached(self.rules, start, indices, computation.instructions) if indices else {}
+            reads = reached(rules, start, indices, computation.instructions) if indices else {}
             for instruction, maps in reads.items():
                 if instruction.parameter_number is not None and instruction.computation == computation:
-                    if with_bytes:
-                        _add_reads(parameters, instruction, maps)
-                else:
-                    found.setdefault(instruction, _Union()).add(maps)
-        counted = [
-            self._counted_inside(i, union, found)
-            for i, union in found.items()
-            if lookup(i.opcode).operations is not moves_elements
-        ]
-        counted += [_counted_whole(update, self._operations(update)) for update in updates]
-        counted = [one for one in counted if isinstance(one, Unknown) or one.needed[:2] != (0, 0)]
-        figures = self._arithmetic(counted)
+                    _add_reads(parameters, instruction, maps)
         if with_bytes:
-            figures += _moved(parameters, written)
+            figures += _moved(parameters, [at(number).shape for number in written])
         return figures, [one for one in counted if isinstance(one, _Counted)]
-
-    def _outputs(self, computation: Computation) -> tuple[list[Instruction], list[Instruction], list[Shape]]:
-        """The values inside that have to be computed, the updates in place, and what is written.
-
-        An output that updates a parameter in place writes the new elements alone.
-        """
-        root = computation.root
-        outputs = root.operands if lookup(root.opcode).structural and root.shape.is_tuple else (root,)
-        starts: dict[Instruction, None] = {}
-        updates, written = [], []
-        for output in outputs:
-            value = _behind_bitcasts(output)
-            op = lookup(value.opcode)
-            updated = op.updated_operand(value) if op.updated_operand is not None else None
-            if updated is not None and _behind_bitcasts(value.operands[0]).parameter_number is not None:
-                starts |= dict.fromkeys(value.operands[1:])
-                updates.append(value)
-                written.append(value.operands[updated].shape)
-            else:
-                starts[output] = None
-                written.append(output.shape)
-        return (list(starts) if updates else [root]), updates, written
-
-    def _evaluated_once(self, root: Instruction) -> list[Instruction] | None:
-        """The instructions inside with operations, if every element of each is evaluated exactly once; None if that
-        takes counting maps.
-
-        A key stands for the way from the output to a value: elementwise operations have the same index as their
-        operands, and other operations may read every element of an operand once.
-        """
-        if root.shape.is_tuple:
-            return None
-        order = reverse_postorder(root, lambda i: i.operands)
-        computing: dict[int, bool] = {}
-        for i in reversed(order):
-            op = lookup(i.opcode)
-            if op.operations is None or op.inlines:
-                return None
-            own = op.operations is not moves_elements
-            computing[i.number] = own or any(computing[operand.number] for operand in i.operands)
-        keys: dict[int, object] = {root.number: ()}
-        for i in order:
-            if not computing[i.number]:
-                continue
-            op, sizes, maps = lookup(i.opcode), i.shape.dimensions if i.shape.is_array else None, None
-            for k, operand in enumerate(i.operands):
-                if not computing[operand.number]:
-                    continue
-                key: object = keys[i.number]
-                if op.sizes_class is None or operand.shape.dimensions != sizes:
-                    if sizes is None or not operand.shape.is_array:
-                        return None
-                    maps = operand_maps(self.rules, i, ()) if maps is None else maps
-                    if not _reads_each_once(maps.get(k, MapSet()), operand.shape.n_elements):
-                        return None
-                    key = (i.number, k)
-                if keys.setdefault(operand.number, key) != key:
-                    return None
-        return [i for i in order if lookup(i.opcode).operations is not moves_elements]
-
-    def _counted_inside(
-        self, instruction: Instruction, union: _Union, reached_values: Mapping[Instruction, object]
-    ) -> _Counted | Unknown:
-        op = lookup(instruction.opcode)
-        entered = op.inlines and any(i in reached_values for c in instruction.called_computations for i in c)
-        whole = Operations() if entered else self._operations(instruction)
-        if isinstance(whole, Unknown):
-            return whole
-        if whole[:2] == (0, 0):
-            return _Counted(instruction, whole, 0)
-        leaf = next((leaf for _, leaf in arrays(instruction.shape)), None)
-        if leaf is None or not leaf.n_elements:
-            return _Counted(instruction, Operations(), 0)
-        touched, distinct = union.counts(leaf)
-        n, upper = leaf.n_elements, distinct.upper
-        flops, others = -(-whole.flops * upper // n), -(-whole.transcendentals * upper // n)
-        is_even = upper == n or (whole.flops % n == 0 and whole.transcendentals % n == 0)
-        needed = Operations(flops, others, whole.exact and distinct.exact and is_even)
-        evaluated = None
-        if touched is not None and touched.exact and distinct.exact and upper:
-            evaluated = (flops + others) * touched.upper // upper
-        return _Counted(instruction, needed, evaluated)
 
     def _arithmetic(self, counted: Iterable[_Counted | Unknown]) -> _Figures:
         flops, others, exact, sure = 0, 0, True, Counter[str]()
@@ -697,13 +520,6 @@ class _Union:
         return _count(n_paths if self.exact and all(m.count().exact for m in maps) else 0, n_paths), distinct
 
 
-def _reads_each_once(maps: MapSet, n_elements: int) -> bool:
-    if len(maps) != 1 or not maps.exact or maps[0].runtime:
-        return False
-    paths, elements = maps[0].count(), maps[0].count(distinct=True)
-    return paths.exact and elements.exact and paths.upper == elements.upper == n_elements
-
-
 def _add_reads(unions: dict[tuple[Instruction, ShapeIndex], _Union], value: Instruction, maps: MapSet) -> None:
     """The reads of each array of a value."""
     for index in array_leaves(value.shape):
@@ -743,22 +559,18 @@ def _bytes(shapes: Iterable[Shape]) -> int | None:
     return total
 
 
-def _counted_whole(instruction: Instruction, operations: Operations | Unknown) -> _Counted | Unknown:
-    if isinstance(operations, Unknown):
-        return operations
-    return _Counted(instruction, operations, operations.flops + operations.transcendentals)
+def _operations(found: tuple[int, int, bool] | str) -> _Operations | Unknown:
+    return Unknown(found) if isinstance(found, str) else _Operations(*found)
+
+
+def _counted(instruction: Instruction, needed: _Operations | Unknown, evaluated: int | None) -> _Counted | Unknown:
+    return needed if isinstance(needed, Unknown) else _Counted(instruction, needed, evaluated)
 
 
 def _dtype(instruction: Instruction) -> str:
     """The element type of the arithmetic: that of the first operand, which products and comparisons do not keep."""
     shapes = (shape for value in (*instruction.operands[:1], instruction) for _, shape in arrays(value.shape))
     return next((shape.dtype for shape in shapes if shape.dtype != "pred"), "pred")
-
-
-def _behind_bitcasts(value: Instruction) -> Instruction:
-    while lookup(value.opcode).moves_nothing and len(value.operands) == 1 and not value.operands[0].shape.is_tuple:
-        value = value.operands[0]
-    return value
 
 
 def _run_by(instruction: Instruction) -> tuple[Computation, ...]:

@@ -22,8 +22,6 @@ _WIDE = 256
 Key: TypeAlias = tuple[bytes, ShapeIndex, int]
 """A signature or fingerprint, the array in the output or in an operand, and the direction."""
 
-Arithmetic: TypeAlias = tuple[int | None, int | None, float | None]
-
 
 class RuleCache:
     """The most recent results by signature.
@@ -65,15 +63,11 @@ signature_cache: RuleCache = RuleCache(N_SIGNATURES)
 fingerprint_cache: RuleCache = RuleCache(_N_FINGERPRINTS)
 """The indexing of computations by fingerprint; a runtime source is a position in the computation."""
 
-arithmetic_cache: dict[bytes, Arithmetic] = {}
-"""By signature of an instruction: flops, transcendentals, and evaluated for each one that is needed."""
-
 
 def clear() -> None:
     """Drop all results: some rule has changed, which signatures do not show."""
     signature_cache.clear()
     fingerprint_cache.clear()
-    arithmetic_cache.clear()
 
 
 def checked_rule(

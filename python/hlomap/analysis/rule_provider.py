@@ -5,17 +5,20 @@ Rules are composed by the compiled :class:`~hlomap._core.Propagation`; nothing i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from .._core import Computation, Instruction, InstructionIndexing, Module, Propagation, Shape
+from .._core import Computation, IndexingMap, Instruction, InstructionIndexing, Module, Propagation, Shape
+from ..answers import Unknown
 from ..errors import HlomapError
-from ..ops import op_of
+from ..ops import lookup, op_of
 from ..ops._evaluation import Device
 from ..ops._indexing.maps import merge_parts
 from ..ops._known import Known
+from ..ops._operations import Operations
 from ..ops._registry import custom_rules
 from ..ops._rule import OperandIndexing, RuleContext, no_constant_operands
+from ..text import error_text
 from ..types import ShapeIndex
 from .rule_cache import checked_rule, fingerprint_cache, signature_cache
 
@@ -40,6 +43,9 @@ class RuleTraits(NamedTuple):
     by_opcode: bool
     sizes_class: str | None
     unshared: bool
+    work: str
+    moves_nothing: bool
+    updated_operand: int | None
 
 
 class RuleProvider:
@@ -64,15 +70,19 @@ class RuleProvider:
 
     def traits(self, instruction: Instruction) -> RuleTraits:
         """The traits that decide how the rule is used."""
-        op = op_of(instruction)
+        op, plain = op_of(instruction), lookup(instruction.opcode)
+        updated = plain.updated_operand
         return RuleTraits(
             inlines=op.inlines,
             per_instruction=op.depends_on_called_values,
             structural=op.structural,
             constant_operands=op.constant_operands(instruction),
-            by_opcode=op.constant_operands is no_constant_operands and not custom_rules,
+            by_opcode=op.constant_operands is no_constant_operands and not custom_rules and updated is None,
             sizes_class=op.sizes_class,
             unshared=op.surroundings is not None,
+            work="counted" if callable(plain.operations) else plain.operations or plain.runs or "unknown",
+            moves_nothing=plain.moves_nothing,
+            updated_operand=None if updated is None else updated(instruction),
         )
 
     def rule(
@@ -133,6 +143,26 @@ class RuleProvider:
                 _trip_counts.clear()
             _trip_counts[key] = count
         return count
+
+    def operations(self, instruction: Instruction) -> Operations | str:
+        """The operations of an instruction that has a function for them, or why they are unknown."""
+        try:
+            count = lookup(instruction.opcode).operations
+            found = count(instruction) if callable(count) else Unknown("")
+        except (HlomapError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            return f"{instruction.name}: attributes and shapes do not fit ({error_text(error)})"
+        if isinstance(found, Computation):
+            rules = RuleProvider(found.module)
+            once = rules.propagation.once(rules, found.number)
+            return once if isinstance(once, str) else Operations(once[0], once[1], (), once[2])
+        return found.reason if isinstance(found, Unknown) else found
+
+    def distinct(self, maps: Sequence[IndexingMap]) -> tuple[int, int]:
+        """Bounds of the number of elements that maps into one array reach, which maps are taken apart to count."""
+        from ..maps.map_set import MapSet  # which most modules do without
+
+        found = MapSet(maps).count(distinct=True)
+        return found.lower, found.upper
 
     # Called by rules: the context of an operation that calls computations.
 

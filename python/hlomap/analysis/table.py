@@ -55,7 +55,6 @@ SCHEMA_VERSION: Final = 1
 
 _NAMES = tuple(COLUMNS)
 _SHARDING_COLUMNS = ("sharding", "operand_sharding", "remote_bytes")
-_COST_COLUMNS = ("flops", "transcendentals", "recomputed")
 _SHOWN_COLUMNS = ("module", "instruction", "opcode", "operand_name", "exact", "bytes", "maps")
 SHOWN_ROWS = 10
 
@@ -148,8 +147,6 @@ class Table:
             if column in _SHARDING_COLUMNS:
                 self._add_shardings(self._rows)
                 return self._columns[column]
-            if column in _COST_COLUMNS:
-                _add_arithmetic(self._rows)
             found = self._columns[column] = self._rows.column(column)
         return found
 
@@ -200,7 +197,6 @@ class Table:
             return arrow.beside(facts, joined.take(), arrow_schema(files=True))
         if self._rows is None:
             return arrow.from_values(self._columns, arrow_schema(files="file" in self._names))
-        _add_arithmetic(self._rows)
         batch = _RowBatch()
         batch.append([self._rows])
         found = arrow.from_message(batch.take(), arrow_schema())
@@ -255,13 +251,6 @@ def first_rows(names: Sequence[str], columns: Sequence[Iterable[object]], n: int
     return "\n".join([*lines, f"{plural(n, 'row')}, {n_columns} columns; their names: table.columns"])
 
 
-def _add_arithmetic(rows: Rows) -> None:
-    """Computes the columns about arithmetic, once, when the first of them is asked for."""
-    from .cost import arithmetic_of_one_module
-
-    rows.add_arithmetic(arithmetic_of_one_module())
-
-
 def _cell(value: object) -> str:
     if isinstance(value, (tuple, list)):
         value = "; ".join(map(str, value))
@@ -296,8 +285,6 @@ class Batch:
         ):
             if len(self._open) and self._open.n_bytes >= _CLOSED_BYTES:
                 self._close()
-            for own in rows:
-                _add_arithmetic(own)
             self._open.append(rows)
         else:
             own_tables = [table.to_arrow() for table in tables]

@@ -200,8 +200,8 @@ class OpRule:
     :class:`ElementwiseMethod`.  If empty, the method is named like the opcode, and is derived from the
     attributes of the operation where :mod:`hlomap.builder` has none of that name."""
     operations: Cost | None = None
-    """``operations(instruction, context)``: how many arithmetic operations the whole output takes.  None for an
-    operation that runs computations: see ``runs``."""
+    """How many arithmetic operations the whole output takes.  None for an operation that runs computations: see
+    ``runs``."""
     runs: Literal["once", "loop", "branch"] | None = None
     """How often the called computations run, if they are the work of the operation: once, in a loop (the body and a
     condition), or one of them."""

@@ -478,7 +478,7 @@ def is_fixed(operand: Instruction) -> bool:
     if not operand.operands:
         return operand.parameter_number is None and not operand.called_computations
     copies_one = (
-        operand.shape.is_array and operand.shape.n_elements == 1 and op_of(operand).operations is moves_elements
+        operand.shape.is_array and operand.shape.n_elements == 1 and op_of(operand).operations == moves_elements
     )
     return (copies_one or _is_tuple(operand)) and all(is_fixed(x) for x in operand.operands)
 

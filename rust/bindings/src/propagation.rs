@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use flow::arithmetic::{Costs, Known, Operations, Work};
 use flow::devices::DeviceTable;
 use flow::propagate::Entry;
 use flow::query::Key;
@@ -17,8 +18,9 @@ use hlo::{ComputationId, InstructionId};
 use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
-use quasiaffine::{Interval, Map};
+use quasiaffine::{Count, Interval, Map};
 use rustc_hash::FxHashMap;
 
 use crate::detach::{locked, unlocked};
@@ -65,9 +67,18 @@ impl RuleProvider for PythonRules<'_> {
             let arguments = (instruction(py, self.module, id)?,);
             let traits = self.rules.bind(py).call_method1(intern!(py, "traits"), arguments)?;
             macro_rules! by_name {
-                ($($name:ident)*) => { RuleTraits { $($name: traits.getattr(intern!(py, stringify!($name)))?.extract()?,)* } };
+                ($($name:ident)*) => {
+                    RuleTraits { work: Work::Unknown, $($name: traits.getattr(intern!(py, stringify!($name)))?.extract()?,)* }
+                };
             }
-            Ok(by_name!(inlines per_instruction structural constant_operands unshared by_opcode sizes_class))
+            let name: PyBackedStr = traits.getattr(intern!(py, "work"))?.extract()?;
+            Ok(RuleTraits {
+                work: Work::named(&name),
+                ..by_name!(
+                    inlines per_instruction structural constant_operands unshared by_opcode sizes_class moves_nothing
+                    updated_operand
+                )
+            })
         })
     }
 
@@ -125,6 +136,30 @@ impl RuleProvider for PythonRules<'_> {
         })
     }
 
+    fn operations(&self, id: InstructionId) -> PyResult<Known<(Operations, Vec<u128>)>> {
+        locked(|py| {
+            let arguments = (instruction(py, self.module, id)?,);
+            let found = self.rules.bind(py).call_method1(intern!(py, "operations"), arguments)?;
+            if let Ok(reason) = found.extract::<PyBackedStr>() {
+                return Ok(Err((&*reason).into()));
+            }
+            let Ok((flops, transcendentals, calls, exact)) = found.extract() else {
+                let name = self.module.instruction_name(id);
+                return Ok(Err(format!("{name}: expected numbers of operations below 2**128").into()));
+            };
+            Ok(Ok((Operations { flops, transcendentals, exact }, calls)))
+        })
+    }
+
+    fn distinct(&self, maps: &[&Map]) -> PyResult<Option<Count>> {
+        locked(|py| {
+            let maps: Vec<PyMap> = maps.iter().map(|&map| map.clone().into()).collect();
+            let found = self.rules.bind(py).call_method1(intern!(py, "distinct"), (maps,))?;
+            let (lower, upper) = found.extract()?;
+            Ok(Some(Count { lower, upper }))
+        })
+    }
+
     fn mismatch(&self, message: &'static str) -> PyErr {
         locked(|py| raise(py, "ShapeError", message.into()))
     }
@@ -142,6 +177,19 @@ fn message(error: PyErr) -> PyResult<String> {
 
 /// Reasons, each with the numbers of starts.
 type Reasons = Vec<(Option<String>, Vec<u32>)>;
+
+#[derive(IntoPyObject)]
+enum OperationsOrReason {
+    Operations((u128, u128, bool)),
+    Reason(String),
+}
+
+fn in_python(found: Known<Operations>) -> OperationsOrReason {
+    match found {
+        Ok(all) => OperationsOrReason::Operations((all.flops, all.transcendentals, all.exact)),
+        Err(reason) => OperationsOrReason::Reason(reason.to_string()),
+    }
+}
 
 /// An instruction or a computation.
 #[derive(FromPyObject)]
@@ -167,6 +215,10 @@ impl PyPropagation {
     ) -> PyResult<T> {
         let rules_of = PythonRules { module: &self.module, rules: rules.clone().unbind() };
         unlocked(rules.py(), || work(&rules_of))?
+    }
+
+    fn costs<'a>(&'a self, rules: &'a PythonRules<'a>) -> Costs<'a, PythonRules<'a>> {
+        Costs { propagator: &self.propagator, m: &self.module, rules }
     }
 
     /// Numbers of another module would be out of range here.
@@ -274,6 +326,41 @@ impl PyPropagation {
             Ok((number, maps.collect::<PyResult<_>>()?, listed(found.unknown), listed(found.inexact)))
         };
         found.into_iter().map(&mut record).collect::<PyResult<_>>().map(Some)
+    }
+
+    /// The operations of the whole output of an instruction: flops, transcendentals and whether there are not fewer; or
+    /// the reason why they are unknown.
+    #[pyo3(signature = (rules, instruction, /))]
+    fn operations(&self, rules: &Bound<'_, PyAny>, instruction: InstructionId) -> PyResult<OperationsOrReason> {
+        self.check(rules.py(), Subject::Instruction(instruction))?;
+        self.with(rules, |rules| self.costs(rules).operations(instruction)).map(in_python)
+    }
+
+    /// :meth:`operations` of a computation that is called once.
+    #[pyo3(signature = (rules, computation, /))]
+    fn once(&self, rules: &Bound<'_, PyAny>, computation: ComputationId) -> PyResult<OperationsOrReason> {
+        self.check(rules.py(), Subject::Computation(computation))?;
+        self.with(rules, |rules| self.costs(rules).once(computation)).map(in_python)
+    }
+
+    /// What a fused computation evaluates: the values inside that have to be computed; values with the shapes of what is
+    /// written; and for each instruction inside that has operations its number, those that are needed, as
+    /// :meth:`operations` has them, and how many are evaluated, where that is known.
+    #[pyo3(signature = (rules, computation, /))]
+    #[allow(clippy::type_complexity, reason = "a record in Python")]
+    fn fused(
+        &self,
+        rules: &Bound<'_, PyAny>,
+        computation: ComputationId,
+    ) -> PyResult<(Vec<InstructionId>, Vec<InstructionId>, Vec<(InstructionId, OperationsOrReason, Option<u128>)>)>
+    {
+        self.check(rules.py(), Subject::Computation(computation))?;
+        let (starts, written, inside) = self.with(rules, |rules| self.costs(rules).fused(computation))?;
+        let evaluated = inside.into_iter().map(|(id, one)| match one {
+            Ok((needed, evaluated)) => (id, in_python(Ok(needed)), evaluated),
+            Err(reason) => (id, in_python(Err(reason)), None),
+        });
+        Ok((starts, written, evaluated.collect()))
     }
 
     /// The maps from arrays of ``start`` to every value that it is made of, users first: a record for each value.

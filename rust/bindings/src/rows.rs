@@ -1,17 +1,15 @@
 //! The rows of the table of a module, as Python values or as an Arrow record batch.
 
-use std::collections::hash_map::Entry;
 use std::collections::HashMap;
 
 use flow::arrow::{Batch, TooLong};
 use flow::columns::{find, Value, View, COLUMNS};
 use flow::reads::Reads;
-use flow::rows::{Arithmetic, Rows};
+use flow::rows::Rows;
 use numpy::PyArray1;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyString, PyTuple};
-use rustc_hash::FxHashMap;
 
 use crate::detach::unlocked;
 use crate::error::raise;
@@ -54,31 +52,6 @@ impl PyRows {
             found.push(value);
         }
         PyList::new(py, found)
-    }
-
-    /// Fills the columns about arithmetic, once: ``arithmetic(instruction)`` returns flops, transcendentals and how
-    /// often they are evaluated, for one of the instructions with equal signatures.
-    #[pyo3(signature = (arithmetic, /))]
-    fn add_arithmetic(&self, py: Python<'_>, arithmetic: Bound<'_, PyAny>) -> PyResult<()> {
-        if self.found.arithmetic.get().is_some() {
-            return Ok(());
-        }
-        let (mut by_signature, mut by_instruction) = (HashMap::new(), FxHashMap::default());
-        for (id, number) in self.found.instructions() {
-            let found = match by_signature.entry(number) {
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(free) => {
-                    let found = arithmetic.call1((instruction(py, &self.module, id)?,))?;
-                    let (flops, transcendentals, recomputed): (Option<i128>, Option<i128>, _) = found.extract()?;
-                    let fitting = |n: Option<i128>| n.and_then(|n| i64::try_from(n).ok());
-                    let (flops, transcendentals) = (fitting(flops), fitting(transcendentals));
-                    *free.insert(Arithmetic { flops, transcendentals, recomputed })
-                }
-            };
-            by_instruction.insert(id, found);
-        }
-        let _ = self.found.arithmetic.set(by_instruction);
-        Ok(())
     }
 
     /// The columns about shardings of a table that has these rows, by name; ``None`` where no row has a sharding.

@@ -9,9 +9,10 @@ use hlo::{InstructionId, Module, Opcode, Origin};
 use quasiaffine::interrupt::poll;
 use rustc_hash::FxHashMap;
 
+use crate::arithmetic::Arithmetic;
 use crate::indexing::Text;
 use crate::reads::Reads;
-use crate::rows::{Answer, Arithmetic, Operand, Output, Row, Rows};
+use crate::rows::{Answer, Operand, Output, Row, Rows};
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +81,7 @@ enum Source {
     Operand(for<'v> fn(&'v Operand) -> Value<'v>),
     Answer(for<'v> fn(&'v Answer) -> Value<'v>),
     Reads(for<'v> fn(&'v Reads) -> Value<'v>),
+    Arithmetic(for<'v> fn(&'v Arithmetic) -> Value<'v>),
     Elsewhere,
 }
 
@@ -90,7 +92,7 @@ const fn column(name: &'static str, kind: Kind, source: Source, description: &'s
 /// All columns, in order.
 pub const COLUMNS: [Column; 39] = {
     use Kind::{Bool, Float, Int, Ints, Text, Texts};
-    use Source::{Instruction as I, Origin as O, Reads as R};
+    use Source::{Arithmetic as A, Instruction as I, Origin as O, Reads as R};
     [
         column("module", Text, Source::Module, "Name of the module."),
         column("computation", Text, I(|view, id| Value::Text(view.m.computation_name(view.m.computation_of(id)))), "Name of the computation that contains the instruction."),
@@ -255,20 +257,20 @@ pub const COLUMNS: [Column; 39] = {
         column(
             "flops",
             Int,
-            I(|view, id| int(view.arithmetic(id).flops)),
+            A(|a| int(a.flops)),
             "Arithmetic operations of the instruction, as `hm.cost` counts them, on each of its rows; null if unknown, \
              and for calls, loops and conditionals.",
         ),
         column(
             "transcendentals",
             Int,
-            I(|view, id| int(view.arithmetic(id).transcendentals)),
+            A(|a| int(a.transcendentals)),
             "Functions such as exp that the instruction evaluates, on each of its rows; null as for `flops`.",
         ),
         column(
             "recomputed",
             Float,
-            I(|view, id| view.arithmetic(id).recomputed.map_or(Value::Null, Value::Float)),
+            A(|a| a.recomputed.map_or(Value::Null, Value::Float)),
             "Operations that the instruction evaluates for each one that is needed, above 1 if a fusion computes an \
              element for each of its uses; null if unknown.",
         ),
@@ -369,10 +371,6 @@ impl<'m> View<'m> {
         view
     }
 
-    fn arithmetic(&self, id: InstructionId) -> Arithmetic {
-        self.rows.arithmetic.get().and_then(|known| known.get(&id)).copied().unwrap_or_default()
-    }
-
     fn read_labels(&mut self) {
         for &id in &self.instructions {
             poll();
@@ -402,6 +400,7 @@ impl<'m> View<'m> {
             Source::Output(_) => in_steps(rows, |row| cells[row.cells as usize].output),
             Source::Operand(_) => in_steps(rows, |row| cells[row.cells as usize].operand),
             Source::Answer(_) | Source::Reads(_) => in_steps(rows, |row| cells[row.cells as usize].answer),
+            Source::Arithmetic(_) => in_steps(rows, |row| cells[row.cells as usize].arithmetic),
         };
         Cow::Owned(keys)
     }
@@ -423,6 +422,7 @@ impl<'m> View<'m> {
                 in_steps(&self.rows.operands, |operand| operand.as_ref().map_or(Value::Null, value))
             }
             Source::Answer(value) => in_steps(&self.rows.answers, value),
+            Source::Arithmetic(value) => in_steps(&self.rows.arithmetic, value),
             Source::Reads(value) => {
                 in_steps(&self.rows.answers, |answer| answer.reads.as_ref().map_or(Value::Null, value))
             }

@@ -13,6 +13,7 @@ use quasiaffine::{eliminate_ranges, for_any_runtime, image, simplify, Expr, Fast
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use crate::arithmetic::Arithmetic;
 use crate::bitcasts::Bitcasts;
 use crate::reads::Union;
 
@@ -107,6 +108,8 @@ pub struct InstructionIndexing {
     pub parts: Vec<(u32, OperandIndexing)>,
     /// Whether any map has a runtime variable.
     pub has_runtime: bool,
+    /// Of a fused computation the arithmetic that it takes, once it is counted.
+    pub(crate) arithmetic: Option<Arithmetic>,
     unions: OnceLock<Vec<Unions>>,
     images: OnceLock<Vec<Vec<Option<Map>>>>,
     free: OnceLock<Arc<InstructionIndexing>>,
@@ -125,6 +128,7 @@ impl InstructionIndexing {
             sizes: SmallVec::from_slice(sizes),
             parts,
             has_runtime,
+            arithmetic: None,
             unions: OnceLock::new(),
             images: OnceLock::new(),
             free: OnceLock::new(),
@@ -156,7 +160,7 @@ impl InstructionIndexing {
             let maps = maps.filter(|(_, m)| m.state() != State::Empty).collect();
             (*k, OperandIndexing::Known(Footprint { maps, reason: f.reason.clone(), ..*f }))
         });
-        InstructionIndexing::new(&self.sizes, parts.collect())
+        InstructionIndexing { arithmetic: self.arithmetic, ..InstructionIndexing::new(&self.sizes, parts.collect()) }
     }
 
     /// For each map of each known part a map from no dimension to the elements that it reaches from all elements of the

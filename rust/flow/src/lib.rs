@@ -2,8 +2,8 @@
 //!
 //! [`Propagator::query`] answers every question: a [`Query`] asks which elements belong to the elements of one array,
 //! backward or forward, for an instruction or a computation. The indexing rules of operations come from a
-//! [`RuleProvider`], which is asked once per instruction signature; [`propagate`] composes them, and [`rows`] tabulates
-//! them.
+//! [`RuleProvider`], which is asked once per instruction signature; [`propagate`] composes them, [`rows`] tabulates
+//! them, and [`arithmetic`] counts the operations on what they reach.
 //!
 //! The maps to a value are the union, over its uses, of the maps to the user followed by the user's rule. Between
 //! [`devices`], maps have two more dimensions and results, and the law is the same. Nothing recurses with the length of
@@ -64,6 +64,7 @@
 
 pub mod query;
 
+pub mod arithmetic;
 pub mod arrow;
 pub mod bitcasts;
 pub mod closure;

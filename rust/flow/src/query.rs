@@ -8,10 +8,11 @@ use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hlo::{ComputationId, InstructionId, Module};
-use quasiaffine::Map;
+use quasiaffine::{Count, Map};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use crate::arithmetic::{Known, Operations, Work};
 use crate::devices::DeviceTable;
 use crate::indexing::{InstructionIndexing, OperandIndexing, ShapeIndex};
 use crate::propagate::{Propagation, Rule, Setting};
@@ -66,6 +67,12 @@ pub struct RuleTraits {
     pub by_opcode: bool,
     /// Operations of one class have equal rules where the sizes of their arrays agree.
     pub sizes_class: Option<String>,
+    /// How its arithmetic operations are counted.
+    pub work: Work,
+    /// The operation hands values on and moves no element.
+    pub moves_nothing: bool,
+    /// The operand with the new elements, where the other elements of the output are those of operand 0.
+    pub updated_operand: Option<usize>,
 }
 
 /// The indexing rules of operations, and a store of results that outlives a question.
@@ -115,6 +122,17 @@ pub trait RuleProvider {
         Ok(None)
     }
 
+    /// The operations of an instruction whose [work](RuleTraits::work) the provider counts, its own and how often each
+    /// called computation runs; or why they are unknown.
+    fn operations(&self, _id: InstructionId) -> Result<Known<(Operations, Vec<u128>)>, Self::Error> {
+        Ok(Err("no operations are known".into()))
+    }
+
+    /// The number of distinct elements that some maps into one array reach, where the provider has a bound.
+    fn distinct(&self, _maps: &[&Map]) -> Result<Option<Count>, Self::Error> {
+        Ok(None)
+    }
+
     /// The error for a caller whose operands or output do not fit the computation that it calls.
     fn mismatch(&self, message: &'static str) -> Self::Error;
 }
@@ -131,7 +149,7 @@ pub struct Propagator {
 type Cached<K> = FxHashMap<(K, Direction, ShapeIndex), Arc<InstructionIndexing>>;
 
 #[derive(Debug, Default)]
-struct Cache {
+pub(crate) struct Cache {
     ids: FxHashMap<Key, u32>,
     keys: Vec<Key>,
     traits: FxHashMap<u32, Arc<RuleTraits>>,
@@ -146,6 +164,8 @@ struct Cache {
     /// How deeply followed calls nest in a computation, itself included.
     depths: FxHashMap<ComputationId, u32>,
     deep: FxHashSet<ComputationId>,
+    /// The operations of computations that are called once.
+    pub(crate) once: FxHashMap<ComputationId, Known<Operations>>,
 }
 
 /// The equivalence class of an instruction under the rules.
@@ -188,7 +208,7 @@ impl Propagator {
         self.devices.as_ref()
     }
 
-    fn cache(&self) -> MutexGuard<'_, Cache> {
+    pub(crate) fn cache(&self) -> MutexGuard<'_, Cache> {
         // Entries are complete when they are inserted, so a panic elsewhere leaves the cache valid.
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -273,7 +293,7 @@ impl Propagator {
     }
 
     /// The indexing of an instruction as its rule gives it: sources are numbers of operands.
-    fn unplaced<P: RuleProvider>(
+    pub(crate) fn unplaced<P: RuleProvider>(
         &self,
         m: &Module,
         rules: &P,
@@ -370,13 +390,24 @@ impl Propagator {
             return Ok(found.clone());
         }
         let found = Arc::new(self.propagate_through(m, rules, &key, false)?);
-        self.keep(m, rules, &key, &found)?;
-        self.cache().computations.insert(key, found.clone());
+        self.insert(m, rules, key, found.clone())?;
         Ok(found)
     }
 
+    pub(crate) fn insert<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        key: (ComputationId, Direction, ShapeIndex),
+        found: Arc<InstructionIndexing>,
+    ) -> Result<(), P::Error> {
+        self.keep(m, rules, &key, &found)?;
+        self.cache().computations.insert(key, found);
+        Ok(())
+    }
+
     /// The indexing of a computation where it is cached, here or by the fingerprint.
-    fn known<P: RuleProvider>(
+    pub(crate) fn known<P: RuleProvider>(
         &self,
         m: &Module,
         rules: &P,
@@ -392,7 +423,7 @@ impl Propagator {
         Ok(found)
     }
 
-    fn propagate_through<P: RuleProvider>(
+    pub(crate) fn propagate_through<P: RuleProvider>(
         &self,
         m: &Module,
         rules: &P,
@@ -419,7 +450,7 @@ impl Propagator {
     }
 
     /// The order of a propagation from the root of a computation.
-    fn schedule_of<P: RuleProvider>(
+    pub(crate) fn schedule_of<P: RuleProvider>(
         &self,
         m: &Module,
         rules: &P,
@@ -637,7 +668,7 @@ impl Propagator {
     }
 
     /// Where calls nest deeply, computes the innermost computations first, so that no stack grows.
-    fn prepare<P: RuleProvider>(
+    pub(crate) fn prepare<P: RuleProvider>(
         &self,
         m: &Module,
         rules: &P,

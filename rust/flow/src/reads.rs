@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use layout::Shape;
 use quasiaffine::text::Style;
-use quasiaffine::{count_windows, distinct, touched, Expr, Interval, Map};
+use quasiaffine::{count_windows, distinct, touched, Count, Expr, Interval, Map};
 
 use crate::indexing::Text;
 use crate::shapes;
 
 /// The number of maps up to which a union is searched for a proof of disjointness.
-const MAX_PAIRWISE: usize = 16;
+pub(crate) const MAX_PAIRWISE: usize = 16;
 
 /// The elements of one operand that the whole of one output reads. An upper bound of `None` is an unknown bound.
 #[derive(Clone, Debug)]
@@ -50,8 +50,8 @@ pub struct Union {
     pub texts: Vec<Text>,
     /// Floor divisions and remainders in all maps.
     pub divmod: i64,
-    touched: (u128, u128),
-    distinct: (u128, u128),
+    touched: Count,
+    distinct: Count,
 }
 
 impl Union {
@@ -59,54 +59,61 @@ impl Union {
     pub fn new(maps: &[&Map]) -> Union {
         let text = |m: &&Map| Text::from(m.to_text(Style::Line).unwrap_or_else(|e| format!("<{e}>")));
         let texts = maps.iter().map(text).collect();
-        let parts: Vec<_> = maps.iter().map(|m| (touched(m), distinct(m))).collect();
-        let few = maps.len() <= MAX_PAIRWISE;
-        let dims = |m: &&Map| m.domain().dims().iter().map(|v| v.interval).collect();
-        let outputs_apart = few && disjoint(&maps.iter().map(dims).collect::<Vec<Vec<Interval>>>());
-        let results = |m: &&Map| m.results().iter().map(|e| bounds(m, e)).collect();
-        let elements_apart = few && disjoint(&maps.iter().map(results).collect::<Vec<Vec<Interval>>>());
-        let total = |counts: &mut dyn Iterator<Item = u128>| counts.fold(0, u128::saturating_add);
-        let lower = |counts: &mut dyn Iterator<Item = u128>, is_sum: bool| {
-            if is_sum {
-                total(counts)
-            } else {
-                counts.max().unwrap_or(0)
-            }
-        };
-        // Reads by different output elements, or of different operand elements, are different reads.
-        let mut touched = (
-            lower(&mut parts.iter().map(|p| p.0.lower), outputs_apart || elements_apart),
-            total(&mut parts.iter().map(|p| p.0.upper)),
-        );
-        let mut distinct =
-            (lower(&mut parts.iter().map(|p| p.1.lower), elements_apart), total(&mut parts.iter().map(|p| p.1.upper)));
-        if few && (touched.0 < touched.1 || distinct.0 < distinct.1) {
-            if let Some((points, elements)) = count_windows(maps) {
-                // As many points as elements: no two maps share a read.
-                let apart = points.is_exact() && points == elements;
-                touched = (if apart { points.lower } else { touched.0 }, points.upper);
-                distinct = (elements.lower, elements.upper);
-            }
-        }
         let divmod = maps.iter().map(|m| m.cost().divmods).fold(0, u64::saturating_add);
+        let (touched, distinct) = count(maps);
         Union { texts, divmod: i64::try_from(divmod).unwrap_or(i64::MAX), touched, distinct }
     }
 
     /// The record of this union for an array of the given shape; `exact` tells whether the union is.
     pub fn of(self: &Arc<Union>, shape: &Shape, exact: bool) -> Reads {
         let (size, bits) = extent(shape);
-        let elements = self.distinct.1.min(size.unwrap_or(u128::MAX));
+        let elements = self.distinct.upper.min(size.unwrap_or(u128::MAX));
         let lower = |n: u128| if exact { i64::try_from(n).unwrap_or(i64::MAX) } else { 0 };
         Reads {
             union: self.clone(),
             exact,
-            touched: (lower(self.touched.0), fitting(self.touched.1)),
-            distinct: (lower(self.distinct.0), fitting(elements)),
+            touched: (lower(self.touched.lower), fitting(self.touched.upper)),
+            distinct: (lower(self.distinct.lower), fitting(elements)),
             bytes: fitting(bytes(elements, bits)),
-            bytes_reread: fitting(bytes(self.touched.1.saturating_sub(elements), bits)),
+            bytes_reread: fitting(bytes(self.touched.upper.saturating_sub(elements), bits)),
             unknown: None,
         }
     }
+}
+
+/// The number of reads by distinct maps into one array, and of the elements that they reach.
+pub fn count(maps: &[&Map]) -> (Count, Count) {
+    let parts: Vec<_> = maps.iter().map(|m| (touched(m), distinct(m))).collect();
+    let few = maps.len() <= MAX_PAIRWISE;
+    let dims = |m: &&Map| m.domain().dims().iter().map(|v| v.interval).collect();
+    let outputs_apart = few && disjoint(&maps.iter().map(dims).collect::<Vec<Vec<Interval>>>());
+    let results = |m: &&Map| m.results().iter().map(|e| bounds(m, e)).collect();
+    let elements_apart = few && disjoint(&maps.iter().map(results).collect::<Vec<Vec<Interval>>>());
+    let total = |counts: &mut dyn Iterator<Item = u128>| counts.fold(0, u128::saturating_add);
+    let lower = |counts: &mut dyn Iterator<Item = u128>, is_sum: bool| {
+        if is_sum {
+            total(counts)
+        } else {
+            counts.max().unwrap_or(0)
+        }
+    };
+    // Reads by different output elements, or of different operand elements, are different reads.
+    let mut touched = (
+        lower(&mut parts.iter().map(|p| p.0.lower), outputs_apart || elements_apart),
+        total(&mut parts.iter().map(|p| p.0.upper)),
+    );
+    let mut distinct =
+        (lower(&mut parts.iter().map(|p| p.1.lower), elements_apart), total(&mut parts.iter().map(|p| p.1.upper)));
+    if few && (touched.0 < touched.1 || distinct.0 < distinct.1) {
+        if let Some((points, elements)) = count_windows(maps) {
+            // As many points as elements: no two maps share a read.
+            let apart = points.is_exact() && points == elements;
+            touched = (if apart { points.lower } else { touched.0 }, points.upper);
+            distinct = (elements.lower, elements.upper);
+        }
+    }
+    let bounds = |(lower, upper): (u128, u128)| Count { lower, upper };
+    (bounds(touched), bounds(distinct))
 }
 
 /// The record of an unknown indexing: between no element and all elements of all arrays are read.

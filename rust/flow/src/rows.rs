@@ -4,13 +4,14 @@
 //! Instructions with equal signatures share their cells, which are computed once; cells refer to parts, of which few
 //! are distinct, however many rows a wide tuple has. Cells that depend on a runtime source belong to one instruction.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use hlo::{ComputationId, InstructionId, Module};
 use layout::Shape;
 use quasiaffine::interrupt::poll;
 use rustc_hash::FxHashMap;
 
+use crate::arithmetic::{Arithmetic, Costs};
 use crate::bitcasts::is_bitcast;
 use crate::indexing::{InstructionIndexing, OperandIndexing, ShapeIndex, Text};
 use crate::query::{repeats_operands, Direction, Propagator, Query, RuleProvider, Subject};
@@ -44,6 +45,8 @@ pub struct Cells {
     pub operand: u32,
     /// The position in [`Rows::answers`].
     pub answer: u32,
+    /// The position in [`Rows::arithmetic`].
+    pub arithmetic: u32,
 }
 
 /// An array or token in an output.
@@ -92,19 +95,8 @@ pub struct Rows {
     pub answers: Vec<Answer>,
     /// By computation, the iterations of the loops around it.
     pub trip_counts: Vec<Option<i64>>,
-    /// By instruction, the arithmetic that it takes, once it is asked for.
-    pub arithmetic: OnceLock<FxHashMap<InstructionId, Arithmetic>>,
-}
-
-/// The arithmetic of an instruction outside fused computations. `None` is unknown.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Arithmetic {
-    /// Arithmetic operations on the elements that are needed.
-    pub flops: Option<i64>,
-    /// Functions such as `exp`, which take several.
-    pub transcendentals: Option<i64>,
-    /// Operations that are evaluated for each one that is needed.
-    pub recomputed: Option<f64>,
+    /// The arithmetic of the instructions with cells of their own.
+    pub arithmetic: Vec<Arithmetic>,
 }
 
 /// The rows of a module. `message` turns an error into the text of a row, or returns it to end the analysis.
@@ -148,6 +140,7 @@ pub fn analyze<P: RuleProvider>(
                     }
                 }
             } else if let Some(reason) = m.unnamed_operands(id) {
+                builder.count(id)?;
                 builder.unnamed(id, reason);
                 (start, start + 1)
             } else {
@@ -161,17 +154,6 @@ pub fn analyze<P: RuleProvider>(
 }
 
 impl Rows {
-    /// The instructions that have rows, in order, with equal numbers for those with equal signatures.
-    pub fn instructions(&self) -> Vec<(InstructionId, u32)> {
-        let mut found: Vec<(InstructionId, u32)> = Vec::new();
-        for row in &self.rows {
-            if found.last().is_none_or(|last| last.0 != row.instruction) {
-                found.push((row.instruction, row.cells));
-            }
-        }
-        found
-    }
-
     /// The answer in a row.
     pub fn answer(&self, row: &Row) -> &Answer {
         &self.answers[self.cells[row.cells as usize].answer as usize]
@@ -241,6 +223,7 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
     fn instruction(&mut self, id: InstructionId) -> Result<bool, P::Error> {
         let (m, n_before) = (self.m, self.found.cells.len());
         let traits = self.propagator.signature(m, self.rules, id)?.traits;
+        self.count(id)?;
         let mut is_shared = true;
         for (output, shape) in shapes::leaves(m.shape(id)) {
             poll();
@@ -284,6 +267,14 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
             }
         }
         Ok(is_shared && !(traits.per_instruction && repeats_operands(m, id)))
+    }
+
+    /// Counts the arithmetic of an instruction, that of the cells that follow.
+    fn count(&mut self, id: InstructionId) -> Result<(), P::Error> {
+        let found = Costs { propagator: self.propagator, m: self.m, rules: self.rules }.of(id);
+        let found = found.or_else(|error| (self.message)(error).map(|_| Arithmetic::default()))?;
+        self.found.arithmetic.push(found);
+        Ok(())
     }
 
     /// The rows of an output and operand k. `whole` is the shape of the output where that is not a tuple.
@@ -370,7 +361,7 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
         origin: Origin,
         reads: impl FnOnce() -> Result<Reads, Text>,
     ) {
-        let Rows { cells, operands, answers, .. } = &mut self.found;
+        let Rows { cells, operands, answers, arithmetic, .. } = &mut self.found;
         let place = place.map(|(k, leaf, shape)| (k, leaf, self.shapes.number(shape)));
         let answer = *self.answers.entry((origin, place.as_ref().map(|p| p.2), is_bitcast)).or_insert_with(|| {
             answers.push(Answer { reads: reads(), is_bitcast });
@@ -383,7 +374,7 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
             }));
             operands.len() as u32 - 1
         });
-        cells.push(Cells { output, operand, answer });
+        cells.push(Cells { output, operand, answer, arithmetic: arithmetic.len() as u32 - 1 });
     }
 }
 

@@ -7,9 +7,9 @@ function.  Section CustomCall of XLA's operation semantics.
 
 from __future__ import annotations
 
-from ..._core import Instruction
+from ..._core import Computation, Instruction
 from ...answers import Unknown
-from .._operations import CostContext, Operations
+from .._operations import Operations
 from .._registry import register
 from .._rule import OpRule
 from .attributes import definition_of, is_annotation, target_of
@@ -17,13 +17,13 @@ from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 
 
-def _operations(instruction: Instruction, context: CostContext) -> Operations | Unknown:
+def _operations(instruction: Instruction) -> Operations | Computation | Unknown:
     """Those of the definition of a library call; an annotation takes none."""
     if is_annotation(instruction):
         return Operations()
     definition = definition_of(instruction)
     if isinstance(definition, Instruction):
-        return context.once(definition.called_computations[0])
+        return definition.called_computations[0]
     unknown = Unknown(f"custom-call to {target_of(instruction)!r} has no known operations")
     return definition if isinstance(definition, Unknown) else unknown
 

@@ -24,7 +24,7 @@ use crate::simplify::options::Options;
 pub const ENUMERATION_LIMIT: u128 = 1 << 16;
 
 /// A number known to lie in `[lower, upper]`. An upper end of 2^128 - 1 is none: there may be any number above the lower end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// At least so many.
     pub lower: u128,

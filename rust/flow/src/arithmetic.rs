@@ -1,0 +1,462 @@
+//! The arithmetic operations that instructions take, and how often a fusion evaluates them.
+//!
+//! [`Work`] tells how the operations of an opcode are counted, and [`Costs`] counts them. A fusion evaluates an element of
+//! an inner value once for each distinct way from an output element to it: for each point of the maps to the value.
+
+use std::collections::hash_map::Entry;
+use std::iter::once;
+use std::sync::Arc;
+
+use hlo::{ComputationId, InstructionId, Module};
+use layout::ArrayShape;
+use quasiaffine::interrupt::poll;
+use quasiaffine::{distinct, touched, Count, Map};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use crate::indexing::{OperandIndexing, ShapeIndex, Text};
+use crate::propagate::Propagation;
+use crate::query::{Direction, Propagator, RuleProvider};
+use crate::reads;
+use crate::schedule::{only_callee, Region, Schedule, Step};
+use crate::shapes;
+
+/// How the arithmetic operations of an instruction are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Work {
+    /// No operations are known.
+    #[default]
+    Unknown,
+    /// Elements are moved or made, and nothing is computed.
+    Moves,
+    /// One flop for each element of the output.
+    Each,
+    /// One transcendental operation for each element of the output.
+    Transcendental,
+    /// The called computation for each element of the output.
+    Applied,
+    /// Two flops for each read of operand 0.
+    MultiplyAdds,
+    /// The called computation for each read of operand 0 but the first of every output element.
+    Reduced,
+    /// As [`RuleProvider::operations`] counts them.
+    Counted,
+    /// The called computation, once.
+    Once,
+    /// Computations that run repeatedly, or one of them.
+    Runs,
+}
+
+impl Work {
+    /// The way of counting with a name.
+    pub fn named(name: &str) -> Work {
+        match name {
+            "moves" => Work::Moves,
+            "each" => Work::Each,
+            "transcendental" => Work::Transcendental,
+            "applied" => Work::Applied,
+            "multiply-adds" => Work::MultiplyAdds,
+            "reduced" => Work::Reduced,
+            "counted" => Work::Counted,
+            "once" => Work::Once,
+            "loop" | "branch" => Work::Runs,
+            _ => Work::Unknown,
+        }
+    }
+}
+
+/// A number of operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operations {
+    /// Additions, comparisons, conversions and the like.
+    pub flops: u128,
+    /// Functions such as `exp`.
+    pub transcendentals: u128,
+    /// Whether there are not fewer.
+    pub exact: bool,
+}
+
+/// Something, or the reason why it is not known.
+pub type Known<T> = Result<T, Text>;
+
+const NOTHING: Operations = Operations { flops: 0, transcendentals: 0, exact: true };
+const FLOP: Operations = Operations { flops: 1, ..NOTHING };
+
+impl Operations {
+    fn sum(self) -> Option<u128> {
+        self.flops.checked_add(self.transcendentals)
+    }
+
+    fn of(flops: Option<u128>, transcendentals: Option<u128>, exact: bool) -> Known<Operations> {
+        let (flops, transcendentals) = flops.zip(transcendentals).ok_or("too many operations to count")?;
+        Ok(Operations { flops, transcendentals, exact })
+    }
+
+    fn plus(self, other: Operations) -> Known<Operations> {
+        let flops = self.flops.checked_add(other.flops);
+        Operations::of(flops, self.transcendentals.checked_add(other.transcendentals), self.exact && other.exact)
+    }
+
+    fn times(self, n: Count) -> Known<Operations> {
+        let times = |k: u128| k.checked_mul(n.upper);
+        Operations::of(times(self.flops), times(self.transcendentals), self.exact && n.lower == n.upper)
+    }
+
+    /// Those on some of `n` elements, at most.
+    fn of_elements(self, some: Count, n: u128) -> Known<Operations> {
+        if some.upper == n {
+            return Ok(Operations { exact: self.exact && some.lower == n, ..self });
+        }
+        let all = self.times(some)?;
+        let is_even = self.flops.is_multiple_of(n) && self.transcendentals.is_multiple_of(n);
+        Operations::of(Some(all.flops.div_ceil(n)), Some(all.transcendentals.div_ceil(n)), all.exact && is_even)
+    }
+}
+
+/// The operations of an instruction that are needed, and how many are evaluated where that is known.
+pub type Evaluated = (Operations, Option<u128>);
+
+/// Those of instructions inside a fusion, or why they are not known.
+pub type Inside = Vec<(InstructionId, Known<Evaluated>)>;
+
+/// The arithmetic of an instruction outside fused computations. `None` is unknown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arithmetic {
+    /// Arithmetic operations on the elements that are needed.
+    pub flops: Option<i64>,
+    /// Functions such as `exp`, which take several.
+    pub transcendentals: Option<i64>,
+    /// Operations that are evaluated for each one that is needed.
+    pub recomputed: Option<f64>,
+}
+
+impl Arithmetic {
+    fn of(all: impl IntoIterator<Item = Known<Evaluated>>) -> Arithmetic {
+        let found = all.into_iter().try_fold((NOTHING, Some(0u128)), |(needed, evaluated), one| {
+            let one = one?;
+            Known::Ok((needed.plus(one.0)?, evaluated.zip(one.1).and_then(|(a, b)| a.checked_add(b))))
+        });
+        let Ok((needed, evaluated)) = found else { return Arithmetic::default() };
+        let recomputed = needed.sum().zip(evaluated).map(|(n, all)| if n == 0 { 1.0 } else { all as f64 / n as f64 });
+        let fitting = |n: u128| i64::try_from(n).ok();
+        Arithmetic { flops: fitting(needed.flops), transcendentals: fitting(needed.transcendentals), recomputed }
+    }
+}
+
+/// By distinct maps, whether they are exact and the elements of their array: their points and the elements that they reach.
+type Counts = FxHashMap<(SmallVec<[Map; 4]>, bool, u128), (Count, Count)>;
+
+/// Counts the operations of a module.
+pub struct Costs<'a, P> {
+    /// The propagator of the module.
+    pub propagator: &'a Propagator,
+    /// The module.
+    pub m: &'a Module,
+    /// The rules of its operations.
+    pub rules: &'a P,
+}
+
+impl<P: RuleProvider> Costs<'_, P> {
+    /// The arithmetic of an operation or a fusion; unknown for an instruction that runs computations.
+    pub fn of(&self, id: InstructionId) -> Result<Arithmetic, P::Error> {
+        let traits = self.propagator.signature(self.m, self.rules, id)?.traits;
+        match only_callee(self.m, id).filter(|&called| traits.inlines && self.m.is_fusion(called)) {
+            Some(fused) => self.of_fusion(fused),
+            None if matches!(traits.work, Work::Once | Work::Runs) => Ok(Arithmetic::default()),
+            None => Ok(Arithmetic::of(once(self.operations(id)?.map(|all| (all, all.sum()))))),
+        }
+    }
+
+    /// Where the elements of the root are all that is needed, the propagation that gives the indexing counts, too.
+    fn of_fusion(&self, computation: ComputationId) -> Result<Arithmetic, P::Error> {
+        let Costs { propagator, m, rules } = *self;
+        let root = m.root(computation);
+        let index = self.first_array(root).map(|(index, _)| index).unwrap_or_default();
+        let key = (computation, Direction::Backward, index);
+        if let Some(found) = propagator.known(m, rules, &key)?.and_then(|found| found.arithmetic) {
+            return Ok(found);
+        }
+        let [_, updates, _] = self.outputs(computation)?;
+        let (inside, mut found) = if updates.is_empty() && m.shape(root).as_array().is_some() {
+            propagator.prepare(m, rules, computation, Direction::Backward)?;
+            let schedule = propagator.schedule_of(m, rules, computation)?;
+            let pass = propagator.backward(m, rules, &schedule, std::slice::from_ref(&key.2), false)?;
+            let sizes: SmallVec<[i64; 6]> = shapes::sizes(m.shape(root)).collect();
+            let inside = self.evaluated(&[(&schedule, &pass)], &[])?;
+            (inside, pass.to_parameters(&sizes, m.parameters(computation)))
+        } else {
+            (self.fused(computation)?.2, propagator.propagate_through(m, rules, &key, false)?)
+        };
+        let arithmetic = Arithmetic::of(inside.into_iter().map(|(_, one)| one));
+        found.arithmetic = Some(arithmetic);
+        propagator.insert(m, rules, key, Arc::new(found))?;
+        Ok(arithmetic)
+    }
+
+    /// The values inside a fused computation that have to be computed, values with the shapes of what is written, and the
+    /// operations of the instructions inside that have some, or of which none are known.
+    pub fn fused(
+        &self,
+        computation: ComputationId,
+    ) -> Result<(Vec<InstructionId>, Vec<InstructionId>, Inside), P::Error> {
+        let Costs { propagator, m, rules } = *self;
+        let [starts, updates, written] = self.outputs(computation)?;
+        let mut schedules = Vec::new();
+        for &start in &starts {
+            let arrays: Vec<ShapeIndex> = shapes::array_indices(m.shape(start)).map(|(index, _)| index).collect();
+            if !arrays.is_empty() {
+                let region = Region::computation(m, computation, true);
+                schedules.push((propagator.schedule(m, rules, region, start)?, arrays));
+            }
+        }
+        let passes = schedules.iter().map(|(schedule, arrays)| propagator.backward(m, rules, schedule, arrays, false));
+        let passes = passes.collect::<Result<Vec<_>, _>>()?;
+        let passes: Vec<_> = schedules.iter().map(|(schedule, _)| schedule).zip(&passes).collect();
+        let inside = self.evaluated(&passes, &updates)?;
+        Ok((starts, written, inside))
+    }
+
+    /// The values inside a fused computation that have to be computed; updates of parameters in place, of which that are
+    /// the new elements; and the values with the shapes of what is written.
+    fn outputs(&self, computation: ComputationId) -> Result<[Vec<InstructionId>; 3], P::Error> {
+        let Costs { propagator, m, rules } = *self;
+        let root = m.root(computation);
+        let is_tuple = m.shape(root).as_tuple().is_some() && propagator.signature(m, rules, root)?.traits.structural;
+        let outputs: Vec<InstructionId> = if is_tuple { m.operands(root).collect() } else { vec![root] };
+        let (mut starts, mut updates, mut written) = (Vec::new(), Vec::new(), Vec::new());
+        for output in outputs {
+            let value = self.behind_bitcasts(output)?;
+            let new = propagator.signature(m, rules, value)?.traits.updated_operand;
+            match new.and_then(|k| m.operands(value).nth(k)).zip(m.operands(value).next()) {
+                Some((new, old)) if m.parameter_number(self.behind_bitcasts(old)?).is_some() => {
+                    starts.extend(m.operands(value).skip(1));
+                    updates.push(value);
+                    written.push(new);
+                }
+                _ => {
+                    starts.push(output);
+                    written.push(output);
+                }
+            }
+        }
+        let mut seen = FxHashSet::default();
+        starts.retain(|&start| seen.insert(start));
+        Ok([if updates.is_empty() { vec![root] } else { starts }, updates, written])
+    }
+
+    fn behind_bitcasts(&self, mut value: InstructionId) -> Result<InstructionId, P::Error> {
+        let Costs { propagator, m, rules } = *self;
+        while m.operands(value).len() == 1 && propagator.signature(m, rules, value)?.traits.moves_nothing {
+            let Some(operand) = m.operands(value).find(|&k| m.shape(k).as_tuple().is_none()) else { break };
+            value = operand;
+        }
+        Ok(value)
+    }
+
+    /// The operations of what the passes reach in a fused computation, and those of updates in place.
+    fn evaluated(
+        &self,
+        passes: &[(&Schedule, &Propagation<'_>)],
+        updates: &[InstructionId],
+    ) -> Result<Inside, P::Error> {
+        let (mut found, mut seen) = (Inside::new(), FxHashSet::default());
+        #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
+        let mut known = Counts::default();
+        for (schedule, _) in passes {
+            for (&id, step) in schedule.order.iter().zip(&schedule.steps) {
+                poll();
+                let is_known = passes.len() > 1 && !seen.insert(id);
+                if is_known || matches!(step, Step::Enter(_)) || self.m.parameter_number(id).is_some() {
+                    continue;
+                }
+                let work = self.propagator.signature(self.m, self.rules, id)?.traits.work;
+                let whole = if work == Work::Moves { continue } else { self.operations_of(id, work)? };
+                let (whole, n) = match whole.and_then(|whole| Ok((whole, self.n_elements(id)?))) {
+                    Ok((_, 0)) => continue,
+                    Ok(found) => found,
+                    Err(reason) => {
+                        found.push((id, Err(reason)));
+                        continue;
+                    }
+                };
+                let (paths, elements) = self.count(passes, id, n, &mut known)?;
+                let of_paths = |all: u128| match paths == elements {
+                    true => Some(all),
+                    false => Some(all.checked_mul(paths.upper)? / elements.upper),
+                };
+                let is_exact = paths.is_exact() && elements.is_exact() && elements.upper > 0;
+                let needed = whole.of_elements(elements, n);
+                found.push((id, needed.map(|one| (one, one.sum().filter(|_| is_exact).and_then(of_paths)))));
+            }
+        }
+        for &id in updates {
+            found.push((id, self.operations(id)?.map(|all| (all, all.sum()))));
+        }
+        found.retain(|(_, one)| !matches!(one, Ok((Operations { flops: 0, transcendentals: 0, .. }, _))));
+        Ok(found)
+    }
+
+    /// The points of all distinct maps to a value of `n` elements, and the elements that they reach.
+    #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
+    fn count(
+        &self,
+        passes: &[(&Schedule, &Propagation<'_>)],
+        id: InstructionId,
+        n: u128,
+        known: &mut Counts,
+    ) -> Result<(Count, Count), P::Error> {
+        let (mut maps, mut indices) = (SmallVec::<[&Map; 4]>::new(), SmallVec::<[&ShapeIndex; 4]>::new());
+        let mut exact = true;
+        for (_, pass) in passes {
+            if pass.unknown(id).is_some() {
+                return Ok((Count { lower: 0, upper: u128::MAX }, Count { lower: 0, upper: n }));
+            }
+            let Some(state) = pass.state(id) else { continue };
+            exact = exact && state.exact;
+            for entry in state.entries.iter() {
+                if !maps.contains(&&entry.map) {
+                    maps.push(&entry.map);
+                    indices.push(&entry.index);
+                }
+            }
+        }
+        let key = (maps.iter().map(|&map| map.clone()).collect(), exact, n);
+        if let Some(&counts) = known.get(&key) {
+            return Ok(counts);
+        }
+        let (mut paths, mut elements) = match &maps[..] {
+            [one] => (touched(one), distinct(one)),
+            _ => reads::count(&maps),
+        };
+        // Where elements meet, bounds of the union's reads do not tell the reads of each map.
+        if maps.len() > 1 {
+            paths.lower = if maps.iter().all(|map| touched(map).is_exact()) { paths.upper } else { 0 };
+        }
+        if !exact {
+            (paths.lower, elements.lower) = (0, 0);
+        }
+        elements.upper = elements.upper.min(n);
+        let is_one_array = indices.windows(2).all(|pair| pair[0] == pair[1]);
+        if exact && elements.lower < elements.upper && (2..=reads::MAX_PAIRWISE).contains(&maps.len()) && is_one_array {
+            if let Some(found) = self.rules.distinct(&maps)? {
+                elements = Count { lower: elements.lower.max(found.lower), upper: elements.upper.min(found.upper) };
+            }
+        }
+        elements.lower = elements.lower.min(elements.upper);
+        known.insert(key, (paths, elements));
+        Ok((paths, elements))
+    }
+
+    /// The operations of the whole output of an instruction.
+    pub fn operations(&self, id: InstructionId) -> Result<Known<Operations>, P::Error> {
+        let work = self.propagator.signature(self.m, self.rules, id)?.traits.work;
+        self.operations_of(id, work)
+    }
+
+    fn operations_of(&self, id: InstructionId, work: Work) -> Result<Known<Operations>, P::Error> {
+        let m = self.m;
+        let unknown = |reason: &str| Ok(Err(Text::from(format!("{}: {reason}", m.instruction_name(id)))));
+        if m.is_inconsistent(id) || m.has_unnamed_operands(id) {
+            return unknown(&m.inconsistency(id).unwrap_or_else(|| "the operands have no names".into()));
+        }
+        let n = || self.n_elements(id).map(Count::exact);
+        let (each, n) = match work {
+            Work::Moves => return Ok(Ok(NOTHING)),
+            Work::Each => (Ok(FLOP), n()),
+            Work::Transcendental => (Ok(Operations { transcendentals: 1, ..NOTHING }), n()),
+            Work::MultiplyAdds => (Ok(Operations { flops: 2, ..NOTHING }), self.reads(id)?),
+            Work::Applied => (self.of_callee(id)?, n()),
+            Work::Reduced => {
+                let (reads, n) = (self.reads(id)?, self.n_elements(id));
+                let less =
+                    |a: Count, n: u128| Count { lower: a.lower.saturating_sub(n), upper: a.upper.saturating_sub(n) };
+                (self.of_callee(id)?, reads.and_then(|reads| Ok(less(reads, n?))))
+            }
+            Work::Once => (self.of_callee(id)?, Ok(Count::exact(1))),
+            Work::Counted => return self.counted(id),
+            Work::Runs => return unknown(&format!("{}: runs computations", m.opcode_name(id))),
+            Work::Unknown => return unknown(&format!("{}: no operations are known of this opcode", m.opcode_name(id))),
+        };
+        Ok(each.and_then(|each| each.times(n?)))
+    }
+
+    fn counted(&self, id: InstructionId) -> Result<Known<Operations>, P::Error> {
+        let (mut total, calls) = match self.rules.operations(id)? {
+            Ok((own, calls)) => (Ok(own), calls),
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let called: SmallVec<[ComputationId; 2]> = self.m.called_computations(id).collect();
+        if called.len() < calls.len() {
+            let message = format!("{}: expected {} called computations", self.m.instruction_name(id), calls.len());
+            return Ok(Err(message.into()));
+        }
+        for (called, n) in called.into_iter().zip(calls) {
+            let one = self.once(called)?.and_then(|one| one.times(Count::exact(n)));
+            total = total.and_then(|total| total.plus(one?));
+        }
+        Ok(total)
+    }
+
+    fn of_callee(&self, id: InstructionId) -> Result<Known<Operations>, P::Error> {
+        match only_callee(self.m, id) {
+            Some(called) => self.once(called),
+            None => Ok(Err(format!("{}: expected one called computation", self.m.instruction_name(id)).into())),
+        }
+    }
+
+    /// How often the whole output reads elements of operand 0.
+    fn reads(&self, id: InstructionId) -> Result<Known<Count>, P::Error> {
+        let index = self.first_array(id).map(|(index, _)| index).unwrap_or_default();
+        let indexing = self.propagator.unplaced(self.m, self.rules, id, &index, Direction::Backward)?;
+        let footprint = match indexing.find(0).map(|at| &indexing.parts[at].1) {
+            None => return Ok(Ok(Count::default())),
+            Some(OperandIndexing::Unknown(reason)) => return Ok(Err(reason.clone())),
+            Some(OperandIndexing::Known(footprint)) => footprint,
+        };
+        let all = footprint.maps.iter().map(|(_, map)| touched(map)).fold(Count::default(), |a, b| Count {
+            lower: a.lower.saturating_add(b.lower),
+            upper: a.upper.saturating_add(b.upper),
+        });
+        Ok(match all.upper {
+            u128::MAX => Err(format!("the reads of {} cannot be counted", self.m.instruction_name(id)).into()),
+            upper => Ok(Count { lower: if footprint.exact { all.lower } else { 0 }, upper }),
+        })
+    }
+
+    /// The operations of a computation that is called once. Those that it calls are computed before, so that nothing
+    /// recurses.
+    pub fn once(&self, computation: ComputationId) -> Result<Known<Operations>, P::Error> {
+        let m = self.m;
+        let mut path = vec![(computation, false)];
+        while let Some((here, is_last)) = path.pop() {
+            if is_last {
+                let mut total = Ok(NOTHING);
+                for id in m.instructions_of(here) {
+                    poll();
+                    let one = self.operations(id)?;
+                    total = total.and_then(|total| total.plus(one?));
+                }
+                self.propagator.cache().once.insert(here, total);
+            } else if let Entry::Vacant(new) = self.propagator.cache().once.entry(here) {
+                new.insert(Err(format!("{} calls itself", m.computation_name(here)).into()));
+                path.push((here, true));
+                path.extend(m.instructions_of(here).flat_map(|id| m.called_computations(id)).map(|c| (c, false)));
+            }
+        }
+        Ok(self.propagator.cache().once[&computation].clone())
+    }
+
+    fn first_array(&self, id: InstructionId) -> Option<(ShapeIndex, &ArrayShape)> {
+        let shape = self.m.shape(id);
+        match shape.as_array() {
+            Some(array) => Some((ShapeIndex::new(), array)),
+            None => shapes::array_indices(shape).next(),
+        }
+    }
+
+    /// Those of the output; of a tuple those of its first array.
+    fn n_elements(&self, id: InstructionId) -> Known<u128> {
+        let n = self.first_array(id).map_or(Some(0), |(_, array)| array.n_elements());
+        Ok(n.ok_or_else(|| format!("{}: the number of elements is unknown", self.m.instruction_name(id)))? as u128)
+    }
+}
