@@ -206,7 +206,8 @@ pub fn numerator_range(n: i64, interval: Interval) -> Option<Interval> {
     Some(Interval::new(interval.lo.checked_mul(n)?, interval.hi.checked_mul(n)?.checked_add(n - 1)?))
 }
 
-/// `(x + c) mod n in [l, u]` is `x mod n in [l - c, u - c]`, all modulo `n`, where that does not wrap around
+/// `(x + c) mod n in [l, u]` is `x mod n in [l - c, u - c]`, all modulo `n`, where that does not wrap around; a remainder lies
+/// in `[0, n - 1]`
 pub(crate) fn residue(
     cx: &mut AffineContext,
     form: &AffineForm,
@@ -216,14 +217,18 @@ pub(crate) fn residue(
         return Ok(None);
     };
     let c = num.constant;
+    // Of a sum of other quotients the ends may still say more together.
+    let of_remainder = Interval::exact(-i128::from(c), i128::from(n - 1) - i128::from(c)).filter(|_| cx.is_plain(&num));
+    let allowed = of_remainder.map_or(interval, |all| all.intersect(interval));
+    let narrower = (allowed != interval).then(|| (form.clone(), allowed));
     if c == 0 {
-        return Ok(None);
+        return Ok(narrower);
     }
-    let ends = (interval.lo.checked_add(c), interval.hi.checked_add(c));
+    let ends = (allowed.lo.checked_add(c), allowed.hi.checked_add(c));
     let (Some(lo), Some(hi)) = ends else {
-        return Ok(None);
+        return Ok(narrower);
     };
-    let Some(without) = without_shift(Interval::new(lo, hi), c, n) else { return Ok(None) };
+    let Some(without) = without_shift(Interval::new(lo, hi), c, n) else { return Ok(narrower) };
     if without.is_empty() {
         return Ok(Some((form.clone(), Interval::EMPTY)));
     }

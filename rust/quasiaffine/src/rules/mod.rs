@@ -135,7 +135,7 @@ rules! {
     Domain {
         ConstraintContent, "constraint-content", "g*x in [l, u] is x in [l ceildiv g, u floordiv g]; -x in [l, u] is x in [-u, -l]", constraint::reduce;
         ConstraintDiv, "constraint-div", "x floordiv n in [l, u] is x in [l*n, u*n + n - 1]", constraint::reduce;
-        ConstraintResidue, "constraint-residue", "(x + c) mod n in [l, u] is x mod n in [r, r + u - l]  where 0 <= l <= u < n and r = (l - c) mod n and r + u - l < n", constraint::residue;
+        ConstraintResidue, "constraint-residue", "(x + c) mod n in [l, u] is x mod n in [r, r + u - l]  where 0 <= l <= u < n and r = (l - c) mod n and r + u - l < n; x mod n in [l, u] is x mod n in [max(l, 0), min(u, n - 1)]", constraint::residue;
         ConstraintImplied, "constraint-implied", "x in [l, u] is true  where l <= x <= u", constraint::decide;
         ConstraintContradicts, "constraint-contradicts", "x in [l, u] is false  where u < x or x < l", constraint::decide;
         ConstraintFixed, "constraint-fixed", "k*x + y in [l, u] is k*x = k*a and y in [l - k*a, u - k*a]  where k > 0 and p <= y <= q and s <= x <= t and (a = s or k*(a - 1) + q < l) and (a = t or u < k*(a + 1) + p)", constraint::fixed_part;

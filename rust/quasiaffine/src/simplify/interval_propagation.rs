@@ -339,13 +339,15 @@ impl<'a> State<'a> {
         }
         let x = match (a, a.op()) {
             (Expr::Var(_), _) => a.clone(),
-            (_, Some(Op::Sum(sum))) if c != 0 => match &sum.terms[..] {
-                [Term { coefficient: 1, atom }] => atom.clone(),
-                _ => match a.sub(&Expr::Const(c)) {
-                    Ok(x) => x,
-                    Err(_) => return Outcome::Open,
-                },
-            },
+            (_, Some(Op::Sum(sum))) if c != 0 || sum.terms.iter().all(|t| matches!(t.atom, Expr::Var(_))) => {
+                match &sum.terms[..] {
+                    [Term { coefficient: 1, atom }] => atom.clone(),
+                    _ => match a.sub(&Expr::Const(c)) {
+                        Ok(x) => x,
+                        Err(_) => return Outcome::Open,
+                    },
+                }
+            }
             _ => return Outcome::Open,
         };
         if let Expr::Var(v) = x {
@@ -364,7 +366,7 @@ impl<'a> State<'a> {
                 }
             }
         }
-        if c == 0 {
+        if c == 0 && residue == interval {
             return Outcome::Open;
         }
         Outcome::Residue(x, n, residue)
