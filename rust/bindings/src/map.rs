@@ -292,9 +292,9 @@ impl PyMap {
     /// An equivalent map in normal form: it has the same image at every point of the domain.
     ///
     /// Variables with a single value become constants; ``keep_point_dims`` keeps such dims.  ``drop_unused``
-    /// removes range and runtime variables that nothing uses and renumbers the others.  ``rescale`` lets a range
-    /// variable whose residue a constraint fixes count in steps of the modulus: the map touches the same elements
-    /// for other values of that variable.
+    /// removes range and runtime variables that nothing uses, and range variables that an equality gives as a
+    /// value of the others, and renumbers what is left.  ``rescale`` lets a range variable whose residue a constraint
+    /// fixes count in steps of the modulus: the map touches the same elements for other values of that variable.
     ///
     /// >>> import hlomap as hm
     /// >>> print(hm.IndexingMap.parse("(d0) -> ((d0 * 8 + 5) floordiv 8), domain: d0 in [0, 3]").simplify())
@@ -321,7 +321,7 @@ impl PyMap {
             let options = [("keep_point_dims", keep_point_dims), ("drop_unused", drop_unused), ("rescale", rescale)];
             return Ok(explain.call((slf,), Some(&options.into_py_dict(py)?))?.unbind());
         }
-        let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
+        let options = Options { keep_point_dims, drop_unused, solve: drop_unused, rescale, ..Options::default() };
         Ok(Py::new(py, this.with(simplified(py, &this.map, options)?))?.into_any())
     }
 
@@ -336,7 +336,7 @@ impl PyMap {
         rescale: Arg<'_, bool>,
     ) -> PyResult<(PyMap, Vec<NamedStep>)> {
         named!("explain_simplify", keep_point_dims, drop_unused, rescale);
-        let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
+        let options = Options { keep_point_dims, drop_unused, solve: drop_unused, rescale, ..Options::default() };
         let (map, steps) = unlocked(py, || {
             let (map, steps) = simplify_traced(&self.map, options);
             let named = |step: &Step| {
@@ -846,7 +846,7 @@ pub fn simplify_many(
     threads: Arg<'_, usize>,
 ) -> PyResult<Vec<PyMap>> {
     named!("simplify_many", keep_point_dims, drop_unused, rescale, threads);
-    let options = Options { keep_point_dims, drop_unused, rescale, ..Options::default() };
+    let options = Options { keep_point_dims, drop_unused, solve: drop_unused, rescale, ..Options::default() };
     let maps = maps_of(maps, "simplify_many")?;
     let simplified = unlocked_many(py, &maps, threads, |m| quasiaffine::simplify(m, options))?;
     Ok(simplified.into_iter().map(PyMap::from).collect())

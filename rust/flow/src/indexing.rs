@@ -9,7 +9,7 @@ use quasiaffine::interrupt::once;
 use std::sync::{Arc, OnceLock};
 
 use quasiaffine::map::State;
-use quasiaffine::{eliminate_ranges, for_any_runtime, image, simplify, Expr, FastPath, Interval, Map, Options};
+use quasiaffine::{eliminate_ranges, for_any_runtime, image, simplify, solve, Expr, FastPath, Interval, Map, Options};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -118,11 +118,23 @@ pub struct InstructionIndexing {
 
 /// The options of compositions: they drop unused variables.
 pub(crate) const SIMPLIFY: Options =
-    Options { keep_point_dims: false, drop_unused: true, rescale: false, fast_path: FastPath::On };
+    Options { keep_point_dims: false, drop_unused: true, solve: false, rescale: false, fast_path: FastPath::On };
+
+/// Writes the ranges of one map that an equality leaves one value by the other variables.
+pub(crate) fn solve_alone(map: &mut Map) {
+    if let Some(solved) = solve(std::iter::once(&*map)) {
+        *map = simplify(&solved[0], Options { solve: true, ..SIMPLIFY });
+    }
+}
 
 impl InstructionIndexing {
     /// The indexing for an array of these sizes.
-    pub fn new(sizes: &[i64], parts: Vec<(u32, OperandIndexing)>) -> InstructionIndexing {
+    pub fn new(sizes: &[i64], mut parts: Vec<(u32, OperandIndexing)>) -> InstructionIndexing {
+        // The ranges of all operands are one space of iterations.
+        while let Some(solved) = solve(footprints(&parts).flat_map(|f| &f.maps).map(|(_, m)| m)) {
+            let options = Options { keep_point_dims: true, ..Options::default() };
+            maps_of(&mut parts).zip(solved).for_each(|(m, solved)| *m = simplify(&solved, options));
+        }
         let has_runtime = footprints(&parts).any(Footprint::has_runtime);
         InstructionIndexing {
             sizes: SmallVec::from_slice(sizes),
@@ -206,8 +218,16 @@ impl InstructionIndexing {
     }
 }
 
-fn footprints(parts: &[(u32, OperandIndexing)]) -> impl Iterator<Item = &Footprint> {
+fn footprints(parts: &[(u32, OperandIndexing)]) -> impl Iterator<Item = &Footprint> + Clone {
     parts.iter().filter_map(|(_, part)| part.footprint())
+}
+
+fn maps_of(parts: &mut [(u32, OperandIndexing)]) -> impl Iterator<Item = &mut Map> {
+    let known = parts.iter_mut().filter_map(|(_, part)| match part {
+        OperandIndexing::Unknown(_) => None,
+        OperandIndexing::Known(footprint) => Some(&mut footprint.maps),
+    });
+    known.flatten().map(|(_, m)| m)
 }
 
 type KnownUnions<'a> = FxHashMap<Vec<&'a Map>, Arc<Union>>;

@@ -129,6 +129,7 @@ impl<'p> Propagation<'p> {
             }
             propagation.visit(position, rule)?;
         }
+        propagation.states.values_mut().for_each(|state| state.solve());
         Ok(propagation)
     }
 
@@ -163,6 +164,7 @@ impl<'p> Propagation<'p> {
         for position in (0..schedule.order.len() as u32).rev() {
             propagation.visit_forward(position, rule)?;
         }
+        propagation.states.values_mut().for_each(|state| state.solve());
         Ok(propagation)
     }
 

@@ -5,12 +5,12 @@ use std::hash::{Hash, Hasher};
 
 use hlo::InstructionId;
 use layout::Shape;
-use quasiaffine::{eliminate_ranges, merge, Coalesced, Counting, Domain, Expr, Interval, Kind, Map, Variable};
+use quasiaffine::{eliminate_ranges, merge, solve, Coalesced, Counting, Domain, Expr, Interval, Kind, Map, Variable};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 
 use crate::devices::{hulls, DeviceTable};
-use crate::indexing::{Footprint, OperandIndexing, ShapeIndex, Text, SIMPLIFY};
+use crate::indexing::{solve_alone, Footprint, OperandIndexing, ShapeIndex, Text, SIMPLIFY};
 use crate::propagate::Setting;
 use crate::shapes;
 
@@ -315,7 +315,11 @@ impl State {
         }
         let was_big = self.is_big;
         if self.is_big && devices.is_none() {
-            self.eliminate_ranges();
+            self.rewrite(|map| {
+                if is_big(map) {
+                    *map = eliminate_ranges(map, SIMPLIFY);
+                }
+            });
         }
         let mut over: Vec<(ShapeIndex, Vec<Map>)> = self.by_index();
         over.retain(|(index, maps)| {
@@ -353,16 +357,20 @@ impl State {
         true
     }
 
-    /// Eliminates the ranges of big maps.
-    fn eliminate_ranges(&mut self) {
-        let mut fewer = State::default();
-        for mut e in std::mem::take(&mut self.entries) {
-            if is_big(&e.map) {
-                e.map = eliminate_ranges(&e.map, SIMPLIFY);
-            }
-            fewer.insert(e);
+    /// Solves the equalities of the maps. Maps are merged before that, while their constraints are intervals.
+    pub fn solve(&mut self) {
+        if self.entries.iter().any(|e| solve(std::iter::once(&e.map)).is_some()) {
+            self.rewrite(solve_alone);
         }
-        (self.entries, self.by_hash, self.is_big) = (fewer.entries, fewer.by_hash, fewer.is_big);
+    }
+
+    fn rewrite(&mut self, change: impl Fn(&mut Map)) {
+        let mut changed = State::default();
+        for mut e in std::mem::take(&mut self.entries) {
+            change(&mut e.map);
+            changed.insert(e);
+        }
+        (self.entries, self.by_hash, self.is_big) = (changed.entries, changed.by_hash, changed.is_big);
     }
 
     fn insert(&mut self, entry: Entry) {

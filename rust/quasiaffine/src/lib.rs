@@ -189,4 +189,5 @@ pub use map::compose::then;
 pub use map::domain::{Constraint, Domain, Source, Variable};
 pub use map::{Cost, Map};
 pub use simplify::options::{FastPath, Options};
+pub use simplify::variables::solve;
 pub use simplify::{compose, simplify};

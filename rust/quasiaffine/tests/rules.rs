@@ -26,7 +26,7 @@ fn parse_case(line: usize, text: &str) -> Case<'_> {
     let mut options = Options::default();
     while let Some((mark, rest)) = before.split_once(' ').filter(|(m, _)| m.starts_with(['!', '~', '+'])) {
         match mark {
-            "+drop-unused" => options.drop_unused = true,
+            "+drop-unused" => (options.drop_unused, options.solve) = (true, true),
             "+rescale" => options.rescale = true,
             "+keep-point-dims" => options.keep_point_dims = true,
             mark => marks.push(mark),

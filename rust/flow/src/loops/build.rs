@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 /// Simplification that drops variables that nothing uses.
 pub(super) const DROP: Options =
-    Options { keep_point_dims: false, drop_unused: true, rescale: false, fast_path: FastPath::On };
+    Options { keep_point_dims: false, drop_unused: true, solve: false, rescale: false, fast_path: FastPath::On };
 
 /// As [`DROP`], with dimensions of one value as variables.
 pub(super) const KEEP_POINTS: Options =
-    Options { keep_point_dims: true, drop_unused: true, rescale: false, fast_path: FastPath::On };
+    Options { keep_point_dims: true, drop_unused: true, solve: false, rescale: false, fast_path: FastPath::On };
 
 /// Inclusive bounds.
 pub(super) type Bounds = (i64, i64);

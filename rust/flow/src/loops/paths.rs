@@ -17,7 +17,7 @@ use super::ranges::{count_up, drop_ranges, join_ranges, tighten};
 use super::stacked::{is_within, iteration_of};
 use super::unions::{joined, without_last_result, MAX_MAPS};
 use super::{Edge, Leaf, LoopMaps, Piece, Reached, Through};
-use crate::indexing::{Footprint, Text};
+use crate::indexing::{solve_alone, Footprint, Text};
 
 /// Compositions, and unions in few maps, that were asked for before.
 #[derive(Default)]
@@ -253,7 +253,8 @@ impl LoopMaps {
         for (leaf, entries) in found {
             let entries = self.few(entries, leaf);
             reason = reason.or_else(|| entries.iter().find_map(|e| e.reason.clone()));
-            let few = self.memo.fewest(entries.into_iter().map(|e| e.map).collect())?;
+            let mut few = self.memo.fewest(entries.into_iter().map(|e| e.map).collect())?;
+            few.iter_mut().for_each(solve_alone);
             maps.extend(few.into_iter().map(|m| (self.indices[leaf].clone(), m)));
         }
         if crosses_devices {

@@ -143,6 +143,7 @@ rules! {
         ResidueEnds, "residue-ends", "s <= x and x mod n in [l, u] is s + (l - s) mod n <= x and x mod n in [l, u]  where 0 <= l <= u < n and (s mod n < l or u < s mod n); x <= s and x mod n in [l, u] is x <= s - (s - u) mod n and x mod n in [l, u]  where 0 <= l <= u < n and (s mod n < l or u < s mod n)", constraint::residue_ends;
         ResidueRounds, "residue-rounds", "q*x + g*y in [l, u] and x mod n = r is q*x + g*y in [l + (q*r - l) mod g, u - (u - q*r) mod g] and x mod n = r  where g divides q*n", constraint::round_ends;
         MergeResidues, "merge-residues", "x mod a = r and x mod b = s is x mod lcm(a, b) = t  where t mod a = r and t mod b = s and 0 <= t < lcm(a, b); x mod a = r and x mod b = s is false  where (r - s) mod gcd(a, b) > 0", constraint::merge_residues;
+        Solve, "solve", "x + y in [l, l] is x = l - y; -x + y in [l, l] is x = y - l; (x + y) mod n in [l, l] is x = a + (l - y - a) mod n  where 0 <= l < n and a <= x < a + n; (-x + y) mod n in [l, l] is x = a + (y - l - a) mod n  where 0 <= l < n and a <= x < a + n", variables::only_value;
         Rescale, "rescale", "x mod n = r is x = n*t + r  where t = x floordiv n and 0 <= r < n", variables::rescale;
     }
 }

@@ -33,7 +33,7 @@ use crate::simplify::interval_propagation::{propagate_intervals, Propagated};
 use crate::simplify::options::{FastPath, Options};
 use crate::simplify::rewrite::rewrite_all;
 use crate::simplify::trace::{Statement, Step, Trace};
-use crate::simplify::variables::{remove_variables, rescale, without_points};
+use crate::simplify::variables::{remove_variables, rescale, solve, without_points};
 
 /// The most passes over one map, and over its domain in one pass.
 const MAX_PASSES: usize = 8;
@@ -71,7 +71,7 @@ pub fn compose(first: &Map, second: &Map, options: Options) -> Result<Map> {
         Propagated::Narrowed(narrowed) => narrowed.map(domain, results),
     };
     let begun = begin_narrowed(composed, options);
-    Ok(rescaled(passes(begun, options, &mut budget), options, &mut budget))
+    Ok(with_fewer_values(passes(begun, options, &mut budget), options, &mut budget))
 }
 
 /// [`simplify`], and the rules that fired, in order. No shortcut is taken, so that every rule shows.
@@ -93,16 +93,19 @@ pub fn simplify_traced(map: &Map, options: Options) -> (Map, Vec<Step>) {
 }
 
 fn simplify_within(map: &Map, options: Options, budget: &mut Budget) -> Map {
-    rescaled(fixpoint(map, options, budget), options, budget)
+    with_fewer_values(fixpoint(map, options, budget), options, budget)
 }
 
-/// A map at its fixpoint, with range variables rescaled as long as the options and the constraints say so.
-fn rescaled(mut simplified: Map, options: Options, budget: &mut Budget) -> Map {
-    while let Some(rescaled) = options.rescale.then(|| rescale(&simplified)).flatten() {
+/// A map at its fixpoint, without the range variables that equalities solve and with those rescaled that the options say.
+fn with_fewer_values(mut simplified: Map, options: Options, budget: &mut Budget) -> Map {
+    while simplified.domain().n_ranges > 0 && !simplified.domain().constraints.is_empty() {
+        let solved = options.solve.then(|| solve(std::iter::once(&simplified))?.pop()).flatten();
+        let rescaled = || Some((Rule::Rescale, options.rescale.then(|| rescale(&simplified)).flatten()?));
+        let Some((rule, next)) = solved.map(|map| (Rule::Solve, map)).or_else(rescaled) else { break };
         if let Some(trace) = &budget.trace {
-            trace.push(Rule::Rescale, vec![Statement::Map(simplified)], vec![Statement::Map(rescaled.clone())]);
+            trace.push(rule, vec![Statement::Map(simplified)], vec![Statement::Map(next.clone())]);
         }
-        simplified = fixpoint(&rescaled, options, budget);
+        simplified = fixpoint(&next, options, budget);
     }
     simplified
 }

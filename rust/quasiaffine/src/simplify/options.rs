@@ -7,6 +7,9 @@ pub struct Options {
     pub keep_point_dims: bool,
     /// Remove range and runtime variables that nothing uses, and renumber the others.
     pub drop_unused: bool,
+    /// Write range variables that an equality leaves one value by the others, and remove them: the last step, since
+    /// maps join while their constraints are intervals.
+    pub solve: bool,
     /// Count a range variable whose residue a constraint fixes in steps of the modulus: the map touches the same elements,
     /// and reaches them by other numbers of the variable.
     pub rescale: bool,

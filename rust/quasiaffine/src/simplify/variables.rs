@@ -5,6 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
+use crate::analysis::wide_interval::interval;
 use crate::error::Result;
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::fast_path::normal::is_normal_domain;
@@ -43,24 +44,102 @@ pub fn rescale(map: &Map) -> Option<Map> {
         (v.kind == Kind::Range && (0..*n).contains(&r)).then_some((i, *v, *n, r))
     });
     let (constraint, v, n, r) = found?;
-    let replace = |w: Var| if w == v { Expr::Var(v).scale(n)?.add(&Expr::Const(r)) } else { Ok(Expr::Var(w)) };
     let mut domain = domain.clone();
     domain.constraints.remove(constraint);
     let flat = domain.flat(v)?;
     let Interval { lo, hi } = domain.vars[flat].interval;
     domain.vars[flat].interval =
         Interval::new(int::ceil_div(lo.checked_sub(r)?, n), int::floor_div(hi.checked_sub(r)?, n));
+    let value = Expr::Var(v).scale(n).and_then(|x| x.add(&Expr::Const(r))).ok()?;
+    replaced(map, domain, v, &value).ok()
+}
+
+/// The maps without a range variable that an equality leaves one value at each point of the others, where that takes no
+/// more div/mod nodes. What the interval of the variable says of the others stays. All maps lose the same one: those with
+/// ranges have equal ranges and constraints, or nothing is solved.
+///
+/// ```
+/// use quasiaffine::{solve, Map};
+/// let map: Map = "(d0)[s0] -> (s0), domain: d0 in [0, 7], s0 in [2, 9], d0 + s0 in [9, 9]".parse()?;
+/// assert_eq!(solve([map].iter()).unwrap()[0].to_string(), "(d0) -> (-d0 + 9), domain: d0 in [0, 7]");
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
+pub fn solve<'a>(maps: impl Iterator<Item = &'a Map> + Clone) -> Option<Vec<Map>> {
+    let given = maps.clone().map(Map::domain).find(|domain| domain.n_ranges > 0)?;
+    let equalities = || given.constraints.iter().enumerate().filter(|(_, c)| c.interval.as_point().is_some());
+    let intervals = |d: &'a Domain| d.ranges().iter().map(|v| v.interval);
+    let is_alike = |d: &'a Domain| d.constraints == given.constraints && intervals(d).eq(intervals(given));
+    equalities().next()?;
+    if !maps.clone().map(Map::domain).all(|d| d.n_ranges == 0 || is_alike(d)) {
+        return None;
+    }
+    let ranges = (0..given.n_ranges as u32).rev().map(|index| Var { kind: Kind::Range, index });
+    ranges.flat_map(|v| equalities().map(move |(i, c)| (v, i, c))).find_map(|(v, i, c)| {
+        let value = only_value(given, c, v)?;
+        let without = |m: &Map| if m.domain().n_ranges == 0 { Some(m.clone()) } else { solved(m, i, v, &value) };
+        let solved = maps.clone().map(without).collect::<Option<Vec<_>>>()?;
+        let n_divmods = |maps: &mut dyn Iterator<Item = &Map>| maps.map(n_divmods).sum::<u64>();
+        (n_divmods(&mut solved.iter()) <= n_divmods(&mut maps.clone())).then_some(solved)
+    })
+}
+
+/// The map with a value in place of a range variable, which constraint `i` says that it has.
+fn solved(map: &Map, i: usize, v: Var, value: &Expr) -> Option<Map> {
+    let mut domain = map.domain().clone();
+    domain.constraints.remove(i);
+    let (of_v, of_var) = (domain.range_of(&Expr::Var(v)), |w: Var| map.domain().range_of(&Expr::Var(w)));
+    if !interval(&of_var, value, value.nodes()).interval().is_some_and(|values| of_v.covers(values)) {
+        domain.constraints.push(Constraint { expr: value.clone(), interval: of_v });
+    }
+    let used: SmallVec<[bool; 8]> = (0..domain.vars.len()).map(|flat| domain.var(flat) != v).collect();
+    renumber(&replaced(map, domain, v, value).ok()?, &used).ok()
+}
+
+/// The div/mod nodes of a map, those of its constraints among them.
+fn n_divmods(map: &Map) -> u64 {
+    map.cost().divmods + map.domain().constraints.iter().map(|c| u64::from(c.expr.divmods())).sum::<u64>()
+}
+
+/// `s = l - x` where `s + x = l`, and `s = a + (l - x - a) mod n` where `(s + x) mod n = l` and `s` lies in `[a, a + n - 1]`
+pub fn only_value(domain: &Domain, c: &Constraint, s: Var) -> Option<Expr> {
+    let l = c.interval.as_point()?;
+    let (sum, modulus) = match c.expr.op()? {
+        Op::Sum(sum) => (sum, None),
+        Op::Mod(a, Expr::Const(n)) if (0..*n).contains(&l) => match a.op()? {
+            Op::Sum(sum) => (sum, Some(*n)),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let of_s = domain.range_of(&Expr::Var(s));
+    let k = sum.terms.iter().find(|t| t.atom == Expr::Var(s))?.coefficient;
+    if k.checked_abs()? != 1 || modulus.is_some_and(|n| of_s.size() > n as u128) {
+        return None;
+    }
+    let mut rest = sum.clone();
+    rest.terms.retain(|t| t.atom != Expr::Var(s));
+    let rest = rest.finish().ok()?;
+    let mut is_apart = true;
+    rest.for_each_var(&mut |v| is_apart &= v != s);
+    let value = Expr::Const(l).sub(&rest).and_then(|x| x.scale(k)).ok().filter(|_| is_apart)?;
+    let Some(n) = modulus else { return Some(value) };
+    let a = Expr::Const(of_s.lo);
+    value.sub(&a).and_then(|x| x.floor_mod(&Expr::Const(n))).and_then(|x| x.add(&a)).ok()
+}
+
+/// The map over another domain of the same variables, with a value in place of one of them.
+fn replaced(map: &Map, mut domain: Domain, v: Var, value: &Expr) -> Result<Map> {
+    let replace = |w: Var| Ok(if w == v { value.clone() } else { Expr::Var(w) });
     for c in &mut domain.constraints {
-        c.expr = c.expr.substitute(&replace).ok()?;
+        c.expr = c.expr.substitute(&replace)?;
     }
     for w in &mut domain.vars {
         if let Some(source) = &w.source {
-            let index = source.index.iter().map(|e| e.substitute(&replace)).collect::<Result<_>>().ok()?;
+            let index = source.index.iter().map(|e| e.substitute(&replace)).collect::<Result<_>>()?;
             w.source = Some(Arc::new(Source { id: source.id, index }));
         }
     }
-    let results = map.results().iter().map(|e| e.substitute(&replace)).collect::<Result<_>>().ok()?;
-    Some(Map::from_parts(domain, results))
+    Map::new(domain, map.results().iter().map(|e| e.substitute(&replace)).collect::<Result<SmallVec<[Expr; 4]>>>()?)
 }
 
 /// Without the runtime variables that became another one, and, where asked for, without those that nothing uses.

@@ -224,6 +224,19 @@ pub fn plans(size: Size, n_vars: usize, kinds: usize) -> impl Strategy<Value = P
     })
 }
 
+/// Plans with an equality that may leave a range one value, as a sum or as a digit.
+pub fn equalities() -> impl Strategy<Value = Plan> {
+    let (box_, results) =
+        (prop::collection::vec(interval(Size::Small), 3), prop::collection::vec(tree(Size::Small), 1..3));
+    let modulus = prop::sample::select(vec![1i64, 1, 1, 2, 3, 4, 8]);
+    let parts = (box_, results, prop::sample::select(vec![1i64, -1]), [-4i64..5, -4i64..5], modulus, any::<u64>());
+    parts.prop_map(|(ranges, results, k, [a, b], n, seed)| {
+        let sum = Tree::Dot(vec![(k, 2), (a, 1), (b, 0)], 0);
+        let constraints = vec![(if n > 1 { Tree::Mod(sum.into(), n) } else { sum }, 0, 0)];
+        Plan { size: Size::Small, counts: [1, 2, 0], ranges, results, constraints, sources: None, seed }
+    })
+}
+
 /// With numbers of every size, up to the ends of 64 bits.
 pub fn any_plan() -> impl Strategy<Value = Plan> {
     prop_oneof![
@@ -233,6 +246,7 @@ pub fn any_plan() -> impl Strategy<Value = Plan> {
         plans(Size::Products, 3, 3),
         plans(Size::Small, 3, 1),
         plans(Size::Ends, 4, 3),
+        equalities(),
     ]
 }
 

@@ -62,7 +62,13 @@ struct View {
 }
 
 fn options(counting: Counting) -> Options {
-    Options { keep_point_dims: counting == Counting::Pairs, drop_unused: true, rescale: false, fast_path: FastPath::On }
+    Options {
+        keep_point_dims: counting == Counting::Pairs,
+        drop_unused: true,
+        solve: false,
+        rescale: false,
+        fast_path: FastPath::On,
+    }
 }
 
 /// The union of maps, each defined, in fewer maps where they join without a search: the intervals of two overlap or
