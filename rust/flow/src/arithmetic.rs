@@ -307,11 +307,13 @@ impl<P: RuleProvider> Costs<'_, P> {
     ) -> Result<(Count, Count), P::Error> {
         let (mut maps, mut indices) = (SmallVec::<[&Map; 4]>::new(), SmallVec::<[&ShapeIndex; 4]>::new());
         let mut exact = true;
-        for (_, pass) in passes {
-            if pass.unknown(id).is_some() {
+        for (schedule, pass) in passes {
+            let state = pass.state(id);
+            let any_may_be_read = pass.unnamed_operands.is_some() && schedule.order.first() != Some(&id);
+            if any_may_be_read || state.is_some_and(|state| !state.unknown.is_empty()) {
                 return Ok((Count { lower: 0, upper: u128::MAX }, Count { lower: 0, upper: n }));
             }
-            let Some(state) = pass.state(id) else { continue };
+            let Some(state) = state else { continue };
             exact = exact && state.exact;
             for entry in state.entries.iter() {
                 if !maps.contains(&&entry.map) {
