@@ -9,10 +9,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from .errors import UnsupportedError
+from .lazy import np, npt
 
 _NUMPY = {
     "pred": "bool",
@@ -80,22 +78,24 @@ def element_types() -> tuple[str, ...]:
     return (*_NUMPY, *_ML_DTYPES)
 
 
-MAX_RANK: int = getattr(np, "MAXDIMS", 64)
-"""The largest number of dimensions of a NumPy array; 32 before NumPy 2."""
-
 _NAMES = {name: element for element, name in (_NUMPY | _ML_DTYPES).items()}
+
+
+def max_rank() -> int:
+    """The largest number of dimensions of a NumPy array; 32 before NumPy 2."""
+    return getattr(np, "MAXDIMS", 64)
 
 
 def array(data: bytes, name: str, dimensions: tuple[int, ...]) -> npt.NDArray[Any]:
     """A read-only array over ``data``: elements in row-major order, each in whole bytes.
 
-    Raises :class:`~hlomap.errors.UnsupportedError` above :data:`MAX_RANK` dimensions.
+    Raises :class:`~hlomap.errors.UnsupportedError` above :func:`max_rank` dimensions.
 
     >>> array(bytes([1, 0, 2, 0]), "s16", (2,))
     array([1, 2], dtype=int16)
     """
-    if len(dimensions) > MAX_RANK:
-        raise UnsupportedError(f"NumPy has arrays of up to {MAX_RANK} dimensions, not of {len(dimensions)}")
+    if len(dimensions) > max_rank():
+        raise UnsupportedError(f"NumPy has arrays of up to {max_rank()} dimensions, not of {len(dimensions)}")
     return np.frombuffer(data, dtype=numpy_dtype(name)).reshape(dimensions)
 
 

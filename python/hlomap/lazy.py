@@ -1,4 +1,4 @@
-"""Names of a package that are imported on their first access (PEP 562)."""
+"""Names of a package that are imported on their first access (PEP 562), and NumPy, imported on its first use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["lazy_names", "np", "npt"]
 
 
 def lazy_names(package: str, path: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
@@ -27,3 +29,23 @@ def lazy_names(package: str, path: str) -> tuple[list[str], Callable[[str], Any]
         return value
 
     return list(module_of), load, lambda: list(module_of)
+
+
+class _Lazy:
+    """A module that is imported when a name of it is first used."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(importlib.import_module(self._module), name)
+        setattr(self, name, value)
+        return value
+
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    # A question about maps needs no array, and importing NumPy takes longer than everything else that it needs.
+    np, npt = _Lazy("numpy"), _Lazy("numpy.typing")

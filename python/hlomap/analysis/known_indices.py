@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from .._core import Expr, IndexingMap, Variable
+from ..lazy import np
 from ..maps.map_set import DeviceIndexing, MapSet
 from ..maps.variables import numbers_of, suppliers_of
 from ..ops._evaluation import Device

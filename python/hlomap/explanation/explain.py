@@ -12,9 +12,6 @@ from functools import cached_property
 from operator import index as to_int
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from .. import hooks
 from .._core import Instruction, Shape, _extent
 from ..analysis.bitcasts import is_bitcast
@@ -23,6 +20,7 @@ from ..analysis.reads import Reads, reads as count_reads, unknown as unknown_rea
 from ..analysis.rows import leaf_shapes
 from ..answers import Answer
 from ..errors import HlomapError, ShapeError
+from ..lazy import np, npt
 from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_points
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at

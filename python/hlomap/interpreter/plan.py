@@ -216,11 +216,11 @@ def _dtypes(shape: Shape) -> Dtypes:
 def dtype_of(shape: Shape) -> np.dtype[Any]:
     """The NumPy type of an array's elements; :class:`ShapeError` for an array above :data:`MAX_BYTES`."""
     # Imported when a program runs: the element types that NumPy lacks come from a package that is slow to import.
-    from ..dtypes import MAX_RANK, numpy_dtype
+    from ..dtypes import max_rank, numpy_dtype
 
     dtype = numpy_dtype(shape.dtype)
-    if len(shape.dimensions) > MAX_RANK:
-        raise UnsupportedError(f"an array of {len(shape.dimensions)} dimensions: NumPy has up to {MAX_RANK}")
+    if len(shape.dimensions) > max_rank():
+        raise UnsupportedError(f"an array of {len(shape.dimensions)} dimensions: NumPy has up to {max_rank()}")
     if min(shape.dimensions, default=0) < 0:
         raise UnsupportedError(f"{shape} has an unbounded dimension")
     if n_elements(shape.dimensions) * dtype.itemsize > MAX_BYTES:

@@ -9,19 +9,17 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from functools import cache
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any, TypeAlias
 
 from .._core import Layout, Shape, linear_index, logical_index, pack_into, spread_bits, squeeze_bits, unpack_into
 from ..dtypes import is_float, is_integer, is_unsigned, numpy_dtype
 from ..errors import DomainError, ShapeError, UnsupportedError
+from ..lazy import np, npt
 from ..types import expect, is_index, wrong_type
 
-Array = npt.NDArray[Any]
+Array: TypeAlias = "npt.NDArray[Any]"
 
-_WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
+_WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 _ELEMENTS = (
     *("pred", "f16", "bf16", "f32", "f64", "c64", "c128", "f4e2m1fn", "f8e3m4", "f8e4m3", "f8e4m3b11fnuz", "f8e4m3fn"),
     *("f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0fnu"),

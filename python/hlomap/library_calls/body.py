@@ -11,9 +11,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from .._core import Instruction, Shape
+from ..lazy import np
 
 _LARGEST = {"f8e4m3fn": 448, "f8e5m2": 57344, "f8e4m3fnuz": 240, "f8e5m2fnuz": 57344}
 """The largest finite number of element types whose products saturate."""

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from operator import and_, sub
 from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
 from .. import hooks
 from .._core import Count, Expr, IndexingMap, Instruction, Variable, _coalesce, _eliminate_ranges, compose_many
 from ..answers import Answer, Unknown
 from ..errors import DomainError, MapError, ShapeError
+from ..lazy import np, npt
 from ..text import one_line
 from ..types import ShapeIndex, expect, is_index, wrong_type
 from .device_groups import (

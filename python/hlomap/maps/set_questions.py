@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from .._core import IndexingMap, _contains, _is_injective, _overlap
 from ..answers import Answer
+from ..lazy import np
 from .enumerate_pairs import EnumerationLimitError, enumerate_points
 
 if TYPE_CHECKING:

@@ -12,11 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from .._core import Expr, IndexingMap, Variable, _n_steps, _overlap, bounds_many
 from ..errors import HlomapError
+from ..lazy import np, npt
 from .variables import numbers_of
 
 MAX_MEMBERS = 64

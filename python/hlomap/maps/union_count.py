@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from .._core import Count, IndexingMap, _count, bounds_many, count_many, simplify_many
+from ..lazy import np, npt
 from .subtract import find_meeting, subtract
 
 if TYPE_CHECKING:

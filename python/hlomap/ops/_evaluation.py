@@ -7,12 +7,10 @@ from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
 from .._core import Computation, Instruction
+from ..lazy import np, npt
 
-Array: TypeAlias = npt.NDArray[Any]
+Array: TypeAlias = "npt.NDArray[Any]"
 Value: TypeAlias = Any
 """An array, a tuple of values, or None for a token."""
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from .._core import Expr, IndexingMap
+from ..lazy import np
 from ._evaluation import Array
 from ._known import MAX_PIECES, UNKNOWN, Piece, Pieces, constant_or_affine, merged
 

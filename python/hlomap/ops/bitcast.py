@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from .._core import (
     Expr,
     IndexingMap,
@@ -25,6 +23,7 @@ from .._core import (
 from ..answers import Unknown
 from ..dtypes import bit_width
 from ..errors import UnsupportedError
+from ..lazy import np
 from ..types import ShapeIndex
 from ._evaluation import Array, EvalContext, Value
 from ._indexing.maps import full_bounds, simplify_maps, single_map

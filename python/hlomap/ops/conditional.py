@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from .._core import Computation, Instruction
 from ..answers import Unknown
+from ..lazy import np
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Steps, Value
 from ._indexing.maps import map_to_all, map_to_scalar, merge_parts

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from .._core import Instruction, _delinearize as delinearize
 from ..errors import UnsupportedError
+from ..lazy import np
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import (

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from .._core import Expr, Instruction
 from ..dtypes import numpy_dtype
+from ..lazy import np
 from ..types import ShapeIndex
 from ._evaluation import Array, EvalContext, Value
 from ._indexing.maps import dim_exprs, full_bounds, single_map

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from .._core import Expr, Instruction
 from ..errors import UnsupportedError
+from ..lazy import np
 from ..types import ShapeIndex
 from ._attributes import GatherDimensions, indices_batch_dims
 from ._evaluation import EvalContext, Value

@@ -10,11 +10,10 @@ import re
 from collections import deque
 from collections.abc import Sequence
 
-import numpy as np
-
 from .._core import Instruction, Shape
 from ..dtypes import numpy_dtype
 from ..errors import ShapeError, UnsupportedError
+from ..lazy import np
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Steps, Value
 from ._indexing.maps import forward_from_operand, forward_to_outputs, reaches_nothing, reads_nothing

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from .._core import Expr, Instruction, Variable
 from ..dtypes import numpy_dtype
+from ..lazy import np
 from ..types import ShapeIndex
 from ._evaluation import Array, EvalContext, Value
 from ._indexing.contraction import map_by_labels

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from .._core import Instruction
 from ..dtypes import is_integer, numpy_dtype
 from ..errors import UnsupportedError
+from ..lazy import np
 from ..types import ShapeIndex
 from ._evaluation import Array, EvalContext, Value
 from ._indexing.maps import map_to_all, reaches_nothing, reads_nothing
@@ -47,10 +46,6 @@ def _map_whole(source: Sequence[int], target: Sequence[int], output: ShapeIndex)
     return Footprint(
         everything.maps, False, "the parts of the state that the new state depends on are specific to the algorithm"
     )
-
-
-_MASK = np.uint64(0xFFFFFFFF)
-_HALF = np.uint64(32)
 
 
 def rng(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -95,7 +90,7 @@ def _three_fry(words: Array, sizes: tuple[int, ...], wide: bool) -> Array:
     low, high = _three_fry_block(counters, words[0])
     words[1:2] += np.uint64(count)
     if wide:
-        wide_words: Array = low | high << _HALF
+        wide_words: Array = low | high << np.uint64(32)
         return wide_words
     if along is None:
         return low
@@ -105,15 +100,15 @@ def _three_fry(words: Array, sizes: tuple[int, ...], wide: bool) -> Array:
 
 
 def _three_fry_block(counter: Array, key: Array) -> tuple[Array, Array]:
-    keys = [key & _MASK, key >> _HALF]
+    keys = [_low(key), _high(key)]
     keys.append(keys[0] ^ keys[1] ^ np.uint64(0x1BD11BDA))
-    x, y = (counter & _MASK) + keys[0] & _MASK, (counter >> _HALF) + keys[1] & _MASK
+    x, y = _low(_low(counter) + keys[0]), _low(_high(counter) + keys[1])
     for group in range(5):
         for turn in ((13, 15, 26, 6), (17, 29, 16, 24))[group % 2]:
-            x = x + y & _MASK
-            y = (y << np.uint64(turn) | y >> np.uint64(32 - turn)) & _MASK ^ x
-        x = x + keys[(group + 1) % 3] & _MASK
-        y = y + keys[(group + 2) % 3] + np.uint64(group + 1) & _MASK
+            x = _low(x + y)
+            y = _low(y << np.uint64(turn) | y >> np.uint64(32 - turn)) ^ x
+        x = _low(x + keys[(group + 1) % 3])
+        y = _low(y + keys[(group + 2) % 3] + np.uint64(group + 1))
     return x, y
 
 
@@ -124,24 +119,32 @@ def _philox(words: Array, sizes: tuple[int, ...], wide: bool) -> Array:
     number = np.arange(count, dtype=np.uint64)
     low = words[1] + number
     high = (words[2] if len(words) > 2 else words[0]) + (low < number).astype(np.uint64)
-    drawn = np.stack(_philox_block([low & _MASK, low >> _HALF, high & _MASK, high >> _HALF], words[0]), axis=-1)
+    drawn = np.stack(_philox_block([_low(low), _high(low), _low(high), _high(high)], words[0]), axis=-1)
     carry = int(words[1]) + count >= 2**64
     words[1:2] += np.uint64(count)
     if carry and len(words) > 2:
         words[2:3] += np.uint64(1)
     flat = drawn.reshape(-1)
     if wide:
-        flat = flat[0::2] | flat[1::2] << _HALF
+        flat = flat[0::2] | flat[1::2] << np.uint64(32)
     return flat[:n].reshape(sizes)
 
 
 def _philox_block(x: list[Array], key: Array) -> list[Array]:
-    k0, k1 = key & _MASK, key >> _HALF
+    k0, k1 = _low(key), _high(key)
     for _ in range(10):
         first, second = np.uint64(0xD2511F53) * x[0], np.uint64(0xCD9E8D57) * x[2]
-        x = [second >> _HALF ^ x[1] ^ k0, second & _MASK, first >> _HALF ^ x[3] ^ k1, first & _MASK]
-        k0, k1 = k0 + np.uint64(0x9E3779B9) & _MASK, k1 + np.uint64(0xBB67AE85) & _MASK
+        x = [_high(second) ^ x[1] ^ k0, _low(second), _high(first) ^ x[3] ^ k1, _low(first)]
+        k0, k1 = _low(k0 + np.uint64(0x9E3779B9)), _low(k1 + np.uint64(0xBB67AE85))
     return x
+
+
+def _low(words: Array) -> Array:
+    return words & np.uint64(0xFFFFFFFF)
+
+
+def _high(words: Array) -> Array:
+    return words >> np.uint64(32)
 
 
 def next_state(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

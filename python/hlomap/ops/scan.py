@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from .._core import Expr, Instruction
+from ..lazy import np
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Steps, Value
 from ._indexing.maps import dim_exprs, full_bounds, simplify_maps, single_map

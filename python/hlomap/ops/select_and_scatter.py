@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from .._core import Expr, Instruction
+from ..lazy import np
 from ..types import ShapeIndex
 from ._attributes import WindowedDim, windowed_dims
 from ._evaluation import Array, EvalContext, Value

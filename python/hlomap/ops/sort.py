@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from .._core import Instruction
+from ..lazy import np
 from ..types import ShapeIndex
 from ._evaluation import Array, EvalContext, Value
 from ._indexing.maps import dim_exprs, on_all_outputs, range_exprs, single_map

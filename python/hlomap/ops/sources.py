@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from .._core import Expr, IndexingMap, Instruction
 from ..dtypes import numpy_dtype
 from ..errors import HlomapError
+from ..lazy import np
 from ._evaluation import EvalContext, Value
 from ._indexing.loops.scalar_values import dtype_interval
 from ._indexing.maps import reaches_nothing, reads_nothing

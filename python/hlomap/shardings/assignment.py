@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
-import numpy as np
-
 from .._core import Mesh, Shape, Sharding
 from ..answers import Unknown
 from ..errors import ShapeError
+from ..lazy import np
 from ..text import one_line
 from .orders import Digit, Ints, Strided, find_strides, place_values, split_digits, split_into_runs
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from .._core import Mesh
 from ..errors import NotFoundError, ShapeError
+from ..lazy import np
 from ..types import wrong_type
 from .orders import Ints
 from .tiles import Tiles

@@ -10,10 +10,9 @@ import re
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
-
 from .._core import Instruction, Mesh, Sharding
 from ..errors import HlomapError
+from ..lazy import np
 from .links import mesh_positions
 
 _SHARDY_MESH = re.compile(r"#sdy\.mesh<\[((?:\"[^\"'\[\]]*\"=\d+(?:, ?)?)*)\](?:, device_ids=\[([\d, ]*)\])?>")

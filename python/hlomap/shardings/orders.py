@@ -12,10 +12,9 @@ from itertools import pairwise
 from math import prod
 from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
+from ..lazy import np, npt
 
-Ints: TypeAlias = npt.NDArray[np.int64]
+Ints: TypeAlias = "npt.NDArray[np.int64]"
 
 Digit: TypeAlias = tuple[int, int]
 """The number of values of a digit, and what one step of it adds to the device."""

@@ -14,13 +14,12 @@ from functools import cached_property
 from math import ceil, prod
 from typing import TypeAlias
 
-import numpy as np
-
 from .._core import Count, Expr, Footprint, IndexingMap, Instruction, Shape, Sharding, Variable, _count
 from ..analysis.queries import input_to_output, operand_maps
 from ..analysis.rule_provider import RuleProvider
 from ..answers import Unknown
 from ..errors import HlomapError
+from ..lazy import np
 from ..maps.map_set import MapSet, union
 from ..maps.variables import variables_of
 from ..ops._shapes import array_leaves, shape_at

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
-import numpy as np
-
 from .._core import Mesh, Shape, Sharding
 from ..answers import Unknown
 from ..errors import SizeError, UnsupportedError
+from ..lazy import np
 from ..text import one_line, plural
 from ..types import expect, read_only
 from .assignment import Assignment, assign

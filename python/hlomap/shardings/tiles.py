@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
 from ..errors import UnsupportedError
+from ..lazy import np, npt
 from .assignment import Assignment
 from .orders import Ints
 
-Flags: TypeAlias = npt.NDArray[np.bool_]
+Flags: TypeAlias = "npt.NDArray[np.bool_]"
 
 _MAX_DEVICES = 1 << 22
 

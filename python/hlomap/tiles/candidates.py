@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isqrt
 
-import numpy as np
-import numpy.typing as npt
+from ..lazy import np, npt
 
 _MOST = 1 << 26
 

@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from .._core import Instruction
 from ..analysis.cost import cost
 from ..analysis.queries import output_to_input
 from ..devices import Device
 from ..errors import UnsupportedError
+from ..lazy import np, npt
 from ..types import read_only
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
+from ..lazy import np, npt
 
 if TYPE_CHECKING:
     from .tiling import TileRead, Tiling

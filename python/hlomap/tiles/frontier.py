@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from .. import hooks
 from ..devices import Device
+from ..lazy import np, npt
 from ..types import read_only
 
 if TYPE_CHECKING:

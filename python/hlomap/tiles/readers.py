@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias, overload
 
-import numpy as np
-
 from .._core import Computation, Count, Expr, IndexingMap, Instruction, Shape, _count
 from ..analysis.iterations import over_iterations
 from ..analysis.loops import loop
@@ -21,6 +19,7 @@ from ..analysis.rule_provider import RuleProvider
 from ..analysis.toposort import reverse_postorder
 from ..answers import Unknown
 from ..errors import ShapeError
+from ..lazy import np
 from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
 from ..maps.map_set import MapSet, union
 from ..maps.variables import suppliers_of

@@ -7,13 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
 from .._core import TilePlan, _tile_reasons
 from ..analysis.table import SHOWN_ROWS, first_rows
 from ..devices import Device, Limits
 from ..errors import NotFoundError
+from ..lazy import np, npt
 from ..types import ReadOnlyDict, expect, expect_ints, expect_items, read_only
 
 if TYPE_CHECKING:

@@ -13,15 +13,13 @@ from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
 from .. import hooks
 from .._core import Computation, Expr, IndexingMap, Instruction, Module, Shape, TilePlan, _over_all_parameters
 from ..analysis.queries import shape_indices
 from ..analysis.rule_provider import RuleProvider
 from ..devices import Device, Limits
 from ..errors import ShapeError
+from ..lazy import np, npt
 from ..ops._shapes import array_leaves, shape_at
 from ..types import ReadOnly, ShapeIndex, expect, expect_index, expect_ints, subject_of, wrong_type
 from .candidates import candidates
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from .._core import _Record
     from .frontier import TileFrontier
 
-Sizes: TypeAlias = Sequence[int] | npt.NDArray[np.int64]
+Sizes: TypeAlias = "Sequence[int] | npt.NDArray[np.int64]"
 
 
 @dataclass(frozen=True)

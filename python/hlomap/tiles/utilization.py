@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from .._core import Computation, Count, Instruction, Module, Shape, _count, _count_windows
 from ..analysis.queries import maps_within, needed_by_outputs, output_to_input
 from ..analysis.rule_provider import RuleProvider
 from ..errors import HlomapError
+from ..lazy import np
 from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
 from ..maps.map_set import MapSet
 from ..maps.union_count import UNBOUNDED, sum_counts

@@ -21,7 +21,7 @@ from .. import hooks
 from .._core import Computation, IndexingMap, Instruction, Module, Shape
 from ..analysis.loops import fixed_leaves
 from ..analysis.queries import input_to_output, output_to_input
-from ..dtypes import MAX_RANK, is_integer, is_unsigned, numpy_dtype
+from ..dtypes import is_integer, is_unsigned, max_rank, numpy_dtype
 from ..errors import HlomapError, ShapeError, UndecidedError
 from ..interpreter.library import CALLS
 from ..interpreter.machine import Budget, Machine
@@ -266,8 +266,8 @@ def _check_size(instruction: Instruction, most: int) -> None:
             raise TooLargeError(
                 f"{instruction.name} is too large to run: {array.n_elements:,} elements, at most {most:,} are run"
             )
-        if len(array.dimensions) > MAX_RANK:
-            raise TooLargeError(f"{instruction.name} has {array.rank} dimensions: NumPy has up to {MAX_RANK}")
+        if len(array.dimensions) > max_rank():
+            raise TooLargeError(f"{instruction.name} has {array.rank} dimensions: NumPy has up to {max_rank()}")
 
 
 def _n_elements(shape: Shape) -> int:

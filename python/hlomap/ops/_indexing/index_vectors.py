@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..._core import Expr, IndexingMap, Instruction
 from ...errors import HlomapError
+from ...lazy import np
 from .._evaluation import Array
 from .._known import Known, Parts, Piece, Pieces, is_constant, through, together
 from .._rule import Bounds, ExprLike, RuleContext

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ...dtypes import is_integer
+from ...lazy import np
 from .._evaluation import Array
 from .._shapes import n_elements
 from .numeric import accumulated, cast, widened, width_of

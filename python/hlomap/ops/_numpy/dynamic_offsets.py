@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from ...lazy import np
 from .._evaluation import Array, Value
 
 

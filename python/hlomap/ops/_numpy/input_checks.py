@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ..._core import Shape
 from ...dtypes import bit_width, is_float, is_unsigned, numpy_dtype
 from ...errors import ShapeError
+from ...lazy import np
 from ...text import one_line
 from .._evaluation import Array, Value
-
-_NOT_NUMBERS = (str, bytes, type(None), np.datetime64, np.timedelta64)  # which NumPy converts to numbers
 
 
 class UserFunctionError(Exception):
@@ -69,7 +66,9 @@ def _from_python(value: Any, dtype: np.dtype[Any], shape: Shape, where: str) -> 
     Floats are rounded; integers and bools are exact, where NumPy truncates and wraps.
     """
     is_inexact = is_float(dtype) or dtype.kind == "c"
-    no_numbers = _NOT_NUMBERS if dtype.kind == "c" else (*_NOT_NUMBERS, complex, np.complexfloating)
+    no_numbers: tuple[type, ...] = (str, bytes, type(None), np.datetime64, np.timedelta64)  # NumPy converts them
+    if dtype.kind != "c":
+        no_numbers += (complex, np.complexfloating)
     n_bits = bit_width(shape.dtype) - (not is_unsigned(dtype))
     low, high = -(2**n_bits) if not is_unsigned(dtype) else 0, 2**n_bits - 1
     try:

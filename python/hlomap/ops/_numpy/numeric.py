@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from sys import getrefcount
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any, TypeAlias
 
 from ...dtypes import bit_width, is_float, is_integer, is_packed, is_unsigned, numpy_dtype
 from ...errors import ShapeError, UnsupportedError
+from ...lazy import np, npt
 
-Array = npt.NDArray[Any]
+Array: TypeAlias = "npt.NDArray[Any]"
 
 
 def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..._core import Computation
 from ...dtypes import is_float, is_integer, is_packed, is_unsigned
+from ...lazy import np
 from .._evaluation import Array, EvalContext, Value
 from .numeric import cast, widened, width_of
 
@@ -21,13 +20,13 @@ Combine = Callable[[Sequence[Array]], Value]
 """From 2n arrays, n accumulated and n new, to n results."""
 
 MONOIDS = {
-    "add": np.add,
-    "multiply": np.multiply,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
+    "add": "add",
+    "multiply": "multiply",
+    "maximum": "maximum",
+    "minimum": "minimum",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
 }
 
 
@@ -108,7 +107,7 @@ def identity(name: str, dtype: np.dtype[Any]) -> Any:
 def _reduce_with_ufunc(name: str, array: Array, initial: Array, axes: tuple[int, ...], valid: Array | None) -> Array:
     """The NumPy reduction; floats of 16 bits and less accumulate in f32."""
     dtype = array.dtype
-    function = MONOIDS[name]
+    function = getattr(np, MONOIDS[name])
     if dtype == np.bool_ and name in ("add", "multiply"):
         function = np.logical_or if name == "add" else np.logical_and
     if is_packed(dtype) or (dtype == np.float16 and name in ("add", "multiply")):

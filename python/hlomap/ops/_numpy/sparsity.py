@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ..._core import Instruction
 from ...answers import Unknown
 from ...errors import UnsupportedError
+from ...lazy import np
 from .._attributes import scale_operands, sparse_sides
 from .._evaluation import Array, Value
 

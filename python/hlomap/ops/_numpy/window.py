@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
-
 from ...dtypes import is_packed
+from ...lazy import np
 from .._attributes import WindowedDim
 from .._evaluation import Array
 
@@ -40,6 +38,6 @@ def sliding_windows(array: Array, axes: Sequence[int], dims: Sequence[WindowedDi
             sizes[axis] = 0
             array = np.zeros((*sizes, dim.size), array.dtype)
             continue
-        view = sliding_window_view(array, extent, axis=axis)[..., :: dim.window_dilation]
+        view = np.lib.stride_tricks.sliding_window_view(array, extent, axis=axis)[..., :: dim.window_dilation]
         array = view[(slice(None),) * axis + (slice(None, None, dim.stride),)]
     return array

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ..._core import Instruction, Shape
+from ...lazy import np
 from .._attributes import PermutedSlice, permuted_slices, root_operand, source_target_pairs, split_dimension
 from .._evaluation import Array, EvalContext, Steps, Value
 from .._numpy.device_groups import group_of, own_group, own_id, permuted_devices, rendezvous_key, require_ids

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ..._core import Instruction
 from ...answers import Unknown
 from ...dtypes import numpy_dtype
 from ...errors import UnsupportedError
+from ...lazy import np
 from .._evaluation import Array, EvalContext, Value
 from .._numpy.contraction import sum_of_products
 from .._numpy.sparsity import dense_operands

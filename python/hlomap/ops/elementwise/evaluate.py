@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-
-import numpy as np
+from typing import Any, TypeAlias
 
 from ... import dtypes
 from ..._core import Instruction
+from ...lazy import np
 from .._evaluation import Array, EvalContext, Evaluate, Value
 from .._numpy import numeric as numeric
 
 
 def semantics() -> Iterator[tuple[str, Evaluate]]:
     """Each opcode with its semantics."""
-    for table in (UNARY, BINARY):
-        for name, function in table.items():
-            yield name, _on_operands(numeric.wide(function))
-    for table in (UNARY_NARROW, BINARY_NARROW):
-        for name, function in table.items():
-            yield name, _on_operands(function)
+    for name, function in (UNARY | BINARY).items():
+        yield name, _on_operands(numeric.wide(_of_numpy(function) if isinstance(function, str) else function))
+    for name, narrow in (UNARY_NARROW | BINARY_NARROW).items():
+        yield name, _on_operands(narrow)
     yield from OTHERS.items()
 
 
@@ -40,74 +38,77 @@ def _logistic(x: Array) -> Array:
     return np.asarray(1 / (1 + power), x.dtype)
 
 
-UNARY: dict[str, Callable[[Array], Array]] = {
-    "abs": np.abs,
-    "acos": np.arccos,
-    "acosh": np.arccosh,
-    "asin": np.arcsin,
-    "asinh": np.arcsinh,
-    "atanh": np.arctanh,
-    "cbrt": np.cbrt,
-    "ceil": np.ceil,
+_Function: TypeAlias = str | Callable[..., Array]
+"""A name is that of a function of NumPy, which is imported when a program runs."""
+
+UNARY: dict[str, _Function] = {
+    "abs": "abs",
+    "acos": "arccos",
+    "acosh": "arccosh",
+    "asin": "arcsin",
+    "asinh": "arcsinh",
+    "atanh": "arctanh",
+    "cbrt": "cbrt",
+    "ceil": "ceil",
     "cosine": numeric.cosine,
-    "cosh": np.cosh,
+    "cosh": "cosh",
     "erf": numeric.erf,
     "exp2": numeric.power_of_two,
     "exponential": numeric.exponential,
     "exponential-minus-one": numeric.exponential_minus_one,
-    "floor": np.floor,
+    "floor": "floor",
     "imag": _real_or_imaginary("imag"),
-    "is-finite": np.isfinite,
-    "log": np.log,
-    "log-plus-one": np.log1p,
+    "is-finite": "isfinite",
+    "log": "log",
+    "log-plus-one": "log1p",
     "log2": lambda x: np.log(x) / x.dtype.type(np.log(2)) if x.dtype.kind == "c" else np.log2(x),
     "logistic": _logistic,
-    "negate": np.negative,
-    "not": np.invert,
+    "negate": "negative",
+    "not": "invert",
     "real": _real_or_imaginary("real"),
     "round-nearest-afz": numeric.round_half_away_from_zero,
-    "round-nearest-even": np.rint,
+    "round-nearest-even": "rint",
     "rsqrt": lambda x: np.asarray(1 / np.sqrt(x), x.dtype),
     "sign": numeric.sign,
     "sine": numeric.sine,
-    "sinh": np.sinh,
+    "sinh": "sinh",
     "sqrt": numeric.square_root,
-    "tan": np.tan,
-    "tanh": np.tanh,
+    "tan": "tan",
+    "tanh": "tanh",
 }
 # These count the bits of the narrow type, so their operands must not be widened.
-UNARY_NARROW: dict[str, Callable[[Array], Array]] = {
+UNARY_NARROW: dict[str, Callable[..., Array]] = {
     "count-leading-zeros": numeric.leading_zeros,
     "popcnt": numeric.popcount,
 }
-BINARY: dict[str, Callable[[Array, Array], Array]] = {
-    "add": np.add,
-    "and": np.bitwise_and,
+BINARY: dict[str, _Function] = {
+    "add": "add",
+    "and": "bitwise_and",
     "atan2": numeric.atan2,
     "complex": numeric.make_complex,
     "divide": numeric.divide,
     "maximum": numeric.maximum,
     "minimum": numeric.minimum,
-    "multiply": np.multiply,
-    "or": np.bitwise_or,
+    "multiply": "multiply",
+    "or": "bitwise_or",
     "power": numeric.power,
     "remainder": numeric.remainder,
     "subtract": lambda a, b: np.logical_xor(a, b) if a.dtype == np.bool_ else np.subtract(a, b),
-    "xor": np.bitwise_xor,
+    "xor": "bitwise_xor",
 }
-BINARY_NARROW: dict[str, Callable[[Array, Array], Array]] = {
+BINARY_NARROW: dict[str, Callable[..., Array]] = {
     "mulhi": numeric.high_product,
     "shift-left": numeric.shift(left=True, arithmetic=False),
     "shift-right-arithmetic": numeric.shift(left=False, arithmetic=True),
     "shift-right-logical": numeric.shift(left=False, arithmetic=False),
 }
-COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
-    "EQ": np.equal,
-    "NE": np.not_equal,
-    "LT": np.less,
-    "LE": np.less_equal,
-    "GT": np.greater,
-    "GE": np.greater_equal,
+COMPARISONS = {
+    "EQ": "equal",
+    "NE": "not_equal",
+    "LT": "less",
+    "LE": "less_equal",
+    "GT": "greater",
+    "GE": "greater_equal",
 }
 
 
@@ -120,7 +121,7 @@ def _compare(instruction: Instruction, operands: Sequence[Value], context: EvalC
     attributes = instruction.attributes
     if attributes.get("order", attributes.get("type")) in ("TOTAL", "TOTALORDER"):
         a, b = numeric.total_order_key(a), numeric.total_order_key(b)
-    return np.asarray(COMPARISONS[str(instruction.attributes["direction"])](a, b))
+    return np.asarray(getattr(np, COMPARISONS[str(instruction.attributes["direction"])])(a, b))
 
 
 def _select(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -156,6 +157,10 @@ def _stochastic_convert(instruction: Instruction, operands: Sequence[Value], con
 
 def _map(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     return context.apply(instruction.called_computations[0], operands)
+
+
+def _of_numpy(name: str) -> Callable[..., Any]:
+    return lambda *operands: getattr(np, name)(*operands)
 
 
 def _on_operands(function: Callable[..., Array]) -> Callable[[Instruction, Sequence[Value], EvalContext], Value]:

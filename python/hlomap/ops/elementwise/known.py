@@ -11,10 +11,9 @@ from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
 from itertools import product
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from ..._core import Expr, IndexingMap, Instruction
 from ...dtypes import numpy_dtype
+from ...lazy import np
 from .._evaluation import Evaluate
 from .._indexing.loops.scalar_values import Comparison, Scalar, arithmetic, dtype_interval
 from .._known import (

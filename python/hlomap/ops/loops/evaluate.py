@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..._core import Instruction
+from ...lazy import np
 from .._evaluation import EvalContext, Steps, Value
 from .attributes import condition_and_body
 

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
-import numpy as np
-
 from ...._core import Computation, Expr, Instruction, Shape
 from ....dtypes import is_integer, is_unsigned, numpy_dtype
 from ....errors import HlomapError
+from ....lazy import np
 from ....types import ShapeIndex
 from ..._rule import INT64_MAX
 
