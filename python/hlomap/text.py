@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from html import escape
 
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 """Controls, marks that change the direction of text, lone surrogates, and what XML does not allow."""
@@ -52,7 +51,9 @@ def html(text: object, limit: int = 2000) -> str:
     >>> html("<script>")
     '&lt;script&gt;'
     """
-    return escape(printable(text, limit), quote=True)
+    from html import escape  # with a table of all entities
+
+    return escape(printable(text, limit))
 
 
 def joined(phrases: Iterable[str]) -> str:

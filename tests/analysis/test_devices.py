@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -146,7 +145,7 @@ def test_wrong_devices_are_unsound(monkeypatch: pytest.MonkeyPatch) -> None:
     def backwards(instruction: hm.Instruction, leaf: tuple[int, ...]) -> dict[int, OperandIndexing]:
         return dict(rule.input_to_output(instruction, 0, leaf))
 
-    rule_with_wrong_maps = replace(lookup("collective-permute"), collective=replace(rule, output_to_input=backwards))
+    rule_with_wrong_maps = lookup("collective-permute")._replace(collective=rule._replace(output_to_input=backwards))
     monkeypatch.setitem(_registry._registry, "collective-permute", rule_with_wrong_maps)
     found = hm.verify(permute.root)
     assert [(v.status, v.reason) for v in found] == [("unsound", "from device 0 to device 1"), ("exact", None)]

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from .._core import Computation, Module, Shape
-from ..hlo.dump_directory import DumpDirectory, DumpedModule
 from ..types import ShapeIndex, expect_paths, module_hint, wrong_type
 from .rule_provider import RuleProvider
 from .table import Table
+
+if TYPE_CHECKING:
+    from ..hlo.dump_directory import DumpDirectory, DumpedModule
 
 _Path: TypeAlias = "str | os.PathLike[str]"
 
@@ -57,6 +59,7 @@ def analyze(source: Module | DumpedModule | DumpDirectory | _Path | Iterable[_Pa
     if isinstance(source, Module):
         rules = RuleProvider(source)
         return Table(rules.propagation.rows(rules))
+    from ..hlo.dump_directory import DumpDirectory, DumpedModule
     from . import files
 
     if isinstance(source, (DumpedModule, DumpDirectory)):

@@ -9,8 +9,7 @@ Different numbers prove nothing.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._core import Computation, IndexingMap, Instruction, Module
 from ..analysis.queries import output_to_input
@@ -31,8 +30,7 @@ _DEEPEST = 100  # calls in calls that are looked through
 _MAX_REPEATS = 20_000  # instructions that are numbered again since their computation is called again
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(NamedTuple):
     """An instruction that is executed, the fusion that it is in, and the number of its value."""
 
     instruction: Instruction

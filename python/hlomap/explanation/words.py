@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
@@ -20,8 +19,7 @@ from .names import NamedMap, Names
 _MAX_PHRASES = 4
 
 
-@dataclass(frozen=True)
-class _Subscript:
+class _Subscript(NamedTuple):
     """The elements of one dimension."""
 
     text: str

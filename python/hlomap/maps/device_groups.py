@@ -9,7 +9,7 @@ maps of one table compose like any others; maps of different tables are first re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .._core import Expr, IndexingMap, Variable
 
@@ -17,8 +17,7 @@ MAX_LISTED_DEVICES = 1 << 16
 """Tables with more devices than this stay in compact notation: their groups are not listed to compare them."""
 
 
-@dataclass(frozen=True, slots=True)
-class GroupTable:
+class GroupTable(NamedTuple):
     """The groups of a collective; ``ids`` is the kind of their numbers: ``replica``, ``partition`` or ``device``."""
 
     ids: str

@@ -7,7 +7,6 @@ operation may both rely on it and still check each other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._core import Instruction
@@ -48,8 +47,7 @@ def root_operand(instruction: Instruction) -> int | None:
     return len(instruction.operands) - 1 if instruction.attributes.get("has_dynamic_root") else None
 
 
-@dataclass(frozen=True)
-class PermutedSlice:
+class PermutedSlice(NamedTuple):
     """A slice that a collective-permute moves in place.
 
     ``buffer``: the shape index of the array it belongs to, in the input and in the output.  ``offsets``: the shape
@@ -132,8 +130,7 @@ def windowed_dims(window: Any, operand_sizes: Sequence[int], output_sizes: Seque
 # ---------------------------------------------------------------------------------------------- sparse products
 
 
-@dataclass(frozen=True)
-class SparseSide:
+class SparseSide(NamedTuple):
     """An operand of a product that holds one of every ``block`` elements along ``dimension``.
 
     Element b along the dimension is element ``block * b + index`` of the whole operand, where ``index`` is the element

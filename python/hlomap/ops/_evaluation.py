@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from .._core import Computation, Instruction
 from ..lazy import np, npt
@@ -76,8 +76,7 @@ class EvalContext(Protocol):
         """Random numbers for operations whose values XLA does not specify; a new generator from the random state."""
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(NamedTuple):
     """A simulated device: number ``replica * n_partitions + partition``."""
 
     replica: int

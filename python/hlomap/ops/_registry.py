@@ -6,11 +6,11 @@ others have those of families.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
 from itertools import chain
-from pathlib import Path
 from pkgutil import iter_modules
 from typing import TypeAlias
 
@@ -79,7 +79,8 @@ def _imported(opcode: str) -> OpRule:
 @cache
 def _modules() -> tuple[list[str], list[str]]:
     """The names of the modules that are named after an operation, and of the others."""
-    names = sorted(m.name for m in iter_modules([str(Path(__file__).parent)]) if not m.name.startswith("_"))
+    names = sorted(m.name for m in iter_modules([os.path.dirname(__file__)]) if not m.name.startswith("_"))
+    names.sort(key=lambda name: name not in ("elementwise", "calls", "sources"))  # first what programs consist of
     opcodes = {opcode.replace("-", "_") for opcode in known_opcodes()}
     return [name for name in names if name in opcodes], [name for name in names if name not in opcodes]
 

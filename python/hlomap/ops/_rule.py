@@ -9,8 +9,7 @@ renames the sources.  This module depends on no operation, nor on the propagatio
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from .._core import Computation, Expr, Footprint as Footprint, Instruction, Shape
 from ..answers import Unknown
@@ -77,8 +76,7 @@ class Groups(Protocol):
         """Maximal runs of consecutive groups of one size: (first, last) and the size."""
 
 
-@dataclass(frozen=True, slots=True)
-class CollectiveRule:
+class CollectiveRule(NamedTuple):
     """How an operation moves elements between devices: the device groups, and rules whose maps include the device.
 
     The rules return the results of an :class:`OpRule`, but each map has two more dimensions and two more results, the
@@ -96,8 +94,7 @@ def no_constant_operands(instruction: Instruction) -> tuple[int, ...]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class InPlace:
+class InPlace(NamedTuple):
     """An array of an output that takes over the memory of the operand ``operand``, of the same shape.
 
     ``replaces``: the operation replaces some of the elements, and leaves the others where they are.
@@ -114,8 +111,7 @@ def nothing_in_place(instruction: Instruction) -> Mapping[ShapeIndex, InPlace]:
     return {}
 
 
-@dataclass(frozen=True, slots=True)
-class ElementwiseMethod:
+class ElementwiseMethod(NamedTuple):
     """A method of :class:`hlomap.Builder` that writes an elementwise operation.
 
     ``element_types``: the kinds of element types that it accepts, separated by spaces.
@@ -131,8 +127,7 @@ class ElementwiseMethod:
     on_floats: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class OpRule:
+class OpRule(NamedTuple):
     """The rule of one operation: its indexing maps in both directions, and its semantics."""
 
     opcode: str
@@ -210,8 +205,7 @@ class OpRule:
     number of arrays, whose other elements stay where they are."""
 
 
-@dataclass(frozen=True, slots=True)
-class CustomRule:
+class CustomRule(NamedTuple):
     """A rule that a user has registered for an opcode or a custom call target, in place of the op rule's own."""
 
     output_to_input: OutputToInput

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._core import Computation, Instruction, Module, Shape, Window, reshape_is_bitcast
 from ..ops import lookup
@@ -32,8 +32,7 @@ class Region:
         return instruction.number in self.inside
 
 
-@dataclass(frozen=True)
-class Hero:
+class Hero(NamedTuple):
     """A hero, and the way from it to its root: each user with the number of the operand that it uses."""
 
     root: Instruction
@@ -104,8 +103,7 @@ def _passes(instruction: Instruction, n_operands: int) -> bool:
     return instruction.opcode == "bitcast" or lookup(instruction.opcode).sizes_class == "elementwise"
 
 
-@dataclass(frozen=True)
-class TransposeForm:
+class TransposeForm(NamedTuple):
     """A transpose in memory: merged sizes and permutation, and the bits of an element."""
 
     sizes: tuple[int, ...]
@@ -271,8 +269,7 @@ def _is_scalar(at: Instruction) -> bool:
     return at.opcode == "constant" or (at.shape.is_array and at.shape.n_elements == 1)
 
 
-@dataclass(frozen=True)
-class TritonConfig:
+class TritonConfig(NamedTuple):
     """The tiles of the outputs and the warps of a block."""
 
     tiles: tuple[tuple[int, ...], ...]

@@ -7,8 +7,8 @@ reduction reduces b and keeps a and c.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from .._core import Expr, IndexingMap, Shape
 from ..devices import Device
@@ -17,8 +17,7 @@ from .launch import BLOCK, THREAD, Launch, ceil_div, grid_map, in_memory
 _ROW_MINOR, _ROW_MAJOR, _COLUMN = 16384, 8, 4096
 
 
-@dataclass(frozen=True)
-class Canonical:
+class Canonical(NamedTuple):
     """A reduction as ``[a, b, c]``: of a and c where it ``is_row``, else of b."""
 
     is_row: bool
@@ -31,8 +30,7 @@ class Canonical:
         return (b,) if self.is_row else (a, c)
 
 
-@dataclass(frozen=True)
-class Widths:
+class Widths(NamedTuple):
     """The least bits of an element of any input and of any output of the fusion; ``complex``: the type of the hero."""
 
     input: int

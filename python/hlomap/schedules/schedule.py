@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import NamedTuple
 
 from .._core import (
     Computation,
@@ -195,8 +196,7 @@ def _no_kernel(instruction: Instruction, region: Region) -> str | None:
     return "no element is computed" if first_array(roots[0]).n_elements == 0 else None
 
 
-@dataclass(frozen=True)
-class _Kernel:
+class _Kernel(NamedTuple):
     """A kernel as the tests of the emitters see it."""
 
     region: Region

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .._core import Layout, Shape
 from ..devices import Device
@@ -16,8 +16,7 @@ from .flat import triton_block
 from .launch import Launch, storage_bits
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """Choices that a shape does not tell; None is the choice of XLA."""
 
     unroll: int | None = None

@@ -7,8 +7,8 @@ Sizes and permutations are those of dimensions in memory order with unit dimensi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from .._core import Expr, Shape
 from ..devices import Device
@@ -115,8 +115,7 @@ def _tiled_vector(n_blocks: int, edges: tuple[int, int], bits: int, summed_bits:
     return vector
 
 
-@dataclass(frozen=True)
-class Packing:
+class Packing(NamedTuple):
     """The tile of a packed transpose: edges of the minor dimensions of input and output, and of one between them."""
 
     vector: int

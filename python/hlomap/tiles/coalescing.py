@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from .._core import Computation, IndexingMap, Instruction, Module, Shape, count_requests
 from ..analysis.queries import output_to_input, reached
@@ -134,8 +135,7 @@ def coalescing(
     return tuple(sorted(found, key=lambda record: (record.is_write, record.operand)))
 
 
-@dataclass(frozen=True)
-class _Question:
+class _Question(NamedTuple):
     """The numbers of a question."""
 
     warp: int
@@ -306,8 +306,7 @@ def _read(operand: Instruction, number: int, threads: MapSet, maps: MapSet) -> I
             yield Access(operand, number, index, is_write=False, maps=here)
 
 
-@dataclass(frozen=True)
-class _Region:
+class _Region(NamedTuple):
     """The instructions of a kernel."""
 
     rules: RuleProvider

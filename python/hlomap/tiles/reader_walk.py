@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from .._core import Computation, Expr, IndexingMap, Instruction, Shape
 from ..analysis.loops import loop
@@ -58,8 +58,7 @@ def _add(reads: Reads, more: Reads, times: Times) -> None:
 # ---------------------------------------------------------------------------------------------------------------- walk
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(NamedTuple):
     """Who reads the value in a computation, and where it is in the root."""
 
     reads: Reads
@@ -340,8 +339,7 @@ class Walk:
         return _Place(kept, set(), is_read)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """The use that an instruction makes of the memory of an operand."""
 
     kept: dict[ShapeIndex, bool]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
 from .._core import Computation, Count, Expr, IndexingMap, Instruction, Shape, _count
 from ..analysis.iterations import over_iterations
@@ -248,8 +248,7 @@ def _reader(instruction: Instruction, value: Instruction, parts: Sequence[tuple[
     return Reader(instruction, maps, n_bytes, most, sum(part.n_bytes for part in every), reason is None, reason)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(NamedTuple):
     """The reads of one array along one way to the instruction."""
 
     maps: MapSet

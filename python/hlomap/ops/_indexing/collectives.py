@@ -7,7 +7,6 @@ of groups may depend on the module, so the maps with group and position are crea
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from ..._core import Expr, IndexingMap, Instruction, Shape, Variable
@@ -68,8 +67,7 @@ class ElementOnDevice(NamedTuple):
 Split = Literal["source", "target", "both"]
 
 
-@dataclass(frozen=True)
-class Transfer:
+class Transfer(NamedTuple):
     """How elements correspond across the devices of a group: ``peer`` maps an element to its peer.
 
     ``split``: which side holds one part of the other side's array on each device, the ``source`` of the map or its

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ...._core import Computation, Expr, Instruction, Shape, _count_iterations
 from ....errors import HlomapError
@@ -22,8 +23,7 @@ MAX_TRIP_COUNT = 2**40
 _MAX_FORWARDS = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Induction:
+class Induction(NamedTuple):
     """A leaf that counts: ``start + step * t`` at the beginning of iteration ``t``."""
 
     start: int
@@ -101,8 +101,7 @@ def analyze_counts(
 # -------------------------------------------------------------------------------------------------------------- reading
 
 
-@dataclass(frozen=True, slots=True)
-class _Config:
+class _Config(NamedTuple):
     trip_count: int | None = None
     induction: int | None = None
     init: int | None = None

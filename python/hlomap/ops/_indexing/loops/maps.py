@@ -7,8 +7,7 @@ depend on each other, and composes closed forms of what many iterations do.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ...._core import Computation, Instruction, _LoopMaps
 from ....answers import Unknown
@@ -21,8 +20,7 @@ from .window import Window
 FindWindow: TypeAlias = Callable[[ShapeIndex], Window | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(NamedTuple):
     """One iteration from a leaf to another."""
 
     target: ShapeIndex
@@ -32,8 +30,7 @@ class Edge:
     """Why the map may contain too much."""
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """Leaves that depend on each other over iterations."""
 
     kind: str

@@ -7,7 +7,6 @@ and every operation that is not listed, has no value.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
@@ -29,8 +28,7 @@ _MAX_SEEN = 500
 Interval: TypeAlias = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(NamedTuple):
     """An integer: an expression over symbols, which are dims by number, and an interval that contains its values."""
 
     expr: Expr
@@ -48,8 +46,7 @@ class Scalar:
         return self.lower if self.lower == self.upper else None
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(NamedTuple):
     """A predicate that holds for some values of the symbols: ``left direction right``."""
 
     direction: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...._core import Computation, Instruction
 from ....types import ShapeIndex
@@ -13,8 +13,7 @@ _MAX_FORWARDS = 1000
 _CALLS = {"call", "conditional"}
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """The box that a dynamic-update-slice writes in iteration ``t``, in one dimension from ``start + step * t``."""
 
     dim: int
