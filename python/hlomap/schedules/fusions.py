@@ -290,7 +290,8 @@ def native_config(instruction: Instruction) -> tuple[str, int | None]:
 
 def _config(instruction: Instruction, part: str) -> dict[str, Any]:
     try:
-        found = json.loads(instruction.attributes.text("backend_config") or "{}").get(part, {})
+        config = instruction.attributes.text("backend_config")
+        found = json.loads(config).get(part) if config else None
     except (ValueError, AttributeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

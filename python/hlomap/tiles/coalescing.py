@@ -8,7 +8,7 @@ its hero.  A record that is not exact has upper bounds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from .._core import Computation, IndexingMap, Instruction, Module, Shape, count_requests
@@ -19,7 +19,7 @@ from ..devices import Device, as_device
 from ..errors import HlomapError, ShapeError
 from ..maps.flat_thread_map import THREAD_DIMS, flat_thread_map
 from ..maps.map_set import MapSet
-from ..ops._shapes import array_leaves, shape_at
+from ..ops._shapes import array_leaves, arrays, shape_at
 from ..schedules.schedule import OutputSchedule, Schedule, is_kernel, schedule
 from ..types import ShapeIndex, expect, subject_of
 
@@ -145,31 +145,29 @@ class _Question(NamedTuple):
 
     def records(self, access: Access) -> Iterator[Coalescing]:
         """The record of each map of an access."""
-        maps = access.maps
+        maps, shape = access.maps, shape_at(access.instruction.shape, access.shape_index)
+        # The caller's vector width; else the schedule's, up to the 16 bytes that one instruction can access.
+        access = access._replace(vector=self.vector or max(1, min(access.vector, 128 // max(1, shape.value_bits))))
         if maps.is_unknown:
-            yield _unknown(access, maps.reason or "unknown", self._vector(access))
+            yield _unknown(access, maps.reason or "unknown")
             return
         inexact = None if maps.exact else maps.reason or "the maps may have elements that are not read"
         if maps.devices is not None:
             inexact = inexact or "elements of other devices count, too"
         for elements in maps:
-            yield self._count(access, elements, inexact)
+            yield self._count(access, shape, elements, inexact)
 
-    def _vector(self, access: Access) -> int:
-        """The caller's vector width; else the schedule's, up to the 16 bytes that one instruction can access."""
-        return self.vector or max(1, min(access.vector, 128 // max(1, access.shape.value_bits)))
-
-    def _count(self, access: Access, elements: IndexingMap, inexact: str | None) -> Coalescing:
+    def _count(self, access: Access, shape: Shape, elements: IndexingMap, inexact: str | None) -> Coalescing:
         """The record of one map from threads to elements; ``inexact`` says why it has too many."""
         if elements.is_undefined:
-            return _unknown(access, "nothing is known about an undefined map", self._vector(access))
-        if not access.shape.n_elements:
+            return _unknown(access, "nothing is known about an undefined map")
+        if not shape.n_elements:
             return self._counted(access, (0, 0, 0, 0), inexact, elements)
-        numbers = (self.warp, self._vector(access), self.base_alignment, self.sector_bytes)
+        numbers = (self.warp, access.vector, self.base_alignment, self.sector_bytes)
         try:
-            counts, reason = count_requests(elements, access.shape, *numbers)
+            counts, reason = count_requests(elements, shape, *numbers)
         except (HlomapError, OverflowError) as error:
-            return _unknown(access, str(error), self._vector(access))
+            return _unknown(access, str(error))
         if not counts[0] and elements.is_empty().value:
             return self._counted(access, counts, inexact, elements)
         return self._counted(access, counts, inexact or reason, elements.simplify(keep_point_dims=True))
@@ -179,18 +177,12 @@ class _Question(NamedTuple):
     ) -> Coalescing:
         n, sectors, used, run = found
         counts = n, sectors, used, sectors * self.sector_bytes, run
-        return Coalescing(
-            *_place(access), *counts, reason is None, reason, elements, self._vector(access), access.kernel
-        )
+        return Coalescing(*access[:4], *counts, reason is None, reason, elements, access.vector, access.kernel)
 
 
-def _place(access: Access) -> tuple[Instruction, int, ShapeIndex, bool]:
-    return access.instruction, access.operand, access.shape_index, access.is_write
-
-
-def _unknown(access: Access, reason: str, vector: int) -> Coalescing:
-    place = _place(access)
-    return Coalescing(*place, None, None, None, None, None, False, reason, None, vector, access.kernel)
+def _unknown(access: Access, reason: str) -> Coalescing:
+    counts = (None, None, None, None, None)
+    return Coalescing(*access[:4], *counts, False, reason, None, access.vector, access.kernel)
 
 
 def _expect_number(value: int, name: str, greatest: int) -> None:
@@ -203,8 +195,7 @@ Root = Instruction | Computation
 """The instruction or computation that a kernel computes: the operands of a computation are its parameters."""
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(NamedTuple):
     """How the threads of a grid access one array."""
 
     instruction: Instruction
@@ -218,11 +209,6 @@ class Access:
     """The neighbouring elements that a thread accesses at once, at most."""
     kernel: str | None = None
     """Where the maps come from."""
-
-    @property
-    def shape(self) -> Shape:
-        """The array."""
-        return shape_at(self.instruction.shape, self.shape_index)
 
 
 def by_thread_map(root: Root, thread_map: IndexingMap | Unknown) -> Iterator[Access]:
@@ -251,7 +237,7 @@ def by_schedule(root: Root, device: Device) -> Iterator[Access]:
         kernel = f"{found.emitter}, vectors of {found.vector}"
         kernel = f"{kernel}; {found.note}" if found.note else kernel
     for access in _accesses(root, found):
-        yield replace(access, kernel=kernel, vector=found.vector if isinstance(found, Schedule) else 1)
+        yield access._replace(kernel=kernel, vector=found.vector if isinstance(found, Schedule) else 1)
 
 
 def _accesses(root: Root, found: Schedule | str | None) -> Iterator[Access]:
@@ -272,10 +258,10 @@ def _accesses(root: Root, found: Schedule | str | None) -> Iterator[Access]:
 
 def _schedule(root: Root, device: Device) -> Schedule | str | None:
     """The schedule, or why it does not say what each thread does; None for what is not a kernel."""
-    if not is_kernel(root):
-        return None
     found = schedule(root, device)
     if isinstance(found, Unknown):
+        if not is_kernel(root):
+            return None
         reason: str | None = found.reason
     elif found.emitter == "triton_block":
         reason = "which thread of a block has an element is Triton's choice"
@@ -345,8 +331,7 @@ def _value(root: Root) -> Instruction:
 
 
 def _outputs(root: Root) -> list[tuple[ShapeIndex, Shape]]:
-    shape = _value(root).shape
-    return [(index, shape_at(shape, index)) for index in array_leaves(shape)]
+    return list(arrays(_value(root).shape))
 
 
 def _expect_thread_map(thread_map: IndexingMap, rank: int) -> None:
