@@ -221,12 +221,14 @@ def reached(
     *,
     with_devices: bool = False,
     elements_alone: bool = False,
+    ends_alone: bool = False,
 ) -> dict[Instruction, MapSet]:
     """The maps from arrays of ``start`` to every value that it depends on, users before operands.
 
     The propagation visits the instructions ``inside``.  It enters a fusion or call among them that is the only caller
-    of its computation, or that is ``entered``.  Each of ``ends`` is in the result, whether it is reached or not.  With
-    ``elements_alone`` only the elements count and not how often each is read: maps then have fewer ranges.
+    of its computation, or that is ``entered``.  Each of ``ends`` is in the result, whether it is reached or not; with
+    ``ends_alone`` nothing else is.  With ``elements_alone`` only the elements count and not how often each is read:
+    maps then have fewer ranges.
     """
     module = start.module
     region = [instruction.number for instruction in inside]
@@ -241,6 +243,9 @@ def reached(
         else:
             found = between.propagation.backward(between, start.number, indices, region, root, last)
             devices = assemble_devices(found, between.table)
+    if ends_alone:
+        kept = set(last)
+        records = [record for record in records if record[0] in kept]
     sets = ((module.instruction(record[0]), assemble(record, devices)) for record in records)
     return {value: with_known_indices(maps, rules) for value, maps in sets}
 

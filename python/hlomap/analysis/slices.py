@@ -97,7 +97,7 @@ def backward_slice(
     for computation in reverse_postorder(instruction.computation, _callers):
         for (start, index), so_far in pending.pop(computation.number, {}).items():
             inside, ends = computation.instructions, computation.parameters
-            values = reached(rules, start, [index], inside, ends=ends, elements_alone=True)
+            values = reached(rules, start, [index], inside, ends=ends, elements_alone=True, ends_alone=True)
             for number, parameter in enumerate(computation.parameters):
                 value = values[parameter]
                 is_identity = so_far and so_far is identities.get((start, index))

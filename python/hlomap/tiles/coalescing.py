@@ -321,7 +321,7 @@ class _Region(NamedTuple):
             yield from self._reads_below(output.root, output.output, rest)
 
     def _reads_below(self, start: Instruction, threads: MapSet, inside: Sequence[Instruction]) -> Iterator[Access]:
-        found = reached(self.rules, start, [()], inside, ends=self.inner)
+        found = reached(self.rules, start, [()], inside, ends=self.inner, ends_alone=True)
         for number, (operand, parameter) in enumerate(zip(self.operands, self.inner, strict=True)):
             yield from _read(operand, number, threads, found[parameter])
 
