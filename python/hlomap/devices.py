@@ -6,14 +6,15 @@ the package knows a device: every question takes one of these records, or your o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from .text import one_line
 from .types import expect, expect_items
 
+_T = TypeVar("_T")
 # What the fields take, by the kinds of their defaults; NumPy's numbers will do.
 _KINDS: dict[type, tuple[type, ...]] = {int: (Integral,), type(None): (Real, type(None))}
 _RANGES = {"warp": (1, 1024), "sector_bytes": (1, 1 << 20), "max_blocks_x": (1, 2**63 - 1), "max_overshoot": (0, 2**53)}
@@ -52,6 +53,13 @@ class _Record:
         values = [(f.name, getattr(self, f.name), f.default) for f in fields(self)]  # type: ignore[arg-type]
         shown = [f"{name}={value!r}" for name, value, default in values if value != default]
         return f"{type(self).__name__}({one_line(', '.join(shown))})"
+
+
+def _named(records: Mapping[str, _T], name: str, kind: str, hint: str) -> _T:
+    expect(str, name, f"{kind}.named", "a name")
+    if name.lower() not in records:
+        raise ValueError(f"hm.{kind}.named: expected one of {', '.join(records)}, got {name!r}; {hint}")
+    return records[name.lower()]
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,13 +135,7 @@ class Device(_Record):
 
         Upper and lower case are the same.  Raises ``ValueError`` for other names.
         """
-        expect(str, name, "Device.named", "a name")
-        if name.lower() not in _DEVICES:
-            names = ", ".join(_DEVICES)
-            raise ValueError(
-                f"hm.Device.named: expected one of {names}, got {name!r}; Device(...) describes another one"
-            )
-        return _DEVICES[name.lower()]
+        return _named(_DEVICES, name, "Device", "Device(...) describes another one")
 
 
 def as_device(device: Device | str, function: str) -> Device:
@@ -244,11 +246,7 @@ class Limits(_Record):
         last two sizes are multiples of 8 and 128 or whole, and two buffers of every block fit 16 MiB (Pallas, "TPU
         pipelining").  Upper and lower case are the same.  Raises ``ValueError`` for other names.
         """
-        expect(str, name, "Limits.named", "a name")
-        if name.lower() not in _LIMITS:
-            names = ", ".join(_LIMITS)
-            raise ValueError(f"hm.Limits.named: expected one of {names}, got {name!r}; or state yours by Limits(...)")
-        return _LIMITS[name.lower()]
+        return _named(_LIMITS, name, "Limits", "or state yours by Limits(...)")
 
 
 _LIMITS = {

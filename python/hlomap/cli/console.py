@@ -167,9 +167,9 @@ def print_lines(lines: Sequence[Sequence[tuple[str, str]]]) -> None:
 
 
 @contextmanager
-def progress_bar(label: str, *, is_hidden: bool = False) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on stderr, on a terminal only: a function of what is done and of the whole, until the block ends."""
-    if is_hidden or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         yield lambda done, total: None
         return
     from rich.console import Console

@@ -51,8 +51,7 @@ class Violation:
         return None if self.instruction is None else source_line(self.instruction)
 
     def __str__(self) -> str:
-        found = "unknown" if isinstance(self.found, Unknown) else f"{self.found:,}"
-        lines = [f"{printable(self.rule)}: limit {self.limit:,}, found {found}", f"  {self.why}"]
+        lines = [_line(self.rule, self.limit, self.found), f"  {self.why}"]
         if self.instruction is not None:
             lines.append(f"  {_head(self.instruction)}")
         if self.source is not None:
@@ -108,9 +107,7 @@ class CheckReport:
         if len(self.violations) > _MAX_SHOWN:
             lines.append(f"  … {len(self.violations) - _MAX_SHOWN} more")
         if self.ok:
-            lines += [
-                f"  {printable(rule)}: limit {limit:,}, found {_text(found)}" for rule, limit, found in self.limits
-            ]
+            lines += [f"  {_line(*limit)}" for limit in self.limits]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -460,5 +457,5 @@ def _head(instruction: Instruction) -> str:
     return f"{name} = {shape} {printable(instruction.opcode, 40)}({operands})"
 
 
-def _text(found: int | Unknown) -> str:
-    return "unknown" if isinstance(found, Unknown) else f"{found:,}"
+def _line(rule: str, limit: int, found: int | Unknown) -> str:
+    return f"{printable(rule)}: limit {limit:,}, found {'unknown' if isinstance(found, Unknown) else f'{found:,}'}"

@@ -29,32 +29,24 @@ def _sizes(instruction: Instruction) -> tuple[int, ...]:
     return sizes
 
 
-def _overapproximate(footprint: Footprint) -> Footprint:
-    return Footprint(footprint.maps, False, _REASON)
+def _to_triangle(instruction: Instruction, row: Expr, column: Expr) -> RuleResult:
+    """Any two indices of the same matrix, as ranges, where row and column are in the triangle."""
+    sizes = _sizes(instruction)
+    below = row - column if bool(instruction.attributes.get("lower", False)) else column - row
+    results: list[ExprLike] = [*dim_exprs(len(sizes) - 2), Expr.range(0), Expr.range(1)]
+    triangle = [(below, 0, sizes[-1] - 1)]
+    maps = single_map(full_bounds(sizes), results, ranges=full_bounds(sizes[-2:]), constraints=triangle).maps
+    return [Footprint(maps, False, _REASON)]
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The triangle of the same matrix."""
-    sizes = _sizes(instruction)
-    row, column = Expr.range(0), Expr.range(1)
-    below = row - column if bool(instruction.attributes.get("lower", False)) else column - row
-    results: list[ExprLike] = [*dim_exprs(len(sizes) - 2), row, column]
-    triangle = single_map(
-        full_bounds(sizes), results, ranges=full_bounds(sizes[-2:]), constraints=[(below, 0, sizes[-1] - 1)]
-    )
-    return [_overapproximate(triangle)]
+    return _to_triangle(instruction, Expr.range(0), Expr.range(1))
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """From the triangle to the whole output."""
-    sizes = _sizes(instruction)
-    row, column = dim_exprs(len(sizes))[-2:]
-    below = row - column if bool(instruction.attributes.get("lower", False)) else column - row
-    results: list[ExprLike] = [*dim_exprs(len(sizes) - 2), Expr.range(0), Expr.range(1)]
-    triangle = single_map(
-        full_bounds(sizes), results, ranges=full_bounds(sizes[-2:]), constraints=[(below, 0, sizes[-1] - 1)]
-    )
-    return [_overapproximate(triangle)]
+    return _to_triangle(instruction, *dim_exprs(instruction.shape.rank)[-2:])
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

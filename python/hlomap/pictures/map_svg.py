@@ -5,7 +5,7 @@ Cells of a picture have one size, so that arrays keep their proportions. A zigza
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -164,13 +164,12 @@ class _Block:
                     yield text(left - 4, y, str(self.grid.rows[r]), "label right")
 
     def _fill(self, mask: npt.NDArray[np.bool_], left: float, top: float, kind: str) -> Iterator[str]:
-        path = "".join(
+        path = (
             f"M{_n(left + self.x_of[a])},{_n(top + self.y_of[r])}H{_n(left + self.x_of[b])}"
             f"V{_n(top + self.y_of[r + 1])}H{_n(left + self.x_of[a])}z"
             for r, a, b in _runs(mask)
         )
-        if path:
-            yield f'<path d="{path}" class="{kind}"/>'
+        yield from _path(path, kind)
 
     def _lines(self, left: float, top: float) -> str:
         """The lines between cells, but not across cuts."""
@@ -188,20 +187,16 @@ class _Block:
 
     def _dots(self, mask: npt.NDArray[np.bool_], left: float, top: float) -> Iterator[str]:
         half = self.cell / 2
-        path = "".join(
-            f"M{_n(left + self.x_of[c] + half)},{_n(top + self.y_of[r] + half)}h.01" for r, c in np.argwhere(mask)
-        )
-        if path:
-            yield f'<path d="{path}" class="dot"/>'
+        path = (f"M{_n(left + self.x_of[c] + half)},{_n(top + self.y_of[r] + half)}h.01" for r, c in np.argwhere(mask))
+        yield from _path(path, "dot")
 
     def _hatch(self, mask: npt.NDArray[np.bool_], left: float, top: float) -> Iterator[str]:
-        path = "".join(
+        path = (
             f"M{_n(left + self.x_of[c])},{_n(top + self.y_of[r + 1])}"
             f"L{_n(left + self.x_of[c + 1])},{_n(top + self.y_of[r])}"
             for r, c in np.argwhere(mask)
         )
-        if path:
-            yield f'<path d="{path}" class="may"/>'
+        yield from _path(path, "may")
 
     def _crosses(self, mask: npt.NDArray[np.bool_], left: float, top: float) -> Iterator[str]:
         for r, c in np.argwhere(mask):
@@ -231,8 +226,7 @@ class _Block:
                 path.append(f"M{x0},{y0}V{y1}")
             if not padded[r + 1, c + 2]:
                 path.append(f"M{x1},{y0}V{y1}")
-        if path:
-            yield f'<path d="{"".join(path)}" class="edge"/>'
+        yield from _path(path, "edge")
 
     def _cuts(self, left: float, top: float) -> Iterator[str]:
         """A zigzag along every cut."""
@@ -248,8 +242,12 @@ class _Block:
                 n = max(2, round(width / 6))
                 y, step = top + self.y_of[r] + _GAP / 2, width / n
                 path.append(f"M{_n(left)},{_n(y)}" + "".join(f"l{step:.2f},{3 - 6 * (k % 2)}" for k in range(n)))
-        if path:
-            yield f'<path d="{"".join(path)}" class="gap"/>'
+        yield from _path(path, "gap")
+
+
+def _path(parts: Iterable[str], kind: str) -> Iterator[str]:
+    if path := "".join(parts):
+        yield f'<path d="{path}" class="{kind}"/>'
 
 
 def _cross(x0: float, y0: float, x1: float, y1: float) -> str:
