@@ -173,13 +173,9 @@ def _by_leaf(maps: MapSet, arrays: Iterable[ShapeIndex]) -> dict[ShapeIndex, Map
         return dict.fromkeys(arrays, maps)
     found: dict[ShapeIndex, list[IndexingMap]] = {}
     for m in maps:
-        found.setdefault(tuple(m.shape_index), []).append(_plain(m))
+        # Without its place in a program, which containment compares too.
+        found.setdefault(tuple(m.shape_index), []).append(m._placed((), None, {}))
     return {leaf: MapSet(own, exact=maps.exact, reason=maps.reason) for leaf, own in found.items()}
-
-
-def _plain(m: IndexingMap) -> IndexingMap:
-    """The map without its place in a program, which containment compares too."""
-    return m._placed((), None, {})
 
 
 def _compare(before: MapSet, after: MapSet) -> tuple[Status, str | None]:

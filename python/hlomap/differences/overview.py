@@ -119,7 +119,7 @@ def overview(module: Module) -> Overview:
         if not lookup(i.opcode).moves_nothing:
             shape = i.shape
             if shape not in written:
-                written[shape] = _bytes(shape)
+                written[shape] = _extent([part for _, part in leaf_shapes(shape)])[1] or 0  # an upper bound
             moved[i] = [0, written[shape], 0]
     statuses: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
@@ -136,11 +136,6 @@ def overview(module: Module) -> Overview:
             reasons[f"{instruction.opcode}: {error or unknown}"] += 1
     order = sorted(((i, BytesMoved(*n)) for i, n in moved.items()), key=lambda item: -item[1].total)
     return Overview(module, tuple(computations), ReadOnlyDict(order), ReadOnlyDict(statuses), ReadOnlyDict(reasons))
-
-
-def _bytes(shape: Shape) -> int:
-    """An upper bound of the bytes of all arrays in a value; 0 where there is none."""
-    return _extent([part for _, part in leaf_shapes(shape)])[1] or 0
 
 
 def executed_computations(start: Module | Computation) -> list[Computation]:

@@ -25,7 +25,7 @@ def render_text(scene: Scene) -> str:
 
 
 def _plane(grid: Grid) -> list[str]:
-    texts = [[_cell_text(cell) for cell in row] for row in grid.cells]
+    texts = [["…" if c is None else "·" if c.is_padding else c.text for c in row] for row in grid.cells]
     width = max((len(t) for row in texts for t in row), default=1)
     width = max([width, *(len(label or "…") for label in grid.columns)])
     margin = max(4, *(len(label or "⋮") for label in grid.rows)) if grid.rows else 4
@@ -59,10 +59,6 @@ def _all_differ(pairs: list[tuple[Cell | None, Cell | None]]) -> bool:
     """Whether all pairs are in different tiles; tiles of combined dimensions end at other columns in each row."""
     tiles = [(a.tiles[:1], b.tiles[:1]) for a, b in pairs if a is not None and b is not None]
     return bool(tiles) and all(a != b for a, b in tiles)
-
-
-def _cell_text(cell: Cell | None) -> str:
-    return "…" if cell is None else "·" if cell.is_padding else cell.text
 
 
 def _memory(grid: Grid) -> list[str]:

@@ -15,7 +15,7 @@ from ...answers import Unknown
 from ...errors import ShapeError
 from ...maps.device_groups import MAX_LISTED_DEVICES, GroupTable
 from ...types import ShapeIndex
-from .._attributes import PermutedSlice, permuted_slices, source_target_pairs
+from .._attributes import permuted_slices, source_target_pairs
 from .._indexing.device_groups import n_devices, pair_table
 from .._indexing.maps import dim_exprs, full_bounds, identity_map
 from .._rule import NOTHING, Bounds, ExprLike, Footprint, OperandIndexing, RuleContext
@@ -163,7 +163,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, *, on_devices: b
         read = Footprint(read.maps, *_exactness(moves), read.crosses_devices)
         parts = [read, _stays(maps, sizes, moves)]
     offsets = [NOTHING, NOTHING]
-    for s in _slices_of(instruction, leaf):
+    for s in (s for s in permuted_slices(instruction) if s.buffer == leaf):
         for d in range(len(s.extents)):
             for k, position in enumerate((0, 1)):
                 scalar = maps.moved(full_bounds(sizes), [], (1, position))
@@ -204,10 +204,6 @@ def input_to_output(
     output = (1, *buffer) if is_start else buffer
     parts[output[0] if output else 0] = found.at(output)
     return parts
-
-
-def _slices_of(instruction: Instruction, buffer: ShapeIndex) -> list[PermutedSlice]:
-    return [s for s in permuted_slices(instruction) if s.buffer == buffer]
 
 
 def _box(first: Sequence[int], extents: Sequence[int]) -> list[Bounds]:
