@@ -6,9 +6,8 @@ from .analysis.profile import Profile as Profile, ProfileRow as ProfileRow, Unpl
 from .analysis.reads import Reads as Reads
 from .analysis.slice import Slice as Slice
 from .analysis.table import Batch as Batch, Table as Table
-from .corpus.reports import CorpusReport as CorpusReport
+from .corpus.reports import CorpusReport as CorpusReport, CorpusSummary as CorpusSummary
 from .corpus.run import CorpusProgress as CorpusProgress
-from .corpus.summary import CorpusSummary as CorpusSummary
 from .differences.diff import FusionChange as FusionChange, ModuleDiff as ModuleDiff
 from .differences.history import History as History, StageChange as StageChange
 from .differences.matching import Match as Match

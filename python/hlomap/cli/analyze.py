@@ -1,6 +1,6 @@
 """``hlomap analyze``: arguments, progress, the summary and exit codes of a run over a corpus.
 
-:func:`hlomap.analyze_corpus` does the work, and :mod:`hlomap.corpus.summary` words its end.  On a terminal progress is
+:func:`hlomap.analyze_corpus` does the work, and :mod:`hlomap.corpus.reports` words its end.  On a terminal progress is
 a bar; elsewhere it is a line a minute.
 """
 
@@ -24,8 +24,8 @@ from ..errors import DatasetError, EngineError, LockedError, OutputError, Unsupp
 from .console import fail, max_bytes, prefix_with_file, say
 
 if TYPE_CHECKING:
+    from ..corpus.reports import CorpusSummary
     from ..corpus.run import CorpusProgress
-    from ..corpus.summary import CorpusSummary
 
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}

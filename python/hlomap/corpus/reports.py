@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..text import joined, plural
+
 _MAX_ERRORS = 1000  # that a report names; all are in the table of files
 
 
@@ -117,3 +119,122 @@ def _count(found: Any) -> int:
 
 def _counts(found: Mapping[str, Any]) -> Counter[str]:
     return Counter({name: _count(n) for name, n in found.items()})
+
+
+# Summary of a run over a corpus, in numbers and in words.
+
+
+_HINTS = {
+    "Riegeli": "Riegeli (dump with --xla_dump_hlo_as_text or --xla_dump_hlo_as_proto)",
+    "StableHLO": "StableHLO (pip install 'hlomap[jax]' to convert it)",
+}
+_MAX_COMMON = 8  # reasons that a summary lists; the others are summed up
+
+
+@dataclass(frozen=True)
+class CorpusSummary:
+    """The counts of a dataset, and the wall-clock time of this run; ``str`` is what ``hlomap analyze`` prints.
+
+    ``is_complete`` is false for a run of one shard while others are missing.  ``unlisted`` is the number of files that
+    have appeared since an earlier run listed the inputs: they are not in the dataset.
+    """
+
+    output: str
+    report: CorpusReport
+    seconds: float = 0.0
+    is_complete: bool = True
+    unlisted: int = 0
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether a file or a row has an error."""
+        return self.report.failed > 0 or self.report.error_rows > 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "output": self.output,
+            "complete": self.is_complete,
+            "files": self.report.files,
+            "unlisted": self.unlisted,
+            **self.report.to_dict(),
+            "wall_seconds": round(self.seconds, 3),
+        }
+
+    def __repr__(self) -> str:
+        state = "" if self.is_complete else ", unfinished"
+        return f"<CorpusSummary {self.output}: {self.report.files} files, {self.report.rows} rows{state}>"
+
+    def __str__(self) -> str:
+        return "\n".join(f"{label:<14}  {value}" for label, value in self.lines())
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Labels and texts; a label that starts with a space, or none, belongs to the one before."""
+        report = self.report
+        rows = [("files", f"{report.files}")]
+        if self.unlisted:
+            found = plural(self.unlisted, "new file")
+            rows.append((" not included", f"{found}: remove the output, or choose another, to analyze all"))
+        if report.status["duplicate"]:
+            rows.append((" duplicates", f"{report.status['duplicate']}"))
+        rows += _reason_rows(" skipped", Counter({_HINTS.get(kind, kind): n for kind, n in report.skipped.items()}))
+        rows += _reason_rows(" converted", +report.converted)
+        for status, label in (("error", " failed"), ("timed out", " timed out"), ("crashed", " crashed")):
+            if report.status[status]:
+                rows.append((label, f"{report.status[status]}"))
+        rows += [
+            ("modules", f"{report.modules}"),
+            *_compilation_rows(report),
+            ("instructions", f"{report.instructions}"),
+            ("rows", f"{report.rows}"),
+            (" with errors", f"{report.error_rows}"),
+        ]
+        by_reason: Counter[str] = Counter()
+        n_opcodes = Counter(reason for _, reason in report.unknown)
+        for (opcode, reason), count in report.unknown.items():
+            by_reason[reason if opcode in reason or n_opcodes[reason] > 1 else f"{opcode}: {reason}"] += count
+        rows += _reason_rows(" unknown", by_reason)
+        workers = sum(report.seconds.values())
+        each = workers / max(report.instructions, 1) * 1e6
+        shares = ", ".join(f"{stage} {seconds / workers:.0%}" for stage, seconds in report.seconds.items() if workers)
+        text = f"{self.seconds:.2f} s, {each:.0f} us of CPU time per instruction"
+        rows.append(("time", f"{text} ({shares})" if shares else text))
+        rows.append(("written to", self.output + ("" if self.is_complete else " (other shards are missing)")))
+        return rows
+
+
+def _compilation_rows(report: CorpusReport) -> list[tuple[str, str]]:
+    """How many compilations the modules are of, and the condition in SQL that counts each once."""
+    n_modules = sum(report.stages.values())
+    if not report.compilations or n_modules <= report.compilations:
+        return []
+    stages = {stage for stage, _ in report.stages}
+    names = stages - {""}
+    forms = sorted({form for _, form in report.stages}, reverse=True)
+    kinds = [plural(len(names), "stage")] * bool(names) + ["passes"] * ("" in stages)
+    text = f"{report.compilations} in {plural(n_modules, 'module')}: {joined(kinds)}"
+    if len(forms) > 1:
+        is_regular = len(report.stages) == len(forms) * len(stages) and len(set(report.stages.values())) == 1
+        text += f", {joined(forms)}{' of each' * is_regular}"
+    rows = [(" compilations", text)]
+    if names:
+        counts = {key: n for key, n in report.stages.items() if key[0].endswith("after_optimizations")}
+        named = {key: n for key, n in (counts or report.stages).items() if key[0]}
+        stage, form = min(named, key=lambda key: (-named[key], key[1] != "text", key))
+        quoted = stage.replace("'", "''")
+        condition = f"where stage = '{quoted}'" + f" and form = '{form}'" * (len(forms) > 1)
+        each = "each" if named[stage, form] == report.compilations else f"{named[stage, form]} of them"
+        rows.append(("", f"to count {each} once: {condition}"))
+    return rows
+
+
+def _reason_rows(label: str, reasons: Counter[str]) -> list[tuple[str, str]]:
+    if not reasons:
+        return []
+    ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    rows = [(label, f"{sum(reasons.values())}")]
+    rows += [("", f"{count} {reason}") for reason, count in ordered[:_MAX_COMMON]]
+    if len(ordered) > _MAX_COMMON:
+        rest = ordered[_MAX_COMMON:]
+        rows.append(("", f"{sum(count for _, count in rest)} with {len(rest)} other reasons"))
+    return rows

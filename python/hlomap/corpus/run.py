@@ -37,9 +37,8 @@ from .manifest import (
     read_reports,
 )
 from .plan import WORK, Plan, Shard, make_plan, read_plan
-from .reports import CorpusReport
+from .reports import CorpusReport, CorpusSummary
 from .sources import NotRegular, Reader, Source
-from .summary import CorpusSummary
 from .tasks import FILES_FOLDER, LEAST_MEMORY, MODULES_FOLDER, ROWS_FOLDER, Form, Task
 
 _CHANGES = "_lock-changes"  # of the manifest and the plan, which the runs of several shards make together
@@ -112,7 +111,7 @@ def analyze_corpus(
         progress: called about once a second.
 
     Returns:
-        A :class:`~hlomap.corpus.summary.CorpusSummary`: the counts of the dataset so far; ``print`` shows them.
+        A :class:`~hlomap.corpus.reports.CorpusSummary`: the counts of the dataset so far; ``print`` shows them.
 
     Raises:
         FileNotFoundError: an input does not exist.

@@ -15,8 +15,7 @@ from ..lazy import np
 from ..types import ShapeIndex
 from ._attributes import GatherDimensions, indices_batch_dims
 from ._evaluation import EvalContext, Value
-from ._indexing.gather_windows import operand_to_windows, window_to_operand
-from ._indexing.index_vectors import known_surroundings
+from ._indexing.index_vectors import known_surroundings, operand_to_windows, window_to_operand
 from ._indexing.maps import dim_exprs, full_bounds, single_map
 from ._known import moved
 from ._numpy.dynamic_offsets import index_vectors

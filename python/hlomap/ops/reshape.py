@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Instruction, Shape, _delinearize as delinearize
+from ..errors import UnsupportedError
 from ..lazy import np
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, map_to_all, simplify_maps, single_map
 from ._indexing.sizes_in_use import keeps_linear_order, over_approximate
 from ._known import moved
-from ._numpy.sizes_in_use import reshaped_sizes
 from ._operations import moves_elements
 from ._registry import register
 from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
+from ._shapes import matched_dims, n_elements
 
 
 def _map_between(a: Shape, b: Shape) -> OperandIndexing:
@@ -39,6 +40,31 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """``np.reshape``, whose default order is row-major, too, of the elements in use."""
     return np.reshape(operands[0], reshaped_sizes(instruction, operands[0].shape))
+
+
+# Sizes in use of the result of an operation on arrays with dynamic dimensions.
+
+
+def reshaped_sizes(instruction: Instruction, sizes: Sequence[int]) -> list[int]:
+    """The sizes of a reshape of an operand with these sizes in use.
+
+    Of the dimensions that match each other, one of the result may be dynamic, and its size follows from the others.
+    """
+    shape, bounds = instruction.shape, instruction.operands[0].shape.dimensions
+    found = list(shape.dimensions)
+    if tuple(sizes) == tuple(bounds):
+        return found
+    for ours, theirs in matched_dims(bounds, shape.dimensions):
+        n = n_elements(sizes[k] for k in ours)
+        varying = [k for k in theirs if shape.dynamic[k] and shape.dimensions[k] > 1] or [
+            k for k in theirs if shape.dynamic[k]
+        ]
+        fixed = n_elements(shape.dimensions[k] for k in theirs if k not in varying)
+        if len(varying) > 1 or fixed == 0 or n % fixed or (not varying and n != fixed):
+            raise UnsupportedError(f"the sizes in use, {list(sizes)}, do not determine those of {shape}")
+        for k in varying:
+            found[k] = n // fixed
+    return found
 
 
 register(

@@ -14,8 +14,7 @@ from ..lazy import np
 from ..types import ShapeIndex
 from ._attributes import GatherDimensions, indices_batch_dims
 from ._evaluation import Array, EvalContext, Value
-from ._indexing.gather_windows import batch_indices, operand_to_windows, window_to_operand
-from ._indexing.index_vectors import known_surroundings
+from ._indexing.index_vectors import batch_indices, known_surroundings, operand_to_windows, window_to_operand
 from ._indexing.maps import full_bounds, identity_map, on_all_outputs, single_map
 from ._numpy.dynamic_offsets import index_vectors
 from ._numpy.reduction import as_list, pack_results

@@ -17,7 +17,7 @@ from ..tiles.frontier import TileFrontier
 from ..tiles.tiling import Tiling
 from ..types import ShapeIndex, expect, expect_index, wrong_type
 from ..verification.verify import CheckResult
-from . import bytes_moved, checks, loops, maps, shardings, slices, tilings
+from . import bytes_moved, loops, maps, shardings, tilings
 from .picture import Picture, stacked
 
 Drawable: TypeAlias = (
@@ -130,7 +130,7 @@ def draw(
         return maps.draw_maps(output_to_input(value, output), element, tile)
     _refuse(f"a value of {kind}", output=output)
     if isinstance(value, Mapping):
-        return slices.draw_slice(value, element, tile)
+        return maps.draw_slice(value, element, tile)
     if isinstance(value, (MapSet, IndexingMap)):
         return maps.draw_maps([value], element, tile)
     if isinstance(value, (tuple, list)):
@@ -151,7 +151,7 @@ def draw(
         Profile: bytes_moved.draw_profile,
         Loop: loops.draw_loop,
         TileFrontier: tilings.draw_frontier,
-        CheckResult: checks.draw_check,
+        CheckResult: maps.draw_check,
     }
     return drawn[type(value)](value) if type(value) in drawn else value.draw()  # type: ignore[union-attr]
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from .._core import IndexingMap, Instruction, Shape
+from ..analysis.queries import output_to_input
 from ..analysis.rows import leaf_shapes
+from ..analysis.slice import Slice
 from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..explanation.explain import Explanation, OperandReads, explain
 from ..explanation.notes import output_name
@@ -15,11 +17,12 @@ from ..explanation.trace import Step
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
 from ..text import cut, leaf_text, plural, printable
-from ..types import ShapeIndex
+from ..types import ShapeIndex, expect
+from ..verification.verify import CheckResult
 from .map_svg import render_map_svg
 from .map_text import render_map_text
 from .picture import Picture
-from .scenes import Array, Bounds, MapScene, Operand, build_map_scene, choose_element
+from .scenes import Array, Bounds, MapScene, Operand, Relation, build_map_scene, choose_element
 from .style import wrap
 
 Element = Sequence[int]
@@ -201,3 +204,68 @@ def _operand(read: OperandReads) -> Operand:
     is_known = not read.maps.is_unknown and not any(m.is_undefined for m in read.maps)
     exact = read.maps.exact and read.maps.devices is None
     return Operand(array_of(read.label, read.shape, facts), tuple(read.maps) if is_known else None, exact)
+
+
+# Pictures of checks: the elements of a witness, on the maps that do not relate them.
+
+
+def draw_check(result: CheckResult) -> Picture:
+    """The reads of the witness's output element by the maps, and the operand element that changes it."""
+    instruction = result.instruction
+    operand = instruction.operands[result.operand]
+    shape, source = shape_at(instruction.shape, result.output), shape_at(operand.shape, result.shape_index)
+    try:
+        maps = list(output_to_input(instruction, result.output))[result.operand]
+        own = MapSet([m for m in maps if tuple(m.shape_index) == tuple(result.shape_index)], exact=maps.exact)
+        known = None if maps.is_unknown or any(m.is_undefined for m in own) else tuple(own)
+    except (HlomapError, OverflowError, IndexError):
+        known = None
+    label = printable(operand.name, 60) + leaf_text(result.shape_index)
+    facts = f"{source.without_layout()}, {result.status}"
+    output_element = None
+    marked = None
+    if result.witness is not None and len(result.witness[0]) == source.rank and len(result.witness[1]) == shape.rank:
+        marked, output_element = result.witness
+        facts += f"; the element {list(marked)} that changes it is crossed"
+    read = Operand(array_of(label, source, facts), known, result.claims_exact, marked=marked)
+    own_array = array_of("", shape)
+    box, name = read_box(own_array.bounds, [read], output_element, None)
+    output = replace(
+        own_array,
+        label=printable(instruction.name, 60) + leaf_text(result.output),
+        facts=f"{shape.without_layout()}{f', {name} is lit' if name else ''}",
+    )
+    assert isinstance(output, Array)
+    title = f"{printable(instruction.name, 60)}, {result.direction}: {result.status}"
+    return map_picture(build_map_scene(title, [printable(result, 120)], output, [read], box))
+
+
+# Pictures of slices: of each value the elements that an element of one instruction needs, or that depend on it.
+
+
+def draw_slice(slice_: Mapping[Instruction, MapSet], element: Element | None, tile: Element | None) -> Picture:
+    """The picture of a dictionary of sets, all of which start at the elements of one array.
+
+    Raises :class:`~hlomap.errors.UnsupportedError` where they start at arrays of different shapes.
+    """
+    for value, maps in slice_.items():
+        takes = "a mapping from Instruction to MapSet"
+        expect(Instruction, value, "draw", takes, "as a key")
+        expect(MapSet, maps, "draw", takes, "as a value")
+    known = slice_ if isinstance(slice_, Slice) else None
+    start = None if known is None else known.start
+    values = {value: maps for value, maps in slice_.items() if value != start}
+    starts = starts_of(values.values())
+    if known is not None and (len(known.indices) == 1 or not starts):
+        index = known.indices[0] if known.indices else ()
+        array = array_of(printable(known.start.name, 60) + leaf_text(index), shape_at(known.start.shape, index))
+    else:
+        array = start_of("from" if start is None else printable(start.name, 60), starts, are_whole=known is not None)
+    operands = [operand for value, maps in values.items() for operand in value_operands(value, maps)]
+    box, name = read_box(array.bounds, operands, element, tile)
+    relation: Relation = "reached" if known is None else known.relation
+    verb = "depends on" if relation == "read" else "reaches"
+    subject = f"{array.label} {verb} elements of" if start is not None else "maps to"
+    title = f"{subject} {plural(len(values), 'value')}"
+    output = Array(array.label, array.facts + (f", {name} is lit" if name else ""), array.bounds)
+    return map_picture(build_map_scene(cut(title, 120), [], output, operands, box, relation=relation))

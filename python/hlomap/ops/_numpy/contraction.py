@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..._core import Instruction
+from ...answers import Unknown
 from ...dtypes import is_integer
+from ...errors import UnsupportedError
 from ...lazy import np
-from .._evaluation import Array
+from .._attributes import scale_operands, sparse_sides
+from .._evaluation import Array, Value
 from .._shapes import n_elements
 from .numeric import accumulated, cast, widened, width_of
 
@@ -63,3 +67,31 @@ def _product(a: Array, a_axes: Sequence[int], b: Array, b_axes: Sequence[int], o
     product = product.reshape([size[axis] for axis in (*batch, *free_a, *free_b)])
     ordered = [*batch, *free_a, *free_b]
     return product.transpose([ordered.index(axis) for axis in out])
+
+
+# Sparse operands of products as dense arrays.
+
+
+def dense_operands(instruction: Instruction, operands: Sequence[Value]) -> list[Array]:
+    """Both operands of a product, with zeros for the elements that a sparse one leaves out."""
+    if scale_operands(instruction):
+        raise UnsupportedError(
+            f"{instruction.opcode} with block_scaling_config cannot be executed: XLA does not document how scales and "
+            "zeros enter the product"
+        )
+    sides = sparse_sides(instruction)
+    if isinstance(sides, Unknown):
+        raise UnsupportedError(f"{instruction.opcode} cannot be executed: {sides.reason}")
+    dense = [np.asarray(x) for x in operands[:2]]
+    for k, side in enumerate(sides):
+        if side is None:
+            continue
+        values, index = dense[k], np.asarray(operands[side.index_operand]).astype(np.int64)
+        sizes = list(values.shape)
+        starts = side.block * np.arange(sizes[side.dimension])
+        starts = starts.reshape([-1 if d == side.dimension else 1 for d in range(values.ndim)])
+        sizes[side.dimension] *= side.block
+        dense[k] = np.zeros(sizes, values.dtype)
+        # An index outside its block, which is not defined, is clamped, as in the maps.
+        np.put_along_axis(dense[k], starts + np.clip(index, 0, side.block - 1), values, side.dimension)
+    return dense

@@ -11,8 +11,7 @@ from ...dtypes import numpy_dtype
 from ...errors import UnsupportedError
 from ...lazy import np
 from .._evaluation import Array, EvalContext, Value
-from .._numpy.contraction import sum_of_products
-from .._numpy.sparsity import dense_operands
+from .._numpy.contraction import dense_operands, sum_of_products
 from .._numpy.window import dilate_and_pad, sliding_windows
 from .attributes import convolution_attributes
 

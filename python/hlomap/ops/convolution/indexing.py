@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ..._core import Expr, Instruction, Variable
 from ...answers import Unknown
 from ...types import ShapeIndex
+from .._indexing.contraction import extra_operand, whole_index
 from .._indexing.maps import full_bounds, simplify_maps, single_map
-from .._indexing.sparsity import extra_operand, whole_index
 from .._indexing.window import WindowIndex, operand_index, output_index, window_variables
 from .._rule import Bounds, ExprLike, Footprint, OperandIndexing, RuleContext, RuleResult
 from .attributes import Convolution, convolution_attributes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..._core import Instruction
 from ...library_calls import attention
-from ...library_calls.band import Band
+from ...library_calls.attention import Band
 from ...library_calls.definitions import definition_of
 from ...library_calls.mixing import Mixing, mixing_of
 from .._shapes import same_arrays

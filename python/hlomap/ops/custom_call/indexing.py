@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from ..._core import Computation, Expr, Instruction, Shape
+from ..._core import Computation, Expr, IndexingMap, Instruction, Shape
 from ...answers import Unknown
+from ...library_calls.attention import Role
 from ...types import ShapeIndex
 from .._indexing.maps import forward_from_operand, forward_to_outputs, single_map
 from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import n_outputs, shape_at
 from . import shards
 from .attributes import OPAQUE, Mixing, band_of, definition_of, is_annotation, mixing_of, target_of
-from .restrict import within_band
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -115,3 +115,30 @@ def _mixed(source: Shape, target: Shape, mixing: Mixing, kept: Mapping[int, int]
     results = [Expr.dim(kept[d]) if d in kept else Expr.range(free.index(d)) for d in range(target.rank)]
     maps = single_map(source, results, ranges=[target.dimensions[d] for d in free]).maps
     return Footprint(maps, False, mixing.reason)
+
+
+# Changes to the maps of a definition: what the definition's HLO does not say.
+
+
+def within_band(
+    footprint: Footprint, source: Mapping[Role, int], target: Mapping[Role, int], farthest: int
+) -> Footprint:
+    """Maps from elements of the source to those of the target, through a query and a key that it sees.
+
+    An element at a query depends on one at a key, or the other way, only through the weight of the two, which is 0
+    outside the band (:class:`~hlomap.library_calls.attention.Band`).
+    """
+    return footprint.of((leaf, _restricted(m, source, target, farthest)) for leaf, m in footprint.maps)
+
+
+def _restricted(m: IndexingMap, source: Mapping[Role, int], target: Mapping[Role, int], farthest: int) -> IndexingMap:
+    distances = []
+    if Role.QUERY in source and Role.KEY in target:
+        distances.append(Expr.dim(source[Role.QUERY]) - m.results[target[Role.KEY]])
+    if Role.KEY in source and Role.QUERY in target:
+        distances.append(m.results[target[Role.QUERY]] - Expr.dim(source[Role.KEY]))
+    if not distances:
+        return m
+    seen = [(distance, 0, farthest) for distance in distances]
+    found = IndexingMap(m.dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=[*m.constraints, *seen])
+    return found.simplify(keep_point_dims=True)

@@ -9,8 +9,7 @@ from ...answers import Unknown
 from ...dtypes import numpy_dtype
 from ...errors import UnsupportedError
 from .._evaluation import EvalContext, Value
-from .._numpy.contraction import sum_of_products
-from .._numpy.sparsity import dense_operands
+from .._numpy.contraction import dense_operands, sum_of_products
 from .attributes import dot_dimensions
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from ..._core import Expr, Instruction, Variable
 from ...answers import Unknown
 from ...types import ShapeIndex
+from .._indexing.contraction import extra_operand, whole_index
 from .._indexing.maps import dim_exprs, full_bounds, range_exprs, simplify_maps, single_map
-from .._indexing.sparsity import extra_operand, whole_index
 from .._rule import Bounds, ExprLike, OperandIndexing, RuleContext, RuleResult
 from .attributes import DotOperand, dot_dimensions
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from functools import partial
 
-from ..._core import IndexingMap, Instruction
+from ..._core import Computation, IndexingMap, Instruction, _closure
 from ...answers import Unknown
 from ...types import ShapeIndex
-from .._indexing.loops.closure import AnyIterations
 from .._indexing.loops.counter import CountedLoop, Start, analyze_counts, find_start
 from .._indexing.loops.edges import Step
 from .._indexing.loops.maps import LoopMaps
 from .._indexing.loops.window import known_branch, written_window
 from .._indexing.maps import identity_map, merge_parts
-from .._rule import Footprint, OperandIndexing, RuleContext, RuleResult
+from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import array_leaves, n_outputs, require, shape_at
 from .attributes import condition_and_body
 
@@ -160,3 +159,34 @@ def _any_input_to_output(instruction: Instruction, operand: int, leaf: ShapeInde
     if body._forwards(leaf) and sum(other[:1] == leaf[:1] for other in found.leaves) == 1:
         parts[leaf[0] if leaf else 0] = _identity(leaf, instruction, context)
     return parts
+
+
+# Maps through any number of iterations: those of one iteration composed with themselves up to a fixed point.
+
+
+_REASON = "a loop: the union over all possible trip counts"
+
+
+class AnyIterations:
+    """The maps through a loop that runs any number of times, in one direction (-1 is backward)."""
+
+    def __init__(self, instruction: Instruction, body: Computation, context: RuleContext, direction: int) -> None:
+        self._shape = context.shape_of(instruction)
+        self._body = body
+        self._context = context
+        self._direction = direction
+        self._steps: dict[ShapeIndex, OperandIndexing] = {}
+
+    def maps(
+        self, start: ShapeIndex, whole: Sequence[ShapeIndex] = (), crosses_devices: bool = False
+    ) -> OperandIndexing:
+        """The maps from one leaf to all leaves, in their order, and to every element of the leaves ``whole``."""
+        return _closure(self._shape, start, self._step, whole, crosses_devices, _REASON)
+
+    def _step(self, leaf: ShapeIndex) -> OperandIndexing:
+        if self._direction < 0 and self._body._forwards(leaf):
+            return NOTHING  # it comes from itself alone
+        step = self._steps.get(leaf)
+        if step is None:
+            step = self._steps[leaf] = self._context.iteration(self._body, leaf, self._direction)
+        return step

@@ -9,8 +9,7 @@ from ...._core import Computation, Expr, Instruction
 from ....types import ShapeIndex
 from .counter import CountedLoop, analyze_counts, initial_instruction
 from .scalar_values import Scalar, ScalarValues, Value
-from .window import forwards
-from .window_offsets import accessed_window
+from .window import accessed_window, forwards
 
 _MAX_NESTED = 64
 
