@@ -56,20 +56,6 @@ Function: TypeAlias = Callable[..., Any] | str | Callee
 """A computation as an argument: a Python function over Values, the name of a common one, or a :class:`Callee`."""
 
 
-def _operators(name: str) -> tuple[Callable[[Value, Operand], Value], Callable[[Value, Operand], Value]]:
-    """The operator that a method of the builder writes, and its reflection, whose other operand comes first."""
-
-    def operator(self: Value, other: Operand) -> Value:
-        value: Value = getattr(self.builder, name)(self, other)
-        return value
-
-    def reflected(self: Value, other: Operand) -> Value:
-        value: Value = getattr(self.builder, name)(other, self)
-        return value
-
-    return operator, reflected
-
-
 class Value:
     """The value of an instruction that a :class:`Builder` has written, with its ``shape`` and ``name``.
 
@@ -215,19 +201,65 @@ class Value:
     def __invert__(self) -> Value:
         return self.builder.not_(self)
 
-    __add__, __radd__ = _operators("add")
-    __sub__, __rsub__ = _operators("sub")
-    __mul__, __rmul__ = _operators("mul")
-    __truediv__, __rtruediv__ = _operators("div")
-    __mod__, __rmod__ = _operators("rem")
-    __pow__, __rpow__ = _operators("pow")
-    __and__, __rand__ = _operators("and_")
-    __or__, __ror__ = _operators("or_")
-    __xor__, __rxor__ = _operators("xor")
-    __lshift__, __rlshift__ = _operators("shift_left")
-    __matmul__, __rmatmul__ = _operators("_matmul")
-    __lt__, __gt__ = _operators("lt")[0], _operators("gt")[0]
-    __le__, __ge__ = _operators("le")[0], _operators("ge")[0]
+    def __add__(self, other: Operand) -> Value:
+        return self.builder.add(self, other)
+
+    def __radd__(self, other: Operand) -> Value:
+        return self.builder.add(other, self)
+
+    def __sub__(self, other: Operand) -> Value:
+        return self.builder.sub(self, other)
+
+    def __rsub__(self, other: Operand) -> Value:
+        return self.builder.sub(other, self)
+
+    def __mul__(self, other: Operand) -> Value:
+        return self.builder.mul(self, other)
+
+    def __rmul__(self, other: Operand) -> Value:
+        return self.builder.mul(other, self)
+
+    def __truediv__(self, other: Operand) -> Value:
+        return self.builder.div(self, other)
+
+    def __rtruediv__(self, other: Operand) -> Value:
+        return self.builder.div(other, self)
+
+    def __mod__(self, other: Operand) -> Value:
+        return self.builder.rem(self, other)
+
+    def __rmod__(self, other: Operand) -> Value:
+        return self.builder.rem(other, self)
+
+    def __pow__(self, other: Operand) -> Value:
+        return self.builder.pow(self, other)
+
+    def __rpow__(self, other: Operand) -> Value:
+        return self.builder.pow(other, self)
+
+    def __and__(self, other: Operand) -> Value:
+        return self.builder.and_(self, other)
+
+    def __rand__(self, other: Operand) -> Value:
+        return self.builder.and_(other, self)
+
+    def __or__(self, other: Operand) -> Value:
+        return self.builder.or_(self, other)
+
+    def __ror__(self, other: Operand) -> Value:
+        return self.builder.or_(other, self)
+
+    def __xor__(self, other: Operand) -> Value:
+        return self.builder.xor(self, other)
+
+    def __rxor__(self, other: Operand) -> Value:
+        return self.builder.xor(other, self)
+
+    def __lshift__(self, other: Operand) -> Value:
+        return self.builder.shift_left(self, other)
+
+    def __rlshift__(self, other: Operand) -> Value:
+        return self.builder.shift_left(other, self)
 
     def __rshift__(self, other: Operand) -> Value:
         if self.dtype.startswith("s"):
@@ -239,11 +271,29 @@ class Value:
             return self.builder.shift_right_arithmetic(other, self)
         return self.builder.shift_right_logical(other, self)
 
+    def __matmul__(self, other: Operand) -> Value:
+        return self.builder._matmul(self, other)
+
+    def __rmatmul__(self, other: Operand) -> Value:
+        return self.builder._matmul(other, self)
+
     def __eq__(self, other: Operand) -> Value:  # type: ignore[override]
         return self.builder.eq(self, other)
 
     def __ne__(self, other: Operand) -> Value:  # type: ignore[override]
         return self.builder.ne(self, other)
+
+    def __lt__(self, other: Operand) -> Value:
+        return self.builder.lt(self, other)
+
+    def __le__(self, other: Operand) -> Value:
+        return self.builder.le(self, other)
+
+    def __gt__(self, other: Operand) -> Value:
+        return self.builder.gt(self, other)
+
+    def __ge__(self, other: Operand) -> Value:
+        return self.builder.ge(self, other)
 
     def __hash__(self) -> int:
         return object.__hash__(self)
