@@ -62,8 +62,8 @@ def main(max_bytes: int) -> None:
     """
 
 
-for command in (show, check, diff, explore, query, analyze, verify, run, profile):
-    main.add_command(command)
+for _command in (show, check, diff, explore, query, analyze, verify, run, profile):
+    main.add_command(_command)
 
 
 @main.command(epilog="Exit codes: 0 success, 1 SHAPE is not an array shape or has no layout, 2 wrong arguments.")
