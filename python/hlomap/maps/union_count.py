@@ -19,16 +19,6 @@ UNBOUNDED = (1 << 128) - 1
 """The upper bound of a count of which nothing is known."""
 
 
-def sum_counts(counts: Iterable[Count]) -> Count:
-    """The sum, cut to 128 bits.
-
-    >>> sum_counts([_count(1, 2), _count(1, UNBOUNDED)])
-    Count(lower=2, upper=340282366920938463463374607431768211455)
-    """
-    counts = list(counts)
-    return _count(*(min(sum(bounds), UNBOUNDED) for bounds in ([c.lower for c in counts], [c.upper for c in counts])))
-
-
 def count_points(maps: MapSet) -> Count:
     """:meth:`MapSet.count`."""
     return _count_of(maps, [m.count() for m in maps])
@@ -47,7 +37,7 @@ def _count_of(maps: MapSet, counts: Sequence[Count]) -> Count:
     """The sum of the counts of the parts of a set."""
     if maps.is_unknown:
         return _count(0, UNBOUNDED)
-    found = sum_counts(counts)
+    found = sum(counts, _count(0, 0))
     return found if maps.exact else _count(0, found.upper)
 
 

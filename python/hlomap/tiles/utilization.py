@@ -15,7 +15,7 @@ from ..errors import HlomapError
 from ..lazy import np
 from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
 from ..maps.map_set import MapSet
-from ..maps.union_count import UNBOUNDED, sum_counts
+from ..maps.union_count import UNBOUNDED
 from ..ops._shapes import array_leaves, shape_at
 from ..text import plural
 from ..types import subject_of
@@ -125,7 +125,7 @@ def _of_operand(
         reads_here, elements_here = _count_reads(
             [(_at_index(maps, index), sizes) for maps, sizes in reads], is_partial, images, shape
         )
-        touched, distinct = sum_counts([touched, reads_here]), sum_counts([distinct, elements_here])
+        touched, distinct = touched + reads_here, distinct + elements_here
         n_elements += shape.n_elements
         n_bytes += -(-elements_here.upper * shape.element_bits // 8)
     sets = [maps for maps, _ in reads] + ([] if elements is None else [elements])
@@ -153,7 +153,7 @@ def _count_reads(
     maps = [m for own, _ in reads for m in own]
     images: Sequence[_Read] = reads if elements is None else [(elements, ())]
     is_unknown = any(own.is_unknown for own, _ in (*reads, *images))
-    touched = sum_counts(m.count() for m in maps)
+    touched = sum((m.count() for m in maps), _ZERO)
     if is_unknown or (is_partial and (elements or not all(own.exact for own, _ in images))):
         touched = _count(0 if is_unknown else touched.lower, UNBOUNDED)
     if any(own.is_unknown for own, _ in images):
@@ -163,11 +163,9 @@ def _count_reads(
         touched, distinct = _count_windows(maps) or (touched, distinct)
     if not distinct.exact:
         distinct = _enumerated(images, shape) or distinct
-    lower = [
-        min([n, *(0 for own, _ in sets if not own.exact)])
-        for n, sets in ((touched.lower, reads), (distinct.lower, images))
-    ]
-    return _count(lower[0], touched.upper), _count(lower[1], min(distinct.upper, shape.n_elements))
+    fewest_reads = touched.lower if all(own.exact for own, _ in reads) else 0
+    fewest = distinct.lower if all(own.exact for own, _ in images) else 0
+    return _count(fewest_reads, touched.upper), _count(fewest, min(distinct.upper, shape.n_elements))
 
 
 def _enumerated(reads: Sequence[_Read], shape: Shape) -> Count | None:

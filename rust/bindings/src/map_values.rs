@@ -174,6 +174,8 @@ impl PyConstraint {
 /// >>> count = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 6]").count(distinct=True)
 /// >>> count.lower, count.upper, count.exact
 /// (4, 4, True)
+/// >>> count + count
+/// Count(lower=8, upper=8)
 #[pyclass(name = "Count", module = "hlomap._core", frozen, eq, hash)]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PyCount {
@@ -191,6 +193,12 @@ impl PyCount {
     #[getter]
     fn exact(&self) -> bool {
         quasiaffine::Count { lower: self.lower, upper: self.upper }.is_exact()
+    }
+
+    /// The sum of two numbers of different things.
+    fn __add__(&self, other: &PyCount) -> PyCount {
+        let (lower, upper) = (self.lower.saturating_add(other.lower), self.upper.saturating_add(other.upper));
+        PyCount { lower, upper }
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
