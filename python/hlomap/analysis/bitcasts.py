@@ -9,7 +9,7 @@ from operator import index as to_int
 
 from .._core import Computation, Expr, IndexingMap, Instruction, Module, Shape, logical_index
 from ..answers import Answer
-from ..errors import ShapeError
+from ..errors import DomainError, ShapeError
 from ..maps.map_set import MapSet
 from ..text import plural
 from ..types import is_index, subject_of, wrong_type
@@ -83,5 +83,7 @@ def _several_elements(m: IndexingMap, target: Shape) -> Answer[tuple[int, ...]]:
 
 def _element_at(shape: Shape, position: int) -> tuple[int, ...] | None:
     """The index of the element at a position in memory; None in padding."""
-    where = logical_index(shape)
-    return tuple(int(i) for i in where.evaluate([position])) if where.in_domain([position]) else None
+    try:
+        return tuple(logical_index(shape).evaluate([position]).tolist())
+    except DomainError:
+        return None

@@ -208,7 +208,7 @@ def indexing(
     rules = RuleProvider(start.module)
     indices = shape_indices(start.shape, output, "output")
     found = reached(rules, start, indices, inside, entered, ends, with_devices=True)
-    return Slice(found.items(), start, indices)
+    return Slice(found, start, indices)
 
 
 def reached(

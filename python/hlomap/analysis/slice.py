@@ -5,7 +5,7 @@ A slice is a ``dict`` that never changes; it holds where its maps start.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._core import Instruction
@@ -43,7 +43,7 @@ class Slice(ReadOnly, ReadOnlyDict[Instruction, MapSet]):
 
     def __init__(
         self,
-        sets: Iterable[tuple[Instruction, MapSet]],
+        sets: Mapping[Instruction, MapSet],
         start: Instruction,
         indices: Sequence[ShapeIndex],
         relation: Literal["read", "reached"] = "read",
@@ -125,7 +125,7 @@ class Slice(ReadOnly, ReadOnlyDict[Instruction, MapSet]):
         raise NotFoundError(message)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (list(self.items()), self.start, self.indices, self.relation, self.assumes)
+        return type(self), (dict(self), self.start, self.indices, self.relation, self.assumes)
 
 
 def _operands(value: Instruction) -> Iterable[Instruction]:

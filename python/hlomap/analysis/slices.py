@@ -108,11 +108,12 @@ def backward_slice(
                     found[parameter] = found[parameter] | maps if parameter in found else maps
                 else:
                     _pass_to_callers(pending, computation, number, maps, rules)
-    needed = [(parameter, found[parameter].simplify()) for parameter in entry.parameters if parameter in found]
+    needed = {parameter: found[parameter].simplify() for parameter in entry.parameters if parameter in found}
     if not used:
         return Slice(needed, instruction, indices)
     assumes = ASSUMPTIONS[assume]
-    return Slice(((value, maps._assuming(assumes)) for value, maps in needed), instruction, indices, assumes=assumes)
+    assumed = {value: maps._assuming(assumes) for value, maps in needed.items()}
+    return Slice(assumed, instruction, indices, assumes=assumes)
 
 
 def forward_slice(parameter: Instruction, /, shape_index: int | ShapeIndex = ()) -> Slice:
@@ -154,7 +155,7 @@ def forward_slice(parameter: Instruction, /, shape_index: int | ShapeIndex = ())
         (module.instruction(record[0]), with_known_indices(assemble(record, devices_not_requested), rules))
         for record in records
     )
-    reached_values = ((value, maps.simplify()) for value, maps in values if maps or value == parameter)
+    reached_values = {value: maps.simplify() for value, maps in values if maps or value == parameter}
     return Slice(reached_values, parameter, indices, "reached")
 
 
