@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import hlomap as hm
-from hlomap.analysis.rule_cache import signature_cache
+from hlomap.analysis.rule_cache import cache
 from hlomap.analysis.rule_provider import RuleProvider
 
 
@@ -66,7 +66,7 @@ def test_rules_run_once_per_signature(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = RuleProvider.rule
 
     def counted(self: RuleProvider, instruction: hm.Instruction, key: bytes, *rest: Any) -> Any:
-        if signature_cache.find((key, rest[0], rest[1])) is None:
+        if cache.find(key, rest[0], rest[1]) is None:
             computed.append(instruction.opcode)
         return rule(self, instruction, key, *rest)
 
@@ -77,7 +77,7 @@ def test_rules_run_once_per_signature(monkeypatch: pytest.MonkeyPatch) -> None:
             lines.append(f"t{i} = f32[7,7] transpose(p{i}), dimensions={{1,0}}")
         return hm.parse("HloModule m\nENTRY e {\n  " + "\n  ".join(lines) + f"\n  ROOT r = f32[7,7] add(p{n}, t0)\n}}")
 
-    signature_cache.clear()
+    cache.clear()
     monkeypatch.setattr(RuleProvider, "rule", counted)
     assert len(hm.analyze(module(50))) == 102
     assert sorted(computed) == ["add", "negate", "transpose"]

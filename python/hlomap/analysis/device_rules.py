@@ -67,8 +67,11 @@ class DeviceRules(RuleProvider):
     Results depend on the table, so they are not cached for other queries.
     """
 
+    cache = None
+
     def __init__(self, plain: RuleProvider, table: GroupTable, *, is_wide: bool) -> None:
         super().__init__(plain.module)
+        self.shares_computations = plain.shares_computations
         self.table = table
         self.propagation: Propagation = plain.propagation.on_devices(table.runs(), lists_each_device_once(table))
         self._plain = plain
@@ -97,14 +100,6 @@ class DeviceRules(RuleProvider):
         # A rule that failed is unknown for all operands, but those that the plain rule does not read are not read.
         parts = {k: part for k, part in found.parts.items() if k in plain}
         return InstructionIndexing(instruction, index, direction, parts, on_devices=True)
-
-    def recall(self, fingerprint: bytes, index: ShapeIndex, direction: int) -> InstructionIndexing | None:
-        """None: results are not cached."""
-        return None
-
-    def keep(self, fingerprint: bytes, index: ShapeIndex, direction: int, indexing: InstructionIndexing) -> bool:
-        """Does nothing: results are not cached beyond this propagation."""
-        return self._plain.shares_computations
 
     def _parts(
         self,

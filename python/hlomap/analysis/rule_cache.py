@@ -7,67 +7,20 @@ array that it leads to; any other result is unknown.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
 
-from .._core import Instruction, InstructionIndexing
+from .._core import Instruction, InstructionIndexing, RuleCache
 from ..errors import HlomapError
 from ..ops._rule import RuleResult
 from ..text import error_text
 from ..types import ShapeIndex
 
-N_SIGNATURES = 16384
-_N_FINGERPRINTS = 4096
-_WIDE = 256
-
-Key: TypeAlias = tuple[bytes, ShapeIndex, int]
-"""A signature or fingerprint, the array in the output or in an operand, and the direction."""
-
-
-class RuleCache:
-    """The most recent results by signature.
-
-    A result depends on the signature alone, so it becomes wrong only where a rule is replaced; :func:`clear` then drops
-    everything.  There are two generations: an entry that is not used while the younger one fills is dropped.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._young: dict[Key, InstructionIndexing] = {}
-        self._old: dict[Key, InstructionIndexing] = {}
-
-    def find(self, key: Key) -> InstructionIndexing | None:
-        """The cached result of a key, or None."""
-        found = self._young.get(key)
-        if found is None:
-            found = self._old.get(key)
-            if found is not None:
-                self.keep(key, found)
-        return found
-
-    def keep(self, key: Key, indexing: InstructionIndexing) -> None:
-        """Cache a result, unless it has very many parts."""
-        if len(indexing) > _WIDE:
-            return
-        if len(self._young) >= self._limit:
-            self._young, self._old = {}, self._young
-        self._young[key] = indexing
-
-    def clear(self) -> None:
-        """Drop everything."""
-        self._young, self._old = {}, {}
-
-
-signature_cache: RuleCache = RuleCache(N_SIGNATURES)
-"""Results of rules by instruction signature; runtime source k is the value of operand k."""
-
-fingerprint_cache: RuleCache = RuleCache(_N_FINGERPRINTS)
-"""The indexing of computations by fingerprint; a runtime source is a position in the computation."""
+cache: RuleCache = RuleCache()
+"""The results that all modules share."""
 
 
 def clear() -> None:
     """Drop all results: some rule has changed, which signatures do not show."""
-    signature_cache.clear()
-    fingerprint_cache.clear()
+    cache.clear()
 
 
 def checked_rule(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from .._core import Computation, IndexingMap, Instruction, InstructionIndexing, Module, Propagation, Shape
+from .._core import Computation, IndexingMap, Instruction, InstructionIndexing, Module, Propagation, RuleCache, Shape
 from ..answers import Unknown
 from ..errors import HlomapError
 from ..ops import lookup, op_of
@@ -20,7 +20,7 @@ from ..ops._registry import custom_rules
 from ..ops._rule import OperandIndexing, RuleContext, no_constant_operands
 from ..text import error_text
 from ..types import ShapeIndex
-from .rule_cache import checked_rule, fingerprint_cache, signature_cache
+from .rule_cache import cache, checked_rule
 
 if TYPE_CHECKING:
     from .known_values import KnownValues
@@ -56,6 +56,9 @@ class RuleProvider:
 
     shares_computations: bool = True
     """Whether computations with equal fingerprints have equal indexing."""
+
+    cache: RuleCache | None = cache
+    """Where the propagation finds traits and results before it asks for them; None where they are of other rules."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -96,7 +99,7 @@ class RuleProvider:
         op = op_of(instruction)
         if op.surroundings is not None and not instruction.has_unnamed_operands:
             key = self._key_with_surroundings(instruction, op.surroundings)
-        found = signature_cache.find((key, index, direction))
+        found = cache.find(key, index, direction)
         if found is None:
             if direction < 0:
                 found = checked_rule(instruction, index, -1, op.output_to_input, instruction, index, self)
@@ -104,7 +107,7 @@ class RuleProvider:
                 rule = op.input_to_output
                 found = checked_rule(instruction, index, direction, rule, instruction, direction, index, self)
             if not (op.depends_on_called_values and (found.has_runtime or repeats)):
-                signature_cache.keep((key, index, direction), found)
+                cache.keep(key, index, direction, found)
         return found
 
     def _key_with_surroundings(
@@ -115,15 +118,6 @@ class RuleProvider:
             contents = op_of(instruction).constant_operands(instruction)
             self._keys[number] = instruction.signature(contents) + repr(surroundings(instruction, self)).encode()
         return self._keys[number]
-
-    def recall(self, fingerprint: bytes, index: ShapeIndex, direction: int) -> InstructionIndexing | None:
-        """The cached indexing of a computation with this fingerprint; sources are positions in the computation."""
-        return fingerprint_cache.find((fingerprint, index, direction))
-
-    def keep(self, fingerprint: bytes, index: ShapeIndex, direction: int, indexing: InstructionIndexing) -> bool:
-        """Cache the indexing of a computation; false where it holds for no other one with this fingerprint."""
-        fingerprint_cache.keep((fingerprint, index, direction), indexing)
-        return True
 
     def trip_count(self, instruction: Instruction) -> int | None:
         """The number of iterations of a ``while``; None where it is not known."""

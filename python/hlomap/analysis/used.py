@@ -45,6 +45,7 @@ class UsedRules(RuleProvider):
     """Provides the rules of what is used of operands."""
 
     shares_computations = False
+    cache = None
 
     def __init__(self, module: Module, assume: Assume) -> None:
         super().__init__(module)
@@ -53,7 +54,7 @@ class UsedRules(RuleProvider):
     def traits(self, instruction: Instruction) -> RuleTraits:
         """No instruction shares its rule with others, unless it only takes apart tuples."""
         traits = super().traits(instruction)
-        return traits._replace(by_opcode=False, sizes_class=None, unshared=not traits.structural)
+        return traits._replace(sizes_class=None, unshared=not traits.structural)
 
     def rule(
         self, instruction: Instruction, key: bytes, index: ShapeIndex, direction: int, repeats: bool
@@ -77,11 +78,3 @@ class UsedRules(RuleProvider):
         except (HlomapError, OverflowError):  # a number does not fit in 64 bits
             return mentioned
         return mentioned if used == parts else InstructionIndexing(instruction, index, -1, used)
-
-    def recall(self, fingerprint: bytes, index: ShapeIndex, direction: int) -> InstructionIndexing | None:
-        """None: what is used depends on the values that a computation is called with."""
-        return None
-
-    def keep(self, fingerprint: bytes, index: ShapeIndex, direction: int, indexing: InstructionIndexing) -> bool:
-        """Does nothing."""
-        return False

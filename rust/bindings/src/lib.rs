@@ -31,6 +31,7 @@ mod module;
 mod parse;
 mod propagation;
 mod rows;
+mod rule_cache;
 mod sharding;
 mod tiling;
 
@@ -61,6 +62,7 @@ mod _core {
         parse::{_read_profile, is_module_head, known_attributes, known_opcodes, parse_text, unpack_head},
         propagation::{_extent, _reads, PyPropagation},
         rows::{_row_columns, PyRows, RowBatch},
+        rule_cache::PyRuleCache,
         set_questions::{_coalesce, _contains, _eliminate_ranges, _image_many, _is_injective, _overlap},
         sharding::{PyMesh, PyReplicaGroups, PySharding},
         tiling::{_over_all_parameters, _tile_reasons, PyTilePlan},

@@ -31,6 +31,7 @@ use crate::layout::PyShape;
 use crate::map::PyMap;
 use crate::module::{Handle, PyComputation, PyModule_};
 use crate::rows::PyRows;
+use crate::rule_cache::PyRuleCache;
 use quasiaffine::interrupt::{discard, poll};
 
 /// Composes the indexing rules of ``rules`` through one module; results are cached as long as the object lives.
@@ -46,6 +47,10 @@ pub struct PyPropagation {
 struct PythonRules<'a> {
     module: &'a Handle,
     rules: Py<PyAny>,
+    /// What other propagations with such rules have asked.
+    cache: Option<Py<PyRuleCache>>,
+    /// Whether computations with equal fingerprints have equal indexing.
+    shares_computations: bool,
 }
 
 fn number_of(direction: Direction) -> i64 {
@@ -55,14 +60,18 @@ fn number_of(direction: Direction) -> i64 {
     }
 }
 
-fn direction_of(number: i64) -> Direction {
+pub fn direction_of(number: i64) -> Direction {
     u32::try_from(number).map_or(Direction::Backward, Direction::Forward)
 }
 
 impl RuleProvider for PythonRules<'_> {
     type Error = PyErr;
 
-    fn traits(&self, id: InstructionId) -> PyResult<RuleTraits> {
+    fn traits(&self, id: InstructionId) -> PyResult<Arc<RuleTraits>> {
+        let (opcode, cache) = (self.module.opcode_name(id), self.cache.as_ref().map(Py::get));
+        if let Some(found) = cache.and_then(|cache| cache.traits(opcode)) {
+            return Ok(found);
+        }
         locked(|py| {
             let arguments = (instruction(py, self.module, id)?,);
             let traits = self.rules.bind(py).call_method1(intern!(py, "traits"), arguments)?;
@@ -72,13 +81,18 @@ impl RuleProvider for PythonRules<'_> {
                 };
             }
             let name: PyBackedStr = traits.getattr(intern!(py, "work"))?.extract()?;
-            Ok(RuleTraits {
+            let found = Arc::new(RuleTraits {
                 work: Work::named(&name),
                 ..by_name!(
-                    inlines per_instruction structural constant_operands unshared by_opcode sizes_class moves_nothing
+                    inlines per_instruction structural constant_operands unshared sizes_class moves_nothing
                     updated_operand
                 )
-            })
+            });
+            let by_opcode: bool = traits.getattr(intern!(py, "by_opcode"))?.extract()?;
+            if let Some(cache) = cache.filter(|_| by_opcode) {
+                cache.keep_traits(opcode, &found);
+            }
+            Ok(found)
         })
     }
 
@@ -90,6 +104,10 @@ impl RuleProvider for PythonRules<'_> {
         direction: Direction,
         repeats: bool,
     ) -> PyResult<Arc<InstructionIndexing>> {
+        // The provider caches what needs no instruction by the signature; else by a key of its own.
+        if let Some(found) = self.cache.as_ref().and_then(|cache| cache.get().signatures.find(key, index, direction)) {
+            return Ok(found);
+        }
         locked(|py| {
             let (instruction, key) = (instruction(py, self.module, id)?, PyBytes::new(py, key));
             let arguments = (instruction, key, index_tuple(py, index)?, number_of(direction), repeats);
@@ -98,20 +116,8 @@ impl RuleProvider for PythonRules<'_> {
         })
     }
 
-    fn recall(
-        &self,
-        fingerprint: &Key,
-        index: &ShapeIndex,
-        direction: Direction,
-    ) -> PyResult<Option<Arc<InstructionIndexing>>> {
-        locked(|py| {
-            let arguments = (PyBytes::new(py, fingerprint), index_tuple(py, index)?, number_of(direction));
-            let kept = self.rules.bind(py).call_method1(intern!(py, "recall"), arguments)?;
-            if kept.is_none() {
-                return Ok(None);
-            }
-            Ok(Some(kept.cast::<PyInstructionIndexing>()?.get().indexing.clone()))
-        })
+    fn recall(&self, fingerprint: &Key, index: &ShapeIndex, direction: Direction) -> Option<Arc<InstructionIndexing>> {
+        self.cache.as_ref()?.get().fingerprints.find(fingerprint, index, direction)
     }
 
     fn keep(
@@ -120,13 +126,11 @@ impl RuleProvider for PythonRules<'_> {
         index: &ShapeIndex,
         direction: Direction,
         indexing: &Arc<InstructionIndexing>,
-    ) -> PyResult<bool> {
-        locked(|py| {
-            let indexing = PyInstructionIndexing::from(indexing.clone());
-            let fingerprint = PyBytes::new(py, fingerprint);
-            let arguments = (fingerprint, index_tuple(py, index)?, number_of(direction), indexing);
-            self.rules.bind(py).call_method1(intern!(py, "keep"), arguments)?.extract()
-        })
+    ) -> bool {
+        if let Some(cache) = &self.cache {
+            cache.get().fingerprints.keep(fingerprint, index, direction, indexing);
+        }
+        self.shares_computations
     }
 
     fn trip_count(&self, id: InstructionId) -> PyResult<Option<i64>> {
@@ -213,7 +217,10 @@ impl PyPropagation {
         rules: &Bound<'_, PyAny>,
         work: impl FnOnce(&PythonRules<'_>) -> PyResult<T> + Send,
     ) -> PyResult<T> {
-        let rules_of = PythonRules { module: &self.module, rules: rules.clone().unbind() };
+        let cache: Option<Bound<'_, PyRuleCache>> = rules.getattr(intern!(rules.py(), "cache"))?.extract()?;
+        let shares_computations = rules.getattr(intern!(rules.py(), "shares_computations"))?.extract()?;
+        let (cache, called) = (cache.map(Bound::unbind), rules.clone().unbind());
+        let rules_of = PythonRules { module: &self.module, rules: called, cache, shares_computations };
         unlocked(rules.py(), || work(&rules_of))?
     }
 

@@ -173,7 +173,7 @@ impl<P: RuleProvider> Costs<'_, P> {
         let root = m.root(computation);
         let index = self.first_array(root).map(|(index, _)| index).unwrap_or_default();
         let key = (computation, Direction::Backward, index);
-        if let Some(found) = propagator.known(m, rules, &key)?.and_then(|found| found.arithmetic) {
+        if let Some(found) = propagator.known(m, rules, &key).and_then(|found| found.arithmetic) {
             return Ok(found);
         }
         let [_, updates, _] = self.outputs(computation)?;
@@ -189,7 +189,7 @@ impl<P: RuleProvider> Costs<'_, P> {
         };
         let arithmetic = Arithmetic::of(inside.into_iter().map(|(_, one)| one));
         found.arithmetic = Some(arithmetic);
-        propagator.insert(m, rules, key, Arc::new(found))?;
+        propagator.insert(m, rules, key, Arc::new(found));
         Ok(arithmetic)
     }
 

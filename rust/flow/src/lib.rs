@@ -22,9 +22,9 @@
 //! impl RuleProvider for Reverse<'_> {
 //!     type Error = String;
 //!
-//!     fn traits(&self, id: hlo::InstructionId) -> Result<RuleTraits, String> {
+//!     fn traits(&self, id: hlo::InstructionId) -> Result<Arc<RuleTraits>, String> {
 //!         let inlines = self.0.opcode_name(id) == "fusion";
-//!         Ok(RuleTraits { inlines, per_instruction: inlines, ..RuleTraits::default() })
+//!         Ok(Arc::new(RuleTraits { inlines, per_instruction: inlines, ..RuleTraits::default() }))
 //!     }
 //!
 //!     fn rule(

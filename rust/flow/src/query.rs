@@ -63,8 +63,6 @@ pub struct RuleTraits {
     pub constant_operands: Vec<usize>,
     /// The rule uses values of the program around the instruction, so that no other instruction shares its results.
     pub unshared: bool,
-    /// All instructions of the opcode have these traits.
-    pub by_opcode: bool,
     /// Operations of one class have equal rules where the sizes of their arrays agree.
     pub sizes_class: Option<String>,
     /// How its arithmetic operations are counted.
@@ -81,7 +79,7 @@ pub trait RuleProvider {
     type Error;
 
     /// The traits of an operation; equal for equal signatures.
-    fn traits(&self, id: InstructionId) -> Result<RuleTraits, Self::Error>;
+    fn traits(&self, id: InstructionId) -> Result<Arc<RuleTraits>, Self::Error>;
 
     /// The rule's result. Source k stands for the value of operand k, so that the result fits every instruction with
     /// this key; only [per-instruction](RuleTraits::per_instruction) results name instructions. `repeats` tells that
@@ -101,8 +99,8 @@ pub trait RuleProvider {
         _fingerprint: &Key,
         _index: &ShapeIndex,
         _direction: Direction,
-    ) -> Result<Option<Arc<InstructionIndexing>>, Self::Error> {
-        Ok(None)
+    ) -> Option<Arc<InstructionIndexing>> {
+        None
     }
 
     /// Stores the indexing of a computation for later questions. False where it holds for this computation alone,
@@ -113,8 +111,8 @@ pub trait RuleProvider {
         _index: &ShapeIndex,
         _direction: Direction,
         _indexing: &Arc<InstructionIndexing>,
-    ) -> Result<bool, Self::Error> {
-        Ok(true)
+    ) -> bool {
+        true
     }
 
     /// The number of iterations of a loop, where it is known.
@@ -153,7 +151,6 @@ pub(crate) struct Cache {
     ids: FxHashMap<Key, u32>,
     keys: Vec<Key>,
     traits: FxHashMap<u32, Arc<RuleTraits>>,
-    by_opcode: FxHashMap<String, Arc<RuleTraits>>,
     signatures: FxHashMap<InstructionId, Signature>,
     rules: Cached<u32>,
     computations: Cached<ComputationId>,
@@ -241,19 +238,13 @@ impl Propagator {
         let (mut number, traits) = {
             let mut cache = self.cache();
             let number = cache.id(plain);
-            let traits = cache.by_opcode.get(m.opcode_name(id)).or_else(|| cache.traits.get(&number));
-            (number, traits.cloned())
+            (number, cache.traits.get(&number).cloned())
         };
         let traits = match traits {
             Some(traits) => traits,
             None => {
-                let traits = Arc::new(rules.traits(id)?);
-                let mut cache = self.cache();
-                if traits.by_opcode {
-                    cache.by_opcode.insert(m.opcode_name(id).to_owned(), traits.clone());
-                } else {
-                    cache.traits.insert(number, traits.clone());
-                }
+                let traits = rules.traits(id)?;
+                self.cache().traits.insert(number, traits.clone());
                 traits
             }
         };
@@ -381,7 +372,7 @@ impl Propagator {
         direction: Direction,
     ) -> Result<Arc<InstructionIndexing>, P::Error> {
         let key = (computation, direction, index.clone());
-        if let Some(found) = self.known(m, rules, &key)? {
+        if let Some(found) = self.known(m, rules, &key) {
             return Ok(found);
         }
         // Only now, since it walks through all that the computation calls; it may compute this one, too.
@@ -390,7 +381,7 @@ impl Propagator {
             return Ok(found.clone());
         }
         let found = Arc::new(self.propagate_through(m, rules, &key, false)?);
-        self.insert(m, rules, key, found.clone())?;
+        self.insert(m, rules, key, found.clone());
         Ok(found)
     }
 
@@ -400,10 +391,9 @@ impl Propagator {
         rules: &P,
         key: (ComputationId, Direction, ShapeIndex),
         found: Arc<InstructionIndexing>,
-    ) -> Result<(), P::Error> {
-        self.keep(m, rules, &key, &found)?;
+    ) {
+        self.keep(m, rules, &key, &found);
         self.cache().computations.insert(key, found);
-        Ok(())
     }
 
     /// The indexing of a computation where it is cached, here or by the fingerprint.
@@ -412,15 +402,13 @@ impl Propagator {
         m: &Module,
         rules: &P,
         key: &(ComputationId, Direction, ShapeIndex),
-    ) -> Result<Option<Arc<InstructionIndexing>>, P::Error> {
+    ) -> Option<Arc<InstructionIndexing>> {
         if let Some(found) = self.cache().computations.get(key) {
-            return Ok(Some(found.clone()));
+            return Some(found.clone());
         }
         let found = self.recall(m, rules, key)?;
-        if let Some(found) = &found {
-            self.cache().computations.insert(key.clone(), found.clone());
-        }
-        Ok(found)
+        self.cache().computations.insert(key.clone(), found.clone());
+        Some(found)
     }
 
     pub(crate) fn propagate_through<P: RuleProvider>(
@@ -628,20 +616,15 @@ impl Propagator {
         m: &Module,
         rules: &P,
         (computation, direction, index): &(ComputationId, Direction, ShapeIndex),
-    ) -> Result<Option<Arc<InstructionIndexing>>, P::Error> {
+    ) -> Option<Arc<InstructionIndexing>> {
         let fingerprint = m.fingerprint(*computation);
-        let mut kept = self.cache().fingerprints.get(&(fingerprint, *direction, index.clone())).cloned();
-        if kept.is_none() {
-            kept = rules.recall(&fingerprint, index, *direction)?;
-            if let Some(kept) = &kept {
-                self.cache().fingerprints.insert((fingerprint, *direction, index.clone()), kept.clone());
-            }
-        }
+        let known = self.cache().fingerprints.get(&(fingerprint, *direction, index.clone())).cloned();
+        let kept = known.or_else(|| rules.recall(&fingerprint, index, *direction))?;
         let start = i64::from(m.instructions_of(*computation).start);
-        Ok(kept.map(|kept| match kept.has_runtime {
+        Some(match kept.has_runtime {
             true => Arc::new(kept.remap_sources(&|position| Some(start + position))),
             false => kept,
-        }))
+        })
     }
 
     /// Keeps the indexing of a computation by its fingerprint, unless it depends on a value of another computation:
@@ -652,19 +635,18 @@ impl Propagator {
         rules: &P,
         (computation, direction, index): &(ComputationId, Direction, ShapeIndex),
         found: &Arc<InstructionIndexing>,
-    ) -> Result<(), P::Error> {
+    ) {
         let range = m.instructions_of(*computation);
         let (start, end) = (i64::from(range.start), i64::from(range.end));
         let relative = match found.has_runtime {
             false => found.clone(),
-            true if found.sources().iter().any(|s| !(start..end).contains(s)) => return Ok(()),
+            true if found.sources().iter().any(|s| !(start..end).contains(s)) => return,
             true => Arc::new(found.remap_sources(&|source| Some(source - start))),
         };
         let fingerprint = m.fingerprint(*computation);
-        if rules.keep(&fingerprint, index, *direction, &relative)? {
+        if rules.keep(&fingerprint, index, *direction, &relative) {
             self.cache().fingerprints.insert((fingerprint, *direction, index.clone()), relative);
         }
-        Ok(())
     }
 
     /// Where calls nest deeply, computes the innermost computations first, so that no stack grows.

@@ -391,9 +391,9 @@ mod tests {
     impl RuleProvider for Rules<'_> {
         type Error = String;
 
-        fn traits(&self, id: InstructionId) -> Result<RuleTraits, String> {
+        fn traits(&self, id: InstructionId) -> Result<Arc<RuleTraits>, String> {
             let inlines = self.0.opcode_name(id) == "call";
-            Ok(RuleTraits { inlines, per_instruction: inlines, ..RuleTraits::default() })
+            Ok(Arc::new(RuleTraits { inlines, per_instruction: inlines, ..RuleTraits::default() }))
         }
 
         fn rule(

@@ -1,0 +1,115 @@
+//! What one propagation learns about rules and later ones use without a call into Python.
+
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use flow::{Direction, InstructionIndexing, RuleTraits, ShapeIndex};
+use pyo3::prelude::*;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::indexing::{IndexLike, PyInstructionIndexing};
+use crate::propagation::direction_of;
+
+const MAX_SIGNATURES: usize = 16384;
+const MAX_FINGERPRINTS: usize = 4096;
+/// The operands or outputs of a result that is cached.
+const MAX_PARTS: usize = 256;
+
+/// Results by a signature or fingerprint, the array in the output or in an operand, and the direction.
+type Results = FxHashMap<(SmallVec<[u8; 16]>, ShapeIndex, Direction), Arc<InstructionIndexing>>;
+
+/// The most recent results. There are two generations: one that is not used while the younger fills is dropped.
+pub struct Recent {
+    limit: usize,
+    young_and_old: Mutex<(Results, Results)>,
+}
+
+impl Recent {
+    fn new(limit: usize) -> Recent {
+        Recent { limit, young_and_old: Mutex::default() }
+    }
+
+    pub fn find(&self, key: &[u8], index: &ShapeIndex, direction: Direction) -> Option<Arc<InstructionIndexing>> {
+        let key = (key.into(), index.clone(), direction);
+        let found = {
+            let (young, old) = &mut *held(&self.young_and_old);
+            match young.get(&key) {
+                Some(found) => return Some(found.clone()),
+                None => old.remove(&key)?,
+            }
+        };
+        self.keep(&key.0, index, direction, &found);
+        Some(found)
+    }
+
+    pub fn keep(&self, key: &[u8], index: &ShapeIndex, direction: Direction, found: &Arc<InstructionIndexing>) {
+        if found.parts.len() > MAX_PARTS {
+            return;
+        }
+        let (young, old) = &mut *held(&self.young_and_old);
+        if young.len() >= self.limit {
+            *old = mem::take(young);
+        }
+        young.insert((key.into(), index.clone(), direction), found.clone());
+    }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Entries are complete when they are inserted, so a panic elsewhere leaves them valid.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The traits of rules by opcode, the most recent results of rules by signature, and those of computations by
+/// fingerprint.
+///
+/// They depend on these alone, so they become wrong only where a rule is replaced; :meth:`clear` then drops everything.
+#[pyclass(name = "RuleCache", module = "hlomap._core", frozen)]
+pub struct PyRuleCache {
+    /// Of opcodes whose instructions all have the same traits.
+    traits: Mutex<FxHashMap<String, Arc<RuleTraits>>>,
+    /// Runtime source k is the value of operand k.
+    pub signatures: Recent,
+    /// Runtime sources are positions in the computation.
+    pub fingerprints: Recent,
+}
+
+impl PyRuleCache {
+    pub fn traits(&self, opcode: &str) -> Option<Arc<RuleTraits>> {
+        held(&self.traits).get(opcode).cloned()
+    }
+
+    pub fn keep_traits(&self, opcode: &str, traits: &Arc<RuleTraits>) {
+        held(&self.traits).insert(opcode.to_owned(), traits.clone());
+    }
+}
+
+#[pymethods]
+impl PyRuleCache {
+    #[new]
+    fn new() -> PyRuleCache {
+        let (signatures, fingerprints) = (Recent::new(MAX_SIGNATURES), Recent::new(MAX_FINGERPRINTS));
+        PyRuleCache { traits: Mutex::default(), signatures, fingerprints }
+    }
+
+    /// The result of a rule for an instruction with this signature, or None.
+    #[pyo3(signature = (signature, index, direction, /))]
+    fn find(&self, signature: &[u8], index: IndexLike, direction: i64) -> Option<PyInstructionIndexing> {
+        self.signatures.find(signature, &index.0, direction_of(direction)).map(PyInstructionIndexing::from)
+    }
+
+    /// Cache the result of a rule, unless it has very many parts.
+    #[pyo3(signature = (signature, index, direction, indexing, /))]
+    fn keep(&self, signature: &[u8], index: IndexLike, direction: i64, indexing: &PyInstructionIndexing) {
+        self.signatures.keep(signature, &index.0, direction_of(direction), &indexing.indexing);
+    }
+
+    /// Drop everything.
+    fn clear(&self) {
+        held(&self.traits).clear();
+        for Recent { young_and_old, .. } in [&self.signatures, &self.fingerprints] {
+            let dropped = mem::take(&mut *held(young_and_old));
+            drop(dropped); // without the lock
+        }
+    }
+}
