@@ -227,7 +227,7 @@ impl<P: RuleProvider> Costs<'_, P> {
         for output in outputs {
             let value = self.behind_bitcasts(output)?;
             let new = propagator.signature(m, rules, value)?.traits.updated_operand;
-            match new.and_then(|k| m.operands(value).nth(k)).zip(m.operands(value).next()) {
+            match new.and_then(|k| m.operand(value, k)).zip(m.operands(value).next()) {
                 Some((new, old)) if m.parameter_number(self.behind_bitcasts(old)?).is_some() => {
                     starts.extend(m.operands(value).skip(1));
                     updates.push(value);

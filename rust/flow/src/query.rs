@@ -279,7 +279,7 @@ impl Propagator {
         if !found.has_runtime || self.signature(m, rules, id)?.traits.per_instruction {
             return Ok(found);
         }
-        let of_operand = |k: i64| m.operands(id).nth(usize::try_from(k).ok()?).map(i64::from);
+        let of_operand = |k: i64| m.operand(id, usize::try_from(k).ok()?).map(i64::from);
         Ok(Arc::new(found.remap_sources(&of_operand)))
     }
 
@@ -294,7 +294,7 @@ impl Propagator {
     ) -> Result<Arc<InstructionIndexing>, P::Error> {
         let given = match direction {
             Direction::Backward => Some(m.shape(id)),
-            Direction::Forward(k) => m.operands(id).nth(k as usize).map(|operand| m.shape(operand)),
+            Direction::Forward(k) => m.operand(id, k as usize).map(|operand| m.shape(operand)),
         };
         if given.and_then(|shape| shapes::at(shape, index)).is_some_and(shapes::is_empty) {
             return Ok(Arc::default());
@@ -773,7 +773,7 @@ fn with_elements(
     found: Arc<InstructionIndexing>,
 ) -> Arc<InstructionIndexing> {
     let has = |k: u32| match (direction, m.shape(id).as_tuple()) {
-        (Direction::Backward, _) => m.operands(id).nth(k as usize).is_some_and(|o| shapes::has_elements(m.shape(o))),
+        (Direction::Backward, _) => m.operand(id, k as usize).is_some_and(|o| shapes::has_elements(m.shape(o))),
         (Direction::Forward(_), Some(parts)) => parts.get(k as usize).is_some_and(shapes::has_elements),
         (Direction::Forward(_), None) => shapes::has_elements(m.shape(id)),
     };

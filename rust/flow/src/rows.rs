@@ -161,7 +161,7 @@ impl Rows {
 
     fn add_rows(&mut self, m: &Module, id: InstructionId, (start, end): (u32, u32)) {
         let number = |c: u32| self.operands[self.cells[c as usize].operand as usize].as_ref().map(|o| o.number);
-        let operand = |cells: u32| m.operands(id).nth(number(cells)? as usize);
+        let operand = |cells: u32| m.operand(id, number(cells)? as usize);
         self.rows.extend((start..end).map(|cells| Row { instruction: id, operand: operand(cells), cells }));
     }
 }
@@ -225,6 +225,8 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
         let traits = self.propagator.signature(m, self.rules, id)?.traits;
         self.count(id)?;
         let mut is_shared = true;
+        // Of n outputs, each may leave nearly all of n operands unread.
+        let mut unread: Vec<Option<Cells>> = Vec::new();
         for (output, shape) in shapes::leaves(m.shape(id)) {
             poll();
             let number = self.output(&output, shape);
@@ -258,12 +260,25 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
             is_shared = is_shared && !indexing.has_runtime;
             // Each output of a tuple of N values reads one operand; the other N * N - N rows would be empty.
             if traits.structural && !output.is_empty() {
-                for &(k, _) in &indexing.parts {
-                    self.operand(id, number, None, k, &indexing);
+                for (at, &(k, _)) in indexing.parts.iter().enumerate() {
+                    self.operand(id, number, None, k, &indexing, Some(at));
                 }
             } else {
                 let whole = Some(shape).filter(|_| output.is_empty());
-                (0..m.operands(id).len() as u32).for_each(|k| self.operand(id, number, whole, k, &indexing));
+                let mut places = vec![None; m.operands(id).len()];
+                for (at, &(k, _)) in indexing.parts.iter().enumerate() {
+                    if let Some(place) = places.get_mut(k as usize) {
+                        *place = Some(at);
+                    }
+                }
+                unread.resize(places.len(), None);
+                for ((k, at), known) in (0..).zip(places).zip(&mut unread) {
+                    match known.filter(|_| at.is_none()) {
+                        Some(cells) => self.found.cells.push(Cells { output: number, ..cells }),
+                        None => self.operand(id, number, whole, k, &indexing, at),
+                    }
+                    *known = known.or(self.found.cells.last().copied().filter(|_| at.is_none()));
+                }
             }
         }
         Ok(is_shared && !(traits.per_instruction && repeats_operands(m, id)))
@@ -277,7 +292,7 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
         Ok(())
     }
 
-    /// The rows of an output and operand k. `whole` is the shape of the output where that is not a tuple.
+    /// The rows of an output and operand k, which is part `at` of the indexing. `whole` is the shape of the output where that is not a tuple.
     fn operand(
         &mut self,
         id: InstructionId,
@@ -285,10 +300,10 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
         whole: Option<&Shape>,
         k: u32,
         indexing: &InstructionIndexing,
+        at: Option<usize>,
     ) {
-        let Some(operand) = self.m.operands(id).nth(k as usize) else { return };
+        let Some(operand) = self.m.operand(id, k as usize) else { return };
         let shape = self.m.shape(operand);
-        let at = indexing.find(k);
         let stays = whole.and_then(|whole| is_bitcast(indexing, at, whole, shape));
         let place = (k, ShapeIndex::new(), shape);
         let (leaves, exact) = match at.map(|at| (at, &indexing.parts[at].1)) {

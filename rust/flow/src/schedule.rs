@@ -91,7 +91,7 @@ impl Region {
         match caller {
             None if !self.contains(id) => return Ok(Step::Stop),
             Some(caller) => {
-                let operand = m.parameter_number(id).and_then(|k| m.operands(caller).nth(k as usize));
+                let operand = m.parameter_number(id).and_then(|k| m.operand(caller, k as usize));
                 if let Some(operand) = operand {
                     return Ok(Step::Leave { caller, operand });
                 }
@@ -210,7 +210,7 @@ fn visit<E>(
 fn successor(m: &Module, id: InstructionId, step: Step, k: usize) -> Option<InstructionId> {
     match step {
         Step::Stop => None,
-        Step::Rule => m.operands(id).nth(k),
+        Step::Rule => m.operand(id, k),
         Step::Enter(value) | Step::Leave { operand: value, .. } => (k == 0).then_some(value),
     }
 }

@@ -29,7 +29,7 @@ impl Sources {
         let inside = u32::try_from(source).ok().filter(|&i| (i as usize) < m.instructions().len());
         let parameter = inside.filter(|&i| m.computation_of(i) == computation).and_then(|i| m.parameter_number(i));
         if let Some(k) = parameter {
-            return m.operands(caller).nth(k as usize).map(i64::from);
+            return m.operand(caller, k as usize).map(i64::from);
         }
         if m.callers(computation).len() <= 1 {
             return Some(source);

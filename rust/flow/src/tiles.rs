@@ -82,7 +82,7 @@ impl Parameters {
                         let indexing = rule(id, index, Direction::Backward)?;
                         found.add(m, id, &indexing);
                         for (k, part) in &indexing.parts {
-                            let Some(operand) = m.operands(id).nth(*k as usize) else { continue };
+                            let Some(operand) = m.operand(id, *k as usize) else { continue };
                             part.footprint().into_iter().flat_map(|f| &f.maps).for_each(|(to, _)| reach(operand, to));
                         }
                     }
@@ -96,7 +96,7 @@ impl Parameters {
     fn add(&mut self, m: &Module, id: InstructionId, indexing: &InstructionIndexing) {
         let suppliers = suppliers(indexing);
         for (k, part) in &indexing.parts {
-            if m.operands(id).nth(*k as usize).is_some_and(|operand| suppliers.contains(&i64::from(operand))) {
+            if m.operand(id, *k as usize).is_some_and(|operand| suppliers.contains(&i64::from(operand))) {
                 self.suppliers.insert((id, *k));
                 continue;
             }
@@ -372,7 +372,7 @@ pub fn origin<E>(
                 let indexing = rule(id, &index, Direction::Backward)?;
                 let [(k, part)] = &indexing.parts[..] else { break };
                 let Some([(to, map)]) = part.footprint().filter(|f| f.exact).map(|f| &f.maps[..]) else { break };
-                let Some(operand) = m.operands(id).nth(*k as usize) else { break };
+                let Some(operand) = m.operand(id, *k as usize) else { break };
                 if !is_identity_on(map, &indexing.sizes) {
                     break;
                 }

@@ -322,7 +322,7 @@ impl<'p> Together<'p> {
         let indexing = rule(id, index, Direction::Backward)?;
         let mut composed = Composed::default();
         for (k, part) in &indexing.parts {
-            let Some(operand) = m.operands(id).nth(*k as usize) else { continue };
+            let Some(operand) = m.operand(id, *k as usize) else { continue };
             let shape = m.shape(operand);
             let footprint = match part {
                 OperandIndexing::Unknown(reason) => {

@@ -305,7 +305,7 @@ impl<'m> Scalars<'m> {
             return is_state.then(|| Source::Leaf(place.index.clone()));
         };
         let (caller, around) = self.calls[call];
-        let at = m.operands(caller).nth(m.parameter_number(place.at)? as usize)?;
+        let at = m.operand(caller, m.parameter_number(place.at)? as usize)?;
         Some(Source::Same(Place { at, index: place.index.clone(), element: place.element, call: around }))
     }
 }

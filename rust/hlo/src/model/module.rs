@@ -332,6 +332,13 @@ impl Module {
         self.operands[range].iter().map(move |k| k + start)
     }
 
+    /// Operand `k` of an instruction.
+    pub fn operand(&self, id: InstructionId, k: usize) -> Option<InstructionId> {
+        let i = &self.instructions[id as usize];
+        let at = (k < i.n_operands as usize).then_some(i.operands as usize + k)?;
+        Some(self.operands[at] + self.computations[i.computation as usize].start)
+    }
+
     /// Whether the text does not name the operands: it gives their number only, or [`Module::is_lost`].
     pub fn has_unnamed_operands(&self, id: InstructionId) -> bool {
         self.instructions[id as usize].flags & (UNNAMED_OPERANDS | LOST) != 0

@@ -34,7 +34,7 @@ impl Module {
         }
         for &k in constant_operands {
             h.word(k as u64);
-            match self.operands(id).nth(k) {
+            match self.operand(id, k) {
                 Some(operand) => self.hash_value(&mut h, operand),
                 None => h.word(u64::MAX),
             }
