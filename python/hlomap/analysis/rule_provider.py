@@ -39,6 +39,7 @@ class RuleTraits(NamedTuple):
     inlines: bool
     per_instruction: bool
     structural: bool
+    hands_on: bool
     constant_operands: tuple[int, ...]
     by_opcode: bool
     sizes_class: str | None
@@ -79,6 +80,7 @@ class RuleProvider:
             inlines=op.inlines,
             per_instruction=op.depends_on_called_values,
             structural=op.structural,
+            hands_on=op.hands_on,
             constant_operands=op.constant_operands(instruction),
             by_opcode=op.constant_operands is no_constant_operands and not custom_rules and updated is None,
             sizes_class=op.sizes_class,

@@ -178,6 +178,9 @@ class OpRule(NamedTuple):
     structural: bool = False
     """The operation only creates tuples or extracts elements of them; its rules are cheaper than the signature under
     which their results would be cached."""
+    hands_on: bool = False
+    """Some arrays of the output are arrays of an operand as they are.  The compiled core knows which ones, so that the
+    rule from output to input is asked about the others alone: ``Module::handed_on`` in ``rust/hlo``."""
     moves_nothing: bool = False
     """The operation hands values on or names them: it reads and writes no array in memory.  The instructions of the
     computations that a call, loop or branch runs do that themselves."""

@@ -84,7 +84,7 @@ impl RuleProvider for PythonRules<'_> {
             let found = Arc::new(RuleTraits {
                 work: Work::named(&name),
                 ..by_name!(
-                    inlines per_instruction structural constant_operands unshared sizes_class moves_nothing
+                    inlines per_instruction structural hands_on constant_operands unshared sizes_class moves_nothing
                     updated_operand
                 )
             });
@@ -490,7 +490,7 @@ impl PyPropagation {
         self.check(rules.py(), Subject::Computation(body))?;
         let (m, direction) = (&self.module, direction_of(direction));
         let indexing = self.with(rules, |rules| self.propagator.iteration(m, rules, body, &index.0, direction))?;
-        Ok(Arc::new(indexing).into())
+        Ok(indexing.into())
     }
 
     /// The rows of the table of the module.

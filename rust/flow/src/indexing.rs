@@ -148,6 +148,15 @@ impl InstructionIndexing {
         }
     }
 
+    /// The indexing of an array that is one of operand `k` as it is; `union` is that of the map.
+    pub(crate) fn handed_on(k: u32, index: ShapeIndex, map: Map, union: Arc<Union>) -> InstructionIndexing {
+        let sizes: SmallVec<[i64; 6]> = map.domain().dims().iter().map(|v| v.interval.hi + 1).collect();
+        let unions = OnceLock::from(vec![vec![(index.clone(), union)]]);
+        let footprint = Footprint { maps: vec![(index, map)], ..Footprint::default() };
+        let parts = vec![(k, OperandIndexing::Known(footprint))];
+        InstructionIndexing { unions, ..InstructionIndexing::new(&sizes, parts) }
+    }
+
     /// The position in `parts` of an operand or output.
     pub fn find(&self, number: u32) -> Option<usize> {
         // Mostly no part is left out.

@@ -72,6 +72,7 @@ pub mod columns;
 pub mod devices;
 pub mod indexing;
 pub mod loops;
+mod outputs;
 pub mod outside;
 pub mod propagate;
 pub mod reads;

@@ -17,9 +17,7 @@ use smallvec::SmallVec;
 
 use crate::closure;
 use crate::devices::DeviceTable;
-use crate::indexing::{
-    is_identity_on, remap_sources, Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text, SIMPLIFY,
-};
+use crate::indexing::{is_identity_on, Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text, SIMPLIFY};
 use crate::schedule::{Schedule, Step};
 use crate::shapes;
 use crate::sources::Sources;
@@ -89,8 +87,8 @@ impl Setting<'_> {
 pub struct Propagation<'p> {
     setting: Setting<'p>,
     /// By position in the schedule; only a few values may be reached from one array.
-    states: FxHashMap<u32, Box<State>>,
-    waiting: BinaryHeap<Reverse<u32>>,
+    pub(crate) states: FxHashMap<u32, Box<State>>,
+    pub(crate) waiting: BinaryHeap<Reverse<u32>>,
     start: Option<u32>,
     /// Unions that do not merge.
     apart: FxHashSet<Vec<Map>>,
@@ -99,7 +97,7 @@ pub struct Propagation<'p> {
 }
 
 impl<'p> Propagation<'p> {
-    fn new(setting: Setting<'p>) -> Propagation<'p> {
+    pub(crate) fn new(setting: Setting<'p>) -> Propagation<'p> {
         let (states, waiting) = (FxHashMap::default(), BinaryHeap::new());
         Propagation { setting, states, waiting, start: None, apart: FxHashSet::default(), unnamed_operands: None }
     }
@@ -214,7 +212,7 @@ impl<'p> Propagation<'p> {
         })
     }
 
-    fn visit<E>(&mut self, position: u32, rule: &mut Rule<'_, E>) -> Result<(), E> {
+    pub(crate) fn visit<E>(&mut self, position: u32, rule: &mut Rule<'_, E>) -> Result<(), E> {
         poll();
         let Setting { m, schedule, .. } = self.setting;
         let (id, step) = (schedule.order[position as usize], schedule.steps[position as usize]);
@@ -240,19 +238,7 @@ impl<'p> Propagation<'p> {
     }
 
     fn hand_on(&mut self, state: &State, to: InstructionId, usage: Option<Use>, new: &dyn Fn(i64) -> Option<i64>) {
-        let target = self.target(to);
-        target.is_raw |= state.is_raw;
-        for e in &state.entries {
-            let map = remap_sources(&e.map, new);
-            if map.state() != quasiaffine::map::State::Empty {
-                target.add(&e.index, map, usage);
-            }
-        }
-        for (index, reason) in &state.unknown {
-            target.mark_unknown(index.clone(), reason);
-        }
-        target.mark_inexact_as(state);
-        target.crosses_devices |= state.crosses_devices;
+        self.target(to).take(state, usage, new);
     }
 
     /// From a parameter of an entered computation to the operand of the caller.
@@ -274,7 +260,7 @@ impl<'p> Propagation<'p> {
             let mut composed = Composed::default();
             let reaches_all = reaching_all(setting, setting.m.shape(id), &index, &firsts);
             for (n, (k, _)) in indexing.parts.iter().enumerate() {
-                let Some(operand) = setting.m.operands(id).nth(*k as usize) else { continue };
+                let Some(operand) = setting.m.operand(id, *k as usize) else { continue };
                 let usage = (id, *k);
                 let from = From { setting, state, index: &index, firsts: &firsts, reaches_all: &reaches_all, usage };
                 let shape = setting.m.shape(operand);

@@ -5,17 +5,21 @@
 
 use quasiaffine::interrupt::{once, poll};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hlo::{ComputationId, InstructionId, Module};
-use quasiaffine::{Count, Map};
+use layout::Shape;
+use quasiaffine::{Count, Domain, Map};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::arithmetic::{Known, Operations, Work};
 use crate::devices::DeviceTable;
 use crate::indexing::{InstructionIndexing, OperandIndexing, ShapeIndex};
+use crate::outputs;
 use crate::propagate::{Propagation, Rule, Setting};
+use crate::reads::Union;
 use crate::schedule::{fits, only_callee, Region, Schedule};
 use crate::shapes;
 use crate::sources::Sources;
@@ -59,6 +63,8 @@ pub struct RuleTraits {
     pub per_instruction: bool,
     /// The operation only rearranges the elements of tuples.
     pub structural: bool,
+    /// An array that [`Module::handed_on`] finds in an operand is that array, without asking for the rule.
+    pub hands_on: bool,
     /// The operands whose constant content the rule uses.
     pub constant_operands: Vec<usize>,
     /// The rule uses values of the program around the instruction, so that no other instruction shares its results.
@@ -142,6 +148,8 @@ pub struct Propagator {
     sources: Arc<Sources>,
     devices: Option<DeviceTable>,
     depth: OnceLock<u32>,
+    /// Whether the questions are about all outputs of each instruction.
+    pub(crate) asks_for_all: AtomicBool,
 }
 
 type Cached<K> = FxHashMap<(K, Direction, ShapeIndex), Arc<InstructionIndexing>>;
@@ -154,6 +162,10 @@ pub(crate) struct Cache {
     signatures: FxHashMap<InstructionId, Signature>,
     rules: Cached<u32>,
     computations: Cached<ComputationId>,
+    /// Those of an iteration of a loop that runs any number of times.
+    iterations: Cached<ComputationId>,
+    /// By the sizes of an array, the identity on it.
+    identities: FxHashMap<SmallVec<[i64; 6]>, (Map, Arc<Union>)>,
     fingerprints: Cached<Key>,
     schedules: FxHashMap<ComputationId, Arc<Schedule>>,
     /// The computations whose deep calls are computed, and whether that was forward.
@@ -309,11 +321,16 @@ impl Propagator {
             Some(found) => found,
             None => {
                 let repeats = traits.per_instruction && repeats_operands(m, id);
+                let is_handed_on = traits.hands_on && direction == Direction::Backward && self.devices.is_none();
+                let handed_on = || if is_handed_on { self.handed_on(m, id, index) } else { None };
                 let found = match inlined.filter(|_| !m.is_inconsistent(id)) {
                     Some(computation) => {
                         with_elements(m, id, direction, self.call(m, rules, id, computation, index, direction)?)
                     }
-                    None => rules.rule(id, &key, index, direction, repeats)?,
+                    None => match handed_on() {
+                        Some(found) => Arc::new(found),
+                        None => rules.rule(id, &key, index, direction, repeats)?,
+                    },
                 };
                 if !(traits.per_instruction && (found.has_runtime || repeats)) {
                     self.cache().rules.insert((number, direction, index.clone()), found.clone());
@@ -322,6 +339,28 @@ impl Propagator {
             }
         };
         Ok(found)
+    }
+
+    /// The indexing of an array that is one of an operand as it is.
+    fn handed_on(&self, m: &Module, id: InstructionId, index: &ShapeIndex) -> Option<InstructionIndexing> {
+        let sizes = |shape: Option<&Shape>| -> Option<SmallVec<[i64; 6]>> { Some(shape?.as_array()?.dims().into()) };
+        let path: SmallVec<[usize; 4]> = index.iter().map(|&i| i as usize).collect();
+        let (k, at) = m.handed_on(id, &path)?;
+        let at: ShapeIndex = at.iter().map(|&i| i as u32).collect();
+        let own = sizes(shapes::at(m.shape(id), index))?;
+        if m.is_inconsistent(id) || m.has_unbounded() || sizes(shapes::at(m.shape(m.operand(id, k)?), &at))? != own {
+            return None;
+        }
+        let mut cache = self.cache();
+        let (map, union) = match cache.identities.get(&own) {
+            Some(known) => known,
+            None => {
+                let map = Map::identity(Domain::of_sizes(&own)).ok()?;
+                let union = Arc::new(Union::new(&[&map]));
+                cache.identities.entry(own).or_insert((map, union))
+            }
+        };
+        Some(InstructionIndexing::handed_on(k as u32, at, map.clone(), union.clone()))
     }
 
     /// The indexing of a computation as an instruction that calls it sees it: parameters are the caller's operands.
@@ -349,7 +388,7 @@ impl Propagator {
         Ok(Arc::new(found.remap_sources(&in_caller)))
     }
 
-    /// The indexing of an iteration of a loop that runs any number of times, as in [`Setting::repeats`]; not cached.
+    /// The indexing of an iteration of a loop that runs any number of times, as in [`Setting::repeats`].
     pub fn iteration<P: RuleProvider>(
         &self,
         m: &Module,
@@ -357,9 +396,17 @@ impl Propagator {
         body: ComputationId,
         index: &ShapeIndex,
         direction: Direction,
-    ) -> Result<InstructionIndexing, P::Error> {
+    ) -> Result<Arc<InstructionIndexing>, P::Error> {
         self.prepare(m, rules, body, direction)?;
-        self.propagate_through(m, rules, &(body, direction, index.clone()), true)
+        let key = (body, direction, index.clone());
+        let known = || self.cache().iterations.get(&key).cloned();
+        if self.asks_for_all.load(Ordering::Relaxed) && direction == Direction::Backward && known().is_none() {
+            self.all_outputs(m, rules, body, true)?;
+        }
+        match known() {
+            Some(found) => Ok(found),
+            None => Ok(Arc::new(self.propagate_through(m, rules, &key, true)?)),
+        }
     }
 
     /// The indexing of a computation. Sources are numbers of its instructions.
@@ -380,9 +427,56 @@ impl Propagator {
         if let Some(found) = self.cache().computations.get(&key) {
             return Ok(found.clone());
         }
+        if self.asks_for_all.load(Ordering::Relaxed) && direction == Direction::Backward {
+            self.all_outputs(m, rules, computation, false)?;
+            if let Some(found) = self.cache().computations.get(&key) {
+                return Ok(found.clone());
+            }
+        }
         let found = Arc::new(self.propagate_through(m, rules, &key, false)?);
         self.insert(m, rules, key, found.clone());
         Ok(found)
+    }
+
+    /// Computes the indexing of a computation backward from each array of its root, in one pass where there are several;
+    /// if it repeats, from each that changes.
+    fn all_outputs<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        computation: ComputationId,
+        repeats: bool,
+    ) -> Result<(), P::Error> {
+        let mut indices = Vec::new();
+        for (index, array) in shapes::array_indices(m.shape(m.root(computation))) {
+            let key = (computation, Direction::Backward, index);
+            let path = || key.2.iter().map(|&i| i as usize).collect::<SmallVec<[usize; 4]>>();
+            let is_known =
+                if repeats { m.forwards(computation, &path()) } else { self.known(m, rules, &key).is_some() };
+            if !is_known && !array.dims().contains(&0) {
+                indices.push(key.2);
+            }
+        }
+        if indices.len() < 2 {
+            return Ok(());
+        }
+        let schedule = self.schedule_of(m, rules, computation)?;
+        let setting = Setting { repeats, ..self.setting(m, &schedule) };
+        let mut rule = if repeats { self.free_rule(m, rules) } else { self.rule(m, rules) };
+        let together = outputs::to_parameters(setting, &indices, m.parameters(computation), &mut rule)?;
+        for (i, index) in indices.into_iter().enumerate() {
+            let key = (computation, Direction::Backward, index);
+            let found = match &together {
+                Some(all) => all[i].clone(),
+                None => Arc::new(self.propagate_through(m, rules, &key, repeats)?),
+            };
+            if repeats {
+                self.cache().iterations.insert(key, found);
+            } else {
+                self.insert(m, rules, key, found);
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn insert<P: RuleProvider>(

@@ -4,6 +4,7 @@
 //! Instructions with equal signatures share their cells, which are computed once; cells refer to parts, of which few
 //! are distinct, however many rows a wide tuple has. Cells that depend on a runtime source belong to one instruction.
 
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use hlo::{ComputationId, InstructionId, Module};
@@ -107,6 +108,7 @@ pub fn analyze<P: RuleProvider>(
     message: &dyn Fn(P::Error) -> Result<String, P::Error>,
 ) -> Result<Rows, P::Error> {
     let mut known: FxHashMap<u32, (u32, u32)> = FxHashMap::default();
+    propagator.asks_for_all.store(true, Ordering::Relaxed);
     let mut builder = CellBuilder {
         m,
         propagator,

@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 
 use crate::devices::{hulls, DeviceTable};
-use crate::indexing::{solve_alone, Footprint, OperandIndexing, ShapeIndex, Text, SIMPLIFY};
+use crate::indexing::{remap_sources, solve_alone, Footprint, OperandIndexing, ShapeIndex, Text, SIMPLIFY};
 use crate::propagate::Setting;
 use crate::shapes;
 
@@ -31,7 +31,7 @@ const FEW: usize = 6;
 pub type Use = (InstructionId, u32);
 
 /// A map to one array of a value.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// The array that the results index.
     pub index: ShapeIndex,
@@ -42,7 +42,7 @@ pub struct Entry {
 }
 
 /// The maps to one value, and how far they can be trusted.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct State {
     /// Distinct maps, in the order in which they were found.
     pub entries: Vec<Entry>,
@@ -139,6 +139,22 @@ impl State {
                 }
             }
         }
+    }
+
+    /// Adds all that is in another state, with renumbered sources.
+    pub(crate) fn take(&mut self, other: &State, usage: Option<Use>, new: &dyn Fn(i64) -> Option<i64>) {
+        self.is_raw |= other.is_raw;
+        for e in &other.entries {
+            let map = remap_sources(&e.map, new);
+            if map.state() != quasiaffine::map::State::Empty {
+                self.add(&e.index, map, usage);
+            }
+        }
+        for (index, reason) in &other.unknown {
+            self.mark_unknown(index.clone(), reason);
+        }
+        self.mark_inexact_as(other);
+        self.crosses_devices |= other.crosses_devices;
     }
 
     fn note(&mut self, at: usize) {

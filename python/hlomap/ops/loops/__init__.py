@@ -24,6 +24,7 @@ register(
         surroundings=initial_integers,
         pointwise=True,
         runs="loop",
+        hands_on=True,
         moves_nothing=True,
         parameter_to_operands=carried_to_input,
         known_values=known_values,

@@ -81,7 +81,7 @@ impl Module {
     /// then to it in the operand.
     fn source_of_part(&self, i: InstructionId, path: &mut Vec<usize>) -> Option<InstructionId> {
         match self.instructions()[i as usize].opcode {
-            Opcode::Tuple => self.operands(i).nth(path.pop()?),
+            Opcode::Tuple => self.operand(i, path.pop()?),
             Opcode::GetTupleElement => {
                 let Ok(Value::Int(k)) = self.value(self.attribute(i, "index")?, None) else { return None };
                 path.push(usize::try_from(k).ok()?);
@@ -89,6 +89,20 @@ impl Module {
             }
             _ => None,
         }
+    }
+
+    /// The number of the operand, and the part of it, that a part of an instruction is: of a tuple, of an element of one, or
+    /// of a loop whose body [forwards](Module::forwards) the part.
+    pub fn handed_on(&self, i: InstructionId, index: &[usize]) -> Option<(usize, Vec<usize>)> {
+        let opcode = self.instructions()[i as usize].opcode;
+        if opcode == Opcode::While {
+            let Ok(Value::Computation(body)) = self.value(self.attribute(i, "body")?, None) else { return None };
+            return self.forwards(body, index).then(|| (0, index.to_vec()));
+        }
+        let mut path: Vec<usize> = index.iter().rev().copied().collect();
+        self.source_of_part(i, &mut path)?;
+        path.reverse();
+        Some((if opcode == Opcode::Tuple { index[0] } else { 0 }, path))
     }
 
     /// Whether a computation hands a part of its parameter on unchanged and in its place, through tuples alone.
