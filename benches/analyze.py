@@ -200,12 +200,12 @@ def show(name: str, text: str) -> None:
 def show_families(divisor: int) -> None:
     """Programs that the growth tests generate: loops of unknown length, conditionals and whole training steps."""
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-    from support.families import FAMILIES, unrolled_layers
+    from support.families import FAMILIES, LOOPS
     from support.training import training_step
 
     loops, branches = FAMILIES["running_loops"], FAMILIES["wide_conditional"]
     sizes = {
-        "layers": (unrolled_layers, 64),
+        "layers": (LOOPS["unrolled_layers"], 64),
         "branches": (branches, 50),
         "loops": (loops, 8),
         "step": (training_step, 40),

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from support.families import ACTIONS, CONSTANT, FAMILIES, QUADRATIC, SHORT_READ, unrolled_layers
+from support.families import ACTIONS, CONSTANT, FAMILIES, LOOPS, QUADRATIC, SHORT_READ
 from support.training import training_step
 
 import hlomap as hm
@@ -86,14 +86,15 @@ def test_questions_about_a_whole_training_step() -> None:
         assert many <= 1.5 * FACTOR * few, (name, few, many)
 
 
-def test_loops_of_unknown_length_are_followed_once_for_each_array_that_changes() -> None:
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_of_unknown_length_are_followed_once_for_each_array_that_changes(name: str) -> None:
     """Forward each of n weights is followed through the layers after its own, which is quadratic."""
-    for call in calls(unrolled_layers(3)).values():
+    for call in calls(LOOPS[name](3)).values():
         steps(call)
-    small, large = calls(unrolled_layers(12)), calls(unrolled_layers(12 * FACTOR))
-    for name in ("analyze", "slice", "inputs", "utilization", "explain"):
-        few, many = steps(small[name]), steps(large[name])
-        assert many <= 1.5 * FACTOR * few, (name, few, many)
+    small, large = calls(LOOPS[name](12)), calls(LOOPS[name](12 * FACTOR))
+    for action in ("analyze", "slice", "inputs", "utilization", "explain"):
+        few, many = steps(small[action]), steps(large[action])
+        assert many <= 1.5 * FACTOR * few, (action, few, many)
 
 
 def test_unknown_names_are_compared_only_for_the_errors_that_are_kept() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import hlomap as hm
 
-__all__ = ["ACTIONS", "CONSTANT", "FAMILIES", "QUADRATIC", "SHORT_READ", "unrolled_layers"]
+__all__ = ["ACTIONS", "CONSTANT", "FAMILIES", "LOOPS", "QUADRATIC", "SHORT_READ"]
 
 KNOWN = {"STEP": 64, "SHARDINGS": ["{devices=[4,1]<=[4]}", "{devices=[1,4]<=[4]}", "{replicated}"]}
 """What the expressions of templates name."""
@@ -44,14 +44,17 @@ _PARTS = (Path(__file__).parents[1] / "cases" / "families.txt").read_text(encodi
 _TEMPLATES = {name: re.sub(r"^# .*\n", "", text).strip() for name, _, text in (p.partition("\n") for p in _PARTS)}
 FAMILIES: dict[str, Callable[[int], str]] = {name: partial(text_of, text) for name, text in _TEMPLATES.items()}
 """What each makes of a number: the text of a module, about proportional to it."""
-unrolled_layers = FAMILIES.pop("unrolled_layers")
+LOOPS = {name: FAMILIES.pop(name) for name in ("unrolled_layers", "handed_on_parts")}
 """Not among them, since ``forward`` is quadratic."""
 
 QUADRATIC = {
     "chained_gathers": "a map to the k-th array of indices has k runtime variables",
     "shifted_sums": "a value after k sums is reached at k + 1 distances",
     **dict.fromkeys(
-        ("wide_all_to_all", "wide_conditional", "wide_reduce", "wide_scatter", "wide_sort", "wide_tuple", "wide_while"),
+        (
+            *("wide_all_to_all", "wide_call", "wide_conditional", "wide_reduce"),
+            *("wide_scatter", "wide_sort", "wide_tuple", "wide_while"),
+        ),
         "there are maps for n outputs and n arrays of operands",
     ),
 }
@@ -60,7 +63,7 @@ QUADRATIC = {
 CONSTANT = {"scaled_histories": "only the numbers in the text grow"}
 """Families whose work does not grow, and why."""
 
-SHORT_READ = {*CONSTANT, "call_tree", "deep_types", "high_rank", "repeated_attributes"}
+SHORT_READ = {*CONSTANT, "call_tree", "deep_types", "high_rank", "repeated_attributes", "sharded_devices"}
 """Texts that grow as a logarithm, are refused near their beginning, or whose parts are not counted one by one."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .._core import Computation, Count, Instruction, Module, Shape, _count, _count_windows
+from .._core import Computation, Count, IndexingMap, Instruction, Module, Shape, _count, _count_windows
 from ..analysis.queries import maps_within, needed_by_outputs, output_to_input
 from ..analysis.rule_provider import RuleProvider
 from ..errors import HlomapError
@@ -18,7 +18,7 @@ from ..maps.map_set import MapSet
 from ..maps.union_count import UNBOUNDED
 from ..ops._shapes import array_leaves, shape_at
 from ..text import plural
-from ..types import subject_of
+from ..types import ShapeIndex, subject_of
 
 _MAX_MAPS = 1 << 16
 """The maps that are followed to count reads, on the way from all outputs to the operands: some tenths of a second."""
@@ -119,12 +119,13 @@ def _of_operand(
 ) -> Utilization:
     """``reads`` are those of the first outputs where they are partial; ``elements`` has no dims."""
     touched, distinct, n_elements, n_bytes = _ZERO, _ZERO, 0, 0
-    for index in array_leaves(operand.shape):
+    leaves = list(array_leaves(operand.shape))
+    by_leaf = _by_index(reads, leaves)
+    images_by_leaf = None if elements is None else _by_index([(elements, ())], leaves)
+    for index in leaves:
         shape = shape_at(operand.shape, index)
-        images = None if elements is None else _at_index(elements, index)
-        reads_here, elements_here = _count_reads(
-            [(_at_index(maps, index), sizes) for maps, sizes in reads], is_partial, images, shape
-        )
+        images = None if images_by_leaf is None else next((own for own, _ in images_by_leaf[index]), MapSet())
+        reads_here, elements_here = _count_reads(by_leaf[index], is_partial, images, shape)
         touched, distinct = touched + reads_here, distinct + elements_here
         n_elements += shape.n_elements
         n_bytes += -(-elements_here.upper * shape.element_bits // 8)
@@ -141,9 +142,18 @@ def _of_operand(
 _ZERO = _count(0, 0)
 
 
-def _at_index(maps: MapSet, index: tuple[int, ...]) -> MapSet:
-    own = [m for m in maps if m.shape_index == index]
-    return maps if len(own) == len(maps) else MapSet(own, exact=maps.exact, reason=maps.reason)
+def _by_index(reads: Sequence[_Read], indices: Sequence[ShapeIndex]) -> dict[ShapeIndex, list[_Read]]:
+    """The maps to each array; exact ones that lead elsewhere are left out."""
+    found: dict[ShapeIndex, list[_Read]] = {index: [] for index in indices}
+    for maps, sizes in reads:
+        own: dict[ShapeIndex, list[IndexingMap]] = {} if maps.exact else {index: [] for index in indices}
+        for m in maps:
+            own.setdefault(m.shape_index, []).append(m)
+        for index, members in own.items():
+            is_all = len(members) == len(maps)
+            here = maps if is_all else MapSet(members, exact=maps.exact, reason=maps.reason)
+            found[index].append((here, sizes))
+    return found
 
 
 def _count_reads(
