@@ -86,6 +86,14 @@ def test_questions_about_a_whole_training_step() -> None:
         assert many <= 1.5 * FACTOR * few, (name, few, many)
 
 
+def test_reads_are_not_counted_behind_too_many_maps() -> None:
+    """Where a box has replaced the maps to a value, what it is made of has few maps, and so few steps."""
+    module = hm.parse(training_step(12))
+    question = partial(hm.output_to_input, module.entry, (0,))
+    question()  # imports
+    assert steps(question) <= 200 * module.n_instructions
+
+
 @pytest.mark.parametrize("name", LOOPS)
 def test_loops_of_unknown_length_are_followed_once_for_each_array_that_changes(name: str) -> None:
     """Forward each of n weights is followed through the layers after its own, which is quadratic."""

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use hlo::{InstructionId, Module};
 use layout::Shape;
 use quasiaffine::{compose, compose_elements, Counting, Map};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::closure;
@@ -71,7 +71,7 @@ impl Setting<'_> {
 
     /// Merges the maps of a state. Those between devices, or from tiling parameters, stay apart.
     #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
-    fn merge(&self, state: &mut State, apart: &mut FxHashSet<Vec<Map>>) {
+    fn merge(&self, state: &mut State, apart: &mut FxHashMap<Vec<Map>, Counting>) {
         if self.devices.is_none() && self.parameters.is_none() {
             state.merge(if self.counts_no_reads() { Counting::Elements } else { Counting::Reads }, apart);
         }
@@ -91,7 +91,7 @@ pub struct Propagation<'p> {
     pub(crate) waiting: BinaryHeap<Reverse<u32>>,
     start: Option<u32>,
     /// Unions that do not merge.
-    apart: FxHashSet<Vec<Map>>,
+    apart: FxHashMap<Vec<Map>, Counting>,
     /// Why every value may be read: some instruction has [`Module::unnamed_operands`].
     pub unnamed_operands: Option<Text>,
 }
@@ -99,7 +99,7 @@ pub struct Propagation<'p> {
 impl<'p> Propagation<'p> {
     pub(crate) fn new(setting: Setting<'p>) -> Propagation<'p> {
         let (states, waiting) = (FxHashMap::default(), BinaryHeap::new());
-        Propagation { setting, states, waiting, start: None, apart: FxHashSet::default(), unnamed_operands: None }
+        Propagation { setting, states, waiting, start: None, apart: FxHashMap::default(), unnamed_operands: None }
     }
 
     /// From arrays of the first value of a schedule to the values that it is made of.
@@ -258,7 +258,7 @@ impl<'p> Propagation<'p> {
         for (index, firsts) in state.by_index() {
             let indexing = rule(id, &index, Direction::Backward)?;
             let mut composed = Composed::default();
-            let reaches_all = reaching_all(setting, setting.m.shape(id), &index, &firsts);
+            let reaches_all = reaching_all(setting, setting.m.shape(id), state, &index, &firsts);
             for (n, (k, _)) in indexing.parts.iter().enumerate() {
                 let Some(operand) = setting.m.operand(id, *k as usize) else { continue };
                 let usage = (id, *k);
@@ -285,7 +285,7 @@ impl<'p> Propagation<'p> {
             for (index, firsts) in given.by_index() {
                 let indexing = rule(user, &index, Direction::Forward(k as u32))?;
                 let mut composed = Composed::default();
-                let reaches_all = reaching_all(setting, m.shape(operand), &index, &firsts);
+                let reaches_all = reaching_all(setting, m.shape(operand), given, &index, &firsts);
                 for (n, (i, _)) in indexing.parts.iter().enumerate() {
                     let (output, at) = match shape {
                         Shape::Tuple(parts) => (parts.get(*i as usize), ShapeIndex::from_slice(&[*i])),
@@ -333,9 +333,17 @@ struct From<'a> {
     usage: Use,
 }
 
-fn reaching_all(setting: Setting<'_>, shape: &Shape, index: &ShapeIndex, firsts: &[Map]) -> SmallVec<[bool; 4]> {
+fn reaching_all(
+    setting: Setting<'_>,
+    shape: &Shape,
+    state: &State,
+    index: &ShapeIndex,
+    firsts: &[Map],
+) -> SmallVec<[bool; 4]> {
     match shapes::at(shape, index) {
-        Some(array) if setting.counts_no_reads() => firsts.iter().map(|m| is_whole(m, array)).collect(),
+        Some(array) if setting.counts_no_reads() || !state.counts_reads(index) => {
+            firsts.iter().map(|m| is_whole(m, array)).collect()
+        }
         _ => SmallVec::new(),
     }
 }
@@ -371,6 +379,10 @@ fn follow(
         return indices().for_each(|to| target.mark_unknown(to.clone(), reason));
     }
     target.mark_inexact_like(indices(), from.state, from.index);
+    let counts_reads = !from.setting.counts_no_reads() && from.state.counts_reads(from.index);
+    if !from.state.counts_reads(from.index) {
+        indices().for_each(|to| target.mark_uncounted(to));
+    }
     target.crosses_devices |= footprint.crosses_devices || from.state.crosses_devices;
     let renamed: Vec<Map>;
     let firsts = if footprint.crosses_devices && devices.is_none() {
@@ -406,7 +418,7 @@ fn follow(
             let then = || match (parameters, image) {
                 (Some(parameters), _) => parameters.compose(from.usage, first, second),
                 (None, Some(image)) => Ok(after_all(first, image)),
-                (None, None) if from.setting.counts_no_reads() => compose_elements(first, second, SIMPLIFY),
+                (None, None) if !counts_reads => compose_elements(first, second, SIMPLIFY),
                 (None, None) => compose(first, second, SIMPLIFY),
             };
             match composed.of((i, footprint.crosses_devices), second, then) {

@@ -56,6 +56,8 @@ pub struct State {
     pub exact: bool,
     inexact_at: FxHashMap<ShapeIndex, Option<Text>>,
     all_inexact: bool,
+    /// The arrays to which maps lead that no longer tell how often an element is read, since a box has replaced too many.
+    uncounted: FxHashSet<ShapeIndex>,
     /// Whether the value is reached on other devices.
     pub crosses_devices: bool,
     /// Whether some maps are not simplified, since no composition was needed yet.
@@ -74,6 +76,7 @@ impl Default for State {
             exact: true,
             inexact_at: FxHashMap::default(),
             all_inexact: false,
+            uncounted: FxHashSet::default(),
             crosses_devices: false,
             is_raw: false,
             is_big: false,
@@ -154,6 +157,7 @@ impl State {
             self.mark_unknown(index.clone(), reason);
         }
         self.mark_inexact_as(other);
+        self.uncounted.extend(other.uncounted.iter().cloned());
         self.crosses_devices |= other.crosses_devices;
     }
 
@@ -206,6 +210,16 @@ impl State {
             self.reason = self.reason.take().or_else(|| other.reason.clone());
         }
         other.inexact_at.iter().for_each(|(index, reason)| self.mark_inexact(Some(index), reason.as_ref()));
+    }
+
+    /// Whether the maps to an array tell how often its elements are read.
+    pub fn counts_reads(&self, index: &ShapeIndex) -> bool {
+        !self.uncounted.contains(index)
+    }
+
+    /// The maps to an array do not tell how often its elements are read.
+    pub fn mark_uncounted(&mut self, index: &ShapeIndex) {
+        self.uncounted.insert(index.clone());
     }
 
     /// `Some` where the maps to an array are not exact, with the reason where one is known.
@@ -280,19 +294,20 @@ impl State {
     /// Merges the maps to each array into fewer. Unions that stay as they are go from value to value, so those that are
     /// known to do so are in `apart`.
     #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
-    pub fn merge(&mut self, counting: Counting, apart: &mut FxHashSet<Vec<Map>>) {
+    pub fn merge(&mut self, counting: Counting, apart: &mut FxHashMap<Vec<Map>, Counting>) {
         if self.entries.len() < 2 {
             return;
         }
+        let counting = |index: &ShapeIndex| if self.counts_reads(index) { counting } else { Counting::Elements };
         let mut groups = self.by_index();
-        groups.retain(|(_, maps)| maps.len() > 1 && !apart.contains(maps));
+        groups.retain(|(index, maps)| maps.len() > 1 && apart.get(maps) != Some(&counting(index)));
         let mut fewer: FxHashMap<ShapeIndex, Vec<Coalesced>> = FxHashMap::default();
         for (index, maps) in groups {
-            let found = merge(&maps, counting);
+            let found = merge(&maps, counting(&index));
             if found.len() < maps.len() {
                 fewer.insert(index, found);
             } else {
-                apart.insert(maps);
+                apart.insert(maps, counting(&index));
             }
         }
         if fewer.is_empty() {
@@ -369,7 +384,12 @@ impl State {
         self.by_hash = kept.by_hash;
         self.is_big = false;
         let reason = Text::from(format!("the maps of {name} exceed the budget"));
-        over.iter().for_each(|(index, _)| self.mark_inexact(Some(index), Some(&reason)));
+        for (index, _) in &over {
+            self.mark_inexact(Some(index), Some(&reason));
+            if devices.is_none() && parameters.is_none() {
+                self.mark_uncounted(index);
+            }
+        }
         true
     }
 
