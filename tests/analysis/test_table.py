@@ -8,6 +8,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from support.families import FAMILIES, LOOPS
 
 import hlomap as hm
 from hlomap.analysis.rule_cache import cache
@@ -108,3 +109,15 @@ def test_a_table_is_pickled_with_its_columns() -> None:
     table = hm.analyze(hm.parse("HloModule m\nENTRY e {\n  a = f32[3] parameter(0)\n  ROOT n = f32[3] negate(a)\n}"))
     again = pickle.loads(pickle.dumps(table))
     assert again == table and len(again) == 1 and again.to_arrow().equals(table.to_arrow())
+
+
+@pytest.mark.parametrize("name", [*FAMILIES, *LOOPS])
+def test_rows_have_the_maps_of_questions_about_one_output(name: str) -> None:
+    """All outputs of a computation are followed in one pass, and each has the maps that it has alone."""
+    module = hm.parse((FAMILIES | LOOPS)[name](7))
+    for row in hm.analyze(module).rows():
+        if row["operand"] is not None and row["unknown"] is None:
+            instruction = module.computation(row["computation"])[row["instruction"]]
+            alone = hm.output_to_input(instruction, row["output_index"])[row["operand"]]
+            maps = [m for m in alone if m.shape_index == row["operand_index"]]
+            assert row["maps"] == tuple(map(str, maps)) and row["exact"] == alone.exact, row
