@@ -134,7 +134,7 @@
 //!
 //! Sources: isl (S. Verdoolaege, 2010) and MLIR for forms with div variables; P. Granger (1989), Halide and TVM for
 //! congruences beside intervals; egg (M. Willsey et al., 2021) for extraction by cost, here without an e-graph, since
-//! alternatives are local to one form; A. Rosenfeld (1974) for digital lines; XLA's `IndexingMap`.
+//! alternatives are local to one form; XLA's `IndexingMap`.
 //!
 //! # Reading the code
 //!

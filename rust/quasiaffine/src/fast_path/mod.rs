@@ -1,6 +1,5 @@
 //! Shortcuts: the answers of the rules, found without going through them.
 
-pub mod div_of_div;
 pub mod div_of_variables;
 pub(crate) mod normal;
 mod related_constraints;

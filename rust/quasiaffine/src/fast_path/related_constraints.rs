@@ -128,9 +128,6 @@ impl<'a> Related<'a> {
     /// Whether `x mod n = r` leaves a constraint its ends, where `x` begins with a variable of it.
     fn is_not_rounded(&self, fact: &Fact, t: FlatTerm, other: &Fact) -> Option<()> {
         let (Some(n), Some(r)) = (other.modulus, other.interval.as_point()) else { return Some(()) };
-        if fact.modulus.is_some() && fact.interval.as_point().is_some() && fact.terms == other.terms {
-            return None;
-        }
         let Some(q) = exact_quotient(t, other)? else { return Some(()) };
         let rest = minus(&fact.terms, q, &other.terms)?;
         let content = rest.iter().try_fold(fact.modulus.unwrap_or(0), |g, t| gcd(g, t.factor))?;
@@ -252,8 +249,7 @@ mod tests {
             ("d0", "(d0 + d1 * 2) mod 3 in [0, 0], (d0 + d1) * 2 + d2 in [2, 35]", true),
             ("(d0 + d1) floordiv 3", "(d0 + d1) mod 3 in [0, 0]", true),
             ("d2 + (d0 + d1) floordiv 3", "(d0 + d1) mod 3 in [0, 0]", false),
-            // Two remainders of one sum are one.
-            ("d0", "(d0 + d1) mod 3 in [0, 0], (d0 + d1) mod 2 in [0, 0]", false),
+            ("d0", "(d0 + d1) mod 3 in [0, 0], (d0 + d1) mod 2 in [0, 0]", true),
             ("d0", "(d0 + d1) mod 3 in [0, 0], (d0 + d2) mod 2 in [0, 0]", true),
             // Beside an even `d0` the sum is even.
             ("d0", "d0 mod 2 in [0, 0], d0 + d1 * 2 in [2, 20]", true),

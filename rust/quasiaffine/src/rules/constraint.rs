@@ -3,13 +3,11 @@
 //! [`reduce`] takes one constraint, [`propagate`] carries it to single variables. The set of points of
 //! the domain never changes.
 
-use smallvec::SmallVec;
-
 use super::Rule;
 use crate::affine::context::{AffineContext, AtomKind};
 use crate::affine::form::AffineForm;
 use crate::affine::summands::{summands, Summand, Summands};
-use crate::analysis::congruence::{Congruence, Meet};
+use crate::analysis::congruence::Congruence;
 use crate::analysis::interval::Interval;
 use crate::error::Stop;
 use crate::expr::{Expr, Kind};
@@ -421,45 +419,6 @@ fn rounded(form: &AffineForm, interval: Interval, x: &AffineForm, of_x: Congruen
     let mut rest = form.clone();
     rest.add_scaled(q.checked_neg()?, &AffineForm { constant: 0, ..x.clone() }).ok()?;
     Some(of_x.scaled_plus_multiple(q, rest.content())?.tighten(interval))
-}
-
-/// `x mod a = r` and `x mod b = s` are one condition on `x mod lcm(a, b)`, or contradict each other
-pub fn merge_residues(cx: &mut AffineContext, kept: &mut SmallVec<[(AffineForm, Interval); 2]>) -> Result<bool, Stop> {
-    for i in 0..kept.len() {
-        for j in 0..i {
-            let (Some((x, of_x)), Some((y, of_y))) = (congruence(cx, &kept[i]), congruence(cx, &kept[j])) else {
-                continue;
-            };
-            if x != y || x.constant != 0 {
-                continue;
-            }
-            let both = match of_x.meet(of_y) {
-                Meet::Both(both) => both,
-                Meet::TooLarge => continue,
-                Meet::Contradiction => {
-                    cx.fired(Rule::MergeResidues, |cx| {
-                        let both = [i, j].map(|at| cx.constraint(&kept[at].0, kept[at].1));
-                        (both.to_vec(), vec![Statement::Contradiction])
-                    });
-                    kept[i].1 = Interval::EMPTY;
-                    return Ok(true);
-                }
-            };
-            let (lcm, r) = (both.modulus(), both.residue());
-            let mut merged = x.clone();
-            let quotient = cx.floor_div(x, lcm)?;
-            merged.add_scaled(-lcm, &quotient)?;
-            cx.fired(Rule::MergeResidues, |cx| {
-                let both = [i, j].map(|at| cx.constraint(&kept[at].0, kept[at].1));
-                (both.to_vec(), vec![cx.constraint(&merged, Interval::point(r))])
-            });
-            // Over a short interval the quotient is a constant, which moves to the other side.
-            kept[j] = without_constant(merged, Interval::point(r))?;
-            kept.remove(i);
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// `x` and its congruence, where a constraint is `x mod n = r` up to the constant.

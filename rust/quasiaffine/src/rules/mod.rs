@@ -8,11 +8,8 @@
 //! not apply. `SIMPLIFY.md` describes the stages, the measure that makes them stop, and how to add a rule.
 
 pub mod constraint;
-pub mod dependent_divs;
-pub mod digital_line;
 pub mod div;
 pub mod extraction;
-pub mod irrelevant_variables;
 pub mod nonlinear;
 pub mod related_divs;
 pub mod remainder;
@@ -33,8 +30,6 @@ pub enum Stage {
     Merging,
     /// When a form is extracted as an expression: what lowers (div/mod nodes, nodes) most is taken.
     Extraction,
-    /// At a whole result, in the order of the list.
-    Result,
     /// At the constraints of the domain.
     Domain,
 }
@@ -72,10 +67,6 @@ macro_rules! rules {
         /// The laws of division in the order in which they are tried.
         pub(crate) const DIV_RULES: &[(Rule, div::Law)] = &[$((Rule::$rule, $function),)*];
     };
-    (@list Result { $($rule:ident, $function:path;)* }) => {
-        /// The laws of whole results in the order in which they are tried.
-        pub(crate) const RESULT_RULES: &[(Rule, crate::simplify::rewrite::ResultLaw)] = &[$((Rule::$rule, $function),)*];
-    };
     // The functions of the other stages have types of their own; naming them here keeps the list honest.
     (@list $stage:ident { $($rule:ident, $function:path;)* }) => {
         const _: () = { $(let _ = $function;)* };
@@ -91,7 +82,6 @@ rules! {
         NonlinearMultiple, "nonlinear-multiple", "(k*b + r) floordiv b = k + r floordiv b; (k*b + r) mod b = r mod b", nonlinear::floor_div;
         NonlinearCollapse, "nonlinear-collapse", "a floordiv b = 0  where 0 <= a < b; a mod b = a  where 0 <= a < b; a floordiv b = -1  where -b <= a < 0; a mod b = a + b  where -b <= a < 0", nonlinear::floor_mod;
         Order, "order", "min(a, b) = a  where a <= b; max(a, b) = b  where a <= b", nonlinear::extremum;
-        Absorption, "absorption", "min(x, max(x, y)) = x; max(x, min(x, y)) = x; min(x, min(x, y)) = min(x, y); max(x, max(x, y)) = max(x, y)", nonlinear::absorbed;
     }
     Remainder {
         RemainderMultiples, "remainder-multiples", "(n*k*x + y) mod n = y mod n; (k*(x mod m) + y) mod n = (k*x + y) mod n  where n divides k*m", remainder::drop_multiples;
@@ -110,8 +100,6 @@ rules! {
         CommonFactor, "common-factor", "(g*x + y) floordiv (g*m) = (x + k) floordiv m  where k*g <= y < (k + 1)*g", div::common_factor;
         ReduceCoefficients, "reduce-coefficients", "((q*n + r)*x + y) floordiv n = q*x + (r*x + y) floordiv n", div::reduce_coefficients;
         BalancedCollapse, "balanced-collapse", "((q*n + r)*x + y) floordiv n = q*x + k  where k*n <= r*x + y < (k + 1)*n", div::balanced_collapse;
-        TwoPieces, "two-pieces", "(k*y + c*z + x) floordiv n = a + b*z  where z = y floordiv m and that holds at each value of z", div::two_pieces;
-        BalancedTerms, "balanced-terms", "(n*x + y) floordiv n = x + k  where k*n <= y < (k + 1)*n", div::balanced_terms;
         LeadingSign, "leading-sign", "(-x) floordiv n = -((x + n - 1) floordiv n)", div::leading_sign;
     }
     Merging {
@@ -127,11 +115,6 @@ rules! {
         AbsorbTerm, "absorb-term", "a*(x floordiv n) + a*y = a*((x + n*y) floordiv n)", extraction::absorb;
         FlipSign, "flip-sign", "-a*(x floordiv n) = a*((-x + n - 1) floordiv n)", extraction::absorb;
     }
-    Result {
-        DigitalLine, "digital-line", "f(x) = a + b*x + (c*x + d) floordiv n  where that holds at each value of x", digital_line::as_digital_line;
-        IrrelevantVariable, "irrelevant-variable", "f(x, y) = f(0, y)  where that holds at each value of x and y", irrelevant_variables::without_irrelevant_variables;
-        DependentDiv, "dependent-div", "x floordiv n = a*y + b*(z floordiv m)  where that holds at each value of x, y and z", dependent_divs::without_dependent_divs;
-    }
     Domain {
         ConstraintContent, "constraint-content", "g*x in [l, u] is x in [l ceildiv g, u floordiv g]; -x in [l, u] is x in [-u, -l]", constraint::reduce;
         ConstraintDiv, "constraint-div", "x floordiv n in [l, u] is x in [l*n, u*n + n - 1]", constraint::reduce;
@@ -142,7 +125,6 @@ rules! {
         Propagate, "propagate", "k*x + y in [l, u] is k*x + y in [l, u] and x in [(l - q) ceildiv k, (u - p) floordiv k]  where p <= y <= q", constraint::propagate;
         ResidueEnds, "residue-ends", "s <= x and x mod n in [l, u] is s + (l - s) mod n <= x and x mod n in [l, u]  where 0 <= l <= u < n and (s mod n < l or u < s mod n); x <= s and x mod n in [l, u] is x <= s - (s - u) mod n and x mod n in [l, u]  where 0 <= l <= u < n and (s mod n < l or u < s mod n)", constraint::residue_ends;
         ResidueRounds, "residue-rounds", "q*x + g*y in [l, u] and x mod n = r is q*x + g*y in [l + (q*r - l) mod g, u - (u - q*r) mod g] and x mod n = r  where g divides q*n", constraint::round_ends;
-        MergeResidues, "merge-residues", "x mod a = r and x mod b = s is x mod lcm(a, b) = t  where t mod a = r and t mod b = s and 0 <= t < lcm(a, b); x mod a = r and x mod b = s is false  where (r - s) mod gcd(a, b) > 0", constraint::merge_residues;
         Solve, "solve", "x + y in [l, l] is x = l - y; -x + y in [l, l] is x = y - l; (x + y) mod n in [l, l] is x = a + (l - y - a) mod n  where 0 <= l < n and a <= x < a + n; (-x + y) mod n in [l, l] is x = a + (y - l - a) mod n  where 0 <= l < n and a <= x < a + n", variables::only_value;
         Rescale, "rescale", "x mod n = r is x = n*t + r  where t = x floordiv n and 0 <= r < n", variables::rescale;
     }

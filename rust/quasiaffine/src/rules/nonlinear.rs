@@ -173,22 +173,6 @@ pub(crate) fn extremum(cx: &mut AffineContext, op: Binary, a: AffineForm, b: Aff
         cx.fired(Rule::Order, |cx| (Vec::from_iter(before), vec![cx.value(&extreme)]));
         return Ok(extreme);
     }
-    if let Some(extreme) = absorbed(cx, op, &a, &b).or_else(|| absorbed(cx, op, &b, &a)) {
-        let before = cx.operation(op, &a, &b);
-        cx.fired(Rule::Absorption, |cx| (Vec::from_iter(before), vec![cx.value(&extreme)]));
-        return Ok(extreme);
-    }
     let (a, b) = ordered(a, b);
     closed(cx, op, a, b)
-}
-
-/// `min(x, max(x, y)) = x` and `min(x, min(x, y)) = min(x, y)`, and the same with `min` and `max` exchanged: `max(x, y)` is at
-/// least `x`, and `min(x, y)` at most. `b` is the inner one.
-pub(crate) fn absorbed(cx: &AffineContext, op: Binary, a: &AffineForm, b: &AffineForm) -> Option<AffineForm> {
-    let ([AffineTerm { coefficient: 1, atom }], 0) = (&b.terms[..], b.constant) else { return None };
-    let AtomKind::Other(inner @ (Binary::Min | Binary::Max), operands) = cx.kind(*atom) else {
-        return None;
-    };
-    let has_it = operands.0 == *a || operands.1 == *a;
-    has_it.then(|| if *inner == op { b.clone() } else { a.clone() })
 }

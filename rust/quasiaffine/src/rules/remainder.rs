@@ -12,16 +12,11 @@ use crate::affine::context::AffineContext;
 use crate::affine::form::{AffineForm, AffineTerm, AtomId};
 use crate::arithmetic::Binary;
 use crate::error::Stop;
-use crate::fast_path::div_of_variables::no_rule_applies;
 use crate::int;
 
 /// `form mod n` for `n >= 2`: an atom, unless a law says that it is less.
 pub fn floor_mod(cx: &mut AffineContext, mut form: AffineForm, n: i64) -> Result<AffineForm, Stop> {
     cx.spend(form.terms.len())?;
-    // A sum of variables has no remainder in it.
-    if cx.takes_shortcuts() && cx.is_plain(&form) && no_rule_applies(cx, &form, n).is_some() {
-        return Ok(AffineForm::atom(cx.intern_mod(form, n)));
-    }
     drop_multiples(cx, &mut form, n)?;
     if form.terms.is_empty() {
         return Ok(form);

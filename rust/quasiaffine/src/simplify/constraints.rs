@@ -232,9 +232,6 @@ struct Held {
 /// Holds the constraints against each other; those that others imply go.
 fn held_against_each_other(cx: &mut AffineContext, kept: &mut Kept) -> Result<Held, Stop> {
     let mut changed = false;
-    while constraint::merge_residues(cx, kept)? {
-        changed = true;
-    }
     changed |= constraint::round_ends(cx, kept);
     // One constraint has no other to be held against.
     if kept.len() > 1 {

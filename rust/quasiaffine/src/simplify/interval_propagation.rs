@@ -5,11 +5,11 @@
 
 use smallvec::SmallVec;
 
-use crate::analysis::congruence::{Congruence, Meet};
+use crate::analysis::congruence::Congruence;
 use crate::analysis::interval::Interval;
 use crate::expr::{Accumulator, Expr, Kind, Op, Sum, Term, Var};
 use crate::int;
-use crate::map::domain::{Constraint, Domain, Emptiness};
+use crate::map::domain::{Constraint, Domain};
 use crate::map::Map;
 use crate::rules::constraint::{divided, ends_divided, numerator_range, residue_ends, without_shift, Ends};
 use crate::rules::Rule;
@@ -46,75 +46,6 @@ impl NarrowedDomain {
 
 /// The ranges of the variables that the constraints imply, and the constraints that say more than that.
 pub fn propagate_intervals(domain: &Domain, options: Options, trace: Option<&Trace>) -> Propagated {
-    let mut propagated = propagate(domain, options, trace);
-    loop {
-        let constraints = match &propagated {
-            Propagated::Empty => return Propagated::Empty,
-            Propagated::Same => &domain.constraints,
-            Propagated::Narrowed(narrowed) => &narrowed.constraints,
-        };
-        // Each turn leaves fewer constraints. One that is merged may move the ends of its variable.
-        let Some(constraints) = merged(constraints, trace) else { return propagated };
-        let mut next = Domain { constraints, ..domain.without_constraints() };
-        if let Propagated::Narrowed(narrowed) = &propagated {
-            next.vars.iter_mut().zip(&narrowed.ranges).for_each(|(v, interval)| v.interval = *interval);
-        }
-        if next.normalize() == Emptiness::Empty {
-            return Propagated::Empty;
-        }
-        propagated = match propagate(&next, options, trace) {
-            Propagated::Same => {
-                let ranges = next.vars.iter().map(|v| v.interval).collect();
-                Propagated::Narrowed(NarrowedDomain { ranges, constraints: next.constraints })
-            }
-            other => other,
-        };
-    }
-}
-
-/// Constraints with one remainder in place of several of one value, where each has a single value; `None` where there are no
-/// such. A contradiction becomes an empty interval.
-fn merged(constraints: &[Constraint], trace: Option<&Trace>) -> Option<Vec<Constraint>> {
-    type Known<'a> = (usize, (Var, &'a Expr, Congruence));
-    let mut known: SmallVec<[Known; 4]> =
-        constraints.iter().enumerate().filter_map(|(i, c)| Some((i, congruence(c)?))).collect();
-    if known.len() < 2 {
-        return None;
-    }
-    known.sort_by_key(|(_, (_, x, _))| *x);
-    let mut out: Option<Vec<Option<Constraint>>> = None;
-    let mut last = known[0];
-    for &(i, (v, x, of_x)) in &known[1..] {
-        let (at, (_, y, of_y)) = last;
-        last = (i, (v, x, of_x));
-        if x != y {
-            continue;
-        }
-        let after = match of_x.meet(of_y) {
-            Meet::Both(both) => {
-                last.1 .2 = both;
-                let Ok(expr) = x.floor_mod(&Expr::Const(both.modulus())) else { continue };
-                Constraint { expr, interval: Interval::point(both.residue()) }
-            }
-            Meet::TooLarge => continue,
-            Meet::Contradiction => Constraint { expr: constraints[i].expr.clone(), interval: Interval::EMPTY },
-        };
-        if let Some(trace) = trace {
-            let is_empty = after.interval.is_empty();
-            let after = if is_empty { Statement::Contradiction } else { (&after).into() };
-            let before =
-                [at, i].map(|at| out.as_ref().and_then(|out| out[at].as_ref()).unwrap_or(&constraints[at]).into());
-            trace.push(Rule::MergeResidues, before.to_vec(), vec![after]);
-        }
-        let out = out.get_or_insert_with(|| constraints.iter().cloned().map(Some).collect());
-        out[at] = None;
-        out[i] = Some(after);
-    }
-    out.map(|out| out.into_iter().flatten().collect())
-}
-
-/// As [`propagate_intervals`], but remainders of one value stay apart.
-fn propagate(domain: &Domain, options: Options, trace: Option<&Trace>) -> Propagated {
     if domain.constraints.is_empty() {
         return Propagated::Same;
     }

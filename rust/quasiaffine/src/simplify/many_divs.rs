@@ -12,7 +12,7 @@ use crate::expr::{Expr, Op};
 use crate::fast_path::normal::NormalCheck;
 use crate::rules::extraction::{estimate, extract};
 use crate::rules::remainder;
-use crate::simplify::rewrite::{by_values, cost, fits_alone, given, write_back};
+use crate::simplify::rewrite::{cost, fits_alone, given, write_back};
 
 /// Up to so many div/mod nodes the open reading alone decides.
 const FEW: u32 = 3;
@@ -81,8 +81,7 @@ impl ManyDivs {
             });
             let written = if promises_less { write_back(cx, &form, &e).0 } else { e.clone() };
             if written == e {
-                let changes = by_values(cx, &form, &mut e);
-                return Rewritten::Done(e, !changes);
+                return Rewritten::Done(e, true);
             }
             e = written;
         }

@@ -11,11 +11,8 @@ use crate::error::Stop;
 use crate::expr::{Accumulator, Expr, Op, Var};
 use crate::fast_path::normal::NormalCheck;
 use crate::rules::extraction::{extract, Notes};
-use crate::rules::irrelevant_variables::is_undecided;
 use crate::rules::related_divs::equalities;
-use crate::rules::{Rule, RESULT_RULES};
 use crate::simplify::many_divs::{ManyDivs, Rewritten};
-use crate::simplify::trace::Statement;
 
 /// How often one expression may be written and read again.
 const MAX_ROUNDS: usize = 12;
@@ -57,7 +54,6 @@ pub fn rewrite_all(
             && form.as_ref().is_ok_and(|form| is_shallow(cx, form))
         {
             // It reads as the form that it comes from.
-            is_final &= !by_values(cx, &form, &mut extracted);
             out.push(extracted);
             continue;
         }
@@ -71,7 +67,6 @@ pub fn rewrite_all(
             cx.stability.checks = false;
             if again.is_err() || again == form || rounds == MAX_ROUNDS {
                 is_final &= again.is_ok() && again == form;
-                is_final &= !by_values(cx, &form, &mut extracted);
                 break;
             }
             rounds += 1;
@@ -91,36 +86,6 @@ pub fn rewrite_all(
 /// Whether nothing stands in the divs of a form but variables, so that what is written of them reads as them.
 fn is_shallow(cx: &AffineContext, form: &AffineForm) -> bool {
     form.terms.iter().all(|t| cx.depth(t.atom) <= 1)
-}
-
-/// A law that looks at the values of a whole result: given its form, where that is known and nothing else has changed the
-/// result, and the result.
-pub type ResultLaw = fn(&mut AffineContext, Option<&AffineForm>, &Expr) -> Option<Expr>;
-
-/// Applies [`RESULT_RULES`]; whether one changes the result, or could without the facts. One div is never too many.
-pub(super) fn by_values(cx: &mut AffineContext, form: &Result<AffineForm, Stop>, extracted: &mut Expr) -> bool {
-    if extracted.divmods() < 2 {
-        return false;
-    }
-    let mut changes = is_undecided(cx, extracted);
-    for (rule, law) in RESULT_RULES {
-        let shorter = law(cx, form.as_ref().ok().filter(|_| !changes), extracted);
-        changes |= take_shorter(cx, *rule, shorter, extracted);
-    }
-    changes
-}
-
-/// Replaces a result by what a law of whole results gives, where that is shorter once it is written; returns whether it
-/// is, or may be in a context that has read nothing else.
-fn take_shorter(cx: &mut AffineContext, rule: Rule, by_law: Option<Expr>, extracted: &mut Expr) -> bool {
-    let Some(by_law) = by_law else { return false };
-    let shorter = rewrite(cx, &by_law);
-    let is_shorter = cost(&shorter) < cost(extracted) && !fits_alone(cx, extracted, &shorter);
-    if is_shorter {
-        cx.fired(rule, |_| (vec![Statement::Value(extracted.clone())], vec![Statement::Value(shorter.clone())]));
-        *extracted = shorter;
-    }
-    is_shorter || cx.stability.out_of_order
 }
 
 /// An expression under what is known; the expression itself where it does not fit.

@@ -4,7 +4,6 @@ use super::AffineContext;
 use crate::affine::form::{AffineForm, AtomId};
 use crate::error::Stop;
 use crate::expr::{Expr, Op, Var};
-use crate::fast_path::div_of_div::nested;
 use crate::fast_path::div_of_variables::{add_div_of_variables, no_rule_applies};
 use crate::int;
 use crate::rules::{self, Rule};
@@ -173,9 +172,6 @@ impl AffineContext {
             }
             if add_div_of_variables(self, factor, &form, n, out)? {
                 return Ok(());
-            }
-            if let Some((numerator, n)) = nested(self, &form, n) {
-                return self.add_div(factor, numerator, n, out);
             }
         }
         let key = (n, form);
