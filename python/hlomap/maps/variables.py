@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .._core import Expr, IndexingMap, Instruction
+from collections.abc import Sequence
+
+from .._core import Expr, IndexingMap, Instruction, Variable
 
 _KINDS = frozenset(["dim", "range", "runtime"])
 
@@ -33,3 +35,31 @@ def numbers_of(e: Expr, kind: str) -> list[int]:
 def suppliers_of(m: IndexingMap) -> dict[int, Instruction]:
     """The instructions that supply the runtime variables of a map, by source."""
     return {v.source: v.supplier for v in m.runtime if v.source is not None and v.supplier is not None}
+
+
+def with_variables(
+    m: IndexingMap,
+    dims: Sequence[int | tuple[int, int] | tuple[str, int, int] | Variable],
+    ranges: Sequence[tuple[int, int]],
+    at: tuple[Sequence[Expr], Sequence[Expr]],
+) -> IndexingMap:
+    """A map with other dims and ranges, at which its own dims and its own ranges have the values ``at``.
+
+    >>> m = IndexingMap.parse("(d0)[s0] -> (d0 + s0), domain: d0 in [0, 3], s0 in [0, 1]")
+    >>> print(with_variables(m, [2, 4], [], ([Expr.dim(1)], [Expr.dim(0)])))
+    (d0, d1) -> (d0 + d1), domain: d0 in [0, 1], d1 in [0, 3]
+    """
+
+    def substitute(e: Expr) -> Expr:
+        return e.substitute(dims=at[0], ranges=at[1])
+
+    return IndexingMap(
+        dims,
+        [substitute(e) for e in m.results],
+        ranges=ranges,
+        runtime=[
+            Variable(v.name, v.lower, v.upper, source=v.source, element=[substitute(e) for e in v.element])
+            for v in m.runtime
+        ],
+        constraints=[(substitute(c.expr), c.lower, c.upper) for c in m.constraints],
+    )

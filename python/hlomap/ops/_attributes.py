@@ -156,8 +156,6 @@ def sparse_sides(instruction: Instruction) -> tuple[SparseSide | None, SparseSid
         (held, block), sizes = of["sparsity"], operand.shape.dimensions
         if held != 1 or block < 1 or of["stride"] != 1:
             return Unknown(f"sparsity of {held} in {block} elements with stride {of['stride']}, only 1 in n is defined")
-        require(2 <= of["idx"] < len(instruction.operands), f"there is no operand {of['idx']}")
-        require(0 <= of["dimension"] < len(sizes), f"dimension {of['dimension']} is out of range")
         require_sizes(instruction.operands[of["idx"]].shape.dimensions, sizes, "the indices")
         sides.append(SparseSide(block, of["dimension"], of["idx"]))
     return sides[0], sides[1]

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol, TypeAlias
 
 from .._core import Computation, Expr, IndexingMap, Instruction, _coalesce
+from ..maps.variables import with_variables
 from ._evaluation import Device
 from ._indexing.loops.scalar_values import dtype_interval
 from ._rule import Footprint, OperandIndexing
@@ -154,10 +155,9 @@ def _domain(m: IndexingMap) -> IndexingMap:
 
 def with_ranges_as_dims(m: IndexingMap) -> IndexingMap:
     """The map from its points: ranges are the last dims."""
-    ranges = [Expr.dim(len(m.dims) + i) for i in range(len(m.ranges))]
-    constraints = [(c.expr.substitute(ranges=ranges), c.lower, c.upper) for c in m.constraints]
-    results = [e.substitute(ranges=ranges) for e in m.results]
-    return IndexingMap([*m.dims, *m.ranges], results, constraints=constraints)
+    points = [Expr.dim(i) for i in range(len(m.dims) + len(m.ranges))]
+    bounds = [(v.lower, v.upper) for v in (*m.dims, *m.ranges)]
+    return with_variables(m, bounds, [], (points[: len(m.dims)], points[len(m.dims) :]))
 
 
 def merged(pieces: Iterable[Piece], sizes: Sequence[int]) -> Pieces:

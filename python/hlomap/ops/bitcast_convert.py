@@ -8,43 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._core import Expr, Instruction, Shape
-from ..dtypes import bit_width
+from .._core import Instruction
 from ..lazy import np
-from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
-from ._indexing.maps import dim_exprs, full_bounds, identity_map, single_map
+from ._indexing.maps import rules_by_dims
 from ._numpy.numeric import reinterpret_bits
 from ._operations import one_each
 from ._registry import register
-from ._rule import Footprint, OpRule, RuleContext, RuleResult
-from ._shapes import require, require_sizes
+from ._rule import OpRule
 
 
-def _map_between(source: Shape, target: Shape) -> Footprint:
-    sizes, lengths = source.dimensions, target.dimensions
-    wide, narrow = bit_width(source.dtype), bit_width(target.dtype)
-    if wide == narrow:
-        require_sizes(lengths, sizes, "the output")
-        return identity_map(sizes)
-    if wide > narrow:
-        require(wide % narrow == 0, f"the width of {source.dtype} is not a multiple of that of {target.dtype}")
-        require_sizes(lengths, (*sizes, wide // narrow), "the narrower array")
-        results = [*dim_exprs(len(sizes)), Expr.range(0)]
-        return single_map(full_bounds(sizes), results, ranges=[(0, wide // narrow - 1)])
-    require(narrow % wide == 0, f"the width of {target.dtype} is not a multiple of that of {source.dtype}")
-    require_sizes(sizes, (*lengths, narrow // wide), "the narrower array")
-    return single_map(full_bounds(sizes), dim_exprs(len(lengths)))
-
-
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """From an output element to the operand elements with the same bits."""
-    return [_map_between(instruction.shape, instruction.operands[0].shape)]
-
-
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """From an operand element to the output elements with the same bits."""
-    return [_map_between(instruction.operands[0].shape, instruction.shape)]
+def _rows(instruction: Instruction, operand: int, output: int) -> dict[int, int]:
+    """All dimensions but that of the elements which are narrower."""
+    return {i: i for i in range(min(instruction.operands[0].shape.rank, instruction.shape.rank))}
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -57,8 +33,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
 register(
     OpRule(
         "bitcast-convert",
-        output_to_input,
-        input_to_output,
+        *rules_by_dims(_rows),
         evaluate,
         builder_methods=("bitcast_convert_type",),
         operations=one_each,

@@ -8,45 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._core import Expr, Instruction
+from .._core import Instruction
 from ..lazy import np
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
-from ._indexing.maps import dim_exprs, full_bounds, single_map
+from ._indexing.maps import dim_exprs, inverted, range_exprs, single_map
 from ._numpy.numeric import accumulated
 from ._operations import factored
 from ._registry import register
-from ._rule import ExprLike, Footprint, OpRule, RuleContext, RuleResult
-from ._shapes import require, require_sizes
+from ._rule import Footprint, OpRule, RuleContext, RuleResult
 
 _REASON = "cholesky: every element depends on whether the matrix is positive definite"
 
 
-def _sizes(instruction: Instruction) -> tuple[int, ...]:
-    sizes = tuple(instruction.shape.dimensions)
-    require(len(sizes) >= 2 and sizes[-1] == sizes[-2], "expected square matrices")
-    require_sizes(instruction.operands[0].shape.dimensions, sizes, "the operand")
-    return sizes
-
-
-def _to_triangle(instruction: Instruction, row: Expr, column: Expr) -> RuleResult:
-    """Any two indices of the same matrix, as ranges, where row and column are in the triangle."""
-    sizes = _sizes(instruction)
-    below = row - column if bool(instruction.attributes.get("lower", False)) else column - row
-    results: list[ExprLike] = [*dim_exprs(len(sizes) - 2), Expr.range(0), Expr.range(1)]
-    triangle = [(below, 0, sizes[-1] - 1)]
-    maps = single_map(full_bounds(sizes), results, ranges=full_bounds(sizes[-2:]), constraints=triangle).maps
-    return [Footprint(maps, False, _REASON)]
-
-
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The triangle of the same matrix."""
-    return _to_triangle(instruction, Expr.range(0), Expr.range(1))
-
-
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """From the triangle to the whole output."""
-    return _to_triangle(instruction, *dim_exprs(instruction.shape.rank)[-2:])
+    """The triangle of the same matrix: any two indices, as ranges, where row and column are in the triangle."""
+    sizes = instruction.shape.dimensions
+    row, column = range_exprs(2)
+    below = row - column if bool(instruction.attributes.get("lower", False)) else column - row
+    results = [*dim_exprs(len(sizes) - 2), row, column]
+    triangle = single_map(sizes, results, ranges=sizes[-2:], constraints=[(below, 0, sizes[-1] - 1)])
+    return [Footprint(triangle.maps, False, _REASON)]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -67,4 +49,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return factor if lower else np.conj(np.swapaxes(factor, -1, -2))
 
 
-register(OpRule("cholesky", output_to_input, input_to_output, evaluate, operations=factored))
+register(OpRule("cholesky", output_to_input, inverted(output_to_input), evaluate, operations=factored))

@@ -15,30 +15,23 @@ from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import (
     dim_exprs,
-    identity_map,
+    inverted,
     map_to_all,
     map_to_scalar,
     reaches_nothing,
     reads_nothing,
+    rules_by_dims,
     single_map,
 )
 from ._operations import moves_elements
 from ._registry import register
 from ._rule import Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
-from ._shapes import n_elements, require, require_sizes
+from ._shapes import n_elements, require
 
 
-def set_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The element with the same index, and the size."""
-    sizes = instruction.shape.dimensions
-    require_sizes(instruction.operands[0].shape.dimensions, sizes, "an operand")
-    return [identity_map(sizes), map_to_scalar(sizes)]
-
-
-def set_input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The element with the same index; the size affects every element."""
-    sizes = instruction.shape.dimensions
-    return [map_to_all((), sizes) if operand == 1 else identity_map(sizes)]
+def _same_element(instruction: Instruction, operand: int, output: int) -> dict[int, int]:
+    """The element with the same index; the size affects all of them."""
+    return {} if operand else {i: i for i in range(instruction.shape.rank)}
 
 
 def _map_between(source: Sequence[int], target: Sequence[int]) -> OperandIndexing:
@@ -61,19 +54,8 @@ def reshape_output_to_input(instruction: Instruction, leaf: ShapeIndex, context:
     return [data, *([map_to_scalar(sizes)] * (len(instruction.operands) - 1))]
 
 
-def reshape_input_to_output(
-    instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext
-) -> RuleResult:
-    """The data as :func:`_map_between`; a size affects every element."""
-    sizes = instruction.shape.dimensions
-    if operand > 0:
-        return [map_to_all((), sizes)]
-    return [_map_between(instruction.operands[0].shape.dimensions, sizes)]
-
-
 def _along(instruction: Instruction) -> int:
     (along,) = instruction.attributes["dimensions"]
-    require(0 <= along < instruction.operands[0].shape.rank, f"dimension {along} is out of range")
     return int(along)
 
 
@@ -98,7 +80,6 @@ def dynamic_reshape(instruction: Instruction, operands: Sequence[Value], context
     """The elements in use, in row-major order, with the given sizes."""
     sizes = [int(size) for size in operands[1:]]
     bounds = instruction.shape.dimensions
-    require(len(sizes) == len(bounds), f"expected {len(bounds)} sizes, found {len(sizes)}")
     require(
         all(0 <= n <= bound for n, bound in zip(sizes, bounds, strict=True)),
         f"sizes {sizes} are not within the bounds {list(bounds)}",
@@ -110,11 +91,18 @@ def dynamic_reshape(instruction: Instruction, operands: Sequence[Value], context
 register(OpRule("get-dimension-size", reads_nothing, reaches_nothing, get_dimension_size, operations=moves_elements))
 register(
     OpRule(
-        "set-dimension-size", set_output_to_input, set_input_to_output, set_dimension_size, operations=moves_elements
+        "set-dimension-size",
+        *rules_by_dims(_same_element),
+        set_dimension_size,
+        operations=moves_elements,
     )
 )
 register(
     OpRule(
-        "dynamic-reshape", reshape_output_to_input, reshape_input_to_output, dynamic_reshape, operations=moves_elements
+        "dynamic-reshape",
+        reshape_output_to_input,
+        inverted(reshape_output_to_input),
+        dynamic_reshape,
+        operations=moves_elements,
     )
 )

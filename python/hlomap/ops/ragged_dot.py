@@ -16,12 +16,12 @@ from ..lazy import np
 from ..types import ShapeIndex
 from ._evaluation import Array, EvalContext, Value
 from ._indexing.contraction import map_by_labels
-from ._indexing.maps import simplify_maps, single_map
+from ._indexing.maps import inverted, simplify_maps, single_map
 from ._numpy.contraction import sum_of_products
 from ._operations import multiply_adds
 from ._registry import register
 from ._rule import NOTHING, Footprint, OpRule, RuleContext, RuleResult
-from ._shapes import INT64_MAX, require, require_sizes
+from ._shapes import INT64_MAX
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class RaggedDotDimensions:
 
 
 def ragged_dot_dimensions(instruction: Instruction) -> RaggedDotDimensions:
-    """The labels, checked against operands and output."""
+    """The labels."""
     attributes = instruction.attributes
     a, b, g = (tuple(x.shape.dimensions) for x in instruction.operands)
     a_batch, b_batch, a_summed, b_summed, ragged_dims, group_dims = (
@@ -59,7 +59,6 @@ def ragged_dot_dimensions(instruction: Instruction) -> RaggedDotDimensions:
     left = [f"l{i}" for i in range(len(a))]
     right = [f"r{i}" for i in range(len(b))]
     for i, j in zip(a_batch + a_summed, b_batch + b_summed, strict=True):
-        require_sizes([a[i]], [b[j]], "paired dimensions")
         right[j] = left[i]
     mode = "batch" if ragged_dim in a_batch else "summed" if ragged_dim in a_summed else "free"
     for j in group_dims:
@@ -69,15 +68,9 @@ def ragged_dot_dimensions(instruction: Instruction) -> RaggedDotDimensions:
     prefix = [left[i] for i in outer[: list(outer).index(ragged_dim)]]
     groups = [*prefix, "g"] if len(g) > 1 else ["g"]
     sizes = {**dict(zip(left, a, strict=True)), **dict(zip(right, b, strict=True)), "g": g[-1]}
-    require_sizes(g, (sizes[label] for label in groups), "the group sizes")
     batch = [left[i] for i in a_batch]
     own = [label for j, label in enumerate(right) if j not in b_batch and j not in b_summed and label != "g"]
     output = [*(["g"] if mode == "summed" else []), *batch, *(left[i] for i in free), *own]
-    require_sizes(instruction.shape.dimensions, (sizes[label] for label in output), "the output")
-    require(
-        ("g" in right) == (mode == "free"),
-        "the right side has a group dimension exactly where the ragged dimension is free",
-    )
     return RaggedDotDimensions(tuple(left), tuple(right), tuple(groups), tuple(output), sizes, left[ragged_dim], mode)
 
 
@@ -87,16 +80,16 @@ MAX_GROUPS = 16
 _REASON = "ragged-dot: the group of a row is known only at run time"
 
 
-def _map_side(d: RaggedDotDimensions, side: Sequence[str], source: Sequence[str], target: Sequence[str]) -> Footprint:
-    """Between the output and one side, a map for each group: the sum of the sizes before it is where it starts."""
-    dims, results, ranges = map_by_labels(source, target, d.sizes)
+def _map_side(d: RaggedDotDimensions, side: Sequence[str]) -> Footprint:
+    """From the output to one side, a map for each group: the sum of the sizes before it is where it starts."""
+    dims, results, ranges = map_by_labels(d.output, side, d.sizes)
     whole = single_map(dims, results, ranges=ranges)
     n_groups, n_rows = d.sizes["g"], d.sizes[d.ragged]
     if d.mode == "batch" or not whole.maps:
         return whole
     if n_groups > MAX_GROUPS or n_groups * n_rows > INT64_MAX // 4:
         return Footprint(whole.maps, False, _REASON)
-    at = {**dict(zip(target, results, strict=True)), **{label: Expr.dim(i) for i, label in enumerate(source)}}
+    at = {**dict(zip(side, results, strict=True)), **{label: Expr.dim(i) for i, label in enumerate(d.output)}}
     row = at[d.ragged]
     index = [at[label] for label in d.groups[:-1]]
     sizes = [Variable(None, 0, n_rows, source=2, element=[*index, k]) for k in range(n_groups)]
@@ -111,35 +104,24 @@ def _map_side(d: RaggedDotDimensions, side: Sequence[str], source: Sequence[str]
     return simplify_maps(footprint)
 
 
-def _map_group_sizes(d: RaggedDotDimensions, source: Sequence[str], target: Sequence[str]) -> Footprint:
-    """Between the output and the group sizes: the start of a group depends on the sizes before it."""
+def _map_group_sizes(d: RaggedDotDimensions) -> Footprint:
+    """From the output to the group sizes: the start of a group depends on the sizes before it."""
     if d.mode == "batch":
         return NOTHING
     if d.mode == "free":
-        dims, results, ranges = map_by_labels(source, target, d.sizes)
+        dims, results, ranges = map_by_labels(d.output, d.groups, d.sizes)
         return single_map(dims, results, ranges=ranges)
     n_groups = d.sizes["g"]
-    renamed = ["other" if label == "g" else label for label in target]
-    dims, results, ranges = map_by_labels(source, renamed, {**d.sizes, "other": n_groups})
-    own, other = Expr.dim(source.index("g")), results[renamed.index("other")]
-    distance = own - other if tuple(target) == d.groups else other - own
+    renamed = ["other" if label == "g" else label for label in d.groups]
+    dims, results, ranges = map_by_labels(d.output, renamed, {**d.sizes, "other": n_groups})
+    distance = Expr.dim(d.output.index("g")) - results[renamed.index("other")]
     return single_map(dims, results, ranges=ranges, constraints=[(distance, 0, n_groups - 1)])
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """As dot, within the groups; the sizes of all groups, or of those up to the group of the element."""
     d = ragged_dot_dimensions(instruction)
-    sides = [_map_side(d, side, d.output, side) for side in (d.left, d.right)]
-    return [*sides, _map_group_sizes(d, d.output, d.groups)]
-
-
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """As :func:`output_to_input`, in the other direction."""
-    d = ragged_dot_dimensions(instruction)
-    if operand == 2:
-        return [_map_group_sizes(d, d.groups, d.output)]
-    side = (d.left, d.right)[operand]
-    return [_map_side(d, side, side, d.output)]
+    return [_map_side(d, d.left), _map_side(d, d.right), _map_group_sizes(d)]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -173,4 +155,4 @@ def _masked_by_group(
     return np.where(mask, array[..., None], np.zeros((), array.dtype)), [number[label] for label in wanted]
 
 
-register(OpRule("ragged-dot", output_to_input, input_to_output, evaluate, operations=multiply_adds))
+register(OpRule("ragged-dot", output_to_input, inverted(output_to_input), evaluate, operations=multiply_adds))

@@ -17,13 +17,11 @@ from ._known import moved
 from ._operations import moves_elements
 from ._registry import register
 from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
-from ._shapes import require_sizes
 
 
 def _mirrored(instruction: Instruction) -> OperandIndexing:
     sizes = instruction.shape.dimensions
     along = tuple(instruction.attributes["dimensions"])
-    require_sizes(instruction.operands[0].shape.dimensions, sizes, "an operand")
     varying = [i for i in along if is_dynamic(instruction.operands[0].shape, i)]
     if varying:
         # The last element in use is the first of the result: d + its mirror is less than the bound.

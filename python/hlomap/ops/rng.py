@@ -14,38 +14,21 @@ from ..errors import UnsupportedError
 from ..lazy import np
 from ..types import ShapeIndex
 from ._evaluation import Array, EvalContext, Value
-from ._indexing.maps import map_to_all, reaches_nothing, reads_nothing
+from ._indexing.maps import inverted, map_to_all, reaches_nothing, reads_nothing
 from ._numpy.numeric import convert, widened
 from ._operations import moves_elements, random_bits as bits_each, transcendental
 from ._registry import register
 from ._rule import Footprint, OpRule, RuleContext, RuleResult
-from ._shapes import require, shape_at
+from ._shapes import shape_at
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """All elements of every operand: the parameters of the distribution, or the state."""
-    if instruction.opcode == "rng-bit-generator":
-        require(instruction.shape.is_tuple, "expected a tuple of new state and bits")
-    sizes = shape_at(instruction.shape, leaf).dimensions
-    return [_map_whole(sizes, operand.shape.dimensions, leaf) for operand in instruction.operands]
-
-
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Every element of every output."""
-    source = instruction.operands[operand].shape.dimensions
-    if not instruction.shape.is_tuple:
-        return [map_to_all(source, instruction.shape.dimensions)]
-    outputs = instruction.shape.tuple_shapes
-    return [_map_whole(source, part.dimensions, (i,)).at((i,)) for i, part in enumerate(outputs)]
-
-
-def _map_whole(source: Sequence[int], target: Sequence[int], output: ShapeIndex) -> Footprint:
-    everything = map_to_all(source, target)
-    if output != (0,):
+    everything = [map_to_all(shape_at(instruction.shape, leaf), operand.shape) for operand in instruction.operands]
+    if leaf != (0,):
         return everything
-    return Footprint(
-        everything.maps, False, "the parts of the state that the new state depends on are specific to the algorithm"
-    )
+    reason = "the parts of the state that the new state depends on are specific to the algorithm"
+    return [Footprint(part.maps, False, reason) for part in everything]
 
 
 def rng(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -158,11 +141,11 @@ register(
     OpRule(
         "rng",
         output_to_input,
-        input_to_output,
+        inverted(output_to_input),
         rng,
         operations=transcendental,
         builder_methods=("rng_normal", "rng_uniform"),
     )
 )
-register(OpRule("rng-bit-generator", output_to_input, input_to_output, random_bits, operations=bits_each))
+register(OpRule("rng-bit-generator", output_to_input, inverted(output_to_input), random_bits, operations=bits_each))
 register(OpRule("rng-get-and-update-state", reads_nothing, reaches_nothing, next_state, operations=moves_elements))

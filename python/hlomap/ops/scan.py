@@ -16,7 +16,7 @@ from ..answers import Unknown
 from ..lazy import np
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Steps, Value
-from ._indexing.maps import dim_exprs, full_bounds, identity_map, simplify_maps, single_map
+from ._indexing.maps import dim_exprs, full_bounds, identity_map, inverted, simplify_maps, single_map
 from ._operations import Operations
 from ._registry import register
 from ._rule import NOTHING, Bounds, ExprLike, Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
@@ -50,14 +50,11 @@ def _dependence(instruction: Instruction, result: int, context: RuleContext) -> 
     return step_dependence(instruction, instruction.called_computations[0], result, n_inputs, n_outputs, context)
 
 
-def _map_between(
-    instruction: Instruction, result: int, operand: int, dependence: StepDependence, *, backward: bool
-) -> Footprint:
-    """From a result to an operand, or in the other direction."""
+def _map_between(instruction: Instruction, result: int, operand: int, dependence: StepDependence) -> Footprint:
+    """From a result to an operand."""
     along, n_inputs, n_outputs, n_steps = scan_dimensions(instruction)
-    result_sizes = instruction.shape.tuple_shapes[result].dimensions
-    operand_sizes = instruction.operands[operand].shape.dimensions
-    source, target = (result_sizes, operand_sizes) if backward else (operand_sizes, result_sizes)
+    source = instruction.shape.tuple_shapes[result].dimensions
+    target = instruction.operands[operand].shape.dimensions
     by_step_out, by_step_in = result < n_outputs, operand < n_inputs
     if operand >= n_inputs:
         # An init value is the carry before the first step; without any step it is the result.
@@ -74,20 +71,16 @@ def _map_between(
             return NOTHING
         same = dependence.direct.get(operand, True) and dependence.carried.get(operand, True)
         reverse = bool(instruction.attributes.get("is_reverse", False))
-        at_out: ExprLike = Expr.dim(along) if backward else Expr.range(0)
-        at_in: ExprLike = Expr.range(0) if backward else Expr.dim(along)
-        if not by_step_out:
-            at_out = 0 if reverse else n_steps - 1
-        distance = at_in - at_out if reverse else at_out - at_in
+        at: ExprLike = Expr.dim(along) if by_step_out else 0 if reverse else n_steps - 1
+        distance = Expr.range(0) - at if reverse else at - Expr.range(0)
         constraint = (distance, 0 if in_step else 1, n_steps - 1 if in_earlier else 0)
-    source_has_steps, target_has_steps = (by_step_out, by_step_in) if backward else (by_step_in, by_step_out)
-    own: list[ExprLike] = [e for i, e in enumerate(dim_exprs(len(source))) if not (source_has_steps and i == along)]
-    ranges: list[Bounds] = [(0, n_steps - 1)] if target_has_steps else []
-    kept = [size for i, size in enumerate(target) if not (target_has_steps and i == along)]
+    own: list[ExprLike] = [e for i, e in enumerate(dim_exprs(len(source))) if not (by_step_out and i == along)]
+    ranges: list[Bounds] = [(0, n_steps - 1)] if by_step_in else []
+    kept = [size for i, size in enumerate(target) if not (by_step_in and i == along)]
     same = same and len(own) == len(kept)
     results = own if same else [Expr.range(len(ranges) + i) for i in range(len(kept))]
     ranges += [] if same else full_bounds(kept)
-    if target_has_steps:
+    if by_step_in:
         results = [*results[:along], Expr.range(0), *results[along:]]
     footprint = single_map(
         full_bounds(source), results, ranges=ranges, constraints=[constraint] if constraint is not None else []
@@ -101,16 +94,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     """The steps up to that of the element, all steps for a carry, and the init values of the carries."""
     dependence = _dependence(instruction, leaf[0], context)
     operands = range(len(instruction.operands))
-    return [_map_between(instruction, leaf[0], k, dependence, backward=True) for k in operands]
-
-
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The step of the element and those after it, and the carries."""
-    results = range(len(instruction.shape.tuple_shapes))
-    found = [
-        _map_between(instruction, i, operand, _dependence(instruction, i, context), backward=False) for i in results
-    ]
-    return [part.at((i,)) for i, part in enumerate(found)]
+    return [_map_between(instruction, leaf[0], k, dependence) for k in operands]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Steps:
@@ -202,5 +186,12 @@ def step_dependence(
 
 
 register(
-    OpRule("scan", output_to_input, input_to_output, evaluate, operations=_operations, depends_on_called_values=True)
+    OpRule(
+        "scan",
+        output_to_input,
+        inverted(output_to_input),
+        evaluate,
+        operations=_operations,
+        depends_on_called_values=True,
+    )
 )

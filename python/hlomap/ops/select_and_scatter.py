@@ -19,15 +19,13 @@ from ._numpy.window import dilate_and_pad, sliding_windows
 from ._operations import selected_and_scattered
 from ._registry import register
 from ._rule import Bounds, ExprLike, Footprint, OpRule, RuleContext, RuleResult
-from ._shapes import require, require_sizes
+from ._shapes import require
 
 
 def window_dims(instruction: Instruction) -> list[WindowedDim]:
-    """The windowed dimensions, checked against operand and source."""
+    """The windowed dimensions."""
     operand, source = (x.shape.dimensions for x in instruction.operands[:2])
-    require_sizes(instruction.shape.dimensions, operand, "the output")
     dims = windowed_dims(instruction.attributes.get("window"), operand, source)
-    require(len(dims) == len(operand), "expected a window over all dimensions")
     require(
         all(dim.base_dilation == 1 and not dim.reversal for dim in dims),
         "expected a window without base dilation and reversal",

@@ -16,7 +16,6 @@ from ._indexing.maps import dim_exprs, full_bounds, identity_map, single_map
 from ._operations import moves_elements
 from ._registry import register
 from ._rule import ExprLike, Footprint, OpRule, RuleContext, RuleResult
-from ._shapes import require, require_sizes
 
 _DIRECTION = "XLA does not document which way a shuffle rotates"
 
@@ -24,9 +23,7 @@ _DIRECTION = "XLA does not document which way a shuffle rotates"
 def _rotations(instruction: Instruction) -> Footprint:
     """Both rotations; the exact one where they are the same."""
     sizes = instruction.shape.dimensions
-    require_sizes(instruction.operands[0].shape.dimensions, sizes, "the operand")
     shifts = dict(zip(instruction.attributes["dimensions"], instruction.attributes["shifts"], strict=True))
-    require(all(0 <= d < len(sizes) for d in shifts), "a dimension is out of range")
     # Rotations by less than the size; those by 0 move nothing.
     ways = [{d: sign * s % sizes[d] for d, s in shifts.items() if sizes[d] and s % sizes[d]} for sign in (1, -1)]
     if not ways[0]:

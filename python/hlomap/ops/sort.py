@@ -10,31 +10,17 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..lazy import np
-from ..types import ShapeIndex
 from ._evaluation import Array, EvalContext, Value
-from ._indexing.maps import dim_exprs, on_all_outputs, range_exprs, single_map
+from ._indexing.maps import rules_by_dims
 from ._operations import sorted_along
 from ._registry import register
-from ._rule import Footprint, OpRule, RuleContext, RuleResult
-from ._shapes import n_elements, result_sizes
+from ._rule import OpRule
+from ._shapes import n_elements
 
 
-def _rows(instruction: Instruction) -> Footprint:
+def _rows(instruction: Instruction, operand: int, output: int) -> dict[int, int]:
     (along,) = instruction.attributes["dimensions"]
-    sizes = result_sizes(instruction)
-    results = [*dim_exprs(len(sizes))]
-    (results[along],) = range_exprs(1)
-    return single_map(sizes, results, ranges=sizes[along : along + 1])
-
-
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The whole row of every operand."""
-    return [_rows(instruction)] * len(instruction.operands)
-
-
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The whole row of every output."""
-    return on_all_outputs(instruction, _rows(instruction))
+    return {i: i for i in range(instruction.operands[0].shape.rank) if i != along}
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -83,4 +69,4 @@ def _merged(order: Array, width: int, precedes: object) -> Array:
     return merged
 
 
-register(OpRule("sort", output_to_input, input_to_output, evaluate, operations=sorted_along))
+register(OpRule("sort", *rules_by_dims(_rows), evaluate, operations=sorted_along))

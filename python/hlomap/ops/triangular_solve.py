@@ -13,12 +13,11 @@ from .._core import Expr, Instruction
 from ..lazy import np
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
-from ._indexing.maps import dim_exprs, full_bounds, single_map
+from ._indexing.maps import dim_exprs, full_bounds, inverted, single_map
 from ._numpy.numeric import accumulated
 from ._operations import solved
 from ._registry import register
 from ._rule import ExprLike, OpRule, RuleContext, RuleResult
-from ._shapes import require, require_sizes
 
 
 @dataclass(frozen=True)
@@ -34,14 +33,11 @@ class TriangularSolve:
 
 
 def triangular_solve_attributes(instruction: Instruction) -> TriangularSolve:
-    """The attributes, checked against operands and output."""
+    """The attributes, and the sizes of b."""
     attributes = instruction.attributes
-    a, b = (tuple(x.shape.dimensions) for x in instruction.operands)
+    b = instruction.operands[1].shape.dimensions
     left, lower = (bool(attributes.get(name, False)) for name in ("left_side", "lower"))
-    require(len(a) == len(b) >= 2 and a[-1] == a[-2], "expected square matrices a, and b of the same rank")
-    require_sizes(instruction.shape.dimensions, b, "the output")
     axis = len(b) - (2 if left else 1)
-    require_sizes([*a[:-2], a[-1]], [*b[:-2], b[axis]], "the matrices a")
     transposed = attributes.get("transpose_a", "NO_TRANSPOSE") != "NO_TRANSPOSE"
     # A lower triangle on the left is solved forward; a transpose reverses the direction, and so does the right side.
     forward = lower ^ transposed ^ (not left)
@@ -69,35 +65,6 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     return [triangle, single_map(dims, results, ranges=[(0, last)], constraints=[(until, 0, last)])]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """From an element to the unknowns that are solved with it or after it."""
-    solve = triangular_solve_attributes(instruction)
-    last = solve.n - 1
-    if operand == 1:
-        results: list[ExprLike] = [*dim_exprs(len(solve.sizes))]
-        results[solve.axis] = Expr.range(0)
-        after = Expr.range(0) - Expr.dim(solve.axis)
-        constraint = (after if solve.forward else -after, 0, last)
-        return [single_map(full_bounds(solve.sizes), results, ranges=[(0, last)], constraints=[constraint])]
-    n_batch = len(solve.sizes) - 2
-    row, column = Expr.dim(n_batch), Expr.dim(n_batch + 1)
-    later, earlier = (row, column) if solve.lower == solve.forward else (column, row)
-    after, between = Expr.range(0) - later, later - earlier
-    if not solve.forward:
-        after, between = -after, -between
-    free = len(solve.sizes) - 1 + len(solve.sizes) - 2 - solve.axis
-    results = [*dim_exprs(n_batch), 0, 0]
-    results[solve.axis], results[free] = Expr.range(0), Expr.range(1)
-    return [
-        single_map(
-            full_bounds([*solve.sizes[:-2], solve.n, solve.n]),
-            results,
-            ranges=[(0, last), (0, solve.sizes[free] - 1)],
-            constraints=[(after, 0, last), (between, int(solve.unit), last)],
-        )
-    ]
-
-
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Substitution, after transposing a system with a on the right."""
     attributes = instruction.attributes
@@ -123,4 +90,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return x if left else np.swapaxes(x, -1, -2)
 
 
-register(OpRule("triangular-solve", output_to_input, input_to_output, evaluate, operations=solved))
+register(OpRule("triangular-solve", output_to_input, inverted(output_to_input), evaluate, operations=solved))

@@ -14,14 +14,14 @@ from functools import cached_property
 from math import ceil, prod
 from typing import TypeAlias
 
-from .._core import Count, Expr, Footprint, IndexingMap, Instruction, Shape, Sharding, Variable, _count
+from .._core import Count, Expr, Footprint, IndexingMap, Instruction, Shape, Sharding, _count
 from ..analysis.queries import input_to_output, operand_maps
 from ..analysis.rule_provider import RuleProvider
 from ..answers import Unknown
 from ..errors import HlomapError
 from ..lazy import np
 from ..maps.map_set import MapSet, union
-from ..maps.variables import variables_of
+from ..maps.variables import variables_of, with_variables
 from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex, instruction_of, read_only
 from .assignment import Assignment, assign
@@ -549,19 +549,8 @@ def _from_device(m: IndexingMap, n_kept: int, *first: tuple[str, int, int]) -> I
     n = len(m.dims) - n_kept
     dims = [Expr.dim(k + len(first)) for k in range(n_kept)] + [Expr.range(k) for k in range(n)]
     ranges = [Expr.range(n + k) for k in range(len(m.ranges))]
-
-    def substitute(e: Expr) -> Expr:
-        return e.substitute(dims=dims, ranges=ranges)
-
-    return IndexingMap(
-        [*first, *((v.name, v.lower, v.upper) for v in m.dims[:n_kept])],
-        [substitute(e) for e in m.results],
-        ranges=[(v.lower, v.upper) for v in (*m.dims[n_kept:], *m.ranges)],
-        runtime=[
-            Variable(v.name, v.lower, v.upper, source=v.source, element=[substitute(e) for e in v.element])
-            for v in m.runtime
-        ],
-        constraints=[(substitute(c.expr), c.lower, c.upper) for c in m.constraints],
+    return with_variables(
+        m, [*first, *m.dims[:n_kept]], [(v.lower, v.upper) for v in (*m.dims[n_kept:], *m.ranges)], (dims, ranges)
     )
 
 

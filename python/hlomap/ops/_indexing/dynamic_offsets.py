@@ -11,7 +11,6 @@ from typing import TypeAlias
 
 from ..._core import Expr, Instruction, Shape
 from .._rule import Bounds, ExprLike, Footprint, OperandIndexing
-from .._shapes import require
 from .maps import dim_exprs, map_to_all, map_to_scalar, outside, single_map
 
 RuntimeOffset: TypeAlias = tuple[int, int, int, tuple[int, ...]]
@@ -23,12 +22,10 @@ def clamped_offsets(
     operands: Sequence[Instruction], first: int, sizes: Sequence[int], window: Sequence[int]
 ) -> list[Offset]:
     """The offset along each dimension of a window in an array of those sizes."""
-    require(len(sizes) == len(window), "the window has another rank than the array")
     as_vector = len(operands) == first + 1 and operands[first].shape.rank == 1
     found: list[Offset] = []
     for i, (size, window_size) in enumerate(zip(sizes, window, strict=True)):
         limit = size - window_size
-        require(limit >= 0, "the window is larger than the array")
         known = None if as_vector else operands[first + i]._integer()
         if known is not None:
             found.append(min(max(known, 0), limit))

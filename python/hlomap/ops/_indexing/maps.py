@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from ..._core import (
     Expr,
+    IndexingMap,
     Instruction,
     Shape,
     _identity_map as identity_map,
@@ -15,9 +16,10 @@ from ..._core import (
     _single_map as single_map,
 )
 from ...answers import Unknown
+from ...maps.variables import with_variables
 from ...types import ShapeIndex
-from .._rule import NOTHING, Bounds, Footprint, OperandIndexing, RuleContext, RuleResult
-from .._shapes import n_outputs, require_sizes, shape_at
+from .._rule import NOTHING, Bounds, Footprint, InputToOutput, OperandIndexing, OutputToInput, RuleContext, RuleResult
+from .._shapes import array_leaves, arrays, n_outputs, require_sizes, shape_at
 
 __all__ = [
     "dim_exprs",
@@ -26,6 +28,8 @@ __all__ = [
     "forward_to_outputs",
     "full_bounds",
     "identity_map",
+    "inverted",
+    "map_keeping",
     "map_to_all",
     "map_to_scalar",
     "merge_parts",
@@ -34,6 +38,7 @@ __all__ = [
     "range_exprs",
     "reaches_nothing",
     "reads_nothing",
+    "rules_by_dims",
     "simplify_maps",
     "single_map",
 ]
@@ -59,6 +64,73 @@ def full_bounds(sizes: Iterable[int]) -> list[Bounds]:
 def map_to_scalar(sizes: Sequence[int] | Shape) -> Footprint:
     """Every element to the one element of a scalar."""
     return single_map(sizes, ())
+
+
+def map_keeping(source: Sequence[int], target: Sequence[int], kept: Mapping[int, int]) -> Footprint:
+    """Dimensions of the target that are ``kept`` have the index of a dimension of the source, the others any index."""
+    dims, free = dim_exprs(len(source)), iter(range_exprs(len(target) - len(kept)))
+    results = [dims[kept[i]] if i in kept else next(free) for i in range(len(target))]
+    return single_map(source, results, ranges=[n for i, n in enumerate(target) if i not in kept])
+
+
+def rules_by_dims(
+    kept: Callable[[Instruction, int, int], Mapping[int, int] | None],
+) -> tuple[OutputToInput, InputToOutput]:
+    """The rules of an operation whose elements correspond by dimensions.
+
+    ``kept(instruction, operand, output)`` says which dimensions of an operand have the index of which dimension of an
+    output; along all others every element counts.  None: the output does not depend on the operand.
+    """
+
+    def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+        sizes, output = shape_at(instruction.shape, leaf).dimensions, leaf[0] if leaf else 0
+        parts: list[OperandIndexing] = []
+        for k, operand in enumerate(instruction.operands):
+            dims = kept(instruction, k, output)
+            parts.append(NOTHING if dims is None else map_keeping(sizes, operand.shape.dimensions, dims))
+        return parts
+
+    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+        sizes = instruction.operands[operand].shape.dimensions
+        parts: list[OperandIndexing] = []
+        for i, (output, shape) in enumerate(arrays(instruction.shape)):
+            dims = kept(instruction, operand, i)
+            to_own = {to: own for own, to in (dims or {}).items()}
+            found = NOTHING if dims is None else map_keeping(sizes, shape.dimensions, to_own)
+            parts.append(found.at(output))
+        return parts
+
+    return output_to_input, input_to_output
+
+
+def inverted(output_to_input: OutputToInput) -> InputToOutput:
+    """The rule in the other direction: it relates the same elements, seen from those of an operand."""
+
+    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+        sizes = shape_at(instruction.operands[operand].shape, leaf).dimensions
+        parts: dict[int, OperandIndexing] = {}
+        for output in array_leaves(instruction.shape):
+            result = output_to_input(instruction, output, context)
+            part = result.get(operand, NOTHING) if isinstance(result, Mapping) else result[operand]
+            if not isinstance(part, Unknown):
+                maps = ((output, _inverse(m, sizes)) for own, m in part.maps if own == leaf)
+                part = part.of((at, m) for at, m in maps if not m.is_known_empty)
+            number = output[0] if output else 0
+            parts[number] = merge_parts([parts.get(number, NOTHING), part])
+        return parts
+
+    return input_to_output
+
+
+def _inverse(m: IndexingMap, sizes: Sequence[int]) -> IndexingMap:
+    """From the elements of an array that a map leads to: the dims of the map are ranges, its results are the dims."""
+    bounds = [(v.lower, v.upper) for v in (*m.dims, *m.ranges)]
+    points = range_exprs(len(bounds))
+    n = len(m.dims)
+    at = with_variables(m, full_bounds(sizes), bounds, (points[:n], points[n:]))
+    same = [(e - d, 0, 0) for e, d in zip(at.results, dim_exprs(len(sizes)), strict=True)]
+    joined = IndexingMap(at.dims, points[:n], ranges=bounds, runtime=at.runtime, constraints=[*at.constraints, *same])
+    return joined.simplify(keep_point_dims=True, drop_unused=True)
 
 
 def simplify_maps(footprint: Footprint) -> Footprint:

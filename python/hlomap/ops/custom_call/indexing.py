@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
-from ..._core import Computation, Expr, IndexingMap, Instruction, Shape
+from ..._core import Expr, IndexingMap, Instruction
 from ...answers import Unknown
-from ...library_calls.attention import Role
+from ...library_calls.attention import Band, Role
 from ...types import ShapeIndex
-from .._indexing.maps import forward_from_operand, forward_to_outputs, single_map
+from .._indexing.maps import forward_from_operand, forward_to_outputs, inverted, map_keeping
 from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import n_outputs, shape_at
 from . import shards
@@ -21,27 +21,15 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
         return forward_from_operand(instruction, leaf, 0, leaf)
     if shards.changes_shards(instruction):
         return shards.output_to_input(instruction, leaf)
-    mixing = mixing_of(instruction)
+    mixing, number = mixing_of(instruction), leaf[0] if leaf else 0
     if isinstance(mixing, Mixing):
-        output, number = shape_at(instruction.shape, leaf), leaf[0] if leaf else 0
-        if number in mixing.unread:
-            return [NOTHING] * len(instruction.operands)
-        return [
-            _mixed(output, operand.shape, mixing, dict(mixing.between(k, number)))
-            for k, operand in enumerate(instruction.operands)
-        ]
+        return {} if number in mixing.unread else _mixed(instruction, leaf, number, mixing)
     definition = definition_of(instruction)
     if not isinstance(definition, Instruction):
         return [_why_unknown(instruction)] * len(instruction.operands)
-    found = context.output_to_input(definition, _computation_of(definition), leaf)
-    found = _each(found, len(instruction.operands), _for_any_runtime)
-    band = band_of(instruction)
-    if band is None:
-        return found
-    result = band.result(leaf[0] if leaf else 0)
-    return _each(
-        found, len(instruction.operands), lambda k, maps: within_band(maps, result, band.operand(k), band.farthest)
-    )
+    found = context.output_to_input(definition, definition.called_computations[0], leaf)
+    n = len(instruction.operands)
+    return _adapted(instruction, found, n, lambda band, k: (band.result(number), band.operand(k)))
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -50,49 +38,38 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
         return forward_to_outputs(instruction, operand, leaf, leaf)
     if shards.changes_shards(instruction):
         return shards.input_to_output(instruction, operand)
-    mixing = mixing_of(instruction)
-    if isinstance(mixing, Mixing):
-        shape, source = instruction.shape, instruction.operands[operand].shape
-        if not shape.is_tuple:
-            return [_mixed(source, shape, mixing, {to: d for d, to in mixing.between(operand, 0)})]
-        return [
-            NOTHING
-            if k in mixing.unread
-            else _mixed(source, part, mixing, {to: d for d, to in mixing.between(operand, k)}).at((k,))
-            for k, part in enumerate(shape.tuple_shapes)
-        ]
-    definition = definition_of(instruction)
+    if isinstance(mixing_of(instruction), Mixing):
+        return inverted(output_to_input)(instruction, operand, leaf, context)
+    n, definition = n_outputs(instruction.shape), definition_of(instruction)
     if not isinstance(definition, Instruction):
-        return [_why_unknown(instruction)] * n_outputs(instruction.shape)
-    found = context.input_to_output(definition, _computation_of(definition), operand, leaf)
-    found = _each(found, n_outputs(instruction.shape), _for_any_runtime)
+        return [_why_unknown(instruction)] * n
+    found = context.input_to_output(definition, definition.called_computations[0], operand, leaf)
+    return _adapted(instruction, found, n, lambda band, k: (band.operand(operand), band.result(k)))
+
+
+def _mixed(instruction: Instruction, leaf: ShapeIndex, number: int, mixing: Mixing) -> list[Footprint]:
+    """Dimensions that the call keeps have the index of the output, the others any: what matters is in the numbers."""
+    sizes = shape_at(instruction.shape, leaf).dimensions
+    shapes = [operand.shape.dimensions for operand in instruction.operands]
+    every = (map_keeping(sizes, of, dict(mixing.between(k, number))) for k, of in enumerate(shapes))
+    return [Footprint(part.maps, False, mixing.reason) for part in every]
+
+
+def _adapted(
+    instruction: Instruction,
+    result: RuleResult,
+    n: int,
+    sides: Callable[[Band, int], tuple[Mapping[Role, int], Mapping[Role, int]]],
+) -> list[OperandIndexing]:
+    """The parts of the maps of a definition, for any values inside it, and within the band of an attention."""
+    parts = [result.get(k, NOTHING) if isinstance(result, Mapping) else result[k] for k in range(n)]
     band = band_of(instruction)
-    if band is None:
-        return found
-    own = band.operand(operand)
-    return _each(
-        found, n_outputs(instruction.shape), lambda k, maps: within_band(maps, own, band.result(k), band.farthest)
-    )
-
-
-def _for_any_runtime(_: int, found: Footprint) -> Footprint:
-    """Runtime variables are values inside the definition, which its caller cannot name."""
-    return found.for_any_runtime("which elements the call reads is a value inside it")
-
-
-def _computation_of(definition: Instruction) -> Computation:
-    return definition.called_computations[0]
-
-
-def _each(result: RuleResult, n: int, change: Callable[[int, Footprint], Footprint]) -> list[OperandIndexing]:
-    """All parts of a result, changed where they are known."""
-
-    def parts() -> Iterator[OperandIndexing]:
-        for k in range(n):
-            part = result[k] if not isinstance(result, dict) else result.get(k, NOTHING)
-            yield change(k, part) if isinstance(part, Footprint) else part
-
-    return list(parts())
+    for k, part in enumerate(parts):
+        if isinstance(part, Footprint):
+            # Runtime variables are values inside the definition, which its caller cannot name.
+            found = part.for_any_runtime("which elements the call reads is a value inside it")
+            parts[k] = found if band is None else within_band(found, *sides(band, k), band.farthest)
+    return parts
 
 
 def _why_unknown(instruction: Instruction) -> Unknown:
@@ -104,17 +81,6 @@ def _why_unknown(instruction: Instruction) -> Unknown:
     if target in OPAQUE:
         why += f", which runs code of its own: give its maps with hlomap.register_rule({target!r}, ...)"
     return Unknown(why)
-
-
-def _mixed(source: Shape, target: Shape, mixing: Mixing, kept: Mapping[int, int]) -> Footprint:
-    """Dimensions of the target that are kept are one of the source, and the others take any value.
-
-    Which elements matter is in the numbers.
-    """
-    free = [d for d in range(target.rank) if d not in kept]
-    results = [Expr.dim(kept[d]) if d in kept else Expr.range(free.index(d)) for d in range(target.rank)]
-    maps = single_map(source, results, ranges=[target.dimensions[d] for d in free]).maps
-    return Footprint(maps, False, mixing.reason)
 
 
 # Changes to the maps of a definition: what the definition's HLO does not say.

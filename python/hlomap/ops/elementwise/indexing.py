@@ -7,13 +7,11 @@ from ...answers import Unknown
 from ...types import ShapeIndex
 from .._indexing.maps import forward_from_operand, forward_to_outputs, identity_map, map_to_all, map_to_scalar
 from .._rule import OperandIndexing, RuleContext, RuleResult
-from .._shapes import require
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The element with the same index of each operand, or the scalar; a copy of a tuple leaf by leaf."""
     if instruction.shape.is_tuple:
-        require(len(instruction.operands) == 1, "an elementwise operation on a tuple must have one operand")
         return forward_from_operand(instruction, leaf, 0, leaf)
     sizes = instruction.shape.dimensions
     return [_operand_map(sizes, operand.shape.dimensions) for operand in instruction.operands]
@@ -30,7 +28,6 @@ def _operand_map(sizes: tuple[int, ...], operand: tuple[int, ...]) -> OperandInd
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The output element with the same index; every element for a scalar."""
     if instruction.shape.is_tuple:
-        require(len(instruction.operands) == 1, "an elementwise operation on a tuple must have one operand")
         return forward_to_outputs(instruction, operand, leaf, leaf)
     sizes = instruction.shape.dimensions
     source = instruction.operands[operand].shape.dimensions
