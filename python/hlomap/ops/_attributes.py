@@ -106,6 +106,11 @@ class WindowedDim(NamedTuple):
     operand_size: int
     output_size: int
 
+    @property
+    def padding(self) -> tuple[int, int, int]:
+        """Low, high and interior."""
+        return self.pad_low, self.pad_high, self.base_dilation - 1
+
 
 def windowed_dims(window: Any, operand_sizes: Sequence[int], output_sizes: Sequence[int]) -> list[WindowedDim]:
     """The dimensions of a ``window`` attribute over an operand and an output of those sizes."""

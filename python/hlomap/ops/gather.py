@@ -18,7 +18,7 @@ from ._evaluation import EvalContext, Value
 from ._indexing.index_vectors import known_surroundings, operand_to_windows, window_to_operand
 from ._indexing.maps import dim_exprs, full_bounds, single_map
 from ._known import moved
-from ._numpy.dynamic_offsets import index_vectors
+from ._numpy.dynamic_offsets import index_vectors, window_indices
 from ._operations import moves_elements
 from ._registry import register
 from ._rule import ExprLike, Footprint, OpRule, RuleContext, RuleResult
@@ -81,42 +81,18 @@ def _slice_of_vector(d: GatherDimensions) -> Footprint:
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """The operand index of every output element along each dimension, then one lookup."""
-    attributes = instruction.attributes
-    data, bounds = np.asarray(operands[0]), instruction.operands[0].shape.dimensions
-    slices, collapsed = list(attributes["slice_sizes"]), set(attributes["collapsed_slice_dims"])
-    paired = tuple(attributes.get("operand_batching_dims", ()))
-    offset_dims = sorted(attributes["offset_dims"])
-    vector_dim = int(attributes["index_vector_dim"])
-    starts = index_vectors(np.asarray(operands[1]), vector_dim)
-    # A slice of a whole dynamic dimension has the size in use.
-    for p, bound in enumerate(bounds):
-        slices[p] = data.shape[p] if slices[p] == bound else slices[p]
-    sizes = list(instruction.shape.dimensions)
-    for i, size in zip((i for i in range(len(sizes)) if i not in offset_dims), starts.shape[:-1], strict=True):
-        sizes[i] = size
-    # Broadcast against the offsets in a slice: both have the rank of the output.
-    starts = np.expand_dims(starts, tuple(offset_dims))
-    offset_dim = dict(
-        zip((p for p in range(data.ndim) if p not in collapsed and p not in paired), offset_dims, strict=True)
-    )
-    index = []
-    for p in range(data.ndim):
-        at = np.zeros([1] * len(sizes), np.int64)
-        if p in offset_dim:
-            at = at + np.arange(slices[p]).reshape([-1 if i == offset_dim[p] else 1 for i in range(len(sizes))])
-        if p in paired:
-            own = attributes["start_indices_batching_dims"][paired.index(p)]
-            nth = own - (own > vector_dim)
-            out = [i for i in range(len(sizes)) if i not in offset_dims][nth]
-            at = at + np.arange(data.shape[p]).reshape([-1 if i == out else 1 for i in range(len(sizes))])
-        elif p in attributes["start_index_map"]:
-            component = list(attributes["start_index_map"]).index(p)
-            at = at + np.clip(starts[..., component], 0, bounds[p] - attributes["slice_sizes"][p])
-        index.append(at)
-    for i, p in zip(offset_dims, offset_dim, strict=True):
-        sizes[i] = slices[p]
+    d, data = gather_dimensions(instruction), np.asarray(operands[0])
+    vectors = index_vectors(np.asarray(operands[1]), d.index_vector_dim)
+    sizes = list(d.output_sizes)
+    for o, n in zip(sorted(d.batch_dims.values()), vectors.shape[:-1], strict=True):
+        sizes[o] = n
+    for p, o in d.window_dims.items():
+        # A slice of a whole dynamic dimension has the size in use.
+        sizes[o] = data.shape[p] if d.window_sizes[p] == d.operand_sizes[p] else d.window_sizes[p]
+    index, _ = window_indices(d, vectors, sizes, [d.last_start(p) for p in range(data.ndim)])
     if any(at.size and at.max() >= size for at, size in zip(index, data.shape, strict=True)):
-        raise UnsupportedError(f"elements are read that are not in use: sizes {list(data.shape)} of {list(bounds)}")
+        found, bounds = list(data.shape), list(d.operand_sizes)
+        raise UnsupportedError(f"elements are read that are not in use: sizes {found} of {bounds}")
     return np.broadcast_to(data[tuple(index)] if index else data, sizes)
 
 

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .._core import Expr, Instruction
-from ..lazy import np
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, map_to_all, map_to_scalar, outside, range_exprs, single_map
 from ._indexing.sizes_in_use import is_dynamic, over_approximate
 from ._known import moved
+from ._numpy.window import padded
 from ._operations import moves_elements
 from ._registry import register
 from ._rule import OpRule, RuleContext, RuleResult
@@ -92,18 +92,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Insert interior padding, then extend or cut both ends."""
     data, value = operands
-    for axis, (low, high, interior) in enumerate(instruction.attributes["padding"]):
-        length = data.shape[axis]
-        dilated_sizes = list(data.shape)
-        dilated_sizes[axis] = max(0, length + max(0, length - 1) * interior)
-        dilated = np.full(dilated_sizes, value, data.dtype)
-        dilated[(slice(None),) * axis + (slice(None, None, interior + 1),)] = data
-        ends = [(0, 0)] * data.ndim
-        ends[axis] = (max(0, low), max(0, high))
-        padded = np.pad(dilated, ends, constant_values=value)
-        kept = slice(max(0, -low), padded.shape[axis] - max(0, -high))
-        data = padded[(slice(None),) * axis + (kept,)]
-    return data
+    return padded(data, range(data.ndim), instruction.attributes["padding"], value)
 
 
 register(OpRule("pad", output_to_input, input_to_output, evaluate, known_values=moved(), operations=moves_elements))

@@ -15,7 +15,7 @@ from ._evaluation import EvalContext, Value
 from ._indexing.maps import map_to_all, map_to_scalar, on_all_outputs
 from ._indexing.window import map_by_windows, operand_index, output_index
 from ._numpy.reduction import pack_results, reduce_axes
-from ._numpy.window import dilate_and_pad, sliding_windows
+from ._numpy.window import sliding_windows
 from ._operations import reduced
 from ._registry import register
 from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
@@ -46,10 +46,10 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     n = len(operands) // 2
     dims = _dims(instruction)
     axes = range(len(dims))
-    windows = [sliding_windows(dilate_and_pad(x, axes, dims, 0), axes, dims) for x in operands[:n]]
+    windows = [sliding_windows(x, axes, dims, 0) for x in operands[:n]]
     valid = None
     if any(dim.pad_low > 0 or dim.pad_high > 0 or dim.base_dilation > 1 for dim in dims):
-        valid = sliding_windows(dilate_and_pad(np.ones(operands[0].shape, np.bool_), axes, dims, False), axes, dims)
+        valid = sliding_windows(np.ones(operands[0].shape, np.bool_), axes, dims, False)
     window_axes = tuple(range(len(dims), 2 * len(dims)))
     done = reduce_axes(
         windows, operands[n:], window_axes, instruction.called_computations[0], context, valid, rounded_bytes=2

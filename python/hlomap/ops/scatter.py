@@ -16,11 +16,12 @@ from ._attributes import GatherDimensions, indices_batch_dims
 from ._evaluation import Array, EvalContext, Value
 from ._indexing.index_vectors import batch_indices, known_surroundings, operand_to_windows, window_to_operand
 from ._indexing.maps import full_bounds, identity_map, on_all_outputs, single_map
-from ._numpy.dynamic_offsets import index_vectors
+from ._numpy.dynamic_offsets import index_vectors, window_indices
 from ._numpy.reduction import as_list, pack_results
 from ._operations import scattered
 from ._registry import register
 from ._rule import InPlace, OpRule, RuleContext, RuleResult
+from ._shapes import n_elements
 
 
 def scatter_dimensions(instruction: Instruction) -> tuple[int, GatherDimensions]:
@@ -77,45 +78,24 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Apply the computation to the first updates of all elements, then to the second updates, and so on."""
-    n = len(operands) // 2
-    attributes, sizes, updates = instruction.attributes, operands[0].shape, operands[n + 1].shape
-    window_dims = sorted(attributes["update_window_dims"])
-    vector_dim = int(attributes["index_vector_dim"])
-    rest = [u for u in range(len(updates)) if u not in window_dims]
-    starts = np.expand_dims(index_vectors(np.asarray(operands[n]), vector_dim), tuple(window_dims))
-    paired = tuple(attributes.get("input_batching_dims", ()))
-    kept = [p for p in range(len(sizes)) if p not in {*attributes["inserted_window_dims"], *paired}]
-    target, fits = np.zeros(updates, np.int64), np.ones(updates, np.bool_)
-    for p, size in enumerate(sizes):
-        at = np.zeros([1] * len(updates), np.int64)
-        extent = 1
-        if p in kept:
-            along = window_dims[kept.index(p)]
-            extent = updates[along]
-            at = _along(extent, along, len(updates))
-        if p in paired:
-            own = attributes["scatter_indices_batching_dims"][paired.index(p)]
-            at = _along(size, rest[own - (own > vector_dim)], len(updates))
-        elif p in attributes["scatter_dims_to_operand_dims"]:
-            begin = starts[..., list(attributes["scatter_dims_to_operand_dims"]).index(p)]
-            fits = fits & (begin >= 0) & (begin <= size - extent)
-            at = at + np.clip(begin, 0, size - extent)
+    n, d = scatter_dimensions(instruction)
+    sizes, updates = operands[0].shape, operands[n + 1].shape
+    last = [size - (updates[d.window_dims[p]] if p in d.window_dims else 1) for p, size in enumerate(sizes)]
+    index, fits = window_indices(d, index_vectors(np.asarray(operands[n]), d.index_vector_dim), updates, last)
+    target = np.zeros(updates, np.int64)
+    for at, size in zip(index, sizes, strict=True):
         target = target * size + at
-    vector = np.zeros(updates, np.int64)
-    for u in rest:
-        vector = vector * updates[u] + _along(updates[u], u, len(updates))
+    vectors = [size if u in d.batch_dims.values() else 1 for u, size in enumerate(updates)]
+    number = np.broadcast_to(np.arange(n_elements(vectors)).reshape(vectors), updates)
     values = [np.array(x).reshape(-1) for x in operands[:n]]
     new_values = [np.asarray(x).reshape(-1) for x in operands[n + 1 :]]
-    for round_ in _rounds(target.reshape(-1), vector.reshape(-1), np.flatnonzero(fits)):
+    in_bounds = np.flatnonzero(np.broadcast_to(fits, updates))
+    for round_ in _rounds(target.reshape(-1), number.reshape(-1), in_bounds):
         at = target.reshape(-1)[round_]
         both = [*(x[at] for x in values), *(x[round_] for x in new_values)]
         for value, new in zip(values, as_list(context.apply(instruction.called_computations[0], both)), strict=True):
             value[at] = new
     return pack_results(instruction.shape.is_tuple, [x.reshape(sizes) for x in values])
-
-
-def _along(size: int, axis: int, rank: int) -> Array:
-    return np.arange(size).reshape([-1 if i == axis else 1 for i in range(rank)])
 
 
 def _rounds(target: Array, vector: Array, updates: Array) -> list[Array]:

@@ -15,7 +15,7 @@ from ._attributes import WindowedDim, windowed_dims
 from ._evaluation import Array, EvalContext, Value
 from ._indexing.maps import full_bounds, map_to_all, map_to_scalar, single_map
 from ._indexing.window import map_by_windows, operand_index, output_index, window_variables
-from ._numpy.window import dilate_and_pad, sliding_windows
+from ._numpy.window import sliding_windows
 from ._operations import selected_and_scattered
 from ._registry import register
 from ._rule import Bounds, ExprLike, Footprint, OpRule, RuleContext, RuleResult
@@ -94,7 +94,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     context.count_elements(source.size * count)
 
     def in_windows(array: Array, fill: object) -> Array:
-        return sliding_windows(dilate_and_pad(array, axes, dims, fill), axes, dims).reshape(source.size, count)
+        return sliding_windows(array, axes, dims, fill).reshape(source.size, count)
 
     element, valid = in_windows(data, 0), in_windows(np.ones(data.shape, np.bool_), False)
     number = in_windows(np.arange(data.size).reshape(data.shape), -1)

@@ -11,26 +11,27 @@ from .._attributes import WindowedDim
 from .._evaluation import Array
 
 
-def dilate_and_pad(array: Array, axes: Sequence[int], dims: Sequence[WindowedDim], fill: Any) -> Array:
-    """The operand with base dilation and padding filled in; negative padding removes elements."""
-    for axis, dim in zip(axes, dims, strict=True):
+def padded(array: Array, axes: Sequence[int], padding: Sequence[tuple[int, int, int]], fill: Any) -> Array:
+    """The operand with interior padding between its elements, then low and high padding; negative removes elements."""
+    for axis, (low, high, interior) in zip(axes, padding, strict=True):
         sizes = list(array.shape)
-        sizes[axis] = max(0, (sizes[axis] - 1) * dim.base_dilation + 1) if sizes[axis] else 0
+        sizes[axis] += max(0, sizes[axis] - 1) * interior
         dilated = np.full(sizes, fill, array.dtype)
-        dilated[(slice(None),) * axis + (slice(None, None, dim.base_dilation),)] = array
+        dilated[(slice(None),) * axis + (slice(None, None, interior + 1),)] = array
         ends = [(0, 0)] * array.ndim
-        ends[axis] = (max(0, dim.pad_low), max(0, dim.pad_high))
-        padded = np.pad(dilated, ends, constant_values=fill)
-        kept = slice(max(0, -dim.pad_low), max(0, padded.shape[axis] - max(0, -dim.pad_high)))
-        array = padded[(slice(None),) * axis + (kept,)]
+        ends[axis] = (max(0, low), max(0, high))
+        longer = np.pad(dilated, ends, constant_values=fill)
+        kept = slice(max(0, -low), max(0, longer.shape[axis] - max(0, -high)))
+        array = longer[(slice(None),) * axis + (kept,)]
     return array
 
 
-def sliding_windows(array: Array, axes: Sequence[int], dims: Sequence[WindowedDim]) -> Array:
-    """Each window of an array as new dimensions at the end, in the order of ``axes``."""
-    if is_packed(array.dtype):
+def sliding_windows(array: Array, axes: Sequence[int], dims: Sequence[WindowedDim], fill: Any) -> Array:
+    """Each window of the padded array as new dimensions at the end, in the order of ``axes``."""
+    array, dtype = padded(array, axes, [dim.padding for dim in dims], fill), array.dtype
+    if is_packed(dtype):
         # NumPy makes strided views by the name of a dtype, which the packed dtypes do not have.
-        return sliding_windows(array.view(f"u{array.dtype.itemsize}"), axes, dims).view(array.dtype)
+        array = array.view(f"u{dtype.itemsize}")
     for axis, dim in zip(axes, dims, strict=True):
         extent = (dim.size - 1) * dim.window_dilation + 1
         if array.shape[axis] < extent:
@@ -40,4 +41,4 @@ def sliding_windows(array: Array, axes: Sequence[int], dims: Sequence[WindowedDi
             continue
         view = np.lib.stride_tricks.sliding_window_view(array, extent, axis=axis)[..., :: dim.window_dilation]
         array = view[(slice(None),) * axis + (slice(None, None, dim.stride),)]
-    return array
+    return array.view(dtype) if is_packed(dtype) else array

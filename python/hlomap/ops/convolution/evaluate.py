@@ -12,7 +12,7 @@ from ...errors import UnsupportedError
 from ...lazy import np
 from .._evaluation import Array, EvalContext, Value
 from .._numpy.contraction import dense_operands, sum_of_products
-from .._numpy.window import dilate_and_pad, sliding_windows
+from .._numpy.window import sliding_windows
 from .attributes import convolution_attributes
 
 MAX_WINDOW_ELEMENTS = 2**21
@@ -32,7 +32,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
         operands[1], (c.labels.kernel_output_feature, c.labels.kernel_input_feature, *c.labels.kernel_spatial)
     )
     kernel = np.flip(kernel, tuple(axis for axis, dim in zip(axes, c.dims, strict=True) if dim.reversal))
-    windows = sliding_windows(dilate_and_pad(image, axes, c.dims, 0), axes, c.dims)
+    windows = sliding_windows(image, axes, c.dims, 0)
     windows = windows.reshape(c.batch_groups, c.batches, c.feature_groups, c.features, *windows.shape[2:])
     kernel = kernel.reshape(c.batch_groups, c.feature_groups, c.group_outputs, *kernel.shape[1:])
     parts = [_products(part, kernel, n, numpy_dtype(instruction.shape.dtype)) for part in _batch_chunks(windows, n)]
