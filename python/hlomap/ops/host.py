@@ -14,24 +14,12 @@ from .._core import Instruction, Shape
 from ..dtypes import numpy_dtype
 from ..errors import ShapeError, UnsupportedError
 from ..lazy import np
-from ..types import ShapeIndex
 from ._evaluation import EvalContext, Steps, Value
-from ._indexing.maps import forward_from_operand, forward_to_outputs, reaches_nothing, reads_nothing
+from ._indexing.maps import forwarding, reaches_nothing, reads_nothing
 from ._numpy.input_checks import check_value, owned
 from ._operations import moves_elements
 from ._registry import register
-from ._rule import OpRule, RuleContext, RuleResult
-
-
-def send_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Element 0 of the output is the operand; the others are the state of the transfer."""
-    return forward_from_operand(instruction, leaf, 0, leaf[1:]) if leaf[0] == 0 else {}
-
-
-def send_input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The operand is element 0 of the output; the token is not forwarded."""
-    return forward_to_outputs(instruction, operand, leaf, *([(0, *leaf)] if operand == 0 else []))
-
+from ._rule import OpRule
 
 _PAIRS = "_xla_send_recv_source_target_pairs"
 
@@ -161,9 +149,7 @@ register(
         builder_methods=("outfeed", "outfeed_with_token"),
     )
 )
-register(
-    OpRule("send", send_output_to_input, send_input_to_output, send, has_side_effect=True, operations=moves_elements)
-)
+register(OpRule("send", *forwarding((), (0,)), send, has_side_effect=True, operations=moves_elements))
 register(
     OpRule(
         "recv",

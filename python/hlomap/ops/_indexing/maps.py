@@ -26,6 +26,7 @@ __all__ = [
     "forward_array",
     "forward_from_operand",
     "forward_to_outputs",
+    "forwarding",
     "full_bounds",
     "identity_map",
     "inverted",
@@ -168,6 +169,21 @@ def forward_to_outputs(
             assert isinstance(before, Footprint), "all parts are footprints"
             parts[number] = before + identity_map(shape.dimensions).at(output)
     return parts
+
+
+def forwarding(source: ShapeIndex, *targets: ShapeIndex) -> tuple[OutputToInput, InputToOutput]:
+    """The rules of an operation whose output has the leaf ``source`` of operand 0 at some leaves, and nothing else."""
+
+    def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+        rest = next((leaf[len(target) :] for target in targets if leaf[: len(target)] == target), None)
+        return {} if rest is None else forward_from_operand(instruction, leaf, 0, source + rest)
+
+    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+        if operand > 0 or leaf[: len(source)] != source:
+            return {}
+        return forward_to_outputs(instruction, 0, leaf, *(target + leaf[len(source) :] for target in targets))
+
+    return output_to_input, input_to_output
 
 
 def on_all_outputs(instruction: Instruction, footprint: Footprint) -> list[OperandIndexing]:
