@@ -19,22 +19,16 @@ from ._rule import ExprLike, OpRule, RuleContext, RuleResult
 from ._shapes import require
 
 
-def _limits(instruction: Instruction) -> tuple[tuple[int, int, int], ...]:
-    """Start, limit and stride of each dimension."""
-    limits: tuple[tuple[int, int, int], ...] = instruction.attributes["slice"]
-    return limits
-
-
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """operand[start + stride * d]."""
-    limits = _limits(instruction)
+    """operand[start + stride * d]; the limits are start, end and stride of each dimension."""
+    limits = instruction.attributes["slice"]
     results = [d * stride + start for d, (start, _, stride) in zip(dim_exprs(len(limits)), limits, strict=True)]
     return [single_map(instruction.shape, results)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """output[(d - start) / stride], where the stride divides d - start."""
-    limits = _limits(instruction)
+    limits = instruction.attributes["slice"]
     dims: list[tuple[int, int]] = []
     results: list[ExprLike] = []
     constraints: list[tuple[ExprLike, int, int]] = []
@@ -50,7 +44,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Basic slicing, which would cut limits that are too large."""
     require(instruction.inconsistency is None, instruction.inconsistency or "")
-    limits = _limits(instruction)
+    limits = instruction.attributes["slice"]
     return np.asarray(operands[0])[tuple(slice(start, limit, stride) for start, limit, stride in limits)]
 
 

@@ -11,7 +11,7 @@ from .._core import Expr, IndexingMap, Instruction
 from ..dtypes import numpy_dtype
 from ..errors import HlomapError
 from ..lazy import np
-from ._evaluation import EvalContext, Value
+from ._evaluation import Device, EvalContext, Value
 from ._indexing.loops.scalar_values import dtype_interval
 from ._indexing.maps import reaches_nothing, reads_nothing
 from ._known import UNKNOWN, Known, KnownContext, Piece
@@ -27,10 +27,6 @@ def _parameter(instruction: Instruction, operands: Sequence[Value], context: Eva
     return context.parameter(number)
 
 
-def _constant(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    return instruction.literal
-
-
 def _iota(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     sizes = instruction.shape.dimensions
     along = int(instruction.attributes["iota_dimension"])
@@ -38,16 +34,12 @@ def _iota(instruction: Instruction, operands: Sequence[Value], context: EvalCont
     return np.broadcast_to(np.arange(sizes[along]).astype(numpy_dtype(instruction.shape.dtype)).reshape(lengths), sizes)
 
 
-def _replica(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    return np.asarray(context.device.replica, numpy_dtype(instruction.shape.dtype))
+def _device_id(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    return np.asarray(_id_of(instruction, context.device), numpy_dtype(instruction.shape.dtype))
 
 
-def _partition(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    return np.asarray(context.device.partition, numpy_dtype(instruction.shape.dtype))
-
-
-def _token(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    return None
+def _id_of(instruction: Instruction, device: Device) -> int:
+    return device.replica if instruction.opcode == "replica-id" else device.partition
 
 
 def _known_constant(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
@@ -67,21 +59,17 @@ def _known_iota(instruction: Instruction, operands: Sequence[Known], context: Kn
     return (Piece(Expr.dim(along), IndexingMap(list(sizes), [])),)
 
 
-def _known_partition(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
-    return UNKNOWN if context.device is None else (Piece(frozenset([context.device.partition])),)
-
-
-def _known_replica(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
-    return UNKNOWN if context.device is None else (Piece(frozenset([context.device.replica])),)
+def _known_id(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
+    return UNKNOWN if context.device is None else (Piece(frozenset([_id_of(instruction, context.device)])),)
 
 
 for _name, _evaluate, _known in (
     ("parameter", _parameter, None),
-    ("constant", _constant, _known_constant),
+    ("constant", lambda instruction, operands, context: instruction.literal, _known_constant),
     ("iota", _iota, _known_iota),
-    ("partition-id", _partition, _known_partition),
-    ("replica-id", _replica, _known_replica),
-    ("after-all", _token, None),
+    ("partition-id", _device_id, _known_id),
+    ("replica-id", _device_id, _known_id),
+    ("after-all", lambda instruction, operands, context: None, None),
 ):
     register(
         OpRule(

@@ -18,28 +18,23 @@ from ._registry import register
 from ._rule import OpRule, RuleContext, RuleResult
 
 
-def _permutation(instruction: Instruction) -> tuple[int, ...]:
-    found: tuple[int, ...] = instruction.attributes["dimensions"]
-    return found
-
-
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Operand dimension dimensions[i] has the index of output dimension i."""
-    permutation = _permutation(instruction)
+    permutation = instruction.attributes["dimensions"]
     dims = dim_exprs(len(permutation))
     return [single_map(instruction.shape, [dims[permutation.index(p)] for p in range(len(permutation))])]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Output dimension i has the index of operand dimension dimensions[i]."""
-    permutation = _permutation(instruction)
+    permutation = instruction.attributes["dimensions"]
     dims = dim_exprs(len(permutation))
     return [single_map(instruction.operands[0].shape, [dims[p] for p in permutation])]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """``np.transpose``."""
-    return np.transpose(operands[0], _permutation(instruction))
+    return np.transpose(operands[0], instruction.attributes["dimensions"])
 
 
 register(

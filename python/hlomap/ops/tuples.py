@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..types import ShapeIndex
-from ._evaluation import EvalContext, Value
 from ._indexing.maps import forward_array
 from ._known import UNKNOWN, Known, KnownContext, Parts, is_plain, nothing_known
 from ._operations import moves_elements
@@ -32,10 +31,6 @@ def _tuple_input_to_output(
     return forward_array(shape_at(context.shape_of(instruction), (operand, *leaf)), operand, (operand, *leaf))
 
 
-def _tuple(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    return tuple(operands)
-
-
 def _element_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     index = int(instruction.attributes["index"])
     require(index >= 0, f"tuple index {index} is negative")
@@ -49,10 +44,6 @@ def _element_input_to_output(
         return {}
     shape = context.shape_of(instruction)
     return forward_array(shape_at(shape, leaf[1:]), leaf[1] if shape.is_tuple else 0, leaf[1:])
-
-
-def _element(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    return operands[0][int(instruction.attributes["index"])]
 
 
 def _known_tuple(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
@@ -71,7 +62,7 @@ register(
         "tuple",
         _tuple_output_to_input,
         _tuple_input_to_output,
-        _tuple,
+        lambda instruction, operands, context: tuple(operands),
         pointwise=True,
         structural=True,
         hands_on=True,
@@ -85,7 +76,7 @@ register(
         "get-tuple-element",
         _element_output_to_input,
         _element_input_to_output,
-        _element,
+        lambda instruction, operands, context: operands[0][int(instruction.attributes["index"])],
         pointwise=True,
         structural=True,
         hands_on=True,

@@ -112,32 +112,12 @@ COMPARISONS = {
 }
 
 
-def _copy(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    return operands[0]
-
-
 def _compare(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     a, b = operands
     attributes = instruction.attributes
     if attributes.get("order", attributes.get("type")) in ("TOTAL", "TOTALORDER"):
         a, b = numeric.total_order_key(a), numeric.total_order_key(b)
     return np.asarray(getattr(np, COMPARISONS[str(instruction.attributes["direction"])])(a, b))
-
-
-def _select(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    predicate, on_true, on_false = operands
-    return np.where(predicate, on_true, on_false)
-
-
-def _clamp(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    return _clamped(*operands)
-
-
-_clamped = numeric.wide(numeric.clamp)
-
-
-def _convert(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    return numeric.convert(operands[0], dtypes.numpy_dtype(instruction.shape.dtype))
 
 
 def _reduce_precision(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -152,11 +132,11 @@ def _stochastic_convert(instruction: Instruction, operands: Sequence[Value], con
     fraction = np.abs(x.astype(np.float64) - whole.astype(np.float64))
     up = random.astype(np.float64) < np.floor(np.ldexp(fraction, numeric.width_of(random.dtype)))
     rounded = np.where(up, whole + np.sign(x), whole)
-    return numeric.convert(np.asarray(rounded, x.dtype), dtypes.numpy_dtype(instruction.shape.dtype))
+    return numeric.convert(np.asarray(rounded, x.dtype), _dtype_of(instruction))
 
 
-def _map(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    return context.apply(instruction.called_computations[0], operands)
+def _dtype_of(instruction: Instruction) -> np.dtype[Any]:
+    return dtypes.numpy_dtype(instruction.shape.dtype)
 
 
 def _of_numpy(name: str) -> Callable[..., Any]:
@@ -168,12 +148,12 @@ def _on_operands(function: Callable[..., Array]) -> Callable[[Instruction, Seque
 
 
 OTHERS: dict[str, Evaluate] = {
-    "copy": _copy,
+    "copy": lambda instruction, operands, context: operands[0],
     "compare": _compare,
-    "select": _select,
-    "clamp": _clamp,
-    "convert": _convert,
+    "select": lambda instruction, operands, context: np.where(*operands),
+    "clamp": _on_operands(numeric.wide(numeric.clamp)),
+    "convert": lambda instruction, operands, context: numeric.convert(operands[0], _dtype_of(instruction)),
     "reduce-precision": _reduce_precision,
     "stochastic-convert": _stochastic_convert,
-    "map": _map,
+    "map": lambda instruction, operands, context: context.apply(instruction.called_computations[0], operands),
 }

@@ -39,9 +39,6 @@ from .._known import (
 )
 from .._rule import OperandIndexing
 
-MASK = -1e4
-"""The largest number that masks scores in programs in use: that of BERT in half precision."""
-
 
 def known_values(evaluate: Evaluate) -> Callable[[Instruction, Sequence[Known], KnownContext], Known]:
     """The hook of an operation with these semantics."""
@@ -260,7 +257,7 @@ def _of_one(instruction: Instruction, operands: Sequence[Number | Some], evaluat
     found = rule(operands, masks) if rule is not None else None
     if found is not None:
         return found
-    if instruction.opcode in _COMPARES and not all(_is_finite(value) for value in operands):
+    if instruction.opcode == "compare" and not all(_is_finite(value) for value in operands):
         # Every finite number is on the same side of an infinite one.
         stand_in = [0.0 if isinstance(value, Some) else value for value in operands]
         return _constant(instruction, stand_in, evaluate)
@@ -369,14 +366,6 @@ def _minimum(operands: Sequence[Number | Some], masks: bool) -> _Set | None:
     return {Some.MASK} if masks and (is_mask(a) or is_mask(b)) else None
 
 
-def _and(operands: Sequence[Number | Some], masks: bool) -> _Set | None:
-    return next(({value} for value in operands if value == 0), None)
-
-
-def _or(operands: Sequence[Number | Some], masks: bool) -> _Set | None:
-    return next(({value} for value in operands if value is True or (value == -1)), None)
-
-
 def _of_mask(result: Number | Some) -> _Rule:
     return lambda operands, masks: {result} if masks and operands[0] is Some.MASK else None
 
@@ -392,12 +381,6 @@ def _clamp(operands: Sequence[Number | Some], masks: bool) -> _Set | None:
     return {found for each in raised for found in _minimum((each, high), masks) or NUMBER}
 
 
-def _is_finite_rule(operands: Sequence[Number | Some], masks: bool) -> _Set | None:
-    return {True}
-
-
-_COMPARES = {"compare"}
-
 _WITH_UNKNOWN: Mapping[str, _Rule] = {
     "add": _add,
     "subtract": _subtract,
@@ -405,11 +388,11 @@ _WITH_UNKNOWN: Mapping[str, _Rule] = {
     "divide": _divide,
     "maximum": _maximum,
     "minimum": _minimum,
-    "and": _and,
-    "or": _or,
+    "and": lambda operands, masks: next(({value} for value in operands if value == 0), None),
+    "or": lambda operands, masks: next(({value} for value in operands if value is True or value == -1), None),
     "select": _select,
     "clamp": _clamp,
-    "is-finite": _is_finite_rule,
+    "is-finite": lambda operands, masks: {True},
     "exponential": _of_mask(0.0),
     "exp2": _of_mask(0.0),
     "logistic": _of_mask(0.0),
