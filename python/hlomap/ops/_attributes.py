@@ -31,6 +31,11 @@ def group_mode(instruction: Instruction) -> GroupMode:
     return "cross_partition" if has_channel else "cross_replica"
 
 
+def is_start(instruction: Instruction) -> bool:
+    """Whether the value of a collective operation is (operands, results, states).  That of all-reduce-start is not."""
+    return instruction.opcode in ("all-gather-start", "collective-permute-start")
+
+
 def listed_groups(instruction: Instruction) -> list[tuple[int, ...]]:
     """The groups in ``replica_groups``; none where all devices are one group."""
     groups = instruction.attributes.get("replica_groups")

@@ -13,7 +13,7 @@ from ..._core import Expr, IndexingMap, Instruction, Shape, Variable
 from ...answers import Unknown
 from ...maps.device_groups import GroupTable
 from ...types import ShapeIndex
-from .._attributes import root_operand, split_dimension
+from .._attributes import is_start, root_operand, split_dimension
 from .._rule import Bounds, CollectiveRule, ExprLike, Footprint, InputToOutput, OperandIndexing, OutputToInput
 from .._shapes import n_elements, require, require_sizes, shape_at
 from .device_groups import group_sizes, group_table, pair_table
@@ -89,8 +89,6 @@ TransferOf = Callable[[Instruction, int, int], Transfer | None]
 """The transfer between a result and an operand of an instruction, by their numbers; None if they have no elements in
 common."""
 
-_STARTS = ("all-gather-start", "collective-permute-start")
-
 
 class CollectiveIndexing(NamedTuple):
     """The rules of a collective operation: without devices, and with them."""
@@ -101,7 +99,7 @@ class CollectiveIndexing(NamedTuple):
 
 
 def collective_rules(
-    opcode: str, to_input: Transfer | TransferOf, to_output: Transfer | TransferOf, of_scalars: Transfer | None = None
+    to_input: Transfer | TransferOf, to_output: Transfer | TransferOf, of_scalars: Transfer | None = None
 ) -> CollectiveIndexing:
     """The rules of an operation whose results correspond to operands by transfers.
 
@@ -133,13 +131,13 @@ def collective_rules(
         if operand == root_operand(instruction):
             return {k: _root_reaches(shape, k) for k in range(n)}
         parts: dict[int, OperandIndexing] = {}
-        if opcode in _STARTS:
+        if is_start(instruction):
             parts[0] = identity_map(sizes).at((0, operand) if n > 1 else (0,))
         maps = _TransferMaps(instruction, sizes, table, of_scalars)
         for result in range(n):
             transfer = forth(instruction, result, operand)
             if transfer is not None:
-                output = _leaf_of(opcode, n, shape, result)
+                output = _leaf_of(instruction, result)
                 part = maps.of(transfer, shape_at(shape, output).dimensions)
                 parts[output[0] if output else 0] = part if isinstance(part, Unknown) else part.at(output)
         return parts
@@ -207,25 +205,25 @@ def _group_size_of_shapes(instruction: Instruction, transfer: Transfer | None, o
     if transfer is None or transfer.split not in ("source", "target"):
         return None
     a = n_elements(instruction.operands[operand].shape.dimensions)
-    output = _leaf_of(instruction.opcode, n_data_operands(instruction), instruction.shape, operand)
+    output = _leaf_of(instruction, operand)
     b = n_elements(shape_at(instruction.shape, output).dimensions)
     return max(a, b) // min(a, b) if a and b else None
 
 
 def _result_at(instruction: Instruction, leaf: ShapeIndex) -> int | None:
     """The number of the result at a leaf of the output; None for the other elements of an asynchronous start."""
-    if instruction.opcode in _STARTS:
+    if is_start(instruction):
         if leaf[0] != 1:
             return None
         leaf = leaf[1:]
     return leaf[0] if leaf else 0
 
 
-def _leaf_of(opcode: str, n_operands: int, shape: Shape, result: int) -> ShapeIndex:
+def _leaf_of(instruction: Instruction, result: int) -> ShapeIndex:
     """The shape index of a result in the output."""
-    if opcode in _STARTS:
-        return (1, result) if n_operands > 1 else (1,)
-    return (result,) if shape.is_tuple else ()
+    if is_start(instruction):
+        return (1, result) if n_data_operands(instruction) > 1 else (1,)
+    return (result,) if instruction.shape.is_tuple else ()
 
 
 # --------------------------------------------------------------------------------------------------------------- maps

@@ -4,33 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..._core import Instruction, Shape
+from ..._core import Instruction
 from ...lazy import np
-from .._attributes import PermutedSlice, permuted_slices, root_operand, source_target_pairs, split_dimension
+from .._attributes import PermutedSlice, is_start, permuted_slices, root_operand, source_target_pairs, split_dimension
 from .._evaluation import Array, EvalContext, Steps, Value
 from .._numpy.device_groups import group_of, own_group, own_id, permuted_devices, rendezvous_key, require_ids
+from .._numpy.reduction import pack_results
 from .._shapes import require
 
 
-def _as_value(instruction: Instruction, results: Sequence[Array]) -> Value:
-    return tuple(results) if instruction.shape.is_tuple else results[0]
+def _value(instruction: Instruction, operands: Sequence[Value], results: Sequence[Value]) -> Value:
+    """The value with these results; that of a start also has its operands, and states without content."""
+    shape = instruction.shape
+    if not is_start(instruction):
+        return pack_results(shape.is_tuple, results)
+    first, second = (tuple(x) if len(operands) > 1 else x[0] for x in (operands, results))
+    states = (np.zeros(part.dimensions, np.uint32) if part.is_array else None for part in shape.tuple_shapes[2:])
+    return (first, second, *states)
 
 
-def _start_value(operands: Sequence[Value], results: Sequence[Array], shape: Shape) -> Value:
-    """The value of an asynchronous start: operands, results, and states without content."""
-    several = len(operands) > 1
-    first, second = (tuple(operands), tuple(results)) if several else (operands[0], results[0])
-    return (first, second, *(_empty_state(part) for part in shape.tuple_shapes[2:]))
-
-
-def _empty_state(shape: Shape) -> Value:
-    return np.zeros(shape.dimensions, np.uint32) if shape.is_array else None
+def _split(array: Array, n: int, along: int) -> list[Array]:
+    """One part for each device of a group."""
+    size = array.shape[along]
+    require(size % n == 0, f"{size} elements cannot be split among {n} devices")
+    return np.split(array, n, along)
 
 
 def all_reduce(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
     """The arrays of the group, combined in the order of the group."""
     values = yield context.rendezvous(rendezvous_key(instruction), own_group(instruction, context), operands)
-    return _as_value(instruction, _combined(instruction, values, context))
+    return _value(instruction, operands, _combined(instruction, values, context))
 
 
 def _combined(instruction: Instruction, values: Sequence[Sequence[Array]], context: EvalContext) -> list[Array]:
@@ -47,9 +50,7 @@ def all_gather(instruction: Instruction, operands: list[Value], context: EvalCon
         np.concatenate(arrays, split_dimension(instruction, own.ndim)) if own.ndim else own
         for own, *arrays in zip(operands, *values, strict=True)
     ]
-    if instruction.opcode == "all-gather-start":
-        return _start_value(operands, results, instruction.shape)
-    return _as_value(instruction, results)
+    return _value(instruction, operands, results)
 
 
 def reduce_scatter(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
@@ -61,13 +62,9 @@ def reduce_scatter(instruction: Instruction, operands: list[Value], context: Eva
         if not array.ndim:
             results.append(array)
             continue
-        along = split_dimension(instruction, array.ndim)
-        require(
-            array.shape[along] % len(group) == 0,
-            f"{array.shape[along]} elements cannot be split among {len(group)} devices",
-        )
-        results.append(np.split(array, len(group), along)[group.index(context.device.number)])
-    return _as_value(instruction, results)
+        parts = _split(array, len(group), split_dimension(instruction, array.ndim))
+        results.append(parts[group.index(context.device.number)])
+    return _value(instruction, operands, results)
 
 
 def all_to_all(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
@@ -79,11 +76,7 @@ def all_to_all(instruction: Instruction, operands: list[Value], context: EvalCon
         require(len(operands) == len(group), f"{len(operands)} operands for {len(group)} devices")
         return tuple(value[own] for value in values)
     along = split_dimension(instruction, operands[0].ndim)
-    require(
-        operands[0].shape[along] % len(group) == 0,
-        f"{operands[0].shape[along]} elements cannot be split among {len(group)} devices",
-    )
-    return np.concatenate([np.split(value[0], len(group), along)[own] for value in values], along)
+    return np.concatenate([_split(value[0], len(group), along)[own] for value in values], along)
 
 
 def collective_permute(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
@@ -99,13 +92,9 @@ def collective_permute(instruction: Instruction, operands: list[Value], context:
     source = next((a for a, b in pairs if b == own), None)
     if slices:
         updated = _with_slices(slices, values[source] if source is not None else None, operands)
-        if instruction.opcode == "collective-permute-start":
-            return (operands[0], updated, *(_empty_state(part) for part in instruction.shape.tuple_shapes[2:]))
-        return updated
+        return _value(instruction, operands[:1], [updated]) if is_start(instruction) else updated
     results = [np.zeros_like(x) for x in operands] if source is None else list(values[source])
-    if instruction.opcode == "collective-permute-start":
-        return _start_value(operands, results, instruction.shape)
-    return _as_value(instruction, results)
+    return _value(instruction, operands, results)
 
 
 def _with_slices(slices: Sequence[PermutedSlice], source: Sequence[Value] | None, operands: Sequence[Value]) -> Value:
@@ -135,10 +124,10 @@ def collective_broadcast(instruction: Instruction, operands: list[Value], contex
     """Each array of its root in the group; zeros on devices in no group."""
     group = group_of(instruction, context)
     if group is None:
-        return _as_value(instruction, [np.zeros_like(x) for x in operands[: root_operand(instruction)]])
+        return _value(instruction, operands, [np.zeros_like(x) for x in operands[: root_operand(instruction)]])
     roots = _roots(instruction, operands, len(group))
     values = yield context.rendezvous(rendezvous_key(instruction), group, operands)
-    return _as_value(instruction, [values[root][k] for k, root in enumerate(roots)])
+    return _value(instruction, operands, [values[root][k] for k, root in enumerate(roots)])
 
 
 def collective_reduce(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
@@ -149,7 +138,7 @@ def collective_reduce(instruction: Instruction, operands: list[Value], context: 
     combined = _combined(instruction, [value[: len(roots)] for value in values], context)
     own = group.index(context.device.number)
     results = [x if root == own else np.zeros_like(x) for x, root in zip(combined, roots, strict=True)]
-    return _as_value(instruction, results)
+    return _value(instruction, operands, results)
 
 
 def _roots(instruction: Instruction, operands: Sequence[Value], n: int) -> list[int]:

@@ -15,19 +15,15 @@ from ...answers import Unknown
 from ...errors import ShapeError
 from ...maps.device_groups import MAX_LISTED_DEVICES, GroupTable
 from ...types import ShapeIndex
-from .._attributes import permuted_slices, source_target_pairs
+from .._attributes import is_start, permuted_slices, source_target_pairs
+from .._indexing.collectives import CollectiveIndexing
 from .._indexing.device_groups import n_devices, pair_table
 from .._indexing.maps import dim_exprs, full_bounds, identity_map
-from .._rule import NOTHING, Bounds, ExprLike, Footprint, OperandIndexing, RuleContext
+from .._rule import NOTHING, Bounds, CollectiveRule, ExprLike, Footprint, OperandIndexing, RuleContext
 from .._shapes import require, shape_at
 
 _UNKNOWN_OFFSETS = "the offsets of a permutation in place are not constants in tuples"
 _OVERLAP = "slices of a permutation in place overlap"
-
-
-def is_in_place(instruction: Instruction) -> bool:
-    """Whether a collective-permute moves slices."""
-    return bool(instruction.attributes.get("slice_sizes"))
 
 
 def surroundings(instruction: Instruction, context: RuleContext) -> tuple[tuple[int, ...], ...] | None:
@@ -141,9 +137,36 @@ class _Maps:
         return Footprint((((), IndexingMap(dims, results, ranges=ranges)),), crosses_devices=crosses)
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, *, on_devices: bool) -> dict[int, OperandIndexing]:
+def or_in_place(whole: CollectiveIndexing) -> CollectiveIndexing:
+    """The rules of a permutation, which those in place replace where slices move."""
+
+    def is_whole(instruction: Instruction) -> bool:
+        return not instruction.attributes.get("slice_sizes")
+
+    return CollectiveIndexing(
+        lambda i, leaf, context: whole.output_to_input(i, leaf, context) if is_whole(i) else output_to_input(i, leaf),
+        lambda i, operand, leaf, context: (
+            whole.input_to_output(i, operand, leaf, context) if is_whole(i) else input_to_output(i, operand, leaf)
+        ),
+        CollectiveRule(
+            lambda i: whole.collective.groups(i) if is_whole(i) else groups(i),
+            lambda i, leaf: (
+                whole.collective.output_to_input(i, leaf) if is_whole(i) else output_to_input(i, leaf, on_devices=True)
+            ),
+            lambda i, operand, leaf: (
+                whole.collective.input_to_output(i, operand, leaf)
+                if is_whole(i)
+                else input_to_output(i, operand, leaf, on_devices=True)
+            ),
+        ),
+    )
+
+
+def output_to_input(
+    instruction: Instruction, leaf: ShapeIndex, *, on_devices: bool = False
+) -> dict[int, OperandIndexing]:
     """The slices of the input, the output outside them, and all offsets."""
-    if instruction.opcode == "collective-permute-start":
+    if is_start(instruction):
         if leaf[0] != 1:
             sizes = shape_at(instruction.shape, leaf).dimensions
             return {0: identity_map(sizes).at(leaf[1:])} if leaf[0] == 0 else {}
@@ -172,7 +195,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, *, on_devices: b
 
 
 def input_to_output(
-    instruction: Instruction, operand: int, leaf: ShapeIndex, *, on_devices: bool
+    instruction: Instruction, operand: int, leaf: ShapeIndex, *, on_devices: bool = False
 ) -> dict[int, OperandIndexing]:
     """As :func:`output_to_input`, in the other direction."""
     maps = _Maps(instruction, on_devices=on_devices)
@@ -198,10 +221,9 @@ def input_to_output(
             found = found + maps.moved(_box(start, extents), results, (0, 1))
         found = Footprint(found.maps, *_exactness(moves), found.crosses_devices)
     parts: dict[int, OperandIndexing] = {}
-    is_start = instruction.opcode == "collective-permute-start"
-    if is_start and operand == 0:
+    if is_start(instruction) and operand == 0:
         parts[0] = identity_map(own).at((0, *leaf))
-    output = (1, *buffer) if is_start else buffer
+    output = (1, *buffer) if is_start(instruction) else buffer
     parts[output[0] if output else 0] = found.at(output)
     return parts
 
