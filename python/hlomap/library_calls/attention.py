@@ -52,9 +52,6 @@ class _Axes:
         return self.batch, self.head, self.sequence, self.feature
 
 
-_RESULT_AXES = _Axes(0, 1, 2, 3)
-
-
 @dataclass(frozen=True)
 class _Call:
     """The properties that a call states."""
@@ -226,7 +223,6 @@ def _backward(body: Body, call: _Call, parts: Sequence[Shape]) -> list[str]:
         q, k, v, o, dy = (_times(body, x, by) for x, by in zip((q, k, v, o, dy), scales[:5], strict=True))
     scores, allowed = _scores(body, call, q, k, 5, 6 + call.has_bias)
     sizes = body.type_of(scores)[1]
-    require(list(body.operands[at_statistics].dimensions) == list(sizes[:3]), "statistics of other sizes")
     statistics = body.converted(f"p{at_statistics}", "f32")
     weights = body.one("exponential", body.two("subtract", scores, body.broadcast(statistics, sizes, range(3))))
     if allowed is not None:

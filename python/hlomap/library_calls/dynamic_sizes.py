@@ -5,8 +5,8 @@ Also ``AllocateBuffer``: memory that nothing has written.
 
 from __future__ import annotations
 
-from .._core import Instruction, Shape
-from .body import Body, array_text, require
+from .._core import Instruction
+from .body import Body, require
 
 
 def slice_to_dynamic(instruction: Instruction) -> str:
@@ -14,7 +14,6 @@ def slice_to_dynamic(instruction: Instruction) -> str:
     body = Body(instruction)
     array, *sizes = body.operands or [instruction.shape]
     require(len(sizes) == array.rank, f"{len(sizes)} sizes for an array with {array.rank} dimensions")
-    _require_bounds(instruction.shape, array)
     value = body.with_sizes([f"p{k + 1}" for k in range(array.rank)])
     return body.finish(instruction.shape, [value])
 
@@ -27,18 +26,12 @@ def pad_to_static(instruction: Instruction) -> str:
     parts = instruction.shape.tuple_shapes if instruction.shape.is_tuple else ()
     fits = len(parts) == 1 + array.rank and all(part.is_array for part in parts)
     require(fits, "its result is not the array and its sizes")
-    _require_bounds(parts[0], array)
     zeros = body.filled(array.dtype, array.dimensions, 0)
     start = body.filled("s32", (), 0)
     offsets = "".join(f", {start}" for _ in array.dimensions)
     padded = body.add(array.dtype, array.dimensions, f"dynamic-update-slice({zeros}, p0{offsets})")
     sizes = [body.add("s32", (), f"get-dimension-size(p0), dimensions={{{k}}}") for k in range(array.rank)]
     return body.finish(instruction.shape, [padded, *sizes])
-
-
-def _require_bounds(found: Shape, array: Shape) -> None:
-    same = found.is_array and (found.dtype, found.dimensions) == (array.dtype, array.dimensions)
-    require(same, f"a result {found}, where the operand is {array_text(array.dtype, array.dimensions)}")
 
 
 def allocate_buffer(instruction: Instruction) -> str:

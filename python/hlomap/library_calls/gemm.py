@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .._core import Instruction, Shape
-from .body import Body, Config, NotUnderstood, array_text, first_result, numbers, require
+from .body import Body, Config, NotUnderstood, first_result, numbers, require
 
 _UNDERSTOOD = {
     "alpha_real", "alpha_imag", "beta", "dot_dimension_numbers", "precision_config", "epilogue", "lhs_stride",
@@ -108,13 +108,9 @@ def _gemm(instruction: Instruction, scaled: bool) -> str:
     require(found == expected, f"{found} operands, where its backend_config asks for {expected}")
 
     parts = instruction.shape.tuple_shapes if instruction.shape.is_tuple else (instruction.shape,)
-    output = first_result(instruction)
     computed = _computed(body)
     factors = [body.converted(f"p{k}", computed) for k in range(2)]
     sizes, n_columns, dimensions = _product(body, config.part("dot_dimension_numbers"))
-    require(
-        tuple(output.dimensions) == sizes, f"its result {output}, where the product is {array_text(computed, sizes)}"
-    )
     value = body.add(computed, sizes, f"dot({factors[0]}, {factors[1]}), {dimensions}")
 
     def times(value: str, by: float) -> str:
@@ -130,7 +126,6 @@ def _gemm(instruction: Instruction, scaled: bool) -> str:
     for number in (scales.a, scales.b):
         value = times_operand(value, number)
     if beta != 0:
-        require(tuple(body.operands[2].dimensions) == sizes, "c has other sizes than the product")
         addend = times_operand(times(body.converted("p2", computed), beta), scales.c)
         value = body.two("add", value, addend)
     if has_bias:
