@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -138,9 +138,6 @@ class DumpDirectory(Sequence[DumpedModule]):
         if not isinstance(index, slice) and not is_index(index):
             raise wrong_type("DumpDirectory[]", takes, index, _find_by_name(index))
         return self.modules[index]
-
-    def __iter__(self) -> Iterator[DumpedModule]:
-        return iter(self.modules)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DumpDirectory):

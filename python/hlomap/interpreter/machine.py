@@ -13,6 +13,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from itertools import product, zip_longest
 from types import GeneratorType
@@ -39,28 +40,22 @@ MAX_APPLIED = 50
 _MASK = 2**128 - 1
 
 
+@dataclass(slots=True, eq=False)
 class _Call(Request):
-    __slots__ = ("arguments", "computation")
-
-    def __init__(self, computation: Computation, arguments: list[Value]) -> None:
-        self.computation = computation
-        self.arguments = arguments
+    computation: Computation
+    arguments: list[Value]
 
 
+@dataclass(slots=True, eq=False)
 class _Rendezvous(Request):
-    __slots__ = ("devices", "key", "value")
-
-    def __init__(self, key: Hashable, devices: tuple[int, ...], value: Value) -> None:
-        self.key = key
-        self.devices = devices
-        self.value = value
+    key: Hashable
+    devices: tuple[int, ...]
+    value: Value
 
 
+@dataclass(slots=True, eq=False)
 class _Wait(Request):
-    __slots__ = ("until",)
-
-    def __init__(self, until: Callable[[], bool]) -> None:
-        self.until = until
+    until: Callable[[], bool]
 
 
 class _Frame:
@@ -105,9 +100,6 @@ class Machine:
             Processor(self.plans, grid, Device(replica, partition, number), budget, _DeviceState(state), on_value)
             for number, (replica, partition) in enumerate(product(range(grid.n_replicas), range(grid.n_partitions)))
         ]
-        if on_value is not None and len(self._processors) > 1:
-            for processor in self._processors:
-                processor.on_value = _append_device(on_value, processor.device.number)
 
     def run(self, plan: Plan | Computation, arguments: Sequence[list[Value]]) -> list[Value]:
         """The value on each device; empties the argument lists, so that values can be freed."""
@@ -148,10 +140,6 @@ class Machine:
         return [processor.result for processor in self._processors]
 
 
-def _append_device(on_value: OnValue, number: int) -> OnValue:
-    return lambda instruction, value: on_value(instruction, value, number)
-
-
 def _exchange(arrived: dict[int, Processor], devices: Sequence[int]) -> list[Processor]:
     """Resumes the devices of a rendezvous with the values of all of them."""
     values = [p.waits_for.value for p in (arrived[i] for i in devices) if isinstance(p.waits_for, _Rendezvous)]
@@ -169,16 +157,14 @@ def _describe_deadlock(processor: Processor, rendezvous: dict[Hashable, dict[int
     return f"{here}: devices {missing} do not reach this instruction"
 
 
+@dataclass(slots=True)
 class _DeviceState:
     """The mutable state of one device, which applied computations share."""
 
-    __slots__ = ("elements", "n_steps", "state", "work")
-
-    def __init__(self, state: int) -> None:
-        self.state: int = state
-        self.n_steps: int = 0
-        self.elements: int = 0
-        self.work: int = 0
+    state: int
+    n_steps: int = 0
+    elements: int = 0
+    work: int = 0
 
 
 class Processor:
@@ -317,7 +303,8 @@ class Processor:
                     )
                 value = cast(value, dtype)
         if self.on_value is not None and step.instruction.module == self._plans.module:
-            call_user_function(self.on_value, step.instruction, value)
+            number = [self.device.number] * (self.grid.n_replicas * self.grid.n_partitions > 1)
+            call_user_function(self.on_value, step.instruction, value, *number)
         frame.values[step.slot] = value
 
     # The EvalContext.

@@ -7,7 +7,8 @@ that the root does not depend on run only if they have a side effect.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -44,20 +45,23 @@ class Step(NamedTuple):
     dynamic: bool
 
 
+@dataclass(eq=False)
 class Plan:
     """The steps of a computation, its number of slots and the slot of its root.
 
     The first ``n_arguments`` slots hold arguments.
     """
 
-    def __init__(self, steps: list[Step], n_slots: int, root: int, n_arguments: int = 0) -> None:
-        self.steps = steps
-        self.n_slots = n_slots
-        self.root = root
-        self.n_arguments = n_arguments
-        self.pointwise: bool | None = None
-        self.work: int = sum(_work_of(step.instruction) for step in steps)
+    steps: list[Step]
+    n_slots: int
+    root: int
+    n_arguments: int = 0
+    pointwise: bool | None = None
+
+    @cached_property
+    def work(self) -> int:
         """One for each instruction, and one for each :data:`ELEMENTS_OF_WORK` elements of its array."""
+        return sum(_work_of(step.instruction) for step in self.steps)
 
 
 @lru_cache(maxsize=4)
@@ -73,7 +77,6 @@ class Plans:
         self.module = module
         self._known: dict[int, Plan] = {}
         self._side_effects: dict[int, bool] = {}
-        self._work: int | None = None
 
     def plan_for(self, computation: Computation) -> Plan:
         """The plan of a computation; one of another module, such as a definition, is in the plans of that module."""
@@ -89,15 +92,13 @@ class Plans:
             plan = self._known[number] = _build_plan(order, computation.root)
         return plan
 
-    @property
+    @cached_property
     def work(self) -> int:
         """The work of running each computation once, and once more for every call of it in the text."""
-        if self._work is None:
-            computations = self.module.computations
-            own = {c.number: sum(map(_work_of, c.instructions)) for c in computations}
-            called = (c.number for one in computations for i in one.instructions for c in i.called_computations)
-            self._work = sum(own.values()) + sum(own[number] for number in called)
-        return self._work
+        computations = self.module.computations
+        own = {c.number: sum(map(_work_of, c.instructions)) for c in computations}
+        called = (c.number for one in computations for i in one.instructions for c in i.called_computations)
+        return sum(own.values()) + sum(own[number] for number in called)
 
     def is_pointwise(self, plan: Plan) -> bool:
         """Whether every operation of the plan can be applied to whole arrays where the text has scalars."""
