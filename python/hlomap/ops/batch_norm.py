@@ -11,12 +11,10 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..lazy import np
-from ._evaluation import Array, EvalContext, Value
 from ._indexing.maps import rules_by_dims
 from ._numpy.numeric import widened
+from ._op import Array, EvalContext, OpRule, Value, register
 from ._operations import unknown_operations
-from ._registry import register
-from ._rule import OpRule
 
 # The same element, all elements of the feature, the one element of the feature, no element.
 SAME, FEATURE, ONE, NONE = "same", "feature", "one", "none"

@@ -24,14 +24,10 @@ from ..answers import Unknown
 from ..dtypes import bit_width
 from ..errors import UnsupportedError
 from ..lazy import np
-from ..types import ShapeIndex
-from ._evaluation import Array, EvalContext, Value
 from ._indexing.maps import full_bounds, simplify_maps, single_map
-from ._known import moved
 from ._numpy.numeric import reinterpret_bits
-from ._operations import moves_elements
-from ._registry import register
-from ._rule import ExprLike, Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
+from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moved, moves_elements, register
+from ._rule import ExprLike, Footprint, OperandIndexing
 from ._shapes import n_elements
 
 

@@ -10,12 +10,10 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..lazy import np
-from ._evaluation import EvalContext, Value
 from ._indexing.maps import rules_by_dims
 from ._numpy.numeric import reinterpret_bits
+from ._op import EvalContext, OpRule, Value, register
 from ._operations import one_each
-from ._registry import register
-from ._rule import OpRule
 
 
 def _rows(instruction: Instruction, operand: int, output: int) -> dict[int, int]:

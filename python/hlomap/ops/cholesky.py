@@ -10,13 +10,11 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..lazy import np
-from ..types import ShapeIndex
-from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, inverted, range_exprs, single_map
 from ._numpy.numeric import accumulated
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import factored
-from ._registry import register
-from ._rule import Footprint, OpRule, RuleContext, RuleResult
+from ._rule import Footprint
 
 _REASON = "cholesky: every element depends on whether the matrix is positive definite"
 

@@ -11,14 +11,10 @@ from typing import NamedTuple
 
 from .._core import Expr, Instruction
 from ..lazy import np
-from ..types import ShapeIndex
-from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, full_bounds, single_map
 from ._indexing.sizes_in_use import is_dynamic, over_approximate
-from ._known import moved
-from ._operations import moves_elements
-from ._registry import register
-from ._rule import Bounds, Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moved, moves_elements, register
+from ._rule import Bounds, Footprint, OperandIndexing
 
 
 class _Starts(NamedTuple):

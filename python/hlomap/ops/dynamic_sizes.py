@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from .._core import Instruction, _delinearize as delinearize
 from ..errors import UnsupportedError
 from ..lazy import np
-from ..types import ShapeIndex
-from ._evaluation import EvalContext, Value
 from ._indexing.maps import (
     dim_exprs,
     inverted,
@@ -23,9 +21,8 @@ from ._indexing.maps import (
     rules_by_dims,
     single_map,
 )
-from ._operations import moves_elements
-from ._registry import register
-from ._rule import Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moves_elements, register
+from ._rule import Footprint, OperandIndexing
 from ._shapes import n_elements, require
 
 

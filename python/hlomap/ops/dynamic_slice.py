@@ -9,14 +9,9 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..lazy import np
-from ..types import ShapeIndex
-from ._evaluation import EvalContext, Value
 from ._indexing.dynamic_offsets import clamped_offsets, from_window, offset_reaches, reads_offsets, to_window
-from ._known import moved
 from ._numpy.dynamic_offsets import window_slices
-from ._operations import moves_elements
-from ._registry import register
-from ._rule import OpRule, RuleContext, RuleResult
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moved, moves_elements, register
 
 
 def constant_operands(instruction: Instruction) -> tuple[int, ...]:

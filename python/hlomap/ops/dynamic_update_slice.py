@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Instruction
-from ..types import ShapeIndex
-from ._evaluation import EvalContext, Value
 from ._indexing.dynamic_offsets import (
     Offset,
     clamped_offsets,
@@ -20,12 +18,10 @@ from ._indexing.dynamic_offsets import (
     reads_offsets,
     to_window,
 )
-from ._known import moved
 from ._numpy.dynamic_offsets import window_slices
 from ._numpy.numeric import take_writable
-from ._operations import moves_elements
-from ._registry import register
-from ._rule import InPlace, OpRule, RuleContext, RuleResult
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moved, moves_elements, register
+from ._rule import InPlace
 
 
 def constant_operands(instruction: Instruction) -> tuple[int, ...]:

@@ -11,11 +11,9 @@ from collections.abc import Callable, Sequence
 from .._core import Instruction
 from ..dtypes import numpy_dtype
 from ..lazy import np
-from ._evaluation import Array, EvalContext, Value
 from ._indexing.maps import rules_by_dims
+from ._op import Array, EvalContext, OpRule, Value, register
 from ._operations import transformed
-from ._registry import register
-from ._rule import OpRule
 
 
 def _batches(instruction: Instruction, operand: int, output: int) -> dict[int, int]:

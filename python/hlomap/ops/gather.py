@@ -12,16 +12,12 @@ from collections.abc import Sequence
 from .._core import Expr, Instruction
 from ..errors import UnsupportedError
 from ..lazy import np
-from ..types import ShapeIndex
 from ._attributes import GatherDimensions, indices_batch_dims
-from ._evaluation import EvalContext, Value
 from ._indexing.index_vectors import known_surroundings, operand_to_windows, window_to_operand
 from ._indexing.maps import dim_exprs, full_bounds, single_map
-from ._known import moved
 from ._numpy.dynamic_offsets import index_vectors, window_indices
-from ._operations import moves_elements
-from ._registry import register
-from ._rule import ExprLike, Footprint, OpRule, RuleContext, RuleResult
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moved, moves_elements, register
+from ._rule import ExprLike, Footprint
 
 
 def gather_dimensions(instruction: Instruction) -> GatherDimensions:

@@ -14,12 +14,9 @@ from .._core import Instruction, Shape
 from ..dtypes import numpy_dtype
 from ..errors import ShapeError, UnsupportedError
 from ..lazy import np
-from ._evaluation import EvalContext, Steps, Value
 from ._indexing.maps import forwarding, reaches_nothing, reads_nothing
 from ._numpy.input_checks import check_value, owned
-from ._operations import moves_elements
-from ._registry import register
-from ._rule import OpRule
+from ._op import EvalContext, OpRule, Steps, Value, moves_elements, register
 
 _PAIRS = "_xla_send_recv_source_target_pairs"
 

@@ -11,15 +11,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .._core import Expr, Instruction
-from ..types import ShapeIndex
-from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, map_to_all, map_to_scalar, outside, range_exprs, single_map
 from ._indexing.sizes_in_use import is_dynamic, over_approximate
-from ._known import moved
 from ._numpy.window import padded
-from ._operations import moves_elements
-from ._registry import register
-from ._rule import OpRule, RuleContext, RuleResult
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moved, moves_elements, register
 
 
 class PaddedDim(NamedTuple):

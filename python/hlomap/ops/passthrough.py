@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from .._core import Instruction
-from ..types import ShapeIndex
-from ._evaluation import EvalContext, Evaluate, Value
+from ._evaluation import Evaluate
 from ._indexing.maps import forwarding, reaches_nothing, reads_nothing
 from ._known import Known, KnownContext
-from ._operations import moves_elements
-from ._registry import register
-from ._rule import InPlace, OpRule, nothing_in_place
+from ._op import EvalContext, OpRule, ShapeIndex, Value, moves_elements, register
+from ._rule import InPlace, nothing_in_place
 from ._shapes import n_outputs
 
 FORWARDED: dict[str, tuple[ShapeIndex, ...]] = {

@@ -9,15 +9,12 @@ from __future__ import annotations
 from .._core import Expr, Instruction, Variable
 from ..answers import Unknown
 from ..maps.device_groups import GroupTable
-from ..types import ShapeIndex
-from ._evaluation import EvalContext, Steps, Value
 from ._indexing.collectives import device_map, known_groups, matching_groups, without_devices
 from ._indexing.device_groups import group_sizes
 from ._indexing.maps import identity_map, map_to_all
 from ._numpy.device_groups import own_group, rendezvous_key
-from ._operations import moves_elements
-from ._registry import register
-from ._rule import CollectiveRule, Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Steps, Value, moves_elements, register
+from ._rule import CollectiveRule, Footprint, OperandIndexing
 from ._shapes import INT64_MAX, require
 
 _KEPT = "ragged-all-to-all: the rows that other devices write depend on values"

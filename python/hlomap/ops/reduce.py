@@ -12,8 +12,6 @@ from functools import lru_cache, partial
 
 from .._core import Expr, IndexingMap, Instruction
 from ..maps.map_set import MapSet
-from ..types import ShapeIndex
-from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, map_to_all, map_to_scalar, on_all_outputs, range_exprs, single_map
 from ._known import (
     ANYTHING,
@@ -34,9 +32,9 @@ from ._known import (
     with_ranges_as_dims,
 )
 from ._numpy.reduction import pack_results, reduce_axes
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import reduced
-from ._registry import register
-from ._rule import Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
+from ._rule import Footprint, OperandIndexing
 from ._shapes import result_shape
 
 

@@ -9,16 +9,14 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..lazy import np
-from ..types import ShapeIndex
 from ._attributes import WindowedDim, windowed_dims
-from ._evaluation import EvalContext, Value
 from ._indexing.maps import map_to_all, map_to_scalar, on_all_outputs
 from ._indexing.window import map_by_windows, operand_index, output_index
 from ._numpy.reduction import pack_results, reduce_axes
 from ._numpy.window import sliding_windows
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import reduced
-from ._registry import register
-from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
+from ._rule import OperandIndexing
 from ._shapes import result_sizes
 
 

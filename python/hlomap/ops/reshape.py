@@ -10,14 +10,10 @@ from collections.abc import Sequence
 from .._core import Instruction, Shape, _delinearize as delinearize
 from ..errors import UnsupportedError
 from ..lazy import np
-from ..types import ShapeIndex
-from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, map_to_all, simplify_maps, single_map
 from ._indexing.sizes_in_use import keeps_linear_order, over_approximate
-from ._known import moved
-from ._operations import moves_elements
-from ._registry import register
-from ._rule import OperandIndexing, OpRule, RuleContext, RuleResult
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moved, moves_elements, register
+from ._rule import OperandIndexing
 from ._shapes import matched_dims, n_elements
 
 

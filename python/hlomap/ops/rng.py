@@ -12,13 +12,11 @@ from .._core import Instruction
 from ..dtypes import is_integer, numpy_dtype
 from ..errors import UnsupportedError
 from ..lazy import np
-from ..types import ShapeIndex
-from ._evaluation import Array, EvalContext, Value
 from ._indexing.maps import inverted, map_to_all, reaches_nothing, reads_nothing
 from ._numpy.numeric import convert, widened
-from ._operations import moves_elements, random_bits as bits_each, transcendental
-from ._registry import register
-from ._rule import Footprint, OpRule, RuleContext, RuleResult
+from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moves_elements, register
+from ._operations import random_bits as bits_each, transcendental
+from ._rule import Footprint
 from ._shapes import shape_at
 
 

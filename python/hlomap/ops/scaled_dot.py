@@ -11,14 +11,11 @@ from dataclasses import dataclass
 from .._core import Instruction
 from ..dtypes import numpy_dtype
 from ..lazy import np
-from ..types import ShapeIndex
-from ._evaluation import Array, EvalContext, Value
 from ._indexing.contraction import map_by_labels
 from ._indexing.maps import single_map
 from ._numpy.contraction import sum_of_products
+from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import multiply_adds
-from ._registry import register
-from ._rule import OpRule, RuleContext, RuleResult
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,10 @@ from typing import NamedTuple
 from .._core import Computation, Expr, Instruction
 from ..answers import Unknown
 from ..lazy import np
-from ..types import ShapeIndex
-from ._evaluation import EvalContext, Steps, Value
 from ._indexing.maps import dim_exprs, full_bounds, identity_map, inverted, simplify_maps, single_map
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
 from ._operations import Operations
-from ._registry import register
-from ._rule import NOTHING, Bounds, ExprLike, Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
+from ._rule import NOTHING, Bounds, ExprLike, Footprint, OperandIndexing
 from ._shapes import require
 
 

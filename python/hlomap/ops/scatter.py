@@ -11,16 +11,14 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..lazy import np
-from ..types import ShapeIndex
 from ._attributes import GatherDimensions, indices_batch_dims
-from ._evaluation import Array, EvalContext, Value
 from ._indexing.index_vectors import batch_indices, known_surroundings, operand_to_windows, window_to_operand
 from ._indexing.maps import full_bounds, identity_map, on_all_outputs, single_map
 from ._numpy.dynamic_offsets import index_vectors, window_indices
 from ._numpy.reduction import as_list, pack_results
+from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import scattered
-from ._registry import register
-from ._rule import InPlace, OpRule, RuleContext, RuleResult
+from ._rule import InPlace
 from ._shapes import n_elements
 
 

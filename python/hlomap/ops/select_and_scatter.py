@@ -10,15 +10,13 @@ from collections.abc import Sequence
 
 from .._core import Expr, Instruction
 from ..lazy import np
-from ..types import ShapeIndex
 from ._attributes import WindowedDim, windowed_dims
-from ._evaluation import Array, EvalContext, Value
 from ._indexing.maps import full_bounds, map_to_all, map_to_scalar, single_map
 from ._indexing.window import map_by_windows, operand_index, output_index, window_variables
 from ._numpy.window import sliding_windows
+from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import selected_and_scattered
-from ._registry import register
-from ._rule import Bounds, ExprLike, Footprint, OpRule, RuleContext, RuleResult
+from ._rule import Bounds, ExprLike, Footprint
 from ._shapes import require
 
 

@@ -10,12 +10,9 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..errors import UnsupportedError
-from ..types import ShapeIndex
-from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, full_bounds, identity_map, single_map
-from ._operations import moves_elements
-from ._registry import register
-from ._rule import ExprLike, Footprint, OpRule, RuleContext, RuleResult
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moves_elements, register
+from ._rule import ExprLike, Footprint
 
 _DIRECTION = "XLA does not document which way a shuffle rotates"
 

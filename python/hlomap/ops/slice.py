@@ -9,13 +9,9 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..lazy import np
-from ..types import ShapeIndex
-from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, single_map
-from ._known import moved
-from ._operations import moves_elements
-from ._registry import register
-from ._rule import ExprLike, OpRule, RuleContext, RuleResult
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moved, moves_elements, register
+from ._rule import ExprLike
 from ._shapes import require
 
 

@@ -10,11 +10,9 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..lazy import np
-from ._evaluation import Array, EvalContext, Value
 from ._indexing.maps import rules_by_dims
+from ._op import Array, EvalContext, OpRule, Value, register
 from ._operations import sorted_along
-from ._registry import register
-from ._rule import OpRule
 from ._shapes import n_elements
 
 

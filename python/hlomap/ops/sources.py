@@ -11,13 +11,11 @@ from .._core import Expr, IndexingMap, Instruction
 from ..dtypes import numpy_dtype
 from ..errors import HlomapError
 from ..lazy import np
-from ._evaluation import Device, EvalContext, Value
+from ._evaluation import Device
 from ._indexing.loops.scalar_values import dtype_interval
 from ._indexing.maps import reaches_nothing, reads_nothing
 from ._known import UNKNOWN, Known, KnownContext, Piece
-from ._operations import moves_elements
-from ._registry import register
-from ._rule import OpRule
+from ._op import EvalContext, OpRule, Value, moves_elements, register
 from ._tables import pieces_of
 
 

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 
 from .._core import Expr, Instruction
 from ..lazy import np
-from ..types import ShapeIndex
-from ._evaluation import EvalContext, Value
 from ._indexing.maps import dim_exprs, full_bounds, inverted, single_map
 from ._numpy.numeric import accumulated
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import solved
-from ._registry import register
-from ._rule import ExprLike, OpRule, RuleContext, RuleResult
+from ._rule import ExprLike
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Instruction
-from ..types import ShapeIndex
 from ._indexing.maps import forward_array
 from ._known import UNKNOWN, Known, KnownContext, Parts, is_plain, nothing_known
-from ._operations import moves_elements
-from ._registry import register
-from ._rule import OpRule, RuleContext, RuleResult
+from ._op import OpRule, RuleContext, RuleResult, ShapeIndex, moves_elements, register
 from ._shapes import require, shape_at
 
 # Only consistent instructions reach the rules: a tuple has the shapes of its operands, an element its shape in the
