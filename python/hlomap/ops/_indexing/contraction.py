@@ -54,14 +54,11 @@ def whole_index(side: SparseSide, index: Sequence[ExprLike], runtime: list[Varia
     return Expr.runtime(len(runtime) - 1) + side.block * index[side.dimension]
 
 
-def extra_operand(
-    instruction: Instruction, sparse: Sequence[SparseSide | None], operand: int, *, to_output: bool
-) -> int | OperandIndexing:
+def extra_operand(instruction: Instruction, sparse: Sequence[SparseSide | None], operand: int) -> int | OperandIndexing:
     """The number of the sparse operand that operand has the indices of; otherwise its maps."""
     for k, side in enumerate(sparse):
         if side is not None and side.index_operand == operand:
             return k
     if operand not in scale_operands(instruction):
         return Unknown("an operand that no configuration names")
-    sizes = (instruction.operands[operand].shape.dimensions, instruction.shape.dimensions)
-    return Footprint(map_to_all(*(sizes if to_output else sizes[::-1])).maps, False, _SCALES)
+    return Footprint(map_to_all(instruction.shape, instruction.operands[operand].shape).maps, False, _SCALES)

@@ -8,9 +8,9 @@ from ..._core import Expr, Instruction, Variable
 from ...answers import Unknown
 from ...types import ShapeIndex
 from .._indexing.contraction import extra_operand, whole_index
-from .._indexing.maps import full_bounds, simplify_maps, single_map
+from .._indexing.maps import full_bounds, inverted, simplify_maps, single_map
 from .._indexing.window import WindowIndex, operand_index, output_index, window_variables
-from .._rule import Bounds, ExprLike, Footprint, OperandIndexing, RuleContext, RuleResult
+from .._rule import Bounds, ExprLike, OperandIndexing, RuleContext, RuleResult
 from .attributes import Convolution, convolution_attributes
 
 
@@ -72,7 +72,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     dims, constraints = _dims(c.output_sizes, spatial, windows), _constraints(windows)
     parts: list[OperandIndexing] = [single_map(dims, image, ranges=ranges, runtime=runtime, constraints=constraints)]
     for k in range(1, len(instruction.operands)):
-        extra = extra_operand(instruction, (None, c.sparse), k, to_output=False) if k > 1 else 1
+        extra = extra_operand(instruction, (None, c.sparse), k) if k > 1 else 1
         read = single_map(dims, kernel, ranges=ranges, constraints=constraints)
         parts.append(read if isinstance(extra, int) else extra)
     return parts
@@ -81,15 +81,8 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """From an image element to every window that contains it; from a kernel element to every window."""
     c = convolution_attributes(instruction)
-    if isinstance(c, Unknown):
-        return [c]
-    if operand > 1:
-        extra = extra_operand(instruction, (None, c.sparse), operand, to_output=True)
-        return [_from_kernel(c) if isinstance(extra, int) else extra]
-    return [_from_image(c)] if operand == 0 else [_from_kernel(c)]
-
-
-def _from_image(c: Convolution) -> Footprint:
+    if operand > 0 or isinstance(c, Unknown):
+        return inverted(output_to_input)(instruction, operand, leaf, context)
     elements, ranges = window_variables(c.dims)
     own, feature = Expr.dim(c.labels.input_batch), Expr.dim(c.labels.input_feature)
     out: ExprLike = Expr.range(len(ranges))
@@ -106,23 +99,11 @@ def _from_image(c: Convolution) -> Footprint:
     ranges = [*ranges, (0, c.group_outputs - 1)]
     dims, constraints = _dims(c.input_sizes, spatial, windows), _constraints(windows)
     if c.sparse is None:
-        return single_map(dims, results, ranges=ranges, constraints=constraints)
+        return [single_map(dims, results, ranges=ranges, constraints=constraints)]
     # The held element of the kernel whose index is that of the image's feature in its group.
     block = Expr.range(len(ranges))
     kernel = _kernel_index(c, block, out, [0 if element is None else element for element in elements])
     runtime: list[Variable] = []
     constraints.append((whole_index(c.sparse, kernel, runtime) - feature % c.features, 0, 0))
     ranges = [*ranges, (0, c.kernel_features - 1)]
-    return simplify_maps(single_map(dims, results, ranges=ranges, runtime=runtime, constraints=constraints))
-
-
-def _from_kernel(c: Convolution) -> Footprint:
-    spatial = zip(c.dims, c.labels.kernel_spatial, strict=True)
-    outputs = [Expr.range(i) for i in range(len(c.dims))]
-    windows = [
-        operand_index(dim, output, Expr.dim(k) if dim.size > 1 else None)
-        for (dim, k), output in zip(spatial, outputs, strict=True)
-    ]
-    results = _output_index(c, Expr.range(len(outputs)), Expr.dim(c.labels.kernel_output_feature), outputs)
-    ranges = [*(window.bounds for window in windows), (0, c.batches - 1)]
-    return single_map(full_bounds(c.kernel_sizes), results, ranges=ranges, constraints=_constraints(windows))
+    return [simplify_maps(single_map(dims, results, ranges=ranges, runtime=runtime, constraints=constraints))]

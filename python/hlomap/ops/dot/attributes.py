@@ -41,4 +41,8 @@ def dot_dimensions(instruction: Instruction) -> tuple[DotOperand, DotOperand] | 
         sides.append(DotOperand(sizes, batch, contracted, free, held))
         if held is not None and held.dimension not in contracted:
             return Unknown("dot of an operand that is sparse along a dimension that is not contracted")
-    return sides[0], sides[1]
+    left, right = sides
+    places = [side.contracted.index(side.sparse.dimension) for side in sides if side.sparse is not None]
+    if len(set(places)) > 1:
+        return Unknown("dot of operands that are sparse along different dimensions")
+    return left, right
