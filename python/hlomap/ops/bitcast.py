@@ -26,7 +26,7 @@ from ..errors import UnsupportedError
 from ..lazy import np
 from ._indexing.maps import full_bounds, simplify_maps, single_map
 from ._numpy.numeric import reinterpret_bits
-from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moved, moves_elements, register
+from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
 from ._rule import ExprLike, Footprint, OperandIndexing
 from ._shapes import n_elements
 
@@ -155,14 +155,4 @@ def _buffer(array: Array, shape: Shape) -> Array:
     return np.ascontiguousarray(array).reshape(-1)
 
 
-register(
-    OpRule(
-        "bitcast",
-        output_to_input,
-        input_to_output,
-        evaluate,
-        moves_nothing=True,
-        known_values=moved(),
-        operations=moves_elements,
-    )
-)
+register(moving("bitcast", output_to_input, input_to_output, evaluate, moves_nothing=True))

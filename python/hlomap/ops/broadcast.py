@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..lazy import np
 from ._indexing.maps import dim_exprs, range_exprs, single_map
-from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moved, moves_elements, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
 from ._rule import ExprLike
 
 
@@ -46,13 +46,5 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
 
 
 register(
-    OpRule(
-        "broadcast",
-        output_to_input,
-        input_to_output,
-        evaluate,
-        known_values=moved(),
-        builder_methods=("broadcast", "broadcast_in_dim"),
-        operations=moves_elements,
-    )
+    moving("broadcast", output_to_input, input_to_output, evaluate, builder_methods=("broadcast", "broadcast_in_dim"))
 )

@@ -13,7 +13,7 @@ from .._core import Expr, Instruction
 from ..lazy import np
 from ._indexing.maps import dim_exprs, full_bounds, single_map
 from ._indexing.sizes_in_use import is_dynamic, over_approximate
-from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moved, moves_elements, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
 from ._rule import Bounds, Footprint, OperandIndexing
 
 
@@ -83,6 +83,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.concatenate(operands, axis=instruction.attributes["dimensions"][0])
 
 
-register(
-    OpRule("concatenate", output_to_input, input_to_output, evaluate, known_values=moved(), operations=moves_elements)
-)
+register(moving("concatenate", output_to_input, input_to_output, evaluate))

@@ -11,7 +11,7 @@ from .._core import Instruction
 from ..lazy import np
 from ._indexing.dynamic_offsets import clamped_offsets, from_window, offset_reaches, reads_offsets, to_window
 from ._numpy.dynamic_offsets import window_slices
-from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moved, moves_elements, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
 
 
 def constant_operands(instruction: Instruction) -> tuple[int, ...]:
@@ -42,14 +42,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return data[window_slices(operands[1:], bounds, instruction.shape.dimensions)]
 
 
-register(
-    OpRule(
-        "dynamic-slice",
-        output_to_input,
-        input_to_output,
-        evaluate,
-        constant_operands,
-        known_values=moved(0),
-        operations=moves_elements,
-    )
-)
+register(moving("dynamic-slice", output_to_input, input_to_output, evaluate, (0,), constant_operands=constant_operands))

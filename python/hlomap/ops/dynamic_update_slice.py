@@ -20,7 +20,7 @@ from ._indexing.dynamic_offsets import (
 )
 from ._numpy.dynamic_offsets import window_slices
 from ._numpy.numeric import take_writable
-from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moved, moves_elements, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
 from ._rule import InPlace
 
 
@@ -57,15 +57,14 @@ def evaluate(instruction: Instruction, operands: list[Value], context: EvalConte
 
 
 register(
-    OpRule(
+    moving(
         "dynamic-update-slice",
         output_to_input,
         input_to_output,
         evaluate,
-        constant_operands,
+        (0, 1),
+        constant_operands=constant_operands,
         in_place=lambda instruction: {(): InPlace(0)},
-        known_values=moved(0, 1),
-        operations=moves_elements,
         updated_operand=lambda instruction: 1,
     )
 )

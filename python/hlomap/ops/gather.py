@@ -16,7 +16,7 @@ from ._attributes import GatherDimensions, indices_batch_dims
 from ._indexing.index_vectors import known_surroundings, operand_to_windows, window_to_operand
 from ._indexing.maps import dim_exprs, full_bounds, single_map
 from ._numpy.dynamic_offsets import index_vectors, window_indices
-from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moved, moves_elements, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
 from ._rule import ExprLike, Footprint
 
 
@@ -93,14 +93,13 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
 
 
 register(
-    OpRule(
+    moving(
         "gather",
         output_to_input,
         input_to_output,
         evaluate,
-        constant_operands,
+        (0,),
+        constant_operands=constant_operands,
         surroundings=known_surroundings(constant_operands),
-        known_values=moved(0),
-        operations=moves_elements,
     )
 )

@@ -14,7 +14,7 @@ from .._core import Expr, Instruction
 from ._indexing.maps import dim_exprs, map_to_all, map_to_scalar, outside, range_exprs, single_map
 from ._indexing.sizes_in_use import is_dynamic, over_approximate
 from ._numpy.window import padded
-from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moved, moves_elements, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
 
 
 class PaddedDim(NamedTuple):
@@ -90,4 +90,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return padded(data, range(data.ndim), instruction.attributes["padding"], value)
 
 
-register(OpRule("pad", output_to_input, input_to_output, evaluate, known_values=moved(), operations=moves_elements))
+register(moving("pad", output_to_input, input_to_output, evaluate))

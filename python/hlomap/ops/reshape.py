@@ -12,7 +12,7 @@ from ..errors import UnsupportedError
 from ..lazy import np
 from ._indexing.maps import dim_exprs, map_to_all, simplify_maps, single_map
 from ._indexing.sizes_in_use import keeps_linear_order, over_approximate
-from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moved, moves_elements, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
 from ._rule import OperandIndexing
 from ._shapes import matched_dims, n_elements
 
@@ -63,14 +63,4 @@ def reshaped_sizes(instruction: Instruction, sizes: Sequence[int]) -> list[int]:
     return found
 
 
-register(
-    OpRule(
-        "reshape",
-        output_to_input,
-        input_to_output,
-        evaluate,
-        known_values=moved(),
-        builder_methods=("reshape", "collapse"),
-        operations=moves_elements,
-    )
-)
+register(moving("reshape", output_to_input, input_to_output, evaluate, builder_methods=("reshape", "collapse")))

@@ -11,7 +11,7 @@ from .._core import Expr, Instruction
 from ..lazy import np
 from ._indexing.maps import full_bounds, single_map
 from ._indexing.sizes_in_use import is_dynamic, over_approximate
-from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moved, moves_elements, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
 from ._rule import OperandIndexing
 
 
@@ -49,14 +49,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.flip(operands[0], tuple(instruction.attributes["dimensions"]))
 
 
-register(
-    OpRule(
-        "reverse",
-        output_to_input,
-        input_to_output,
-        evaluate,
-        known_values=moved(),
-        builder_methods=("rev",),
-        operations=moves_elements,
-    )
-)
+register(moving("reverse", output_to_input, input_to_output, evaluate, builder_methods=("rev",)))
