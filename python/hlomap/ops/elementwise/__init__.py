@@ -7,13 +7,32 @@ functions, Element-wise binary arithmetic operations, Clamp, Map, Select and oth
 from __future__ import annotations
 
 from .._known import moved
+from .._operations import Cost, applied, moves_elements, one_each, transcendental
 from .._registry import register
-from .._rule import OpRule
-from .builder_methods import METHODS
+from .._rule import ElementwiseMethod, OpRule
 from .evaluate import semantics
 from .indexing import input_to_output, output_to_input
 from .known import known_values, possible, used
-from .operations import operations_of
+from .table import BINARY, COMPARISONS, TRANSCENDENTAL, UNARY
+
+_COSTS: dict[str, Cost] = {"copy": moves_elements, "map": applied, **dict.fromkeys(TRANSCENDENTAL, transcendental)}
+
+# The builder derives the method of an operation that has none here from its attributes alone; such a method neither
+# broadcasts its operands nor checks their element types.
+_METHODS: dict[str, tuple[str | ElementwiseMethod, ...]] = {
+    **{opcode: (ElementwiseMethod(name, 1, kinds, words),) for opcode, (_, name, kinds, words) in UNARY.items()},
+    **{opcode: (ElementwiseMethod(name, 2, kinds, words),) for opcode, (_, name, kinds, words) in BINARY.items()},
+    "convert": ("convert_element_type",),
+}
+for _direction, (_, _name, _kinds, _words) in COMPARISONS.items():
+    _attributes = (("direction", _direction),)
+    _summary = f"Whether ``lhs`` is {_words} ``rhs``, as pred"
+    _total = f"{_summary}; total order of floats: -nan < -inf < -0 < 0 < inf < nan."
+    _METHODS["compare"] = (
+        *_METHODS.get("compare", ()),
+        ElementwiseMethod(_name, 2, _kinds, f"{_summary}.", _attributes),
+        ElementwiseMethod(f"{_name}_total_order", 2, _kinds, _total, _attributes, (("type", "TOTALORDER"),)),
+    )
 
 for _name, _evaluate in semantics():
     _is_alone = _name != "map"  # whose semantics are those of a computation
@@ -25,11 +44,11 @@ for _name, _evaluate in semantics():
             _evaluate,
             pointwise=True,
             sizes_class="elementwise",
-            operations=operations_of(_name),
+            operations=_COSTS.get(_name, one_each),
             chooses=_name == "select",
             known_values=moved() if _name == "copy" else known_values(_evaluate) if _is_alone else None,
             possible_values=possible(_evaluate) if _is_alone else None,
             used=used(_evaluate) if _is_alone else None,
-            builder_methods=METHODS.get(_name, ()),
+            builder_methods=_METHODS.get(_name, ()),
         )
     )
