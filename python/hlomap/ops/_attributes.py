@@ -119,21 +119,10 @@ class WindowedDim(NamedTuple):
 
 def windowed_dims(window: Any, operand_sizes: Sequence[int], output_sizes: Sequence[int]) -> list[WindowedDim]:
     """The dimensions of a ``window`` attribute over an operand and an output of those sizes."""
+    dims = window.dims if window is not None else ()
     return [
-        WindowedDim(
-            w.size,
-            w.stride,
-            w.pad_low,
-            w.pad_high,
-            w.base_dilation,
-            w.window_dilation,
-            w.reversal,
-            operand_size,
-            output_size,
-        )
-        for w, operand_size, output_size in zip(
-            window.dims if window is not None else (), operand_sizes, output_sizes, strict=True
-        )
+        WindowedDim(w.size, w.stride, w.pad_low, w.pad_high, w.base_dilation, w.window_dilation, w.reversal, n, m)
+        for w, n, m in zip(dims, operand_sizes, output_sizes, strict=True)
     ]
 
 

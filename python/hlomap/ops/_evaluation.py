@@ -32,17 +32,12 @@ class EvalContext(Protocol):
     [state])``.
     """
 
-    @property
-    def device(self) -> Device:
-        """The simulated device."""
-
-    @property
-    def grid(self) -> DeviceGrid:
-        """The state that all devices share: sizes, queues, registered functions."""
-
-    @property
-    def pointwise(self) -> bool:
-        """Whether values are whole arrays where the HLO has scalars (:meth:`apply`)."""
+    device: Device
+    """The simulated device."""
+    grid: DeviceGrid
+    """The state that all devices share: sizes, queues, registered functions."""
+    pointwise: bool
+    """Whether values are whole arrays where the HLO has scalars (:meth:`apply`)."""
 
     def call(self, computation: Computation, arguments: list[Value]) -> Request:
         """A request for the value of a computation.

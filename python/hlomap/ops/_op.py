@@ -7,7 +7,6 @@ from typing import Any
 from ..types import ShapeIndex as ShapeIndex
 from ._evaluation import Array as Array, EvalContext as EvalContext, Evaluate, Steps as Steps, Value as Value
 from ._known import moved
-from ._operations import moves_elements as moves_elements
 from ._registry import register as register
 from ._rule import InputToOutput, OpRule as OpRule, OutputToInput, RuleContext as RuleContext, RuleResult as RuleResult
 
@@ -21,5 +20,5 @@ def moving(
     **traits: Any,
 ) -> OpRule:
     """The rule of an operation of which every element is one of the operands ``data`` (none: of any operand)."""
-    op = OpRule(opcode, output_to_input, input_to_output, evaluate, operations=moves_elements, **traits)
+    op = OpRule(opcode, output_to_input, input_to_output, evaluate, operations="moves", **traits)
     return op._replace(known_values=moved(*data))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil, log2, prod
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from .._core import Computation, Instruction
 from ..answers import Unknown
@@ -27,26 +27,12 @@ class Operations(NamedTuple):
 
 
 Counted: TypeAlias = Literal["moves", "each", "transcendental", "applied", "multiply-adds", "reduced"]
+"""``moves``: elements are moved or made, and nothing is computed.  For each element of the output ``each`` is one flop,
+``transcendental`` one transcendental operation, ``applied`` the called computation.  ``multiply-adds``: two flops for
+each pair of factors, which are the reads of operand 0: padding is not multiplied.  ``reduced``: the called computation
+for each element of operand 0 that is read, but the first of every output element."""
 Cost: TypeAlias = Counted | Callable[[Instruction], Operations | Computation | Unknown]
 """A name, or a function; a computation is one of another module, which runs once."""
-
-moves_elements: Final = "moves"
-"""Elements are moved or made, and nothing is computed."""
-
-one_each: Final = "each"
-"""One flop for each element of the output."""
-
-transcendental: Final = "transcendental"
-"""One transcendental operation for each element of the output."""
-
-applied: Final = "applied"
-"""The called computation, once for each element of the output."""
-
-multiply_adds: Final = "multiply-adds"
-"""Two flops for each pair of factors, which are the reads of operand 0: padding is not multiplied."""
-
-reduced: Final = "reduced"
-"""The called computation for each element of operand 0 that is read, but the first of every output element."""
 
 
 def n_elements(instruction: Instruction) -> int:

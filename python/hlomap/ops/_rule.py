@@ -20,9 +20,6 @@ from ._operations import Cost
 ExprLike: TypeAlias = Expr | int
 Bounds: TypeAlias = tuple[int, int]
 
-INT64_MAX = 2**63 - 1
-
-
 NOTHING = Footprint()
 
 OperandIndexing: TypeAlias = Footprint | Unknown

@@ -13,7 +13,6 @@ from ..lazy import np
 from ._indexing.maps import rules_by_dims
 from ._numpy.numeric import reinterpret_bits
 from ._op import EvalContext, OpRule, Value, register
-from ._operations import one_each
 
 
 def _rows(instruction: Instruction, operand: int, output: int) -> dict[int, int]:
@@ -34,6 +33,6 @@ register(
         *rules_by_dims(_rows),
         evaluate,
         builder_methods=("bitcast_convert_type",),
-        operations=one_each,
+        operations="each",
     )
 )

@@ -16,7 +16,7 @@ from ..errors import ShapeError, UnsupportedError
 from ..lazy import np
 from ._indexing.maps import forwarding, reaches_nothing, reads_nothing
 from ._numpy.input_checks import check_value, owned
-from ._op import EvalContext, OpRule, Steps, Value, moves_elements, register
+from ._op import EvalContext, OpRule, Steps, Value, register
 
 _PAIRS = "_xla_send_recv_source_target_pairs"
 
@@ -131,7 +131,7 @@ register(
         reaches_nothing,
         infeed,
         has_side_effect=True,
-        operations=moves_elements,
+        operations="moves",
         builder_methods=("infeed", "infeed_with_token"),
     )
 )
@@ -142,11 +142,11 @@ register(
         reaches_nothing,
         outfeed,
         has_side_effect=True,
-        operations=moves_elements,
+        operations="moves",
         builder_methods=("outfeed", "outfeed_with_token"),
     )
 )
-register(OpRule("send", *forwarding((), (0,)), send, has_side_effect=True, operations=moves_elements))
+register(OpRule("send", *forwarding((), (0,)), send, has_side_effect=True, operations="moves"))
 register(
     OpRule(
         "recv",
@@ -154,7 +154,7 @@ register(
         reaches_nothing,
         recv,
         has_side_effect=True,
-        operations=moves_elements,
+        operations="moves",
         builder_methods=("recv", "recv_with_token"),
     )
 )

@@ -13,7 +13,7 @@ from .._core import Instruction
 from ._evaluation import Evaluate
 from ._indexing.maps import forwarding, reaches_nothing, reads_nothing
 from ._known import Known, KnownContext
-from ._op import EvalContext, OpRule, ShapeIndex, Value, moves_elements, register
+from ._op import EvalContext, OpRule, ShapeIndex, Value, register
 from ._rule import InPlace, nothing_in_place
 from ._shapes import n_outputs
 
@@ -65,7 +65,7 @@ for _opcode, (_source, *_targets) in FORWARDED.items():
             moves_nothing=_opcode != "copy-start",
             known_values=_known_operand if [_source] == _targets == [()] else None,
             builder_methods=BUILDER_METHODS.get(_opcode, ()),
-            operations=moves_elements,
+            operations="moves",
             in_place=_copied_operand if _opcode == "copy-start" else nothing_in_place,
         )
     )
@@ -76,7 +76,7 @@ register(
         reaches_nothing,
         lambda instruction, operands, context: None,
         builder_methods=("send",),
-        operations=moves_elements,
+        operations="moves",
         moves_nothing=True,
     )
 )

@@ -13,7 +13,7 @@ from ._indexing.collectives import device_map, known_groups, matching_groups, wi
 from ._indexing.device_groups import group_sizes
 from ._indexing.maps import identity_map, map_to_all
 from ._numpy.device_groups import own_group, rendezvous_key
-from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Steps, Value, moves_elements, register
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
 from ._rule import CollectiveRule, Footprint, OperandIndexing
 from ._shapes import INT64_MAX, require
 
@@ -133,6 +133,6 @@ register(
                 0: part(instruction, operand, known_groups(groups(instruction)), to_output=True)
             },
         ),
-        operations=moves_elements,
+        operations="moves",
     )
 )

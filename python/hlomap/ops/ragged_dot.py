@@ -17,7 +17,6 @@ from ._indexing.contraction import map_by_labels
 from ._indexing.maps import inverted, simplify_maps, single_map
 from ._numpy.contraction import sum_of_products
 from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
-from ._operations import multiply_adds
 from ._rule import NOTHING, Footprint
 from ._shapes import INT64_MAX
 
@@ -153,4 +152,4 @@ def _masked_by_group(
     return np.where(mask, array[..., None], np.zeros((), array.dtype)), [number[label] for label in wanted]
 
 
-register(OpRule("ragged-dot", output_to_input, inverted(output_to_input), evaluate, operations=multiply_adds))
+register(OpRule("ragged-dot", output_to_input, inverted(output_to_input), evaluate, operations="multiply-adds"))

@@ -33,7 +33,6 @@ from ._known import (
 )
 from ._numpy.reduction import pack_results, reduce_axes
 from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
-from ._operations import reduced
 from ._rule import Footprint, OperandIndexing
 from ._shapes import result_shape
 
@@ -146,6 +145,6 @@ def used(
 
 register(
     OpRule(
-        "reduce", output_to_input, input_to_output, evaluate, known_values=known_values, used=used, operations=reduced
+        "reduce", output_to_input, input_to_output, evaluate, known_values=known_values, used=used, operations="reduced"
     )
 )

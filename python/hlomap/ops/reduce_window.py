@@ -15,7 +15,6 @@ from ._indexing.window import map_by_windows, operand_index, output_index
 from ._numpy.reduction import pack_results, reduce_axes
 from ._numpy.window import sliding_windows
 from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
-from ._operations import reduced
 from ._rule import OperandIndexing
 from ._shapes import result_sizes
 
@@ -55,4 +54,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return pack_results(instruction.shape.is_tuple, done)
 
 
-register(OpRule("reduce-window", output_to_input, input_to_output, evaluate, operations=reduced))
+register(OpRule("reduce-window", output_to_input, input_to_output, evaluate, operations="reduced"))

@@ -14,8 +14,8 @@ from ..errors import UnsupportedError
 from ..lazy import np
 from ._indexing.maps import inverted, map_to_all, reaches_nothing, reads_nothing
 from ._numpy.numeric import convert, widened
-from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moves_elements, register
-from ._operations import random_bits as bits_each, transcendental
+from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._operations import random_bits as bits_each
 from ._rule import Footprint
 from ._shapes import shape_at
 
@@ -141,9 +141,9 @@ register(
         output_to_input,
         inverted(output_to_input),
         rng,
-        operations=transcendental,
+        operations="transcendental",
         builder_methods=("rng_normal", "rng_uniform"),
     )
 )
 register(OpRule("rng-bit-generator", output_to_input, inverted(output_to_input), random_bits, operations=bits_each))
-register(OpRule("rng-get-and-update-state", reads_nothing, reaches_nothing, next_state, operations=moves_elements))
+register(OpRule("rng-get-and-update-state", reads_nothing, reaches_nothing, next_state, operations="moves"))

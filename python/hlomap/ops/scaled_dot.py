@@ -15,7 +15,6 @@ from ._indexing.contraction import map_by_labels
 from ._indexing.maps import single_map
 from ._numpy.contraction import sum_of_products
 from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
-from ._operations import multiply_adds
 
 
 @dataclass(frozen=True)
@@ -85,4 +84,4 @@ def _scaled(side: Array, scales: Array) -> Array:
     return side * scales
 
 
-register(OpRule("scaled-dot", output_to_input, input_to_output, evaluate, operations=multiply_adds))
+register(OpRule("scaled-dot", output_to_input, input_to_output, evaluate, operations="multiply-adds"))

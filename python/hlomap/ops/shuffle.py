@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..errors import UnsupportedError
 from ._indexing.maps import dim_exprs, full_bounds, identity_map, single_map
-from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, moves_elements, register
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._rule import ExprLike, Footprint
 
 _DIRECTION = "XLA does not document which way a shuffle rotates"
@@ -49,4 +49,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     raise UnsupportedError(f"shuffle cannot be executed: {_DIRECTION}")
 
 
-register(OpRule("shuffle", output_to_input, input_to_output, evaluate, operations=moves_elements))
+register(OpRule("shuffle", output_to_input, input_to_output, evaluate, operations="moves"))

@@ -15,7 +15,7 @@ from ._evaluation import Device
 from ._indexing.loops.scalar_values import dtype_interval
 from ._indexing.maps import reaches_nothing, reads_nothing
 from ._known import UNKNOWN, Known, KnownContext, Piece
-from ._op import EvalContext, OpRule, Value, moves_elements, register
+from ._op import EvalContext, OpRule, Value, register
 from ._tables import pieces_of
 
 
@@ -78,6 +78,6 @@ for _name, _evaluate, _known in (
             pointwise=_name not in ("iota", "after-all"),
             known_values=_known,
             moves_nothing=_name not in ("partition-id", "replica-id"),
-            operations=moves_elements,
+            operations="moves",
         )
     )

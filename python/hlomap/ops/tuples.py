@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ._indexing.maps import forward_array
 from ._known import UNKNOWN, Known, KnownContext, Parts, is_plain, nothing_known
-from ._op import OpRule, RuleContext, RuleResult, ShapeIndex, moves_elements, register
+from ._op import OpRule, RuleContext, RuleResult, ShapeIndex, register
 from ._shapes import require, shape_at
 
 # Only consistent instructions reach the rules: a tuple has the shapes of its operands, an element its shape in the
@@ -63,7 +63,7 @@ register(
         pointwise=True,
         structural=True,
         hands_on=True,
-        operations=moves_elements,
+        operations="moves",
         moves_nothing=True,
         known_values=_known_tuple,
     )
@@ -77,7 +77,7 @@ register(
         pointwise=True,
         structural=True,
         hands_on=True,
-        operations=moves_elements,
+        operations="moves",
         moves_nothing=True,
         known_values=_known_element,
     )

@@ -30,7 +30,6 @@ from ..maps.enumerate_pairs import EnumerationLimitError, Ints, enumerate_pairs
 from ..maps.map_set import DeviceIndexing, MapSet
 from ..ops import lookup, op_of
 from ..ops._evaluation import DeviceGrid
-from ..ops._operations import moves_elements
 from ..ops._shapes import array_leaves, shape_at
 from ..text import one_line
 from ..types import ShapeIndex, expect, expect_ints, subject_of, wrong_type
@@ -477,9 +476,7 @@ def is_fixed(operand: Instruction) -> bool:
     """Whether the operand's values may be part of a map: constants, iotas, tuples of them, and copies of one number."""
     if not operand.operands:
         return operand.parameter_number is None and not operand.called_computations
-    copies_one = (
-        operand.shape.is_array and operand.shape.n_elements == 1 and op_of(operand).operations == moves_elements
-    )
+    copies_one = operand.shape.is_array and operand.shape.n_elements == 1 and op_of(operand).operations == "moves"
     return (copies_one or _is_tuple(operand)) and all(is_fixed(x) for x in operand.operands)
 
 

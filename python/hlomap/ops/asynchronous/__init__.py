@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from .._operations import moves_elements, unknown_operations
+from .._operations import unknown_operations
 from .._registry import lookup, register, register_derived
 from .._rule import InPlace, OpRule, no_constant_operands
 from .attributes import bound_value
@@ -34,7 +34,7 @@ def _rule(opcode: str, wrapped: Callable[[], OpRule]) -> OpRule:
             *step_rules(opcode, wrapped),
             evaluate_step(lambda: wrapped().evaluate),
             depends_on_called_values=True,
-            operations=moves_elements,
+            operations="moves",
             moves_nothing=True,
         )
     is_long = opcode == "async-start"

@@ -13,7 +13,7 @@ from ..._core import Instruction
 from ...types import ShapeIndex
 from .._evaluation import Evaluate
 from .._indexing.collectives import CollectiveIndexing, collective_rules
-from .._operations import Cost, applied, combined, moves_elements
+from .._operations import Cost, combined
 from .._registry import register
 from .._rule import InPlace, OpRule
 from . import in_place
@@ -42,7 +42,7 @@ from .indexing import (
 
 
 def _register(
-    opcode: str, rules: CollectiveIndexing, evaluate: Evaluate, operations: Cost = moves_elements, **traits: Any
+    opcode: str, rules: CollectiveIndexing, evaluate: Evaluate, operations: Cost = "moves", **traits: Any
 ) -> None:
     register(
         OpRule(opcode, *rules[:2], evaluate, has_side_effect=True, collective=rules[2], operations=operations, **traits)
@@ -56,15 +56,15 @@ def _bound(instruction: Instruction) -> dict[ShapeIndex, InPlace]:
 
 
 _reduced = collective_rules(same_everywhere, same_everywhere)
-_register("all-reduce", _reduced, all_reduce, applied, builder_methods=("all_reduce", "cross_replica_sum"))
-_register("all-reduce-start", _reduced, all_reduce, applied)
+_register("all-reduce", _reduced, all_reduce, "applied", builder_methods=("all_reduce", "cross_replica_sum"))
+_register("all-reduce-start", _reduced, all_reduce, "applied")
 _gathered = collective_rules(whole_to_part, part_to_whole, same_position)
 _register("all-gather", _gathered, all_gather)
 _register("all-gather-start", _gathered, all_gather, in_place=_bound)
 _register("reduce-scatter", collective_rules(part_to_whole, whole_to_part, same_everywhere), reduce_scatter, combined)
 _register("all-to-all", collective_rules(parts_to_input, parts_to_output), all_to_all)
 _register("collective-broadcast", collective_rules(broadcast_to_input, broadcast_to_output), collective_broadcast)
-_register("collective-reduce", collective_rules(reduce_to_input, reduce_to_output), collective_reduce, applied)
+_register("collective-reduce", collective_rules(reduce_to_input, reduce_to_output), collective_reduce, "applied")
 # The groups of a permutation are its pairs of a source and a target.
 _permuted = in_place.or_in_place(collective_rules(between_positions(1, 0), between_positions(0, 1)))
 _register("collective-permute", _permuted, collective_permute, surroundings=in_place.surroundings)

@@ -7,7 +7,6 @@ dimensions, then the input features.  Section Conv of XLA's operation semantics.
 
 from __future__ import annotations
 
-from .._operations import multiply_adds
 from .._registry import register
 from .._rule import OpRule
 from .evaluate import evaluate
@@ -20,6 +19,6 @@ register(
         input_to_output,
         evaluate,
         builder_methods=("conv", "conv_with_general_padding", "conv_general_dilated"),
-        operations=multiply_adds,
+        operations="multiply-adds",
     )
 )

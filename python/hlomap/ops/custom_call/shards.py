@@ -6,12 +6,10 @@ is index ``i mod size`` of tile ``i floordiv size``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ..._core import Expr, Instruction, Shape
 from ...types import ShapeIndex
 from .._indexing.maps import single_map
-from .._rule import NOTHING, Footprint
+from .._rule import Footprint
 from .._shapes import n_outputs, require, shape_at
 from .attributes import target_of
 
@@ -26,22 +24,17 @@ def changes_shards(instruction: Instruction) -> bool:
     return target_of(instruction) in TARGETS
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex) -> Sequence[Footprint]:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex) -> dict[int, Footprint]:
     """The element of the operand with the number of the result, on the devices that have it."""
     operand = leaf[0] if leaf else 0
     source, target = _shapes(instruction, operand)
-    parts = [NOTHING] * len(instruction.operands)
-    parts[operand] = _map(target, source, from_part=target_of(instruction) in _TO_PARTS)
-    return parts
+    return {operand: _map(target, source, from_part=target_of(instruction) in _TO_PARTS)}
 
 
-def input_to_output(instruction: Instruction, operand: int) -> Sequence[Footprint]:
+def input_to_output(instruction: Instruction, operand: int) -> dict[int, Footprint]:
     """The element of the result with the number of the operand, on the devices that have it."""
-    source, target = _shapes(instruction, operand)
-    parts = [NOTHING] * n_outputs(instruction.shape)
-    found = _map(source, target, from_part=target_of(instruction) in _TO_WHOLE)
-    parts[operand] = found.at((operand,)) if instruction.shape.is_tuple else found
-    return parts
+    found = _map(*_shapes(instruction, operand), from_part=target_of(instruction) in _TO_WHOLE)
+    return {operand: found.at((operand,)) if instruction.shape.is_tuple else found}
 
 
 def _shapes(instruction: Instruction, operand: int) -> tuple[Shape, Shape]:

@@ -6,7 +6,6 @@ Sections Dot and DotGeneral of XLA's operation semantics.
 
 from __future__ import annotations
 
-from .._operations import multiply_adds
 from .._registry import register
 from .._rule import OpRule
 from .evaluate import evaluate
@@ -22,6 +21,6 @@ register(
         known_values=known_values,
         used=used,
         builder_methods=("dot", "dot_general"),
-        operations=multiply_adds,
+        operations="multiply-adds",
     )
 )

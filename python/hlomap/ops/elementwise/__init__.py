@@ -7,7 +7,7 @@ functions, Element-wise binary arithmetic operations, Clamp, Map, Select and oth
 from __future__ import annotations
 
 from .._known import moved
-from .._operations import Cost, applied, moves_elements, one_each, transcendental
+from .._operations import Cost
 from .._registry import register
 from .._rule import ElementwiseMethod, OpRule
 from .evaluate import semantics
@@ -15,7 +15,7 @@ from .indexing import input_to_output, output_to_input
 from .known import known_values, possible, used
 from .table import BINARY, COMPARISONS, TRANSCENDENTAL, UNARY
 
-_COSTS: dict[str, Cost] = {"copy": moves_elements, "map": applied, **dict.fromkeys(TRANSCENDENTAL, transcendental)}
+_COSTS: dict[str, Cost] = {"copy": "moves", "map": "applied", **dict.fromkeys(TRANSCENDENTAL, "transcendental")}
 
 # The builder derives the method of an operation that has none here from its attributes alone; such a method neither
 # broadcasts its operands nor checks their element types.
@@ -44,7 +44,7 @@ for _name, _evaluate in semantics():
             _evaluate,
             pointwise=True,
             sizes_class="elementwise",
-            operations=_COSTS.get(_name, one_each),
+            operations=_COSTS.get(_name, "each"),
             chooses=_name == "select",
             known_values=moved() if _name == "copy" else known_values(_evaluate) if _is_alone else None,
             possible_values=possible(_evaluate) if _is_alone else None,

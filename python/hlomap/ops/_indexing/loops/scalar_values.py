@@ -15,7 +15,7 @@ from ....dtypes import is_integer, is_unsigned, numpy_dtype
 from ....errors import HlomapError
 from ....lazy import np
 from ....types import ShapeIndex
-from ..._rule import INT64_MAX
+from ..._shapes import INT64_MAX
 
 MAX_DEPTH = 100
 """Operations between a value and the constants and symbols that it is made of."""
