@@ -183,10 +183,6 @@ def _sparse_solve(instruction: Instruction) -> Mixing:
     return Mixing("a solve mixes all rows of a sparse matrix")
 
 
-def _reorder(instruction: Instruction) -> Mixing:
-    return Mixing("the order of prepacked weights is oneDNN's own")
-
-
 def _packed_attention(instruction: Instruction) -> Mixing | None:
     """Attention over several sequences in a row; other attention has a definition."""
     if not attention.packs_segments(instruction):
@@ -234,7 +230,7 @@ MIXING: Mapping[str, Callable[[Instruction], Mixing | None]] = {
     "ConcatBitcast": _slices,
     "__cublas$lt$matmul$mx": _block_scaled_gemm,
     "__cudnn$convForwardGraph": _whole("a graph of cuDNN follows the convolution"),
-    "__onednn$matmul_reorder": _reorder,
+    "__onednn$matmul_reorder": lambda instruction: Mixing("the order of prepacked weights is oneDNN's own"),
     "cpu_csr_sparse_dense_ffi": _sparse_product,
     "cusolver_csrlsvqr_ffi": _sparse_solve,
     "te_fused_attn_backward_ffi": _transformer_engine,

@@ -124,37 +124,16 @@ def _zeros(shape: Shape) -> Value:
     return np.zeros(shape.dimensions, numpy_dtype(shape.dtype)) if shape.is_array else None
 
 
-register(
-    OpRule(
-        "infeed",
-        reads_nothing,
-        reaches_nothing,
-        infeed,
-        has_side_effect=True,
-        operations="moves",
-        builder_methods=("infeed", "infeed_with_token"),
+for _name, _evaluate in (("infeed", infeed), ("outfeed", outfeed), ("recv", recv)):
+    register(
+        OpRule(
+            _name,
+            reads_nothing,
+            reaches_nothing,
+            _evaluate,
+            has_side_effect=True,
+            operations="moves",
+            builder_methods=(_name, f"{_name}_with_token"),
+        )
     )
-)
-register(
-    OpRule(
-        "outfeed",
-        reads_nothing,
-        reaches_nothing,
-        outfeed,
-        has_side_effect=True,
-        operations="moves",
-        builder_methods=("outfeed", "outfeed_with_token"),
-    )
-)
 register(OpRule("send", *forwarding((), (0,)), send, has_side_effect=True, operations="moves"))
-register(
-    OpRule(
-        "recv",
-        reads_nothing,
-        reaches_nothing,
-        recv,
-        has_side_effect=True,
-        operations="moves",
-        builder_methods=("recv", "recv_with_token"),
-    )
-)

@@ -63,7 +63,9 @@ for _opcode, (_source, *_targets) in FORWARDED.items():
             *forwarding(_source, *_targets),
             _semantics(_source, _targets),
             moves_nothing=_opcode != "copy-start",
-            known_values=_known_operand if [_source] == _targets == [()] else None,
+            known_values=(lambda instruction, operands, context: operands[0])
+            if [_source] == _targets == [()]
+            else None,
             builder_methods=BUILDER_METHODS.get(_opcode, ()),
             operations="moves",
             in_place=_copied_operand if _opcode == "copy-start" else nothing_in_place,

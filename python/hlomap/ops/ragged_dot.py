@@ -41,18 +41,10 @@ def ragged_dot_dimensions(instruction: Instruction) -> RaggedDotDimensions:
     """The labels."""
     attributes = instruction.attributes
     a, b, g = (tuple(x.shape.dimensions) for x in instruction.operands)
-    a_batch, b_batch, a_summed, b_summed, ragged_dims, group_dims = (
-        tuple(attributes.get(name, ()))
-        for name in (
-            "lhs_batch_dims",
-            "rhs_batch_dims",
-            "lhs_contracting_dims",
-            "rhs_contracting_dims",
-            "lhs_ragged_dims",
-            "rhs_group_dims",
-        )
+    (a_batch, a_summed, (ragged_dim,)), (b_batch, b_summed, group_dims) = (
+        [tuple(attributes.get(f"{side}_{kind}_dims", ())) for kind in ("batch", "contracting", own)]
+        for side, own in (("lhs", "ragged"), ("rhs", "group"))
     )
-    (ragged_dim,) = ragged_dims
     left = [f"l{i}" for i in range(len(a))]
     right = [f"r{i}" for i in range(len(b))]
     for i, j in zip(a_batch + a_summed, b_batch + b_summed, strict=True):

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..errors import UnsupportedError
-from ._indexing.maps import dim_exprs, full_bounds, identity_map, single_map
+from ._indexing.maps import dim_exprs, identity_map, single_map
 from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
-from ._rule import ExprLike, Footprint
+from ._rule import Footprint
 
 _DIRECTION = "XLA does not document which way a shuffle rotates"
 
@@ -25,13 +25,10 @@ def _rotations(instruction: Instruction) -> Footprint:
     ways = [{d: sign * s % sizes[d] for d, s in shifts.items() if sizes[d] and s % sizes[d]} for sign in (1, -1)]
     if not ways[0]:
         return identity_map(sizes)
-    found = [single_map(full_bounds(sizes), _rotated(sizes, way)) for way in ways]
-    return found[0] if ways[0] == ways[1] else Footprint(found[0].maps + found[1].maps, False, _DIRECTION)
-
-
-def _rotated(sizes: Sequence[int], shifts: dict[int, int]) -> list[ExprLike]:
     dims = dim_exprs(len(sizes))
-    return [(d + shifts[i]) % sizes[i] if i in shifts else d for i, d in enumerate(dims)]
+    rotated = ([(d + way[i]) % sizes[i] if i in way else d for i, d in enumerate(dims)] for way in ways)
+    found = [single_map(sizes, results) for results in rotated]
+    return found[0] if ways[0] == ways[1] else Footprint(found[0].maps + found[1].maps, False, _DIRECTION)
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:

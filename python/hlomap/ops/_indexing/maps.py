@@ -5,44 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from ..._core import (
-    Expr,
-    IndexingMap,
-    Instruction,
-    Shape,
-    _identity_map as identity_map,
-    _map_to_all as map_to_all,
-    _outside as outside,
-    _single_map as single_map,
-)
+from ..._core import Expr, IndexingMap, Instruction, Shape, _identity_map, _map_to_all, _outside, _single_map
 from ...answers import Unknown
 from ...maps.variables import with_variables
 from ...types import ShapeIndex
 from .._rule import NOTHING, Bounds, Footprint, InputToOutput, OperandIndexing, OutputToInput, RuleContext, RuleResult
 from .._shapes import array_leaves, arrays, n_outputs, require_sizes, shape_at
 
-__all__ = [
-    "dim_exprs",
-    "forward_array",
-    "forward_from_operand",
-    "forward_to_outputs",
-    "forwarding",
-    "full_bounds",
-    "identity_map",
-    "inverted",
-    "map_keeping",
-    "map_to_all",
-    "map_to_scalar",
-    "merge_parts",
-    "on_all_outputs",
-    "outside",
-    "range_exprs",
-    "reaches_nothing",
-    "reads_nothing",
-    "rules_by_dims",
-    "simplify_maps",
-    "single_map",
-]
+identity_map, map_to_all, outside, single_map = _identity_map, _map_to_all, _outside, _single_map
 
 
 @lru_cache(maxsize=64)

@@ -42,17 +42,10 @@ def cast(x: Array, to: np.dtype[Any]) -> Array:
     if is_packed(to) and x.dtype != to:
         if is_packed(x.dtype):
             x = x.astype(widened(x.dtype))
-        if is_float(to) and is_float(x.dtype):
-            return _narrow(x, to)
+        if to.name == "float4_e2m1fn" and is_float(x.dtype):  # it has no NaN
+            x = np.where(np.isnan(x), x.dtype.type(-0.0), x)
     if x.dtype.kind == "c" and to.kind != "c":
         raise ShapeError(f"expected {to}, found {x.dtype}")
-    return x.astype(to)
-
-
-def _narrow(x: Array, to: np.dtype[Any]) -> Array:
-    """A float as a type of ml_dtypes; NaN becomes a negative zero where the type has no NaN."""
-    if to.name == "float4_e2m1fn":
-        x = np.where(np.isnan(x), x.dtype.type(-0.0), x)
     return x.astype(to)
 
 

@@ -27,22 +27,15 @@ def short_form(opcode: str, registered: Mapping[str, OpRule]) -> OpRule | None:
 
 
 def _rule(opcode: str, wrapped: Callable[[], OpRule]) -> OpRule:
+    rules = *step_rules(opcode, wrapped), evaluate_step(lambda: wrapped().evaluate)
     if not opcode.endswith("-start"):
         # What a later step binds has runtime variables that are operands of other steps.
-        return OpRule(
-            opcode,
-            *step_rules(opcode, wrapped),
-            evaluate_step(lambda: wrapped().evaluate),
-            depends_on_called_values=True,
-            operations="moves",
-            moves_nothing=True,
-        )
+        return OpRule(opcode, *rules, depends_on_called_values=True, operations="moves", moves_nothing=True)
     is_long = opcode == "async-start"
     op = None if is_long else wrapped()
     return OpRule(
         opcode,
-        *step_rules(opcode, wrapped),
-        evaluate_step(lambda: wrapped().evaluate),
+        *rules,
         constant_operands=op.constant_operands if op else no_constant_operands,
         depends_on_called_values=op.depends_on_called_values if op else True,
         collective=start_collective(op.collective) if op and op.collective else None,

@@ -7,8 +7,7 @@ dimensions, then the input features.  Section Conv of XLA's operation semantics.
 
 from __future__ import annotations
 
-from .._registry import register
-from .._rule import OpRule
+from .._op import OpRule, register
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 

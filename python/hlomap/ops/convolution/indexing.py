@@ -14,21 +14,10 @@ from .._rule import Bounds, ExprLike, OperandIndexing, RuleContext, RuleResult
 from .attributes import Convolution, convolution_attributes
 
 
-def _image_index(c: Convolution, batch: ExprLike, feature: ExprLike, spatial: Sequence[ExprLike]) -> list[ExprLike]:
-    """The index of an image element in the order of the image's dimensions."""
-    labels = c.labels
-    return _ordered((labels.input_batch, labels.input_feature, *labels.input_spatial), (batch, feature, *spatial))
-
-
 def _kernel_index(c: Convolution, feature: ExprLike, out: ExprLike, spatial: Sequence[ExprLike]) -> list[ExprLike]:
     labels = c.labels
     dims = labels.kernel_input_feature, labels.kernel_output_feature, *labels.kernel_spatial
     return _ordered(dims, (feature, out, *spatial))
-
-
-def _output_index(c: Convolution, batch: ExprLike, feature: ExprLike, spatial: Sequence[ExprLike]) -> list[ExprLike]:
-    labels = c.labels
-    return _ordered((labels.output_batch, labels.output_feature, *labels.output_spatial), (batch, feature, *spatial))
 
 
 def _ordered(dims: Sequence[int], indices: Sequence[ExprLike]) -> list[ExprLike]:
@@ -63,12 +52,10 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     kernel = _kernel_index(c, feature, out, [0 if element is None else element for element in elements])
     runtime: list[Variable] = []
     of_image = feature if c.sparse is None else whole_index(c.sparse, kernel, runtime)
-    image = _image_index(
-        c,
-        batch + group * c.batches if c.batch_groups > 1 else batch,
-        group * c.features + of_image if c.feature_groups > 1 else of_image,
-        [window.expr for window in windows],
-    )
+    batch = batch + group * c.batches if c.batch_groups > 1 else batch
+    of_image = group * c.features + of_image if c.feature_groups > 1 else of_image
+    at = c.labels.input_batch, c.labels.input_feature, *c.labels.input_spatial
+    image = _ordered(at, (batch, of_image, *(window.expr for window in windows)))
     dims, constraints = _dims(c.output_sizes, spatial, windows), _constraints(windows)
     parts: list[OperandIndexing] = [single_map(dims, image, ranges=ranges, runtime=runtime, constraints=constraints)]
     for k in range(1, len(instruction.operands)):
@@ -95,7 +82,8 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     windows = [
         output_index(dim, Expr.dim(i), element) for dim, i, element in zip(c.dims, spatial, elements, strict=True)
     ]
-    results = _output_index(c, batch, out, [window.expr for window in windows])
+    at = c.labels.output_batch, c.labels.output_feature, *c.labels.output_spatial
+    results = _ordered(at, (batch, out, *(window.expr for window in windows)))
     ranges = [*ranges, (0, c.group_outputs - 1)]
     dims, constraints = _dims(c.input_sizes, spatial, windows), _constraints(windows)
     if c.sparse is None:

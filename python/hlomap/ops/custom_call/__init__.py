@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from ..._core import Computation, Instruction
 from ...answers import Unknown
+from ...library_calls.definitions import definition_of
+from .._op import OpRule, register
 from .._operations import Operations
-from .._registry import register
-from .._rule import OpRule
-from .attributes import definition_of, is_annotation, target_of
+from .attributes import is_annotation, target_of
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 

@@ -1,25 +1,11 @@
-"""The target of a custom call, and its definition or its mixing where it is a known library call."""
+"""Targets of custom calls that are not to a library, and the keys that a query of an attention sees."""
 
 from __future__ import annotations
 
 from ..._core import Instruction
 from ...library_calls import attention
 from ...library_calls.attention import Band
-from ...library_calls.definitions import definition_of
-from ...library_calls.mixing import Mixing, mixing_of
 from .._shapes import same_arrays
-
-__all__ = [
-    "ANNOTATIONS",
-    "OPAQUE",
-    "SINKS",
-    "Mixing",
-    "band_of",
-    "definition_of",
-    "is_annotation",
-    "mixing_of",
-    "target_of",
-]
 
 ANNOTATIONS = {
     "AssumeGatherIndicesInBound", "AwsNeuronTransferWithStaticRing", "LayoutConstraint", "MoveToDevice", "MoveToHost",

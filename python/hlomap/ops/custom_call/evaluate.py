@@ -8,9 +8,10 @@ from collections.abc import Callable, Container, Sequence
 from ..._core import Instruction
 from ...answers import Unknown
 from ...errors import UnsupportedError
+from ...library_calls.definitions import definition_of
 from .._evaluation import EvalContext, Steps, Value
 from .._numpy.input_checks import call_user_function, check_value, owned
-from .attributes import SINKS, definition_of, is_annotation, target_of
+from .attributes import SINKS, is_annotation, target_of
 
 
 def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:

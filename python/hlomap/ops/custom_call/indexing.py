@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping
 from ..._core import Expr, IndexingMap, Instruction
 from ...answers import Unknown
 from ...library_calls.attention import Band, Role
+from ...library_calls.definitions import definition_of
+from ...library_calls.mixing import Mixing, mixing_of
 from ...types import ShapeIndex
 from .._indexing.maps import forward_from_operand, forward_to_outputs, inverted, map_keeping
 from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import n_outputs, shape_at
 from . import shards
-from .attributes import OPAQUE, Mixing, band_of, definition_of, is_annotation, mixing_of, target_of
+from .attributes import OPAQUE, band_of, is_annotation, target_of
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:

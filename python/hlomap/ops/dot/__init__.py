@@ -6,8 +6,7 @@ Sections Dot and DotGeneral of XLA's operation semantics.
 
 from __future__ import annotations
 
-from .._registry import register
-from .._rule import OpRule
+from .._op import OpRule, register
 from .evaluate import evaluate
 from .indexing import input_to_output, output_to_input
 from .known import known_values, used
