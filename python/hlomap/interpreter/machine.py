@@ -421,33 +421,14 @@ def _broadcast(value: Value, sizes: tuple[int, ...]) -> Value:
 
 _FLUSH_BITS = 0x8040
 """Bits of the SSE control word: flush denormal results to zero, and treat denormal operands as zero."""
-_ENVIRONMENT_BYTES, _CONTROL_WORD = 32, 28
+_Environment = ctypes.c_uint32 * 8
+"""The environment of glibc on x86-64, of which the last word is the SSE control word."""
 
 
 @cache
 def _library() -> ctypes.CDLL | None:
-    """The C library if its environment ends in the SSE control word and setting it takes effect, else None."""
-    if sys.platform != "linux" or platform.machine() != "x86_64" or platform.libc_ver()[0] != "glibc":
-        return None
-    try:
-        library = ctypes.CDLL("libm.so.6")
-        before = ctypes.create_string_buffer(_ENVIRONMENT_BYTES)
-        library.fegetenv(before)
-        library.fesetenv(_with_flush_bits(before))
-        tiny = np.full(4, 1e-40, np.float32)
-        works = not (tiny * np.float32(1)).any()
-        library.fesetenv(before)
-        return library if works else None
-    except (OSError, AttributeError):
-        return None
-
-
-def _with_flush_bits(environment: ctypes.Array[ctypes.c_char]) -> ctypes.Array[ctypes.c_char]:
-    word = int.from_bytes(environment.raw[_CONTROL_WORD:_ENVIRONMENT_BYTES], "little") | _FLUSH_BITS
-    return ctypes.create_string_buffer(
-        environment.raw[:_CONTROL_WORD] + word.to_bytes(_ENVIRONMENT_BYTES - _CONTROL_WORD, "little"),
-        _ENVIRONMENT_BYTES,
-    )
+    is_known = sys.platform == "linux" and platform.machine() == "x86_64" and platform.libc_ver()[0] == "glibc"
+    return ctypes.CDLL("libm.so.6") if is_known else None
 
 
 @contextmanager
@@ -457,9 +438,11 @@ def flush_denormals() -> Iterator[None]:
     if library is None:
         yield
         return
-    before = ctypes.create_string_buffer(_ENVIRONMENT_BYTES)
+    before = _Environment()
     library.fegetenv(before)
-    library.fesetenv(_with_flush_bits(before))
+    flushing = _Environment(*before)
+    flushing[7] |= _FLUSH_BITS
+    library.fesetenv(flushing)
     try:
         yield
     finally:
