@@ -24,9 +24,9 @@ from ..answers import Unknown
 from ..dtypes import bit_width
 from ..errors import UnsupportedError
 from ..lazy import np
-from ._indexing.maps import full_bounds, simplify_maps, single_map
+from ._indexing.maps import full_bounds, rules_between, simplify_maps, single_map
 from ._numpy.numeric import reinterpret_bits
-from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
+from ._op import Array, EvalContext, Value, moving, register
 from ._rule import ExprLike, Footprint, OperandIndexing
 from ._shapes import n_elements
 
@@ -94,16 +94,6 @@ def _map_through_positions(source: Shape, target: Shape, n_inner: int, n_outer: 
     return simplify_maps(Footprint((((), m.then(logical_index(target))),)))
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """From an output element to the operand element at its position in memory."""
-    return [_map_between(instruction.shape, instruction.operands[0].shape)]
-
-
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """From an operand element to the output element at its position in memory."""
-    return [_map_between(instruction.operands[0].shape, instruction.shape)]
-
-
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Lay the operand out in memory, and read the output from there."""
     source, target = instruction.operands[0].shape, instruction.shape
@@ -155,4 +145,4 @@ def _buffer(array: Array, shape: Shape) -> Array:
     return np.ascontiguousarray(array).reshape(-1)
 
 
-register(moving("bitcast", output_to_input, input_to_output, evaluate, moves_nothing=True))
+register(moving("bitcast", *rules_between(_map_between), evaluate, moves_nothing=True))

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from .._core import Instruction, Shape, _delinearize as delinearize
 from ..errors import UnsupportedError
 from ..lazy import np
-from ._indexing.maps import dim_exprs, map_to_all, simplify_maps, single_map
+from ._indexing.maps import dim_exprs, map_to_all, rules_between, simplify_maps, single_map
 from ._indexing.sizes_in_use import keeps_linear_order, over_approximate
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
+from ._op import EvalContext, Value, moving, register
 from ._rule import OperandIndexing
 from ._shapes import matched_dims, n_elements
 
@@ -21,16 +21,6 @@ def _map_between(a: Shape, b: Shape) -> OperandIndexing:
     if not keeps_linear_order(a, b):
         return over_approximate(map_to_all(a, b))
     return simplify_maps(single_map(a, delinearize(dim_exprs(a.rank), a.dimensions, b.dimensions)))
-
-
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """operand[delinearize(linear index of d)]."""
-    return [_map_between(instruction.shape, instruction.operands[0].shape)]
-
-
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """output[delinearize(linear index of d)]."""
-    return [_map_between(instruction.operands[0].shape, instruction.shape)]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -63,4 +53,4 @@ def reshaped_sizes(instruction: Instruction, sizes: Sequence[int]) -> list[int]:
     return found
 
 
-register(moving("reshape", output_to_input, input_to_output, evaluate, builder_methods=("reshape", "collapse")))
+register(moving("reshape", *rules_between(_map_between), evaluate, builder_methods=("reshape", "collapse")))

@@ -9,39 +9,25 @@ from collections.abc import Sequence
 
 from .._core import Expr, Instruction
 from ..lazy import np
-from ._indexing.maps import full_bounds, single_map
+from ._indexing.maps import dim_exprs, single_map
 from ._indexing.sizes_in_use import is_dynamic, over_approximate
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
-from ._rule import OperandIndexing
+from ._op import EvalContext, RuleResult, Value, moving, register
 
 
-def _mirrored(instruction: Instruction) -> OperandIndexing:
-    sizes = instruction.shape.dimensions
+def mirrored(instruction: Instruction, *_: object) -> RuleResult:
+    """operand[size - 1 - d] in both directions: the map is its own inverse."""
+    sizes, dims = instruction.shape.dimensions, dim_exprs(instruction.shape.rank)
     along = tuple(instruction.attributes["dimensions"])
+    mirror = [n - 1 - d if i in along else d for i, (n, d) in enumerate(zip(sizes, dims, strict=True))]
     varying = [i for i in along if is_dynamic(instruction.operands[0].shape, i)]
-    if varying:
-        # The last element in use is the first of the result: d + its mirror is less than the bound.
-        ranges = {i: Expr.range(k) for k, i in enumerate(varying)}
-        mirror = [ranges.get(i, n - 1 - Expr.dim(i) if i in along else Expr.dim(i)) for i, n in enumerate(sizes)]
-        return over_approximate(
-            single_map(
-                full_bounds(sizes), mirror, ranges=full_bounds(sizes[i] for i in varying),
-                constraints=[(Expr.dim(i) + ranges[i], 0, sizes[i] - 1) for i in varying],
-            )
-        )  # fmt: skip
-    return single_map(
-        full_bounds(sizes), [n - 1 - Expr.dim(i) if i in along else Expr.dim(i) for i, n in enumerate(sizes)]
-    )
-
-
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """operand[size - 1 - d]."""
-    return [_mirrored(instruction)]
-
-
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The map is its own inverse."""
-    return [_mirrored(instruction)]
+    if not varying:
+        return [single_map(sizes, mirror)]
+    # The last element in use is the first of the result: d + its mirror is less than the bound.
+    constraints = []
+    for k, i in enumerate(varying):
+        mirror[i] = Expr.range(k)
+        constraints.append((dims[i] + mirror[i], 0, sizes[i] - 1))
+    return [over_approximate(single_map(sizes, mirror, ranges=[sizes[i] for i in varying], constraints=constraints))]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -49,4 +35,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.flip(operands[0], tuple(instruction.attributes["dimensions"]))
 
 
-register(moving("reverse", output_to_input, input_to_output, evaluate, builder_methods=("rev",)))
+register(moving("reverse", mirrored, mirrored, evaluate, builder_methods=("rev",)))

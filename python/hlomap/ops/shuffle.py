@@ -11,34 +11,24 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..errors import UnsupportedError
 from ._indexing.maps import dim_exprs, identity_map, single_map
-from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import EvalContext, OpRule, RuleResult, Value, register
 from ._rule import Footprint
 
 _DIRECTION = "XLA does not document which way a shuffle rotates"
 
 
-def _rotations(instruction: Instruction) -> Footprint:
-    """Both rotations; the exact one where they are the same."""
+def rotations(instruction: Instruction, *_: object) -> RuleResult:
+    """Both rotations, which are the inverse of each other; the exact one where they are the same."""
     sizes = instruction.shape.dimensions
     shifts = dict(zip(instruction.attributes["dimensions"], instruction.attributes["shifts"], strict=True))
     # Rotations by less than the size; those by 0 move nothing.
     ways = [{d: sign * s % sizes[d] for d, s in shifts.items() if sizes[d] and s % sizes[d]} for sign in (1, -1)]
     if not ways[0]:
-        return identity_map(sizes)
+        return [identity_map(sizes)]
     dims = dim_exprs(len(sizes))
     rotated = ([(d + way[i]) % sizes[i] if i in way else d for i, d in enumerate(dims)] for way in ways)
     found = [single_map(sizes, results) for results in rotated]
-    return found[0] if ways[0] == ways[1] else Footprint(found[0].maps + found[1].maps, False, _DIRECTION)
-
-
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The element that either rotation moves here."""
-    return [_rotations(instruction)]
-
-
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Where either rotation moves the element."""
-    return [_rotations(instruction)]
+    return [found[0] if ways[0] == ways[1] else Footprint(found[0].maps + found[1].maps, False, _DIRECTION)]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -46,4 +36,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     raise UnsupportedError(f"shuffle cannot be executed: {_DIRECTION}")
 
 
-register(OpRule("shuffle", output_to_input, input_to_output, evaluate, operations="moves"))
+register(OpRule("shuffle", rotations, rotations, evaluate, operations="moves"))

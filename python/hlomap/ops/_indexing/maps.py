@@ -74,6 +74,18 @@ def rules_by_dims(
     return output_to_input, input_to_output
 
 
+def rules_between(between: Callable[[Shape, Shape], OperandIndexing]) -> tuple[OutputToInput, InputToOutput]:
+    """The rules of an operation on one array, from the maps between two shapes in either direction."""
+
+    def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+        return [between(instruction.shape, instruction.operands[0].shape)]
+
+    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+        return [between(instruction.operands[0].shape, instruction.shape)]
+
+    return output_to_input, input_to_output
+
+
 def inverted(output_to_input: OutputToInput) -> InputToOutput:
     """The rule in the other direction: it relates the same elements, seen from those of an operand."""
 
