@@ -7,14 +7,14 @@ the maps lead to all elements.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .._core import Computation, Expr, Instruction
 from ..answers import Unknown
 from ..lazy import np
-from ._indexing.maps import dim_exprs, full_bounds, identity_map, inverted, simplify_maps, single_map
+from ._indexing.maps import by_number, dim_exprs, full_bounds, identity_map, inverted, simplify_maps, single_map
 from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
 from ._operations import Operations
 from ._rule import NOTHING, Bounds, ExprLike, Footprint, OperandIndexing
@@ -158,8 +158,7 @@ def step_dependence(
     reach = StepDependence()
 
     def parameters_of(number: int) -> dict[int, bool]:
-        maps = context.output_to_input(instruction, computation, (number,))
-        parts = maps if isinstance(maps, Mapping) else dict(enumerate(maps))
+        parts = by_number(context.output_to_input(instruction, computation, (number,)))
         reach.crosses_devices = reach.crosses_devices or any(
             isinstance(part, Footprint) and part.crosses_devices for part in parts.values()
         )

@@ -93,8 +93,7 @@ def inverted(output_to_input: OutputToInput) -> InputToOutput:
         sizes = shape_at(instruction.operands[operand].shape, leaf).dimensions
         parts: dict[int, OperandIndexing] = {}
         for output in array_leaves(instruction.shape):
-            result = output_to_input(instruction, output, context)
-            part = result.get(operand, NOTHING) if isinstance(result, Mapping) else result[operand]
+            part = by_number(output_to_input(instruction, output, context)).get(operand, NOTHING)
             if not isinstance(part, Unknown):
                 maps = ((output, _inverse(m, sizes)) for own, m in part.maps if own == leaf)
                 part = part.of((at, m) for at, m in maps if not m.is_known_empty)
@@ -185,10 +184,15 @@ def reaches_nothing(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     return {}
 
 
+def by_number(result: RuleResult) -> Mapping[int, OperandIndexing]:
+    """The parts of a rule's result by the number of the operand or output; those that are left out are ``NOTHING``."""
+    return result if isinstance(result, Mapping) else dict(enumerate(result))
+
+
 def merge_parts(result: RuleResult, leaf: ShapeIndex = ()) -> OperandIndexing:
     """All parts of a rule's result as one, which is the element ``leaf`` of a tuple; Unknown if a part is."""
     total = NOTHING
-    for part in result.values() if isinstance(result, Mapping) else result:
+    for part in by_number(result).values():
         if isinstance(part, Unknown):
             return part
         total = total + part.at(leaf)

@@ -12,7 +12,7 @@ from ..._core import Instruction
 from ...answers import Unknown
 from ...errors import HlomapError
 from ...types import ShapeIndex
-from .._indexing.maps import forward_from_operand, forward_to_outputs, merge_parts
+from .._indexing.maps import by_number, forward_from_operand, forward_to_outputs, merge_parts
 from .._rule import (
     NOTHING,
     CollectiveRule,
@@ -62,13 +62,13 @@ def step_rules(opcode: str, wrapped: Callable[[], OpRule]) -> tuple[OutputToInpu
         try:
             found = wrapped().input_to_output(wrapped_operation(instruction), number, rest, context)
             if not wrapped().depends_on_called_values and not is_start(instruction):
-                found = [_named_sources(instruction, part) for part in _items(found).values()]
-            kept = {k: _only(part, new) for k, part in _items(found).items()}
+                found = [_named_sources(instruction, part) for part in by_number(found).values()]
+            kept = {k: _only(part, new) for k, part in by_number(found).items()}
         except HlomapError as error:  # the forwarded operands are known all the same
             kept = dict.fromkeys({index[0] if index else 0 for index in new}, Unknown(f"{opcode}: {error}"))
         if is_done(instruction):
-            return [_sum(part, kept.get(k, NOTHING)) for k, part in enumerate(parts)]
-        parts[1] = _sum(parts[1], merge_parts(kept, (1,)))
+            return [merge_parts([part, kept.get(k, NOTHING)]) for k, part in enumerate(parts)]
+        parts[1] = merge_parts([parts[1], merge_parts(kept, (1,))])
         return parts
 
     return output_to_input, input_to_output
@@ -98,10 +98,6 @@ def _keeps(instruction: Instruction, leaf: ShapeIndex) -> bool:
     return instruction.operands[0].shape.at(leaf).dimensions == instruction.shape.at(leaf).dimensions
 
 
-def _items(result: RuleResult) -> Mapping[int, OperandIndexing]:
-    return result if isinstance(result, Mapping) else dict(enumerate(result))
-
-
 def _new_results(instruction: Instruction, context: RuleContext) -> frozenset[ShapeIndex]:
     return new_results(instruction)
 
@@ -109,13 +105,13 @@ def _new_results(instruction: Instruction, context: RuleContext) -> frozenset[Sh
 def _at_operands(instruction: Instruction, result: RuleResult, has_relative_sources: bool) -> RuleResult:
     """The result of the wrapped operation's rule at the operands of the step."""
     parts: dict[int, OperandIndexing] = {}
-    for number, part in _items(result).items():
+    for number, part in by_number(result).items():
         operand, source = _place(instruction, number)
         if operand >= len(instruction.operands):
             continue  # a later step binds it
         if has_relative_sources and not is_start(instruction):
             part = _named_sources(instruction, part)
-        parts[operand] = _sum(parts.get(operand, NOTHING), part if isinstance(part, Unknown) else part.at(source))
+        parts[operand] = merge_parts([parts.get(operand, NOTHING), merge_parts([part], source)])
     return parts
 
 
@@ -129,12 +125,6 @@ def _named_sources(instruction: Instruction, part: OperandIndexing) -> OperandIn
 
 def _only(part: OperandIndexing, leaves: frozenset[ShapeIndex]) -> OperandIndexing:
     return part if isinstance(part, Unknown) else part.of((leaf, m) for leaf, m in part.maps if leaf in leaves)
-
-
-def _sum(a: OperandIndexing, b: OperandIndexing) -> OperandIndexing:
-    if isinstance(a, Unknown):
-        return a
-    return b if isinstance(b, Unknown) else a + b
 
 
 def start_collective(rule: CollectiveRule) -> CollectiveRule:

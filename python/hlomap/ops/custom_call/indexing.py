@@ -10,7 +10,7 @@ from ...library_calls.attention import Band, Role
 from ...library_calls.definitions import definition_of
 from ...library_calls.mixing import Mixing, mixing_of
 from ...types import ShapeIndex
-from .._indexing.maps import forward_from_operand, forward_to_outputs, inverted, map_keeping
+from .._indexing.maps import by_number, forward_from_operand, forward_to_outputs, inverted, map_keeping
 from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
 from .._shapes import n_outputs, shape_at
 from . import shards
@@ -64,7 +64,7 @@ def _adapted(
     sides: Callable[[Band, int], tuple[Mapping[Role, int], Mapping[Role, int]]],
 ) -> list[OperandIndexing]:
     """The parts of the maps of a definition, for any values inside it, and within the band of an attention."""
-    parts = [result.get(k, NOTHING) if isinstance(result, Mapping) else result[k] for k in range(n)]
+    parts = [by_number(result).get(k, NOTHING) for k in range(n)]
     band = band_of(instruction)
     for k, part in enumerate(parts):
         if isinstance(part, Footprint):
@@ -96,17 +96,16 @@ def within_band(
     An element at a query depends on one at a key, or the other way, only through the weight of the two, which is 0
     outside the band (:class:`~hlomap.library_calls.attention.Band`).
     """
-    return footprint.of((leaf, _restricted(m, source, target, farthest)) for leaf, m in footprint.maps)
 
+    def restricted(m: IndexingMap) -> IndexingMap:
+        seen = [(c.expr, c.lower, c.upper) for c in m.constraints]
+        if Role.QUERY in source and Role.KEY in target:
+            seen.append((Expr.dim(source[Role.QUERY]) - m.results[target[Role.KEY]], 0, farthest))
+        if Role.KEY in source and Role.QUERY in target:
+            seen.append((m.results[target[Role.QUERY]] - Expr.dim(source[Role.KEY]), 0, farthest))
+        if len(seen) == len(m.constraints):
+            return m
+        found = IndexingMap(m.dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=seen)
+        return found.simplify(keep_point_dims=True)
 
-def _restricted(m: IndexingMap, source: Mapping[Role, int], target: Mapping[Role, int], farthest: int) -> IndexingMap:
-    distances = []
-    if Role.QUERY in source and Role.KEY in target:
-        distances.append(Expr.dim(source[Role.QUERY]) - m.results[target[Role.KEY]])
-    if Role.KEY in source and Role.QUERY in target:
-        distances.append(m.results[target[Role.QUERY]] - Expr.dim(source[Role.KEY]))
-    if not distances:
-        return m
-    seen = [(distance, 0, farthest) for distance in distances]
-    found = IndexingMap(m.dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=[*m.constraints, *seen])
-    return found.simplify(keep_point_dims=True)
+    return footprint.of((leaf, restricted(m)) for leaf, m in footprint.maps)
