@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from .._core import Constraint, Expr, IndexingMap, Instruction, Shape, Variable
+from .._core import Constraint, IndexingMap, Instruction, Shape
 from ..answers import Unknown
 from ..errors import NotFoundError, ShapeError, UnsupportedError
 from ..maps.map_set import MapSet
+from ..ops._indexing.maps import inverted, merge_parts
 from ..ops._registry import custom_rules
-from ..ops._rule import NOTHING, CustomRule, Footprint, OperandIndexing, RuleContext, RuleResult
-from ..ops._shapes import array_leaves, elements_of, n_outputs, shape_at
+from ..ops._rule import CustomRule, Footprint, OperandIndexing, RuleContext, RuleResult
+from ..ops._shapes import elements_of, shape_at
 from ..text import error_text, plural
 from ..types import ShapeIndex, expect, expect_items
 from .rule_cache import clear
@@ -63,7 +64,7 @@ def register_rule(
     >>> print(hm.output_to_input(call)[0])
     (d0) -> ((d0 + 1) mod 5), domain: d0 in [0, 4]
     >>> print(hm.input_to_output(call)[0])
-    (d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4], -d0 + (s0 + 1) mod 5 in [0, 0]
+    (d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4], d0 - (s0 + 1) mod 5 in [0, 0]
     >>> hm.unregister_rule("shift_left")
     >>> hm.output_to_input(call)[0].reason
     "no rule for custom-call to 'shift_left'"
@@ -84,19 +85,14 @@ def register_rule(
         )  # fmt: skip
 
     def forward(instruction: Instruction, operand: int, index: ShapeIndex, context: RuleContext) -> RuleResult:
+        if input_to_output is None:
+            return inverted(backward)(instruction, operand, index, context)
+        rule = input_to_output
         shape, operands = instruction.shape, [operand.shape for operand in instruction.operands]
-        if input_to_output is not None:
-            rule = input_to_output
-            return checked_result(
-                lambda: [_to_operand_indexing(result) for result in rule(instruction, operand, index)],
-                shape_at(operands[operand], index), elements_of(shape) if shape.is_tuple else [shape], operands,
-            )  # fmt: skip
-        parts: list[OperandIndexing] = [NOTHING] * n_outputs(shape)
-        for output in array_leaves(shape):
-            part = backward(instruction, output, context)[operand]
-            i = output[0] if output else 0
-            parts[i] = _union(parts[i], _invert_operand_indexing(part, index, operands[operand], output))
-        return parts
+        return checked_result(
+            lambda: [_to_operand_indexing(result) for result in rule(instruction, operand, index)],
+            shape_at(operands[operand], index), elements_of(shape) if shape.is_tuple else [shape], operands,
+        )  # fmt: skip
 
     custom_rules[name] = CustomRule(backward, forward, tuple(constant_operands))
     clear()
@@ -115,39 +111,10 @@ def unregister_rule(name: str, /) -> None:
     clear()
 
 
-def inverted_map(m: IndexingMap, sizes: Sequence[int]) -> IndexingMap:
-    """The inverse of a map to an array of these sizes, as a relation: the dimensions of the map become ranges.
-
-    >>> print(inverted_map(hm.IndexingMap.parse("(d0, d1) -> (d1), domain: d0 in [0, 2], d1 in [0, 4]"), [5]))
-    (d0)[s0, s1] -> (s0, s1), domain: d0 in [0, 4], s0 in [0, 2], s1 in [0, 4], -d0 + s1 in [0, 0]
-    """
-    dims = [Expr.range(i) for i in range(len(m.dims))]
-    ranges = [Expr.range(len(m.dims) + i) for i in range(len(m.ranges))]
-
-    def moved(e: Expr) -> Expr:
-        return e.substitute(dims=dims, ranges=ranges)
-
-    return IndexingMap(
-        [(0, size - 1) for size in sizes],
-        dims,
-        ranges=[(v.lower, v.upper) for v in (*m.dims, *m.ranges)],
-        runtime=[
-            Variable(None, v.lower, v.upper, source=v.source, element=[moved(e) for e in v.element]) for v in m.runtime
-        ],
-        constraints=[
-            *((moved(result) - Expr.dim(i), 0, 0) for i, result in enumerate(m.results)),
-            *((moved(c.expr), c.lower, c.upper) for c in m.constraints),
-        ],
-    )
-
-
 def _to_operand_indexing(result: PartResult) -> OperandIndexing:
     if isinstance(result, Mapping):
-        whole: OperandIndexing = NOTHING
-        for index, maps_of in result.items():
-            part = _to_operand_indexing(maps_of)
-            whole = _union(whole, part if isinstance(part, Unknown) else part.at(tuple(index)))
-        return whole
+        parts = ((tuple(index), _to_operand_indexing(maps_of)) for index, maps_of in result.items())
+        return merge_parts([part if isinstance(part, Unknown) else part.at(index) for index, part in parts])
     if isinstance(result, IndexingMap):
         result = [result]
     if isinstance(result, MapSet) and result.is_unknown:
@@ -159,23 +126,6 @@ def _to_operand_indexing(result: PartResult) -> OperandIndexing:
     if isinstance(result, MapSet):
         return Footprint(maps, result.exact, result.reason)
     return Footprint(maps)
-
-
-def _invert_operand_indexing(
-    part: OperandIndexing, index: ShapeIndex, operand_shape: Shape, output: ShapeIndex
-) -> OperandIndexing:
-    if isinstance(part, Unknown):
-        return part
-    sizes = shape_at(operand_shape, index).dimensions
-    if 0 in sizes:
-        return NOTHING
-    return part.of((output, inverted_map(m, sizes)) for below, m in part.maps if below == index)
-
-
-def _union(a: OperandIndexing, b: OperandIndexing) -> OperandIndexing:
-    if isinstance(a, Unknown):
-        return a
-    return b if isinstance(b, Unknown) else a + b
 
 
 _FAR = 1 << 62

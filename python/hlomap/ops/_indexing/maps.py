@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from ..._core import Expr, IndexingMap, Instruction, Shape, _identity_map, _map_to_all, _outside, _single_map
+from ..._core import Expr, Instruction, Shape, _identity_map, _map_to_all, _outside, _single_map
 from ...answers import Unknown
-from ...maps.variables import with_variables
+from ...maps.variables import inverted_map
 from ...types import ShapeIndex
 from .._rule import NOTHING, Bounds, Footprint, InputToOutput, OperandIndexing, OutputToInput, RuleContext, RuleResult
 from .._shapes import array_leaves, arrays, n_outputs, require_sizes, shape_at
@@ -95,24 +95,14 @@ def inverted(output_to_input: OutputToInput) -> InputToOutput:
         for output in array_leaves(instruction.shape):
             part = by_number(output_to_input(instruction, output, context)).get(operand, NOTHING)
             if not isinstance(part, Unknown):
-                maps = ((output, _inverse(m, sizes)) for own, m in part.maps if own == leaf)
-                part = part.of((at, m) for at, m in maps if not m.is_known_empty)
+                maps = (inverted_map(m, sizes) for own, m in part.maps if own == leaf)
+                simple = (m.simplify(keep_point_dims=True, drop_unused=True) for m in maps)
+                part = part.of((output, m) for m in simple if not m.is_known_empty)
             number = output[0] if output else 0
             parts[number] = merge_parts([parts.get(number, NOTHING), part])
         return parts
 
     return input_to_output
-
-
-def _inverse(m: IndexingMap, sizes: Sequence[int]) -> IndexingMap:
-    """From the elements of an array that a map leads to: the dims of the map are ranges, its results are the dims."""
-    bounds = [(v.lower, v.upper) for v in (*m.dims, *m.ranges)]
-    points = range_exprs(len(bounds))
-    n = len(m.dims)
-    at = with_variables(m, full_bounds(sizes), bounds, (points[:n], points[n:]))
-    same = [(e - d, 0, 0) for e, d in zip(at.results, dim_exprs(len(sizes)), strict=True)]
-    joined = IndexingMap(at.dims, points[:n], ranges=bounds, runtime=at.runtime, constraints=[*at.constraints, *same])
-    return joined.simplify(keep_point_dims=True, drop_unused=True)
 
 
 def simplify_maps(footprint: Footprint) -> Footprint:
