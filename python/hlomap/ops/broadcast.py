@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..lazy import np
-from ._indexing.maps import dim_exprs, range_exprs, single_map
+from ._indexing.maps import dim_exprs, map_keeping, single_map
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
-from ._rule import ExprLike
 
 
 def _dimensions(instruction: Instruction) -> tuple[int, ...]:
@@ -27,13 +26,8 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """A range for each output dimension along which the operand is repeated."""
-    sizes = instruction.shape.dimensions
-    kept = _dimensions(instruction)
-    repeated = [i for i in range(len(sizes)) if i not in kept]
-    results: list[ExprLike] = [0] * len(sizes)
-    for along, index in zip((*kept, *repeated), dim_exprs(len(kept)) + range_exprs(len(repeated)), strict=True):
-        results[along] = index
-    return [single_map(instruction.operands[0].shape, results, ranges=[sizes[i] for i in repeated])]
+    own = {o: i for i, o in enumerate(_dimensions(instruction))}
+    return [map_keeping(instruction.operands[0].shape.dimensions, instruction.shape.dimensions, own)]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._core import Expr, Instruction
+from .._core import Instruction
 from ..errors import UnsupportedError
 from ..lazy import np
 from ._attributes import GatherDimensions, indices_batch_dims
 from ._indexing.index_vectors import known_surroundings, operand_to_windows, window_to_operand
-from ._indexing.maps import dim_exprs, full_bounds, single_map
+from ._indexing.maps import map_keeping
 from ._numpy.dynamic_offsets import index_vectors, window_indices
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
-from ._rule import ExprLike, Footprint
 
 
 def gather_dimensions(instruction: Instruction) -> GatherDimensions:
@@ -49,30 +48,15 @@ def constant_operands(instruction: Instruction) -> tuple[int, ...]:
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """operand[start + offset], and the whole index vector."""
     d = gather_dimensions(instruction)
-    dims = dim_exprs(len(d.output_sizes))
-    index = [dims[o] for _, o in sorted(d.batch_dims.items())]
-    in_vector = []
-    if d.index_vector_dim < len(d.indices_sizes):
-        index.insert(d.index_vector_dim, Expr.range(0))
-        in_vector = [(0, len(d.start_components) - 1)]
-    return [window_to_operand(instruction, d, context), single_map(d.output_sizes, index, ranges=in_vector)]
+    return [window_to_operand(instruction, d, context), map_keeping(d.output_sizes, d.indices_sizes, d.batch_dims)]
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The offset d - start in every slice that contains d; an index affects its whole slice."""
     d = gather_dimensions(instruction)
-    return [operand_to_windows(instruction, d, context) if operand == 0 else _slice_of_vector(d)]
-
-
-def _slice_of_vector(d: GatherDimensions) -> Footprint:
-    """From an element of the indices to all elements of its slice in the output."""
-    results: list[ExprLike] = [0] * len(d.output_sizes)
-    for i, o in d.batch_dims.items():
-        results[o] = Expr.dim(i)
-    offset_dims = sorted(d.window_dims.values())
-    for n, o in enumerate(offset_dims):
-        results[o] = Expr.range(n)
-    return single_map(full_bounds(d.indices_sizes), results, ranges=full_bounds(d.output_sizes[o] for o in offset_dims))
+    if operand == 0:
+        return [operand_to_windows(instruction, d, context)]
+    return [map_keeping(d.indices_sizes, d.output_sizes, {o: i for i, o in d.batch_dims.items()})]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

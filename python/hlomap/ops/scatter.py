@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..lazy import np
 from ._attributes import GatherDimensions, indices_batch_dims
-from ._indexing.index_vectors import batch_indices, known_surroundings, operand_to_windows, window_to_operand
-from ._indexing.maps import full_bounds, identity_map, on_all_outputs, single_map
+from ._indexing.index_vectors import known_surroundings, operand_to_windows, window_to_operand
+from ._indexing.maps import identity_map, map_keeping, on_all_outputs
 from ._numpy.dynamic_offsets import index_vectors, window_indices
 from ._numpy.reduction import as_list, pack_results
 from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
@@ -56,8 +56,7 @@ def updated_operands(instruction: Instruction) -> dict[ShapeIndex, InPlace]:
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """operand[d], the updates whose windows cover d, and all indices of the same batch."""
     n, d = scatter_dimensions(instruction)
-    results, ranges = batch_indices(d.indices_sizes, d.paired_dims, range(len(d.indices_sizes)))
-    all_indices = single_map(full_bounds(d.operand_sizes), results, ranges=ranges)
+    all_indices = map_keeping(d.operand_sizes, d.indices_sizes, d.paired_dims)
     return [*[identity_map(d.operand_sizes)] * n, all_indices, *[operand_to_windows(instruction, d, context)] * n]
 
 
@@ -68,10 +67,8 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
         return on_all_outputs(instruction, identity_map(d.operand_sizes))
     if operand > n:
         return on_all_outputs(instruction, window_to_operand(instruction, d, context))
-    results, ranges = batch_indices(
-        d.operand_sizes, {p: i for i, p in d.paired_dims.items()}, range(len(d.operand_sizes))
-    )
-    return on_all_outputs(instruction, single_map(full_bounds(d.indices_sizes), results, ranges=ranges))
+    paired = {p: i for i, p in d.paired_dims.items()}
+    return on_all_outputs(instruction, map_keeping(d.indices_sizes, d.operand_sizes, paired))
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

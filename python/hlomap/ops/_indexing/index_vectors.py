@@ -245,7 +245,12 @@ def operand_to_windows(instruction: Instruction, d: GatherDimensions, context: R
     """From an operand element to that element in every window that covers it; ranges number the index vectors."""
     if 0 in d.output_sizes:
         return NOTHING
-    vector, ranges = batch_indices(d.indices_sizes, d.paired_dims, sorted(d.batch_dims))
+    # A range for each dimension of the index vectors but those that are paired with one of the operand.
+    free = [i for i in sorted(d.batch_dims) if i not in d.paired_dims]
+    vector = [
+        Expr.dim(d.paired_dims[i]) if i in d.paired_dims else Expr.range(free.index(i)) for i in sorted(d.batch_dims)
+    ]
+    ranges = [(0, d.indices_sizes[i] - 1) for i in free]
     indices = dim_exprs(len(d.operand_sizes))
     found = NOTHING
     for starts, runtime, constraints in _starts(instruction, d, vector, context):
@@ -269,18 +274,3 @@ def operand_to_windows(instruction: Instruction, d: GatherDimensions, context: R
                 results[d.window_dims[p]] = indices[p] - start
         found += single_map(dims, results, ranges=ranges, runtime=runtime, constraints=constraints)
     return found
-
-
-def batch_indices(
-    sizes: Sequence[int], paired: dict[int, int], dims: Sequence[int]
-) -> tuple[list[Expr], list[tuple[int, int]]]:
-    """Indices along some dimensions: the index of the dimension it is paired with, or else a range over its size."""
-    results: list[Expr] = []
-    ranges: list[tuple[int, int]] = []
-    for i in dims:
-        if i in paired:
-            results.append(Expr.dim(paired[i]))
-        else:
-            results.append(Expr.range(len(ranges)))
-            ranges.append((0, sizes[i] - 1))
-    return results, ranges

@@ -174,22 +174,16 @@ def high_product(a: Array, b: Array) -> Array:
 def leading_zeros(a: Array) -> Array:
     """The number of zero bits above the highest set bit."""
     width = width_of(a.dtype)
-    rest = a.astype(widened(a.dtype)).astype(np.uint64) & np.uint64(2**width - 1)
-    used = np.zeros(a.shape, np.uint64)
-    for step in (32, 16, 8, 4, 2, 1):
-        big = rest >= np.uint64(1 << step)
-        used = used + np.where(big, np.uint64(step), np.uint64(0))
-        rest = np.where(big, rest >> np.uint64(step), rest)
-    zeros: Array = np.uint64(width) - used - (rest != 0)
-    return zeros.astype(a.dtype)
+    bits = a.astype(widened(a.dtype)).astype(np.uint64) & np.uint64(2**width - 1)
+    used = np.vectorize(int.bit_length, otypes=[np.int64])(bits.astype(object))
+    return np.asarray(width - used).astype(a.dtype)
 
 
 def popcount(a: Array) -> Array:
     """The number of set bits; for s4 those of the sign-extended byte, as XLA counts them."""
     width = 8 if a.dtype.name == "int4" else width_of(a.dtype)
     bits = a.astype(widened(a.dtype)).astype(np.uint64) & np.uint64(2**width - 1)
-    count = np.unpackbits(bits.reshape(-1, 1).view(np.uint8), axis=1).sum(axis=1, dtype=np.int32)
-    return cast(count.reshape(a.shape), a.dtype)
+    return cast(np.asarray(np.vectorize(int.bit_count, otypes=[np.int32])(bits.astype(object))), a.dtype)
 
 
 # ------------------------------------------------------------------------------------------------------------- floats
