@@ -14,11 +14,15 @@ from ..lazy import np
 from ._indexing.maps import rules_by_dims
 from ._op import Array, EvalContext, OpRule, Value, register
 from ._operations import transformed
+from ._shapes import require_sizes
 
 
 def _batches(instruction: Instruction, operand: int, output: int) -> dict[int, int]:
     """The dimensions that are not transformed."""
-    return {i: i for i in range(instruction.shape.rank - len(instruction.attributes["fft_length"]))}
+    length, sizes = tuple(instruction.attributes["fft_length"]), instruction.shape.dimensions
+    if instruction.attributes["fft_type"] in ("FFT", "IFFT"):  # of the others the reader has checked it
+        require_sizes(sizes[-len(length) :], length, "a signal")
+    return {i: i for i in range(len(sizes) - len(length))}
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
