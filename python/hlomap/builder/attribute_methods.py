@@ -15,20 +15,15 @@ from typing import Any, TypeAlias
 from .. import _core
 from .arguments import as_shape, invalid
 from .attributes import ANNOTATIONS, FORMS, Attribute, attribute_texts, known
+from .broadcasting import broadcast_operands
+from .constants import element_kind, kinds_text
 from .core import Core
-from .elementwise import binary, unary
 from .examples import EXAMPLES
+from .naming import method_named
 from .values import Ints, Operand, Value
 
 Method: TypeAlias = Callable[..., Value]
 
-_KINDS = {
-    "pred": "pred",
-    "int": "signed integers",
-    "uint": "unsigned integers",
-    "float": "floats",
-    "complex": "complex numbers",
-}
 _BROADCAST = """\
 Scalars and dimensions of size 1 are broadcast.  Operands of different rank need ``broadcast_dimensions``: for each
 dimension of the operand of lower rank, the dimension of the other that it becomes."""
@@ -49,17 +44,16 @@ def attribute_method(name: str, opcode: str) -> Method:
 
     def method(self: Core, *operands: Operand, shape: Any = None, **attributes: Any) -> Value:
         like = next((v.dtype for v in operands if isinstance(v, Value) and v.shape.is_array), None)
-        values = [self._value(name, "operands", operand, like) for operand in operands]
-        texts = attribute_texts(name, opcode, attributes)
-        wanted = None if shape is None else as_shape(name, shape)
+        values = [self._value("operands", operand, like) for operand in operands]
+        wanted = None if shape is None else as_shape(shape)
         if opcode in _OPCODES:
-            return self._emit(name, opcode, values, texts, wanted)
+            return self._emit(opcode, values, wanted, **attributes)
         if wanted is None:
-            raise invalid(name, "shape", None, f"required, since {opcode} is not an operation of HLO")
+            raise invalid("shape", None, f"required, since {opcode} is not an operation of HLO")
         for value in values:
-            self._check_scope(name, value)
+            self._check_scope(value)
         self._is_strict = False  # The reader accepts unknown opcodes only if it is lenient.
-        return self._append(wanted, opcode, values, texts)
+        return self._append(wanted, opcode, values, attribute_texts(opcode, attributes))
 
     method.__signature__ = _signature(opcode)  # type: ignore[attr-defined]
     return _named(method, name, f"Writes the HLO operation ``{opcode}``.", _ATTRIBUTES, EXAMPLES.get(name, ""))
@@ -96,15 +90,17 @@ def elementwise_method(
 ) -> Method:
     """A method for an elementwise operation of one or two operands with element types of these kinds."""
 
+    def write(self: Core, *values: Value) -> Value:
+        more = on_floats if element_kind(values[0].dtype) == "float" else {}
+        return self._emit(opcode, values, **attributes, **more)
+
     def one(self: Core, operand: Operand) -> Value:
-        return unary(self, name, opcode, operand, kinds, attributes, on_floats)
+        return write(self, self._array_of("operand", operand, kinds))
 
     def two(self: Core, lhs: Operand, rhs: Operand, broadcast_dimensions: Ints | None = None) -> Value:
-        return binary(self, name, opcode, lhs, rhs, broadcast_dimensions, kinds, attributes, on_floats)
+        return write(self, *broadcast_operands(self, lhs, rhs, broadcast_dimensions, kinds))
 
-    names = [_KINDS[kind] for kind in kinds.split()]
-    types = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-    raises = f"Takes {types}; raises\n:class:`~hlomap.errors.ShapeError` for other element types"
+    raises = f"Takes {kinds_text(kinds, 'and')}; raises\n:class:`~hlomap.errors.ShapeError` for other element types"
     operand = f"""b.parameter(0, "{"f32" if "float" in kinds else "s32"}[3]")"""
     example = f">>> x = {operand}\n>>> b.{name}({', '.join(['x'] * n_operands)}).opcode\n{opcode!r}"
     if n_operands == 1:
@@ -117,4 +113,4 @@ def _named(method: Method, name: str, summary: str, details: str, example: str) 
     method.__qualname__ = f"Builder.{name}"
     method.__module__ = "hlomap.builder.builder"
     method.__doc__ = "\n\n".join(filter(None, [summary, details, example]))
-    return method
+    return method_named(name)(method)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 from .. import _core
 from .._core import ConvolutionDimensionNumbers, EntryLayout, Metadata, ReplicaGroups, ResultAccuracy, Sharding, Window
 from ..errors import HlomapError
-from .arguments import at_least, called, check_choice, invalid, shown, wrong_type
+from .arguments import called, check_choice, invalid, shown, wrong_type
 from .constants import as_array, literal_text
 from .values import Callee, Ints, Value
 
@@ -97,38 +97,33 @@ def word(flag: bool) -> str:
     return "true" if flag else "false"
 
 
-def channel_attribute(operation: str, channel_id: int) -> dict[str, str]:
-    """The attribute of a channel, which pairs a send with a recv or joins the instructions of a collective."""
-    return {"channel_id": str(at_least(operation, "channel_id", channel_id, 1))}
-
-
-def attribute_texts(operation: str, owner: str, given: Mapping[str, Any]) -> dict[str, Attribute]:
+def attribute_texts(owner: str, given: Mapping[str, Any]) -> dict[str, Attribute]:
     """The attributes of an operation as text; None stands for an absent one."""
     rows = known(owner)
     for name in given:
         if name not in rows:
             near = difflib.get_close_matches(name, rows, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise TypeError(f"{called(operation)}: {owner} has no attribute {name!r}{hint}")
+            raise TypeError(f"{called()}: {owner} has no attribute {name!r}{hint}")
     missing = [name for name, row in rows.items() if row.is_required and given.get(name) is None]
     if missing:
-        raise TypeError(f"{called(operation)}: {owner} requires {', '.join(missing)}")
-    return {name: attribute_text(operation, name, given[name], rows[name]) for name in given if given[name] is not None}
+        raise TypeError(f"{called()}: {owner} requires {', '.join(missing)}")
+    return {name: attribute_text(name, given[name], rows[name]) for name in given if given[name] is not None}
 
 
-def attribute_text(operation: str, name: str, value: Any, row: Known) -> Attribute:
+def attribute_text(name: str, value: Any, row: Known) -> Attribute:
     """The text of one attribute."""
     if row.words:
-        check_choice(operation, name, value, row.words)
+        check_choice(name, value, row.words)
         return str(value)
     form = FORMS[row.form]
     try:
         return form.text(value)
     except (AttributeError, TypeError):
-        raise wrong_type(operation, name, value, form.expected) from None
+        raise wrong_type(name, value, form.expected) from None
     except (HlomapError, RecursionError, ValueError) as error:
         detail = f": {error}" if isinstance(error, HlomapError) else ""
-        raise invalid(operation, name, shown(value), f"expected {form.expected}{detail}") from None
+        raise invalid(name, shown(value), f"expected {form.expected}{detail}") from None
 
 
 def _is(kind: type | tuple[type, ...]) -> Callable[[Any], Any]:
@@ -196,7 +191,7 @@ def _metadata(value: Metadata | Mapping[str, Any]) -> str:
 
 
 def _literal(value: Any) -> str:
-    array, element = as_array("literal", value, None)
+    array, element = as_array(value, None)
     shape = f"{element}[{','.join(map(str, array.shape))}]"
     # XLA reads an array here only with its layout.
     layout = ints(range(array.ndim - 1, -1, -1)) if array.ndim else ""
@@ -204,7 +199,7 @@ def _literal(value: Any) -> str:
 
 
 def _frontend(value: Mapping[str, str]) -> Frontend:
-    return Frontend({_word(key): quoted(text) for key, text in value.items()})
+    return value if isinstance(value, Frontend) else Frontend({_word(key): quoted(text) for key, text in value.items()})
 
 
 def _config(value: str | Mapping[str, Any]) -> str:

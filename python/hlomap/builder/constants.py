@@ -5,7 +5,6 @@ The text reads back as the same bits, NaN payloads included.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,34 +23,32 @@ _MANTISSAS |= {"float8_e5m2": 2, "float8_e4m3": 3, "float8_e3m4": 4}
 _PLAIN = {"b": "pred", "i": "s32", "u": "u32", "f": "f32", "c": "c64"}
 
 
-def as_array(
-    operation: str, value: Any, dtype: str | None, argument: str = "value"
-) -> tuple[np.ndarray[Any, np.dtype[Any]], str]:
+def as_array(value: Any, dtype: str | None, argument: str = "value") -> tuple[np.ndarray[Any, np.dtype[Any]], str]:
     """The numbers as an array, and their element type: ``dtype``, or else the one that they have."""
     try:
         array = np.asarray(value)
     except ValueError:
-        raise invalid(operation, argument, shown(value), "expected nested lists of equal lengths") from None
+        raise invalid(argument, shown(value), "expected nested lists of equal lengths") from None
     if array.nbytes > _MAX_BYTES:
-        raise invalid(operation, argument, f"an array of {array.nbytes:,} bytes", f"expected at most {_MAX_BYTES:,}")
+        raise invalid(argument, f"an array of {array.nbytes:,} bytes", f"expected at most {_MAX_BYTES:,}")
     if array.dtype == object and all(isinstance(item, int) for item in array.flat):
-        raise invalid(operation, argument, shown(value), "an integer that does not fit in 64 bits")
+        raise invalid(argument, shown(value), "an integer that does not fit in 64 bits")
     try:
         own = dtypes.element_type(array.dtype)
     except (KeyError, ValueError):
-        raise wrong_type(operation, argument, value, "numbers") from None
+        raise wrong_type(argument, value, "numbers") from None
     is_python = not isinstance(value, (np.ndarray, np.generic))
     if dtype is None:
         dtype = _PLAIN[array.dtype.kind] if is_python else own
     if dtype == own:
         return array, dtype
     try:
-        wanted = dtypes.numpy_dtype(text(operation, "dtype", dtype))
+        wanted = dtypes.numpy_dtype(text("dtype", dtype))
     except UnsupportedError:
-        raise invalid(operation, "dtype", repr(dtype), "not an element type of HLO, such as f32") from None
+        raise invalid("dtype", repr(dtype), "not an element type of HLO, such as f32") from None
     # Conversion may round floats, but it must not lose an integer, a fraction or an imaginary part.
     kind = element_kind(dtype)
-    misfit = invalid(operation, argument, value, f"does not fit in {dtype}")
+    misfit = invalid(argument, value, f"does not fit in {dtype}")
     if array.dtype.kind == "c" and kind != "complex":
         raise misfit
     with np.errstate(all="ignore"):
@@ -68,10 +65,10 @@ def as_array(
 _KINDS = {"int": "signed integers", "uint": "unsigned integers", "float": "floats", "complex": "complex numbers"}
 
 
-def kinds_text(kinds: Sequence[str]) -> str:
+def kinds_text(kinds: str, conjunction: str) -> str:
     """Kinds of element types in words."""
-    words = [_KINDS.get(kind, kind) for kind in kinds]
-    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+    words = [_KINDS.get(kind, kind) for kind in kinds.split()]
+    return f" {conjunction} ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def element_kind(dtype: str) -> str:

@@ -7,15 +7,17 @@ unpacked.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import Any, TypeAlias, overload
 
 from .._core import OperandAlias, Shape
-from .arguments import as_shape, as_value, at_least, described, flag, integer, invalid, items, text
-from .attributes import Attribute, Callees, Frontend, attribute_texts, quoted
+from .arguments import as_shape, as_value, at_least, described, integer, invalid, items, text
+from .attributes import Frontend, quoted
 from .core import Core
-from .values import Function, Operand, ShapeLike, Value
+from .values import Callee, Function, Operand, ShapeLike, Value
 
 _U32 = Shape.parse("u32[]")
+
+_Called: TypeAlias = tuple[list[Value], Callee]
 
 
 class ControlFlow(Core):
@@ -27,14 +29,14 @@ class ControlFlow(Core):
         >>> print(b.get_tuple_element(b.tuple(1.0, 2), 1))
         get-tuple-element = s32[] get-tuple-element(tuple), index=1
         """
-        as_value("get_tuple_element", "operand", operand)
+        as_value("operand", operand)
         if not operand.shape.is_tuple:
-            raise invalid("get_tuple_element", "operand", described(operand), "expected a tuple")
+            raise invalid("operand", described(operand), "expected a tuple")
         n = len(operand.shape.tuple_shapes)
-        k = integer("get_tuple_element", "index", index)
+        k = integer("index", index)
         if not -n <= k < n:
-            raise invalid("get_tuple_element", "index", k, f"out of range for the {n} elements of {operand.shape}")
-        return self._emit("get_tuple_element", "get-tuple-element", [operand], {"index": str(k % n)})
+            raise invalid("index", k, f"out of range for the {n} elements of {operand.shape}")
+        return self._emit("get-tuple-element", [operand], index=k % n)
 
     def optimization_barrier(self, operand: Operand | Sequence[Operand]) -> Value:
         """The value, or a tuple of several, as a barrier that no compiler pass moves computations across.
@@ -42,8 +44,8 @@ class ControlFlow(Core):
         >>> print(b.optimization_barrier(b.iota("s32[3]")))
         opt-barrier = s32[3] opt-barrier(iota)
         """
-        value = self._packed("optimization_barrier", "operand", operand)
-        return self._emit("optimization_barrier", "opt-barrier", [value], shape=value.shape.without_layout())
+        value = self._packed("operand", operand)
+        return self._emit("opt-barrier", [value], value.shape.without_layout())
 
     def call(self, computation: Function, *operands: Operand) -> Value:
         """The result of a computation applied to these operands.
@@ -52,9 +54,8 @@ class ControlFlow(Core):
         >>> print(b.call(twice, b.iota("s32[3]")))
         call = s32[3] call(iota), to_apply=%twice
         """
-        values = [self._value("call", "operands", operand) for operand in operands]
-        callee = self._callee("call", "computation", computation, [value.shape for value in values])
-        return self._emit("call", "call", values, {"to_apply": callee})
+        values, callee = self._called(computation, operands)
+        return self._emit("call", values, to_apply=callee)
 
     def fusion(
         self,
@@ -71,10 +72,9 @@ class ControlFlow(Core):
         >>> print(b.fusion(twice, b.iota("s32[3]")))
         fusion = s32[3] fusion(iota), kind=kLoop, calls=%twice
         """
-        values = [self._value("fusion", "operands", operand) for operand in operands]
-        given = {"kind": kind, "output_to_operand_aliasing": output_to_operand_aliasing or None}
-        callee = self._callee("fusion", "computation", computation, [value.shape for value in values])
-        return self._emit("fusion", "fusion", values, attribute_texts("fusion", "fusion", {**given, "calls": callee}))
+        values, callee = self._called(computation, operands)
+        aliasing = output_to_operand_aliasing or None
+        return self._emit("fusion", values, kind=kind, output_to_operand_aliasing=aliasing, calls=callee)
 
     def async_start(
         self, computation: Function, *operands: Operand, async_execution_thread: str | None = None
@@ -87,11 +87,8 @@ class ControlFlow(Core):
         >>> start.shape, b.async_done(start).shape
         (Shape('((s32[3]), s32[3])'), Shape('s32[3]'))
         """
-        values = [self._value("async_start", "operands", operand) for operand in operands]
-        callee = self._callee("async_start", "computation", computation, [value.shape for value in values])
-        given = {"calls": callee, "async_execution_thread": async_execution_thread}
-        attributes = attribute_texts("async_start", "async-start", given)
-        return self._emit("async_start", "async-start", values, attributes)
+        values, callee = self._called(computation, operands)
+        return self._emit("async-start", values, calls=callee, async_execution_thread=async_execution_thread)
 
     def copy_start(self, operand: Operand, *, cross_program_prefetch_index: int | None = None) -> Value:
         """Starts an asynchronous copy, for which ``copy_done`` waits: a tuple of the copy, the operand and a state.
@@ -99,13 +96,10 @@ class ControlFlow(Core):
         >>> print(b.copy_start(b.iota("s32[3]")))
         copy-start = (s32[3], s32[3], u32[]) copy-start(iota)
         """
-        value = self._array("copy_start", "operand", operand)
-        given = {"cross_program_prefetch_index": cross_program_prefetch_index}
+        value = self._array("operand", operand)
         shape = value.shape.without_layout()
         state = Shape.tuple([shape, shape, _U32])
-        return self._emit(
-            "copy_start", "copy-start", [value], attribute_texts("copy_start", "copy-start", given), state
-        )
+        return self._emit("copy-start", [value], state, cross_program_prefetch_index=cross_program_prefetch_index)
 
     def composite_call(
         self,
@@ -123,24 +117,17 @@ class ControlFlow(Core):
         call = f32[] call(cst), to_apply=%composite_call_computation, is_composite=true,
             frontend_attributes={composite.attributes={n = 1 : i32},composite.name="foo.bar",composite.version="1"}
         """
-        values = self._values("composite_call", "operands", operands)
-        if not text("composite_call", "name", name):
-            raise invalid("composite_call", "name", repr(name), "expected a name")
-        number = at_least("composite_call", "version", version, 0)
-        callee = self._callee("composite_call", "decomposition", decomposition, [value.shape for value in values])
+        if not text("name", name):
+            raise invalid("name", repr(name), "expected a name")
+        number = at_least("version", version, 0)
+        values, callee = self._called(decomposition, operands, "decomposition")
         about = {"composite.name": quoted(name), "composite.version": f'"{number}"'}
         if composite_attributes is not None:
-            dictionary = text("composite_call", "composite_attributes", composite_attributes).strip()
+            dictionary = text("composite_attributes", composite_attributes).strip()
             if not (dictionary.startswith("{") and dictionary.endswith("}")):
-                rule = "expected a dictionary in braces"
-                raise invalid("composite_call", "composite_attributes", repr(dictionary), rule)
+                raise invalid("composite_attributes", repr(dictionary), "expected a dictionary in braces")
             about = {"composite.attributes": dictionary, **about}
-        attributes: dict[str, Attribute] = {
-            "to_apply": callee,
-            "is_composite": "true",
-            "frontend_attributes": Frontend(about),
-        }
-        return self._emit("composite_call", "call", values, attributes)
+        return self._emit("call", values, to_apply=callee, is_composite=True, frontend_attributes=Frontend(about))
 
     def while_(self, condition: Function, body: Function, init: Operand | Sequence[Operand]) -> Value:
         """A loop: applies ``body`` to ``init``, or to a tuple of several, while ``condition`` holds.
@@ -148,11 +135,11 @@ class ControlFlow(Core):
         >>> b.while_(lambda s: s[0] < 9, lambda s: (s[0] + 1, s[1] * 2.0), [0, b.iota("f32[3]")]).shape
         Shape('(s32[], f32[3])')
         """
-        start = self._packed("while_", "init", init)
+        start = self._packed("init", init)
         shape = start.shape.without_layout()
-        tests = self._callee("while_", "condition", condition, [shape], _label(condition, "condition"))
-        steps = self._callee("while_", "body", body, [shape], _label(body, "body"))
-        return self._emit("while_", "while", [start], {"condition": tests, "body": steps})
+        tests = self._callee("condition", condition, [shape], _label(condition, "condition"))
+        steps = self._callee("body", body, [shape], _label(body, "body"))
+        return self._emit("while", [start], condition=tests, body=steps)
 
     @overload
     def conditional(
@@ -189,16 +176,16 @@ class ControlFlow(Core):
                 "conditional: expected (pred, true_operand, true_computation, false_operand, false_computation) or "
                 f"(branch_index, branch_computations, branch_operands), found {1 + len(branches)} arguments"
             )
-        pred = self._array("conditional", "pred", chosen, "pred")
+        pred = self._array("pred", chosen, "pred")
         true_operand, true_computation, false_operand, false_computation = branches
         pairs = (("true", true_operand, true_computation), ("false", false_operand, false_computation))
-        values, attributes = [pred], dict[str, Attribute]()
+        values, callees = [pred], {}
         for name, operand, function in pairs:
-            value = self._value("conditional", f"{name}_operand", operand)
+            value = self._value(f"{name}_operand", operand)
             label = f"{name}_computation"
             values.append(value)
-            attributes[label] = self._callee("conditional", label, function, [value.shape], _label(function, label))
-        return self._emit("conditional", "conditional", values, attributes)
+            callees[label] = self._callee(label, function, [value.shape], _label(function, label))
+        return self._emit("conditional", values, **callees)
 
     def custom_call(
         self,
@@ -214,15 +201,11 @@ class ControlFlow(Core):
         >>> print(b.custom_call("myfunc", [b.iota("f32[2]")], "f32[3,3]"))
         custom-call = f32[3,3] custom-call(iota), custom_call_target="myfunc"
         """
-        if not text("custom_call", "target_name", target_name):
-            raise invalid("custom_call", "target_name", repr(target_name), "expected a name")
-        values = self._values("custom_call", "operands", operands)
-        attributes = {"custom_call_target": quoted(target_name)}
-        if has_side_effect:
-            attributes["custom_call_has_side_effect"] = flag("custom_call", "has_side_effect", has_side_effect)
-        if backend_config is not None:
-            attributes["backend_config"] = quoted(text("custom_call", "backend_config", backend_config))
-        return self._emit("custom_call", "custom-call", values, attributes, as_shape("custom_call", shape))
+        if not text("target_name", target_name):
+            raise invalid("target_name", repr(target_name), "expected a name")
+        values = self._values("operands", operands)
+        more = {"custom_call_has_side_effect": has_side_effect or None, "backend_config": backend_config}
+        return self._emit("custom-call", values, as_shape(shape), custom_call_target=target_name, **more)
 
     def tuple(self, *operands: Operand) -> Value:
         """A tuple of the operands.
@@ -230,20 +213,24 @@ class ControlFlow(Core):
         >>> print(b.tuple(b.iota("f32[3]"), 5))
         tuple = (f32[3], s32[]) tuple(iota, constant)
         """
-        return self._emit("tuple", "tuple", [self._value("tuple", "operands", operand) for operand in operands])
+        return self._emit("tuple", self._values("operands", operands))
+
+    def _called(self, function: Function, operands: Sequence[Operand], argument: str = "computation") -> _Called:
+        """The operands as Values, and a computation with parameters of their shapes."""
+        values = self._values("operands", operands)
+        return values, self._callee(argument, function, [value.shape for value in values])
 
     def _switch(self, index: Operand, functions: Any, operands: Any) -> Value:
-        chosen = self._array("conditional", "branch_index", index, "s32")
-        branches = items("conditional", "branch_computations", functions, "a sequence of computations")
-        values = self._values("conditional", "branch_operands", operands)
+        chosen = self._array("branch_index", index, "s32")
+        branches = items("branch_computations", functions, "a sequence of computations")
+        values = self._values("branch_operands", operands)
         if len(values) != len(branches):
-            rule = f"expected {len(branches)}, one per branch"
-            raise invalid("conditional", "branch_operands", list(operands), rule)
+            raise invalid("branch_operands", list(operands), f"expected {len(branches)}, one per branch")
         callees = [
-            self._callee("conditional", "branch_computations", function, [value.shape], _label(function, "branch"))
+            self._callee("branch_computations", function, [value.shape], _label(function, "branch"))
             for function, value in zip(branches, values, strict=True)
         ]
-        return self._emit("conditional", "conditional", [chosen, *values], {"branch_computations": Callees(callees)})
+        return self._emit("conditional", [chosen, *values], branch_computations=callees)
 
 
 def _label(function: Function, default: str) -> str | None:

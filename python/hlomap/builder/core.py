@@ -20,10 +20,11 @@ import numpy as np
 from .. import _core, dtypes
 from .._core import Layout, Metadata, Module, Shape, Sharding
 from ..errors import HlomapError, HloSyntaxError, ShapeError
-from .arguments import as_shape, described, integer, invalid, items, shown, text, wrong_type
+from .arguments import as_shape, at_least, described, invalid, items, shown, text, wrong_type
 from .attributes import Attribute, Frontend, Names, attribute_texts
 from .constants import as_array, element_kind, kinds_text, literal_text
 from .inference import concerns_others, infer_shape
+from .naming import NamesMethods, method, method_named
 from .values import Callee, Function, Operand, Scope, ShapeLike, Value
 
 if TYPE_CHECKING:
@@ -37,14 +38,14 @@ _RESERVED = {"token", "opaque", "true", "false", "inf", "nan", "HloModule", "ENT
 _RESERVED |= {"manual", "last_tile_dim_replicate", "shard_as", "shard_like", "unknown", *dtypes.element_types()}
 
 
-class Core:
+class Core(NamesMethods):
     """The base of :class:`Builder` and of the mixins that hold its methods by kind."""
 
     def __init__(self, name: str) -> None:
         """A builder of a module called ``name``."""
-        self.name: str = self._checked_name("Builder", name)
+        self.name: str = self._checked_name(name)
         if name in _RESERVED:
-            raise HloSyntaxError(f"Builder: name={name!r}: a reserved word of HLO text, which XLA rejects as a name")
+            raise HloSyntaxError(f"{method()}: name={name!r}: a reserved word of HLO text, which XLA rejects as a name")
         self._scopes = [Scope("main")]
         self._callees: list[Callee] = []
         self._named_callees: dict[tuple[str, tuple[str, ...]], Callee] = {}
@@ -79,11 +80,11 @@ class Core:
         <BLANKLINE>
         """
         if len(self._scopes) > 1:
-            raise invalid("build", "root", root, f"computation {self._scopes[-1].name} is not finished")
-        attributes = attribute_texts("build", "module", header)
-        value = self._packed("build", "root", root)
+            raise invalid("root", root, f"computation {self._scopes[-1].name} is not finished")
+        attributes = attribute_texts("module", header)
+        value = self._packed("root", root)
         scope = self._scopes[0]
-        _check_parameter_numbers("build", scope)
+        _check_parameter_numbers(scope)
         texts = [_computation_text(callee.scope, callee.value, "") for callee in self._callees]
         head = "".join([f"HloModule {self.name}", *(f", {key}={text}" for key, text in attributes.items())])
         source = "\n\n".join([head, *texts, _computation_text(scope, value, "ENTRY ")])
@@ -102,13 +103,11 @@ class Core:
         hlomap.errors.ShapeError: hm.Builder.parameter: number=0: parameter 0 already exists, x
         """
         scope = self._scopes[-1]
-        index = integer("parameter", "number", number)
-        if index < 0:
-            raise invalid("parameter", "number", index, "expected at least 0")
+        index = at_least("number", number, 0)
         if index in scope.parameters:
             existing = scope.parameters[index].name
-            raise invalid("parameter", "number", index, f"parameter {index} already exists, {existing}")
-        value = self._append(as_shape("parameter", shape), "parameter", literal=str(index), name=name)
+            raise invalid("number", index, f"parameter {index} already exists, {existing}")
+        value = self._append(as_shape(shape), "parameter", literal=str(index), name=name)
         scope.parameters[index] = value
         return value
 
@@ -124,7 +123,7 @@ class Core:
         Traceback (most recent call last):
         hlomap.errors.ShapeError: hm.Builder.constant: value=300: does not fit in u8
         """
-        array, element = as_array("constant", value, dtype)
+        array, element = as_array(value, dtype)
         return self._append(Shape(element, array.shape), "constant", literal=literal_text(array, element), name=name)
 
     def computation(self, function: Function, parameters: Sequence[ShapeLike], name: str | None = None) -> Callee:
@@ -137,9 +136,9 @@ class Core:
         >>> b.computation("max", ["s32[]", "s32[]"])
         <Callee max_s32: (s32[], s32[]) -> s32[]>
         """
-        given = items("computation", "parameters", parameters, "a sequence of shapes")
-        shapes = [as_shape("computation", shape) for shape in given]
-        return self._callee("computation", "function", function, shapes, name)
+        given = items("parameters", parameters, "a sequence of shapes")
+        shapes = [as_shape(shape) for shape in given]
+        return self._callee("function", function, shapes, name)
 
     @contextmanager
     def annotating(
@@ -161,33 +160,30 @@ class Core:
         """
         given = {"sharding": sharding, "metadata": metadata, "frontend_attributes": frontend_attributes}
         present = {key: value for key, value in given.items() if value is not None}
-        attribute_texts("annotating", "tuple", present)
+        with method_named("annotating"):
+            attribute_texts("tuple", present)
         self._annotating.append((self._scopes[-1], present))
         try:
             yield
         finally:
             self._annotating.pop()
 
-    # The rest serves the methods of the mixins.  ``operation`` and ``argument`` name the caller in messages.
+    # The rest serves the methods of the mixins.  ``argument`` is what messages call a value.
 
-    def _emit(
-        self,
-        operation: str,
-        opcode: str,
-        operands: Sequence[Value],
-        attributes: Mapping[str, Attribute] | None = None,
-        shape: Shape | None = None,
-    ) -> Value:
-        """Writes an instruction; the reader infers its shape, or checks ``shape`` where it cannot."""
-        attributes = attributes or {}
+    def _emit(self, opcode: str, operands: Sequence[Value], shape: Shape | None = None, /, **given: Any) -> Value:
+        """Writes an instruction; the reader infers its shape, or checks ``shape`` where it cannot.
+
+        The attributes ``given`` are Python values of the forms of :mod:`.attributes`; None is left out.
+        """
+        attributes = attribute_texts(opcode, given)
         for operand in operands:
-            self._check_scope(operation, operand)
+            self._check_scope(operand)
         inferred, problem = infer_shape(opcode, operands, attributes, shape)
         if inferred is None:
             named = ", ".join(map(described, operands))
-            given = "".join(f", {key}={value}" for key, value in attributes.items())
+            texts = "".join(f", {key}={value}" for key, value in attributes.items())
             to = f" to {shape}" if shape is not None else ""
-            raise ShapeError(f"{operation}({named}{given}){to}: {problem}")
+            raise ShapeError(f"{method()}({named}{texts}){to}: {problem}")
         return self._append(inferred if shape is None else shape, opcode, operands, attributes)
 
     def _append(
@@ -203,95 +199,94 @@ class Core:
         """Writes an instruction as it is, unchecked."""
         scope = self._scopes[-1]
         builder = cast("Builder", self)  # Builder is the only class that is instantiated.
-        name = self._unique(opcode, name or opcode)
+        name = self._unique(name or opcode)
         value = Value(builder, scope, name, shape, opcode, tuple(operands), attributes or {}, literal)
         for annotated_scope, given in self._annotating:
             if annotated_scope is scope:
-                self._annotate("annotating", value, given)
+                with method_named("annotating"):
+                    self._annotate(value, given)
         scope.values.append(value)
         return value
 
-    def _check_scope(self, operation: str, value: Value) -> None:
+    def _check_scope(self, value: Value) -> None:
         """Checks that a Value belongs to the computation that is being written."""
         if value.builder is not self:
-            raise invalid(operation, "operand", value.name, f"belongs to another builder, {value.builder.name}")
+            raise invalid("operand", value.name, f"belongs to another builder, {value.builder.name}")
         if value.scope is not self._scopes[-1]:
             here = self._scopes[-1].name
             rule = f"belongs to computation {value.scope.name}, not to {here}: pass it as a parameter"
-            raise invalid(operation, "operand", value.name, rule)
+            raise invalid("operand", value.name, rule)
 
-    def _value(self, operation: str, argument: str, operand: Any, like: str | None = None) -> Value:
+    def _value(self, argument: str, operand: Any, like: str | None = None) -> Value:
         """An operand as a Value; a Python number becomes a constant of element type ``like``."""
         if isinstance(operand, Value):
             return operand
         if isinstance(operand, (bool, int, float, complex)) or (like is None and isinstance(operand, list)):
-            array, element = as_array(operation, operand, like, argument)
+            array, element = as_array(operand, like, argument)
         elif isinstance(operand, (np.ndarray, np.generic)):
-            array, element = as_array(operation, operand, None, argument)
+            array, element = as_array(operand, None, argument)
         else:
-            raise wrong_type(operation, argument, operand, "a Value, a number or a NumPy array")
+            raise wrong_type(argument, operand, "a Value, a number or a NumPy array")
         return self._append(Shape(element, array.shape), "constant", literal=literal_text(array, element))
 
-    def _array(self, operation: str, argument: str, operand: Any, like: str | None = None) -> Value:
+    def _array(self, argument: str, operand: Any, like: str | None = None) -> Value:
         """An operand that is an array."""
-        value = self._value(operation, argument, operand, like)
+        value = self._value(argument, operand, like)
         if not value.shape.is_array:
-            raise invalid(operation, argument, described(value), "expected an array")
+            raise invalid(argument, described(value), "expected an array")
         return value
 
-    def _array_of(self, operation: str, argument: str, operand: Any, kinds: str, like: str | None = None) -> Value:
+    def _array_of(self, argument: str, operand: Any, kinds: str, like: str | None = None) -> Value:
         """An operand that is an array with an element type of one of these kinds."""
-        value = self._array(operation, argument, operand, like)
+        value = self._array(argument, operand, like)
         if element_kind(value.dtype) not in kinds.split():
-            raise invalid(operation, argument, described(value), f"expected {kinds_text(kinds.split())}")
+            raise invalid(argument, described(value), f"expected {kinds_text(kinds, 'or')}")
         return value
 
-    def _arrays(self, operation: str, argument: str, operands: Any) -> list[Value]:
+    def _arrays(self, argument: str, operands: Any) -> list[Value]:
         """One array or a sequence of at least one."""
         if isinstance(operands, (list, tuple)):
             if not operands:
-                raise invalid(operation, argument, operands, "expected at least one")
-            return [self._array(operation, argument, operand) for operand in operands]
-        return [self._array(operation, argument, operands)]
+                raise invalid(argument, operands, "expected at least one")
+            return [self._array(argument, operand) for operand in operands]
+        return [self._array(argument, operands)]
 
-    def _values(self, operation: str, argument: str, operands: Any) -> list[Value]:
+    def _values(self, argument: str, operands: Any) -> list[Value]:
         """A sequence of operands as Values."""
-        given = items(operation, argument, operands, "a sequence of operands")
-        return [self._value(operation, argument, operand) for operand in given]
+        given = items(argument, operands, "a sequence of operands")
+        return [self._value(argument, operand) for operand in given]
 
-    def _packed(self, operation: str, argument: str, operand: Any, depth: int = 0) -> Value:
+    def _packed(self, argument: str, operand: Any, depth: int = 0) -> Value:
         """An operand as a Value; a nest of lists becomes a nest of tuple instructions."""
         if isinstance(operand, (list, tuple)):
             if depth > _MAX_DEPTH:
-                raise invalid(operation, argument, "a list", f"nested more than {_MAX_DEPTH} deep")
-            parts = [self._packed(operation, argument, part, depth + 1) for part in operand]
-            return self._emit(operation, "tuple", parts)
-        value = self._value(operation, argument, operand)
-        self._check_scope(operation, value)
+                raise invalid(argument, "a list", f"nested more than {_MAX_DEPTH} deep")
+            parts = [self._packed(argument, part, depth + 1) for part in operand]
+            return self._emit("tuple", parts)
+        value = self._value(argument, operand)
+        self._check_scope(value)
         return value
 
-    def _callee(
-        self, operation: str, argument: str, function: Any, parameters: Sequence[Shape], name: str | None = None
-    ) -> Callee:
+    def _callee(self, argument: str, function: Any, parameters: Sequence[Shape], name: str | None = None) -> Callee:
         """The computation that an argument stands for, with parameters of these shapes."""
         shapes = [shape.without_layout() for shape in parameters]
         wanted = ", ".join(map(str, shapes))
         if isinstance(function, Callee):
             if list(map(Shape.without_layout, function.parameters)) != shapes:
-                raise invalid(operation, argument, repr(function), f"expected a computation with parameters ({wanted})")
+                raise invalid(argument, repr(function), f"expected a computation with parameters ({wanted})")
             return function
         if isinstance(function, str):
-            return self._common_callee(operation, argument, function, shapes, name)
+            return self._common_callee(argument, function, shapes, name)
         if not callable(function) or isinstance(function, Value):
-            raise wrong_type(operation, argument, function, "a function, the name of a computation or a Callee")
+            raise wrong_type(argument, function, "a function, the name of a computation or a Callee")
         if not _accepts(function, len(shapes)):
             called = getattr(function, "__name__", repr(function))
             n = f"{len(shapes)} parameter{'s' * (len(shapes) != 1)}"
-            raise invalid(operation, argument, called, f"expected a function of {n}, ({wanted})")
+            raise invalid(argument, called, f"expected a function of {n}, ({wanted})")
         own_name = getattr(function, "__name__", "")
         if not _NAME.fullmatch(own_name):
-            own_name = f"{operation.strip('_')}_computation"
-        scope = Scope(self._unique(operation, name or own_name))
+            own_name = f"{method().strip('_')}_computation"
+        scope = Scope(self._unique(name or own_name))
         self._scopes.append(scope)
         try:
             letters = itertools.chain("abcdefgh", (f"p{n}" for n in itertools.count(8)))
@@ -299,48 +294,46 @@ class Core:
                 self.parameter(number, shape, f"{letter}.{scope.name}")
                 for (number, shape), letter in zip(enumerate(shapes), letters, strict=False)
             ]
-            root = self._packed(operation, "root", function(*arguments))
-            _check_parameter_numbers(operation, scope)
+            root = self._packed("root", function(*arguments))
+            _check_parameter_numbers(scope)
         finally:
             self._scopes.pop()
         callee = Callee(scope.name, scope, root)
         self._callees.append(callee)
         return callee
 
-    def _common_callee(
-        self, operation: str, argument: str, word: str, shapes: Sequence[Shape], name: str | None
-    ) -> Callee:
+    def _common_callee(self, argument: str, word: str, shapes: Sequence[Shape], name: str | None) -> Callee:
         """A computation of two parameters by its name, written once for each signature."""
         key = (word, tuple(map(str, shapes)))
         if key not in self._named_callees:
             if word not in _COMMON:
-                raise invalid(operation, argument, repr(word), f"expected a function or one of {', '.join(_COMMON)}")
+                raise invalid(argument, repr(word), f"expected a function or one of {', '.join(_COMMON)}")
             if len(shapes) != 2:
-                raise invalid(operation, argument, repr(word), f"takes 2 parameters, not {len(shapes)}")
+                raise invalid(argument, repr(word), f"takes 2 parameters, not {len(shapes)}")
             label = name or f"{word}_{shapes[0].dtype}"
-            self._named_callees[key] = self._callee(operation, argument, _COMMON[word], shapes, label)
+            self._named_callees[key] = self._callee(argument, _COMMON[word], shapes, label)
         return self._named_callees[key]
 
-    def _reducer(self, operation: str, argument: str, function: Any, scalars: Sequence[Shape]) -> Callee:
+    def _reducer(self, argument: str, function: Any, scalars: Sequence[Shape]) -> Callee:
         """A computation that combines two values of each of these shapes into one."""
-        callee = self._callee(operation, argument, function, [*scalars, *scalars])
+        callee = self._callee(argument, function, [*scalars, *scalars])
         wanted = scalars[0] if len(scalars) == 1 else Shape.tuple(list(scalars))
         if callee.root.without_layout() != wanted:
-            raise invalid(operation, argument, repr(callee), f"expected a computation that returns {wanted}")
+            raise invalid(argument, repr(callee), f"expected a computation that returns {wanted}")
         return callee
 
-    def _annotate(self, operation: str, value: Value, given: Mapping[str, Any]) -> None:
-        texts = attribute_texts(operation, "tuple", given)
+    def _annotate(self, value: Value, given: Mapping[str, Any]) -> None:
+        texts = attribute_texts("tuple", given)
         predecessors, own = texts.get("control-predecessors"), value.attributes.get("frontend_attributes")
         for earlier in predecessors if isinstance(predecessors, Names) else ():
             if earlier.scope is not value.scope or earlier.position >= value.position:
                 rule = f"expected a Value of {value.scope.name} that was written before {value.name}"
-                raise invalid(operation, "control_predecessors", earlier.name, rule)
+                raise invalid("control_predecessors", earlier.name, rule)
         if sharding := texts.get("sharding"):
             call = {"custom_call_target": '"any"', "sharding": sharding}
             _, problem = infer_shape("custom-call", [], call, value.shape)
             if problem:
-                raise invalid(operation, "sharding", sharding, problem)
+                raise invalid("sharding", sharding, problem)
         frontend = texts.get("frontend_attributes")
         if isinstance(own, Frontend) and isinstance(frontend, Frontend):
             texts["frontend_attributes"] = Frontend({**frontend, **own})
@@ -353,22 +346,22 @@ class Core:
                 layout = Layout.parse(layout) if layout.startswith("{") else Shape.parse(layout)
             made = value.shape.with_layout(layout) if isinstance(layout, Layout) else layout
         except (HlomapError, ValueError) as error:
-            raise invalid("annotated", "layout", shown(layout), f"{described(value)}: {error}") from None
+            raise invalid("layout", shown(layout), f"{described(value)}: {error}") from None
         if not isinstance(made, Shape):
-            raise wrong_type("annotated", "layout", made, "a Layout, a Shape or the text of one")
+            raise wrong_type("layout", made, "a Layout, a Shape or the text of one")
         if not made.equals(value.shape, layout="ignored"):
-            raise invalid("annotated", "layout", made, f"expected {value.shape.without_layout()} with layouts")
+            raise invalid("layout", made, f"expected {value.shape.without_layout()} with layouts")
         return made
 
-    def _checked_name(self, operation: str, name: Any) -> str:
-        if not _NAME.fullmatch(text(operation, "name", name)):
+    def _checked_name(self, name: Any) -> str:
+        if not _NAME.fullmatch(text("name", name)):
             rule = "expected letters, digits, '_', '.' and '-', starting with a letter or '_'"
-            raise HloSyntaxError(f"{operation}: name={name!r}: {rule}")
+            raise HloSyntaxError(f"{method()}: name={name!r}: {rule}")
         return str(name)
 
-    def _unique(self, operation: str, base: str) -> str:
+    def _unique(self, base: str) -> str:
         """``base``, or ``base.1``, ``base.2``, … if that name is taken."""
-        name = self._checked_name(operation, base)
+        name = self._checked_name(base)
         while name in self._names:
             number = self._suffixes[base] = self._suffixes.get(base, 0) + 1
             name = f"{base}.{number}"
@@ -394,10 +387,10 @@ _COMMON: dict[str, Callable[[Value, Value], Value]] = {
 _COMMON |= {"multiply": _COMMON["mul"], "maximum": _COMMON["max"], "minimum": _COMMON["min"]}
 
 
-def _check_parameter_numbers(operation: str, scope: Scope) -> None:
+def _check_parameter_numbers(scope: Scope) -> None:
     numbers = sorted(scope.parameters)
     if numbers != list(range(len(numbers))):
-        raise invalid(operation, "parameters", numbers, "parameter numbers must be 0, 1, … without gaps")
+        raise invalid("parameters", numbers, "parameter numbers must be 0, 1, … without gaps")
 
 
 def _accepts(function: Callable[..., Any], n: int) -> bool:

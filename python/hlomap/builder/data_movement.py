@@ -23,9 +23,9 @@ from .arguments import (
     per_dimension,
     wrong_type,
 )
-from .attributes import ints
 from .broadcasting import broadcast, expand
 from .core import Core
+from .naming import method_named
 from .values import Ints, Operand, ShapeLike, Value
 
 
@@ -38,11 +38,11 @@ class DataMovement(Core):
         >>> print(b.iota("s32[4,8]", -1))
         iota = s32[4,8] iota(), iota_dimension=1
         """
-        made = as_shape("iota", shape)
+        made = as_shape(shape)
         if not made.is_array:
-            raise invalid("iota", "shape", made, "expected an array")
-        along = dimension_number("iota", "iota_dimension", iota_dimension, made.rank)
-        return self._emit("iota", "iota", [], {"iota_dimension": str(along)}, made)
+            raise invalid("shape", made, "expected an array")
+        along = dimension_number("iota_dimension", iota_dimension, made.rank)
+        return self._emit("iota", [], made, iota_dimension=along)
 
     def broadcast(self, operand: Operand, broadcast_sizes: Ints) -> Value:
         """The operand repeated along new leading dimensions of these sizes.
@@ -50,10 +50,10 @@ class DataMovement(Core):
         >>> print(b.broadcast(b.constant(2.0), [2, 3]))
         broadcast = f32[2,3] broadcast(constant), dimensions={}
         """
-        value = self._array("broadcast", "operand", operand)
-        sizes = integers("broadcast", "broadcast_sizes", broadcast_sizes)
+        value = self._array("operand", operand)
+        sizes = integers("broadcast_sizes", broadcast_sizes)
         dims = range(len(sizes), len(sizes) + len(value.dimensions))
-        return broadcast(self, "broadcast", value, [*sizes, *value.dimensions], dims)
+        return broadcast(self, value, [*sizes, *value.dimensions], dims)
 
     def broadcast_in_dim(self, operand: Operand, out_dim_size: Ints, broadcast_dimensions: Ints) -> Value:
         """The operand repeated in an array of these sizes; its dimension k becomes ``broadcast_dimensions[k]``.
@@ -63,20 +63,20 @@ class DataMovement(Core):
         >>> print(b.broadcast_in_dim(b.constant([1, 2]), [2, 3], [0]))
         broadcast = s32[2,3] broadcast(constant), dimensions={0}
         """
-        value = self._array("broadcast_in_dim", "operand", operand)
-        sizes = integers("broadcast_in_dim", "out_dim_size", out_dim_size)
-        dims = dimension_numbers("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions, len(sizes))
+        value = self._array("operand", operand)
+        sizes = integers("out_dim_size", out_dim_size)
+        dims = dimension_numbers("broadcast_dimensions", broadcast_dimensions, len(sizes))
         if len(dims) != len(value.dimensions):
             rule = f"expected {len(value.dimensions)}, one per dimension of {value.shape}"
-            raise invalid("broadcast_in_dim", "broadcast_dimensions", dims, rule)
+            raise invalid("broadcast_dimensions", dims, rule)
         own_sizes = list(sizes)
         for k, d in enumerate(dims):
             own_sizes[d] = value.dimensions[k]
             if value.dimensions[k] not in (1, sizes[d]):
                 rule = f"dimension {k} of {value.shape} must have size 1 or {sizes[d]}, the size of dimension {d}"
-                raise invalid("broadcast_in_dim", "out_dim_size", sizes, rule)
-        aligned = broadcast(self, "broadcast_in_dim", value, own_sizes, dims)
-        return expand(self, "broadcast_in_dim", aligned, array_shape("broadcast_in_dim", value.dtype, sizes))
+                raise invalid("out_dim_size", sizes, rule)
+        aligned = broadcast(self, value, own_sizes, dims)
+        return expand(self, aligned, array_shape(value.dtype, sizes))
 
     def reshape(self, operand: Operand, dimensions: Ints) -> Value:
         """The elements in row-major order in an array of these sizes; one size may be -1 and is inferred.
@@ -84,15 +84,14 @@ class DataMovement(Core):
         >>> print(b.reshape(b.iota("s32[4,6]"), [3, -1]))
         reshape = s32[3,8] reshape(iota)
         """
-        value = self._array("reshape", "operand", operand)
-        sizes = integers("reshape", "dimensions", dimensions)
+        value, sizes = self._array("operand", operand), integers("dimensions", dimensions)
         total, known = math.prod(value.dimensions), math.prod(n for n in sizes if n != -1)
         if sizes.count(-1) == 1 and known > 0 and total % known == 0:
             sizes[sizes.index(-1)] = total // known
         if any(n < 0 for n in sizes) or math.prod(sizes) != total:
             rule = f"the product must be {total}, the number of elements of {value.shape}"
-            raise invalid("reshape", "dimensions", list(dimensions), rule)
-        return self._emit("reshape", "reshape", [value], shape=array_shape("reshape", value.dtype, sizes))
+            raise invalid("dimensions", list(dimensions), rule)
+        return self._emit("reshape", [value], array_shape(value.dtype, sizes))
 
     def collapse(self, operand: Operand, dimensions: Ints) -> Value:
         """Adjacent dimensions merged into one by a reshape; the operand itself for fewer than two dimensions.
@@ -100,12 +99,12 @@ class DataMovement(Core):
         >>> print(b.collapse(b.iota("s32[4,2,3]"), [1, 2]))
         reshape = s32[4,6] reshape(iota)
         """
-        value = self._array("collapse", "operand", operand)
-        dims = dimension_numbers("collapse", "dimensions", dimensions, len(value.dimensions))
+        value = self._array("operand", operand)
+        dims = dimension_numbers("dimensions", dimensions, len(value.dimensions))
         if len(dims) < 2:
             return value
         if dims != list(range(dims[0], dims[0] + len(dims))):
-            raise invalid("collapse", "dimensions", dims, "expected adjacent dimensions in ascending order")
+            raise invalid("dimensions", dims, "expected adjacent dimensions in ascending order")
         sizes = value.dimensions
         merged = math.prod(sizes[d] for d in dims)
         return self.reshape(value, [*sizes[: dims[0]], merged, *sizes[dims[-1] + 1 :]])
@@ -116,11 +115,10 @@ class DataMovement(Core):
         >>> print(b.transpose(b.iota("s32[4,2,3]"), [1, 2, 0]).shape, b.transpose(b.iota("s32[4,2,3]")).shape)
         s32[2,3,4] s32[3,2,4]
         """
-        value = self._array("transpose", "operand", operand)
+        value = self._array("operand", operand)
         rank = len(value.dimensions)
         order = range(rank - 1, -1, -1) if permutation is None else permutation
-        dims = dimension_numbers("transpose", "permutation", order, rank)
-        return self._emit("transpose", "transpose", [value], {"dimensions": ints(dims)})
+        return self._emit("transpose", [value], dimensions=dimension_numbers("permutation", order, rank))
 
     def rev(self, operand: Operand, dimensions: Ints) -> Value:
         """The elements in reverse order along these dimensions.
@@ -128,9 +126,9 @@ class DataMovement(Core):
         >>> print(b.rev(b.iota("s32[4,2]"), [0]))
         reverse = s32[4,2] reverse(iota), dimensions={0}
         """
-        value = self._array("rev", "operand", operand)
-        dims = dimension_numbers("rev", "dimensions", dimensions, len(value.dimensions))
-        return self._emit("rev", "reverse", [value], {"dimensions": ints(dims)})
+        value = self._array("operand", operand)
+        dims = dimension_numbers("dimensions", dimensions, len(value.dimensions))
+        return self._emit("reverse", [value], dimensions=dims)
 
     def slice(self, operand: Operand, start_indices: Ints, limit_indices: Ints, strides: Ints | None = None) -> Value:
         """The elements from ``start_indices`` up to, excluding, ``limit_indices``, with a stride for each dimension.
@@ -138,13 +136,12 @@ class DataMovement(Core):
         >>> print(b.slice(b.iota("s32[4,3]"), [2, 1], [4, 3]))
         slice = s32[2,2] slice(iota), slice={[2:4], [1:3]}
         """
-        value = self._array("slice", "operand", operand)
+        value = self._array("operand", operand)
         rank = len(value.dimensions)
-        starts = per_dimension("slice", "start_indices", start_indices, rank)
-        limits = per_dimension("slice", "limit_indices", limit_indices, rank)
-        steps = per_dimension("slice", "strides", [1] * rank if strides is None else strides, rank)
-        parts = (f"[{a}:{c}]" if s == 1 else f"[{a}:{c}:{s}]" for a, c, s in zip(starts, limits, steps, strict=True))
-        return self._emit("slice", "slice", [value], {"slice": "{" + ", ".join(parts) + "}"})
+        starts = per_dimension("start_indices", start_indices, rank)
+        limits = per_dimension("limit_indices", limit_indices, rank)
+        steps = per_dimension("strides", [1] * rank if strides is None else strides, rank)
+        return self._emit("slice", [value], slice=zip(starts, limits, steps, strict=True))
 
     def concatenate(self, operands: Sequence[Operand], dimension: int) -> Value:
         """The operands joined along a dimension; they agree in all other sizes.
@@ -152,10 +149,10 @@ class DataMovement(Core):
         >>> print(b.concatenate([b.iota("s32[3,2]"), b.iota("s32[1,2]")], 0))
         concatenate = s32[4,2] concatenate(iota, iota.1), dimensions={0}
         """
-        given = items("concatenate", "operands", operands, "a sequence of operands")
-        values = self._arrays("concatenate", "operands", given)
-        along = dimension_number("concatenate", "dimension", dimension, len(values[0].dimensions))
-        return self._emit("concatenate", "concatenate", values, {"dimensions": ints([along])})
+        given = items("operands", operands, "a sequence of operands")
+        values = self._arrays("operands", given)
+        along = dimension_number("dimension", dimension, len(values[0].dimensions))
+        return self._emit("concatenate", values, dimensions=[along])
 
     def pad(self, operand: Operand, padding_value: Operand, padding_config: Sequence[Sequence[int]]) -> Value:
         """The operand padded by ``(low, high)`` or ``(low, high, interior)`` elements in each dimension.
@@ -165,15 +162,14 @@ class DataMovement(Core):
         >>> print(b.pad(b.iota("s32[2,3]"), 0, [(1, -1), (0, 2, 1)]))
         pad = s32[2,7] pad(iota, constant), padding=1_-1x0_2_1
         """
-        value = self._array("pad", "operand", operand)
-        filler = self._array("pad", "padding_value", padding_value, value.dtype)
-        config = integer_lists("pad", "padding_config", padding_config)
+        value = self._array("operand", operand)
+        filler = self._array("padding_value", padding_value, value.dtype)
+        config = integer_lists("padding_config", padding_config)
         if any(len(entry) not in (2, 3) for entry in config):
-            raise invalid("pad", "padding_config", config, "expected (low, high) or (low, high, interior)")
+            raise invalid("padding_config", config, "expected (low, high) or (low, high, interior)")
         if not config and not value.dimensions:
             return value
-        padding = "x".join("_".join(map(str, entry)) for entry in config)
-        return self._emit("pad", "pad", [value, filler], {"padding": padding})
+        return self._emit("pad", [value, filler], padding=config)
 
     def dynamic_slice(self, operand: Operand, start_indices: Sequence[Operand] | Value, size_indices: Ints) -> Value:
         """A slice of these sizes at offsets that are computed at run time and clamped so that the slice fits.
@@ -183,11 +179,10 @@ class DataMovement(Core):
         >>> print(b.dynamic_slice(b.iota("s32[5]"), [b.parameter(0, "s32[]", "at")], [2]))
         dynamic-slice = s32[2] dynamic-slice(iota, at), dynamic_slice_sizes={2}
         """
-        value = self._array("dynamic_slice", "operand", operand)
-        starts = self._offsets("dynamic_slice", start_indices, len(value.dimensions))
-        sizes = per_dimension("dynamic_slice", "size_indices", size_indices, len(value.dimensions))
-        attributes = {"dynamic_slice_sizes": ints(sizes)}
-        return self._emit("dynamic_slice", "dynamic-slice", [value, *starts], attributes)
+        value = self._array("operand", operand)
+        starts = self._offsets(start_indices, len(value.dimensions))
+        sizes = per_dimension("size_indices", size_indices, len(value.dimensions))
+        return self._emit("dynamic-slice", [value, *starts], dynamic_slice_sizes=sizes)
 
     def dynamic_update_slice(
         self, operand: Operand, update: Operand, start_indices: Sequence[Operand] | Value
@@ -197,10 +192,10 @@ class DataMovement(Core):
         >>> print(b.dynamic_update_slice(b.iota("s32[5]"), b.constant([7, 8]), [2]))
         dynamic-update-slice = s32[5] dynamic-update-slice(iota, constant, constant.1)
         """
-        value = self._array("dynamic_update_slice", "operand", operand)
-        new = self._array("dynamic_update_slice", "update", update, value.dtype)
-        starts = self._offsets("dynamic_update_slice", start_indices, len(value.dimensions))
-        return self._emit("dynamic_update_slice", "dynamic-update-slice", [value, new, *starts])
+        value = self._array("operand", operand)
+        new = self._array("update", update, value.dtype)
+        starts = self._offsets(start_indices, len(value.dimensions))
+        return self._emit("dynamic-update-slice", [value, new, *starts])
 
     def get_dimension_size(self, operand: Operand, dimension: int) -> Value:
         """The size of a dimension as s32: a constant for a static dimension, the current size for a bounded one.
@@ -208,12 +203,12 @@ class DataMovement(Core):
         >>> print(b.get_dimension_size(b.parameter(0, "f32[<=9]", "x"), 0))
         get-dimension-size = s32[] get-dimension-size(x), dimensions={0}
         """
-        value = self._array("get_dimension_size", "operand", operand)
-        along = dimension_number("get_dimension_size", "dimension", dimension, len(value.dimensions))
+        value = self._array("operand", operand)
+        along = dimension_number("dimension", dimension, len(value.dimensions))
         if not value.shape.dynamic[along] and value.dimensions[along] < 2**31:
-            self._check_scope("get_dimension_size", value)
-            return self._value("get_dimension_size", "operand", value.dimensions[along], "s32")
-        return self._emit("get_dimension_size", "get-dimension-size", [value], {"dimensions": ints([along])})
+            self._check_scope(value)
+            return self._value("operand", value.dimensions[along], "s32")
+        return self._emit("get-dimension-size", [value], dimensions=[along])
 
     def set_dimension_size(self, operand: Operand, size: Operand, dimension: int) -> Value:
         """The operand with the current size of a dimension set to ``size`` (s32), which makes the dimension bounded.
@@ -221,9 +216,9 @@ class DataMovement(Core):
         >>> b.set_dimension_size(b.parameter(0, "f32[9]"), 5, 0).shape
         Shape('f32[<=9]')
         """
-        value = self._array("set_dimension_size", "operand", operand)
-        along = dimension_number("set_dimension_size", "dimension", dimension, len(value.dimensions))
-        n = self._array("set_dimension_size", "size", size, "s32")
+        value = self._array("operand", operand)
+        along = dimension_number("dimension", dimension, len(value.dimensions))
+        n = self._array("size", size, "s32")
         shape = None
         if n.opcode == "constant" and n.shape == Shape("s32", []) and int(n.literal) == value.dimensions[along]:
             sizes = (
@@ -231,16 +226,16 @@ class DataMovement(Core):
                 for d, (size, is_dynamic) in enumerate(zip(value.dimensions, value.shape.dynamic, strict=True))
             )
             shape = Shape.parse(f"{value.dtype}[{','.join(sizes)}]")
-        attributes = {"dimensions": ints([along])}
-        return self._emit("set_dimension_size", "set-dimension-size", [value, n], attributes, shape)
+        return self._emit("set-dimension-size", [value, n], shape, dimensions=[along])
 
+    @method_named("builder.Value[]")
     def _indexed(self, value: Value, key: Any) -> Value:
         """NumPy's basic indexing with static integers and slices: a slice, a reverse for negative steps, a reshape."""
         keys = list(key) if isinstance(key, tuple) else [key]
         rank = len(value.dimensions)
         n_dots = sum(one is Ellipsis for one in keys)
         if len(keys) - n_dots > rank or n_dots > 1:
-            raise invalid("builder.Value[]", "index", key, f"too many indices for {value.shape}")
+            raise invalid("index", key, f"too many indices for {value.shape}")
         at = next((k for k, one in enumerate(keys) if one is Ellipsis), len(keys))
         keys[at : at + n_dots] = [slice(None)] * (rank - len(keys) + n_dots)
         starts, limits, steps, reversed_dims, kept = [], [], [], [], []
@@ -249,7 +244,7 @@ class DataMovement(Core):
                 try:
                     selected = range(n)[one]
                 except (TypeError, ValueError):
-                    raise wrong_type("builder.Value[]", "index", one, f"a slice of integers; {_DYNAMIC}") from None
+                    raise wrong_type("index", one, f"a slice of integers; {_DYNAMIC}") from None
                 if selected.step < 0:
                     reversed_dims.append(d)
                     selected = selected[::-1]
@@ -261,9 +256,9 @@ class DataMovement(Core):
             try:
                 index = operator.index(one)
             except TypeError:
-                raise wrong_type("builder.Value[]", "index", one, f"integers, slices or ...; {_DYNAMIC}") from None
+                raise wrong_type("index", one, f"integers, slices or ...; {_DYNAMIC}") from None
             if not -n <= index < n:
-                raise invalid("builder.Value[]", "index", index, f"out of range for dimension {d} of size {n}")
+                raise invalid("index", index, f"out of range for dimension {d} of size {n}")
             starts.append(index % n)
             limits.append(index % n + 1)
             steps.append(1)
@@ -272,17 +267,13 @@ class DataMovement(Core):
         result = self.rev(result, reversed_dims) if reversed_dims else result
         return result if len(kept) == rank else self.reshape(result, kept)
 
-    def _offsets(self, operation: str, starts: Sequence[Operand] | Value, rank: int) -> list[Value]:
+    def _offsets(self, starts: Sequence[Operand] | Value, rank: int) -> list[Value]:
         """Offsets as scalars; a vector of offsets is sliced into scalars."""
         if isinstance(starts, Value) and starts.dimensions == (rank,):
             starts = [self._indexed(starts, k) for k in range(starts.dimensions[0])]
-        given = (
-            [starts]
-            if isinstance(starts, Value)
-            else items(operation, "start_indices", starts, "a sequence of offsets")
-        )
+        given = [starts] if isinstance(starts, Value) else items("start_indices", starts, "a sequence of offsets")
         like = next((v.dtype for v in given if isinstance(v, Value)), "s32")
-        return [self._array(operation, "start_indices", start, like) for start in given]
+        return [self._array("start_indices", start, like) for start in given]
 
 
 _DYNAMIC = "use dynamic_slice or gather for indices that are computed at run time"

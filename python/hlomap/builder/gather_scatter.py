@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Shape
-from .arguments import dimension_numbers, flag, integer, invalid, per_dimension
-from .attributes import Attribute, ints
+from .arguments import dimension_numbers, integer, invalid, per_dimension
 from .core import Core
 from .values import Function, Ints, Operand, Value
 
@@ -43,31 +42,28 @@ class GatherScatter(Core):
         >>> rows.shape
         Shape('s32[4,5,11]')
         """
-        value = self._array("gather", "operand", operand)
-        indices = self._array("gather", "start_indices", start_indices)
+        value = self._array("operand", operand)
+        indices = self._array("start_indices", start_indices)
         rank, n = len(value.dimensions), len(indices.dimensions)
-        along = _index_vector_dim("gather", index_vector_dim, n)
-        sizes = per_dimension("gather", "slice_sizes", slice_sizes, rank)
-        index_map = dimension_numbers("gather", "start_index_map", start_index_map, rank)
-        collapsed = dimension_numbers("gather", "collapsed_slice_dims", collapsed_slice_dims, rank)
-        batching = dimension_numbers("gather", "operand_batching_dims", operand_batching_dims, rank)
+        along = _index_vector_dim(index_vector_dim, n)
+        sizes = per_dimension("slice_sizes", slice_sizes, rank)
+        index_map = dimension_numbers("start_index_map", start_index_map, rank)
+        collapsed = dimension_numbers("collapsed_slice_dims", collapsed_slice_dims, rank)
+        batching = dimension_numbers("operand_batching_dims", operand_batching_dims, rank)
+        of_indices = dimension_numbers("start_indices_batching_dims", start_indices_batching_dims, n)
         out = n - (along < n) + rank - len(collapsed) - len(batching)
-        offsets = dimension_numbers("gather", "offset_dims", offset_dims, out)
-        attributes: dict[str, Attribute] = {
-            "offset_dims": ints(offsets),
-            "collapsed_slice_dims": ints(collapsed),
-            "start_index_map": ints(index_map),
-            "index_vector_dim": str(along),
-            "slice_sizes": ints(sizes),
-        }
-        if batching or start_indices_batching_dims:
-            attributes["operand_batching_dims"] = ints(batching)
-            attributes["start_indices_batching_dims"] = ints(
-                dimension_numbers("gather", "start_indices_batching_dims", start_indices_batching_dims, n)
-            )
-        if indices_are_sorted:
-            attributes["indices_are_sorted"] = flag("gather", "indices_are_sorted", indices_are_sorted)
-        return self._emit("gather", "gather", [value, indices], attributes)
+        return self._emit(
+            "gather",
+            [value, indices],
+            offset_dims=dimension_numbers("offset_dims", offset_dims, out),
+            collapsed_slice_dims=collapsed,
+            start_index_map=index_map,
+            index_vector_dim=along,
+            slice_sizes=sizes,
+            operand_batching_dims=batching if batching or of_indices else None,
+            start_indices_batching_dims=of_indices if batching or of_indices else None,
+            indices_are_sorted=indices_are_sorted or None,
+        )
 
     def scatter(
         self,
@@ -97,39 +93,36 @@ class GatherScatter(Core):
         ...           scatter_dims_to_operand_dims=[0]).shape
         Shape('f32[9]')
         """
-        values = self._arrays("scatter", "operands", operands)
-        news = self._arrays("scatter", "updates", updates)
-        indices = self._array("scatter", "scatter_indices", scatter_indices)
+        values, news = self._arrays("operands", operands), self._arrays("updates", updates)
+        indices = self._array("scatter_indices", scatter_indices)
         rank, n = len(values[0].dimensions), len(indices.dimensions)
-        window = dimension_numbers("scatter", "update_window_dims", update_window_dims, len(news[0].dimensions))
-        inserted = dimension_numbers("scatter", "inserted_window_dims", inserted_window_dims, rank)
-        batching = dimension_numbers("scatter", "input_batching_dims", input_batching_dims, rank)
-        along = _index_vector_dim("scatter", index_vector_dim, n)
-        index_map = dimension_numbers("scatter", "scatter_dims_to_operand_dims", scatter_dims_to_operand_dims, rank)
-        attributes = {
-            "update_window_dims": ints(window),
-            "inserted_window_dims": ints(inserted),
-            "scatter_dims_to_operand_dims": ints(index_map),
-            "index_vector_dim": str(along),
-        }
-        if batching or scatter_indices_batching_dims:
-            attributes["input_batching_dims"] = ints(batching)
-            attributes["scatter_indices_batching_dims"] = ints(
-                dimension_numbers("scatter", "scatter_indices_batching_dims", scatter_indices_batching_dims, n)
-            )
-        for key, setting in (("indices_are_sorted", indices_are_sorted), ("unique_indices", unique_indices)):
-            if setting:
-                attributes[key] = flag("scatter", key, setting)
+        window = dimension_numbers("update_window_dims", update_window_dims, len(news[0].dimensions))
+        inserted = dimension_numbers("inserted_window_dims", inserted_window_dims, rank)
+        batching = dimension_numbers("input_batching_dims", input_batching_dims, rank)
+        of_indices = dimension_numbers("scatter_indices_batching_dims", scatter_indices_batching_dims, n)
+        along = _index_vector_dim(index_vector_dim, n)
+        index_map = dimension_numbers("scatter_dims_to_operand_dims", scatter_dims_to_operand_dims, rank)
         scalars = [Shape(v.dtype, []) for v in values]
-        callee = self._reducer("scatter", "update_computation", update_computation, scalars)
-        return self._emit("scatter", "scatter", [*values, indices, *news], attributes | {"to_apply": callee})
+        return self._emit(
+            "scatter",
+            [*values, indices, *news],
+            update_window_dims=window,
+            inserted_window_dims=inserted,
+            scatter_dims_to_operand_dims=index_map,
+            index_vector_dim=along,
+            input_batching_dims=batching if batching or of_indices else None,
+            scatter_indices_batching_dims=of_indices if batching or of_indices else None,
+            indices_are_sorted=indices_are_sorted or None,
+            unique_indices=unique_indices or None,
+            to_apply=self._reducer("update_computation", update_computation, scalars),
+        )
 
 
-def _index_vector_dim(operation: str, given: int | None, rank: int) -> int:
+def _index_vector_dim(given: int | None, rank: int) -> int:
     """The dimension of the indices along which index vectors lie; the rank itself if every element is one."""
     if given is None:
         return max(rank - 1, 0)
-    d = integer(operation, "index_vector_dim", given)
+    d = integer("index_vector_dim", given)
     if not -rank <= d <= rank:
-        raise invalid(operation, "index_vector_dim", d, f"expected 0 to {rank}, the rank of the indices")
+        raise invalid("index_vector_dim", d, f"expected 0 to {rank}, the rank of the indices")
     return d + rank if d < 0 else d

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .._core import Shape
-from .arguments import as_shape, as_value, described, invalid, text
-from .attributes import channel_attribute, quoted
+from .arguments import as_shape, as_value, at_least, described, invalid, text
 from .core import Core
 from .values import Operand, ShapeLike, Value
 
@@ -22,8 +21,8 @@ class HostTransfers(Core):
         after-all.2 = token[] after-all(after-all, after-all.1)
         """
         for operand in operands:
-            _token("after_all", operand)
-        return self._emit("after_all", "after-all", operands)
+            _token(operand)
+        return self._emit("after-all", operands)
 
     def infeed(self, shape: ShapeLike, config: str = "") -> Value:
         """The next value of this shape from the host's infeed.
@@ -31,7 +30,7 @@ class HostTransfers(Core):
         >>> print(b.infeed("f32[3]"))
         get-tuple-element = f32[3] get-tuple-element(infeed), index=0
         """
-        return self._infeed("infeed", self.after_all(), shape, config)[0]
+        return self._infeed(self.after_all(), shape, config)[0]
 
     def infeed_with_token(self, token: Value, shape: ShapeLike, config: str = "") -> Value:
         """An :meth:`infeed` that follows ``token``: a tuple of the value and the next token.
@@ -39,7 +38,7 @@ class HostTransfers(Core):
         >>> b.infeed_with_token(b.after_all(), "f32[3]").shape
         Shape('(f32[3], token[])')
         """
-        return self._infeed("infeed_with_token", token, shape, config)
+        return self._infeed(token, shape, config)
 
     def outfeed(self, operand: Operand, config: str = "") -> Value:
         """Sends a value to the host's outfeed and returns a token.
@@ -47,7 +46,7 @@ class HostTransfers(Core):
         >>> print(b.outfeed(b.iota("f32[3]")))
         outfeed = token[] outfeed(iota, after-all), outfeed_shape=f32[3]
         """
-        return self._outfeed("outfeed", operand, self.after_all(), config)
+        return self._outfeed(operand, self.after_all(), config)
 
     def outfeed_with_token(self, operand: Operand, token: Value, config: str = "") -> Value:
         """An :meth:`outfeed` that follows ``token``.
@@ -55,7 +54,7 @@ class HostTransfers(Core):
         >>> b.outfeed_with_token(b.iota("f32[3]"), b.after_all()).shape
         Shape('token[]')
         """
-        return self._outfeed("outfeed_with_token", operand, token, config)
+        return self._outfeed(operand, token, config)
 
     def send(self, operand: Operand, channel_id: int, token: Value | None = None) -> Value:
         """Sends a value to the :meth:`recv` of the same channel by send and send-done; returns a token.
@@ -63,12 +62,12 @@ class HostTransfers(Core):
         >>> print(b.send(b.iota("f32[3]"), 1))
         send-done = token[] send-done(send), channel_id=1
         """
-        value = self._array("send", "operand", operand)
-        after = self.after_all() if token is None else _token("send", token)
-        channel = channel_attribute("send", channel_id)
+        value = self._array("operand", operand)
+        after = self.after_all() if token is None else _token(token)
+        at_least("channel_id", channel_id, 1)
         context = Shape.tuple([value.shape.without_layout(), _U32, _TOKEN])
-        sent = self._emit("send", "send", [value, after], channel, context)
-        return self._emit("send", "send-done", [sent], channel, _TOKEN)
+        sent = self._emit("send", [value, after], context, channel_id=channel_id)
+        return self._emit("send-done", [sent], _TOKEN, channel_id=channel_id)
 
     def recv(self, shape: ShapeLike, channel_id: int) -> Value:
         """The value from the :meth:`send` of the same channel, by recv and recv-done.
@@ -76,7 +75,7 @@ class HostTransfers(Core):
         >>> print(b.recv("f32[3]", 1))
         get-tuple-element = f32[3] get-tuple-element(recv-done), index=0
         """
-        return self._recv("recv", self.after_all(), shape, channel_id)[0]
+        return self._recv(self.after_all(), shape, channel_id)[0]
 
     def recv_with_token(self, token: Value, shape: ShapeLike, channel_id: int) -> Value:
         """A :meth:`recv` that follows ``token``: a tuple of the value and the next token.
@@ -84,33 +83,30 @@ class HostTransfers(Core):
         >>> b.recv_with_token(b.after_all(), "f32[3]", 1).shape
         Shape('(f32[3], token[])')
         """
-        return self._recv("recv_with_token", token, shape, channel_id)
+        return self._recv(token, shape, channel_id)
 
-    def _infeed(self, operation: str, token: Value, shape: ShapeLike, config: str) -> Value:
-        wanted = as_shape(operation, shape)
+    def _infeed(self, token: Value, shape: ShapeLike, config: str) -> Value:
+        wanted = as_shape(shape)
         if any(part.is_tuple for part in wanted.tuple_shapes):
-            raise invalid(operation, "shape", wanted, "expected an array or a tuple of arrays")
-        attributes = {"infeed_config": quoted(text(operation, "config", config))} if config else {}
-        result = Shape.tuple([wanted, _TOKEN])
-        return self._emit(operation, "infeed", [_token(operation, token)], attributes, result)
+            raise invalid("shape", wanted, "expected an array or a tuple of arrays")
+        given = {"infeed_config": text("config", config) or None}
+        return self._emit("infeed", [_token(token)], Shape.tuple([wanted, _TOKEN]), **given)
 
-    def _outfeed(self, operation: str, operand: Operand, token: Value, config: str) -> Value:
-        value = self._value(operation, "operand", operand)
-        attributes = {"outfeed_shape": str(value.shape.without_layout())}
-        if config:
-            attributes["outfeed_config"] = quoted(text(operation, "config", config))
-        return self._emit(operation, "outfeed", [value, _token(operation, token)], attributes, _TOKEN)
+    def _outfeed(self, operand: Operand, token: Value, config: str) -> Value:
+        value = self._value("operand", operand)
+        given = {"outfeed_shape": value.shape.without_layout(), "outfeed_config": text("config", config) or None}
+        return self._emit("outfeed", [value, _token(token)], _TOKEN, **given)
 
-    def _recv(self, operation: str, token: Value, shape: ShapeLike, channel_id: int) -> Value:
-        wanted = as_shape(operation, shape)
-        channel = channel_attribute(operation, channel_id)
+    def _recv(self, token: Value, shape: ShapeLike, channel_id: int) -> Value:
+        wanted = as_shape(shape)
+        at_least("channel_id", channel_id, 1)
         context = Shape.tuple([wanted, _U32, _TOKEN])
-        received = self._emit(operation, "recv", [_token(operation, token)], channel, context)
-        return self._emit(operation, "recv-done", [received], channel, Shape.tuple([wanted, _TOKEN]))
+        received = self._emit("recv", [_token(token)], context, channel_id=channel_id)
+        return self._emit("recv-done", [received], Shape.tuple([wanted, _TOKEN]), channel_id=channel_id)
 
 
-def _token(operation: str, value: Value) -> Value:
-    token = as_value(operation, "token", value)
+def _token(value: Value) -> Value:
+    token = as_value("token", value)
     if token.shape != _TOKEN:
-        raise invalid(operation, "token", described(token), "expected a token")
+        raise invalid("token", described(token), "expected a token")
     return token

@@ -11,14 +11,12 @@ from .arguments import (
     check_same_dtype,
     described,
     dimension_number,
-    flag,
     integers,
     invalid,
-    wrong_type,
 )
-from .attributes import ints
 from .constants import element_kind
 from .core import Core
+from .naming import method
 from .values import Ints, Operand, ShapeLike, Value
 
 
@@ -33,10 +31,8 @@ class Numerics(Core):
         >>> print(b.fft(b.iota("f32[3,8]"), "RFFT", [8]))
         fft = c64[3,5] fft(iota), fft_type=RFFT, fft_length={8}
         """
-        value = self._array("fft", "operand", operand)
-        check_choice("fft", "fft_type", fft_type, ("FFT", "IFFT", "RFFT", "IRFFT"))
-        lengths = integers("fft", "fft_length", fft_length)
-        return self._emit("fft", "fft", [value], {"fft_type": fft_type, "fft_length": ints(lengths)})
+        value, lengths = self._array("operand", operand), integers("fft_length", fft_length)
+        return self._emit("fft", [value], fft_type=fft_type, fft_length=lengths)
 
     def cholesky(self, a: Operand, *, lower: bool = True) -> Value:
         """The Cholesky factor of each matrix: ``l`` with ``l l^H = a`` if ``lower``, else ``u`` with ``u^H u = a``.
@@ -44,8 +40,7 @@ class Numerics(Core):
         >>> print(b.cholesky(b.parameter(0, "f32[7,3,3]", "a")))
         cholesky = f32[7,3,3] cholesky(a), lower=true
         """
-        value = self._array("cholesky", "a", a)
-        return self._emit("cholesky", "cholesky", [value], {"lower": flag("cholesky", "lower", lower)})
+        return self._emit("cholesky", [self._array("a", a)], lower=lower)
 
     def triangular_solve(
         self,
@@ -65,16 +60,9 @@ class Numerics(Core):
         >>> b.triangular_solve(b.parameter(0, "f32[3,3]"), b.parameter(1, "f32[3,2]"), left_side=True, lower=True).shape
         Shape('f32[3,2]')
         """
-        name = "triangular_solve"
-        matrix, value = self._array(name, "a", a), self._array(name, "b", b)
-        check_choice(name, "transpose_a", transpose_a, ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"))
-        attributes = {
-            "left_side": flag(name, "left_side", left_side),
-            "lower": flag(name, "lower", lower),
-            "unit_diagonal": flag(name, "unit_diagonal", unit_diagonal),
-            "transpose_a": transpose_a,
-        }
-        return self._emit(name, "triangular-solve", [matrix, value], attributes)
+        matrix, value = self._array("a", a), self._array("b", b)
+        flags = {"left_side": left_side, "lower": lower, "unit_diagonal": unit_diagonal}
+        return self._emit("triangular-solve", [matrix, value], **flags, transpose_a=transpose_a)
 
     def batch_norm_training(
         self, operand: Operand, scale: Operand, offset: Operand, epsilon: float, feature_index: int
@@ -128,17 +116,10 @@ class Numerics(Core):
         return self._batch_norm("grad", given, epsilon, feature_index)
 
     def _batch_norm(self, kind: str, given: Mapping[str, Operand], epsilon: float, feature_index: int) -> Value:
-        name = f"batch_norm_{kind}"
-        try:
-            number = float(epsilon)
-        except (TypeError, ValueError):
-            raise wrong_type(name, "epsilon", epsilon, "a number") from None
-        values = {k: self._array(name, k, v) for k, v in given.items()}
-        operand = values["operand"]
-        along = dimension_number(name, "feature_index", feature_index, len(operand.dimensions))
-        check_same_dtype(name, "operands", list(values.values()))
-        attributes = {"epsilon": repr(number), "feature_index": str(along)}
-        return self._emit(name, f"batch-norm-{kind}", list(values.values()), attributes)
+        values = [self._array(name, value) for name, value in given.items()]
+        along = dimension_number("feature_index", feature_index, len(values[0].dimensions))
+        check_same_dtype("operands", values)
+        return self._emit(f"batch-norm-{kind}", values, epsilon=epsilon, feature_index=along)
 
     def rng_normal(self, mu: Operand, sigma: Operand, shape: ShapeLike) -> Value:
         """Normally distributed floats of this shape with mean ``mu`` and standard deviation ``sigma``.
@@ -146,7 +127,7 @@ class Numerics(Core):
         >>> print(b.rng_normal(0.0, 1.0, "f32[2,3]"))
         rng = f32[2,3] rng(constant, constant.1), distribution=rng_normal
         """
-        return self._rng("rng_normal", ("mu", mu), ("sigma", sigma), shape)
+        return self._rng(("mu", mu), ("sigma", sigma), shape)
 
     def rng_uniform(self, a: Operand, b: Operand, shape: ShapeLike) -> Value:
         """Uniformly distributed numbers of this shape in ``[a, b)``.
@@ -154,7 +135,7 @@ class Numerics(Core):
         >>> print(b.rng_uniform(0, 10, "s32[2,3]"))
         rng = s32[2,3] rng(constant, constant.1), distribution=rng_uniform
         """
-        return self._rng("rng_uniform", ("a", a), ("b", b), shape)
+        return self._rng(("a", a), ("b", b), shape)
 
     def rng_bit_generator(self, algorithm: str, initial_state: Operand, shape: ShapeLike) -> Value:
         """A tuple of the next state and random bits of this shape.
@@ -164,22 +145,18 @@ class Numerics(Core):
         >>> b.rng_bit_generator("rng_three_fry", b.parameter(0, "u64[2]"), "u32[5]").shape
         Shape('(u64[2], u32[5])')
         """
-        name = "rng_bit_generator"
-        state = self._array_of(name, "initial_state", initial_state, "uint")
-        lengths = {"rng_default": None, "rng_three_fry": (2,), "rng_philox": (2, 3)}
-        check_choice(name, "algorithm", algorithm, list(lengths))
-        known = lengths[algorithm]
-        if known and (state.dtype != "u64" or state.dimensions not in [(n,) for n in known]):
-            wanted = " or ".join(f"u64[{n}]" for n in known)
-            raise invalid(name, "initial_state", described(state), f"expected {wanted} for {algorithm}")
-        bits = as_shape(name, shape)
+        state = self._array_of("initial_state", initial_state, "uint")
+        wanted = {"rng_default": [], "rng_three_fry": ["u64[2]"], "rng_philox": ["u64[2]", "u64[3]"]}
+        check_choice("algorithm", algorithm, list(wanted))
+        if wanted[algorithm] and str(state.shape.without_layout()) not in wanted[algorithm]:
+            rule = f"expected {' or '.join(wanted[algorithm])} for {algorithm}"
+            raise invalid("initial_state", described(state), rule)
+        bits = as_shape(shape)
         if not bits.is_array or element_kind(bits.dtype) not in ("int", "uint"):
-            raise invalid(name, "shape", bits, "expected an array of integers")
-        return self._emit(
-            name, "rng-bit-generator", [state], {"algorithm": algorithm}, Shape.tuple([state.shape, bits])
-        )
+            raise invalid("shape", bits, "expected an array of integers")
+        return self._emit("rng-bit-generator", [state], Shape.tuple([state.shape, bits]), algorithm=algorithm)
 
-    def _rng(self, operation: str, first: tuple[str, Operand], second: tuple[str, Operand], shape: ShapeLike) -> Value:
-        made = as_shape(operation, shape)
-        scalars = [self._array(operation, name, value, made.dtype) for name, value in (first, second)]
-        return self._emit(operation, "rng", scalars, {"distribution": operation}, made)
+    def _rng(self, first: tuple[str, Operand], second: tuple[str, Operand], shape: ShapeLike) -> Value:
+        made = as_shape(shape)
+        scalars = [self._array(name, value, made.dtype) for name, value in (first, second)]
+        return self._emit("rng", scalars, made, distribution=method())

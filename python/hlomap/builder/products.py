@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from .arguments import (
     at_least,
     described,
     dimension_number,
     dimension_numbers,
-    flag,
     invalid,
     items,
     retyped_shape,
     text,
+    wrong_type,
 )
-from .attributes import Attribute, ints
 from .core import Core
+from .naming import method_named
 from .values import Ints, Operand, Value
 from .windows import Padding, window_text
 
@@ -34,12 +35,12 @@ class Products(Core):
         >>> print(b.dot(b.iota("f32[2,3]"), b.iota("f32[3]")))
         dot = f32[2] dot(iota, iota.1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
         """
-        left, right = self._factors("dot", lhs, rhs)
+        left, right = self._factors(lhs, rhs)
         for name, value in (("lhs", left), ("rhs", right)):
             if len(value.dimensions) not in (1, 2):
-                raise invalid("dot", name, described(value), "expected a vector or a matrix")
-        attributes = {"lhs_contracting_dims": ints([len(left.dimensions) - 1]), "rhs_contracting_dims": "{0}"}
-        return self._product("dot", "dot", [left, right], attributes, preferred_element_type)
+                raise invalid(name, described(value), "expected a vector or a matrix")
+        contracted = {"lhs_contracting_dims": [len(left.dimensions) - 1], "rhs_contracting_dims": [0]}
+        return self._product("dot", [left, right], preferred_element_type, **contracted)
 
     def dot_general(
         self,
@@ -60,11 +61,11 @@ class Products(Core):
         ...               rhs_contracting_dimensions=[1], lhs_batch_dimensions=[0], rhs_batch_dimensions=[0]).shape
         Shape('f32[7,2,5]')
         """
-        left, right = self._factors("dot_general", lhs, rhs)
+        left, right = self._factors(lhs, rhs)
         batch = (lhs_batch_dimensions, rhs_batch_dimensions)
         contracting = (lhs_contracting_dimensions, rhs_contracting_dimensions)
-        attributes = _dot_dimensions("dot_general", (left, right), batch, contracting)
-        return self._product("dot_general", "dot", [left, right], attributes, preferred_element_type)
+        given = _dot_dimensions((left, right), batch, contracting)
+        return self._product("dot", [left, right], preferred_element_type, **given)
 
     def ragged_dot(
         self,
@@ -87,15 +88,15 @@ class Products(Core):
         ...              lhs_ragged_dimension=0, rhs_group_dimensions=[0]).shape
         Shape('f32[5,4]')
         """
-        left, right = self._factors("ragged_dot", lhs, rhs)
-        groups = self._array_of("ragged_dot", "group_sizes", group_sizes, "int uint")
+        left, right = self._factors(lhs, rhs)
+        groups = self._array_of("group_sizes", group_sizes, "int uint")
         batch = (lhs_batch_dimensions, rhs_batch_dimensions)
         contracting = (lhs_contracting_dimensions, rhs_contracting_dimensions)
-        attributes = _dot_dimensions("ragged_dot", (left, right), batch, contracting)
-        ragged = dimension_number("ragged_dot", "lhs_ragged_dimension", lhs_ragged_dimension, len(left.dimensions))
-        group = dimension_numbers("ragged_dot", "rhs_group_dimensions", rhs_group_dimensions, len(right.dimensions))
-        attributes |= {"lhs_ragged_dims": ints([ragged]), "rhs_group_dims": ints(group)}
-        return self._product("ragged_dot", "ragged-dot", [left, right, groups], attributes, preferred_element_type)
+        given = _dot_dimensions((left, right), batch, contracting)
+        ragged = dimension_number("lhs_ragged_dimension", lhs_ragged_dimension, len(left.dimensions))
+        group = dimension_numbers("rhs_group_dimensions", rhs_group_dimensions, len(right.dimensions))
+        given |= {"lhs_ragged_dims": [ragged], "rhs_group_dims": group}
+        return self._product("ragged-dot", [left, right, groups], preferred_element_type, **given)
 
     def conv(
         self,
@@ -115,7 +116,7 @@ class Products(Core):
         Shape('f32[1,5,8,5]')
         """
         groups = (feature_group_count, batch_group_count)
-        return self._conv("conv", lhs, rhs, window_strides, padding, None, None, groups)
+        return self._conv(lhs, rhs, window_strides, padding, None, None, groups)
 
     def conv_with_general_padding(
         self,
@@ -138,8 +139,8 @@ class Products(Core):
         >>> b.conv_with_general_padding(x, kernel, [1], [(1, 0)], rhs_dilation=[2]).shape
         Shape('f32[1,5,5]')
         """
-        name, groups = "conv_with_general_padding", (feature_group_count, batch_group_count)
-        return self._conv(name, lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, groups)
+        groups = (feature_group_count, batch_group_count)
+        return self._conv(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, groups)
 
     def conv_general_dilated(
         self,
@@ -165,29 +166,20 @@ class Products(Core):
         ...                        dimension_numbers="b01f_01io->b01f").shape
         Shape('f32[1,8,9,5]')
         """
-        return self._conv(
-            "conv_general_dilated",
-            lhs,
-            rhs,
-            window_strides,
-            padding,
-            lhs_dilation,
-            rhs_dilation,
-            (feature_group_count, batch_group_count),
-            dimension_numbers,
-            window_reversal,
-            preferred_element_type,
-        )
+        groups = (feature_group_count, batch_group_count)
+        more = (dimension_numbers, window_reversal, preferred_element_type)
+        return self._conv(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, groups, *more)
 
+    @method_named("@")
     def _matmul(self, lhs: Operand, rhs: Operand) -> Value:
         """``@``: a dot, or a dot of matrices batched over equal leading dimensions."""
-        left, right = self._factors("@", lhs, rhs)
+        left, right = self._factors(lhs, rhs)
         rank = len(left.dimensions)
         if rank < 3 and len(right.dimensions) < 3:
             return self.dot(left, right)
         if len(right.dimensions) != rank or left.dimensions[:-2] != right.dimensions[:-2]:
             rule = f"expected the rank and the leading sizes of lhs, {described(left)}; use dot_general otherwise"
-            raise invalid("@", "rhs", described(right), rule)
+            raise invalid("rhs", described(right), rule)
         batch = range(rank - 2)
         return self.dot_general(
             left,
@@ -198,30 +190,22 @@ class Products(Core):
             rhs_batch_dimensions=batch,
         )
 
-    def _factors(self, operation: str, lhs: Operand, rhs: Operand) -> list[Value]:
-        left, right = self._array(operation, "lhs", lhs), self._array(operation, "rhs", rhs)
+    def _factors(self, lhs: Operand, rhs: Operand) -> list[Value]:
+        left, right = self._array("lhs", lhs), self._array("rhs", rhs)
         if left.dtype != right.dtype:
             rule = f"expected element type {left.dtype}, that of lhs, {described(left)}"
-            raise invalid(operation, "rhs", described(right), rule)
+            raise invalid("rhs", described(right), rule)
         return [left, right]
 
-    def _product(
-        self,
-        operation: str,
-        opcode: str,
-        operands: list[Value],
-        attributes: Mapping[str, Attribute],
-        element: str | None,
-    ) -> Value:
+    def _product(self, opcode: str, operands: list[Value], element: str | None, **given: Any) -> Value:
         """A product with the element type ``element``, by default that of the operands."""
-        result = self._emit(operation, opcode, operands, attributes)
+        result = self._emit(opcode, operands, None, **given)
         if element is not None:
-            result.shape = retyped_shape(operation, element, result.dimensions, "preferred_element_type")
+            result.shape = retyped_shape(element, result.dimensions, "preferred_element_type")
         return result
 
     def _conv(
         self,
-        operation: str,
         lhs: Operand,
         rhs: Operand,
         window_strides: Ints,
@@ -233,54 +217,51 @@ class Products(Core):
         window_reversal: Sequence[bool] = (),
         preferred_element_type: str | None = None,
     ) -> Value:
-        left, right = self._factors(operation, lhs, rhs)
+        left, right = self._factors(lhs, rhs)
         rank = len(left.dimensions)
         if rank < 2 or len(right.dimensions) != rank:
             rule = (
                 f"expected the rank of lhs, {described(left)}, which is at least 2: batch, features, spatial dimensions"
             )
-            raise invalid(operation, "rhs", described(right), rule)
+            raise invalid("rhs", described(right), rule)
         space = "".join(map(str, range(min(rank - 2, 10))))
         labels = f"bf{space}_oi{space}->bf{space}"
         if dimension_numbers:
-            labels = text(operation, "dimension_numbers", dimension_numbers)
+            labels = text("dimension_numbers", dimension_numbers)
         if not _LABELS.fullmatch(labels) or any(
             sorted(part) != sorted(names + space)
             for part, names in zip(re.split("_|->", labels), ("bf", "io", "bf"), strict=True)
         ):
             rule = f"expected the labels of bf{space}_io{space}->bf{space}, in any order within each part"
-            raise invalid(operation, "dimension_numbers", repr(labels), rule)
+            raise invalid("dimension_numbers", repr(labels), rule)
         of_input, of_kernel, _ = re.split("_|->", labels)
         sizes = [left.dimensions[of_input.index(d)] for d in space]
         kernel = [right.dimensions[of_kernel.index(d)] for d in space]
         outer = right.dimensions[of_kernel.index("o")]
         counts = tuple(zip(("feature_group_count", "batch_group_count"), groups, strict=True))
         for name, count in counts:
-            at_least(operation, name, count, 1)
+            at_least(name, count, 1)
             if outer % count:
                 rule = f"must divide the {outer} output features of rhs, {described(right)}"
-                raise invalid(operation, name, count, rule)
+                raise invalid(name, count, rule)
         names = ("rhs", "window_strides", "lhs_dilation", "rhs_dilation")
-        reversal = items(operation, "window_reversal", window_reversal, "a sequence of bools")
-        for is_reversed in reversal:
-            flag(operation, "window_reversal", is_reversed)
-        window = window_text(
-            operation, sizes, kernel, window_strides, padding, lhs_dilation, rhs_dilation, names, reversal
-        )
-        attributes = {"window": window} if window else {}
-        attributes["dim_labels"] = labels
-        attributes |= {name: str(count) for name, count in counts if count != 1}
-        return self._product(operation, "convolution", [left, right], attributes, preferred_element_type)
+        reversal = items("window_reversal", window_reversal, "a sequence of bools")
+        if not all(isinstance(is_reversed, bool) for is_reversed in reversal):
+            raise wrong_type("window_reversal", window_reversal, "a sequence of bools")
+        window = window_text(sizes, kernel, window_strides, padding, lhs_dilation, rhs_dilation, names, reversal)
+        given: dict[str, Any] = {"window": window or None, "dim_labels": labels}
+        given |= {name: count for name, count in counts if count != 1}
+        return self._product("convolution", [left, right], preferred_element_type, **given)
 
 
 def _dot_dimensions(
-    operation: str, values: tuple[Value, Value], batch: tuple[Ints, Ints], contracting: tuple[Ints, Ints]
-) -> dict[str, str]:
+    values: tuple[Value, Value], batch: tuple[Ints, Ints], contracting: tuple[Ints, Ints]
+) -> dict[str, list[int]]:
     """The dimension numbers of a dot as attributes."""
-    attributes: dict[str, str] = {}
+    attributes: dict[str, list[int]] = {}
     for what, given in (("batch", batch), ("contracting", contracting)):
         for side, value, dims in zip(("lhs", "rhs"), values, given, strict=True):
-            found = dimension_numbers(operation, f"{side}_{what}_dimensions", dims, len(value.dimensions))
+            found = dimension_numbers(f"{side}_{what}_dimensions", dims, len(value.dimensions))
             if found:
-                attributes[f"{side}_{what}_dims"] = ints(found)
+                attributes[f"{side}_{what}_dims"] = found
     return attributes

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core import Shape
-from .arguments import dimension_number, dimension_numbers, flag, integer, invalid
-from .attributes import Attribute, ints
+from .arguments import dimension_number, dimension_numbers, invalid
 from .core import Core
-from .values import Function, Ints, Operand, Value
+from .values import Callee, Function, Ints, Operand, Value
 from .windows import Padding, window_text
 
 
@@ -33,12 +32,11 @@ class Reductions(Core):
         >>> b.reduce([b.iota("f32[4]"), b.iota("s32[4]")], [0.0, 0], lambda v, i, w, j: (v + w, i + j)).shape
         Shape('(f32[], s32[])')
         """
-        values, inits = self._reduced("reduce", operands, init_values)
+        values, inits = self._reduced(operands, init_values)
         rank = len(values[0].dimensions)
-        dims = dimension_numbers("reduce", "dimensions", range(rank) if dimensions is None else dimensions, rank)
-        callee = self._reducer("reduce", "computation", computation, [init.shape for init in inits])
-        attributes: dict[str, Attribute] = {"dimensions": ints(sorted(dims)), "to_apply": callee}
-        return self._emit("reduce", "reduce", [*values, *inits], attributes)
+        dims = dimension_numbers("dimensions", range(rank) if dimensions is None else dimensions, rank)
+        callee = self._reducer("computation", computation, [init.shape for init in inits])
+        return self._emit("reduce", [*values, *inits], dimensions=sorted(dims), to_apply=callee)
 
     def reduce_window(
         self,
@@ -60,12 +58,11 @@ class Reductions(Core):
         >>> print(b.reduce_window(b.iota("f32[4,6]"), -1.0, "max", [2, 3], [2, 3]))
         reduce-window = f32[2,2] reduce-window(iota, constant), window={size=2x3 stride=2x3}, to_apply=%max_f32
         """
-        name = "reduce_window"
-        values, inits = self._reduced(name, operands, init_values)
+        values, inits = self._reduced(operands, init_values)
         sizes, dilations = values[0].dimensions, (base_dilations, window_dilations)
-        window = window_text(name, sizes, window_dimensions, window_strides, padding, *dilations)
-        callee = self._reducer(name, "computation", computation, [init.shape for init in inits])
-        return self._emit_windowed(name, "reduce-window", [*values, *inits], window, {"to_apply": callee})
+        window = window_text(sizes, window_dimensions, window_strides, padding, *dilations)
+        callee = self._reducer("computation", computation, [init.shape for init in inits])
+        return self._emit_windowed("reduce-window", [*values, *inits], window, to_apply=callee)
 
     def select_and_scatter(
         self,
@@ -87,15 +84,13 @@ class Reductions(Core):
         >>> b.select_and_scatter(x, "ge", [2, 3], [2, 3], "VALID", new, 0.0, "add").shape
         Shape('f32[4,6]')
         """
-        name = "select_and_scatter"
-        value = self._array(name, "operand", operand)
-        update = self._array(name, "source", source, value.dtype)
-        init = self._array(name, "init_value", init_value, value.dtype)
-        window = window_text(name, value.dimensions, window_dimensions, window_strides, padding, None, None)
-        chosen = self._callee(name, "select", select, [init.shape, init.shape])
-        callee = self._reducer(name, "scatter", scatter, [init.shape])
-        attributes: dict[str, Attribute] = {"select": chosen, "scatter": callee}
-        return self._emit_windowed(name, "select-and-scatter", [value, update, init], window, attributes)
+        value = self._array("operand", operand)
+        update = self._array("source", source, value.dtype)
+        init = self._array("init_value", init_value, value.dtype)
+        window = window_text(value.dimensions, window_dimensions, window_strides, padding, None, None)
+        chosen = self._callee("select", select, [init.shape, init.shape])
+        callee = self._reducer("scatter", scatter, [init.shape])
+        return self._emit_windowed("select-and-scatter", [value, update, init], window, select=chosen, scatter=callee)
 
     def map(
         self, operands: Operand | Sequence[Operand], computation: Function, dimensions: Ints | None = None
@@ -105,11 +100,11 @@ class Reductions(Core):
         >>> print(b.map([b.iota("s32[4]"), b.iota("s32[4]")], lambda x, y: x * y + 1))
         map = s32[4] map(iota, iota.1), dimensions={0}, to_apply=%map_computation
         """
-        values = self._arrays("map", "operands", operands)
+        values = self._arrays("operands", operands)
         rank = len(values[0].dimensions)
-        dims = list(range(rank)) if dimensions is None else dimension_numbers("map", "dimensions", dimensions, rank)
-        callee = self._callee("map", "computation", computation, [Shape(value.dtype, []) for value in values])
-        return self._emit("map", "map", values, {"dimensions": ints(dims), "to_apply": callee})
+        dims = list(range(rank)) if dimensions is None else dimension_numbers("dimensions", dimensions, rank)
+        callee = self._callee("computation", computation, [Shape(value.dtype, []) for value in values])
+        return self._emit("map", values, dimensions=dims, to_apply=callee)
 
     def sort(
         self,
@@ -128,19 +123,16 @@ class Reductions(Core):
         >>> b.sort([b.iota("f32[2,3]"), b.iota("s32[2,3]")], lambda a, c, i, j: a > c).shape
         Shape('(f32[2,3], s32[2,3])')
         """
-        values = self._arrays("sort", "operands", operands)
-        along = dimension_number("sort", "dimension", dimension, len(values[0].dimensions))
+        values = self._arrays("operands", operands)
+        along = dimension_number("dimension", dimension, len(values[0].dimensions))
         scalars = [Shape(value.dtype, []) for value in values for _ in range(2)]
         if isinstance(comparator, str):
             if comparator not in _COMPARATORS:
-                raise invalid("sort", "comparator", repr(comparator), "expected a function or lt, le, gt or ge")
-            callee = self._callee("sort", "comparator", _COMPARATORS[comparator], scalars, f"sort_{comparator}")
+                raise invalid("comparator", repr(comparator), "expected a function or lt, le, gt or ge")
+            callee = self._callee("comparator", _COMPARATORS[comparator], scalars, f"sort_{comparator}")
         else:
-            callee = self._callee("sort", "comparator", comparator, scalars)
-        attributes: dict[str, Attribute] = {"dimensions": ints([along]), "to_apply": callee}
-        if is_stable:
-            attributes["is_stable"] = flag("sort", "is_stable", is_stable)
-        return self._emit("sort", "sort", values, attributes)
+            callee = self._callee("comparator", comparator, scalars)
+        return self._emit("sort", values, dimensions=[along], to_apply=callee, is_stable=is_stable or None)
 
     def top_k(self, operand: Operand, k: int, *, largest: bool = True) -> Value:
         """A tuple of the k largest or smallest elements along the last dimension and their indices.
@@ -148,9 +140,7 @@ class Reductions(Core):
         >>> print(b.top_k(b.iota("f32[2,9]"), 3))
         topk = (f32[2,3], s32[2,3]) topk(iota), k=3, largest=true
         """
-        value = self._array("top_k", "operand", operand)
-        attributes = {"k": str(integer("top_k", "k", k)), "largest": flag("top_k", "largest", largest)}
-        return self._emit("top_k", "topk", [value], attributes)
+        return self._emit("topk", [self._array("operand", operand)], k=k, largest=largest)
 
     def scan(
         self,
@@ -171,35 +161,30 @@ class Reductions(Core):
         >>> b.scan(b.iota("f32[3,2]"), b.constant([0.0, 0.0]), lambda x, total: (x + total, x + total)).shape
         Shape('(f32[3,2], f32[2])')
         """
-        values = self._arrays("scan", "inputs", inputs)
-        inits = self._arrays("scan", "init_values", init_values)
-        along = dimension_number("scan", "dimension", dimension, len(values[0].dimensions))
+        values, inits = self._arrays("inputs", inputs), self._arrays("init_values", init_values)
+        along = dimension_number("dimension", dimension, len(values[0].dimensions))
         slices = [Shape(value.dtype, [n for d, n in enumerate(value.dimensions) if d != along]) for value in values]
-        callee = self._callee("scan", "computation", computation, [*slices, *(init.shape for init in inits)])
-        attributes: dict[str, Attribute] = {"dimensions": ints([along]), "num_carries": str(len(inits))}
-        for key, setting in (("is_reverse", is_reverse), ("is_associative", is_associative)):
-            if setting:
-                attributes[key] = flag("scan", key, setting)
-        return self._emit("scan", "scan", [*values, *inits], attributes | {"to_apply": callee})
+        callee = self._callee("computation", computation, [*slices, *(init.shape for init in inits)])
+        flags = {"is_reverse": is_reverse or None, "is_associative": is_associative or None}
+        given = {"dimensions": [along], "num_carries": len(inits), **flags, "to_apply": callee}
+        return self._emit("scan", [*values, *inits], **given)
 
     def _reduced(
-        self, operation: str, operands: Operand | Sequence[Operand], inits: Operand | Sequence[Operand]
+        self, operands: Operand | Sequence[Operand], inits: Operand | Sequence[Operand]
     ) -> tuple[list[Value], list[Value]]:
         """Operands of equal sizes, and an initial value for each."""
-        values = self._arrays(operation, "operands", operands)
+        values = self._arrays("operands", operands)
         given: Sequence[Any] = inits if isinstance(inits, (list, tuple)) else [inits]
         if len(given) != len(values):
-            raise invalid(operation, "init_values", f"{len(given)} values", f"expected {len(values)}, one per operand")
-        scalars = [self._array(operation, "init_values", i, v.dtype) for i, v in zip(given, values, strict=True)]
+            raise invalid("init_values", f"{len(given)} values", f"expected {len(values)}, one per operand")
+        scalars = [self._array("init_values", i, v.dtype) for i, v in zip(given, values, strict=True)]
         return values, scalars
 
-    def _emit_windowed(
-        self, operation: str, opcode: str, operands: list[Value], window: str, attributes: dict[str, Attribute]
-    ) -> Value:
+    def _emit_windowed(self, opcode: str, operands: list[Value], window: str, **callees: Callee) -> Value:
         if not window:
             # A scalar has no dimension to slide a window along.
-            return self._emit(operation, opcode, operands, attributes, Shape(operands[0].dtype, []))
-        return self._emit(operation, opcode, operands, {"window": window} | attributes)
+            return self._emit(opcode, operands, Shape(operands[0].dtype, []), **callees)
+        return self._emit(opcode, operands, None, window=window, **callees)
 
 
 # In the total order of floats; further operands of the sort are ignored.

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core import Layout, Metadata, ResultAccuracy, Shape, Sharding
+from .naming import NamesMethods
 
 if TYPE_CHECKING:
     from .attributes import Attribute
@@ -56,7 +57,7 @@ Function: TypeAlias = Callable[..., Any] | str | Callee
 """A computation as an argument: a Python function over Values, the name of a common one, or a :class:`Callee`."""
 
 
-class Value:
+class Value(NamesMethods):
     """The value of an instruction that a :class:`Builder` has written, with its ``shape`` and ``name``.
 
     Operators write instructions: ``+ - * / % ** & | ^ << >> ~ -``, ``abs`` and comparisons elementwise ones, ``@`` a
@@ -124,7 +125,7 @@ class Value:
         >>> b.build(b.iota("s32[3]").named("count"))["count"].opcode
         'iota'
         """
-        self.name = self.builder._unique("named", name)
+        self.name = self.builder._unique(name)
         return self
 
     def annotated(
@@ -158,7 +159,7 @@ class Value:
             "control-predecessors": control_predecessors,
             "result_accuracy": result_accuracy,
         }
-        self.builder._annotate("annotated", self, given)
+        self.builder._annotate(self, given)
         return self
 
     @property

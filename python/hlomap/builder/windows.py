@@ -12,7 +12,6 @@ Padding = str | Sequence[Sequence[int]]
 
 
 def window_text(
-    operation: str,
     sizes: Ints,
     window: Ints,
     strides: Ints | None,
@@ -29,15 +28,15 @@ def window_text(
     rank = len(sizes)
     ones = [1] * rank
     fields = [
-        per_dimension(operation, name, ones if given is None and name != names[0] else given, rank)
+        per_dimension(name, ones if given is None and name != names[0] else given, rank)
         for name, given in zip(names, (window, strides, base_dilations, window_dilations), strict=True)
     ]
     for name, field in zip(names, fields, strict=True):
         least = 0 if field is fields[0] else 1
         if any(n < least for n in field):
-            raise invalid(operation, name, field, f"expected integers of at least {least}")
+            raise invalid(name, field, f"expected integers of at least {least}")
     size, stride, base, dilation = fields
-    padded = _padding(operation, padding, sizes, *fields)
+    padded = _padding(padding, sizes, *fields)
     parts = {
         "size": ("x".join(map(str, size)), True),
         "stride": ("x".join(map(str, stride)), stride != ones),
@@ -51,7 +50,7 @@ def window_text(
 
 
 def _padding(
-    operation: str, padding: Padding, sizes: Ints, size: Ints, stride: Ints, base: Ints, dilation: Ints
+    padding: Padding, sizes: Ints, size: Ints, stride: Ints, base: Ints, dilation: Ints
 ) -> list[tuple[int, int]]:
     """``(low, high)`` of each dimension.
 
@@ -67,8 +66,8 @@ def _padding(
             padded.append((total // 2, total - total // 2))
         return padded
     if isinstance(padding, str):
-        raise invalid(operation, "padding", repr(padding), "expected SAME, VALID or (low, high) for each dimension")
-    given = integer_lists(operation, "padding", padding)
+        raise invalid("padding", repr(padding), "expected SAME, VALID or (low, high) for each dimension")
+    given = integer_lists("padding", padding)
     if len(given) != len(sizes) or any(len(pair) != 2 for pair in given):
-        raise invalid(operation, "padding", given, f"expected {len(sizes)} pairs (low, high)")
+        raise invalid("padding", given, f"expected {len(sizes)} pairs (low, high)")
     return [(low, high) for low, high in given]
