@@ -212,9 +212,9 @@ class Core(NamesMethods):
         """Checks that a Value belongs to the computation that is being written."""
         if value.builder is not self:
             raise invalid("operand", value.name, f"belongs to another builder, {value.builder.name}")
-        if value.scope is not self._scopes[-1]:
+        if value._scope is not self._scopes[-1]:
             here = self._scopes[-1].name
-            rule = f"belongs to computation {value.scope.name}, not to {here}: pass it as a parameter"
+            rule = f"belongs to computation {value._scope.name}, not to {here}: pass it as a parameter"
             raise invalid("operand", value.name, rule)
 
     def _value(self, argument: str, operand: Any, like: str | None = None) -> Value:
@@ -326,8 +326,8 @@ class Core(NamesMethods):
         texts = attribute_texts("tuple", given)
         predecessors, own = texts.get("control-predecessors"), value.attributes.get("frontend_attributes")
         for earlier in predecessors if isinstance(predecessors, Names) else ():
-            if earlier.scope is not value.scope or earlier.position >= value.position:
-                rule = f"expected a Value of {value.scope.name} that was written before {value.name}"
+            if earlier._scope is not value._scope or earlier.position >= value.position:
+                rule = f"expected a Value of {value._scope.name} that was written before {value.name}"
                 raise invalid("control_predecessors", earlier.name, rule)
         if sharding := texts.get("sharding"):
             call = {"custom_call_target": '"any"', "sharding": sharding}

@@ -7,6 +7,7 @@ Shapes have no layouts beyond those that the caller wrote.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeAlias
 
 import numpy as np
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
     from .builder import Builder
 
 
+@dataclass(eq=False, repr=False)
 class Scope:
     """The instructions of one computation in the order in which they are written."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.values: list[Value] = []
-        self.parameters: dict[int, Value] = {}
+    name: str
+    values: list[Value] = field(default_factory=list)
+    parameters: dict[int, Value] = field(default_factory=dict)
 
 
 class Callee:
@@ -57,6 +58,7 @@ Function: TypeAlias = Callable[..., Any] | str | Callee
 """A computation as an argument: a Python function over Values, the name of a common one, or a :class:`Callee`."""
 
 
+@dataclass(eq=False, repr=False)
 class Value(NamesMethods):
     """The value of an instruction that a :class:`Builder` has written, with its ``shape`` and ``name``.
 
@@ -74,40 +76,19 @@ class Value(NamesMethods):
     TypeError: a Value has no truth value while the program is being built: use select, conditional or while_
     """
 
-    __slots__ = (
-        "annotations",
-        "attributes",
-        "builder",
-        "literal",
-        "name",
-        "opcode",
-        "operands",
-        "position",
-        "scope",
-        "shape",
-    )
+    builder: Builder
+    _scope: Scope
+    name: str
+    shape: Shape
+    opcode: str
+    operands: tuple[Value, ...]
+    attributes: Mapping[str, Attribute]
+    literal: str
+    annotations: dict[str, Attribute] = field(init=False, default_factory=dict)
+    position: int = field(init=False)
 
-    def __init__(
-        self,
-        builder: Builder,
-        scope: Scope,
-        name: str,
-        shape: Shape,
-        opcode: str,
-        operands: tuple[Value, ...],
-        attributes: Mapping[str, Attribute],
-        literal: str,
-    ) -> None:
-        self.builder: Builder = builder
-        self.scope: Scope = scope
-        self.name: str = name
-        self.shape: Shape = shape
-        self.opcode: str = opcode
-        self.operands: tuple[Value, ...] = operands
-        self.attributes: Mapping[str, Attribute] = attributes
-        self.literal: str = literal
-        self.annotations: dict[str, Attribute] = {}
-        self.position: int = len(scope.values)
+    def __post_init__(self) -> None:
+        self.position = len(self._scope.values)
 
     @property
     def dtype(self) -> str:

@@ -293,9 +293,6 @@ def _as_module(got: Module | DumpedModule, name: str) -> Module:
     return got
 
 
-# ------------------------------------------------------------------------------------------------------------ fusions
-
-
 def _fusion_changes(
     matches: Sequence[Match], old: dict[Instruction, Value], new: dict[Instruction, Value]
 ) -> tuple[list[FusionChange], list[Instruction]]:
@@ -316,9 +313,6 @@ def _fusion_changes(
         own = tuple(v.instruction for v in values if v.instruction not in match_of)
         changed.append(FusionChange(fusion, parts, own, tuple(one for one in was if one is not None)))
     return changed, unchanged
-
-
-# -------------------------------------------------------------------------------------------------------------- words
 
 
 def _names(instructions: Iterable[Instruction]) -> str:

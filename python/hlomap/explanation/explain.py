@@ -323,9 +323,6 @@ def explain(
     )
 
 
-# ------------------------------------------------------------------------------------------------------------ queries
-
-
 def _array_index(instruction: Instruction, output: int | ShapeIndex) -> ShapeIndex:
     """The first array, token or opaque value at or below an output."""
     below = as_shape_index(output)
@@ -412,9 +409,6 @@ def _enumerate(maps: MapSet, sizes: Sequence[int]) -> npt.NDArray[np.int64] | No
     except EnumerationLimitError:
         return None
     return np.unique(np.concatenate([np.zeros((0, len(sizes)), np.int64), *found]), axis=0)
-
-
-# -------------------------------------------------------------------------------------------------------------- words
 
 
 def _sentence(

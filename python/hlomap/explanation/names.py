@@ -142,9 +142,6 @@ def _given_names(instruction: Instruction, shape: Shape, given: DimensionNames, 
     return Names(tuple(lists.get(instruction.name, letters)), operands, "names=")
 
 
-# ---------------------------------------------------------------------------------------------------------- inheritance
-
-
 def _inherited_names(instruction: Instruction, shape: Shape, sets: Sequence[MapSet], steps: int) -> Names | None:
     """Names of dimensions that are those of an operand: where the output's index is the operand's, the name goes along.
 
@@ -231,9 +228,6 @@ def _convolution_names(instruction: Instruction, shape: Shape) -> Names | None:
         if k < len(instruction.operands)
     }
     return Names(tuple(output[d] for d in range(shape.rank)), operands, f"dim_labels={labels}")
-
-
-# ----------------------------------------------------------------------------------------------------------- einsums
 
 
 def _einsum_names(

@@ -227,8 +227,6 @@ class ReadTable:
         self.records: Interned = Interned()
         self._words: dict[Hashable, tuple[str, Reads]] = {}
 
-    # -------------------------------------------------------------------------------------------------------- shapes
-
     def shape(self, shape: Shape) -> int:
         """The number of a shape."""
         text = str(shape)
@@ -250,8 +248,6 @@ class ReadTable:
         except (HlomapError, OverflowError) as error:
             found["problem"] = printable(error)
         return found
-
-    # ------------------------------------------------------------------------------------------------------- records
 
     def outputs(self, instruction: Instruction) -> list[int]:
         """The records of the arrays of an instruction's output, at most 64; none for a value without operands."""

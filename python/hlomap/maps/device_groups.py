@@ -83,8 +83,6 @@ def lift_to_devices(m: IndexingMap, table: GroupTable) -> list[IndexingMap]:
     ]
 
 
-# ------------------------------------------------------------------------------------------------------ merging tables
-
 NO_COMMON_GROUP = "groups of several kinds, or a device in several groups"
 
 

@@ -667,9 +667,6 @@ class DeviceIndexing:
             object.__setattr__(self, "groups", tuple(map(tuple, self.groups)))
 
 
-# ---------------------------------------------------------------------------------------------------- maps as arguments
-
-
 def as_map_set(got: MapSet | IndexingMap, function: str = "", parameter: str = "") -> MapSet:
     """An argument that is a map or a set of maps, as a set; the exception names the function and the parameter.
 
@@ -738,8 +735,6 @@ def _expect_alike(a: MapSet, b: MapSet, operation: str) -> None:
             hint = "; compare the elements of a.image() and b.image()" if what == "dims" else ""
             raise ShapeError(f"{operation} compares pairs of maps with as many {what}, found {found} {what}{hint}")
 
-
-# -------------------------------------------------------------------------------------------------- device maps of sets
 
 _DEVICE_DIMS = 2
 """The last dims of the maps between devices: the group, and the position in it."""

@@ -128,9 +128,6 @@ def _facts(shape: Shape, n: int, n_positions: int) -> str:
     return facts + (f"; split into {n_parts} parts, shown as one" if n_parts > 1 else "")
 
 
-# ------------------------------------------------------------------------------------------------------------- array
-
-
 def _planes(shape: Shape, levels: _Levels) -> tuple[tuple[Grid, ...], int]:
     """The two most minor dimensions as grids, one for each index into the other dimensions."""
     order = shape.layout.minor_to_major if shape.layout else tuple(range(shape.rank))[::-1]
@@ -215,9 +212,6 @@ def choose_indices(n: int, widths: Iterable[int]) -> list[int | None]:
         shown.append(i)
         last = i
     return shown
-
-
-# ------------------------------------------------------------------------------------------------------------ memory
 
 
 def _memory(shape: Shape, levels: _Levels, n: int) -> Grid:

@@ -72,9 +72,6 @@ def _arrow(x: float, y: float, length: float, relation: Relation) -> str:
     return f'<path d="M{start:.1f},{y:.1f}H{end:.1f}m{head},-5l{-head},5l{head},5" class="edge thin"/>'
 
 
-# -------------------------------------------------------------------------------------------------------------- arrays
-
-
 class _Block:
     """One array with its name, facts and planes, at its coordinates."""
 
@@ -286,9 +283,6 @@ def _runs(mask: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]:
 
 def _n(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
-
-
-# -------------------------------------------------------------------------------------------------------------- legend
 
 
 def _legend(scene: MapScene, x: float, y: float) -> tuple[list[str], float]:

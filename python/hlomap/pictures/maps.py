@@ -142,9 +142,6 @@ def _bounds_of_elements(maps: Sequence[IndexingMap]) -> tuple[tuple[int, int], .
     return tuple((min(0, *(lo for lo, _ in b)), max(hi for _, hi in b)) for b in zip(*boxes, strict=False))
 
 
-# -------------------------------------------------------------------------------------------------------- instructions
-
-
 def draw_instruction(
     instruction: Instruction, element: Element | None, tile: Element | None, output: int | ShapeIndex
 ) -> Picture:

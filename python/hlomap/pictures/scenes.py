@@ -174,9 +174,6 @@ def _levels(counts: list[float]) -> dict[float, int]:
     return {n: 1 + min(4, int(5 * (np.log(n) - np.log(counts[0])) / span)) for n in counts}
 
 
-# -------------------------------------------------------------------------------------------------------------- grids
-
-
 def _size(bounds: tuple[int, int]) -> int:
     return max(0, bounds[1] - bounds[0] + 1)
 

@@ -55,9 +55,6 @@ def _add(reads: Reads, more: Reads, times: Times) -> None:
         reads[key] = reads[key] + own * times if key in reads else own * times
 
 
-# ---------------------------------------------------------------------------------------------------------------- walk
-
-
 class _Found(NamedTuple):
     """Who reads the value in a computation, and where it is in the root."""
 

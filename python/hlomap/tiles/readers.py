@@ -221,8 +221,6 @@ def applied_by(computation: Computation) -> Instruction | None:
     return None
 
 
-# -------------------------------------------------------------------------------------------------------------- counts
-
 _OVERLAP = "the maps overlap in a way that is not counted"
 
 
