@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from operator import index
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from operator import attrgetter, index
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeGuard, TypeVar
 
 from ._core import Computation, Instruction, Module
+from .answers import Answer, Unknown
 from .errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -57,6 +60,34 @@ def read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     """The array, which nobody overwrites from here on."""
     array.flags.writeable = False
     return array
+
+
+def json_value(value: Any) -> Any:
+    """A value of a record for JSON: parts of a program by their names, shapes and maps as text, None for the unknown.
+
+    >>> json_value({"sizes": (2, 3), "times": Unknown("a loop")})
+    {'sizes': [2, 3], 'times': None}
+    """
+    if value is None or isinstance(value, (Unknown, Answer)):
+        return getattr(value, "value", None)
+    if isinstance(value, (str, int, float)):
+        return str(value) if isinstance(value, Enum) else value
+    if isinstance(value, (Instruction, Computation, Module)):
+        return value.name
+    for method in ("to_dict", "tolist"):
+        if hasattr(value, method):
+            return getattr(value, method)()
+    if is_dataclass(value):
+        return {field.name: json_value(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: json_value(item) for name, item in value.items()}
+    return list(map(json_value, value)) if isinstance(value, Iterable) else str(value)
+
+
+def json_fields(record: object, *names: str) -> dict[str, Any]:
+    """Attributes of a record as JSON values; ``NAME:ATTRIBUTE`` gives one another name."""
+    pairs = (name.rpartition(":") for name in " ".join(names).split())
+    return {name or path: json_value(attrgetter(path)(record)) for name, _, path in pairs}
 
 
 def wrong_type(function: str, takes: str, got: object, hint: str = "") -> TypeError:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -81,19 +81,7 @@ def _parse_size(context: click.Context, option: click.Parameter, text: str | Non
 @click.option("--memory", metavar="SIZE", callback=_parse_size, help="Memory limit of a worker, such as 2GB.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as a JSON object.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary.")
-def analyze(
-    paths: tuple[str, ...],
-    output: str,
-    jobs: int | None,
-    engine: str,
-    shard: tuple[int, int],
-    resume: bool,
-    modules: bool,
-    timeout: float | None,
-    memory: int | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def analyze(paths: tuple[str, ...], output: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Write a dataset of the maps in all modules below PATHS.
 
     It has a row for each instruction, output and operand.  PATHS are files, folders, globs, archives (tar, zip), URLs,
@@ -116,19 +104,7 @@ def analyze(
     is_file = output.endswith(SUFFIXES)
     try:
         with show_progress(quiet) as progress:
-            summary = analyze_corpus(
-                paths,
-                output,
-                jobs=jobs,
-                engine=engine,
-                shard=shard,
-                resume=resume,
-                modules=modules,
-                timeout=timeout,
-                memory=memory,
-                max_bytes=max_bytes(),
-                progress=progress,
-            )
+            summary = analyze_corpus(paths, output, **options, max_bytes=max_bytes(), progress=progress)
     except (OutputError, LockedError, EngineError) as error:
         _stop(output, error)
     except (UnsupportedError, DatasetError) as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._core import IndexingMap, Instruction
@@ -18,7 +18,7 @@ from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..ops._shapes import n_outputs
 from ..text import one_line
-from ..types import ShapeIndex
+from ..types import ShapeIndex, json_fields
 
 if TYPE_CHECKING:
     from ..differences.overview import Overview
@@ -82,11 +82,7 @@ class Listing:
 
     def to_dict(self) -> dict[str, Any]:
         """The listing as JSON values."""
-        return {
-            "module": self.module,
-            "overview": None if self.overview is None else self.overview.to_dict(),
-            "parts": [asdict(part) for part in self.parts],
-        }
+        return json_fields(self, "module overview parts")
 
 
 def entries(

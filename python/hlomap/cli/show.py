@@ -92,22 +92,21 @@ def show(
     from . import report
     from .listing import Listing
 
-    if instruction is None and (element is not None or output is not None):
-        raise click.BadParameter("needs --instruction", param_hint="--output" if element is None else "--element")
-    if instruction is None and (picture or svg is not None):
-        raise click.BadParameter("needs --instruction", param_hint="--picture" if picture else "--svg")
-    if picture and as_json:
-        raise click.BadParameter("excludes --json", param_hint="--picture")
-    if input_to_output and (picture or svg is not None):
-        raise click.BadParameter("excludes --picture and --svg", param_hint="--input-to-output")
-    if input_to_output and (element is not None or output is not None):
-        raise click.BadParameter("excludes --element and --output", param_hint="--input-to-output")
-    if instruction is not None and (top or any(v for name, v in filters.items() if name != "computation")):
-        raise click.BadParameter("excludes --all, --opcode, --fusion, --source and --top", param_hint="--instruction")
-    if readers is not None and (
-        instruction is not None or top or any(v for k, v in filters.items() if k != "computation")
-    ):
-        raise click.BadParameter("excludes what chooses other instructions", param_hint="--readers")
+    chosen = top or any(value for name, value in filters.items() if name != "computation")
+    is_chosen = instruction is not None or chosen
+    draws, asks = picture or svg is not None, element is not None or output is not None
+    conflicts = [
+        (instruction is None and asks, "needs --instruction", "--output" if element is None else "--element"),
+        (instruction is None and draws, "needs --instruction", "--picture" if picture else "--svg"),
+        (picture and as_json, "excludes --json", "--picture"),
+        (input_to_output and draws, "excludes --picture and --svg", "--input-to-output"),
+        (input_to_output and asks, "excludes --element and --output", "--input-to-output"),
+        (instruction is not None and chosen, "excludes --all, --opcode, --fusion, --source and --top", "--instruction"),
+        (readers is not None and is_chosen, "excludes what chooses other instructions", "--readers"),
+    ]
+    for is_conflict, message, option in conflicts:
+        if is_conflict:
+            raise click.BadParameter(message, param_hint=option)
     refuse_overwriting(svg, file, option="--svg")
     direction: Direction = "input_to_output" if input_to_output else "output_to_input"
     selection = Selection(**filters)

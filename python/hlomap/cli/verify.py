@@ -6,11 +6,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ..text import cut
+from ..types import json_fields
 from .console import FILE, print_json, printable_lines, progress_bar, read_modules, say
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ def verify(file: Path, show_all: bool, max_changes: int, as_json: bool) -> None:
         with progress_bar(f"verify {printable_lines(module.name[:40])}".replace("[", "(")) as progress:
             results += [(module.name, r) for r in check(module, max_changes=max_changes, progress=progress)]
     if as_json:
-        print_json([_as_dict(name, result) for name, result in results])
+        fields = "direction output operand shape_index status claims_exact n_changes witness reason"
+        about = "computation:instruction.computation instruction"
+        print_json([{"module": name, **json_fields(result, about, fields)} for name, result in results])
     else:
         for name, result in results:
             if show_all or result.status == CheckStatus.UNSOUND:
@@ -71,20 +74,3 @@ def _summary(results: Iterable[CheckResult]) -> Iterator[str]:
             yield f"  {status} {n}  {cut(reason, 200)}"
         if len(reasons) > _MAX_REASONS:
             yield f"  {status}: {len(reasons) - _MAX_REASONS} more reasons"
-
-
-def _as_dict(module: str, result: CheckResult) -> dict[str, Any]:
-    return {
-        "module": module,
-        "computation": result.instruction.computation.name,
-        "instruction": result.instruction.name,
-        "direction": result.direction,
-        "output": list(result.output),
-        "operand": result.operand,
-        "shape_index": list(result.shape_index),
-        "status": str(result.status),
-        "claims_exact": result.claims_exact,
-        "n_changes": result.n_changes,
-        "witness": None if result.witness is None else [list(element) for element in result.witness],
-        "reason": result.reason,
-    }

@@ -17,7 +17,7 @@ from ..explanation.values import Numbering, Value, _literal, _meaning
 from ..hlo.dump_directory import DumpedModule
 from ..ops._shapes import array_leaves
 from ..text import html, plural, printable
-from ..types import module_hint, wrong_type
+from ..types import json_fields, module_hint, wrong_type
 from .matching import Match, computed, find_duplicates, match_instructions
 from .outputs import OutputDependence, OutputValues, compare_outputs, compare_values
 from .overview import BytesMoved, Overview, overview
@@ -48,12 +48,7 @@ class FusionChange:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
-        return {
-            "fusion": self.fusion.name,
-            "parts": [match.to_dict() for match in self.parts],
-            "new": [instruction.name for instruction in self.new],
-            "was": [fusion.name for fusion in self.was],
-        }
+        return json_fields(self, "fusion parts new was")
 
 
 @dataclass(frozen=True)
@@ -108,23 +103,12 @@ class ModuleDiff:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
-        return {
-            "before": self.before.name,
-            "after": self.after.name,
-            "matches": [match.to_dict() for match in self.matches],
-            "duplicates": [match.to_dict() for match in self.duplicates],
-            "changed": [match.to_dict() for match in self.changed],
-            "is_empty": self.is_empty,
-            "removed": [_dict(i) for i in self.removed],
-            "added": [_dict(i) for i in self.added],
-            "fusions": [fusion.to_dict() for fusion in self.fusions],
-            "unchanged_fusions": [fusion.name for fusion in self.unchanged_fusions],
-            "outputs": [output.to_dict() for output in self.outputs],
-            "values": [values.to_dict() for values in self.values],
-            "n_outputs_left_out": self.n_outputs_left_out,
-            "bytes_before": vars(self.bytes_before),
-            "bytes_after": vars(self.bytes_after),
-        }
+        lists = {"removed": list(map(_dict, self.removed)), "added": list(map(_dict, self.added))}
+        return (
+            json_fields(self, "before after matches duplicates changed is_empty")
+            | lists
+            | json_fields(self, "fusions unchanged_fusions outputs values n_outputs_left_out bytes_before bytes_after")
+        )
 
     def sections(self) -> Iterator[tuple[str, list[str]]]:
         """The headings of the text, each with its lines: what changed comes first."""

@@ -15,6 +15,7 @@ from typing import Literal
 from .._core import Instruction
 from ..explanation.values import Value, is_container
 from ..ops import lookup
+from ..types import json_fields
 
 How = Literal["value", "use", "name", "origin", "elimination"]
 Values = Mapping[Instruction, Value]
@@ -34,7 +35,7 @@ class Match:
 
     def to_dict(self) -> dict[str, str]:
         """The record as JSON values."""
-        return {"before": self.before.name, "after": self.after.name, "how": self.how}
+        return json_fields(self, "before after how")
 
 
 def computed(values: Values) -> list[Value]:

@@ -25,7 +25,7 @@ from ..interpreter import execute
 from ..maps.map_set import MapSet
 from ..ops._shapes import array_leaves, shape_at
 from ..text import leaf_text, plural, printable
-from ..types import ShapeIndex
+from ..types import ShapeIndex, json_fields
 from ..verification.verify import at_leaf, random_value
 
 Status = Literal["equal", "wider", "narrower", "different", "unknown"]
@@ -58,7 +58,7 @@ class OutputDependence:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
-        return {**vars(self), "output": list(self.output), "shape_index": list(self.shape_index)}
+        return json_fields(self, "output parameter shape_index name status reason")
 
 
 def compare_outputs(

@@ -25,7 +25,16 @@ from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_points
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
 from ..text import bytes_text, count_text, html, leaf_text, plural, printable
-from ..types import ShapeIndex, as_shape_index, expect_index, instruction_of, is_index, read_only, wrong_type
+from ..types import (
+    ShapeIndex,
+    as_shape_index,
+    expect_index,
+    instruction_of,
+    is_index,
+    json_fields,
+    read_only,
+    wrong_type,
+)
 from .names import DimensionNames, Names, name_dimensions
 from .notes import notes_of, output_name
 from .source import Source, source_of, value_label
@@ -97,22 +106,9 @@ class OperandReads:
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
         c = self.counts
-        return {
-            "operand": self.operand,
-            "name": self.instruction.name,
-            "label": self.label,
-            "shape_index": list(self.shape_index),
-            "shape": str(self.shape),
-            "status": self.status,
-            "reason": self.reason,
-            "words": self.words,
-            "maps": list(self.texts),
-            "touched": [c.touched_lower, c.touched_upper],
-            "distinct": [c.distinct_lower, c.distinct_upper],
-            "bytes": self.bytes,
-            "reuse": self.reuse,
-            "elements": None if self.elements is None else self.elements.tolist(),
-        }
+        counts = {"touched": [c.touched_lower, c.touched_upper], "distinct": [c.distinct_lower, c.distinct_upper]}
+        about = "operand name:instruction label shape_index shape status reason words maps:texts"
+        return json_fields(self, about) | counts | json_fields(self, "bytes reuse elements")
 
 
 @dataclass(frozen=True)
@@ -163,26 +159,11 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
-        i = self.instruction
-        return {
-            "module": i.module.name,
-            "computation": i.computation.name,
-            "instruction": i.name,
-            "opcode": i.opcode,
-            "shape_index": list(self.shape_index),
-            "shape": str(self.shape),
-            "element": None if self.element is None else list(self.element),
-            "names": list(self.names),
-            "sentence": self.sentence,
-            "reads": [read.to_dict() for read in self.reads],
-            "unread": list(self.unread),
-            "bytes_read": self.bytes_read,
-            "bytes_written": self.bytes_written,
-            "bitcast": None if self.bitcast is None else self.bitcast.value,
-            "source": None if self.source is None else {**vars(self.source), "stack": list(self.source.stack)},
-            "steps": [step.to_dict() for step in self.steps],
-            "notes": list(self.notes),
-        }
+        return json_fields(
+            self,
+            "module:instruction.module computation:instruction.computation instruction opcode:instruction.opcode",
+            "shape_index shape element names sentence reads unread bytes_read bytes_written bitcast source steps notes",
+        )
 
     def __str__(self) -> str:
         lines = [self.title, f"  {self.sentence}"]

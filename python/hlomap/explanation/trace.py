@@ -19,7 +19,7 @@ from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
 from ..text import leaf_text, printable
-from ..types import ShapeIndex
+from ..types import ShapeIndex, json_fields
 from .names import Names
 from .source import value_label
 from .words import clauses, phrases
@@ -49,17 +49,8 @@ class Step:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
-        return {
-            "instruction": self.instruction.name,
-            "computation": self.instruction.computation.name,
-            "opcode": self.instruction.opcode,
-            "distance": self.distance,
-            "readers": [reader.name for reader in self.readers],
-            "words": self.words,
-            "maps": [str(m) for m in self.maps],
-            "exact": self.maps.exact,
-            "reason": self.maps.reason,
-        }
+        about = "instruction computation:instruction.computation opcode:instruction.opcode distance readers words maps"
+        return json_fields(self, about, "exact:maps.exact reason:maps.reason")
 
 
 def trace(

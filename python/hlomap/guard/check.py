@@ -25,7 +25,7 @@ from ..ops import lookup
 from ..shardings.program import leaf_shardings
 from ..text import joined, one_line, plural, printable
 from ..tiles.readers import readers
-from ..types import expect, expect_items, is_index, wrong_type
+from ..types import expect, expect_items, is_index, json_fields, json_value, wrong_type
 
 _MAX_SHOWN = 20
 
@@ -60,14 +60,7 @@ class Violation:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
-        return {
-            "rule": self.rule,
-            "limit": self.limit,
-            "found": None if isinstance(self.found, Unknown) else self.found,
-            "instruction": None if self.instruction is None else self.instruction.name,
-            "source": self.source,
-            "why": self.why,
-        }
+        return json_fields(self, "rule limit found instruction source why")
 
 
 @dataclass(frozen=True)
@@ -115,15 +108,8 @@ class CheckReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
-        return {
-            "subject": self.subject.name,
-            "ok": self.ok,
-            "limits": [
-                {"rule": rule, "limit": limit, "found": None if isinstance(found, Unknown) else found}
-                for rule, limit, found in self.limits
-            ],
-            "violations": [violation.to_dict() for violation in self.violations],
-        }
+        limits = [dict(zip(("rule", "limit", "found"), json_value(limit), strict=True)) for limit in self.limits]
+        return json_fields(self, "subject ok") | {"limits": limits} | json_fields(self, "violations")
 
 
 def check(

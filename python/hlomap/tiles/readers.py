@@ -27,7 +27,7 @@ from ..ops import op_of
 from ..ops._indexing.loops.accesses import enclosing_loop, values_in_nest
 from ..ops._shapes import array_leaves, shape_at
 from ..text import bytes_text, one_line, plural
-from ..types import ShapeIndex, instruction_of
+from ..types import ShapeIndex, instruction_of, json_fields
 from .reader_walk import Times, Walk
 
 _MAX_POINTS = 1 << 20  # of an enumeration of what iterations read: some tenths of a second
@@ -62,17 +62,8 @@ class Reader:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
-        return {
-            "instruction": self.instruction.name,
-            "computation": self.instruction.computation.name,
-            "opcode": self.instruction.opcode,
-            "maps": [str(m) for m in self.maps],
-            "bytes": self.bytes,
-            "times": None if isinstance(self.times, Unknown) else self.times,
-            "total_bytes": None if isinstance(self.total_bytes, Unknown) else self.total_bytes,
-            "exact": self.exact,
-            "reason": self.reason,
-        }
+        about = "instruction computation:instruction.computation opcode:instruction.opcode maps bytes times total_bytes"
+        return json_fields(self, about, "exact reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +107,7 @@ class Readers(Sequence[Reader]):
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
-        times, total = self.times, self.total_bytes
-        return {
-            "value": self.value.name,
-            "readers": [reader.to_dict() for reader in self],
-            "times": None if isinstance(times, Unknown) else times,
-            "total_bytes": None if isinstance(total, Unknown) else total,
-            "exact": self.exact,
-        }
+        return json_fields(self, "value readers:found times total_bytes exact")
 
     def __str__(self) -> str:
         return "\n".join([self.title, *(f"  {reader}" for reader in self)])
