@@ -15,9 +15,15 @@ import stat
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..errors import HlomapError, OutputError
+
+if TYPE_CHECKING:
+    from .remote import RemoteFolder
+
+Folder: TypeAlias = "LocalFolder | RemoteFolder"
+"""Files by their names below one folder; names have slashes."""
 
 _temporaries: set[str] = set()
 
@@ -31,30 +37,6 @@ def output_errors() -> Iterator[None]:
         raise
     except OSError as error:
         raise OutputError(error.errno or 0, error.strerror or str(error), error.filename) from error
-
-
-class Folder(Protocol):
-    """Files by their names below one folder; names have slashes."""
-
-    url: str
-
-    def read(self, name: str) -> bytes:
-        """The content of a file; raises ``FileNotFoundError``."""
-
-    def write(self, name: str, content: bytes) -> None:
-        """Creates or replaces a file at once.  Raises :class:`OutputError`."""
-
-    def write_part(self, name: str) -> contextlib.AbstractContextManager[str]:
-        """The path of a temporary local file, which becomes the file ``name`` when the block ends normally."""
-
-    def names(self, folder: str) -> list[str]:
-        """The names of the files directly in a folder, without those that are being written; empty without it."""
-
-    def remove(self, name: str) -> None:
-        """Removes a file or a whole folder, if it is there."""
-
-    def clean(self, folder: str) -> None:
-        """Removes the files in a folder that killed writers left half written."""
 
 
 def is_url(name: str) -> bool:
@@ -108,6 +90,7 @@ class LocalFolder:
         self._path = Path(self.url)
 
     def read(self, name: str) -> bytes:
+        """The content of a file; raises ``FileNotFoundError``."""
         fd = os.open(self._path / name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         with open(fd, "rb") as stream:
             if not stat.S_ISREG(os.fstat(fd).st_mode):  # a pipe would wait, a device never end
@@ -115,11 +98,13 @@ class LocalFolder:
             return stream.read()
 
     def write(self, name: str, content: bytes) -> None:
+        """Creates or replaces a file at once.  Raises :class:`OutputError`."""
         with self.write_part(name) as path, output_errors(), open(path, "wb") as stream:
             stream.write(content)
 
     @contextlib.contextmanager
     def write_part(self, name: str) -> Iterator[str]:
+        """The path of a temporary local file, which becomes the file ``name`` when the block ends normally."""
         target = self._path / name
         temporary = str(target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.tmp"))
         _temporaries.add(temporary)
@@ -138,11 +123,13 @@ class LocalFolder:
             _temporaries.discard(temporary)
 
     def names(self, folder: str) -> list[str]:
+        """The names of the files directly in a folder, without those that are being written; empty without it."""
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return sorted(name for name in os.listdir(self._path / folder) if not is_temporary(name))
         return []
 
     def remove(self, name: str) -> None:
+        """Removes a file or a whole folder, if it is there."""
         path = self._path / name
         with output_errors():
             try:
@@ -155,6 +142,7 @@ class LocalFolder:
                 shutil.rmtree(path)
 
     def clean(self, folder: str) -> None:
+        """Removes the files in a folder that killed writers left half written."""
         with contextlib.suppress(FileNotFoundError):
             for name in os.listdir(self._path / folder):
                 if is_temporary(name):

@@ -42,7 +42,7 @@ def list_inputs(url: str) -> Iterator[tuple[str, int]]:
 
 
 class RemoteFolder:
-    """A :class:`hlomap.corpus.folder.Folder` below a URL."""
+    """A folder below a URL, with the methods of :class:`hlomap.corpus.folder.LocalFolder`."""
 
     def __init__(self, url: str) -> None:
         self.url: str = url.rstrip("/")

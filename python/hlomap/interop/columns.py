@@ -55,18 +55,13 @@ def write(columns: Columns, path: str) -> None:
 
     Raises :class:`UnsupportedError` for another suffix.
     """
-    if path.endswith(".parquet"):
-        table = to_arrow(columns)
-        import pyarrow.parquet
-
-        pyarrow.parquet.write_table(table, path)
-    elif path.endswith(".csv"):
-        table = to_arrow(flat(columns))
-        import pyarrow.csv
-
-        pyarrow.csv.write_csv(table, path)
-    else:
+    suffix = next((suffix for suffix in (".parquet", ".csv") if path.endswith(suffix)), None)
+    if suffix is None:
         raise UnsupportedError(f"expected a file that ends with .parquet or .csv, found {path}")
+    table = to_arrow(columns if suffix == ".parquet" else flat(columns))
+    from .row_files import write as write_rows
+
+    write_rows(path, suffix, table.schema, [table])
 
 
 def flat(columns: Columns) -> dict[str, npt.NDArray[Any]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import and_, sub
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from .. import hooks
 from .._core import Count, Expr, IndexingMap, Instruction, Variable, _coalesce, _eliminate_ranges, compose_many
@@ -226,7 +226,7 @@ class MapSet:
                 parts.append(part._placed(leaf, m.use, suppliers))
                 uses[leaf, part] = uses.get((leaf, part), ()) + self._uses.get((leaf, m), ())
         exact, reason = self._exact and reason is None, self._reason or reason
-        return MapSet(parts, exact=exact, reason=reason, uses=uses, assumes=self._assumes)
+        return self._replace(parts, exact=exact, reason=reason, uses=uses, devices=None)
 
     def simplify(self) -> MapSet:
         """The fewest simplified maps that a search finds for the same pairs; shape indices are kept apart.
@@ -260,7 +260,7 @@ class MapSet:
                 uses[leaf, m] = tuple(sorted(found, key=lambda use: (use[0].number, use[1])))
                 members.append(m._placed(leaf, next(iter(uses[leaf, m]), stands_for[0].use), suppliers))
         if tuple(members) != simplified._maps:
-            simplified = simplified._with(members, uses)
+            simplified = simplified._replace(members, uses=uses)
         return simplified._change_device_maps(lambda maps: maps.simplify())
 
     def then(self, second: MapSet | IndexingMap, /) -> MapSet:
@@ -550,18 +550,16 @@ class MapSet:
             members.append(m._placed(leaf, before.use, suppliers_of(before)))
             own = uses.get((leaf, m), ())
             uses[leaf, m] = own + tuple(use for use in self._uses.get((leaf, before), ()) if use not in own)
-        return self._with(members, uses)
+        return self._replace(members, uses=uses)
 
-    def _with(
-        self, members: Sequence[IndexingMap], uses: Mapping[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]]
-    ) -> MapSet:
-        """Other maps for the same pairs."""
-        exact, reason, devices = self._exact, self._reason, self._devices
-        return MapSet(members, exact=exact, reason=reason, uses=uses, devices=devices, assumes=self._assumes)
+    def _replace(self, maps: Iterable[IndexingMap], **changes: Any) -> MapSet:
+        """Other maps, with what else is known of this set but for some changes."""
+        about = {name: getattr(self, f"_{name}") for name in ("exact", "reason", "uses", "devices", "assumes")}
+        return MapSet(maps, **{**about, **changes})
 
     def _assuming(self, assumes: str) -> MapSet:
         """The set, of which elements without influence were left out under an assumption."""
-        found = self._with(self._maps, self._uses)
+        found = self._replace(self._maps)
         found._unknown, found._assumes = self._unknown, assumes
         return found
 
@@ -569,9 +567,7 @@ class MapSet:
         """The set with some of its maps; ``inexact`` is a reason why they are not exact."""
         if self._unknown or (len(maps) == len(self._maps) and inexact is None):
             return self
-        exact, reason = self._exact and inexact is None, self._reason or inexact
-        uses, devices, assumes = self._uses, self._devices, self._assumes
-        return MapSet(maps, exact=exact, reason=reason, uses=uses, devices=devices, assumes=assumes)
+        return self._replace(maps, exact=self._exact and inexact is None, reason=self._reason or inexact)
 
     def _change_device_maps(self, change: Callable[[MapSet], MapSet]) -> MapSet:
         """The set with its device maps changed by a function."""
@@ -796,8 +792,7 @@ def _with_devices(maps: MapSet, devices: DeviceIndexing) -> MapSet:
     """The set with another device indexing; empty where that proves it."""
     if devices.maps.exact and not devices.maps:
         return MapSet()
-    exact, reason, assumes = maps._exact, maps._reason, maps._assumes
-    return MapSet(maps, exact=exact, reason=reason, uses=maps._uses, devices=devices, assumes=assumes)
+    return maps._replace(maps, devices=devices)
 
 
 def _bring_to_common_table(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args, get_origin
 
 from .._core import Computation, IndexingMap, Instruction, Layout, Module, Shape, Sharding
 from ..analysis.loops import Loop
@@ -42,10 +42,7 @@ Drawable: TypeAlias = (
     | tuple[Any, ...]
     | list[Any]
 )
-_KINDS = (
-    MapSet, IndexingMap, Instruction, Computation, Explanation, Module, ModuleDiff, Table, Profile, Tiling,
-    TileFrontier, Loop, CheckResult, Shape, Layout, Sharding, Picture, Mapping, tuple, list,
-)  # fmt: skip
+_KINDS = tuple(get_origin(kind) or kind for kind in get_args(Drawable))
 
 
 def draw(
