@@ -153,11 +153,11 @@ def _parsed(kind: Any) -> Callable[[Any], str]:
     return lambda value: str(value if isinstance(value, kind) else kind.parse(value))
 
 
-def _braced(one: Callable[[Any], str], separator: str = ", ") -> Callable[[Any], str]:
+def _braced(one: Callable[[Any], str], separator: str = ", ", pad: str = "") -> Callable[[Any], str]:
     def text(values: Iterable[Any]) -> str:
         if isinstance(values, str):
             raise TypeError
-        return "{" + separator.join(one(value) for value in values) + "}"
+        return "{" + pad + separator.join(one(value) for value in values) + pad + "}"
 
     return text
 
@@ -230,17 +230,16 @@ def _sides(value: Mapping[str, Mapping[str, int | Ints]]) -> str:
 _SIDES = Form("Mapping[str, Mapping[str, int | Ints]]", "a dictionary for lhs, rhs or both, of numbers by name", _sides)
 
 
-def _aliases(values: Iterable[_core.InputOutputAlias]) -> str:
-    texts = (f"{ints(a.output_index)}: ({a.parameter_number}, {ints(a.parameter_index)}, {a.kind})" for a in values)
-    return "{ " + ", ".join(texts) + " }"
+def _alias(a: _core.InputOutputAlias) -> str:
+    return f"{ints(a.output_index)}: ({a.parameter_number}, {ints(a.parameter_index)}, {a.kind})"
 
 
-def _operand_aliases(values: Iterable[_core.OperandAlias]) -> str:
-    return _braced(lambda a: f"{ints(a.output_index)}: ({a.operand}, {ints(a.operand_index)})")(values)
+def _operand_alias(a: _core.OperandAlias) -> str:
+    return f"{ints(a.output_index)}: ({a.operand}, {ints(a.operand_index)})"
 
 
-def _donors(values: Iterable[_core.BufferDonor]) -> str:
-    return "{ " + ", ".join(f"({d.parameter_number}, {ints(d.parameter_index)})" for d in values) + " }"
+def _donor(d: _core.BufferDonor) -> str:
+    return f"({d.parameter_number}, {ints(d.parameter_index)})"
 
 
 def _entry_layout(value: EntryLayout | tuple[Sequence[Any], Any]) -> str:
@@ -285,9 +284,9 @@ FORMS: dict[str, Form] = {
     "Config": Form("str | Mapping[str, Any]", "a string, or a dictionary that JSON can represent", _config),
     "Bools": Form("Sequence[bool]", "a sequence of bools", _braced(word, ",")),
     "Sharding": Form("Sharding | str", "a Sharding or its text", _parsed(Sharding)),
-    "Aliases": Form("Sequence[InputOutputAlias]", "a sequence of InputOutputAlias", _aliases),
-    "OperandAliases": Form("Sequence[OperandAlias]", "a sequence of OperandAlias", _operand_aliases),
-    "Donors": Form("Sequence[BufferDonor]", "a sequence of BufferDonor", _donors),
+    "Aliases": Form("Sequence[InputOutputAlias]", "a sequence of InputOutputAlias", _braced(_alias, pad=" ")),
+    "OperandAliases": Form("Sequence[OperandAlias]", "a sequence of OperandAlias", _braced(_operand_alias)),
+    "Donors": Form("Sequence[BufferDonor]", "a sequence of BufferDonor", _braced(_donor, pad=" ")),
     "Sparsity": _SIDES,
     "BlockScaling": _SIDES,
     "Accuracy": Form("ResultAccuracy | str", "a ResultAccuracy or a mode", _accuracy),

@@ -73,18 +73,14 @@ def text(tiling: Tiling, found: Evaluated, top: int) -> str:
     if table["occupancy"].any():
         columns += [("waves", table["waves"]), ("occupancy", table["occupancy"])]
     columns.append(("bytes moved", table["dram_bytes_upper"]))
-    names = _read_names(tiling)
+    read_names = [str(read.instruction.name) for read in tiling.reads]
+    # Of several reads of one instruction the numbers as well.
+    reads = [name if read_names.count(name) == 1 else f"{name} ({k})" for k, name in enumerate(read_names)]
     for what, name in (("read", "read_bytes"), ("run", "run_bytes")):
-        columns += [(f"{what} {read}", table[name][:, k]) for k, read in enumerate(names)]
+        columns += [(f"{what} {read}", table[name][:, k]) for k, read in enumerate(reads)]
     columns.append(("live", table["live_bytes"]))
     rows = [[name for name, _ in columns], *([f"{column[i]:,}" for _, column in columns] for i in best)]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     lines.append("")
     lines += ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
     return "\n".join(lines)
-
-
-def _read_names(tiling: Tiling) -> list[str]:
-    """The instruction of each read; of several reads of one their numbers as well."""
-    names = [str(read.instruction.name) for read in tiling.reads]
-    return [name if names.count(name) == 1 else f"{name} ({k})" for k, name in enumerate(names)]

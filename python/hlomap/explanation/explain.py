@@ -183,10 +183,11 @@ class Explanation:
     def _facts(self) -> Iterator[tuple[str, str]]:
         if self.reads and self.element is None:
             total = bytes_text(self.bytes_read)
+            counts = [read.counts for read in self.reads]
+            is_bound = self.bytes_read is not None and any(c.distinct_lower != c.distinct_upper for c in counts)
             yield (
                 "bytes",
-                f"{total if self.bytes_read is None else 'up to ' * self._is_bound + total} read, "
-                + (f"{bytes_text(self.bytes_written)} written"),
+                f"{'up to ' * is_bound + total} read, {bytes_text(self.bytes_written)} written",
             )
         if self.bitcast is not None and self.element is None:
             yield "memory", _bitcast_words(self.bitcast)
@@ -196,10 +197,6 @@ class Explanation:
             yield "source", str(self.source)
             for frame in self.source.stack[:-1][::-1]:
                 yield "", f"called from {printable(frame)}"
-
-    @property
-    def _is_bound(self) -> bool:
-        return any(read.counts.distinct_lower != read.counts.distinct_upper for read in self.reads)
 
     def _repr_html_(self) -> str | None:
         return hooks.html(self)

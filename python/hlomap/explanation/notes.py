@@ -13,7 +13,7 @@ from ..analysis.rule_provider import RuleProvider
 from ..errors import HlomapError
 from ..maps.map_set import DeviceIndexing, MapSet, group_table
 from ..ops import lookup
-from ..ops._known import Parts, Pieces, fewer
+from ..ops._known import Parts, fewer
 from ..shardings.meshes import axes_of_groups, mesh_of
 from ..text import bytes_text, plural, printable
 from ..tiles.readers import applied_by, readers
@@ -114,17 +114,12 @@ def group_words(devices: DeviceIndexing, element_bits: int, mesh: Mesh | None = 
     each = _sent_and_received(devices)
     if each is None or not each[0]:
         return f"{plural(len(groups), 'group')}{of}{along}: {listed}; they read {total} from each other in all"
-    sent, received = (_from_to([-(-count * element_bits // 8) for count in counts]) for counts in each)
+    ranges = ((-(-min(counts) * element_bits // 8), -(-max(counts) * element_bits // 8)) for counts in each)
+    sent, received = (f"{least:,} to " * (least < most) + bytes_text(most) for least, most in ranges)
     return (
         f"{plural(len(groups), 'group')}{of}{along}: {listed}; "
         f"each sends {sent} and receives {received}, {total} in all"
     )
-
-
-def _from_to(numbers: Sequence[int]) -> str:
-    """A number of bytes, or the smallest and the largest."""
-    least, most = min(numbers), max(numbers)
-    return bytes_text(most) if least == most else f"{least:,} to {bytes_text(most)}"
 
 
 def _sent_and_received(devices: DeviceIndexing) -> tuple[list[int], list[int]] | None:
@@ -149,7 +144,8 @@ def n_between_devices(maps: MapSet, slot: tuple[int, int] | None = None, *, is_r
 
     ``slot``: only those of the reader at a group and a position in it, or of the one that is read.
     """
-    if not maps.exact or not _groups_are_apart(maps):
+    groups = sorted((m.dims[-2].lower, m.dims[-2].upper) for m in maps)
+    if not maps.exact or any(a[1] >= b[0] for a, b in pairwise(groups)):  # maps that share a group
         return None
     total = 0
     for m in maps:
@@ -175,12 +171,6 @@ def n_between_devices(maps: MapSet, slot: tuple[int, int] | None = None, *, is_r
     return total
 
 
-def _groups_are_apart(maps: MapSet) -> bool:
-    """Whether no two maps have a device group in common."""
-    groups = sorted((m.dims[-2].lower, m.dims[-2].upper) for m in maps)
-    return all(a[1] < b[0] for a, b in pairwise(groups))
-
-
 _MAX_REGIONS = 3
 
 
@@ -196,15 +186,11 @@ def mask_notes(instructions: Iterable[Instruction], explained: Instruction, name
             continue
         own = names.output if at == explained else Names(tuple("ijklmn"[: at.shape.rank])).output
         for holds, branch in ((False, at.operands[1]), (True, at.operands[2])):
-            where = _regions(predicate, holds)
+            regions = fewer([piece.region for piece in predicate if piece.values == frozenset([holds])])
+            where = [region for region in regions if region is not None]
             if where and not _is_constant(branch):
                 text = _words(where, at.shape.dimensions, own)
                 yield f"{printable(at.name, 60)}: positions with {text} are mentioned but never used"
-
-
-def _regions(predicate: Pieces, holds: bool) -> list[IndexingMap]:
-    regions = fewer([piece.region for piece in predicate if piece.values == frozenset([holds])])
-    return [region for region in regions if region is not None]
 
 
 def _is_constant(branch: Instruction) -> bool:

@@ -5,7 +5,6 @@ A file that cannot be read, and a module beyond the limit, is a row of the page 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -42,16 +41,11 @@ def choose(
     """The modules of a page."""
     if isinstance(subject, DumpDirectory):
         return _of_dump(subject, name)
-    found = [_load(one, stage) for one, stage in ((subject, "before"), (after, "after")) if one is not None]
-    if len(found) == 1:
-        only = found[0]
-        return Choice([Subject(only.name, subject.stage if isinstance(subject, DumpedModule) else "", only.module)])
-    return Choice(found, [(0, 1)])
-
-
-def _load(one: Module | DumpedModule, stage: str) -> Subject:
-    module = one.load() if isinstance(one, DumpedModule) else one
-    return Subject(printable(module.name), stage, module)
+    given = [one for one in (subject, after) if one is not None]
+    modules = [one.load() if isinstance(one, DumpedModule) else one for one in given]
+    stages = ["before", "after"] if after is not None else [getattr(subject, "stage", "")]
+    found = [Subject(printable(module.name), stage, module) for module, stage in zip(modules, stages, strict=True)]
+    return Choice(found, [(0, 1)] if after is not None else [])
 
 
 def _of_dump(dump: DumpDirectory, name: str | None) -> Choice:
@@ -62,7 +56,13 @@ def _of_dump(dump: DumpDirectory, name: str | None) -> Choice:
     subjects: list[Subject] = []
     pairs: list[tuple[int, int]] = []
     n_left = MAX_INSTRUCTIONS
-    for stages in _compilations(dump):
+    compilations: list[list[DumpedModule]] = []
+    for one in dump:
+        if compilations and compilations[-1][0].is_same_compilation(one):
+            compilations[-1].append(one)
+        else:
+            compilations.append([one])
+    for stages in compilations:
         if name is not None and stages[0].name != name:
             continue
         shown: list[int] = []
@@ -77,17 +77,6 @@ def _of_dump(dump: DumpDirectory, name: str | None) -> Choice:
             subjects.append(found)
         pairs += pairwise(shown)
     return Choice(subjects, pairs)
-
-
-def _compilations(dump: DumpDirectory) -> Iterator[list[DumpedModule]]:
-    """The stages of each compilation, in order."""
-    groups: list[list[DumpedModule]] = []
-    for one in dump:
-        if groups and groups[-1][0].is_same_compilation(one):
-            groups[-1].append(one)
-        else:
-            groups.append([one])
-    yield from groups
 
 
 def _read(one: DumpedModule, n_left: int) -> Subject:

@@ -117,7 +117,9 @@ def markdown(before: Figures, after: Figures) -> str:
     grown = {line: n - before.lines.get(line, 0) for line, n in after.lines.items()}
     worst = sorted((line for line in grown if grown[line] > 0), key=lambda line: (-grown[line], line))[:_MAX_LINES]
     rows = [(name, *_cells(a, b)) for name, a, b in _pairs(before, after)]
-    rows += [(f"`{_code(line)}`: bytes", *_cells(before.lines.get(line, 0), after.lines[line])) for line in worst]
+    for line in worst:
+        code = printable(line).replace("|", "\\|").replace("`", "'")
+        rows.append((f"`{code}`: bytes", *_cells(before.lines.get(line, 0), after.lines[line])))
     head = ["| | before | after | change |", "|---|--:|--:|--:|"]
     return "\n".join(head + ["| " + " | ".join(row).rstrip() + " |" for row in rows])
 
@@ -133,11 +135,6 @@ def _cells(before: int | None, after: int | None) -> tuple[str, str, str]:
         return number(before), number(after), ""
     share = f" ({100 * (after - before) / before:+.0f} %)" if before else ""
     return number(before), number(after), f"{after - before:+,}{share}"
-
-
-def _code(text: str) -> str:
-    """Text in a cell, inside backquotes."""
-    return printable(text).replace("|", "\\|").replace("`", "'")
 
 
 def _line(instruction: Instruction) -> str | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 
-from .._core import Instruction, Module
-from ..analysis.profile import Profile, ProfileRow
+from .._core import Module
+from ..analysis.profile import Profile
 from ..analysis.table import Table
 from ..differences.diff import ModuleDiff
 from ..differences.overview import BytesMoved, Overview, overview
@@ -26,7 +26,8 @@ def draw_overview(found: Overview) -> Picture:
     """The instructions of an overview that move the most bytes."""
     shown = [i for i in found.moved if found.moved[i].total][:_MAX_BARS]
     bars = [
-        Bar(_label(i), _parts(found.moved[i]), f"{bytes_text(found.moved[i].total)}, {found.share(i)}") for i in shown
+        Bar(printable(i.name, 60), _parts(found.moved[i]), f"{bytes_text(found.moved[i].total)}, {found.share(i)}")
+        for i in shown
     ]
     rest = sum(1 for moved in found.moved.values() if moved.total) - len(shown)
     facts = f"moves at most {found.total} bytes" + (
@@ -42,29 +43,18 @@ def draw_diff(found: ModuleDiff) -> Picture:
         Bar(name, _parts(own.total), bytes_text(own.total.total))
         for name, own in (("before", before), ("after", after))
     ]
-    by_opcode = tuple(_by_opcode(own) for own in found.overviews)
-    change = {}
-    for name in {**by_opcode[0], **by_opcode[1]}:
-        one, other = _both(by_opcode, name)
-        change[name] = other.total - one.total
+    by_opcode: defaultdict[str, list[BytesMoved]] = defaultdict(lambda: [BytesMoved(), BytesMoved()])
+    for side, own in enumerate(found.overviews):
+        for instruction, bytes_moved in own.moved.items():
+            by_opcode[instruction.opcode][side] += bytes_moved
+    change = {name: other.total - one.total for name, (one, other) in by_opcode.items()}
     for name in sorted(change, key=lambda name: (-abs(change[name]), name))[: _MAX_BARS // 2]:
         if change[name]:
-            for when, own in zip(("before", "after"), _both(by_opcode, name), strict=True):
-                bars.append(Bar(f"{printable(name, 24)} {when}", _parts(own), bytes_text(own.total)))
+            for when, total in zip(("before", "after"), by_opcode[name], strict=True):
+                bars.append(Bar(f"{printable(name, 24)} {when}", _parts(total), bytes_text(total.total)))
     moved = after.total.total - before.total.total
     facts = f"moves {bytes_text(abs(moved))} {'more' if moved > 0 else 'less'}" if moved else "moves as many bytes"
     return bar_picture(found.title, facts + ", at most", bars, _PARTS)
-
-
-def _by_opcode(found: Overview) -> dict[str, BytesMoved]:
-    total: dict[str, BytesMoved] = {}
-    for instruction, moved in found.moved.items():
-        total[instruction.opcode] = total.get(instruction.opcode, BytesMoved()) + moved
-    return total
-
-
-def _both(totals: tuple[dict[str, BytesMoved], ...], name: str) -> tuple[BytesMoved, ...]:
-    return tuple(total.get(name, BytesMoved()) for total in totals)
 
 
 def draw_table(table: Table) -> Picture:
@@ -88,21 +78,13 @@ def draw_profile(found: Profile) -> Picture:
     for row in found.rows[:_MAX_BARS]:
         least = row.time_us * min(row.of_limit or 0.0, 1.0)
         parts = (row.time_us,) if row.of_limit is None else (least, row.time_us - least)
-        bars.append(Bar(printable(row.name, 60), parts, _profile_note(row)))
+        bytes_moved = "" if row.bytes is None else f", {bytes_text(row.bytes)}"
+        rate = "" if row.gb_per_s is None else f", {row.gb_per_s:.3g} GB/s"
+        bars.append(Bar(printable(row.name, 60), parts, f"{row.time_us:.4g} us{bytes_moved}{rate}"))
     left = len(found.rows) - len(bars)
     facts = f"{found.time_us:.4g} us" + (f"; {plural(left, 'row')} with less left out" if left else "")
     legend = () if found.device is None else ("least time of the device", "more than that")
     return bar_picture(f"{plural(len(found.rows), 'row')} of a profile", facts, bars, legend)
-
-
-def _profile_note(row: ProfileRow) -> str:
-    bytes_moved = "" if row.bytes is None else f", {bytes_text(row.bytes)}"
-    rate = "" if row.gb_per_s is None else f", {row.gb_per_s:.3g} GB/s"
-    return f"{row.time_us:.4g} us{bytes_moved}{rate}"
-
-
-def _label(instruction: Instruction) -> str:
-    return printable(instruction.name, 60)
 
 
 def _parts(moved: BytesMoved) -> tuple[float, float]:

@@ -58,12 +58,8 @@ def render_map_svg(scene: MapScene) -> str:
         parts += legend
         bottom += _BETWEEN + 18
     right = max(right, output.right, _EDGE + width_of_title, width)
-    return document(right + _EDGE, bottom + _EDGE, scene.title, _description(scene), parts)
-
-
-def _description(scene: MapScene) -> str:
-    arrays = "; ".join(f"{a.array.label}: {a.array.facts}" for a in (scene.output, *scene.operands))
-    return ". ".join([*scene.facts, arrays])
+    description = "; ".join(f"{a.array.label}: {a.array.facts}" for a in arrays)
+    return document(right + _EDGE, bottom + _EDGE, scene.title, ". ".join([*scene.facts, description]), parts)
 
 
 def _arrow(x: float, y: float, length: float, relation: Relation) -> str:

@@ -8,6 +8,7 @@ or depend on runtime values.  Rendering is in ``map_svg.py`` and ``map_text.py``
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Literal, TypeAlias
@@ -141,8 +142,9 @@ def build_map_scene(
     boxes = [lit] * len(shown) if lit_per_operand is None else list(lit_per_operand)[: len(shown)]
     out = _grid(output, _box_reader(lit), None, True, [] if lit is None else [lit])
     grids = [_operand_grid(operand, box) for operand, box in zip(shown, boxes, strict=True)]
-    counts = {float(n) for grid in grids for page in grid.pages for n in np.unique(_seen(page))}
-    every = [page.lit for grid in (out, *grids) for page in grid.pages]
+    pages = [page for grid in grids for page in grid.pages]
+    counts = {float(n) for page in pages for n in np.unique(page.counts[(page.counts > 0) & (page.lit != LIT)])}
+    every = [page.lit for page in (*out.pages, *pages)]
     return MapScene(
         title,
         tuple(facts),
@@ -153,16 +155,10 @@ def build_map_scene(
         any((page == LIT).any() for page in every),
         any((page == MAY).any() for page in every),
         any((page == MARKED).any() for page in every),
-        any(((page.counts < 0) & (page.lit == 0)).any() for grid in grids for page in grid.pages),
-        any((page.counts[page.lit == 0] == 0).any() for grid in grids for page in grid.pages),
+        any(((page.counts < 0) & (page.lit == 0)).any() for page in pages),
+        any((page.counts[page.lit == 0] == 0).any() for page in pages),
         relation,
     )
-
-
-def _seen(page: Page) -> Counts:
-    """The counts above 0 whose grey is not covered."""
-    seen: Counts = page.counts[(page.counts > 0) & (page.lit != LIT)]
-    return seen
 
 
 def _levels(counts: list[float]) -> dict[float, int]:
@@ -230,15 +226,12 @@ def _whole(grid: ArrayGrid, maps: Mapping[int, Sequence[IndexingMap]]) -> int:
     code = codes.pop() if len(codes) == 1 else 0
     if grid.n_hidden or None in (*grid.rows, *grid.columns):
         n = prod(map(_size, grid.array.bounds))
-        return code if any(_n_reached(m) >= n for m in maps.get(code, ())) else 0
-    return code if code in maps else 0
-
-
-def _n_reached(m: IndexingMap) -> int:
-    try:
-        return m.count(distinct=True).lower
-    except (HlomapError, OverflowError):
+        for m in maps.get(code, ()):
+            with suppress(HlomapError, OverflowError):
+                if m.count(distinct=True).lower >= n:
+                    return code
         return 0
+    return code if code in maps else 0
 
 
 def _counts(maps: Sequence[IndexingMap], points: Points) -> Counts | None:
@@ -348,19 +341,14 @@ def _choose_pages(
     """The numbers of the planes to draw: those with something lit, then the first ones."""
     if n_pages <= most:
         return list(range(n_pages))
-    lit = [
-        _page_number([min(max(box[d][end], bounds[d][0]), bounds[d][1]) for d in others], [bounds[d] for d in others])
-        for box in wanted
-        for end in (0, 1)
-    ]
+    lit: list[int] = []
+    for box in wanted:
+        for end in (0, 1):
+            number = 0
+            for (lo, hi), edge in ((bounds[d], box[d][end]) for d in others):
+                number = number * _size((lo, hi)) + min(max(edge, lo), hi) - lo
+            lit.append(number)
     return sorted(list(dict.fromkeys([*lit, *range(most)]))[:most])
-
-
-def _page_number(index: Sequence[int], bounds: Bounds) -> int:
-    number = 0
-    for i, b in zip(index, bounds, strict=True):
-        number = number * _size(b) + i - b[0]
-    return number
 
 
 def _unravel(number: int, bounds: Bounds) -> list[int]:

@@ -65,11 +65,17 @@ def _planes(assignment: Assignment) -> tuple[tuple[Grid, ...], int]:
     tiles = assignment.tiles
     shown, others = tiles[-2:], tiles[:-2]
     axes = [choose_indices(n, []) for n in shown]
-    labels = [_labels(assignment, len(others) + k, axis) for k, axis in enumerate(axes)]
+    labels: list[tuple[str | None, ...]] = [
+        tuple(None if c is None else _range(assignment, len(others) + k, c) for c in axis)
+        for k, axis in enumerate(axes)
+    ]
     while len(axes) < 2:
         axes.insert(0, [0])
         labels.insert(0, ("",))
-    by_tile = None if assignment.n_replicas == ALL_DEVICES else _by_tile(assignment)
+    by_tile: Ints | None = None
+    if assignment.n_replicas != ALL_DEVICES:
+        found = Tiles.of(assignment)
+        by_tile = found.devices[np.argsort(found.numbers, kind="stable")].reshape(-1, assignment.n_replicas)
     places = place_values((*([1] * (2 - len(shown))), *shown))
     grids = []
     n_planes = prod(others)
@@ -80,11 +86,6 @@ def _planes(assignment: Assignment) -> tuple[tuple[Grid, ...], int]:
     return tuple(grids), n_planes - len(grids)
 
 
-def _by_tile(assignment: Assignment) -> Ints:
-    tiles = Tiles.of(assignment)
-    return tiles.devices[np.argsort(tiles.numbers, kind="stable")].reshape(-1, assignment.n_replicas)
-
-
 def _cell(by_tile: Ints | None, first: int, places: Sequence[int], row: int | None, column: int | None) -> Cell | None:
     if row is None or column is None:
         return None
@@ -93,10 +94,6 @@ def _cell(by_tile: Ints | None, first: int, places: Sequence[int], row: int | No
         return Cell("all", False, (tile,))
     named = ",".join(map(str, by_tile[tile][:_MAX_NAMED].tolist()))
     return Cell(named + ",…" * (by_tile.shape[1] > _MAX_NAMED), False, (tile,))
-
-
-def _labels(assignment: Assignment, dimension: int, axis: Sequence[int | None]) -> tuple[str | None, ...]:
-    return tuple(None if c is None else _range(assignment, dimension, c) for c in axis)
 
 
 def _range(assignment: Assignment, dimension: int, position: int) -> str:

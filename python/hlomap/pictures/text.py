@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from .layouts import Cell, Grid, Scene
 
 
@@ -30,7 +32,7 @@ def _plane(grid: Grid) -> list[str]:
     width = max([width, *(len(label or "…") for label in grid.columns)])
     margin = max(4, *(len(label or "⋮") for label in grid.rows)) if grid.rows else 4
     columns = range(len(grid.columns))
-    has_line = [c + 1 < len(grid.columns) and _separates_columns(grid, c) for c in columns]
+    has_line = [c + 1 < len(grid.columns) and _all_differ((row[c], row[c + 1]) for row in grid.cells) for c in columns]
 
     def line(label: str, texts: list[str]) -> str:
         cells = (f" {t:>{width}}" + " │" * has_line[c] for c, t in enumerate(texts))
@@ -41,21 +43,13 @@ def _plane(grid: Grid) -> list[str]:
         lines.append(line("", [label if label is not None else "…" for label in grid.columns]))
     for r, label in enumerate(grid.rows):
         lines.append(line("⋮" if label is None else label, texts[r]))
-        if r + 1 < len(grid.rows) and _separates_rows(grid, r):
+        if r + 1 < len(grid.rows) and _all_differ(zip(grid.cells[r], grid.cells[r + 1], strict=True)):
             rule = "".join("─" * (width + 1) + "─┼" * has_line[c] for c in columns)
             lines.append(" " * margin + rule)
     return lines
 
 
-def _separates_columns(grid: Grid, c: int) -> bool:
-    return _all_differ([(row[c], row[c + 1]) for row in grid.cells])
-
-
-def _separates_rows(grid: Grid, r: int) -> bool:
-    return _all_differ(list(zip(grid.cells[r], grid.cells[r + 1], strict=True)))
-
-
-def _all_differ(pairs: list[tuple[Cell | None, Cell | None]]) -> bool:
+def _all_differ(pairs: Iterable[tuple[Cell | None, Cell | None]]) -> bool:
     """Whether all pairs are in different tiles; tiles of combined dimensions end at other columns in each row."""
     tiles = [(a.tiles[:1], b.tiles[:1]) for a, b in pairs if a is not None and b is not None]
     return bool(tiles) and all(a != b for a, b in tiles)

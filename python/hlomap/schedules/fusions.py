@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
-from .._core import Computation, Instruction, Module, Shape, Window, reshape_is_bitcast
+from .._core import Computation, Instruction, Module, Shape, reshape_is_bitcast
 from ..ops import lookup
 from . import reductions, transposes
 from .launch import storage_bits
@@ -58,7 +58,7 @@ def hero_of(root: Instruction, region: Region) -> Hero:
     while _passes(at, 1) and at.operands[0] in region:
         steps.append((at, 0))
         at = at.operands[0]
-    for wanted in (_is_tiled_transpose, _is_concatenate):
+    for wanted in (_is_tiled_transpose, lambda one: one.opcode == "concatenate"):
         found = _only_one(at, region, wanted)
         if found is not None:
             return Hero(root, found[0], (*reversed(found[1]), *reversed(steps)))
@@ -135,10 +135,6 @@ def uses_shared_memory(form: TransposeForm) -> bool:
     return not isinstance(packing, str) or transposes.tiled_refusal(form.sizes, form.permutation, form.bits) is None
 
 
-def _is_concatenate(instruction: Instruction) -> bool:
-    return instruction.opcode == "concatenate"
-
-
 def reduction_form(instruction: Instruction) -> reductions.Canonical | None:
     """The form of a reduction of adjoining dimensions; None for everything else."""
     if instruction.opcode != "reduce" or not instruction.operands:
@@ -176,27 +172,22 @@ def is_bitcast_of(shape: Shape, operand: Shape) -> bool:
 
 def prevents_vectors(region: Region) -> str | None:
     """The instruction that keeps XLA from unrolling a loop, or None."""
-    return next((f"{i.opcode} {i.name}" for i in region.instructions if _prevents_vectors(i)), None)
-
-
-def _prevents_vectors(instruction: Instruction) -> bool:
-    opcode, n = instruction.opcode, len(instruction.operands)
-    if opcode == "reduce-window":
-        window: Window = instruction.attributes["window"]
-        return prod(dim.size for dim in window.dims) > 8
-    return opcode in ("sort", "dot") or (opcode == "reduce" and n > 2) or (opcode == "concatenate" and n > 10)
+    for i in region.instructions:
+        n = len(i.operands)
+        if i.opcode == "reduce-window":
+            n = prod(dim.size for dim in i.attributes["window"].dims)
+        if n > {"sort": -1, "dot": -1, "reduce": 2, "concatenate": 10, "reduce-window": 8}.get(i.opcode, n):
+            return f"{i.opcode} {i.name}"
+    return None
 
 
 def widens(region: Region) -> bool:
     """Whether a loop on Blackwell may handle 8 elements per thread."""
-    return len(region.roots) == 1 and not any(
-        i.opcode == "reduce" or (i.opcode == "transpose" and _minor(i) < 8) for i in region.instructions
-    )
-
-
-def _minor(instruction: Instruction) -> int:
-    shapes = (instruction.shape, instruction.operands[0].shape)
-    return min((shape.dimensions[memory_order(shape)[-1]] for shape in shapes if shape.rank), default=1)
+    transposed = [
+        shape for i in region.instructions if i.opcode == "transpose" for shape in (i.shape, i.operands[0].shape)
+    ]
+    minor = min((s.dimensions[memory_order(s)[-1]] if s.rank else 1 for s in transposed), default=8)
+    return len(region.roots) == 1 and minor >= 8 and all(i.opcode != "reduce" for i in region.instructions)
 
 
 def is_plain_copy(root: Instruction, region: Region) -> bool:

@@ -170,18 +170,16 @@ class Walk:
     def _use(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet], depth: int) -> _Found:
         """Follow the value through a user, from the arrays of its operands that hold it."""
         op = op_of(user)
-        is_entered = not any(computation.is_fusion for computation in user.called_computations)
+        called = user.called_computations
+        is_entered = not any(computation.is_fusion for computation in called)
         if is_entered and op.parameter_to_operands is not None and depth < _DEEPEST:
             return self._loop(user, {leaf: maps for (_, leaf), maps in arguments.items()}, depth + 1)
-        if is_entered and op.value_of_parameter is not None and depth < _DEEPEST and self._is_like_root(user):
+        is_like_root = called and all(computation.root.shape == user.shape for computation in called)
+        if is_entered and is_like_root and op.value_of_parameter is not None and depth < _DEEPEST:
             return self._call(user, arguments, depth + 1)
         if op.moves_nothing and not user.called_computations:
             return _Found({}, self._handed_on(user, arguments))
         return self._read(user, arguments)
-
-    def _is_like_root(self, user: Instruction) -> bool:
-        called = user.called_computations
-        return bool(called) and all(computation.root.shape == user.shape for computation in called)
 
     def _call(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet], depth: int) -> _Found:
         """A call or a branch."""
