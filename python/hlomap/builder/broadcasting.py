@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Shape
-from .arguments import array_shape, described, dimension_numbers, invalid
+from . import arguments as check
 from .core import Core
 from .values import Ints, Operand, Value
 
@@ -23,28 +23,28 @@ def broadcast_operands(
     left = b._array_of("lhs", lhs, kinds, like)
     right = b._array_of("rhs", rhs, kinds, like)
     if left.dtype != right.dtype:
-        rule = f"expected element type {left.dtype}, that of lhs, {described(left)}"
-        raise invalid("rhs", described(right), rule)
+        rule = f"expected element type {left.dtype}, that of lhs, {check.described(left)}"
+        raise check.invalid("rhs", check.described(right), rule)
     low, high = (left, right) if len(left.dimensions) < len(right.dimensions) else (right, left)
     rank = len(high.dimensions)
     dims = None
     if broadcast_dimensions is not None:
-        dims = dimension_numbers("broadcast_dimensions", broadcast_dimensions, rank)
+        dims = check.dimension_numbers("broadcast_dimensions", broadcast_dimensions, rank)
         if len(dims) != len(low.dimensions):
             rule = f"expected {len(low.dimensions)}, one per dimension of {low.shape}"
-            raise invalid("broadcast_dimensions", list(broadcast_dimensions), rule)
+            raise check.invalid("broadcast_dimensions", list(broadcast_dimensions), rule)
         if dims != sorted(dims):
-            raise invalid("broadcast_dimensions", list(broadcast_dimensions), "expected ascending order")
+            raise check.invalid("broadcast_dimensions", list(broadcast_dimensions), "expected ascending order")
         if len(dims) == rank:
             dims = None
     elif low.dimensions and len(low.dimensions) != rank:
         rule = f"operands of ranks {len(left.dimensions)} and {len(right.dimensions)} need broadcast_dimensions"
-        raise invalid("rhs", described(right), rule)
+        raise check.invalid("rhs", check.described(right), rule)
     sizes = list(high.dimensions)
     for d, n in zip(range(rank) if dims is None else dims, low.dimensions, strict=False):
         if n != sizes[d] and 1 not in (n, sizes[d]):
             rule = f"sizes {n} and {sizes[d]} of dimension {d} of {low.shape} and {high.shape} differ"
-            raise invalid("rhs" if dims is None else "broadcast_dimensions", dims or right.name, rule)
+            raise check.invalid("rhs" if dims is None else "broadcast_dimensions", dims or right.name, rule)
         sizes[d] = n if sizes[d] == 1 else sizes[d]
     if dims is not None and low.dimensions:
         own_sizes = list(sizes)
@@ -75,4 +75,4 @@ def expand(b: Core, value: Value, to: Shape) -> Value:
 
 def broadcast(b: Core, value: Value, sizes: Ints, dimensions: Sequence[int]) -> Value:
     """A broadcast to these sizes; dimension k of the value becomes dimension ``dimensions[k]``."""
-    return b._emit("broadcast", [value], array_shape(value.dtype, sizes), dimensions=dimensions)
+    return b._emit("broadcast", [value], check.array_shape(value.dtype, sizes), dimensions=dimensions)

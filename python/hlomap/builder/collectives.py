@@ -9,15 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core import Shape
-from .arguments import (
-    array_shape,
-    at_least,
-    check_same_dtype,
-    described,
-    dimension_number,
-    integer_lists,
-    invalid,
-)
+from . import arguments as check
 from .core import Core
 from .values import Function, Operand, Value
 
@@ -43,12 +35,12 @@ class Collectives(Core):
         all-gather = f32[4,3] all-gather(iota), dimensions={0}, replica_groups={{0,2},{1,3}}
         """
         value = self._array("operand", operand)
-        along = dimension_number("all_gather_dim", all_gather_dim, len(value.dimensions))
-        n = at_least("shard_count", shard_count, 1)
+        along = check.dimension_number("all_gather_dim", all_gather_dim, len(value.dimensions))
+        n = check.at_least("shard_count", shard_count, 1)
         given = {"dimensions": [along], **_groups(replica_groups, n, "shard_count")}
         given |= _channel(channel_id, use_global_device_ids)
         sizes = [size * n if d == along else size for d, size in enumerate(value.dimensions)]
-        return self._emit("all-gather", [value], array_shape(value.dtype, sizes), **given)
+        return self._emit("all-gather", [value], check.array_shape(value.dtype, sizes), **given)
 
     def all_reduce(
         self,
@@ -97,10 +89,10 @@ class Collectives(Core):
         Shape('f32[3]')
         """
         values, is_tuple = self._parts(operand)
-        n = at_least("shard_count", shard_count, 1)
+        n = check.at_least("shard_count", shard_count, 1)
         given, shapes = _groups(replica_groups, n, "shard_count"), []
         for value in values:
-            along = dimension_number("scatter_dimension", scatter_dimension, len(value.dimensions))
+            along = check.dimension_number("scatter_dimension", scatter_dimension, len(value.dimensions))
             _check_divides("shard_count", n, value, along)
             sizes = [size // n if d == along else size for d, size in enumerate(value.dimensions)]
             shapes.append(Shape(value.dtype, sizes))
@@ -126,9 +118,9 @@ class Collectives(Core):
         """
         value = self._array("operand", operand)
         sizes = value.dimensions
-        split = dimension_number("split_dimension", split_dimension, len(sizes))
-        concat = dimension_number("concat_dimension", concat_dimension, len(sizes))
-        n = at_least("split_count", split_count, 1)
+        split = check.dimension_number("split_dimension", split_dimension, len(sizes))
+        concat = check.dimension_number("concat_dimension", concat_dimension, len(sizes))
+        n = check.at_least("split_count", split_count, 1)
         given = _groups(replica_groups, n, "split_count")
         _check_divides("split_count", n, value, split)
         # The result has the shape of the operand, which the text of the instruction does not determine.
@@ -143,7 +135,7 @@ class Collectives(Core):
             order.append(d + (d >= split))
         out = [size // n if d == split else size * n if d == concat else size for d, size in enumerate(sizes)]
         moved = self._emit("transpose", [grouped], dimensions=order)
-        return self._emit("reshape", [moved], array_shape(value.dtype, out))
+        return self._emit("reshape", [moved], check.array_shape(value.dtype, out))
 
     def collective_permute(
         self, operand: Operand, source_target_pairs: Sequence[Sequence[int]], channel_id: int | None = None
@@ -154,7 +146,7 @@ class Collectives(Core):
         collective-permute = f32[3] collective-permute(iota), source_target_pairs={{0,1},{1,0}}
         """
         value = self._array("operand", operand)
-        pairs = integer_lists("source_target_pairs", source_target_pairs)
+        pairs = check.integer_lists("source_target_pairs", source_target_pairs)
         shape = value.shape.without_layout()
         return self._emit("collective-permute", [value], shape, source_target_pairs=pairs, **_channel(channel_id))
 
@@ -190,8 +182,8 @@ class Collectives(Core):
             parts = list(operand)
             if not parts or not all(part.shape.is_array for part in parts):
                 rule = "expected an array or a tuple of at least one array"
-                raise invalid("operand", described(operand), rule)
-            check_same_dtype("operand", parts)
+                raise check.invalid("operand", check.described(operand), rule)
+            check.check_same_dtype("operand", parts)
             return parts, True
         return [self._array("operand", operand)], False
 
@@ -203,24 +195,24 @@ class Collectives(Core):
 
 def _groups(groups: Groups, size: int | None = None, argument: str = "") -> dict[str, Any]:
     """Disjoint groups of devices; ``argument`` requires that each has ``size`` devices."""
-    given = integer_lists("replica_groups", groups)
+    given = check.integer_lists("replica_groups", groups)
     seen: set[int] = set()
     for group in given:
         if size is not None and len(group) != size:
-            raise invalid("replica_groups", given, f"expected groups of {argument}={size} devices")
+            raise check.invalid("replica_groups", given, f"expected groups of {argument}={size} devices")
         for device in group:
             if device in seen:
-                raise invalid("replica_groups", given, f"device {device} is repeated")
+                raise check.invalid("replica_groups", given, f"device {device} is repeated")
             seen.add(device)
     return {"replica_groups": given}
 
 
 def _channel(channel_id: int | None, use_global_device_ids: bool = False) -> dict[str, Any]:
-    given: dict[str, Any] = {} if channel_id is None else {"channel_id": at_least("channel_id", channel_id, 1)}
+    given: dict[str, Any] = {} if channel_id is None else {"channel_id": check.at_least("channel_id", channel_id, 1)}
     return given | ({"use_global_device_ids": use_global_device_ids} if use_global_device_ids else {})
 
 
 def _check_divides(argument: str, count: int, value: Value, dim: int) -> None:
     if value.dimensions[dim] % count:
         rule = f"must divide the size {value.dimensions[dim]} of dimension {dim} of {value.shape}"
-        raise invalid(argument, count, rule)
+        raise check.invalid(argument, count, rule)

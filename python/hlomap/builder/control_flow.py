@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias, overload
 
 from .._core import OperandAlias, Shape
-from .arguments import as_shape, as_value, at_least, described, integer, invalid, items, text
+from . import arguments as check
 from .attributes import Frontend, quoted
 from .core import Core
 from .values import Callee, Function, Operand, ShapeLike, Value
@@ -29,13 +29,13 @@ class ControlFlow(Core):
         >>> print(b.get_tuple_element(b.tuple(1.0, 2), 1))
         get-tuple-element = s32[] get-tuple-element(tuple), index=1
         """
-        as_value("operand", operand)
+        check.as_value("operand", operand)
         if not operand.shape.is_tuple:
-            raise invalid("operand", described(operand), "expected a tuple")
+            raise check.invalid("operand", check.described(operand), "expected a tuple")
         n = len(operand.shape.tuple_shapes)
-        k = integer("index", index)
+        k = check.integer("index", index)
         if not -n <= k < n:
-            raise invalid("index", k, f"out of range for the {n} elements of {operand.shape}")
+            raise check.invalid("index", k, f"out of range for the {n} elements of {operand.shape}")
         return self._emit("get-tuple-element", [operand], index=k % n)
 
     def optimization_barrier(self, operand: Operand | Sequence[Operand]) -> Value:
@@ -117,15 +117,15 @@ class ControlFlow(Core):
         call = f32[] call(cst), to_apply=%composite_call_computation, is_composite=true,
             frontend_attributes={composite.attributes={n = 1 : i32},composite.name="foo.bar",composite.version="1"}
         """
-        if not text("name", name):
-            raise invalid("name", repr(name), "expected a name")
-        number = at_least("version", version, 0)
+        if not check.text("name", name):
+            raise check.invalid("name", repr(name), "expected a name")
+        number = check.at_least("version", version, 0)
         values, callee = self._called(decomposition, operands, "decomposition")
         about = {"composite.name": quoted(name), "composite.version": f'"{number}"'}
         if composite_attributes is not None:
-            dictionary = text("composite_attributes", composite_attributes).strip()
+            dictionary = check.text("composite_attributes", composite_attributes).strip()
             if not (dictionary.startswith("{") and dictionary.endswith("}")):
-                raise invalid("composite_attributes", repr(dictionary), "expected a dictionary in braces")
+                raise check.invalid("composite_attributes", repr(dictionary), "expected a dictionary in braces")
             about = {"composite.attributes": dictionary, **about}
         return self._emit("call", values, to_apply=callee, is_composite=True, frontend_attributes=Frontend(about))
 
@@ -201,11 +201,11 @@ class ControlFlow(Core):
         >>> print(b.custom_call("myfunc", [b.iota("f32[2]")], "f32[3,3]"))
         custom-call = f32[3,3] custom-call(iota), custom_call_target="myfunc"
         """
-        if not text("target_name", target_name):
-            raise invalid("target_name", repr(target_name), "expected a name")
+        if not check.text("target_name", target_name):
+            raise check.invalid("target_name", repr(target_name), "expected a name")
         values = self._values("operands", operands)
         more = {"custom_call_has_side_effect": has_side_effect or None, "backend_config": backend_config}
-        return self._emit("custom-call", values, as_shape(shape), custom_call_target=target_name, **more)
+        return self._emit("custom-call", values, check.as_shape(shape), custom_call_target=target_name, **more)
 
     def tuple(self, *operands: Operand) -> Value:
         """A tuple of the operands.
@@ -222,10 +222,10 @@ class ControlFlow(Core):
 
     def _switch(self, index: Operand, functions: Any, operands: Any) -> Value:
         chosen = self._array("branch_index", index, "s32")
-        branches = items("branch_computations", functions, "a sequence of computations")
+        branches = check.items("branch_computations", functions, "a sequence of computations")
         values = self._values("branch_operands", operands)
         if len(values) != len(branches):
-            raise invalid("branch_operands", list(operands), f"expected {len(branches)}, one per branch")
+            raise check.invalid("branch_operands", list(operands), f"expected {len(branches)}, one per branch")
         callees = [
             self._callee("branch_computations", function, [value.shape], _label(function, "branch"))
             for function, value in zip(branches, values, strict=True)

@@ -11,18 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core import Shape
-from .arguments import (
-    array_shape,
-    as_shape,
-    dimension_number,
-    dimension_numbers,
-    integer_lists,
-    integers,
-    invalid,
-    items,
-    per_dimension,
-    wrong_type,
-)
+from . import arguments as check
 from .broadcasting import broadcast, expand
 from .core import Core
 from .naming import method_named
@@ -38,10 +27,10 @@ class DataMovement(Core):
         >>> print(b.iota("s32[4,8]", -1))
         iota = s32[4,8] iota(), iota_dimension=1
         """
-        made = as_shape(shape)
+        made = check.as_shape(shape)
         if not made.is_array:
-            raise invalid("shape", made, "expected an array")
-        along = dimension_number("iota_dimension", iota_dimension, made.rank)
+            raise check.invalid("shape", made, "expected an array")
+        along = check.dimension_number("iota_dimension", iota_dimension, made.rank)
         return self._emit("iota", [], made, iota_dimension=along)
 
     def broadcast(self, operand: Operand, broadcast_sizes: Ints) -> Value:
@@ -51,7 +40,7 @@ class DataMovement(Core):
         broadcast = f32[2,3] broadcast(constant), dimensions={}
         """
         value = self._array("operand", operand)
-        sizes = integers("broadcast_sizes", broadcast_sizes)
+        sizes = check.integers("broadcast_sizes", broadcast_sizes)
         dims = range(len(sizes), len(sizes) + len(value.dimensions))
         return broadcast(self, value, [*sizes, *value.dimensions], dims)
 
@@ -64,19 +53,19 @@ class DataMovement(Core):
         broadcast = s32[2,3] broadcast(constant), dimensions={0}
         """
         value = self._array("operand", operand)
-        sizes = integers("out_dim_size", out_dim_size)
-        dims = dimension_numbers("broadcast_dimensions", broadcast_dimensions, len(sizes))
+        sizes = check.integers("out_dim_size", out_dim_size)
+        dims = check.dimension_numbers("broadcast_dimensions", broadcast_dimensions, len(sizes))
         if len(dims) != len(value.dimensions):
             rule = f"expected {len(value.dimensions)}, one per dimension of {value.shape}"
-            raise invalid("broadcast_dimensions", dims, rule)
+            raise check.invalid("broadcast_dimensions", dims, rule)
         own_sizes = list(sizes)
         for k, d in enumerate(dims):
             own_sizes[d] = value.dimensions[k]
             if value.dimensions[k] not in (1, sizes[d]):
                 rule = f"dimension {k} of {value.shape} must have size 1 or {sizes[d]}, the size of dimension {d}"
-                raise invalid("out_dim_size", sizes, rule)
+                raise check.invalid("out_dim_size", sizes, rule)
         aligned = broadcast(self, value, own_sizes, dims)
-        return expand(self, aligned, array_shape(value.dtype, sizes))
+        return expand(self, aligned, check.array_shape(value.dtype, sizes))
 
     def reshape(self, operand: Operand, dimensions: Ints) -> Value:
         """The elements in row-major order in an array of these sizes; one size may be -1 and is inferred.
@@ -84,14 +73,14 @@ class DataMovement(Core):
         >>> print(b.reshape(b.iota("s32[4,6]"), [3, -1]))
         reshape = s32[3,8] reshape(iota)
         """
-        value, sizes = self._array("operand", operand), integers("dimensions", dimensions)
+        value, sizes = self._array("operand", operand), check.integers("dimensions", dimensions)
         total, known = math.prod(value.dimensions), math.prod(n for n in sizes if n != -1)
         if sizes.count(-1) == 1 and known > 0 and total % known == 0:
             sizes[sizes.index(-1)] = total // known
         if any(n < 0 for n in sizes) or math.prod(sizes) != total:
             rule = f"the product must be {total}, the number of elements of {value.shape}"
-            raise invalid("dimensions", list(dimensions), rule)
-        return self._emit("reshape", [value], array_shape(value.dtype, sizes))
+            raise check.invalid("dimensions", list(dimensions), rule)
+        return self._emit("reshape", [value], check.array_shape(value.dtype, sizes))
 
     def collapse(self, operand: Operand, dimensions: Ints) -> Value:
         """Adjacent dimensions merged into one by a reshape; the operand itself for fewer than two dimensions.
@@ -100,11 +89,11 @@ class DataMovement(Core):
         reshape = s32[4,6] reshape(iota)
         """
         value = self._array("operand", operand)
-        dims = dimension_numbers("dimensions", dimensions, len(value.dimensions))
+        dims = check.dimension_numbers("dimensions", dimensions, len(value.dimensions))
         if len(dims) < 2:
             return value
         if dims != list(range(dims[0], dims[0] + len(dims))):
-            raise invalid("dimensions", dims, "expected adjacent dimensions in ascending order")
+            raise check.invalid("dimensions", dims, "expected adjacent dimensions in ascending order")
         sizes = value.dimensions
         merged = math.prod(sizes[d] for d in dims)
         return self.reshape(value, [*sizes[: dims[0]], merged, *sizes[dims[-1] + 1 :]])
@@ -118,7 +107,7 @@ class DataMovement(Core):
         value = self._array("operand", operand)
         rank = len(value.dimensions)
         order = range(rank - 1, -1, -1) if permutation is None else permutation
-        return self._emit("transpose", [value], dimensions=dimension_numbers("permutation", order, rank))
+        return self._emit("transpose", [value], dimensions=check.dimension_numbers("permutation", order, rank))
 
     def rev(self, operand: Operand, dimensions: Ints) -> Value:
         """The elements in reverse order along these dimensions.
@@ -127,7 +116,7 @@ class DataMovement(Core):
         reverse = s32[4,2] reverse(iota), dimensions={0}
         """
         value = self._array("operand", operand)
-        dims = dimension_numbers("dimensions", dimensions, len(value.dimensions))
+        dims = check.dimension_numbers("dimensions", dimensions, len(value.dimensions))
         return self._emit("reverse", [value], dimensions=dims)
 
     def slice(self, operand: Operand, start_indices: Ints, limit_indices: Ints, strides: Ints | None = None) -> Value:
@@ -138,9 +127,9 @@ class DataMovement(Core):
         """
         value = self._array("operand", operand)
         rank = len(value.dimensions)
-        starts = per_dimension("start_indices", start_indices, rank)
-        limits = per_dimension("limit_indices", limit_indices, rank)
-        steps = per_dimension("strides", [1] * rank if strides is None else strides, rank)
+        starts = check.per_dimension("start_indices", start_indices, rank)
+        limits = check.per_dimension("limit_indices", limit_indices, rank)
+        steps = check.per_dimension("strides", [1] * rank if strides is None else strides, rank)
         return self._emit("slice", [value], slice=zip(starts, limits, steps, strict=True))
 
     def concatenate(self, operands: Sequence[Operand], dimension: int) -> Value:
@@ -149,9 +138,9 @@ class DataMovement(Core):
         >>> print(b.concatenate([b.iota("s32[3,2]"), b.iota("s32[1,2]")], 0))
         concatenate = s32[4,2] concatenate(iota, iota.1), dimensions={0}
         """
-        given = items("operands", operands, "a sequence of operands")
+        given = check.items("operands", operands, "a sequence of operands")
         values = self._arrays("operands", given)
-        along = dimension_number("dimension", dimension, len(values[0].dimensions))
+        along = check.dimension_number("dimension", dimension, len(values[0].dimensions))
         return self._emit("concatenate", values, dimensions=[along])
 
     def pad(self, operand: Operand, padding_value: Operand, padding_config: Sequence[Sequence[int]]) -> Value:
@@ -164,9 +153,9 @@ class DataMovement(Core):
         """
         value = self._array("operand", operand)
         filler = self._array("padding_value", padding_value, value.dtype)
-        config = integer_lists("padding_config", padding_config)
+        config = check.integer_lists("padding_config", padding_config)
         if any(len(entry) not in (2, 3) for entry in config):
-            raise invalid("padding_config", config, "expected (low, high) or (low, high, interior)")
+            raise check.invalid("padding_config", config, "expected (low, high) or (low, high, interior)")
         if not config and not value.dimensions:
             return value
         return self._emit("pad", [value, filler], padding=config)
@@ -181,7 +170,7 @@ class DataMovement(Core):
         """
         value = self._array("operand", operand)
         starts = self._offsets(start_indices, len(value.dimensions))
-        sizes = per_dimension("size_indices", size_indices, len(value.dimensions))
+        sizes = check.per_dimension("size_indices", size_indices, len(value.dimensions))
         return self._emit("dynamic-slice", [value, *starts], dynamic_slice_sizes=sizes)
 
     def dynamic_update_slice(
@@ -204,7 +193,7 @@ class DataMovement(Core):
         get-dimension-size = s32[] get-dimension-size(x), dimensions={0}
         """
         value = self._array("operand", operand)
-        along = dimension_number("dimension", dimension, len(value.dimensions))
+        along = check.dimension_number("dimension", dimension, len(value.dimensions))
         if not value.shape.dynamic[along] and value.dimensions[along] < 2**31:
             self._check_scope(value)
             return self._value("operand", value.dimensions[along], "s32")
@@ -217,7 +206,7 @@ class DataMovement(Core):
         Shape('f32[<=9]')
         """
         value = self._array("operand", operand)
-        along = dimension_number("dimension", dimension, len(value.dimensions))
+        along = check.dimension_number("dimension", dimension, len(value.dimensions))
         n = self._array("size", size, "s32")
         shape = None
         if n.opcode == "constant" and n.shape == Shape("s32", []) and int(n.literal) == value.dimensions[along]:
@@ -235,7 +224,7 @@ class DataMovement(Core):
         rank = len(value.dimensions)
         n_dots = sum(one is Ellipsis for one in keys)
         if len(keys) - n_dots > rank or n_dots > 1:
-            raise invalid("index", key, f"too many indices for {value.shape}")
+            raise check.invalid("index", key, f"too many indices for {value.shape}")
         at = next((k for k, one in enumerate(keys) if one is Ellipsis), len(keys))
         keys[at : at + n_dots] = [slice(None)] * (rank - len(keys) + n_dots)
         starts, limits, steps, reversed_dims, kept = [], [], [], [], []
@@ -244,7 +233,7 @@ class DataMovement(Core):
                 try:
                     selected = range(n)[one]
                 except (TypeError, ValueError):
-                    raise wrong_type("index", one, f"a slice of integers; {_DYNAMIC}") from None
+                    raise check.wrong_type("index", one, f"a slice of integers; {_DYNAMIC}") from None
                 if selected.step < 0:
                     reversed_dims.append(d)
                     selected = selected[::-1]
@@ -256,9 +245,9 @@ class DataMovement(Core):
             try:
                 index = operator.index(one)
             except TypeError:
-                raise wrong_type("index", one, f"integers, slices or ...; {_DYNAMIC}") from None
+                raise check.wrong_type("index", one, f"integers, slices or ...; {_DYNAMIC}") from None
             if not -n <= index < n:
-                raise invalid("index", index, f"out of range for dimension {d} of size {n}")
+                raise check.invalid("index", index, f"out of range for dimension {d} of size {n}")
             starts.append(index % n)
             limits.append(index % n + 1)
             steps.append(1)
@@ -271,7 +260,7 @@ class DataMovement(Core):
         """Offsets as scalars; a vector of offsets is sliced into scalars."""
         if isinstance(starts, Value) and starts.dimensions == (rank,):
             starts = [self._indexed(starts, k) for k in range(starts.dimensions[0])]
-        given = [starts] if isinstance(starts, Value) else items("start_indices", starts, "a sequence of offsets")
+        given = [starts] if isinstance(starts, Value) else check.items("start_indices", starts, "a sequence of offsets")
         like = next((v.dtype for v in given if isinstance(v, Value)), "s32")
         return [self._array("start_indices", start, like) for start in given]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .arguments import bit_width, described, invalid, retyped_shape
+from . import arguments as check
 from .broadcasting import expand
 from .constants import element_kind
 from .core import Core
@@ -37,7 +37,7 @@ class Elementwise(Core):
             other = self._value("on_false", on_false)
             if mask.dimensions or other.shape.without_layout() != on_true.shape.without_layout():
                 rule = f"expected a scalar and two tuples of the same shape, found {on_true.shape} and {other.shape}"
-                raise invalid("pred", described(mask), rule)
+                raise check.invalid("pred", check.described(mask), rule)
             parts = [self.select(mask, a, c) for a, c in zip(on_true, other, strict=True)]
             return self._emit("tuple", parts)
         like = next((v.dtype for v in (on_true, on_false) if isinstance(v, Value)), None)
@@ -56,7 +56,7 @@ class Elementwise(Core):
         convert = f32[3] convert(constant)
         """
         value = self._array("operand", operand)
-        shape = retyped_shape(new_element_type, value.dimensions)
+        shape = check.retyped_shape(new_element_type, value.dimensions)
         if element_kind(value.dtype) == "complex" and element_kind(new_element_type) != "complex":
             value = self._emit("real", [value])
         return self._emit("convert", [value], shape)
@@ -72,13 +72,13 @@ class Elementwise(Core):
         """
         value = self._array("operand", operand)
         sizes = value.dimensions
-        retyped_shape(new_element_type, ())
-        wide, narrow = bit_width(value.dtype), bit_width(new_element_type)
+        check.retyped_shape(new_element_type, ())
+        wide, narrow = check.bit_width(value.dtype), check.bit_width(new_element_type)
         if wide > narrow:
             sizes = (*sizes, wide // narrow)
         elif wide < narrow:
             sizes = sizes[:-1]
-        return self._emit("bitcast-convert", [value], retyped_shape(new_element_type, sizes))
+        return self._emit("bitcast-convert", [value], check.retyped_shape(new_element_type, sizes))
 
     def stochastic_convert(self, operand: Operand, random: Operand, new_element_type: str) -> Value:
         """Floats converted with stochastic rounding.
@@ -89,7 +89,7 @@ class Elementwise(Core):
         stochastic-convert = bf16[2] stochastic-convert(x, r)
         """
         value, bits = self._array("operand", operand), self._array("random", random)
-        return self._emit("stochastic-convert", [value, bits], retyped_shape(new_element_type, value.dimensions))
+        return self._emit("stochastic-convert", [value, bits], check.retyped_shape(new_element_type, value.dimensions))
 
     def reduce_precision(self, operand: Operand, exponent_bits: int, mantissa_bits: int) -> Value:
         """Floats rounded to a format with these numbers of bits; the element type stays.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Shape
-from .arguments import dimension_numbers, integer, invalid, per_dimension
+from . import arguments as check
 from .core import Core
 from .values import Function, Ints, Operand, Value
 
@@ -46,16 +46,16 @@ class GatherScatter(Core):
         indices = self._array("start_indices", start_indices)
         rank, n = len(value.dimensions), len(indices.dimensions)
         along = _index_vector_dim(index_vector_dim, n)
-        sizes = per_dimension("slice_sizes", slice_sizes, rank)
-        index_map = dimension_numbers("start_index_map", start_index_map, rank)
-        collapsed = dimension_numbers("collapsed_slice_dims", collapsed_slice_dims, rank)
-        batching = dimension_numbers("operand_batching_dims", operand_batching_dims, rank)
-        of_indices = dimension_numbers("start_indices_batching_dims", start_indices_batching_dims, n)
+        sizes = check.per_dimension("slice_sizes", slice_sizes, rank)
+        index_map = check.dimension_numbers("start_index_map", start_index_map, rank)
+        collapsed = check.dimension_numbers("collapsed_slice_dims", collapsed_slice_dims, rank)
+        batching = check.dimension_numbers("operand_batching_dims", operand_batching_dims, rank)
+        of_indices = check.dimension_numbers("start_indices_batching_dims", start_indices_batching_dims, n)
         out = n - (along < n) + rank - len(collapsed) - len(batching)
         return self._emit(
             "gather",
             [value, indices],
-            offset_dims=dimension_numbers("offset_dims", offset_dims, out),
+            offset_dims=check.dimension_numbers("offset_dims", offset_dims, out),
             collapsed_slice_dims=collapsed,
             start_index_map=index_map,
             index_vector_dim=along,
@@ -96,12 +96,12 @@ class GatherScatter(Core):
         values, news = self._arrays("operands", operands), self._arrays("updates", updates)
         indices = self._array("scatter_indices", scatter_indices)
         rank, n = len(values[0].dimensions), len(indices.dimensions)
-        window = dimension_numbers("update_window_dims", update_window_dims, len(news[0].dimensions))
-        inserted = dimension_numbers("inserted_window_dims", inserted_window_dims, rank)
-        batching = dimension_numbers("input_batching_dims", input_batching_dims, rank)
-        of_indices = dimension_numbers("scatter_indices_batching_dims", scatter_indices_batching_dims, n)
+        window = check.dimension_numbers("update_window_dims", update_window_dims, len(news[0].dimensions))
+        inserted = check.dimension_numbers("inserted_window_dims", inserted_window_dims, rank)
+        batching = check.dimension_numbers("input_batching_dims", input_batching_dims, rank)
+        of_indices = check.dimension_numbers("scatter_indices_batching_dims", scatter_indices_batching_dims, n)
         along = _index_vector_dim(index_vector_dim, n)
-        index_map = dimension_numbers("scatter_dims_to_operand_dims", scatter_dims_to_operand_dims, rank)
+        index_map = check.dimension_numbers("scatter_dims_to_operand_dims", scatter_dims_to_operand_dims, rank)
         scalars = [Shape(v.dtype, []) for v in values]
         return self._emit(
             "scatter",
@@ -122,7 +122,7 @@ def _index_vector_dim(given: int | None, rank: int) -> int:
     """The dimension of the indices along which index vectors lie; the rank itself if every element is one."""
     if given is None:
         return max(rank - 1, 0)
-    d = integer("index_vector_dim", given)
+    d = check.integer("index_vector_dim", given)
     if not -rank <= d <= rank:
-        raise invalid("index_vector_dim", d, f"expected 0 to {rank}, the rank of the indices")
+        raise check.invalid("index_vector_dim", d, f"expected 0 to {rank}, the rank of the indices")
     return d + rank if d < 0 else d

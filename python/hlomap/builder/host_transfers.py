@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._core import Shape
-from .arguments import as_shape, as_value, at_least, described, invalid, text
+from . import arguments as check
 from .core import Core
 from .values import Operand, ShapeLike, Value
 
@@ -64,7 +64,7 @@ class HostTransfers(Core):
         """
         value = self._array("operand", operand)
         after = self.after_all() if token is None else _token(token)
-        at_least("channel_id", channel_id, 1)
+        check.at_least("channel_id", channel_id, 1)
         context = Shape.tuple([value.shape.without_layout(), _U32, _TOKEN])
         sent = self._emit("send", [value, after], context, channel_id=channel_id)
         return self._emit("send-done", [sent], _TOKEN, channel_id=channel_id)
@@ -86,27 +86,27 @@ class HostTransfers(Core):
         return self._recv(token, shape, channel_id)
 
     def _infeed(self, token: Value, shape: ShapeLike, config: str) -> Value:
-        wanted = as_shape(shape)
+        wanted = check.as_shape(shape)
         if any(part.is_tuple for part in wanted.tuple_shapes):
-            raise invalid("shape", wanted, "expected an array or a tuple of arrays")
-        given = {"infeed_config": text("config", config) or None}
+            raise check.invalid("shape", wanted, "expected an array or a tuple of arrays")
+        given = {"infeed_config": check.text("config", config) or None}
         return self._emit("infeed", [_token(token)], Shape.tuple([wanted, _TOKEN]), **given)
 
     def _outfeed(self, operand: Operand, token: Value, config: str) -> Value:
         value = self._value("operand", operand)
-        given = {"outfeed_shape": value.shape.without_layout(), "outfeed_config": text("config", config) or None}
+        given = {"outfeed_shape": value.shape.without_layout(), "outfeed_config": check.text("config", config) or None}
         return self._emit("outfeed", [value, _token(token)], _TOKEN, **given)
 
     def _recv(self, token: Value, shape: ShapeLike, channel_id: int) -> Value:
-        wanted = as_shape(shape)
-        at_least("channel_id", channel_id, 1)
+        wanted = check.as_shape(shape)
+        check.at_least("channel_id", channel_id, 1)
         context = Shape.tuple([wanted, _U32, _TOKEN])
         received = self._emit("recv", [_token(token)], context, channel_id=channel_id)
         return self._emit("recv-done", [received], Shape.tuple([wanted, _TOKEN]), channel_id=channel_id)
 
 
 def _token(value: Value) -> Value:
-    token = as_value("token", value)
+    token = check.as_value("token", value)
     if token.shape != _TOKEN:
-        raise invalid("token", described(token), "expected a token")
+        raise check.invalid("token", check.described(token), "expected a token")
     return token

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .._core import Shape
-from .arguments import (
-    as_shape,
-    check_choice,
-    check_same_dtype,
-    described,
-    dimension_number,
-    integers,
-    invalid,
-)
+from . import arguments as check
 from .constants import element_kind
 from .core import Core
 from .naming import method
@@ -31,7 +23,7 @@ class Numerics(Core):
         >>> print(b.fft(b.iota("f32[3,8]"), "RFFT", [8]))
         fft = c64[3,5] fft(iota), fft_type=RFFT, fft_length={8}
         """
-        value, lengths = self._array("operand", operand), integers("fft_length", fft_length)
+        value, lengths = self._array("operand", operand), check.integers("fft_length", fft_length)
         return self._emit("fft", [value], fft_type=fft_type, fft_length=lengths)
 
     def cholesky(self, a: Operand, *, lower: bool = True) -> Value:
@@ -117,8 +109,8 @@ class Numerics(Core):
 
     def _batch_norm(self, kind: str, given: Mapping[str, Operand], epsilon: float, feature_index: int) -> Value:
         values = [self._array(name, value) for name, value in given.items()]
-        along = dimension_number("feature_index", feature_index, len(values[0].dimensions))
-        check_same_dtype("operands", values)
+        along = check.dimension_number("feature_index", feature_index, len(values[0].dimensions))
+        check.check_same_dtype("operands", values)
         return self._emit(f"batch-norm-{kind}", values, epsilon=epsilon, feature_index=along)
 
     def rng_normal(self, mu: Operand, sigma: Operand, shape: ShapeLike) -> Value:
@@ -147,16 +139,16 @@ class Numerics(Core):
         """
         state = self._array_of("initial_state", initial_state, "uint")
         wanted = {"rng_default": [], "rng_three_fry": ["u64[2]"], "rng_philox": ["u64[2]", "u64[3]"]}
-        check_choice("algorithm", algorithm, list(wanted))
+        check.check_choice("algorithm", algorithm, list(wanted))
         if wanted[algorithm] and str(state.shape.without_layout()) not in wanted[algorithm]:
             rule = f"expected {' or '.join(wanted[algorithm])} for {algorithm}"
-            raise invalid("initial_state", described(state), rule)
-        bits = as_shape(shape)
+            raise check.invalid("initial_state", check.described(state), rule)
+        bits = check.as_shape(shape)
         if not bits.is_array or element_kind(bits.dtype) not in ("int", "uint"):
-            raise invalid("shape", bits, "expected an array of integers")
+            raise check.invalid("shape", bits, "expected an array of integers")
         return self._emit("rng-bit-generator", [state], Shape.tuple([state.shape, bits]), algorithm=algorithm)
 
     def _rng(self, first: tuple[str, Operand], second: tuple[str, Operand], shape: ShapeLike) -> Value:
-        made = as_shape(shape)
+        made = check.as_shape(shape)
         scalars = [self._array(name, value, made.dtype) for name, value in (first, second)]
         return self._emit("rng", scalars, made, distribution=method())

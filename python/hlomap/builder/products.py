@@ -6,17 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from .arguments import (
-    at_least,
-    described,
-    dimension_number,
-    dimension_numbers,
-    invalid,
-    items,
-    retyped_shape,
-    text,
-    wrong_type,
-)
+from . import arguments as check
 from .core import Core
 from .naming import method_named
 from .values import Ints, Operand, Value
@@ -38,7 +28,7 @@ class Products(Core):
         left, right = self._factors(lhs, rhs)
         for name, value in (("lhs", left), ("rhs", right)):
             if len(value.dimensions) not in (1, 2):
-                raise invalid(name, described(value), "expected a vector or a matrix")
+                raise check.invalid(name, check.described(value), "expected a vector or a matrix")
         contracted = {"lhs_contracting_dims": [len(left.dimensions) - 1], "rhs_contracting_dims": [0]}
         return self._product("dot", [left, right], preferred_element_type, **contracted)
 
@@ -93,8 +83,8 @@ class Products(Core):
         batch = (lhs_batch_dimensions, rhs_batch_dimensions)
         contracting = (lhs_contracting_dimensions, rhs_contracting_dimensions)
         given = _dot_dimensions((left, right), batch, contracting)
-        ragged = dimension_number("lhs_ragged_dimension", lhs_ragged_dimension, len(left.dimensions))
-        group = dimension_numbers("rhs_group_dimensions", rhs_group_dimensions, len(right.dimensions))
+        ragged = check.dimension_number("lhs_ragged_dimension", lhs_ragged_dimension, len(left.dimensions))
+        group = check.dimension_numbers("rhs_group_dimensions", rhs_group_dimensions, len(right.dimensions))
         given |= {"lhs_ragged_dims": [ragged], "rhs_group_dims": group}
         return self._product("ragged-dot", [left, right, groups], preferred_element_type, **given)
 
@@ -178,8 +168,8 @@ class Products(Core):
         if rank < 3 and len(right.dimensions) < 3:
             return self.dot(left, right)
         if len(right.dimensions) != rank or left.dimensions[:-2] != right.dimensions[:-2]:
-            rule = f"expected the rank and the leading sizes of lhs, {described(left)}; use dot_general otherwise"
-            raise invalid("rhs", described(right), rule)
+            rule = f"expected the rank and the leading sizes of lhs, {check.described(left)}; use dot_general otherwise"
+            raise check.invalid("rhs", check.described(right), rule)
         batch = range(rank - 2)
         return self.dot_general(
             left,
@@ -193,15 +183,15 @@ class Products(Core):
     def _factors(self, lhs: Operand, rhs: Operand) -> list[Value]:
         left, right = self._array("lhs", lhs), self._array("rhs", rhs)
         if left.dtype != right.dtype:
-            rule = f"expected element type {left.dtype}, that of lhs, {described(left)}"
-            raise invalid("rhs", described(right), rule)
+            rule = f"expected element type {left.dtype}, that of lhs, {check.described(left)}"
+            raise check.invalid("rhs", check.described(right), rule)
         return [left, right]
 
     def _product(self, opcode: str, operands: list[Value], element: str | None, **given: Any) -> Value:
         """A product with the element type ``element``, by default that of the operands."""
         result = self._emit(opcode, operands, None, **given)
         if element is not None:
-            result.shape = retyped_shape(element, result.dimensions, "preferred_element_type")
+            result.shape = check.retyped_shape(element, result.dimensions, "preferred_element_type")
         return result
 
     def _conv(
@@ -220,34 +210,33 @@ class Products(Core):
         left, right = self._factors(lhs, rhs)
         rank = len(left.dimensions)
         if rank < 2 or len(right.dimensions) != rank:
-            rule = (
-                f"expected the rank of lhs, {described(left)}, which is at least 2: batch, features, spatial dimensions"
-            )
-            raise invalid("rhs", described(right), rule)
+            wanted = f"the rank of lhs, {check.described(left)}, which is at least 2"
+            rule = f"expected {wanted}: batch, features, spatial dimensions"
+            raise check.invalid("rhs", check.described(right), rule)
         space = "".join(map(str, range(min(rank - 2, 10))))
         labels = f"bf{space}_oi{space}->bf{space}"
         if dimension_numbers:
-            labels = text("dimension_numbers", dimension_numbers)
+            labels = check.text("dimension_numbers", dimension_numbers)
         if not _LABELS.fullmatch(labels) or any(
             sorted(part) != sorted(names + space)
             for part, names in zip(re.split("_|->", labels), ("bf", "io", "bf"), strict=True)
         ):
             rule = f"expected the labels of bf{space}_io{space}->bf{space}, in any order within each part"
-            raise invalid("dimension_numbers", repr(labels), rule)
+            raise check.invalid("dimension_numbers", repr(labels), rule)
         of_input, of_kernel, _ = re.split("_|->", labels)
         sizes = [left.dimensions[of_input.index(d)] for d in space]
         kernel = [right.dimensions[of_kernel.index(d)] for d in space]
         outer = right.dimensions[of_kernel.index("o")]
         counts = tuple(zip(("feature_group_count", "batch_group_count"), groups, strict=True))
         for name, count in counts:
-            at_least(name, count, 1)
+            check.at_least(name, count, 1)
             if outer % count:
-                rule = f"must divide the {outer} output features of rhs, {described(right)}"
-                raise invalid(name, count, rule)
+                rule = f"must divide the {outer} output features of rhs, {check.described(right)}"
+                raise check.invalid(name, count, rule)
         names = ("rhs", "window_strides", "lhs_dilation", "rhs_dilation")
-        reversal = items("window_reversal", window_reversal, "a sequence of bools")
+        reversal = check.items("window_reversal", window_reversal, "a sequence of bools")
         if not all(isinstance(is_reversed, bool) for is_reversed in reversal):
-            raise wrong_type("window_reversal", window_reversal, "a sequence of bools")
+            raise check.wrong_type("window_reversal", window_reversal, "a sequence of bools")
         window = window_text(sizes, kernel, window_strides, padding, lhs_dilation, rhs_dilation, names, reversal)
         given: dict[str, Any] = {"window": window or None, "dim_labels": labels}
         given |= {name: count for name, count in counts if count != 1}
@@ -261,7 +250,7 @@ def _dot_dimensions(
     attributes: dict[str, list[int]] = {}
     for what, given in (("batch", batch), ("contracting", contracting)):
         for side, value, dims in zip(("lhs", "rhs"), values, given, strict=True):
-            found = dimension_numbers(f"{side}_{what}_dimensions", dims, len(value.dimensions))
+            found = check.dimension_numbers(f"{side}_{what}_dimensions", dims, len(value.dimensions))
             if found:
                 attributes[f"{side}_{what}_dims"] = found
     return attributes

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core import Shape
-from .arguments import dimension_number, dimension_numbers, invalid
+from . import arguments as check
 from .core import Core
 from .values import Callee, Function, Ints, Operand, Value
 from .windows import Padding, window_text
@@ -34,7 +34,7 @@ class Reductions(Core):
         """
         values, inits = self._reduced(operands, init_values)
         rank = len(values[0].dimensions)
-        dims = dimension_numbers("dimensions", range(rank) if dimensions is None else dimensions, rank)
+        dims = check.dimension_numbers("dimensions", range(rank) if dimensions is None else dimensions, rank)
         callee = self._reducer("computation", computation, [init.shape for init in inits])
         return self._emit("reduce", [*values, *inits], dimensions=sorted(dims), to_apply=callee)
 
@@ -102,7 +102,7 @@ class Reductions(Core):
         """
         values = self._arrays("operands", operands)
         rank = len(values[0].dimensions)
-        dims = list(range(rank)) if dimensions is None else dimension_numbers("dimensions", dimensions, rank)
+        dims = list(range(rank)) if dimensions is None else check.dimension_numbers("dimensions", dimensions, rank)
         callee = self._callee("computation", computation, [Shape(value.dtype, []) for value in values])
         return self._emit("map", values, dimensions=dims, to_apply=callee)
 
@@ -124,11 +124,11 @@ class Reductions(Core):
         Shape('(f32[2,3], s32[2,3])')
         """
         values = self._arrays("operands", operands)
-        along = dimension_number("dimension", dimension, len(values[0].dimensions))
+        along = check.dimension_number("dimension", dimension, len(values[0].dimensions))
         scalars = [Shape(value.dtype, []) for value in values for _ in range(2)]
         if isinstance(comparator, str):
             if comparator not in _COMPARATORS:
-                raise invalid("comparator", repr(comparator), "expected a function or lt, le, gt or ge")
+                raise check.invalid("comparator", repr(comparator), "expected a function or lt, le, gt or ge")
             callee = self._callee("comparator", _COMPARATORS[comparator], scalars, f"sort_{comparator}")
         else:
             callee = self._callee("comparator", comparator, scalars)
@@ -162,7 +162,7 @@ class Reductions(Core):
         Shape('(f32[3,2], f32[2])')
         """
         values, inits = self._arrays("inputs", inputs), self._arrays("init_values", init_values)
-        along = dimension_number("dimension", dimension, len(values[0].dimensions))
+        along = check.dimension_number("dimension", dimension, len(values[0].dimensions))
         slices = [Shape(value.dtype, [n for d, n in enumerate(value.dimensions) if d != along]) for value in values]
         callee = self._callee("computation", computation, [*slices, *(init.shape for init in inits)])
         flags = {"is_reverse": is_reverse or None, "is_associative": is_associative or None}
@@ -176,7 +176,7 @@ class Reductions(Core):
         values = self._arrays("operands", operands)
         given: Sequence[Any] = inits if isinstance(inits, (list, tuple)) else [inits]
         if len(given) != len(values):
-            raise invalid("init_values", f"{len(given)} values", f"expected {len(values)}, one per operand")
+            raise check.invalid("init_values", f"{len(given)} values", f"expected {len(values)}, one per operand")
         scalars = [self._array("init_values", i, v.dtype) for i, v in zip(given, values, strict=True)]
         return values, scalars
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .arguments import integer_lists, invalid, per_dimension
+from . import arguments as check
 from .values import Ints
 
 Padding = str | Sequence[Sequence[int]]
@@ -28,13 +28,13 @@ def window_text(
     rank = len(sizes)
     ones = [1] * rank
     fields = [
-        per_dimension(name, ones if given is None and name != names[0] else given, rank)
+        check.per_dimension(name, ones if given is None and name != names[0] else given, rank)
         for name, given in zip(names, (window, strides, base_dilations, window_dilations), strict=True)
     ]
     for name, field in zip(names, fields, strict=True):
         least = 0 if field is fields[0] else 1
         if any(n < least for n in field):
-            raise invalid(name, field, f"expected integers of at least {least}")
+            raise check.invalid(name, field, f"expected integers of at least {least}")
     size, stride, base, dilation = fields
     padded = _padding(padding, sizes, *fields)
     parts = {
@@ -66,8 +66,8 @@ def _padding(
             padded.append((total // 2, total - total // 2))
         return padded
     if isinstance(padding, str):
-        raise invalid("padding", repr(padding), "expected SAME, VALID or (low, high) for each dimension")
-    given = integer_lists("padding", padding)
+        raise check.invalid("padding", repr(padding), "expected SAME, VALID or (low, high) for each dimension")
+    given = check.integer_lists("padding", padding)
     if len(given) != len(sizes) or any(len(pair) != 2 for pair in given):
-        raise invalid("padding", given, f"expected {len(sizes)} pairs (low, high)")
+        raise check.invalid("padding", given, f"expected {len(sizes)} pairs (low, high)")
     return [(low, high) for low, high in given]

@@ -15,23 +15,11 @@ import rich  # noqa: F401  # commands import what they need of it
 
 from ..devices import Device, Limits
 from ..errors import HlomapError, UnsupportedError
+from . import console
 from .analyze import analyze
 from .check import check
 from .compare import diff
-from .console import (
-    FILE,
-    OUTPUT,
-    Commands,
-    fail,
-    failing,
-    named,
-    parse_indices,
-    print_json,
-    print_lines,
-    read_modules,
-    refuse_overwriting,
-    say,
-)
+from .console import FILE, OUTPUT, Commands, parse_indices
 from .explore import explore
 from .profile import profile
 from .query import query
@@ -100,18 +88,18 @@ def layout(
         array = Shape.parse(shape).at(list(shape_index or ()))
         picture = array.draw()
         if as_json:
-            print_json(layout_facts.as_dict(array, positions))
+            console.print_json(layout_facts.as_dict(array, positions))
         else:
-            print_lines(list(report.fact_lines(str(array), layout_facts.describe(array, positions))))
+            console.print_lines(list(report.fact_lines(str(array), layout_facts.describe(array, positions))))
         if not no_picture and not as_json:
-            print_lines([[], *([report.Span(line)] for line in str(picture).splitlines()[3:])])
+            console.print_lines([[], *([report.Span(line)] for line in str(picture).splitlines()[3:])])
         if svg is not None:
             svg.write_text(picture.svg, encoding="utf-8")
     except HlomapError as error:
-        say(str(error), err=True)
+        console.say(str(error), err=True)
         sys.exit(1)
     except OSError as error:
-        fail(Path(error.filename or str(svg)), error.strerror or str(error))
+        console.fail(Path(error.filename or str(svg)), error.strerror or str(error))
 
 
 @main.command(epilog="Exit codes: 0 success, 1 FILE cannot be read as HLO or has no such tiling, 2 wrong arguments.")
@@ -138,7 +126,7 @@ def layout(
     "--limits",
     "limits",
     metavar="NAME",
-    callback=named(Limits),
+    callback=console.named(Limits),
     default="none",
     show_default=True,
     help="Rules of a backend: none, triton or mosaic_tpu.",
@@ -146,7 +134,7 @@ def layout(
 @click.option(
     "--device",
     metavar="NAME",
-    callback=named(Device),
+    callback=console.named(Device),
     help="Fit the blocks into a device and count their waves: h100, a100, mi300x, ...",
 )
 @click.option("--top", metavar="N", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print.")
@@ -180,11 +168,11 @@ def tile(
     from ..tiles.tiling import tile as make_tiling
     from . import tile_report
 
-    refuse_overwriting(output, file)
-    modules = read_modules(file)
+    console.refuse_overwriting(output, file)
+    modules = console.read_modules(file)
     module = next((m for m in modules if any(i.name == instruction for i in m.instructions)), modules[0])
     root = find_instruction(module, instruction, None)
-    with failing(file, output):
+    with console.failing(file, output):
         try:
             tiling = make_tiling(root, shape_index if shape_index is not None else 0)
             if explain is not None:
@@ -192,7 +180,7 @@ def tile(
                 if len(explain) != len(tiling.params):
                     problem = f"expected {len(tiling.params)} sizes {names}, found {len(explain)}"
                     raise click.BadParameter(problem, param_hint="--explain")
-                say(tiling.explain(explain, device=device, limits=limits))
+                console.say(tiling.explain(explain, device=device, limits=limits))
                 return
             table = tile_report.evaluated(tiling, kind, at_most, limits, device)
             if output is not None:
@@ -202,9 +190,9 @@ def tile(
         except ValueError as error:
             raise click.BadParameter(str(error), param_hint="--at-most" if explain is None else "--explain") from error
     if as_json:
-        print_json(tile_report.as_dict(tiling, table, top))
+        console.print_json(tile_report.as_dict(tiling, table, top))
     else:
-        say(tile_report.text(tiling, table, top))
+        console.say(tile_report.text(tiling, table, top))
 
 
 @main.command(epilog="Exit codes: 0 everything works, 1 something is broken or missing.")
@@ -225,10 +213,10 @@ def doctor(as_json: bool) -> None:
 
     found = examine()
     if as_json:
-        say(json.dumps({line.subject: {"value": line.value, "good": line.is_good} for line in found}, indent=2))
+        console.say(json.dumps({line.subject: {"value": line.value, "good": line.is_good} for line in found}, indent=2))
     else:
         width = max(len(line.subject) for line in found)
-        print_lines(
+        console.print_lines(
             [[(line.subject.ljust(width + 2), "name"), (line.value, "" if line.is_good else "error")] for line in found]
         )
     if not all(line.is_good for line in found):

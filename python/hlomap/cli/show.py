@@ -14,18 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._core import Instruction, Module
-from .console import (
-    FILE,
-    OUTPUT,
-    blaming,
-    failing,
-    parse_indices,
-    print_json,
-    print_lines,
-    read_modules,
-    refuse_overwriting,
-    say,
-)
+from . import console
+from .console import FILE, OUTPUT, parse_indices
 from .selection import Selection, find_instruction, parse_place
 
 if TYPE_CHECKING:
@@ -107,24 +97,24 @@ def show(
     for is_conflict, message, option in conflicts:
         if is_conflict:
             raise click.BadParameter(message, param_hint=option)
-    refuse_overwriting(svg, file, option="--svg")
+    console.refuse_overwriting(svg, file, option="--svg")
     direction: Direction = "input_to_output" if input_to_output else "output_to_input"
     selection = Selection(**filters)
     values: list[Any] = []
-    for module in read_modules(file):
+    for module in console.read_modules(file):
         if readers is not None:
             read = _readers(module, readers, selection.computation)
-            values.append(read.to_dict()) if as_json else say(str(read))
+            values.append(read.to_dict()) if as_json else console.say(str(read))
             continue
         if instruction is not None:
             found = find_instruction(module, instruction, selection.computation)
             drawn = _draw(found, element, output) if picture or svg is not None else None
             if svg is not None and drawn is not None:
-                with failing(svg):
+                with console.failing(svg):
                     svg.write_text(drawn.svg, encoding="utf-8")
             if element is not None:
                 explanation = _explanation(found, element, output)
-                values.append(explanation.to_dict()) if as_json else say(str(explanation))
+                values.append(explanation.to_dict()) if as_json else console.say(str(explanation))
                 _print_picture(drawn if picture else None)
                 continue
             listed = Listing(module.name, [_instruction_part(found, direction, output)])
@@ -136,11 +126,11 @@ def show(
             values.append(listed.to_dict())
         else:
             for lines in report.listing_lines(listed):
-                print_lines(lines)
+                console.print_lines(lines)
             if instruction is not None:
                 _print_picture(drawn if picture else None)
     if as_json:
-        print_json(values)
+        console.print_json(values)
 
 
 def _readers(module: Module, name: str, computation: str | None) -> Readers:
@@ -148,21 +138,21 @@ def _readers(module: Module, name: str, computation: str | None) -> Readers:
     from ..tiles.readers import readers
 
     labelled = [p for p in module.entry.parameters if p.metadata.op_name == name and computation is None]
-    with blaming("--readers"):
+    with console.blaming("--readers"):
         return readers(labelled[0] if labelled else find_instruction(module, name, computation, "--readers"))
 
 
 def _explanation(instruction: Instruction, element: tuple[int, ...], output: tuple[int, ...] | None) -> Explanation:
     from ..explanation.explain import explain
 
-    with blaming("--element"):
+    with console.blaming("--element"):
         return explain(instruction, element, 0 if output is None else output)
 
 
 def _draw(instruction: Instruction, element: tuple[int, ...] | None, output: tuple[int, ...] | None) -> Picture:
     from ..pictures.draw import draw
 
-    with blaming("--output" if element is None else "--element"):
+    with console.blaming("--output" if element is None else "--element"):
         return draw(instruction, element=element, output=0 if output is None else output)
 
 
@@ -172,13 +162,15 @@ def _print_picture(picture: Picture | None) -> None:
         return
     lines = str(picture).split("\n")
     styles = {"█": "lit", "▒": "may", "░": "read"}
-    print_lines([[], *([(run[0], styles.get(run[0][0], "")) for run in _RUNS.finditer(line)] for line in lines)])
+    console.print_lines(
+        [[], *([(run[0], styles.get(run[0][0], "")) for run in _RUNS.finditer(line)] for line in lines)]
+    )
 
 
 def _instruction_part(instruction: Instruction, direction: Direction, output: tuple[int, ...] | None) -> Part:
     from .listing import Part, instruction_entries
 
-    with blaming("--output"):
+    with console.blaming("--output"):
         instruction.shape.at(list(output or ()))
     computation = instruction.computation.name
     entries = instruction_entries(instruction, direction, output or ())

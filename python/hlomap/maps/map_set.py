@@ -20,15 +20,8 @@ from ..errors import DomainError, MapError, ShapeError
 from ..lazy import np, npt
 from ..text import one_line
 from ..types import ShapeIndex, expect, is_index, wrong_type
-from .device_groups import (
-    NO_COMMON_GROUP,
-    GroupTable,
-    have_same_groups,
-    lift_to_devices,
-    lists_each_device_once,
-    merge_group_tables,
-    rewrite_for_one_group,
-)
+from . import device_groups
+from .device_groups import NO_COMMON_GROUP, GroupTable
 from .image import Box, Interval, image_maps, read_box
 from .set_questions import CommonElement, Containment, is_empty, is_injective, overlap, why_over_approximate
 from .subtract import Effort, find_meeting, intersect, subtract
@@ -602,7 +595,7 @@ class MapSet:
         if self._key() != other._key():
             return False
         here, there = self._devices, other._devices
-        return here is None or there is None or have_same_groups(group_table(here), group_table(there))
+        return here is None or there is None or device_groups.have_same_groups(group_table(here), group_table(there))
 
     def __hash__(self) -> int:
         return hash(self._key())
@@ -810,9 +803,9 @@ def _bring_to_common_table(
         if there.maps.is_unknown:
             return there
     table = group_table(devices[0])
-    differ = any(not have_same_groups(group_table(there), table) for there in devices)
-    if differ or (once and len(devices) > 1 and not lists_each_device_once(table)):
-        wide = merge_group_tables([group_table(there) for there in devices])
+    differ = any(not device_groups.have_same_groups(group_table(there), table) for there in devices)
+    if differ or (once and len(devices) > 1 and not device_groups.lists_each_device_once(table)):
+        wide = device_groups.merge_group_tables([group_table(there) for there in devices])
         if wide is None:
             return unknown_devices(NO_COMMON_GROUP)
         table = wide
@@ -831,10 +824,10 @@ def _bring_to_common_table(
 
 def _rewrite_for_table(m: IndexingMap, devices: DeviceIndexing | None, table: GroupTable) -> list[IndexingMap] | None:
     if devices is None:
-        return lift_to_devices(m, table)
-    if have_same_groups(group_table(devices), table):
+        return device_groups.lift_to_devices(m, table)
+    if device_groups.have_same_groups(group_table(devices), table):
         return [m]
-    return rewrite_for_one_group(m, group_table(devices), len(table.groups[0]))
+    return device_groups.rewrite_for_one_group(m, group_table(devices), len(table.groups[0]))
 
 
 def _rename_sources(

@@ -29,29 +29,9 @@ from ..devices import Device, as_device
 from ..errors import HlomapError, ShapeError
 from ..maps.map_set import MapSet
 from ..types import subject_of
-from . import flat, reductions, transposes
+from . import flat, fusions, reductions, transposes
 from .flat import triton_block
-from .fusions import (
-    Hero,
-    Region,
-    compiled_for,
-    first_array,
-    fusion_config,
-    groups_of_roots,
-    hero_of,
-    is_bitcast_of,
-    is_plain_copy,
-    native_config,
-    prevents_vectors,
-    reduction_form,
-    region_of,
-    smallest_bits,
-    transpose_form,
-    triton_config,
-    updates_in_place,
-    uses_shared_memory,
-    widens,
-)
+from .fusions import Hero, Region
 from .launch import Launch, lacks_numbers, storage_bits
 from .shapes import memory_order
 
@@ -92,7 +72,7 @@ class Schedule:
     @property
     def compiled_for(self) -> str | None:
         """The backend that compiled the module, ``"CPU"``, ``"TPU"`` or ``"GPU"``, where its backend configs tell."""
-        return compiled_for(self.hero.module)
+        return fusions.compiled_for(self.hero.module)
 
     @property
     def note(self) -> str | None:
@@ -145,7 +125,7 @@ def is_kernel(root: Instruction | Computation) -> bool:
     if isinstance(root, Computation):
         return any(caller.opcode == "fusion" for caller in root.callers)
     try:
-        return _no_kernel(root, region_of(root)) is None
+        return _no_kernel(root, fusions.region_of(root)) is None
     except HlomapError:
         return True
 
@@ -166,11 +146,11 @@ def _of(
             return Unknown(f"no fusion calls {fusion.name}: ask its instructions, which are kernels of their own")
         fusion = callers[0]
     try:
-        region = region_of(fusion)
+        region = fusions.region_of(fusion)
         if reason := _no_kernel(fusion, region):
             return Unknown(f"{fusion.name} ({fusion.opcode}): {reason}")
-        heroes = tuple(hero_of(root, region) for root in region.roots)
-        return decide(fusion, _Kernel(region, heroes, device, *native_config(fusion)))
+        heroes = tuple(fusions.hero_of(root, region) for root in region.roots)
+        return decide(fusion, _Kernel(region, heroes, device, *fusions.native_config(fusion)))
     except HlomapError as error:
         return Unknown(f"{fusion.name}: {error}")
 
@@ -191,9 +171,9 @@ def _no_kernel(instruction: Instruction, region: Region) -> str | None:
         if one.has_unnamed_operands or one.inconsistency:
             return one.inconsistency or f"{one.name}: the text names no operands"
     roots = region.roots
-    if not roots or any(not first_array(root).is_array for root in roots):
+    if not roots or any(not fusions.first_array(root).is_array for root in roots):
         return "an output is not an array"
-    return "no element is computed" if first_array(roots[0]).n_elements == 0 else None
+    return "no element is computed" if fusions.first_array(roots[0]).n_elements == 0 else None
 
 
 class _Kernel(NamedTuple):
@@ -239,14 +219,14 @@ _NAMED = {
 
 def _custom(instruction: Instruction, region: Region) -> Schedule | Unknown:
     """Triton has the tiles of its config, other custom fusions are the choice of a library."""
-    config = fusion_config(instruction)
+    config = fusions.fusion_config(instruction)
     kind = config.get("kind")
     test = f"the config has the kind {kind}" if kind else "the kind kCustom, and no fusion_backend_config"
     root = region.roots[0]
     if not isinstance(kind, str) or "triton" not in kind:
         reason = "a library or a kernel of its own decides"
         return _unknown("cudnn" if isinstance(kind, str) and "cudnn" in kind else "custom", test, reason)
-    tiles = triton_config(config, region)
+    tiles = fusions.triton_config(config, region)
     if isinstance(tiles, str):
         return _unknown("triton_block", test, tiles)
     test += f" and tiles of {', '.join(dict.fromkeys(map(_list, tiles.tiles)))}"
@@ -256,7 +236,7 @@ def _custom(instruction: Instruction, region: Region) -> Schedule | Unknown:
     fastest = root.opcode == "dot" and _bytes(root.operands[0]) < _bytes(root.operands[1])
     try:
         launches = [
-            triton_block(first_array(root), tile, tiles.n_warps, first_fastest=fastest)
+            triton_block(fusions.first_array(root), tile, tiles.n_warps, first_fastest=fastest)
             for root, tile in zip(region.roots, tiles.tiles, strict=True)
         ]
     except ShapeError as error:
@@ -274,7 +254,7 @@ def _bytes(instruction: Instruction) -> int:
 
 def _reduction(kernel: _Kernel) -> Schedule | Unknown | None:
     """Reductions of the same form, and outputs as large as their operand."""
-    forms = [reduction_form(hero.instruction) for hero in kernel.heroes]
+    forms = [fusions.reduction_form(hero.instruction) for hero in kernel.heroes]
     real = [form is not None and reductions.refusal(form) is None for form in forms]
     if not any(real):
         return None
@@ -283,20 +263,20 @@ def _reduction(kernel: _Kernel) -> Schedule | Unknown | None:
     assert form is not None
     source = hero.operands[0].shape
     for other, one, is_real in zip(kernel.heroes, forms, real, strict=True):
-        if one != form if is_real else first_array(other.root).n_elements != source.n_elements:
+        if one != form if is_real else fusions.first_array(other.root).n_elements != source.n_elements:
             return None
     kind = "row" if form.is_row else "column"
     test = f"the hero reduces {'a and c' if form.is_row else 'b'} of {_list(form.sizes)}"
     if reason := reductions.split(form) or _other_order(hero):
         return _unknown(f"{kind}_reduction", test, reason)
-    inputs, outputs = smallest_bits(kernel.region.inputs), smallest_bits(kernel.region.roots)
+    inputs, outputs = fusions.smallest_bits(kernel.region.inputs), fusions.smallest_bits(kernel.region.roots)
     widths = reductions.Widths(inputs, outputs, source.dtype in ("c64", "c128"))
-    groups = groups_of_roots(kernel.heroes, real, kernel.region)
+    groups = fusions.groups_of_roots(kernel.heroes, real, kernel.region)
     n_groups = max(groups) + 1
     found = []
     for output, is_real, group in zip(kernel.heroes, real, groups, strict=True):
         reduce = output.instruction if is_real else hero
-        shapes = (reduce.operands[0].shape, first_array(reduce))
+        shapes = (reduce.operands[0].shape, fusions.first_array(reduce))
         launch = _in_group(reductions.reduction(form, shapes, widths, kernel.device), group, n_groups)
         found.append(_reduced(output, launch) if is_real else _beside(output, launch, shapes[0]))
     return _record(launch, test, hero, found)
@@ -314,7 +294,7 @@ def _reduced(hero: Hero, launch: Launch) -> OutputSchedule:
 
 def _other_order(reduce: Instruction) -> str | None:
     """Why the result is not laid out as the operand; None where it is."""
-    source, target = reduce.operands[0].shape, first_array(reduce)
+    source, target = reduce.operands[0].shape, fusions.first_array(reduce)
     kept = [d for d in range(source.rank) if d not in reduce.attributes["dimensions"]]
     order = [d for d in memory_order(source) if d in kept and source.dimensions[d] > 1]
     written = [kept[d] for d in memory_order(target) if target.dimensions[d] > 1]
@@ -347,14 +327,14 @@ def _in_group(launch: Launch, group: int, n_groups: int) -> Launch:
 
 def _transpose(kernel: _Kernel) -> Schedule | Unknown | None:
     """Transposes of the same form through shared memory, and outputs that lie in memory as their operand."""
-    forms = [transpose_form(hero.instruction) for hero in kernel.heroes]
-    moved = [form for form in forms if form is not None and uses_shared_memory(form)]
+    forms = [fusions.transpose_form(hero.instruction) for hero in kernel.heroes]
+    moved = [form for form in forms if form is not None and fusions.uses_shared_memory(form)]
     if not moved or any((f.sizes, f.permutation) != (moved[0].sizes, moved[0].permutation) for f in moved):
         return None
     first = next(hero for hero, form in zip(kernel.heroes, forms, strict=True) if form in moved)
     source = first.instruction.operands[0].shape
     for hero, form in zip(kernel.heroes, forms, strict=True):
-        if form not in moved and not is_bitcast_of(first_array(hero.root), source):
+        if form not in moved and not fusions.is_bitcast_of(fusions.first_array(hero.root), source):
             return None
     sizes, permutation = moved[0].sizes, moved[0].permutation
     bits = max(form.bits for form in moved)
@@ -449,14 +429,14 @@ def _concatenate(kernel: _Kernel) -> Schedule | Unknown | None:
 
 
 def _copies(kernel: _Kernel) -> Schedule | Unknown | None:
-    if not all(is_plain_copy(root, kernel.region) for root in kernel.region.roots):
+    if not all(fusions.is_plain_copy(root, kernel.region) for root in kernel.region.roots):
         return None
     return _unknown("memcpy", "all outputs copy an input", "a memcpy, not a kernel")
 
 
 def _updates(kernel: _Kernel) -> Schedule | Unknown | None:
     """Updates of slices, where the rest stays as it is."""
-    found = [updates_in_place(root, kernel.region) for root in kernel.region.roots]
+    found = [fusions.updates_in_place(root, kernel.region) for root in kernel.region.roots]
     updates = [hero for hero in found if hero is not None]
     shapes = [hero.instruction.operands[1].shape for hero in updates]
     if len(updates) < len(found) or len({shape.n_elements for shape in shapes}) > 1 or not shapes[0].n_elements:
@@ -475,7 +455,7 @@ def _updates(kernel: _Kernel) -> Schedule | Unknown | None:
 
 def _loop(kernel: _Kernel) -> Schedule | Unknown:
     """Every thread computes neighbouring elements of the outputs, which have one size in memory."""
-    shapes = [first_array(root) for root in kernel.region.roots]
+    shapes = [fusions.first_array(root) for root in kernel.region.roots]
     unroll = _unroll(kernel, shapes[0])
     root = kernel.region.roots[0]
     test = "the config has the emitter LOOP" if kernel.named == "LOOP" else _why_no_other(kernel)
@@ -492,7 +472,11 @@ def _why_no_other(kernel: _Kernel) -> str:
     """The test that the most likely other emitter fails."""
     several = " and the other outputs" if len(kernel.heroes) > 1 else ""
     for hero in kernel.heroes:
-        one, form, transpose = hero.instruction, reduction_form(hero.instruction), transpose_form(hero.instruction)
+        one, form, transpose = (
+            hero.instruction,
+            fusions.reduction_form(hero.instruction),
+            fusions.transpose_form(hero.instruction),
+        )
         if one.opcode == "reduce":
             refusal = reductions.refusal(form) or f"the reduction{several} differ in their forms"
         elif transpose is not None and len(transpose.sizes) > 1:
@@ -510,9 +494,11 @@ def _why_no_other(kernel: _Kernel) -> str:
 def _unroll(kernel: _Kernel, shape: Shape) -> int:
     if kernel.unroll is not None:
         return kernel.unroll
-    bits = smallest_bits(kernel.region.roots)
-    vectorizes = prevents_vectors(kernel.region) is None
-    return flat.unroll_factor(shape.n_elements, bits, kernel.device, vectorizes=vectorizes, wide=widens(kernel.region))
+    bits = fusions.smallest_bits(kernel.region.roots)
+    vectorizes = fusions.prevents_vectors(kernel.region) is None
+    return flat.unroll_factor(
+        shape.n_elements, bits, kernel.device, vectorizes=vectorizes, wide=fusions.widens(kernel.region)
+    )
 
 
 def _output_of(hero: Hero, launch: Launch, inputs: Sequence[MapSet] | None = None) -> OutputSchedule:
@@ -527,7 +513,7 @@ def _output_of(hero: Hero, launch: Launch, inputs: Sequence[MapSet] | None = Non
 def _beside(hero: Hero, launch: Launch, source: Shape) -> OutputSchedule:
     """The maps of an output that is written where the operand ``source`` of another hero is read."""
     assert launch.input is not None
-    root, target = hero.root, first_array(hero.root)
+    root, target = hero.root, fusions.first_array(hero.root)
     positions = launch.input.then(linear_index(source))
     output = positions.then(logical_index(target)).simplify(keep_point_dims=True, drop_unused=True)
     inputs = tuple(_moved(output, maps) for maps in output_to_input(root))
