@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -311,7 +310,7 @@ class Core(NamesMethods):
             if len(shapes) != 2:
                 raise invalid(argument, repr(word), f"takes 2 parameters, not {len(shapes)}")
             label = name or f"{word}_{shapes[0].dtype}"
-            self._named_callees[key] = self._callee(argument, _COMMON[word], shapes, label)
+            self._named_callees[key] = self._callee(argument, getattr(self, _COMMON[word]), shapes, label)
         return self._named_callees[key]
 
     def _reducer(self, argument: str, function: Any, scalars: Sequence[Shape]) -> Callee:
@@ -369,22 +368,9 @@ class Core(NamesMethods):
         return name
 
 
-_COMMON: dict[str, Callable[[Value, Value], Value]] = {
-    "add": operator.add,
-    "mul": operator.mul,
-    "max": lambda a, c: a.builder.max(a, c),
-    "min": lambda a, c: a.builder.min(a, c),
-    "xor": operator.xor,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "and": operator.and_,
-    "or": operator.or_,
-}
-_COMMON |= {"multiply": _COMMON["mul"], "maximum": _COMMON["max"], "minimum": _COMMON["min"]}
+# The methods that write the common computations, by the names of these.
+_COMMON = {name: name for name in ("add", "mul", "max", "min", "xor", "lt", "le", "gt", "ge", "eq", "ne")}
+_COMMON |= {"and": "and_", "or": "or_", "multiply": "mul", "maximum": "max", "minimum": "min"}
 
 
 def _check_parameter_numbers(scope: Scope) -> None:

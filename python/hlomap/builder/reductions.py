@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from .._core import Shape
@@ -127,9 +127,10 @@ class Reductions(Core):
         along = check.dimension_number("dimension", dimension, len(values[0].dimensions))
         scalars = [Shape(value.dtype, []) for value in values for _ in range(2)]
         if isinstance(comparator, str):
-            if comparator not in _COMPARATORS:
+            if comparator not in ("lt", "le", "gt", "ge"):
                 raise check.invalid("comparator", repr(comparator), "expected a function or lt, le, gt or ge")
-            callee = self._callee("comparator", _COMPARATORS[comparator], scalars, f"sort_{comparator}")
+            compare = getattr(self, f"{comparator}_total_order")  # further operands are ignored
+            callee = self._callee("comparator", lambda a, c, *_: compare(a, c), scalars, f"sort_{comparator}")
         else:
             callee = self._callee("comparator", comparator, scalars)
         return self._emit("sort", values, dimensions=[along], to_apply=callee, is_stable=is_stable or None)
@@ -185,12 +186,3 @@ class Reductions(Core):
             # A scalar has no dimension to slide a window along.
             return self._emit(opcode, operands, Shape(operands[0].dtype, []), **callees)
         return self._emit(opcode, operands, None, window=window, **callees)
-
-
-# In the total order of floats; further operands of the sort are ignored.
-_COMPARATORS: dict[str, Callable[..., Value]] = {
-    "lt": lambda a, c, *_: a.builder.lt_total_order(a, c),
-    "le": lambda a, c, *_: a.builder.le_total_order(a, c),
-    "gt": lambda a, c, *_: a.builder.gt_total_order(a, c),
-    "ge": lambda a, c, *_: a.builder.ge_total_order(a, c),
-}

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from ..errors import DatasetError, EngineError, LockedError, OutputError, UnsupportedError
-from .console import fail, max_bytes, prefix_with_file, say
+from .console import fail, max_bytes, number, prefix_with_file, say
 
 if TYPE_CHECKING:
     from ..corpus.reports import CorpusSummary
@@ -61,7 +61,7 @@ def _parse_size(context: click.Context, option: click.Parameter, text: str | Non
 @click.option(
     "-o", "--output", required=True, help="Folder or URL of the dataset; or a file: .parquet, .csv or .jsonl."
 )
-@click.option("-j", "--jobs", metavar="N", type=click.IntRange(min=1), help="Worker processes (default: one a core).")
+@number("-j", "--jobs", least=1, help="Worker processes (default: one a core).")
 @click.option("--engine", metavar="ENGINE", default="local", show_default=True, help="local or dask:ADDRESS.")
 @click.option(
     "--shard",

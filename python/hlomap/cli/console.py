@@ -181,6 +181,12 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+def number(*names: str, least: int = 0, default: int | None = None, help: str) -> Callable[[Any], Any]:
+    """An option that takes an integer of at least ``least``."""
+    kind, shown = click.IntRange(min=least), default is not None
+    return click.option(*names, metavar="N", type=kind, default=default, show_default=shown, help=help)
+
+
 def print_json(value: Any) -> None:
     """One JSON value, indented; names are escaped where they are not ASCII."""
     click.echo(json.dumps(value, indent=2))

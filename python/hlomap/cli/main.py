@@ -57,14 +57,7 @@ for _command in (show, check, diff, explore, query, analyze, verify, run, profil
 @main.command(epilog="Exit codes: 0 success, 1 SHAPE is not an array shape or has no layout, 2 wrong arguments.")
 @click.argument("shape")
 @click.option("--shape-index", metavar="I,J", type=parse_indices, help="Of a tuple: the array at this position.")
-@click.option(
-    "--positions",
-    metavar="N",
-    type=click.IntRange(min=0),
-    default=8,
-    show_default=True,
-    help="List the elements at the first N positions in memory.",
-)
+@console.number("--positions", default=8, help="List the elements at the first N positions in memory.")
 @click.option("--svg", metavar="FILE", type=OUTPUT, help="Write the picture to FILE as SVG.")
 @click.option("--no-picture", is_flag=True, help="Do not print the picture.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
@@ -114,14 +107,7 @@ def layout(
     show_default=True,
     help="Sizes to try: powers of two, divisors, or all.",
 )
-@click.option(
-    "--at-most",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=100_000,
-    show_default=True,
-    help="Sample of candidates.",
-)
+@console.number("--at-most", least=1, default=100_000, help="Sample of candidates.")
 @click.option(
     "--limits",
     "limits",
@@ -137,7 +123,7 @@ def layout(
     callback=console.named(Device),
     help="Fit the blocks into a device and count their waves: h100, a100, mi300x, ...",
 )
-@click.option("--top", metavar="N", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print.")
+@console.number("--top", default=20, help="Rows to print.")
 @click.option("--explain", metavar="SIZES", type=parse_indices, help="Explain one candidate, such as 32,16,128.")
 @click.option("-o", "--output", metavar="FILE", type=OUTPUT, help="Write all candidates to a .parquet or .csv file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with all costs, instead of text.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import FILE, blaming, failing, max_bytes, print_json, refuse_overwriting, say
+from .console import FILE, blaming, failing, max_bytes, number, print_json, refuse_overwriting, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ _N_SHOWN = 8
     type=click.Path(exists=True, dir_okay=False),
     help="Read the parameters from in0, in1, … of an .npz file, tuples flattened.",
 )
-@click.option("--seed", metavar="N", type=click.IntRange(min=0), help="Seed of the random inputs (default: 0).")
+@number("--seed", help="Seed of the random inputs (default: 0).")
 @click.option(
     "--print", "names", metavar="NAME", multiple=True, help="Also print this instruction's value; repeatable."
 )
@@ -52,10 +52,8 @@ _N_SHOWN = 8
 @click.option(
     "-o", "--output", metavar="NPZ", type=click.Path(dir_okay=False), help="Write the results to an .npz file."
 )
-@click.option("--replicas", metavar="N", type=click.IntRange(min=1), help="Simulated replicas (default: the module's).")
-@click.option(
-    "--partitions", metavar="N", type=click.IntRange(min=1), help="Simulated partitions (default: the module's)."
-)
+@number("--replicas", least=1, help="Simulated replicas (default: the module's).")
+@number("--partitions", least=1, help="Simulated partitions (default: the module's).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of lines.")
 def run(
     file: Path,

@@ -39,9 +39,7 @@ _RUNS = re.compile("█+|▒+|░+|[^█▒░]+")  # the blocks of drawing.map_
 @click.option(
     "--top", type=click.Choice(["bytes", "flops", "transcendentals"]), help="Those with the most, loops included."
 )
-@click.option(
-    "--limit", metavar="N", type=click.IntRange(min=1), default=20, show_default=True, help="With --top: how many."
-)
+@console.number("--limit", least=1, default=20, help="With --top: how many.")
 @click.option("--element", metavar="I,J", type=parse_indices, help="With --instruction: explain this element.")
 @click.option("--output", metavar="I,J", type=parse_indices, help="With --instruction: the output at this shape index.")
 @click.option("--input-to-output", is_flag=True, help="Map operand elements to the output elements that read them.")

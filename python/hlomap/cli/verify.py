@@ -12,7 +12,7 @@ import click
 
 from ..text import cut
 from ..types import json_fields
-from .console import FILE, print_json, printable_lines, progress_bar, read_modules, say
+from .console import FILE, number, print_json, printable_lines, progress_bar, read_modules, say
 
 if TYPE_CHECKING:
     from ..verification.verify import CheckResult
@@ -23,14 +23,7 @@ _MAX_REASONS = 10
 @click.command(epilog="Exit codes: 0 no map is unsound, 1 a map is unsound or FILE is not HLO, 2 wrong arguments.")
 @click.argument("file", type=FILE)
 @click.option("--all", "show_all", is_flag=True, help="Print every result (default: only unsound ones).")
-@click.option(
-    "--max-changes",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=32,
-    show_default=True,
-    help="Elements to change in each operand array.",
-)
+@number("--max-changes", least=1, default=32, help="Elements to change in each operand array.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each result.")
 def verify(file: Path, show_all: bool, max_changes: int, as_json: bool) -> None:
     """Check the indexing maps of FILE by running its instructions.

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ..text import joined, plural
 
+_COUNTS, _PAIRS = ("status", "skipped", "converted"), ("stages", "unknown")
 _MAX_ERRORS = 1000  # that a report names; all are in the table of files
 
 
@@ -51,19 +52,15 @@ class CorpusReport:
 
     def add(self, other: CorpusReport) -> None:
         """Adds the counts of another report."""
-        self.status.update(other.status)
-        self.skipped.update(other.skipped)
-        self.converted.update(other.converted)
-        self.stages.update(other.stages)
-        self.n_bytes += other.n_bytes
-        self.modules += other.modules
-        self.instructions += other.instructions
-        self.rows += other.rows
-        self.error_rows += other.error_rows
-        self.unknown.update(other.unknown)
-        self.errors += other.errors[: _MAX_ERRORS - len(self.errors)]
-        for stage, seconds in other.seconds.items():
-            self.seconds[stage] += seconds
+        for one in fields(self):
+            own, more = getattr(self, one.name), getattr(other, one.name)
+            if isinstance(own, list):
+                own += more[: _MAX_ERRORS - len(own)]
+            elif isinstance(own, dict):
+                for key, n in more.items():
+                    own[key] += n
+            else:
+                setattr(self, one.name, own + more)
 
     def add_error(self, label: str, message: str) -> None:
         """Names a file without rows."""
@@ -72,40 +69,25 @@ class CorpusReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {
-            "status": dict(sorted(self.status.items())),
-            "skipped": dict(sorted(self.skipped.items())),
-            "converted": {kind: n for kind, n in sorted(self.converted.items()) if n},
-            "stages": [[*key, n] for key, n in sorted(self.stages.items())],
-            "compilations": self.compilations,
-            "bytes": self.n_bytes,
-            "modules": self.modules,
-            "instructions": self.instructions,
-            "rows": self.rows,
-            "error_rows": self.error_rows,
-            "unknown": [[*key, n] for key, n in sorted(self.unknown.items())],
-            "errors": [list(error) for error in self.errors],
-            "seconds": {stage: round(seconds, 6) for stage, seconds in self.seconds.items()},
-        }
+        cells = {one.name.removeprefix("n_"): getattr(self, one.name) for one in fields(self)}
+        cells |= {name: dict(sorted((+cells[name]).items())) for name in _COUNTS}
+        cells |= {name: [[*key, n] for key, n in sorted(cells[name].items())] for name in _PAIRS}
+        cells["errors"] = list(map(list, self.errors))
+        cells["seconds"] = {stage: round(seconds, 6) for stage, seconds in self.seconds.items()}
+        return cells
 
     @staticmethod
     def from_dict(cells: Mapping[str, Any]) -> CorpusReport:
         """The report that :meth:`to_dict` wrote; ``ValueError``, ``KeyError`` and the like for anything else."""
-        return CorpusReport(
-            _counts(cells["status"]),
-            _counts(cells["skipped"]),
-            _counts(cells["converted"]),
-            Counter({(str(stage), str(form)): _count(n) for stage, form, n in cells["stages"]}),
-            _count(cells["compilations"]),
-            _count(cells["bytes"]),
-            _count(cells["modules"]),
-            _count(cells["instructions"]),
-            _count(cells["rows"]),
-            _count(cells["error_rows"]),
-            Counter({(str(opcode), str(reason)): _count(n) for opcode, reason, n in cells["unknown"]}),
-            [(str(label), str(message)) for label, message in cells["errors"]],
-            defaultdict(float, {stage: float(seconds) for stage, seconds in cells["seconds"].items()}),
-        )
+        report = CorpusReport(errors=[(str(label), str(message)) for label, message in cells["errors"]])
+        for name in _COUNTS:
+            getattr(report, name).update({key: _count(n) for key, n in cells[name].items()})
+        for name in _PAIRS:
+            getattr(report, name).update({(str(a), str(b)): _count(n) for a, b, n in cells[name]})
+        for name in ("compilations", "n_bytes", "modules", "instructions", "rows", "error_rows"):
+            setattr(report, name, _count(cells[name.removeprefix("n_")]))
+        report.seconds.update({stage: float(seconds) for stage, seconds in cells["seconds"].items()})
+        return report
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), separators=(",", ":"))
@@ -115,10 +97,6 @@ def _count(found: Any) -> int:
     if type(found) is not int or found < 0:
         raise ValueError(f"expected a count, found {found!r}")
     return found
-
-
-def _counts(found: Mapping[str, Any]) -> Counter[str]:
-    return Counter({name: _count(n) for name, n in found.items()})
 
 
 # Summary of a run over a corpus, in numbers and in words.

@@ -20,32 +20,11 @@ if TYPE_CHECKING:
     import pyarrow
 
 _COLUMNS = (
-    "legal",
-    "reason",
-    "grid",
-    "steps",
-    "tile_bytes",
-    "waste",
-    "waste_exact",
-    "read_bytes",
-    "read_bytes_exact",
-    "distinct_bytes",
-    "distinct_bytes_exact",
-    "reread",
-    "run_bytes",
-    "run_bytes_exact",
-    "sectors",
-    "sectors_exact",
-    "efficiency",
-    "write_bytes",
-    "live_bytes",
-    "smem_bytes",
-    "dram_bytes_lower",
-    "dram_bytes_upper",
-    "waves",
-    "tail",
-    "occupancy",
-)
+    "legal", "reason", "grid", "steps", "tile_bytes", "waste", "waste_exact", "read_bytes", "read_bytes_exact",
+    "distinct_bytes", "distinct_bytes_exact", "reread", "run_bytes", "run_bytes_exact", "sectors", "sectors_exact",
+    "efficiency", "write_bytes", "live_bytes", "smem_bytes", "dram_bytes_lower", "dram_bytes_upper", "waves",
+    "tail", "occupancy",
+)  # fmt: skip
 _COST_COLUMNS = ("flops", "transcendentals", "recomputed", "time_at_least")
 _SHOWN_COLUMNS = ("legal", "reason", "grid", "steps", "read_bytes", "write_bytes", "live_bytes")
 
