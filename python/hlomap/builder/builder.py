@@ -14,7 +14,6 @@ from .core import Core
 from .data_movement import DataMovement
 from .derived import DerivedMethods
 from .elementwise import Elementwise
-from .gather_scatter import GatherScatter
 from .host_transfers import HostTransfers
 from .numerics import Numerics
 from .products import Products
@@ -24,7 +23,6 @@ from .reductions import Reductions
 class Builder(
     Elementwise,
     DataMovement,
-    GatherScatter,
     Reductions,
     Products,
     Numerics,

@@ -85,16 +85,6 @@ def multiple(expr: Expr) -> tuple[int, Expr | None]:
     return 1, expr
 
 
-def split_constant(expr: Expr) -> tuple[Expr, int]:
-    """An expression as the sum of one without a constant summand and a constant.
-
-    >>> split_constant(Expr.dim(0) + 3)
-    (Expr('d0'), 3)
-    """
-    constant = sum(multiple(e)[0] for e in summands(expr) if e.kind == "constant")
-    return sum((e for e in summands(expr) if e.kind != "constant"), Expr.constant(0)), constant
-
-
 def sum_parts(expr: Expr, product: Callable[[str, Expr], Sequence[Part]]) -> list[Part]:
     """A sum, with signs between its summands; ``product`` writes a positive multiple of an atom."""
     parts: list[Part] = []

@@ -202,13 +202,16 @@ def choose_indices(n: int, widths: Iterable[int]) -> list[int | None]:
     wanted = {0, 1, 2, n - 2, n - 1}
     for width in sorted(width for width in set(widths) if 1 < width < n)[-3:]:
         wanted |= {width - 1, width}
+    return with_gaps(i for i in wanted if 0 <= i < n)
+
+
+def with_gaps(indices: Iterable[int]) -> list[int | None]:
+    """The indices in order, with None for a gap between them and a single one that would be a gap."""
     shown: list[int | None] = []
-    last = -1
-    for i in sorted(i for i in wanted if 0 <= i < n):
-        if i == last + 2:
-            shown.append(i - 1)
-        elif i > last + 1:
-            shown.append(None)
+    last: int | None = None
+    for i in sorted(indices):
+        if last is not None and i > last + 1:
+            shown.append(i - 1 if i == last + 2 else None)
         shown.append(i)
         last = i
     return shown

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from .._core import IndexingMap
 from ..errors import HlomapError
 from ..maps.union_count import count_reads
+from .layouts import with_gaps
 
 Bounds: TypeAlias = Sequence[tuple[int, int]]
 Points: TypeAlias = npt.NDArray[np.int64]
@@ -323,16 +324,7 @@ def _choose(bounds: tuple[int, int], wanted: Sequence[tuple[int, int]], limit: i
     for low, high in wanted[:2]:
         around = range(low - 1, high + 2) if high - low < 10 else [*range(low - 1, low + 3), *range(high - 2, high + 2)]
         chosen |= {i for i in around if lo <= i <= hi}
-    shown: list[int | None] = []
-    last: int | None = None
-    for i in sorted(chosen):
-        if last is not None and i == last + 2:
-            shown.append(i - 1)
-        elif last is not None and i > last + 1:
-            shown.append(None)
-        shown.append(i)
-        last = i
-    return shown
+    return with_gaps(chosen)
 
 
 def _choose_pages(

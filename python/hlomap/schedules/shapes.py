@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from .._core import Layout, Shape
@@ -50,18 +51,11 @@ def memory_permutation(source: Shape, target: Shape, permutation: Sequence[int])
     return [place[permutation[d]] for d in memory_order(target)]
 
 
-def _loop(shape: Shape, device: Device, options: Options) -> Launch:
-    return flat.loop(shape, _unroll(shape, device, options), device)
-
-
-def _scatter(shape: Shape, device: Device, options: Options) -> Launch:
-    return flat.scatter(shape, _unroll(shape, device, options), device)
-
-
-def _unroll(shape: Shape, device: Device, options: Options) -> int:
-    if options.unroll is not None:
-        return options.unroll
-    return flat.unroll_factor(shape.n_elements, storage_bits(shape), device)
+def _flat(make: Callable[[Shape, int, Device], Launch], shape: Shape, device: Device, options: Options) -> Launch:
+    unroll = options.unroll
+    if unroll is None:
+        unroll = flat.unroll_factor(shape.n_elements, storage_bits(shape), device)
+    return make(shape, unroll, device)
 
 
 def _transpose(shape: Shape, device: Device, options: Options) -> Launch:
@@ -83,23 +77,7 @@ def _transpose(shape: Shape, device: Device, options: Options) -> Launch:
     return transposes.tiled(sizes, permutation, (shape, target), bits, device)
 
 
-def _row(shape: Shape, device: Device, options: Options) -> Launch:
-    form, shapes, widths = _reduction(shape, options, is_row=True)
-    if options.variant == "multi":
-        return _expect(reductions.multi_row(form, shapes, widths, device), shape)
-    return reductions.reduction(form, shapes, widths, device)
-
-
-def _column(shape: Shape, device: Device, options: Options) -> Launch:
-    form, shapes, widths = _reduction(shape, options, is_row=False)
-    if options.variant == "small":
-        return _expect(reductions.small_column(form, shapes, widths), shape)
-    return reductions.reduction(form, shapes, widths, device)
-
-
-def _reduction(
-    shape: Shape, options: Options, *, is_row: bool
-) -> tuple[reductions.Canonical, tuple[Shape, Shape], reductions.Widths]:
+def _reduction(is_row: bool, shape: Shape, device: Device, options: Options) -> Launch:
     given = options.reduce
     if not given or not set(given) <= set(range(shape.rank)):
         raise ShapeError(f"expected dimensions of {shape} as `reduce`, found {given}")
@@ -112,13 +90,15 @@ def _reduction(
     if reason := reductions.split(form):
         raise UnsupportedError(f"{shape}: {reason}")
     minor_to_major = [kept.index(d) for d in reversed(order) if d in kept]
-    target = Shape(shape.dtype, [shape.dimensions[d] for d in kept])
-    target = target.with_layout(Layout(minor_to_major))
+    target = Shape(shape.dtype, [shape.dimensions[d] for d in kept]).with_layout(Layout(minor_to_major))
     bits = storage_bits(shape)
-    return form, (shape, target), reductions.Widths(bits, bits, shape.dtype in ("c64", "c128"))
-
-
-def _expect(found: Launch | str, shape: Shape) -> Launch:
+    widths = reductions.Widths(bits, bits, shape.dtype in ("c64", "c128"))
+    if options.variant is None:
+        return reductions.reduction(form, (shape, target), widths, device)
+    if is_row:
+        found = reductions.multi_row(form, (shape, target), widths, device)
+    else:
+        found = reductions.small_column(form, (shape, target), widths)
     if isinstance(found, str):
         raise ShapeError(f"{shape}: {found}")
     return found
@@ -131,13 +111,13 @@ def _triton(shape: Shape, device: Device, options: Options) -> Launch:
 
 
 SCHEDULES: dict[str, tuple[Callable[[Shape, Device, Options], Launch], tuple[str, ...]]] = {
-    "loop": (_loop, ()),
-    "concatenate": (_loop, ()),
-    "dus": (_loop, ()),
-    "scatter": (_scatter, ()),
+    "loop": (partial(_flat, flat.loop), ()),
+    "concatenate": (partial(_flat, flat.loop), ()),
+    "dus": (partial(_flat, flat.loop), ()),
+    "scatter": (partial(_flat, flat.scatter), ()),
     "transpose": (_transpose, ("packed",)),
-    "row_reduction": (_row, ("multi",)),
-    "column_reduction": (_column, ("small",)),
+    "row_reduction": (partial(_reduction, True), ("multi",)),
+    "column_reduction": (partial(_reduction, False), ("small",)),
     "triton_block": (_triton, ("first_fastest",)),
 }
 """For each schedule the function that makes it, and its variants."""

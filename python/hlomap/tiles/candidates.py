@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isqrt
+from math import isqrt, prod
 
 from ..lazy import np, npt
 
 _MOST = 1 << 26
-
-
-class _Dense:
-    """The sizes from 1 to ``n``, not stored."""
-
-    def __init__(self, n: int) -> None:
-        self.n = n
-
-    def __len__(self) -> int:
-        return self.n
-
-    def take(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        return numbers + 1
 
 
 def _powers(n: int) -> list[int]:
@@ -36,36 +23,32 @@ def _divisors(n: int) -> list[int]:
 
 def candidates(sizes: Sequence[int], kind: str, at_most: int | None, seed: int) -> npt.NDArray[np.int64]:
     """See :meth:`hlomap.Tiling.candidates`."""
-    choices: list[npt.NDArray[np.int64] | _Dense]
     sizes = [max(1, n) for n in sizes]
     if kind == "dense":
-        choices = [_Dense(n) for n in sizes]
+        choices, counts = None, sizes
     elif kind in ("pow2", "divisors"):
         of = _powers if kind == "pow2" else _divisors
         choices = [np.array(of(n), np.int64) for n in sizes]
+        counts = list(map(len, choices))
     else:
         raise ValueError(f"expected 'pow2', 'divisors' or 'dense', found {kind!r}")
-    counts = [len(choice) for choice in choices]
-    total = 1
-    for count in counts:
-        total *= count
+    total = prod(counts)
     if at_most is None or total <= at_most:
         if total > _MOST:
             raise ValueError(f"there are {total} candidates; say `at_most` for a sample")
-        rows = np.arange(total, dtype=np.int64)
-        numbers = [rows // _stride(counts, k) % counts[k] for k in range(len(counts))]
+        numbers = _unravel(np.arange(total, dtype=np.int64), counts)
     else:
         numbers = _sample(counts, total, max(0, at_most), seed)
     n = min(total, total if at_most is None else max(0, at_most))
-    columns = [choice.take(number) for choice, number in zip(choices, numbers, strict=True)]
+    if choices is None:  # every size, not stored
+        columns = [number + 1 for number in numbers]
+    else:
+        columns = [choice[number] for choice, number in zip(choices, numbers, strict=True)]
     return np.stack(columns, axis=1) if columns else np.zeros((n, 0), np.int64)
 
 
-def _stride(counts: Sequence[int], k: int) -> int:
-    stride = 1
-    for count in counts[k + 1 :]:
-        stride *= count
-    return stride
+def _unravel(rows: npt.NDArray[np.int64], counts: Sequence[int]) -> list[npt.NDArray[np.int64]]:
+    return list(np.unravel_index(rows, counts)) if counts else []
 
 
 def _sample(counts: Sequence[int], total: int, n: int, seed: int) -> list[npt.NDArray[np.int64]]:
@@ -73,7 +56,7 @@ def _sample(counts: Sequence[int], total: int, n: int, seed: int) -> list[npt.ND
     rng = np.random.default_rng(seed)
     if total <= _MOST:
         chosen = np.sort(rng.choice(total, n, replace=False)).astype(np.int64)
-        return [chosen // _stride(counts, k) % counts[k] for k in range(len(counts))]
+        return _unravel(chosen, counts)
     # Far fewer are drawn than there are, so repetitions are rare.
     rows = np.zeros((0, len(counts)), np.int64)
     while len(rows) < n:
