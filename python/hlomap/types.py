@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeGuard, TypeVar
 from ._core import Computation, Instruction, Module
 from .answers import Answer, Unknown
 from .errors import UnsupportedError
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+from .lazy import np, npt
 
 _T = TypeVar("_T")
 _Key = TypeVar("_Key")
@@ -139,6 +136,18 @@ def is_index(got: object) -> TypeGuard[int]:
     (True, False)
     """
     return hasattr(type(got), "__index__")
+
+
+def expect_numbers(got: Any, function: str, argument: str) -> list[int]:
+    """The integers of a sequence or an array; raises :func:`wrong_type` for anything else."""
+    takes = f"a sequence of int as `{argument}`"
+    items = np.asarray(got).tolist() if hasattr(got, "__array__") else got
+    if not isinstance(items, Sequence) or isinstance(items, (str, bytes)):
+        raise wrong_type(function, takes, got)
+    for item in items:
+        if not is_index(item):
+            raise wrong_type(function, takes, item, "as an item")
+    return list(map(index, items))
 
 
 def expect_ints(function: str, **given: object) -> None:

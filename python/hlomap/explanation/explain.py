@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import index as to_int
 from typing import Any
 
 from .. import hooks
@@ -29,6 +28,7 @@ from ..types import (
     ShapeIndex,
     as_shape_index,
     expect_index,
+    expect_numbers,
     instruction_of,
     is_index,
     json_fields,
@@ -311,15 +311,7 @@ def _array_index(instruction: Instruction, output: int | ShapeIndex) -> ShapeInd
 
 
 def _checked_element(element: object, shape: Shape, instruction: Instruction, leaf: ShapeIndex) -> tuple[int, ...]:
-    takes = "a sequence of int as `element`"
-    if hasattr(element, "__array__"):
-        element = np.asarray(element).tolist()
-    if not isinstance(element, Sequence) or isinstance(element, (str, bytes)):
-        raise wrong_type("explain", takes, element)
-    for item in element:
-        if not is_index(item):
-            raise wrong_type("explain", takes, item, "as an item")
-    point = tuple(to_int(i) for i in element)
+    point = tuple(expect_numbers(element, "explain", "element"))
     expected = ""
     if len(point) != shape.rank:
         expected = plural(shape.rank, "number")

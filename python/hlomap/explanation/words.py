@@ -139,10 +139,6 @@ def _factor(term: Expr, variable: Expr) -> int:
     """The factor of a variable where a term is a multiple of it; 0 where it is not."""
     if term == variable:
         return 1
-    if term.kind == "product" and len(term.operands) == 2:
-        first, second = term.operands
-        if first == variable and second.kind == "constant":
-            return second.value or 0
-        if second == variable and first.kind == "constant":
-            return first.value or 0
+    if term.kind == "product" and term.operands[0] == variable and term.operands[1].kind == "constant":
+        return term.operands[1].value or 0  # a constant is on the right
     return 0

@@ -205,16 +205,11 @@ class Interned:
         self._numbers: dict[Hashable, int] = {}
 
     def add(self, key: Hashable, value: Any) -> int:
-        """The number of a value that this key stands for."""
-        number = self._numbers.get(key)
-        if number is None:
-            number = self._numbers[key] = len(self.values)
-            self.values.append(value)
-        return number
-
-    def find(self, key: Hashable) -> int | None:
-        """The number of the value of a key; None for a new one."""
-        return self._numbers.get(key)
+        """The number of a value that this key stands for; a function makes a value where it is new."""
+        if key not in self._numbers:
+            self.values.append(value() if callable(value) else value)
+            self._numbers[key] = len(self.values) - 1
+        return self._numbers[key]
 
 
 class ReadTable:
@@ -230,8 +225,7 @@ class ReadTable:
     def shape(self, shape: Shape) -> int:
         """The number of a shape."""
         text = str(shape)
-        number = self.shapes.find(text)
-        return self.shapes.add(text, self._describe(shape)) if number is None else number
+        return self.shapes.add(text, lambda: self._describe(shape))
 
     def _describe(self, shape: Shape) -> dict[str, Any]:
         leaves = [part for _, part in leaf_shapes(shape)]
@@ -276,10 +270,7 @@ class ReadTable:
             _hints(instruction),
             any(m.runtime for s in sets for m in s) and instruction.number,  # its values come from instructions
         )
-        number = self.records.find(key)
-        if number is None:
-            number = self.records.add(key, self._describe_reads(instruction, leaf, shape, sets))
-        return number
+        return self.records.add(key, lambda: self._describe_reads(instruction, leaf, shape, sets))
 
     def _describe_reads(
         self, instruction: Instruction, leaf: ShapeIndex, shape: Shape, sets: Sequence[MapSet]

@@ -78,12 +78,10 @@ def _convert(root: Expr, known: dict[Expr, Any]) -> Any:
             continue
         stack.pop()
         operands = [known[operand] for operand in e.operands]
-        if e.kind == "constant":
+        if e.kind in ("sum", "product"):
+            known[e] = (sympy.Add if e.kind == "sum" else sympy.Mul)(*operands)
+        elif e.kind == "constant":
             known[e] = sympy.Integer(e.value)
-        elif e.kind == "sum":
-            known[e] = sympy.Add(*operands)
-        elif e.kind == "product":
-            known[e] = sympy.Mul(*operands)
         elif e.kind == "floordiv":
             dividend, divisor = operands
             quotient = sympy.Mul(sympy.Pow(divisor, -1), dividend, evaluate=False)

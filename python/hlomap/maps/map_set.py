@@ -562,6 +562,11 @@ class MapSet:
             return self
         return self._replace(maps, exact=self._exact and inexact is None, reason=self._reason or inexact)
 
+    def _at(self, leaf: ShapeIndex) -> MapSet:
+        """The maps to one array of the target, without their uses, which take long to pick where there are many."""
+        own = [m for m in self._maps if m.shape_index == leaf]
+        return self if len(own) == len(self._maps) else MapSet(own, exact=self._exact, reason=self._reason)
+
     def _change_device_maps(self, change: Callable[[MapSet], MapSet]) -> MapSet:
         """The set with its device maps changed by a function."""
         devices = self._devices

@@ -15,7 +15,7 @@ from ..explanation.explain import Explanation
 from ..maps.map_set import MapSet
 from ..tiles.frontier import TileFrontier
 from ..tiles.tiling import Tiling
-from ..types import ShapeIndex, expect, expect_index, wrong_type
+from ..types import ShapeIndex, expect, expect_index, expect_numbers, wrong_type
 from ..verification.verify import CheckResult
 from . import bytes_moved, loops, maps, shardings, tilings
 from .picture import Picture, stacked
@@ -120,7 +120,8 @@ def draw(
     kind = type(value).__name__
     _refuse(f"a value of {kind}", shape=shape, num_devices=num_devices)
     for name, numbers in (("element", element), ("tile", tile)):
-        _expect_numbers(name, numbers)
+        if numbers is not None:
+            expect_numbers(numbers, "draw", name)
     if isinstance(value, Instruction):
         return maps.draw_instruction(value, element, tile, output)
     if isinstance(value, Computation):
@@ -158,14 +159,3 @@ def _refuse(kind: str, **given: object) -> None:
     for name, value in given.items():
         if value is not None and not (name == "output" and (not value if isinstance(value, tuple) else value == 0)):
             raise wrong_type("draw", f"no `{name}` for {kind}", value)
-
-
-def _expect_numbers(name: str, numbers: object) -> None:
-    if numbers is None:
-        return
-    is_sequence = isinstance(numbers, Sequence) and not isinstance(numbers, (str, bytes))
-    if not is_sequence and not hasattr(numbers, "__array__"):
-        raise wrong_type("draw", f"a sequence of int as `{name}`", numbers)
-    for number in numbers:  # type: ignore[attr-defined]
-        if not hasattr(number, "__index__"):
-            raise wrong_type("draw", f"a sequence of int as `{name}`", number, "as an item")
