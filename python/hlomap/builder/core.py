@@ -229,7 +229,6 @@ class Core(NamesMethods):
         return self._append(Shape(element, array.shape), "constant", literal=literal_text(array, element))
 
     def _array(self, argument: str, operand: Any, like: str | None = None) -> Value:
-        """An operand that is an array."""
         value = self._value(argument, operand, like)
         if not value.shape.is_array:
             raise invalid(argument, described(value), "expected an array")

@@ -246,7 +246,6 @@ class Products(Core):
 def _dot_dimensions(
     values: tuple[Value, Value], batch: tuple[Ints, Ints], contracting: tuple[Ints, Ints]
 ) -> dict[str, list[int]]:
-    """The dimension numbers of a dot as attributes."""
     attributes: dict[str, list[int]] = {}
     for what, given in (("batch", batch), ("contracting", contracting)):
         for side, value, dims in zip(("lhs", "rhs"), values, given, strict=True):

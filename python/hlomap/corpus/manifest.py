@@ -146,7 +146,6 @@ def count_compilations(folder: Folder) -> int:
 
 
 def _read_report(folder: Folder, shard: int) -> CorpusReport:
-    """The counts of a shard that is done."""
     import pyarrow as pa
     from pyarrow import parquet
 

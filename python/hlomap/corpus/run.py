@@ -285,7 +285,6 @@ class _Run:
         return self.engine == "local" and not has_limits and len(plan.shards) == 1 and plan.n_bytes <= _FEW_BYTES
 
     def _complete(self, folder: Folder, manifest: Manifest, plan: Plan) -> Manifest:
-        """Marks the dataset complete."""
         with lock(folder, _CHANGES, wait=True):
             found = read_manifest(folder)
             if found is None or found.summary is None:

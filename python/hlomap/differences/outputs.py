@@ -288,7 +288,6 @@ def _reach(module: Module) -> int:
 
 
 def _difference(a: Any, b: Any) -> tuple[int, ...] | None:
-    """The first element that differs."""
     if a.shape != b.shape:
         return None
     rounds = is_float(a.dtype) or a.dtype.kind == "c"

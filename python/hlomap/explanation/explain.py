@@ -37,13 +37,12 @@ from ..types import (
 )
 from .names import DimensionNames, Names, name_dimensions
 from .notes import notes_of, output_name
-from .source import Source, source_of, value_label
+from .source import MAX_OPERANDS, Source, instruction_line, source_of, value_label
 from .trace import Step, trace, tree_lines
 from .words import clauses, phrases
 
 _MAX_POINTS = 1 << 16
 _MAX_PHRASES = 4
-_MAX_OPERANDS = 12
 
 
 @dataclass(frozen=True)
@@ -151,11 +150,7 @@ class Explanation:
     @property
     def title(self) -> str:
         """The instruction in one line."""
-        i = self.instruction
-        number = i.parameter_number
-        inside = ", ".join(printable(o.name, 60) for o in i.operands[:_MAX_OPERANDS]) if number is None else f"{number}"
-        more = f", … {len(i.operands) - _MAX_OPERANDS} more" if len(i.operands) > _MAX_OPERANDS else ""
-        return f"{printable(i.name, 80)} = {printable(i.shape, 120)} {printable(i.opcode, 60)}({inside}{more})"
+        return instruction_line(self.instruction)
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
@@ -167,10 +162,10 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [self.title, f"  {self.sentence}"]
-        for read in self.reads[:_MAX_OPERANDS]:
+        for read in self.reads[:MAX_OPERANDS]:
             lines += _read_lines(read, self.element is None)
-        if len(self.reads) > _MAX_OPERANDS:
-            lines.append(f"  … and {plural(len(self.reads) - _MAX_OPERANDS, 'operand')} more")
+        if len(self.reads) > MAX_OPERANDS:
+            lines.append(f"  … and {plural(len(self.reads) - MAX_OPERANDS, 'operand')} more")
         lines += [f"  {label}: {text}" if label else f"    {text}" for label, text in self._facts()]
         if self.steps:
             lines += ["  comes from", *(f"    {line}" for line in tree_lines(self.instruction, self.steps))]
@@ -207,7 +202,7 @@ class Explanation:
             f"<td>{html(read.words)}</td><td>{html(read.status)}{html(': ' + read.reason if read.reason else '')}</td>"
             f"<td>{html(bytes_text(read.bytes))}</td>"
             f"<td>{'<br/>'.join(f'<code>{html(text)}</code>' for text in read.texts[:_MAX_PHRASES])}</td></tr>"
-            for read in self.reads[:_MAX_OPERANDS]
+            for read in self.reads[:MAX_OPERANDS]
         )
         head = "".join(f"<th>{name}</th>" for name in ("operand", "shape", "reads", "status", "bytes", "maps"))
         facts = "".join(f"<li>{html(label)} {html(text)}</li>" for label, text in self._facts())
@@ -401,9 +396,9 @@ def _sentence(
         return f"{subject} is {element}parameter {instruction.parameter_number} of {place}"
     if not reads:
         return f"{subject} reads nothing"
-    found = [read.words for read in reads[:_MAX_OPERANDS]]
-    if len(reads) > _MAX_OPERANDS:
-        found.append(f"{plural(len(reads) - _MAX_OPERANDS, 'operand')} more")
+    found = [read.words for read in reads[:MAX_OPERANDS]]
+    if len(reads) > MAX_OPERANDS:
+        found.append(f"{plural(len(reads) - MAX_OPERANDS, 'operand')} more")
     return f"{subject} reads {clauses(dict.fromkeys(found))}"
 
 

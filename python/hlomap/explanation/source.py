@@ -16,6 +16,8 @@ _SECTIONS = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _ROW = re.compile(r"(\d+) (.*)")
 _FIELD = re.compile(r"(\w+)=(\d+)")
 _MAX_FRAMES = 100
+MAX_OPERANDS = 12
+"""How many operands a line shows."""
 _OWN_FRAME = "/hlomap/interop/jax.py:"  # of the function that hands a program to JAX
 
 
@@ -43,6 +45,14 @@ def source_of(instruction: Instruction) -> Source | None:
         return None
     stack = _stack(instruction.module, m.stack_frame_id) if m.stack_frame_id is not None else ()
     return Source(m.op_name, m.source_file, m.source_line, m.function, stack)
+
+
+def instruction_line(i: Instruction) -> str:
+    """An instruction in one line, with its first operands."""
+    number, left = i.parameter_number, len(i.operands) - MAX_OPERANDS
+    inside = ", ".join(printable(o.name, 60) for o in i.operands[:MAX_OPERANDS]) if number is None else f"{number}"
+    more = f", … {left} more" if left > 0 else ""
+    return f"{printable(i.name, 80)} = {printable(i.shape, 120)} {printable(i.opcode, 60)}({inside}{more})"
 
 
 def value_label(instruction: Instruction) -> str:

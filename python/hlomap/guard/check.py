@@ -18,7 +18,7 @@ from ..answers import Unknown
 from ..differences.overview import BytesMoved, executed_computations, overview
 from ..errors import HlomapError, NotFoundError
 from ..explanation.notes import n_between_devices
-from ..explanation.source import source_of, value_label
+from ..explanation.source import instruction_line, source_of, value_label
 from ..explanation.values import is_container, runs_calls
 from ..interop.jax import from_jax
 from ..ops import lookup
@@ -53,7 +53,7 @@ class Violation:
     def __str__(self) -> str:
         lines = [_line(self.rule, self.limit, self.found), f"  {self.why}"]
         if self.instruction is not None:
-            lines.append(f"  {_head(self.instruction)}")
+            lines.append(f"  {instruction_line(self.instruction)}")
         if self.source is not None:
             lines.append(f"  at {printable(self.source)}")
         return "\n".join(lines)
@@ -432,15 +432,6 @@ def source_line(instruction: Instruction) -> str | None:
     if origin.stack:
         return origin.stack[-1]
     return f"{origin.file}:{origin.line}" if origin.file and origin.line else origin.file
-
-
-def _head(instruction: Instruction) -> str:
-    number = instruction.parameter_number
-    operands = (
-        ", ".join(printable(operand.name, 60) for operand in instruction.operands[:8]) if number is None else number
-    )
-    name, shape = printable(instruction.name, 60), printable(instruction.shape, 120)
-    return f"{name} = {shape} {printable(instruction.opcode, 40)}({operands})"
 
 
 def _line(rule: str, limit: int, found: int | Unknown) -> str:

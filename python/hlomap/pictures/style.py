@@ -77,7 +77,6 @@ def document(width: float, height: float, title: str, description: str, parts: I
 
 
 def _rules(scheme: Mapping[str, object]) -> str:
-    """The rules with colours."""
     greys, tiles = scheme["greys"], scheme["tiles"]
     assert isinstance(greys, tuple) and isinstance(tiles, tuple)
     rules = {

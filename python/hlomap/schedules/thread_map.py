@@ -148,7 +148,6 @@ def _integers(name: str, given: Sequence[int] | None) -> list[int] | None:
 
 
 def _only(maps: MapSet, what: str) -> IndexingMap | Unknown:
-    """The map of a set that has one."""
     if maps.is_unknown or len(maps) != 1:
         return Unknown(
             f"{what}: {maps.reason if maps.is_unknown else f'{len(maps)} maps; hm.schedule has all of them'}"

@@ -136,8 +136,6 @@ def coalescing(
 
 
 class _Question(NamedTuple):
-    """The numbers of a question."""
-
     warp: int
     vector: int | None
     base_alignment: int

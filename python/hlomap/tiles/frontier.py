@@ -100,7 +100,6 @@ def frontier(t: Tiling, device: Device | None) -> TileFrontier:
 
 
 def _least_sizes(n: int) -> list[int]:
-    """For each number of tiles the least size."""
     sizes, tiles = [], 1
     while tiles <= n:
         size = -(-n // tiles)
