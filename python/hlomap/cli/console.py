@@ -223,8 +223,8 @@ def prefix_with_file(file: str, error: str) -> str:
     return (error if error.startswith(file) else f"{file}: {error}").replace("\t", " ")
 
 
-def named(kind: type[Device | Limits]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
-    """Reads the name of a record."""
+def record(option: str, kind: type[Device | Limits], *, default: str | None = None, help: str) -> Callable[[Any], Any]:
+    """An option that takes the name of a record."""
 
     def read(context: click.Context, parameter: click.Parameter, name: str | None) -> Any:
         try:
@@ -232,4 +232,5 @@ def named(kind: type[Device | Limits]) -> Callable[[click.Context, click.Paramet
         except ValueError as error:
             raise click.BadParameter(str(error).removeprefix(f"hm.{kind.__name__}.named: ")) from error
 
-    return read
+    shown = default is not None
+    return click.option(option, metavar="NAME", callback=read, default=default, show_default=shown, help=help)

@@ -108,21 +108,8 @@ def layout(
     help="Sizes to try: powers of two, divisors, or all.",
 )
 @console.number("--at-most", least=1, default=100_000, help="Sample of candidates.")
-@click.option(
-    "--limits",
-    "limits",
-    metavar="NAME",
-    callback=console.named(Limits),
-    default="none",
-    show_default=True,
-    help="Rules of a backend: none, triton or mosaic_tpu.",
-)
-@click.option(
-    "--device",
-    metavar="NAME",
-    callback=console.named(Device),
-    help="Fit the blocks into a device and count their waves: h100, a100, mi300x, ...",
-)
+@console.record("--limits", Limits, default="none", help="Rules of a backend: none, triton or mosaic_tpu.")
+@console.record("--device", Device, help="Fit the blocks into a device and count their waves: h100, a100, mi300x, ...")
 @console.number("--top", default=20, help="Rows to print.")
 @click.option("--explain", metavar="SIZES", type=parse_indices, help="Explain one candidate, such as 32,16,128.")
 @click.option("-o", "--output", metavar="FILE", type=OUTPUT, help="Write all candidates to a .parquet or .csv file.")

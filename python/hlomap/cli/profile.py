@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from ..devices import Device
-from .console import FILE, failing, named, number, print_json, read_modules, say
+from .console import FILE, failing, number, print_json, read_modules, record, say
 
 
 @click.command(epilog="Exit codes: 0 success, 1 PATH has no profile, 2 wrong arguments.")
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @click.option("--module", "modules", metavar="FILE", type=FILE, multiple=True, help="HLO that ran; repeatable.")
-@click.option("--device", metavar="NAME", callback=named(Device), help="Compare with its limits: h100, a100, ...")
+@record("--device", Device, help="Compare with its limits: h100, a100, ...")
 @number("--top", default=20, help="Rows to print.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with all rows, instead of text.")
 def profile(path: Path, modules: tuple[Path, ...], device: Device | None, top: int, as_json: bool) -> None:
