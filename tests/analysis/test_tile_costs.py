@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from support import tile_oracle as oracle
+from support.random_programs import random_tiled
 
 import hlomap as hm
 
@@ -35,7 +35,7 @@ def test_the_frontier_is_that_of_all_sizes() -> None:
     """No size of a small parameter is left out that would move fewer bytes."""
     rng = np.random.default_rng(3)
     for _ in range(60):
-        t = hm.tile(oracle.random_fusion(rng).entry)
+        t = hm.tile(random_tiled(rng).entry)
         sizes = [max(1, p.size) for p in t.params]
         if np.prod(sizes) > 4000:
             continue

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 from support import tile_oracle as oracle
+from support.random_programs import random_tiled
 
 import hlomap as hm
 
@@ -20,7 +21,7 @@ def test_tiles_are_those_of_the_enumeration() -> None:
     rng = np.random.default_rng(SEED)
     n_boxes = n_legal = 0
     for _ in range(N_FUSIONS):
-        module = oracle.random_fusion(rng)
+        module = random_tiled(rng)
         t = hm.tile(module.entry)
         sizes = [max(1, p.size) for p in t.params]
         drawn = [[int(rng.integers(1, n + 1)) for n in sizes] for _ in range(3)]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.layout_reference import positions
-from support.moving_programs import DTYPES, random_program
+from support.random_programs import DTYPES, random_moves
 
 import hlomap as hm
 from hlomap.tiles.coalescing import Coalescing
@@ -140,7 +140,7 @@ def test_counts_of_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -
     few = [1 << 15, 64, 1][seed % 3]
     monkeypatch.setattr(COUNT, lambda *given: hm._core.count_requests(*given, (few, few, 1 << 22)))
     rng = random.Random(seed)
-    module = hm.parse(random_program(rng, DTYPES[seed % len(DTYPES)]))
+    module = hm.parse(random_moves(rng, DTYPES[seed % len(DTYPES)]))
     shape = module.entry.root.shape
     thread_map = random_thread_map(rng, shape)
     warp, vector = rng.choice([32, 32, 16, 5]), [1, 2, 4][seed % 3 if seed % 2 else 0]
@@ -205,7 +205,7 @@ def test_alignment_of_arrays(seed: int) -> None:
     """The most over all places in a sector where the array may begin."""
     rng = random.Random(seed)
     dtype = DTYPES[seed % len(DTYPES)]
-    module = hm.parse(random_program(rng, dtype))
+    module = hm.parse(random_moves(rng, dtype))
     shape = module.entry.root.shape
     thread_map = random_thread_map(rng, shape)
     alignment, vector = rng.choice([1, 4, 16, 24, 64]), rng.choice([1, 2])
@@ -224,7 +224,7 @@ def test_alignment_of_arrays(seed: int) -> None:
 def test_bounds_where_nothing_may_be_counted(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the effort is limited, records have upper bounds and say so."""
     rng = random.Random(seed)
-    module = hm.parse(random_program(rng, DTYPES[seed % len(DTYPES)]))
+    module = hm.parse(random_moves(rng, DTYPES[seed % len(DTYPES)]))
     thread_map = random_thread_map(rng, module.entry.root.shape)
     vector = rng.choice([1, 2])
     exact = hm.coalescing(module.entry, thread_map, vector=vector)

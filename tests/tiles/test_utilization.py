@@ -7,7 +7,7 @@ import random
 from math import prod
 
 import pytest
-from support.moving_programs import DTYPES, random_program
+from support.random_programs import DTYPES, random_moves
 
 import hlomap as hm
 from hlomap.maps.enumerate_pairs import enumerate_pairs
@@ -15,7 +15,7 @@ from hlomap.maps.enumerate_pairs import enumerate_pairs
 
 @pytest.mark.parametrize("seed", range(200))
 def test_counts_of_random_programs(seed: int) -> None:
-    module = hm.parse(random_program(random.Random(seed), DTYPES[seed % len(DTYPES)]))
+    module = hm.parse(random_moves(random.Random(seed), DTYPES[seed % len(DTYPES)]))
     (record,) = hm.utilization(module.entry)
     shape, output = record.instruction.shape, module.entry.root.shape
     n_reads, reached = 0, set()
@@ -34,7 +34,7 @@ def test_counts_of_random_programs(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_bounds_hold_where_nothing_is_enumerated(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = hm.parse(random_program(random.Random(seed), "f32"))
+    module = hm.parse(random_moves(random.Random(seed), "f32"))
     (exact,) = hm.utilization(module.entry)
     monkeypatch.setattr("hlomap.tiles.utilization._MAX_POINTS", -1)
     (record,) = hm.utilization(module.entry)
