@@ -176,6 +176,8 @@ def relation(m: hm.IndexingMap, source: hm.Shape, target: hm.Shape, values: Mapp
     """
     n, k = source.n_elements, target.n_elements
     found = np.zeros((n, k), np.bool_)
+    if m.is_known_empty:
+        return found
     dims = [(v.lower, v.upper) for v in m.dims]
     assert all(lower >= 0 and upper < size for (lower, upper), size in zip(dims, source.dimensions, strict=True))
     points = _grid(dims + [(v.lower, v.upper) for v in m.ranges])

@@ -1,22 +1,15 @@
-"""Map sets: union, composition, containment, difference; and thread maps, which process every element once."""
+"""Thread maps process every element once; questions about sets that are hard to compare end."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
-from support.map_pairs import Pair, pairs
 
 import hlomap as hm
 from hlomap.maps import subtract
-
-
-def parsed(text: str) -> hm.IndexingMap:
-    return hm.IndexingMap.parse(text)
 
 
 @pytest.mark.parametrize(
@@ -40,55 +33,6 @@ def test_threads_process_every_element_once(shape: str, grid: dict[str, int]) ->
     inside = m.in_domain(at, over)
     seen = Counter(map(tuple, m.evaluate(at, over, check=False)[inside].tolist()))
     assert seen == Counter({tuple(i): 1 for i in np.ndindex(*made.dimensions)})
-
-
-@st.composite
-def small_maps(draw: st.DrawFn) -> hm.IndexingMap:
-    n_ranges, n_runtime = draw(st.integers(0, 2)), draw(st.integers(0, 1))
-    atoms = [hm.Expr.dim(0), hm.Expr.dim(1)]
-    atoms += [hm.Expr.range(i) for i in range(n_ranges)] + [hm.Expr.runtime(i) for i in range(n_runtime)]
-
-    def expression() -> hm.Expr:
-        e = hm.Expr.constant(draw(st.integers(0, 3)))
-        for atom in draw(st.lists(st.sampled_from(atoms), max_size=2)):
-            e = e + atom * draw(st.sampled_from([-2, -1, 1, 1, 2, 3]))
-        return e % draw(st.integers(2, 4)) if draw(st.integers(0, 5)) == 0 else e
-
-    bounds = [tuple(sorted((draw(st.integers(0, 4)), draw(st.integers(0, 4))))) for _ in range(2)]
-    return hm.IndexingMap(
-        bounds,
-        [expression() for _ in range(draw(st.sampled_from([2])))],
-        ranges=[(0, draw(st.integers(0, 4))) for _ in range(n_ranges)],
-        runtime=[hm.Variable(None, 0, 2, source=1, element=[])] * n_runtime,
-        constraints=[(expression(), 0, draw(st.integers(0, 4))) for _ in range(draw(st.integers(0, 1)))],
-    )
-
-
-def enumerate_points(maps: Iterable[hm.IndexingMap], value: int) -> set[Pair]:
-    """The pairs of maps for a value of their runtime source."""
-    return set().union(
-        *(pairs(m, (value,) * len(m.runtime)) for m in maps if all(v.lower <= value <= v.upper for v in m.runtime))
-    )
-
-
-@settings(max_examples=120, deadline=None)
-@given(st.lists(small_maps(), min_size=1, max_size=2), st.lists(small_maps(), min_size=1, max_size=2))
-def test_difference_and_intersection_agree_with_enumeration(
-    first: list[hm.IndexingMap], second: list[hm.IndexingMap]
-) -> None:
-    a, b = hm.MapSet(first), hm.MapSet(second)
-    left, common = a - b, a & b
-    covers = b.covers(a).value
-    lost = False
-    for value in range(3):
-        kept, removed = (enumerate_points(s, value) for s in (a, b))
-        computed = enumerate_points(left, value)
-        assert computed == kept - removed if left.exact else kept - removed <= computed <= kept
-        lost = lost or bool(kept - removed)
-        shared = enumerate_points(common, value)
-        assert shared == kept & removed if common.exact else kept & removed <= shared <= kept
-    assert covers is not True or not lost
-    assert covers is not False or lost
 
 
 def hostile_set(n: int, seed: int) -> hm.MapSet:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import product
 
 import numpy as np
 from hypothesis import given, strategies as st
-from support.map_pairs import all_pairs, elements, pairs
+from support.map_pairs import all_pairs
 from support.random_maps import QUASIAFFINE, maps
 
 import hlomap as hm
@@ -17,53 +16,7 @@ def parsed(text: str) -> hm.IndexingMap:
     return hm.IndexingMap.parse(text)
 
 
-def with_runtime(m: hm.IndexingMap) -> hm.IndexingMap:
-    """The map with its range as a runtime variable."""
-    v, value = m.ranges[0], [hm.Expr.runtime(0)]
-    constraints = [(c.expr.substitute(ranges=value), c.lower, c.upper) for c in m.constraints]
-    results = [e.substitute(ranges=value) for e in m.results]
-    runtime = [hm.Variable(None, v.lower, v.upper, source=1)]
-    return hm.IndexingMap(m.dims, results, runtime=runtime, constraints=constraints)
-
-
-INTERVALS = st.tuples(st.integers(-8, 12), st.integers(-8, 14))
-SMALL = maps(exprs=QUASIAFFINE)
 ONE_RESULT = maps(n_results=1, exprs=QUASIAFFINE)
-
-
-@given(st.lists(SMALL, max_size=2), st.lists(INTERVALS, min_size=2, max_size=2))
-def test_images_of_boxes(members: list[hm.IndexingMap], box: list[tuple[int, int]]) -> None:
-    in_box = {
-        element
-        for point, element in all_pairs(members)
-        if all(lower <= x <= upper for x, (lower, upper) in zip(point, box, strict=True))
-    }
-    found = hm.MapSet(members).image(box)
-    assert found.exact and all(not m.dims for m in found)
-    assert elements(found) == in_box
-    assert elements(hm.MapSet(members).image()) == elements(members)
-
-
-@given(ONE_RESULT, ONE_RESULT)
-def test_answers_hold_for_all_values_of_runtime_variables(a: hm.IndexingMap, b: hm.IndexingMap) -> None:
-    a, b = with_runtime(a), with_runtime(b)
-    values = [range(m.runtime[0].lower, m.runtime[0].upper + 1) for m in (a, b)]
-    if values[0] == values[1]:  # the same element of the same array, so the same value
-        cases = [((x,), (x,)) for x in values[0]]
-    else:
-        cases = [((x,), (y,)) for x in values[0] for y in values[1]]
-    meets = {bool(elements([a], x) & elements([b], y)) for x, y in cases}
-    found = a.overlap(b)
-    assert found.value is None or meets <= {found.value}
-    injective = {max(Counter(e for _, e in pairs(a, (x,))).values(), default=0) < 2 for x in values[0]}
-    assert a.is_injective().value is None or injective <= {a.is_injective().value}
-    if values[0] != values[1]:
-        return
-    left = a.image() - b.image()
-    for x, _ in cases:
-        rest = elements([a], x) - elements([b], x)
-        kept = {element for m in left for _, element in pairs(m, x[: len(m.runtime)])}
-        assert kept == rest if left.exact else kept >= rest
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""Random programs of one operation on random shapes: data movement, reductions, windows, dots, convolutions.
+"""Random programs of one operation on random shapes: moves, sums, products, index vectors, order, library routines.
 
 :func:`programs` feeds the tests and the agreement table.  Sizes are small and often 0 or 1, which gives empty arrays
 and windows.
@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from hlomap.dtypes import is_float, is_integer, numpy_dtype
-from support.elements import COMPLEX, INTEGERS, SMALL, TYPES, Program, values
+from hlomap.dtypes import is_integer, numpy_dtype
+from support.elements import COMPLEX, FLOATS, INTEGERS, SMALL, TYPES, Program, values
 from support.text import commas
 
 Rng = np.random.Generator
@@ -21,6 +21,7 @@ GeneratedProgram = tuple[str, str, list[np.ndarray]]
 """Text before the entry, the lines of the entry with ``ROOT``, and the arguments."""
 
 # XLA stores these as pred, which its interface does not accept.
+_REAL = ("f32", "f64")
 RUNNABLE = tuple(name for name in TYPES if name not in ("s1", "u1"))
 
 
@@ -148,7 +149,9 @@ def _monoid(name: str, rng: Rng) -> str:
 
 
 def _function(name: str, opcode: str) -> str:
-    return f"f {{\n  x = {name}[] parameter(0)\n  y = {name}[] parameter(1)\n  ROOT z = {name}[] {opcode}(x, y)\n}}\n"
+    """Of two scalars; without an opcode the second one."""
+    root = f"  ROOT z = {name}[] {opcode}(x, y)\n" if opcode else ""
+    return f"f {{\n  x = {name}[] parameter(0)\n  {'' if root else 'ROOT '}y = {name}[] parameter(1)\n{root}}}\n"
 
 
 def reduce(name: str, rng: Rng) -> GeneratedProgram:
@@ -272,8 +275,253 @@ def convolution(name: str, rng: Rng) -> GeneratedProgram:
     return _moved(lines, filled(name, x, rng), filled(name, k, rng))
 
 
+# ----------------------------------------------------------------------------------------------------- index vectors
+
+_INDEX_TYPES = ("s8", "s32", "s64", "u8", "u32", "u64")
+
+
+class Vectors:
+    """The dimensions of an array that index vectors address, and the dimension of the vectors."""
+
+    def __init__(self, rng: Rng) -> None:
+        rank = int(rng.integers(1, 5))
+        self.sizes = [int(n) for n in rng.integers(1, 5, rank)]
+        dims = [int(i) for i in rng.permutation(rank)]
+        n_paired = int(rng.integers(0, min(2, rank) + 1)) if rng.random() < 0.4 else 0
+        self.paired, others = sorted(dims[:n_paired]), dims[n_paired:]
+        low = 0 if n_paired else 1
+        self.starts = others[: int(rng.integers(low, len(others) + 1))]
+        self.gone = sorted(p for p in others if rng.random() < 0.5)
+        alone = {*self.paired, *self.gone}
+        self.extents = [1 if p in alone else int(rng.integers(1, self.sizes[p] + 1)) for p in range(rank)]
+        self.kept = [p for p in range(rank) if p not in alone]
+        tags = [("vector", int(n)) for n in rng.integers(1, 4, int(rng.integers(0, 3)))]
+        tags += [("paired", p) for p in self.paired]
+        tags = [tags[int(i)] for i in rng.permutation(len(tags))]
+        self.shape = [n if kind == "vector" else self.sizes[n] for kind, n in tags]
+        trailing = len(self.starts) == 1 and rng.random() < 0.4
+        self.along = len(self.shape) if trailing else int(rng.integers(0, len(self.shape) + 1))
+        self.full = list(self.shape)
+        if not trailing:
+            self.full.insert(self.along, len(self.starts))
+        at = {p: k + (not trailing and k >= self.along) for k, (kind, p) in enumerate(tags) if kind == "paired"}
+        self.pairs = [int(at[p]) for p in self.paired]
+        self.dtype = str(rng.choice(_INDEX_TYPES))
+        self.indices = self._draw_indices(rng)
+        # The window dimensions lie between the vector dimensions in any order.
+        total = len(self.shape) + len(self.kept)
+        self.windows = sorted(int(i) for i in rng.choice(total, len(self.kept), replace=False))
+        self.windows_shape = [0] * total
+        for p, o in zip(self.kept, self.windows, strict=True):
+            self.windows_shape[o] = self.extents[p]
+        rest = (o for o in range(total) if o not in self.windows)
+        for n, o in zip(self.shape, rest, strict=True):
+            self.windows_shape[o] = n
+
+    def _draw_indices(self, rng: Rng) -> np.ndarray:
+        dtype = numpy_dtype(self.dtype)
+        drawn = rng.integers(0 if dtype.kind == "u" else -3, 6, self.full).astype(dtype)
+        if rng.random() < 0.3:
+            far = np.iinfo(dtype).max if rng.random() < 0.5 else np.iinfo(dtype).min
+            drawn = np.where(rng.random(self.full) < 0.3, np.array(far, dtype), drawn)
+        return np.asarray(drawn)
+
+
+def gather(name: str, rng: Rng) -> GeneratedProgram:
+    v = Vectors(rng)
+    paired = f"operand_batching_dims={{{commas(v.paired)}}}, start_indices_batching_dims={{{commas(v.pairs)}}}, "
+    lines = (
+        f"ROOT r = {name}[{commas(v.windows_shape)}] gather(a, b), offset_dims={{{commas(v.windows)}}}, "
+        f"collapsed_slice_dims={{{commas(v.gone)}}}, start_index_map={{{commas(v.starts)}}}, "
+        f"{paired if v.paired else ''}index_vector_dim={v.along}, slice_sizes={{{commas(v.extents)}}}"
+    )
+    return _moved(lines, filled(name, v.sizes, rng), v.indices)
+
+
+def scatter(name: str, rng: Rng) -> GeneratedProgram:
+    """Of one array, or of two whose updates are combined with each other's."""
+    v = Vectors(rng)
+    paired = f"input_batching_dims={{{commas(v.paired)}}}, scatter_indices_batching_dims={{{commas(v.pairs)}}}, "
+    attributes = (
+        f"update_window_dims={{{commas(v.windows)}}}, inserted_window_dims={{{commas(v.gone)}}}, "
+        f"scatter_dims_to_operand_dims={{{commas(v.starts)}}}, {paired if v.paired else ''}"
+        f"index_vector_dim={v.along}, to_apply=f"
+    )
+    opcodes = ["or"] if name == "pred" else ["add", "multiply", "subtract"]
+    opcodes += [] if name in ("pred", *COMPLEX) else ["maximum", "minimum"]
+    operand, update = f"{name}[{commas(v.sizes)}]", [filled(name, v.windows_shape, rng) for _ in range(2)]
+    first, second = (filled(name, v.sizes, rng) for _ in range(2))
+    if name == "pred" or rng.random() < 0.7:
+        before = _function(name, str(rng.choice([*opcodes, ""])))
+        return before, f"ROOT r = {operand} scatter(a, b, c), {attributes}", [first, v.indices, update[0]]
+    before = "f {\n" + "".join(f"  {x} = {name}[] parameter({k})\n" for k, x in enumerate("abcd"))
+    before += f"  x = {name}[] subtract(c, b)\n  y = {name}[] add(a, d)\n"
+    before += f"  ROOT r = ({name}[], {name}[]) tuple(x, y)\n}}\n"
+    lines = f"ROOT r = ({operand}, {operand}) scatter(a, b, c, d, e), {attributes}"
+    return before, lines, [first, second, v.indices, *update]
+
+
+# ------------------------------------------------------------------------------------------------------ order, steps
+
+
+def _with_ties(name: str, sizes: Sequence[int], rng: Rng) -> np.ndarray:
+    """Few different values; of wide floats also NaN, infinities and zeros of either sign."""
+    x = filled(name, sizes, rng)
+    x = np.asarray(rng.choice(x.reshape(-1), x.size).reshape(x.shape) if x.size else x)
+    which = rng.integers(0, 20, x.shape)
+    for k, value in enumerate((np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0)):
+        if name in ("f16", "bf16", *_REAL):
+            x = np.where(which == k, np.array(value, x.dtype), x)
+    return x
+
+
+def sort(name: str, rng: Rng) -> GeneratedProgram:
+    """Keys with ties together with their positions, which shows whether a sort is stable."""
+    x = _with_ties(name, sizes_of(rng, int(rng.integers(1, 4)), 9), rng)
+    along = int(rng.integers(x.ndim))
+    direction = rng.choice(["LT", "GT"])
+    kind = ", type=TOTALORDER" if name in FLOATS else ""
+    before = (
+        f"f {{\n  x = {name}[] parameter(0)\n  y = {name}[] parameter(1)\n  i = s32[] parameter(2)\n"
+        f"  j = s32[] parameter(3)\n  ROOT r = pred[] compare(x, y), direction={direction}{kind}\n}}\n"
+    )
+    shape = commas(x.shape)
+    lines = f"n = s32[{shape}] iota(), iota_dimension={along}\n"
+    lines += f"  ROOT r = ({name}[{shape}], s32[{shape}]) sort(a, n), dimensions={{{along}}}, "
+    return before, lines + "is_stable=true, to_apply=f", [x]
+
+
+def top_k(name: str, rng: Rng) -> GeneratedProgram:
+    x = _with_ties(name, [int(n) for n in rng.integers(1, 9, int(rng.integers(1, 3)))], rng)
+    k, largest = int(rng.integers(1, x.shape[-1] + 1)), rng.choice(["true", "false"])
+    kept = commas([*x.shape[:-1], k])
+    return _moved(f"ROOT r = ({name}[{kept}], s32[{kept}]) topk(a), k={k}, largest={largest}", x)
+
+
+def select_and_scatter(name: str, rng: Rng) -> GeneratedProgram:
+    """With ties in one dimension alone: in which order XLA visits a window of several depends on what it fuses."""
+    sizes: list[int] = []
+    output, windows = [], []
+    while len(sizes) < 1 or (len(sizes) < 3 and rng.random() < 0.6):
+        n, size, stride, low, high = (int(i) for i in (*rng.integers(1, [7, 4, 4]), *rng.integers(0, 3, 2)))
+        if (slack := n + low + high - size) >= 0:
+            sizes.append(n)
+            output.append(slack // stride + 1)
+            windows.append((size, stride, f"{low}_{high}"))
+    columns = ["x".join(map(str, column)) for column in zip(*windows, strict=True)]
+    before = _function(name, "add") + (
+        f"sel {{\n  x = {name}[] parameter(0)\n  y = {name}[] parameter(1)\n"
+        f"  ROOT r = pred[] compare(x, y), direction={rng.choice(['GE', 'LE', 'GT'])}\n}}\n"
+    )
+    window = f"window={{size={columns[0]} stride={columns[1]} pad={columns[2]}}}"
+    lines = f"ROOT r = {name}[{commas(sizes)}] select-and-scatter(a, b, c), {window}, select=sel, scatter=f"
+    operand = rng.integers(0, 5, sizes) if len(sizes) == 1 else rng.permutation(prod(sizes)).reshape(sizes)
+    numbers = operand, rng.integers(0, 5, output), rng.integers(0, 5, [])
+    return before, lines, [x.astype(numpy_dtype(name)) for x in numbers]
+
+
+def scan(name: str, rng: Rng) -> GeneratedProgram:
+    along, sizes = int(rng.integers(2)), [3, 3]
+    sizes[along] = int(rng.integers(1, 5))
+    step = (
+        f"f {{\n  x = {name}[3] parameter(0)\n  c = {name}[3] parameter(1)\n  y = {name}[3] multiply(x, c)\n"
+        f"  n = {name}[3] add(x, c)\n  ROOT r = ({name}[3], {name}[3]) tuple(y, n)\n}}\n"
+    )
+    attributes = f"dimensions={{{along}}}, num_carries=1, is_reverse={rng.choice(['true', 'false'])}, to_apply=f"
+    lines = f"ROOT r = ({name}[{commas(sizes)}], {name}[3]) scan(a, b), {attributes}"
+    return step, lines, [filled(name, sizes, rng), filled(name, [3], rng)]
+
+
+# ---------------------------------------------------------------------------------------------------------- routines
+
+
+def fft(name: str, rng: Rng) -> GeneratedProgram:
+    kind = str(rng.choice(["FFT", "IFFT", "RFFT", "IRFFT"]))
+    part = {"c64": "f32", "c128": "f64"}[name]
+    lengths = [int(n) for n in rng.integers(1, 7, int(rng.integers(1, 4)))]
+    batch = sizes_of(rng, int(rng.integers(0, 2)), 3)
+    half = [*lengths[:-1], lengths[-1] // 2 + 1]
+    source, target, given, out = name, name, lengths, lengths
+    if kind == "RFFT":
+        source, out = part, half
+    elif kind == "IRFFT":
+        target, given = part, half
+    x = filled(source, [*batch, *given], rng)
+    text = f"ROOT r = {target}[{commas([*batch, *out])}] fft(a), fft_type={kind}, fft_length={{{commas(lengths)}}}"
+    return "", text, [x]
+
+
+def _definite(name: str, sizes: list[int], rng: Rng) -> np.ndarray:
+    x = filled(name, sizes, rng)
+    definite = x @ np.swapaxes(x.conj(), -1, -2) + sizes[-1] * np.eye(sizes[-1], dtype=x.dtype)
+    return definite.astype(x.dtype)
+
+
+def cholesky(name: str, rng: Rng) -> GeneratedProgram:
+    """Some real matrices are not positive definite, and the triangle that is not read has other numbers."""
+    n = int(rng.integers(1, 6))
+    sizes = [*sizes_of(rng, int(rng.integers(0, 2)), 3), n, n]
+    is_lower = bool(rng.integers(2))
+    noise, a = filled(name, sizes, rng), _definite(name, sizes, rng)
+    a += np.triu(noise, 1) if is_lower else np.tril(noise, -1)
+    if name in _REAL and rng.random() < 0.3:
+        a -= 99 * np.eye(n, dtype=a.dtype)
+    return "", f"ROOT r = {name}[{commas(sizes)}] cholesky(a), lower={str(is_lower).lower()}", [a]
+
+
+def triangular_solve(name: str, rng: Rng) -> GeneratedProgram:
+    n, m = int(rng.integers(1, 6)), int(rng.integers(1, 4))
+    batch = sizes_of(rng, int(rng.integers(0, 2)), 3)
+    left = bool(rng.integers(2))
+    a, b = _definite(name, [*batch, n, n], rng), filled(name, [*batch, *([n, m] if left else [m, n])], rng)
+    flags = ", ".join(f"{key}={'true' if rng.integers(2) else 'false'}" for key in ("lower", "unit_diagonal"))
+    turned = rng.choice(["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"])
+    lines = f"ROOT r = {name}[{commas(b.shape)}] triangular-solve(a, b), left_side={str(left).lower()}, {flags}, "
+    return "", lines + f"transpose_a={turned}", [a, b]
+
+
+def rng_bit_generator(name: str, rng: Rng) -> GeneratedProgram:
+    """Most counters are about to overflow."""
+    algorithm = str(rng.choice(["rng_three_fry", "rng_philox", "rng_default"]))
+    n = 2 if algorithm == "rng_three_fry" else int(rng.choice([2, 3, 3]))
+    sizes = sizes_of(rng, int(rng.integers(0, 4)), 9)
+    state = rng.integers(0, 2**64, n, dtype=np.uint64)
+    if rng.random() < 0.7:
+        state[1] = np.uint64(2**64 - int(rng.integers(1, 4)))
+    return "", f"ROOT r = (u64[{n}], {name}[{commas(sizes)}]) rng-bit-generator(a), algorithm={algorithm}", [state]
+
+
+def batch_norm_inference(name: str, rng: Rng) -> GeneratedProgram:
+    sizes = [int(n) for n in rng.integers(1, 5, 3)]
+    along = int(rng.integers(3))
+    x, rows = filled(name, sizes, rng), [filled(name, [sizes[along]], rng) for _ in range(3)]
+    variance = np.abs(filled(name, [sizes[along]], rng)).astype(x.dtype)
+    lines = f"ROOT r = {name}[{commas(sizes)}] batch-norm-inference(a, b, c, d, e), epsilon=0.001, "
+    return "", lines + f"feature_index={along}", [x, *rows, variance]
+
+
+def batch_norm_training(name: str, rng: Rng) -> GeneratedProgram:
+    sizes = [int(n) for n in rng.integers(2, 6, 3)]
+    along = int(rng.integers(3))
+    row = f"{name}[{sizes[along]}]"
+    lines = f"ROOT r = ({name}[{commas(sizes)}], {row}, {row}) batch-norm-training(a, b, c), epsilon=0.001, "
+    arguments = [filled(name, sizes, rng), *(filled(name, [sizes[along]], rng) for _ in range(2))]
+    return "", lines + f"feature_index={along}", arguments
+
+
+def batch_norm_grad(name: str, rng: Rng) -> GeneratedProgram:
+    sizes = [int(n) for n in rng.integers(2, 6, 3)]
+    along = int(rng.integers(3))
+    row = f"{name}[{sizes[along]}]"
+    x, dy = (filled(name, sizes, rng) for _ in range(2))
+    scale, mean, variance = (filled(name, [sizes[along]], rng) for _ in range(3))
+    lines = f"ROOT r = ({name}[{commas(sizes)}], {row}, {row}) batch-norm-grad(a, b, c, d, e), epsilon=0.01, "
+    return "", lines + f"feature_index={along}", [x, scale, mean, np.abs(variance).astype(x.dtype), dy]
+
+
 _NO_COMPLEX = tuple(name for name in RUNNABLE if name not in COMPLEX)
 _ORDERED = tuple(name for name in _NO_COMPLEX if name != "pred")
+_WHOLE_BYTES = tuple(name for name in RUNNABLE if name not in ("s2", "u2", "s4", "u4", "f4e2m1fn"))
 _LARGER = tuple(name for name in RUNNABLE if name not in (*SMALL, "pred", "s2", "u2"))
 GENERATORS: dict[str, tuple[Callable[[str, Rng], GeneratedProgram], tuple[str, ...]]] = {
     "transpose": (transpose, RUNNABLE),
@@ -291,6 +539,19 @@ GENERATORS: dict[str, tuple[Callable[[str, Rng], GeneratedProgram], tuple[str, .
     "reduce-window": (reduce_window, RUNNABLE),
     "dot": (dot, _LARGER),
     "convolution": (convolution, tuple(name for name in _LARGER if name not in ("s4", "u4"))),
+    "gather": (gather, RUNNABLE),
+    "scatter": (scatter, _WHOLE_BYTES),
+    "sort": (sort, _NO_COMPLEX),
+    "topk": (top_k, ("f32", "bf16", "s32", "f64", "f16", "u8")),
+    "select-and-scatter": (select_and_scatter, tuple(n for n in _WHOLE_BYTES if n not in ("pred", *SMALL, *COMPLEX))),
+    "scan": (scan, ("s32", *_REAL)),
+    "fft": (fft, COMPLEX),
+    "cholesky": (cholesky, (*_REAL, *COMPLEX)),
+    "triangular-solve": (triangular_solve, (*_REAL, *COMPLEX)),
+    "rng-bit-generator": (rng_bit_generator, ("u8", "u16", "u32", "u64")),
+    "batch-norm-inference": (batch_norm_inference, ("f16", "bf16", *_REAL)),
+    "batch-norm-training": (batch_norm_training, ("f16", "bf16", *_REAL)),
+    "batch-norm-grad": (batch_norm_grad, ("f16", "bf16", *_REAL)),
 }
 
 
@@ -317,11 +578,3 @@ def _name_of(x: np.ndarray, name: str) -> str:
         if numpy_dtype(known) == x.dtype:
             return known
     raise AssertionError(f"no name for {x.dtype}")
-
-
-def bound(program: Program) -> float:
-    """The allowed disagreement in ulps, from the number of terms of a sum and the result type."""
-    dtype = numpy_dtype(program.dtype) if "->" not in program.dtype else None
-    if dtype is None or not (is_float(dtype) or dtype.kind == "c"):
-        return 0
-    return {"reduce": 64, "reduce-window": 64, "dot": 64, "convolution": 64}.get(program.opcode, 0)

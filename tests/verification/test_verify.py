@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import Case
+from support import structures
 from support.corpus import read_corpus
 
 import hlomap as hm
@@ -30,6 +31,17 @@ def test_small_modules_of_the_corpus_are_sound() -> None:
     for name, data in small.items():
         assert unsound(hm.verify(hm.parse(data), max_changes=4)) == [], name
     assert len(small) > 30
+
+
+@pytest.mark.parametrize("opcode", structures.GENERATORS)
+def test_random_programs_are_sound(opcode: str) -> None:
+    make, types = structures.GENERATORS[opcode]
+    rng = np.random.default_rng(list(opcode.encode()))
+    wide = [name for name in types if name not in ("f16", "bf16", *structures.SMALL)]
+    for name in rng.choice(wide, 4):
+        program = structures.program(opcode, str(name), make, rng)
+        results = hm.verify(hm.parse(program.text).entry.root, max_changes=8)
+        assert [str(r) for r in results if r.status in ("unsound", "unknown")] == [], program.text
 
 
 def test_status_is_a_string_and_truth_is_never_undecided() -> None:

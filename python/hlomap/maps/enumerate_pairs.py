@@ -55,6 +55,8 @@ def enumerate_points(
     dims = [(v.lower, v.upper) for v in m.dims]
     if any(lower < 0 or upper >= size for (lower, upper), size in zip(dims, sizes, strict=True)):
         raise ValueError(f"the domain of {m} leaves the source array of sizes {list(sizes)}")
+    if m.is_known_empty:  # it has no results
+        return np.zeros((0, len(sizes)), np.int64), np.zeros((0, len(target)), np.int64)
     ranges = [(v.lower, v.upper) for v in m.ranges]
     n_range_points = prod(upper - lower + 1 for lower, upper in ranges)
     n_rows = prod(upper - lower + 1 for lower, upper in dims) if rows is None else len(rows)
