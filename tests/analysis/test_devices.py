@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -90,47 +88,6 @@ def test_composed_device_maps_are_sound(text: str) -> None:
 
 def entry(body: str) -> hm.Computation:
     return hm.parse(f"HloModule m\n{ADD}ENTRY e {{\n{body}\n}}\n").entry
-
-
-ALONG_AN_AXIS = """
-  p = f32[4] parameter(0)
-  s = f32[2] reduce-scatter(p), replica_groups={{0,1},{2,3}}, dimensions={0}, to_apply=add
-  g = f32[4] all-gather(s), replica_groups={{0,2},{1,3}}, dimensions={0}
-  ROOT c = f32[4] collective-permute(g), source_target_pairs={{0,1},{1,2},{2,3},{3,0}}
-"""
-
-
-def test_groups_along_several_axes_are_composed_as_one_group_of_all_devices() -> None:
-    """Device 2 * a + b: scattered along b, gathered along a, then handed on in a ring."""
-    computation = entry(ALONG_AN_AXIS)
-    found = hm.indexing(computation)[computation["p"]]
-    assert found.devices is not None and list(found.devices.groups) == [(0, 1, 2, 3)] and found.devices.maps.exact
-    then = hm.output_to_input(computation["c"])[0]
-    for name in ("g", "s"):
-        then = then.then(hm.output_to_input(computation[name])[0])
-    assert then.devices is not None and then.devices.maps.exact
-
-    def by_hand(d: int, device: int) -> set[tuple[int, int]]:
-        b = (device - 1) % 2
-        return {(d % 2 + 2 * b, 2 * (d // 2) + each) for each in range(2)}
-
-    for maps in (found.devices.maps, then.devices.maps):
-        pairs = {p for m in maps for p in points(m)}
-        assert pairs == {(d, device, *e) for d in range(4) for device in range(4) for e in by_hand(d, device)}
-
-
-def points(m: hm.IndexingMap) -> set[tuple[int, int, int, int]]:
-    """The pairs ((element, device), (element, device)) of maps with one group."""
-    found = set()
-    for (d, _, device), s in product(product(*map(within, m.dims)), product(*map(within, m.ranges))):
-        if m.in_domain((d, 0, device), s):
-            e, _, there = (int(x) for x in m.evaluate((d, 0, device), s))
-            found.add((d, device, e, there))
-    return found
-
-
-def within(v: hm.Variable) -> range:
-    return range(v.lower, v.upper + 1)
 
 
 def test_wrong_devices_are_unsound(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,8 @@
-"""The Python interface of the compiled core: operators, arrays, errors with their locations, threads."""
+"""The Python interface of the compiled core: operators, arrays, variables, traces, errors with locations, threads."""
 
 from __future__ import annotations
 
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import hlomap as hm
 from hlomap import errors
+from hlomap.maps.variables import numbers_of, variables_of
 
 D0, D1 = hm.Expr.dim(0), hm.Expr.dim(1)
 
@@ -91,3 +93,40 @@ def test_maps_are_safe_to_share_between_threads() -> None:
     m = hm.IndexingMap([64, 64], [(D0 * 64 + D1) // 8, (D0 * 64 + D1) % 8])
     with ThreadPoolExecutor(4) as pool:
         assert len(set(pool.map(lambda _: m.simplify(), range(200)))) == 1
+
+
+def test_each_variable_once() -> None:
+    e = hm.Expr.parse("d2 * 4 + s1 mod 3 + rt0 floordiv 2 + d2 mod 8")
+    assert set(variables_of(e)) == {("dim", 2), ("range", 1), ("runtime", 0)}
+    assert len(variables_of(e)) == 3
+    assert (numbers_of(e, "dim"), numbers_of(e, "range")) == ([2], [1])
+    assert variables_of(hm.Expr.constant(5)) == []
+
+
+def test_shared_parts_are_walked_once() -> None:
+    """60 doublings: as a tree 2^60 nodes."""
+    e = hm.Expr.dim(0)
+    for k in range(60):
+        e = (e + 1) // (k + 2) + (e + 2) % (k + 3)
+    assert variables_of(e) == [("dim", 0)]
+
+
+MAPS = [
+    "(d0, d1) -> ((d0 * 12 + d1) floordiv 4), domain: d0 in [0, 7], d1 in [0, 11]",
+    "(d0) -> (d0 mod 4 + (d0 floordiv 4) * 4), domain: d0 in [0, 63]",
+    "(d0, d1) -> (d0), domain: d0 in [0, 9], d1 in [0, 9], d0 * 2 + d1 in [0, 5]",
+    "(i)[k] -> (k * 3 mod 3 + i), domain: i in [0, 9], k in [0, 9]",
+    "(d0) -> (d0), domain: d0 in [0, 9], d0 mod 4 in [3, 3], d0 mod 6 in [2, 2]",
+]
+
+
+@pytest.mark.parametrize("text", MAPS)
+def test_a_trace_has_the_map_that_simplify_gives(text: str) -> None:
+    m = hm.IndexingMap.parse(text)
+    for options in ({}, {"drop_unused": True}, {"rescale": True, "keep_point_dims": True}):
+        trace = hm.explain_simplify(m, **options)
+        assert trace.map == m.simplify(**options)
+        assert trace.original == m
+        assert m.simplify(**options, trace=True) == trace
+        assert trace.steps
+        assert pickle.loads(pickle.dumps(trace)) == trace

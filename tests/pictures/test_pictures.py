@@ -198,6 +198,7 @@ PICTURES: dict[str, Callable[[], Any]] = {
     "tiling": lambda: hm.draw(hm.tile(DOT["y"]), tile=(2, 2, 3), element=(2, 2, 3)),
     "check": lambda: hm.draw(replace(CHECK, status="unsound", witness=((3, 4), (2, 1)))),  # type: ignore[arg-type]
     "loop": lambda: hm.draw(LOOP),
+    "sharding": lambda: hm.draw(hm.hlo.Sharding.parse("{devices=[2,4]<=[2,2,2]T(2,1,0)}"), hm.Shape("f32", [64, 32])),
     "module": lambda: hm.draw(DOT),
     "diff": lambda: hm.draw(hm.diff(hm.load(CASES / "cli" / "before.hlo"), hm.load(CASES / "cli" / "after.hlo"))),
 }
