@@ -19,7 +19,7 @@ from hlomap import _core
 from hlomap.analysis import rule_cache
 
 N = 40
-FACTOR = 4
+FACTOR = 3
 # `diff` runs what its maps leave open, from a size on: both sizes are beyond it.  Each step of n is 64 operands.
 SIZES = {"chained_convolutions": 96, "wide_concatenate": 8, "wide_all_to_all": 12}
 

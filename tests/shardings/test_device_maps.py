@@ -14,7 +14,7 @@ from support.shardings import Drawn, grid, map_pairs, random_sharding
 
 import hlomap as hm
 
-N_SHARDINGS = int(os.environ.get("HLOMAP_CASES", "300"))
+N_SHARDINGS = int(os.environ.get("HLOMAP_CASES", "150"))
 SEED = int(os.environ.get("HLOMAP_SEED", "7"))
 
 
