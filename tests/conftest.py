@@ -20,6 +20,7 @@ from typing import Any
 import hypothesis
 import numpy as np
 import pytest
+from support.map_pairs import grid, spans
 
 import hlomap as hm
 
@@ -161,13 +162,6 @@ def random_value(shape: hm.Shape, rng: np.random.Generator) -> Any:
 # ---------------------------------------------------------------------------------------------------------- relations
 
 
-def _grid(bounds: list[tuple[int, int]]) -> np.ndarray:
-    if not bounds:
-        return np.zeros((1, 0), np.int64)
-    axes = np.meshgrid(*(np.arange(lower, upper + 1) for lower, upper in bounds), indexing="ij")
-    return np.stack([axis.reshape(-1) for axis in axes], axis=1).astype(np.int64)
-
-
 def relation(m: hm.IndexingMap, source: hm.Shape, target: hm.Shape, values: Mapping[int, Any]) -> np.ndarray:
     """A bool matrix [source element, target element] of one map, by enumerating its domain.
 
@@ -180,7 +174,7 @@ def relation(m: hm.IndexingMap, source: hm.Shape, target: hm.Shape, values: Mapp
         return found
     dims = [(v.lower, v.upper) for v in m.dims]
     assert all(lower >= 0 and upper < size for (lower, upper), size in zip(dims, source.dimensions, strict=True))
-    points = _grid(dims + [(v.lower, v.upper) for v in m.ranges])
+    points = grid(*spans((*m.dims, *m.ranges)))
     at, s = points[:, : len(dims)], points[:, len(dims) :]
     runtime = np.zeros((len(points), 0), np.int64)
     for number, variable in enumerate(m.runtime):

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 from support import tile_oracle as oracle
+from support.map_pairs import grid, spans
 from support.random_programs import random_tiled
 
 import hlomap as hm
@@ -121,14 +122,14 @@ def check_footprint(module: hm.Module, t, rng: np.random.Generator) -> None:  # 
         for operand, footprint in enumerate(sets):
             expected: set[tuple[int, ...]] = set()
             for m in footprint:
-                ranges = oracle.grid([range(r.lower, r.upper + 1) for r in m.ranges])
+                ranges = grid(*spans(m.ranges))
                 dims = np.tile(np.array(point, np.int64), (len(ranges), 1))
                 ok = m.in_domain(dims, ranges)
                 expected |= {tuple(e) for e in m.evaluate(dims[ok], ranges[ok]).tolist()}
             found: set[tuple[int, ...]] = set()
             for read in t.reads:
                 if read.operand == operand and read.map is not None:
-                    rest = oracle.grid([range(n) for n in sizes[n_parallel:]])
+                    rest = grid(*map(range, sizes[n_parallel:]))
                     dims = np.concatenate([np.tile(point, (len(rest), 1)), rest], axis=1).astype(np.int64)
                     extra = [range(r.lower, r.upper + 1) for r in read.map.ranges]
                     for ranges in product(*extra):

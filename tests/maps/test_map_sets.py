@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from support.map_pairs import points
 
 import hlomap as hm
 from hlomap.maps import subtract
@@ -27,11 +28,7 @@ def test_threads_process_every_element_once(shape: str, grid: dict[str, int]) ->
     made = hm.Shape.parse(shape)
     m = hm.flat_thread_map(made, **grid)  # type: ignore[arg-type]
     assert [v.name for v in m.dims] == ["th_x", "th_y", "th_z", "bl_x", "bl_y", "bl_z"]
-    axes = [np.arange(v.lower, v.upper + 1) for v in (*m.dims, *m.ranges)]
-    points = np.stack([axis.reshape(-1) for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
-    at, over = points[:, :6], points[:, 6:]
-    inside = m.in_domain(at, over)
-    seen = Counter(map(tuple, m.evaluate(at, over, check=False)[inside].tolist()))
+    seen = Counter(map(tuple, points(m)[1].tolist()))
     assert seen == Counter({tuple(i): 1 for i in np.ndindex(*made.dimensions)})
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from conftest import BLESS, CASES, Case, all_cases, relation
+from support.map_pairs import points, spans
 
 import hlomap as hm
 from hlomap import hooks
@@ -112,14 +113,9 @@ def test_what_is_lit_is_what_is_read(case: Case) -> None:
 
 
 def count_by_enumeration(m: hm.IndexingMap, sizes: tuple[int, ...]) -> npt.NDArray[np.int64] | None:
-    variables = (*m.dims, *m.ranges)
-    spans = [np.arange(v.lower, v.upper + 1) for v in variables]
-    if m.runtime or np.prod([float(len(span)) for span in spans]) > 20_000:
+    if m.runtime or np.prod([float(len(span)) for span in spans((*m.dims, *m.ranges))]) > 20_000:
         return None
-    grid = np.stack(np.meshgrid(*spans, indexing="ij"), -1).reshape(-1, len(spans)) if spans else np.zeros((1, 0), int)
-    dims, ranges = grid[:, : len(m.dims)], grid[:, len(m.dims) :]
-    inside = np.asarray(m.in_domain(dims, ranges))
-    image = np.asarray(m.evaluate(dims[inside], ranges[inside]))
+    _, image = points(m)
     flat = np.ravel_multi_index(tuple(image.T), sizes) if sizes else np.zeros(len(image), int)
     return np.bincount(flat, minlength=int(np.prod(sizes)))
 

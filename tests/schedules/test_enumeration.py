@@ -7,7 +7,8 @@ from collections import Counter
 from math import prod
 
 import pytest
-from support.schedules import points, visits, written_before_read
+from support.map_pairs import points
+from support.schedules import visits, written_before_read
 
 import hlomap as hm
 from hlomap.schedules import flat

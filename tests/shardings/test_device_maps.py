@@ -10,7 +10,8 @@ import sys
 
 import numpy as np
 import pytest
-from support.shardings import Drawn, grid, map_pairs, random_sharding
+from support.map_pairs import grid
+from support.shardings import Drawn, map_pairs, random_sharding
 
 import hlomap as hm
 

@@ -9,7 +9,8 @@ from math import prod
 import numpy as np
 import pytest
 from conftest import CASES, relation
-from support.shardings import grid, random_sharding
+from support.map_pairs import grid
+from support.shardings import random_sharding
 
 import hlomap as hm
 

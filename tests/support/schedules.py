@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 import hlomap as hm
+from support.map_pairs import points
 
 Points = npt.NDArray[np.int64]
-MAX_POINTS = 1 << 22
 ADD = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }"
 
 
@@ -26,19 +25,6 @@ def blocks_of(file: Path) -> list[tuple[str, list[tuple[str, str]]]]:
                 (name, [(key, value.removeprefix(" ")) for key, value in (line.split(":", 1) for line in lines)])
             )
     return found
-
-
-def points(m: hm.IndexingMap, runtime: Sequence[int] = ()) -> tuple[Points, Points]:
-    """The dims and the elements of all points in the domain, in rows."""
-    bounds = [(v.lower, v.upper + 1) for v in (*m.dims, *m.ranges)]
-    assert prod(b - a for a, b in bounds) <= MAX_POINTS, str(m)
-    axes = np.meshgrid(*(np.arange(a, b) for a, b in bounds), indexing="ij")
-    grid = np.stack([axis.reshape(-1) for axis in axes], axis=1)
-    dims, ranges = grid[:, : len(m.dims)], grid[:, len(m.dims) :]
-    values = np.tile(np.array(runtime, dtype=np.int64), (len(grid), 1))
-    inside = m.in_domain(dims, ranges, values)
-    dims, ranges, values = dims[inside], ranges[inside], values[inside]
-    return dims, m.evaluate(dims, ranges, values)
 
 
 def visits(maps: Sequence[hm.IndexingMap], sizes: Sequence[int], runtime: Sequence[int] = ()) -> Points:

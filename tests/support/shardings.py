@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 
 import hlomap as hm
+from support.map_pairs import grid, points
 
 
 @dataclass
@@ -50,22 +50,11 @@ class Drawn:
         return np.unique(np.concatenate(rows), axis=0)
 
 
-def grid(*axes: Any) -> np.ndarray:
-    """A row for each choice of one number from each axis."""
-    if not axes:
-        return np.zeros((1, 0), np.int64)
-    return np.stack([axis.reshape(-1) for axis in np.meshgrid(*axes, indexing="ij")], axis=1).astype(np.int64)
-
-
 def map_pairs(maps: hm.MapSet, *, to_devices: bool = False) -> np.ndarray:
     """The (device, element) pairs of a device map or an owner map, each point of each map once."""
     rows = []
     for m in maps:
-        dims = [np.arange(v.lower, v.upper + 1) for v in (*m.dims, *m.ranges)]
-        points = grid(*dims)
-        at, ranges = points[:, : len(m.dims)], points[:, len(m.dims) :]
-        inside = m.in_domain(at, ranges)
-        at, found = at[inside], m.evaluate(at, ranges, check=False)[inside]
+        at, found = points(m)
         if len(at):
             rows.append(np.concatenate([found, at] if to_devices else [at[:, :1], found], axis=1))
     n = sum(map(len, rows))

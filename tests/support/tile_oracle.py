@@ -14,15 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 import hlomap as hm
+from support.map_pairs import grid
 
 Rng = np.random.Generator
 Ints = npt.NDArray[np.int64]
-
-
-def grid(spans: Sequence[range]) -> Ints:
-    """All points of a product of ranges, one row a point."""
-    axes = np.meshgrid(*[np.arange(s.start, s.stop) for s in spans], indexing="ij")
-    return np.stack([a.reshape(-1) for a in axes], axis=1) if axes else np.zeros((1, 0), np.int64)
 
 
 class Enumerated:
@@ -30,7 +25,7 @@ class Enumerated:
 
     def __init__(self, m: hm.IndexingMap, sizes: Sequence[int], runtime: Sequence[int] = ()) -> None:
         spans = [range(n) for n in sizes] + [range(r.lower, r.upper + 1) for r in m.ranges]
-        points = grid(spans)
+        points = grid(*spans)
         dims, ranges = points[:, : len(sizes)], points[:, len(sizes) :]
         values = np.tile(np.array(runtime, np.int64), (len(points), 1))
         inside = m.in_domain(dims, ranges, values)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Mapping
-from itertools import product
 from math import lcm
 from typing import Any
 
 import numpy as np
 import pytest
 from support.layout_reference import positions
+from support.map_pairs import grid, spans
 from support.random_programs import DTYPES, random_moves
 
 import hlomap as hm
@@ -58,11 +58,11 @@ def requests(
     values: Mapping[int, np.ndarray] | None,
 ) -> dict[Any, dict[int, dict[int, int]]]:
     """The bit address for each request, lane and step of it."""
-    element = at = grid(thread_map.dims)
+    element = at = grid(*spans(thread_map.dims))
     kept: list[np.ndarray] = []
     bounds: list[tuple[int, int]] = []
     for m in [thread_map, *maps]:
-        ranges = grid(m.ranges)
+        ranges = grid(*spans(m.ranges))
         rows = np.repeat(np.arange(len(element)), len(ranges))
         element, r = element[rows], np.tile(ranges, (len(rows) // max(1, len(ranges)), 1))
         at, kept = at[rows], [column[rows] for column in kept]
@@ -116,11 +116,6 @@ def accesses(lanes: Mapping[int, Mapping[int, int]], width: int, vector: int, of
         for step, bits in steps.items():
             by_step[step].append(np.array([bits]))
     return list(by_step.values())
-
-
-def grid(variables: tuple[hm.Variable, ...]) -> np.ndarray:
-    rows = list(product(*(range(v.lower, v.upper + 1) for v in variables)))
-    return np.array(rows, np.int64).reshape(len(rows), len(variables))
 
 
 def random_thread_map(rng: random.Random, shape: hm.Shape) -> hm.IndexingMap:
