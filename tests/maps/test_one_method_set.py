@@ -27,11 +27,12 @@ VALUES = range(3)
 
 
 def with_runtime(m: hm.IndexingMap) -> hm.IndexingMap:
-    """The map with its range as a runtime variable, the element of one source for all maps."""
+    """The map with a runtime variable in place of its range in one result and beside it in the other."""
     value, runtime = [hm.Expr.runtime(0)], [hm.Variable(None, 0, VALUES[-1], source=1)]
-    constraints = [(c.expr.substitute(ranges=value), c.lower, c.upper) for c in m.constraints]
-    results = [e.substitute(ranges=value) for e in m.results]
-    return hm.IndexingMap(m.dims, results, runtime=runtime, constraints=constraints)
+    constraints = [(c.expr.substitute(ranges=value), c.lower, c.upper) for c in m.constraints[:1]]
+    constraints += [(c.expr, c.lower, c.upper) for c in m.constraints[1:]]
+    results = [m.results[0].substitute(ranges=value), m.results[1] + value[0]] if m.results else []
+    return hm.IndexingMap(m.dims, results, ranges=m.ranges, runtime=runtime, constraints=constraints)
 
 
 def at_value(found: Any, x: int) -> Any:
@@ -87,8 +88,8 @@ METHODS: dict[str, tuple[Callable[[Subject, Subject], Any], Callable[[Any, list[
     "-": (lambda a, b: a - b, lambda found, own, theirs: relates(found, {*own} - {*theirs})),
     "then": (lambda a, b: a.then(b), lambda found, own, theirs: relates(found, composed(own, theirs))),
     "restrict": (
-        lambda a, b: a.restrict({0: (0, 2), 1: range(2, 9)}),
-        lambda found, own, theirs: relates(found, {(d, e) for d, e in own if 0 <= d[0] <= 2 and d[1] >= 2}),
+        lambda a, b: a.restrict({0: slice(0, 3), 1: range(2, 4)}),
+        lambda found, own, theirs: relates(found, {(d, e) for d, e in own if 0 <= d[0] <= 2 and d[1] in (2, 3)}),
     ),
     "image": (
         lambda a, b: a.image([(0, 2), None]),
