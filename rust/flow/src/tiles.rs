@@ -100,7 +100,9 @@ impl Parameters {
                 self.suppliers.insert((id, *k));
                 continue;
             }
-            for (_, map) in part.footprint().into_iter().flat_map(|f| &f.maps) {
+            // A map without points has no range to step through: a parameter of it would leave no tile at all.
+            let maps = part.footprint().into_iter().flat_map(|f| &f.maps).map(|(_, map)| map);
+            for map in maps.filter(|map| map.state() == State::Defined) {
                 for (position, range) in map.domain().ranges().iter().enumerate() {
                     let parameter = Parameter { instruction: id, position: position as u32, interval: range.interval };
                     let next = (self.parallel.len() + self.sequential.len()) as u32;
