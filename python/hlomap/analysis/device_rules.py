@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from .._core import Computation, IndexingMap, Instruction, InstructionIndexing, Propagation
+from .._core import Computation, IndexingMap, Instruction, InstructionIndexing, Propagation, RuleCache
 from ..answers import Unknown
 from ..maps.device_groups import (
     NO_COMMON_GROUP,
@@ -67,7 +67,7 @@ class DeviceRules(RuleProvider):
     Results depend on the table, so they are not cached for other queries.
     """
 
-    cache = None
+    cache: RuleCache | None = None
 
     def __init__(self, plain: RuleProvider, table: GroupTable, *, is_wide: bool) -> None:
         super().__init__(plain.module)

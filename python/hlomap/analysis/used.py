@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from .._core import Instruction, InstructionIndexing, Module
+from .._core import Instruction, InstructionIndexing, Module, RuleCache
 from ..errors import HlomapError
 from ..ops import op_of
 from ..ops._known import is_plain
@@ -44,8 +44,8 @@ def rules_of(module: Module, used: bool, assume: Assume, function: str) -> RuleP
 class UsedRules(RuleProvider):
     """Provides the rules of what is used of operands."""
 
-    shares_computations = False
-    cache = None
+    shares_computations: bool = False
+    cache: RuleCache | None = None
 
     def __init__(self, module: Module, assume: Assume) -> None:
         super().__init__(module)
