@@ -148,6 +148,7 @@ struct Readme;
 pub mod error;
 pub mod int;
 pub mod interrupt;
+pub mod limits;
 
 pub(crate) mod arithmetic;
 

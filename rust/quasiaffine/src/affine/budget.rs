@@ -18,7 +18,7 @@ pub struct Budget {
 
 impl Budget {
     /// Some ten milliseconds, a thousand times what maps of programs take.
-    pub const EFFORT: u32 = 2_000_000;
+    pub const EFFORT: u32 = crate::limits::EFFORT as u32;
 
     /// Spends effort on looking at `n` terms.
     ///

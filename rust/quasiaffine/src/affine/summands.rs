@@ -3,6 +3,7 @@
 //! `k*x + c*(x floordiv n) = k*(x mod n) + (c + k*n)*(x floordiv n)`: remainder and quotient move independently, while
 //! `x` and its quotient do not. The same holds for a finer and a coarser quotient of one value.
 
+use crate::limits::ALTERNATIVES;
 use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
@@ -127,7 +128,7 @@ impl Summand {
                     Some(atom) => (0, cx.ends_of_term(1, atom)),
                     None => {
                         let (y, _) = cx.as_div(quotient)?;
-                        let mut splits = if cx.has_div(y) { REMAINDER_SPLITS } else { 0 };
+                        let mut splits = if cx.has_div(y) { ALTERNATIVES as u32 } else { 0 };
                         (y.constant, cx.bound(&y.terms, &mut splits)?)
                     }
                 };
@@ -142,9 +143,6 @@ impl Summand {
         }
     }
 }
-
-/// How often the bound of a numerator may split where it stands in a remainder.
-const REMAINDER_SPLITS: u32 = 8;
 
 /// The parts of a form, with every value that stands beside its own divs taken apart into digits.
 pub fn summands(cx: &AffineContext, form: &AffineForm) -> Summands {

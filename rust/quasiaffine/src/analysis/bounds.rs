@@ -5,6 +5,7 @@
 //! constraints of the domain. Factors have 64 bits and sums 128: what does not fit there is not used, and an end of 128
 //! bits is a fact like any other. An interval of 64 bits is that of ends which have 64 bits, see [`Interval::exact`].
 
+use crate::limits::ALTERNATIVES;
 use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
@@ -29,10 +30,6 @@ fn shifted(constant: i64, ends: Option<Ends>) -> Ends {
     let c = i128::from(constant);
     ends.and_then(|(lo, hi)| Some((lo.checked_add(c)?, hi.checked_add(c)?))).unwrap_or(EVERYTHING)
 }
-
-/// How often one bound may split into "quotient by its numerator" and "quotient by its interval". The first cancels terms,
-/// so it goes first; more splits than these were measured to change nothing in chains of 32 operations.
-const MAX_SPLITS: u32 = 8;
 
 impl AffineContext {
     /// The interval of a form: it holds every value that the form takes over the domain. `None` where its ends do not have
@@ -94,7 +91,7 @@ impl AffineContext {
                 let (x, y) = s.ends(self)?;
                 Some((lo.checked_add(x)?, hi.checked_add(y)?))
             });
-            let by_quotients = || shifted(form.constant, self.bound(&form.terms, &mut { MAX_SPLITS }));
+            let by_quotients = || shifted(form.constant, self.bound(&form.terms, &mut { ALTERNATIVES as u32 }));
             ends = shifted(form.constant, by_digits);
             if by_digits.is_some() && self.are_digits(form, summands) {
                 debug_assert_eq!(both(ends, by_quotients()), ends, "parts cancel against each other: {form:?}");
@@ -223,7 +220,7 @@ impl AffineContext {
                 continue;
             }
             let mut splits = if self.has_div(&rest) && self.spend(rest.terms.len() * rest.terms.len()).is_ok() {
-                MAX_SPLITS
+                ALTERNATIVES as u32
             } else {
                 0
             };

@@ -5,6 +5,7 @@
 //! constraints, each of which is proved by showing that no point of the inner map violates it. `true` holds for all
 //! values of the runtime variables; `false` is proved where the choice is the only one.
 
+use crate::limits::EFFORT;
 use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
@@ -17,9 +18,6 @@ use crate::error::{Result, Stop};
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::map::domain::Domain;
 use crate::map::{Map, State};
-
-/// The effort for one question.
-const EFFORT: u64 = 1 << 20;
 
 /// Whether `outer` relates every point of the dims to all elements that `inner` relates it to; `None` where that is not
 /// decided. A point outside the domain is related to nothing.

@@ -2,10 +2,11 @@
 //!
 //! Variables fall into independent groups (two are in one group when a constraint or a result uses both), and numbers
 //! of groups multiply. Within a group the number is exact where the constraints are intervals or residues and the image
-//! is a chain of strides or recovers its variables; else points are enumerated within [`ENUMERATION_LIMIT`]; else the
+//! is a chain of strides or recovers its variables; else points are enumerated within [`POINTS`]; else the
 //! number is bounded. `lower <= the true number <= upper`.
 
 use crate::interrupt::poll;
+use crate::limits::{EFFORT, POINTS};
 use rustc_hash::FxHashSet;
 use smallvec::{smallvec, SmallVec};
 
@@ -19,9 +20,6 @@ use crate::map::domain::{Constraint, Domain};
 use crate::map::{Map, State};
 use crate::rules::constraint::as_residue;
 use crate::simplify::options::Options;
-
-/// The most points that are enumerated to count one group.
-pub const ENUMERATION_LIMIT: u128 = 1 << 16;
 
 /// A number known to lie in `[lower, upper]`. An upper end of 2^128 - 1 is none: there may be any number above the lower end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -213,7 +211,7 @@ impl Group {
     /// The number of points and of distinct images, by going through all points.
     fn enumerate(&self, domain: &Domain, results: &[Expr]) -> Option<(u128, u128)> {
         let size = self.box_size(domain);
-        if size > ENUMERATION_LIMIT || self.has_runtime(domain) {
+        if size > POINTS || self.has_runtime(domain) {
             return None;
         }
         let n = size as usize;
@@ -414,9 +412,6 @@ fn recovers_all(cx: &mut AffineContext, domain: &Domain, vars: &[usize], forms: 
     solves(&known, &wanted, &given)
 }
 
-/// The number of coefficients of the largest system that is solved.
-const MAX_ENTRIES: usize = 1 << 20;
-
 /// Whether the span of `known`, together with the atoms `given`, holds every atom in `wanted`. Exact elimination over
 /// integers in 128 bits; what does not fit, or is too large to be solved, counts as "no".
 fn solves(known: &[AffineForm], wanted: &[AtomId], given: &[AtomId]) -> bool {
@@ -427,7 +422,7 @@ fn solves(known: &[AffineForm], wanted: &[AtomId], given: &[AtomId]) -> bool {
     // Atoms that are not wanted are eliminated first, so that what is left speaks of wanted ones alone.
     columns.sort_by_key(|c| wanted.contains(c));
     let n_other = columns.iter().filter(|c| !wanted.contains(c)).count();
-    if known.len().saturating_mul(columns.len()) > MAX_ENTRIES {
+    if known.len().saturating_mul(columns.len()) > EFFORT as usize {
         return false;
     }
     let mut rows: Vec<Vec<i128>> =

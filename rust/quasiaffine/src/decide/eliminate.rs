@@ -4,6 +4,7 @@
 //! window over a window reads `d0 + s0 + s1`: that is `d0 + s0` for a longer `s0`, and what the constraints say of `s1`
 //! alone is left out by Fourier and Motzkin's elimination, where it is exact in the integers.
 
+use crate::limits::ALTERNATIVES;
 use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
@@ -20,9 +21,6 @@ use crate::simplify::{compose, simplify};
 
 /// The most eliminations that are tried before one succeeds, so that ranges which stay cost little.
 const MAX_TRIES: usize = 32;
-
-/// A range in more constraints stays: each of them is held against each other one.
-const MAX_CONSTRAINTS: usize = 8;
 
 /// The map without the ranges that the others, with other bounds, can stand for. `options` are those of the simplifications;
 /// unused variables are dropped in any case.
@@ -142,7 +140,7 @@ fn without(map: &Map, t: u32) -> Option<Map> {
     upper.push((1, Expr::Const(own.hi)));
     let (with_t, mut rest): (Vec<_>, Vec<_>) =
         domain.constraints.iter().cloned().partition(|c| has_var(&c.expr, range(t)));
-    if with_t.len() > MAX_CONSTRAINTS {
+    if with_t.len() > ALTERNATIVES {
         return None;
     }
     for c in &with_t {

@@ -7,6 +7,7 @@
 //! products is decided by going through its points. Runtime variables are inputs like dimensions, and must come from
 //! the same sources.
 
+use crate::limits::{NODES, POINTS};
 use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
@@ -22,9 +23,6 @@ use crate::map::domain::{Domain, Variable};
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
-
-/// The most points that one decision looks at.
-pub const POINT_LIMIT: u128 = 1 << 18;
 
 const READ_BY_RANGE: &str = "the index of a runtime variable depends on a range";
 
@@ -126,9 +124,6 @@ const CORNERS: usize = 2;
 const FEW: usize = 64;
 const EXCLUSION: usize = 12;
 const SAMPLE: usize = 512;
-
-/// The largest expression that is sampled to exclude a map.
-const EXCLUSION_NODES: u32 = 512;
 
 fn in_domain(m: &Map, columns: &[Vec<i64>]) -> Result<Vec<bool>> {
     let program = Program::new(m)?;
@@ -245,14 +240,14 @@ impl<'a> Pair<'a> {
         (0..columns.first().map_or(1, Vec::len)).find_map(|at| {
             // Maps have no other variables than their domains.
             let of_var = |v: Var| domain.flat(v).map_or(0, |flat| columns[flat][at]);
-            let value = |e: &Expr| if e.nodes() > EXCLUSION_NODES { None } else { value_at(e, &of_var) };
+            let value = |e: &Expr| if e.nodes() > NODES { None } else { value_at(e, &of_var) };
             let around = |v: Var| match v.kind {
                 Kind::Range => of_other.range_of(&Expr::Var(v)),
                 _ => Interval::point(of_var(v)),
             };
             let in_box = |flat: usize| of_other.vars[flat].interval.contains(of_var(of_other.var(flat)));
             let is_excluded = |(x, y): (i64, &Expr)| {
-                let bounds = interval(&around, y, EXCLUSION_NODES);
+                let bounds = interval(&around, y, NODES);
                 i128::from(x) < bounds.lo || bounds.hi < i128::from(x)
             };
             if !domain.constraints.iter().all(|c| value(&c.expr).is_some_and(|x| c.interval.contains(x))) {
@@ -278,7 +273,7 @@ impl<'a> Pair<'a> {
         cx.set_effort(cx.effort() * 10);
         for (x, y) in self.a.results().iter().zip(self.b.results()) {
             let difference = cx.linear(x).and_then(|x| x.minus(&cx.linear(y)?)).ok()?;
-            if !is_zero(&mut cx, &difference, POINT_LIMIT)? {
+            if !is_zero(&mut cx, &difference, POINTS)? {
                 return None;
             }
         }
@@ -336,10 +331,10 @@ impl<'a> Pair<'a> {
         let inner = |d: &Domain| d.ranges().iter().fold(1u128, |n, v| n.saturating_mul(v.interval.size()));
         let of_inputs = of_a.iter().fold(1u128, |n, i| n.saturating_mul(hull.vars[*i].interval.size()));
         let each = inner(a).max(inner(b));
-        if each > POINT_LIMIT {
+        if each > POINTS {
             return Equivalence::Unknown("the range variables have too many values to go through");
         }
-        let limit = (POINT_LIMIT / each).max(1) as usize;
+        let limit = (POINTS / each).max(1) as usize;
         // Most differences show at one of the first two corners, long before all points have been seen.
         let few = sample(&hull, &of_a, FEW.min(limit));
         let first = few.iter().map(|column| column[..column.len().min(CORNERS)].to_vec()).collect();

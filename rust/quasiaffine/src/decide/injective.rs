@@ -6,11 +6,8 @@
 
 use crate::decide::common_element::{find, CommonElement, Pairs, Search, Side, NOT_DECIDED};
 use crate::decide::integer_system::Effort;
+use crate::limits::{EFFORT, TOTAL_EFFORT};
 use crate::map::Map;
-
-/// The effort for one variable, and for all of them.
-const VARIABLE_EFFORT: u64 = 1 << 21;
-const TOTAL_EFFORT: u64 = 1 << 24;
 
 /// The answer to "do different points reach different elements?", for all values of the runtime variables.
 #[derive(Clone, Debug)]
@@ -34,12 +31,12 @@ pub fn is_injective(map: &Map) -> Injectivity {
     let mut effort = Effort(TOTAL_EFFORT);
     let vars = &side.flat().domain().vars;
     for variable in (0..side.n_free()).filter(|i| vars[*i].interval.as_point().is_none()) {
-        if effort.0 < VARIABLE_EFFORT {
+        if effort.0 < EFFORT {
             return Injectivity::Unknown(NOT_DECIDED);
         }
-        let mut own = Effort(VARIABLE_EFFORT);
+        let mut own = Effort(EFFORT);
         let found = find(&side, &side, Pairs::FirstDifference(variable), &mut own);
-        effort.0 -= VARIABLE_EFFORT - own.0;
+        effort.0 -= EFFORT - own.0;
         match found {
             Search::None => {}
             Search::Found(common) => return Injectivity::Collision(common),

@@ -3,6 +3,7 @@
 //! Bounds of the results keep most pairs of maps apart; the others are decided by a search for two points that reach
 //! one element (`common_element.rs`). Never wrong. `Disjoint` is a proof, `Meets` has a checked witness.
 
+use crate::limits::{EFFORT, TOTAL_EFFORT};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
@@ -11,10 +12,6 @@ use crate::decide::common_element::{find, CommonElement, Pairs, Search, Side, NO
 use crate::decide::integer_system::Effort;
 use crate::error::{Error, Result};
 use crate::map::{Map, State};
-
-/// The effort for one pair of maps, and for all pairs of one question.
-const PAIR_EFFORT: u64 = 1 << 21;
-const TOTAL_EFFORT: u64 = 1 << 25;
 
 /// The answer to "do the images of these maps meet?", for all values of the runtime variables.
 #[derive(Clone, Debug)]
@@ -58,12 +55,12 @@ pub fn overlap(first: &[Map], second: &[Map]) -> Result<Overlap> {
     let mut effort = Effort(TOTAL_EFFORT);
     for x in &a.images {
         for y in b.overlapping(x, axis) {
-            if effort.0 < PAIR_EFFORT {
+            if effort.0 < EFFORT {
                 return Ok(Overlap::Unknown(NOT_DECIDED));
             }
-            let mut own = Effort(PAIR_EFFORT);
+            let mut own = Effort(EFFORT);
             let found = find(&x.side, &y.side, Pairs::All, &mut own);
-            effort.0 -= PAIR_EFFORT - own.0;
+            effort.0 -= EFFORT - own.0;
             match found {
                 Search::None => {}
                 Search::Unknown(reason) => unknown = unknown.or(Some(reason)),

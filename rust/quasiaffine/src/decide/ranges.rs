@@ -4,6 +4,7 @@
 //! replacement of an expression by a variable with the same set of values. At every point of the dims and for all
 //! values of the runtime variables, the compact map has the image of the original.
 
+use crate::limits::NODES;
 use std::sync::Arc;
 
 use crate::analysis::interval::Interval;
@@ -14,12 +15,6 @@ use crate::map::domain::{Constraint, Domain, Source, Variable};
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
-
-/// The most steps of one call. Every step has fewer variables, quotients or constants out of position.
-const MAX_STEPS: usize = 64;
-
-/// Larger expressions are not looked through for pairs of ranges and quotients.
-const MAX_NODES: u32 = 4096;
 
 /// The map with its ranges joined where they adjoin, cut where digits are independent, and in canonical order and position:
 /// a range begins where it makes the constant of its first result smallest.
@@ -34,7 +29,7 @@ pub fn compact_ranges_of_points(map: &Map) -> Map {
 
 fn compact(map: &Map, options: Options) -> Map {
     let mut map = simplify(map, options);
-    for _ in 0..MAX_STEPS {
+    for _ in 0..NODES {
         if map.state() != State::Defined || map.domain().n_ranges == 0 {
             return map;
         }
@@ -53,7 +48,7 @@ pub(crate) fn anchored(map: &Map, options: Options) -> Map {
         return map.clone();
     }
     let mut found = map.clone();
-    for _ in 0..MAX_STEPS {
+    for _ in 0..NODES {
         let Some(next) = anchor(&found) else { break };
         found = next;
     }
@@ -116,7 +111,7 @@ fn for_each_node(map: &Map, visit: &mut dyn FnMut(&Expr)) {
         visit(e);
         e.operands().for_each(|operand| walk(operand, visit));
     }
-    expressions(map).filter(|e| e.nodes() <= MAX_NODES).for_each(|e| walk(e, visit));
+    expressions(map).filter(|e| e.nodes() <= NODES).for_each(|e| walk(e, visit));
 }
 
 /// The range and the factor of each term of a sum that is a multiple of a range.
@@ -208,7 +203,7 @@ fn take_values(map: &Map) -> Option<Map> {
         // By a variable that is nowhere else: a constant could make other nodes with the range in them vanish.
         let other = Expr::range(map.domain().n_ranges as u32);
         let stays = |e: &Expr| replace_node(e, &node, &other).map_or(true, |e| has_var(&e, range(s)));
-        if expressions(map).any(|e| e.nodes() > MAX_NODES || stays(e)) {
+        if expressions(map).any(|e| e.nodes() > NODES || stays(e)) {
             return None;
         }
         let mut domain = map.domain().clone();

@@ -5,6 +5,7 @@
 //! window is a window, and the union of two windows is one where their intervals meet. At every point of the dims,
 //! [`Separable::map`] has the image of the map that was [read](Separable::read).
 
+use crate::limits::NODES;
 use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
@@ -17,9 +18,6 @@ use crate::map::domain::{Constraint, Domain, Variable};
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
-
-/// Larger bases are not looked into for their interval.
-const MAX_NODES: u32 = 48;
 
 /// A product of windows, one for each result.
 pub(crate) struct Separable {
@@ -284,7 +282,7 @@ fn multiples(all: WideInterval, n: i64) -> Option<Interval> {
 
 fn bounds(e: &Expr, dims: &[Variable]) -> Option<Interval> {
     let of_var = |v: Var| dims.get(v.index as usize).map_or(Interval::ALL, |v| v.interval);
-    interval(&of_var, e, MAX_NODES).interval()
+    interval(&of_var, e, NODES).interval()
 }
 
 fn constant(e: &Expr) -> i64 {

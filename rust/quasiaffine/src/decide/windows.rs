@@ -9,15 +9,10 @@ use crate::analysis::interval::Interval;
 use crate::decide::count::Count;
 use crate::expr::Expr;
 use crate::interrupt::poll;
+use crate::limits::{PIECES, POINTS};
 use crate::map::domain::Source;
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
-
-/// The most boxes at all corners together.
-const MAX_BOXES: usize = 1 << 12;
-
-/// The most slabs that unions of boxes are cut into.
-const MAX_SLABS: usize = 1 << 16;
 
 /// `constant + factor * (value of a runtime variable)`
 #[derive(Clone, Copy)]
@@ -134,10 +129,10 @@ pub fn count_windows(maps: &[&Map]) -> Option<(Count, Count)> {
         variable.corners.retain(|v| (lo..=hi).contains(v));
         variable.corners.sort_unstable();
         variable.corners.dedup();
-        n_corners = n_corners.checked_mul(variable.corners.len()).filter(|&n| n <= MAX_BOXES)?;
+        n_corners = n_corners.checked_mul(variable.corners.len()).filter(|&n| n <= PIECES)?;
     }
     let mut found: Option<(Count, Count)> = None;
-    let mut budget = MAX_SLABS;
+    let mut budget = POINTS as usize;
     let mut at = vec![0; moving.len()];
     loop {
         poll();

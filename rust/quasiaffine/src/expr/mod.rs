@@ -3,7 +3,7 @@
 //! The constructors of [`Expr`] keep a normal form: constants are folded; a sum is one flat list of distinct
 //! terms `coefficient * atom` in a fixed order plus one constant, so that `x + x`, `2 * x` and `x * 2` are one value;
 //! `a ceildiv b` is `(a + b - 1) floordiv b`. Nothing here looks deeper than one node and nothing needs an interval:
-//! that is the simplifier's work. Nodes are shared, and expressions are no deeper than [`MAX_DEPTH`].
+//! that is the simplifier's work. Nodes are shared, and expressions are no deeper than [`DEPTH`].
 //!
 //! Room for three terms lies in the node of a sum. Measured in instructions on composed reshapes, room for one takes 3 %
 //! more and two fifths more allocations, for two or four within 1 % of the same; so nodes stay small.
@@ -15,6 +15,7 @@ mod substitution;
 pub use accumulator::Accumulator;
 pub(crate) use substitution::Substitution;
 
+use crate::limits::DEPTH;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -22,9 +23,6 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 use crate::int;
-
-/// How deep expressions may nest; deeper ones are an error, so that no walk can exhaust the stack.
-pub const MAX_DEPTH: u16 = 400;
 
 /// Trees with fewer nodes are walked whole: to remember which nodes were seen takes longer.
 const SMALL: u32 = 32;
@@ -351,7 +349,7 @@ impl Expr {
                 meet(b, &mut nodes, &mut hasher);
             }
         }
-        if depth > MAX_DEPTH {
+        if depth > DEPTH {
             return Err(Error::TooLarge("the expression nests too deep (more than 400 levels)"));
         }
         let divmods = divmods.saturating_add(own_divmods);

@@ -8,6 +8,7 @@ pub mod compose;
 pub mod domain;
 
 use crate::interrupt::once;
+use crate::limits::{NODES, POINTS};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
@@ -52,12 +53,6 @@ pub struct Cost {
     /// All nodes.
     pub nodes: u64,
 }
-
-/// The largest expression whose interval is worked out for [`Map::image`].
-const INTERVAL_NODES: u32 = 48;
-
-/// The most points at which a result is evaluated for [`Map::image`].
-const IMAGE_POINTS: u128 = 1 << 13;
 
 impl Map {
     /// A map from its parts. The constraints are put into normal form.
@@ -199,13 +194,13 @@ impl Map {
         let domain = self.domain();
         let of_var = |v: Var| domain.flat(v).map_or(Interval::ALL, |i| domain.vars[i].interval);
         let constraints = domain.constraints.iter().filter(|c| c.expr == *e);
-        let all = interval(&of_var, e, INTERVAL_NODES);
+        let all = interval(&of_var, e, NODES);
         constraints.fold(all, |values, c| values.intersect(c.interval.into())).interval()
     }
 
     fn by_values(&self, e: &Expr) -> Option<Interval> {
         if e.divmods() > 1 {
-            extremes(self.domain(), e, IMAGE_POINTS)
+            extremes(self.domain(), e, POINTS)
         } else {
             None
         }

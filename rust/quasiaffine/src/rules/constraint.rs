@@ -12,6 +12,7 @@ use crate::analysis::interval::Interval;
 use crate::error::Stop;
 use crate::expr::{Expr, Kind};
 use crate::int::{self, ceil_div, floor_div, floor_mod};
+use crate::limits::ALTERNATIVES;
 use crate::simplify::trace::Statement;
 
 /// The result of reducing a constraint.
@@ -56,7 +57,7 @@ pub fn reduce(cx: &mut AffineContext, mut form: AffineForm, mut interval: Interv
                 AtomKind::Other(..) => {}
             }
         }
-        let residue = if n_residues < MAX_RESIDUES { residue(cx, &form, interval)? } else { None };
+        let residue = if n_residues < ALTERNATIVES { residue(cx, &form, interval)? } else { None };
         if let Some((residue, of_residue)) = residue {
             cx.constraint_fired(Rule::ConstraintResidue, (&form, interval), (&residue, of_residue));
             if of_residue.is_empty() {
@@ -73,9 +74,6 @@ pub fn reduce(cx: &mut AffineContext, mut form: AffineForm, mut interval: Interv
         });
     }
 }
-
-/// How often a remainder without its constant is looked at again.
-const MAX_RESIDUES: u32 = 4;
 
 /// The information in a constraint beyond the ranges and the facts.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -270,9 +268,9 @@ pub fn propagate(
     narrowed: &mut [Interval],
 ) -> bool {
     let before = cx.traces().then(|| narrowed.to_vec());
-    let mut changed = of_parts(cx, parts, interval, narrowed, MAX_NESTED);
+    let mut changed = of_parts(cx, parts, interval, narrowed, ALTERNATIVES);
     if cx.has_div(form) {
-        changed |= of_parts(cx, &terms(form), interval, narrowed, MAX_NESTED);
+        changed |= of_parts(cx, &terms(form), interval, narrowed, ALTERNATIVES);
     }
     if let Some((num, n)) = as_residue(cx, form) {
         if let ([t], 0) = (&num.terms[..], num.constant) {
@@ -309,11 +307,14 @@ fn terms(form: &AffineForm) -> Summands {
     form.terms.iter().map(|t| Summand::Term(*t)).collect()
 }
 
-/// How many divs inside one another are looked through.
-const MAX_NESTED: u32 = 4;
-
 /// Narrows each part that is a variable or a quotient by `sum of parts in interval`.
-fn of_parts(cx: &AffineContext, parts: &[Summand], interval: Interval, narrowed: &mut [Interval], nested: u32) -> bool {
+fn of_parts(
+    cx: &AffineContext,
+    parts: &[Summand],
+    interval: Interval,
+    narrowed: &mut [Interval],
+    nested: usize,
+) -> bool {
     let Some(total) = total_ends(cx, parts) else { return false };
     let mut changed = false;
     for part in parts {

@@ -4,6 +4,7 @@
 //! quotient. Most numerators are sums of variables for which the first two laws are enough:
 //! `fast_path::div_of_variables` does both in one go.
 
+use crate::limits::{ALTERNATIVES, VALUES};
 use smallvec::SmallVec;
 
 use super::DIV_RULES;
@@ -246,9 +247,9 @@ pub(super) fn few_values(cx: &mut AffineContext, d: &mut Division) -> Result<boo
 }
 
 /// The first value and the slope of `(k*u + c) floordiv n`, where it is affine over an interval of at least two and at most
-/// [`FEW_VALUES`] values.
+/// [`VALUES`] values.
 pub(crate) fn affine(k: i64, c: i64, n: i64, interval: Interval) -> Option<(i64, i64)> {
-    if interval.lo >= interval.hi || interval.size() > FEW_VALUES {
+    if interval.lo >= interval.hi || interval.size() > VALUES as u128 {
         return None;
     }
     let value = |u: i64| Some(int::floor_div(k.checked_mul(u)?.checked_add(c)?, n));
@@ -257,9 +258,6 @@ pub(crate) fn affine(k: i64, c: i64, n: i64, interval: Interval) -> Option<(i64,
     let line = |u: i64| first.checked_add(slope.checked_mul(u - interval.lo)?);
     (interval.lo..=interval.hi).all(|u| line(u).is_some() && line(u) == value(u)).then_some((first, slope))
 }
-
-/// The most values of one summand for which a quotient is tried to be affine.
-const FEW_VALUES: u128 = 8;
 
 /// `(g*x + y) floordiv (g*m) = (x + k) floordiv m` where `k*g <= y < (k+1)*g` over the domain; of a factor that is not a multiple
 /// of `g`, what is left of the nearest multiple belongs to `y`
@@ -270,7 +268,7 @@ pub(super) fn common_factor(cx: &mut AffineContext, d: &mut Division) -> Result<
     if common_factor_of_summands(cx, d)? {
         return Ok(true);
     }
-    let tries_others = d.has_div && d.numerator.terms.len() <= FEW_TERMS;
+    let tries_others = d.has_div && d.numerator.terms.len() <= ALTERNATIVES;
     let Some(others) = tries_others.then(|| other_summands(cx, &d.numerator)).flatten() else { return Ok(false) };
     let before = (std::mem::replace(&mut d.summands, others), d.samples.take());
     let found = common_factor_of_summands(cx, d)?;
@@ -279,10 +277,6 @@ pub(super) fn common_factor(cx: &mut AffineContext, d: &mut Division) -> Result<
     }
     Ok(found)
 }
-
-/// Up to so many terms are taken apart in another way: that of more took a fifth of the time of chains of 32 operations, and
-/// left nothing shorter.
-const FEW_TERMS: usize = 6;
 
 fn common_factor_of_summands(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
     let (mut contents, mut factors) = (SmallVec::<[i64; 8]>::new(), SmallVec::<[i64; 8]>::new());
@@ -504,7 +498,7 @@ pub(crate) fn quotient_of(interval: Interval, n: i64) -> Option<i64> {
 /// A unit of more values leaves no choice: both its factors together move the numerator by `2n` at least.
 pub(crate) fn unbalanced(factors: &mut Factors, units: &[Interval], constant: i64, n: i64) -> Option<i64> {
     let two_valued = |i: &usize| units[*i].size() == 2 && factors[*i] != 0;
-    let free: SmallVec<[usize; MAX_FREE]> = (0..units.len()).filter(two_valued).take(MAX_FREE).collect();
+    let free: SmallVec<[usize; ALTERNATIVES]> = (0..units.len()).filter(two_valued).take(ALTERNATIVES).collect();
     // Of a balanced factor, the one on the other side of 0 is not nearer to it, so that no choice makes the values fewer.
     let width = factors.iter().zip(units).fold(0u128, |width, (factor, unit)| {
         width.saturating_add(unit.size().saturating_sub(1).saturating_mul(factor.unsigned_abs().into()))
@@ -529,9 +523,6 @@ pub(crate) fn unbalanced(factors: &mut Factors, units: &[Interval], constant: i6
     factors.clone_from(&balanced);
     None
 }
-
-/// The most units of two values whose factors are tried.
-const MAX_FREE: usize = 4;
 
 /// `out += factor * summand`, where the summand is taken with a factor of 1
 fn add_summand(cx: &AffineContext, out: &mut AffineForm, factor: i64, summand: Summand) -> Result<(), Stop> {

@@ -4,6 +4,7 @@
 //! terms beside it, or made to absorb terms beside it. What lowers (div/mod nodes, nodes) most is taken; what changes
 //! nothing is left alone. The expression has the value of the form at every point of the domain.
 
+use crate::limits::ALTERNATIVES;
 use std::cmp::Ordering;
 
 use rustc_hash::FxHashMap;
@@ -363,9 +364,6 @@ fn choose(cx: &mut AffineContext, coefficient: i64, atom: AtomId, rest: AffineFo
     Ok(search.best)
 }
 
-/// The most terms beside a quotient that it is held against.
-const MAX_BESIDE: usize = 16;
-
 /// `k / a` where `a` divides `k`; `None` also where that has no 64 bits.
 fn exactly(k: i64, a: i64) -> Option<i64> {
     k.checked_div(a).filter(|_| k % a == 0)
@@ -434,7 +432,7 @@ impl Search {
             (2 <= q && q < n && n % q == 0).then_some(q)
         };
         let beside = self.rest.terms.iter().filter(|t| modulus(t.coefficient).is_some()).map(|t| t.atom);
-        for atom in cx.in_order(beside.collect::<SmallVec<[AtomId; 4]>>()).into_iter().take(MAX_BESIDE) {
+        for atom in cx.in_order(beside.collect::<SmallVec<[AtomId; 4]>>()).into_iter().take(ALTERNATIVES) {
             let k = self.rest.coefficient(atom);
             if let Some(q) = modulus(k) {
                 let choice = fold(cx, &self.quotient, &self.rest, k, q);
@@ -469,7 +467,7 @@ impl Search {
             }
         }
         let beside = self.rest.terms.iter().filter(|t| cx.as_div(t.atom).is_some()).map(|t| t.atom);
-        for atom in cx.in_order(beside.collect::<SmallVec<[AtomId; 4]>>()).into_iter().take(MAX_BESIDE) {
+        for atom in cx.in_order(beside.collect::<SmallVec<[AtomId; 4]>>()).into_iter().take(ALTERNATIVES) {
             let t = AffineTerm { coefficient: self.rest.coefficient(atom), atom };
             if let Some(group) = self.remainder_beside(cx, t) {
                 self.absorb(cx, false, &group, false)?;

@@ -4,6 +4,7 @@
 //! with few values, by any relation that holds at each of them; a quotient of a remainder, which is one of the whole
 //! value less a multiple. Of any number: what a constraint with a single value says.
 
+use crate::limits::{ALTERNATIVES, VALUES};
 use smallvec::SmallVec;
 
 use super::Rule;
@@ -25,7 +26,7 @@ pub fn merge(cx: &mut AffineContext, form: &mut AffineForm) -> Result<(), Stop> 
         // Of two that could go, the one that is larger or contains the other goes.
         let mut divs = cx.in_order(divs);
         divs.reverse();
-        divs.truncate(MAX_QUOTIENTS);
+        divs.truncate(ALTERNATIVES);
         cx.spend(divs.len() * (divs.len() + cx.equalities().len()))?;
         let size = |cx: &AffineContext, f: &AffineForm| (n_divs(cx, f), n_nested(cx, f));
         let given = size(cx, form);
@@ -65,12 +66,6 @@ pub fn merge(cx: &mut AffineContext, form: &mut AffineForm) -> Result<(), Stop> 
     }
 }
 
-/// The most divs of a form that are held against each other.
-const MAX_QUOTIENTS: usize = 8;
-
-/// The most constraints with one value that are used.
-const MAX_EQUALITIES: usize = 16;
-
 fn n_divs(cx: &AffineContext, form: &AffineForm) -> usize {
     form.terms.iter().filter(|t| cx.as_div(t.atom).is_some()).count()
 }
@@ -88,7 +83,7 @@ pub fn equalities(cx: &AffineContext) -> Vec<AffineForm> {
         form.constant = f.interval.as_point()?.checked_neg()?;
         Some(form)
     };
-    let given: Vec<AffineForm> = cx.facts().iter().filter_map(of_fact).take(MAX_EQUALITIES).collect();
+    let given: Vec<AffineForm> = cx.facts().iter().filter_map(of_fact).take(ALTERNATIVES).collect();
     let mut reduced = given.clone();
     for i in 0..reduced.len() {
         let row = reduced[i].clone();
@@ -205,7 +200,7 @@ fn levels(f: i64, c: i64, m: i64, n: i64) -> Option<SmallVec<[Level; 8]>> {
     let value = |r: i64| Some(int::floor_div(f.checked_mul(r)?.checked_add(c)?, m));
     let (start, end) = (value(0)?, value(n - 1)?);
     let (low, high) = (start.min(end), start.max(end));
-    if high.checked_sub(low)? >= MAX_LEVELS {
+    if high.checked_sub(low)? >= VALUES as i64 {
         return None;
     }
     let mut out = SmallVec::new();
@@ -230,9 +225,6 @@ fn shift(levels: &[Level], k: i64, n: i64) -> Option<i64> {
     }
     (k != 0 && !allowed.is_empty()).then(|| 0i64.clamp(allowed.lo, allowed.hi))
 }
-
-/// The most values of a quotient that are looked at.
-const MAX_LEVELS: i64 = 64;
 
 /// The form with `a` written by `b`, where they are related.
 fn without(cx: &AffineContext, form: &AffineForm, a: AtomId, b: AtomId) -> Option<AffineForm> {
@@ -277,7 +269,7 @@ fn by_values(
 ) -> Option<AffineForm> {
     let ([s], [t]) = (&x.terms[..], &y.terms[..]) else { return None };
     let interval = cx.atom_range(s.atom);
-    if s.atom != t.atom || interval.size() > MAX_VALUES || interval.size() < 2 {
+    if s.atom != t.atom || interval.size() > VALUES as u128 || interval.size() < 2 {
         return None;
     }
     let at =
@@ -304,6 +296,3 @@ fn by_values(
     out.add_term(f, b).ok()?;
     Some(out)
 }
-
-/// The most values of a variable at which two divs of it are compared.
-const MAX_VALUES: u128 = 16;

@@ -2,6 +2,7 @@
 //!
 //! The laws are those of [`crate::rules::constraint`].
 
+use crate::limits::ROUNDS;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -16,9 +17,6 @@ use crate::map::domain::{Constraint, Domain, Source};
 use crate::rules::{constraint, extraction, Rule};
 use crate::simplify::rewrite::rewrite;
 use crate::simplify::trace::Statement;
-
-/// The most rounds in which ranges narrow.
-const MAX_ROUNDS: usize = 12;
 
 /// Forms in their ranges.
 type Kept = SmallVec<[(AffineForm, Interval); 2]>;
@@ -76,12 +74,12 @@ pub fn simplify_domain(domain: &Domain, cx: &mut AffineContext) -> Option<Simpli
 
 /// Narrows the ranges of the variables as far as the constraints say; `false` where no point is left.
 ///
-/// Narrowing that reaches no fixpoint within [`MAX_ROUNDS`] is undone as a whole, so that it does not go on in the next
+/// Narrowing that reaches no fixpoint within [`ROUNDS`] is undone as a whole, so that it does not go on in the next
 /// simplification.
 fn narrow(domain: &mut Domain, cx: &mut AffineContext, known: &mut Known) -> bool {
     let given: SmallVec<[Interval; 8]> = domain.vars.iter().map(|v| v.interval).collect();
-    for round in 0..=MAX_ROUNDS {
-        let aborted = round == MAX_ROUNDS;
+    for round in 0..=ROUNDS {
+        let aborted = round == ROUNDS;
         if aborted {
             domain.vars.iter_mut().zip(&given).for_each(|(v, interval)| v.interval = *interval);
         }

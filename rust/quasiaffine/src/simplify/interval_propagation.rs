@@ -3,6 +3,7 @@
 //! Most constraints of compositions say where an index may lie, and come to intervals or to nothing; for the others
 //! this is where [`crate::simplify::constraints`] starts. The set of points of the domain never changes.
 
+use crate::limits::ROUNDS;
 use smallvec::SmallVec;
 
 use crate::analysis::congruence::Congruence;
@@ -15,9 +16,6 @@ use crate::rules::constraint::{divided, ends_divided, numerator_range, residue_e
 use crate::rules::Rule;
 use crate::simplify::options::Options;
 use crate::simplify::trace::{Statement, Trace};
-
-/// The most rounds in which ranges narrow. What does not come to narrowed is left to [`crate::simplify::constraints`] as it was.
-const MAX_ROUNDS: usize = 12;
 
 /// The result of propagating the constraints of a domain.
 pub enum Propagated {
@@ -52,7 +50,7 @@ pub fn propagate_intervals(domain: &Domain, options: Options, trace: Option<&Tra
     let ranges = domain.vars.iter().map(|v| v.interval).collect();
     let mut state = State { domain, options, trace, ranges, changed: false };
     let mut outcome: SmallVec<[Outcome; 4]> = domain.constraints.iter().map(|_| Outcome::Open).collect();
-    for _ in 0..MAX_ROUNDS {
+    for _ in 0..ROUNDS {
         state.changed = false;
         for (c, outcome) in
             domain.constraints.iter().zip(&mut outcome).filter(|(_, outcome)| !matches!(outcome, Outcome::All))

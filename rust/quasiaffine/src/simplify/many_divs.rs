@@ -10,6 +10,7 @@ use crate::affine::form::AffineForm;
 use crate::error::Stop;
 use crate::expr::{Expr, Op};
 use crate::fast_path::normal::NormalCheck;
+use crate::limits::{NODES, ROUNDS};
 use crate::rules::extraction::{estimate, extract};
 use crate::rules::remainder;
 use crate::simplify::rewrite::{cost, fits_alone, given, write_back};
@@ -19,9 +20,6 @@ const FEW: u32 = 3;
 
 /// Up to so many div/mod nodes the open reading goes first, since everything may cancel.
 const SOME: u32 = 8;
-
-/// How often one expression is rewritten before it is left to the next pass.
-const MAX_ROUNDS: usize = 8;
 
 /// A form is not written where it seems to take more than so many times the div/mod nodes that are there.
 const MAX_GROWTH: u64 = 2;
@@ -49,7 +47,7 @@ impl ManyDivs {
             return Rewritten::Few(e.clone(), None);
         }
         let Some(mut e) = given(cx, e) else { return Rewritten::Few(e.clone(), None) };
-        for _ in 0..MAX_ROUNDS {
+        for _ in 0..ROUNDS {
             if e.divmods() <= few {
                 return Rewritten::Few(e, None);
             }
@@ -93,7 +91,7 @@ impl ManyDivs {
         let closed = self.closed.get_or_insert_with(|| cx.closing_remainders());
         closed.set_effort(cx.effort());
         let mut kept = Kept { expr: e.clone(), n_divs: usize::MAX };
-        for _ in 0..MAX_ROUNDS {
+        for _ in 0..ROUNDS {
             let form = closed.linear(&kept.expr);
             let form = form.and_then(|mut form| remainder::cancel(closed, &mut form).map(|()| form));
             let Ok(form) = form else { break };
@@ -134,9 +132,6 @@ fn n_divs(cx: &AffineContext, form: &AffineForm) -> usize {
     count(cx, form, &mut vec![false; cx.atoms().len() - cx.n_vars()])
 }
 
-/// The largest expression that is walked as a tree.
-const MAX_NODES: u32 = 4096;
-
 /// Whether two terms of one sum have a variable in common, so that opening a remainder could cancel something. Of expressions with
 /// many nodes or variables that is not asked.
 fn shares_variables(e: &Expr) -> bool {
@@ -154,5 +149,5 @@ fn shares_variables(e: &Expr) -> bool {
             _ => Some(0),
         }
     }
-    e.nodes() > MAX_NODES || variables(e).is_none()
+    e.nodes() > NODES || variables(e).is_none()
 }

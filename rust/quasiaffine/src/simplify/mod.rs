@@ -17,6 +17,7 @@ pub(crate) mod rewrite;
 pub mod trace;
 pub(crate) mod variables;
 
+use crate::limits::ROUNDS;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -34,9 +35,6 @@ use crate::simplify::options::{FastPath, Options};
 use crate::simplify::rewrite::rewrite_all;
 use crate::simplify::trace::{Statement, Step, Trace};
 use crate::simplify::variables::{remove_variables, rescale, solve, without_points};
-
-/// The most passes over one map, and over its domain in one pass.
-const MAX_PASSES: usize = 8;
 
 /// An equal map: the same image at every point of the domain, with the fewest div/mod nodes that the rules find.
 ///
@@ -125,7 +123,7 @@ fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget
     let mut cx = AffineContext::idle(start.domain().vars.len(), options, budget.clone());
     let mut current = start.clone();
     let mut before: Option<Map> = None;
-    for _ in 0..MAX_PASSES {
+    for _ in 0..ROUNDS {
         let n_steps = budget.trace.as_ref().map(Trace::len);
         let Pass { map: next, is_final } = pass(&current, options, &mut cx);
         if let (Some(trace), Some(n_steps)) = (budget.trace.as_ref().filter(|_| next == current), n_steps) {
@@ -238,7 +236,7 @@ fn pass(map: &Map, options: Options, cx: &mut AffineContext) -> Pass {
         return Pass { map: remove_variables(&map, options, &[]), is_final };
     }
     let mut current = domain.clone();
-    for _ in 0..MAX_PASSES {
+    for _ in 0..ROUNDS {
         let Some(SimplifiedDomain { domain: mut next, is_fixpoint }) = simplify_domain(&current, cx) else {
             return Pass { map: Map::empty(domain), is_final: true };
         };

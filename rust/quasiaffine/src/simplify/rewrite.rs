@@ -2,6 +2,7 @@
 //!
 //! No law lives here.
 
+use crate::limits::{NODES, ROUNDS};
 use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
@@ -13,13 +14,6 @@ use crate::fast_path::normal::NormalCheck;
 use crate::rules::extraction::{extract, Notes};
 use crate::rules::related_divs::equalities;
 use crate::simplify::many_divs::{ManyDivs, Rewritten};
-
-/// How often one expression may be written and read again.
-const MAX_ROUNDS: usize = 12;
-
-/// The largest expression whose operands are written anew. They are walked as a tree, and a small graph can stand for a tree of
-/// any size.
-const MAX_NODES: u32 = 512;
 
 /// The results under what is known, and whether they are certain to stay as they are. `check` is for a domain without
 /// constraints.
@@ -65,7 +59,7 @@ pub fn rewrite_all(
             cx.stability.checks = true;
             let again = cx.linear(&extracted);
             cx.stability.checks = false;
-            if again.is_err() || again == form || rounds == MAX_ROUNDS {
+            if again.is_err() || again == form || rounds == ROUNDS {
                 is_final &= again.is_ok() && again == form;
                 break;
             }
@@ -118,7 +112,7 @@ pub(super) fn write_back(cx: &mut AffineContext, form: &Result<AffineForm, Stop>
 
 /// An expression that does not fit as a whole, with its operands written anew; nothing if that is not shorter.
 fn by_each_operand(cx: &mut AffineContext, e: &Expr) -> Option<Expr> {
-    let op = e.op().filter(|_| e.nodes() <= MAX_NODES)?;
+    let op = e.op().filter(|_| e.nodes() <= NODES)?;
     let mut of = |e: &Expr| rewrite(cx, e);
     let inside = match op {
         Op::Sum(sum) => {
@@ -147,7 +141,7 @@ pub(super) fn fits_alone(cx: &AffineContext, e: &Expr, other: &Expr) -> bool {
 /// An expression whose remainders stay, with what stands in them written anew: where a law takes the quotient of a remainder
 /// apart, the remainder may be what is shorter.
 fn by_operands(cx: &mut AffineContext, e: &Expr) -> Option<Expr> {
-    match e.op().filter(|_| e.nodes() <= MAX_NODES)? {
+    match e.op().filter(|_| e.nodes() <= NODES)? {
         Op::Mod(a, n) if n.as_const().is_some() => rewrite(cx, a).floor_mod(n).ok(),
         Op::Sum(sum) => {
             let mut out = Accumulator::default();

@@ -1,6 +1,7 @@
 //! Text to expressions and maps. Every error says where, what was found and what was expected.
 
 use crate::interrupt::poll;
+use crate::limits::DEPTH;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -11,9 +12,6 @@ use crate::error::{Error, Result, TextError};
 use crate::expr::{Accumulator, Expr, Kind, Var};
 use crate::map::domain::{default_var, Constraint, Domain, Source, Variable};
 use crate::map::Map;
-
-/// How deep parentheses may nest.
-const MAX_NESTING: usize = 400;
 
 const RESERVED: [&str; 9] = ["floordiv", "ceildiv", "mod", "min", "max", "in", "domain", "runtime", "KNOWN"];
 
@@ -218,7 +216,7 @@ impl<'a> Parser<'a> {
 
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.nesting += 1;
-        if self.nesting > MAX_NESTING {
+        if self.nesting > DEPTH as usize {
             return self.fail_with("at most 400 levels of nesting", "one more".to_owned(), self.at);
         }
         let value = parse(self);

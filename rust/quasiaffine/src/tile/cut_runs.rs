@@ -3,13 +3,11 @@
 //! Runs begin on a line; those between the ends of the bounds are whole, and only the few that cross an end are looked
 //! at.
 
+use crate::limits::POINTS;
 use smallvec::{smallvec, SmallVec};
 
 use crate::analysis::interval::Interval;
 use crate::tile::image::Run;
-
-/// The most tiles whose cut-off runs are summed one by one.
-const MAX_TILES: i64 = 1 << 14;
 
 /// The number of elements of a run that lie within bounds, summed over the tiles of the ramps.
 pub(crate) fn sum_of_cut_runs(run: &Run, bounds: Interval, ramps: &[(u32, i64, i64)]) -> Option<u128> {
@@ -25,7 +23,9 @@ pub(crate) fn sum_of_cut_runs(run: &Run, bounds: Interval, ramps: &[(u32, i64, i
     let mut ramps: SmallVec<[(i128, i64); 4]> = ramps.iter().map(|&(_, slope, n)| (i128::from(slope), n)).collect();
     ramps.sort_by_key(|&(_, n)| n);
     let Some((slope, n)) = ramps.pop() else { return Some(inside(first)) };
-    let outer = ramps.iter().try_fold(1i64, |total, &(_, n)| total.checked_mul(n).filter(|n| *n <= MAX_TILES))?;
+    let outer = ramps
+        .iter()
+        .try_fold(1i64, |total, &(_, n)| total.checked_mul(n).filter(|n| u128::from(n.unsigned_abs()) <= POINTS))?;
     let (slope, turned) = if slope < 0 { (-slope, slope * i128::from(n - 1)) } else { (slope, 0) };
     let mut sum = 0u128;
     let mut at: SmallVec<[i64; 4]> = smallvec![0; ramps.len()];
@@ -63,7 +63,7 @@ fn sum_along(
     let (a, d) = (clamp(ceil(lo - span - start)), clamp((hi - start).div_euclid(slope) + 1));
     let b = clamp(ceil(lo - start)).clamp(a, d.max(a));
     let c = clamp((hi - span - start).div_euclid(slope) + 1).clamp(b, d.max(b));
-    if (b - a) + (d - c).max(0) > i128::from(MAX_TILES) {
+    if (b - a) + (d - c).max(0) > POINTS as i128 {
         return None;
     }
     let ends = (a..b).chain(c..d.max(c)).map(|t| inside(start + slope * t)).fold(0u128, u128::saturating_add);

@@ -1,5 +1,6 @@
 //! A map seen through tiles of its dimensions.
 
+use crate::limits::POINTS;
 use rustc_hash::FxHashMap;
 use smallvec::{smallvec, SmallVec};
 
@@ -9,9 +10,6 @@ use crate::map::domain::Constraint;
 use crate::map::{Map, State};
 use crate::tile::group::{BoxRun, Common, Group, GroupAnswer, TightRun};
 use crate::tile::image::Refusal;
-
-/// How many answers are kept for one group.
-const MEMO_SIZE: usize = 1 << 16;
 
 /// A map whose dimensions are cut into tiles; its ranges stay whole.
 pub struct TiledMap {
@@ -138,7 +136,7 @@ impl TiledMap {
                 continue;
             }
             let key: SmallVec<[i64; 4]> = group.vars.iter().map(|&v| n[v as usize]).collect();
-            if known.len() > MEMO_SIZE {
+            if known.len() > POINTS as usize {
                 known.clear();
             }
             let answer = known.entry(key).or_insert_with(|| group.answer(&self.common, &n));

@@ -3,6 +3,7 @@
 //! `Group::answer` goes through the products of the classes of all variables. Where the image of a product is not known to be a box,
 //! points are enumerated if there are few; else the numbers are bounds.
 
+use crate::limits::PIECES;
 use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
@@ -22,9 +23,6 @@ use crate::tile::image::{image, Base, Refusal, Run, Tiles};
 
 /// The most points of a group that are enumerated to answer for one choice of sizes.
 pub const FEW_POINTS: i64 = 1 << 14;
-
-/// The most products of classes that are gone through.
-const MAX_PRODUCTS: usize = 1 << 10;
 
 /// Results on common variables, with the constraints on these.
 #[derive(Debug)]
@@ -319,7 +317,7 @@ impl Group {
         };
         let lists: SmallVec<[SmallVec<[TileClass; 3]>; 4]> =
             self.vars.iter().map(|&v| classes(common.intervals[v as usize], n[v as usize])).collect();
-        if lists.iter().try_fold(1usize, |n, list| n.checked_mul(list.len())).is_none_or(|n| n > MAX_PRODUCTS) {
+        if lists.iter().try_fold(1usize, |n, list| n.checked_mul(list.len())).is_none_or(|n| n > PIECES) {
             return Err(Refusal::NotABox);
         }
         let mut elements = 0u128;

@@ -8,6 +8,7 @@
 
 mod reading;
 
+use crate::limits::NODES;
 use rustc_hash::FxHashMap;
 
 use crate::affine::atoms::Atoms;
@@ -69,9 +70,6 @@ pub struct AffineContext {
     /// Remainders are read as atoms, see [`crate::rules::remainder`].
     closes_remainders: bool,
 }
-
-/// The largest expression whose interval is worked out.
-const INTERVAL_NODES: u32 = 4096;
 
 impl AffineContext {
     /// The context for expressions over a domain, with its constraints as facts.
@@ -175,7 +173,7 @@ impl AffineContext {
 
     /// The interval of an expression over the domain.
     pub(crate) fn interval(&mut self, e: &Expr) -> WideInterval {
-        let by_nodes = interval(&|v| self.atom_range(self.flat(v) as AtomId), e, INTERVAL_NODES);
+        let by_nodes = interval(&|v| self.atom_range(self.flat(v) as AtomId), e, NODES);
         match self.linear(e) {
             Ok(form) => {
                 let (lo, hi) = self.ends_of(&form);

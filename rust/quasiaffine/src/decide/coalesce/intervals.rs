@@ -1,5 +1,6 @@
 //! Joining maps of which one, extended along a dim, is the other.
 
+use crate::limits::ALTERNATIVES;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -8,9 +9,6 @@ use super::{is_same, Budget, Coalesced};
 use crate::analysis::interval::Interval;
 use crate::decide::ranges::compact_ranges;
 use crate::map::{Map, State};
-
-/// How many neighbours of a map are tried.
-const MAX_NEIGHBOURS: usize = 8;
 
 /// Joins neighbours along a dim of which one, extended to the other's interval, is the other.
 pub(super) fn join_extensions(mut group: Vec<Coalesced>, dim: usize, budget: &mut Budget) -> Vec<Coalesced> {
@@ -21,7 +19,7 @@ pub(super) fn join_extensions(mut group: Vec<Coalesced>, dim: usize, budget: &mu
     for item in group {
         let own = of(&item.map);
         let before = own.lo.checked_sub(1).and_then(|end| ending.get(&end)).cloned().unwrap_or_default();
-        let mut neighbours = before.iter().rev().take(MAX_NEIGHBOURS);
+        let mut neighbours = before.iter().rev().take(ALTERNATIVES);
         let joined = neighbours.find_map(|at| Some((*at, extended(&out[*at].map, &item.map, dim, budget)?)));
         let at = match joined {
             Some((at, map)) => {

@@ -4,6 +4,7 @@
 //! neighbours in one interval. What one map contains of another is read off their expressions, without a search, so the
 //! cost grows with the number of maps and of intervals and not with how hard they are.
 
+use crate::limits::ALTERNATIVES;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -32,9 +33,6 @@ pub enum Counting {
     /// its values. Where two of them have the same ranges and results at a point, these are one read, as in equal maps.
     Reads,
 }
-
-/// How many neighbours of a map in one interval are tried.
-const MAX_NEIGHBOURS: usize = 8;
 
 type Intervals = SmallVec<[Interval; 12]>;
 
@@ -177,7 +175,7 @@ fn sweep(
 ) -> Vec<View> {
     let mut out: Vec<View> = Vec::with_capacity(group.len());
     for mut view in group {
-        let first = out.len().saturating_sub(MAX_NEIGHBOURS);
+        let first = out.len().saturating_sub(ALTERNATIVES);
         let joined = out[first..].iter_mut().rev().find_map(|last| {
             let (a, b) = (last.intervals[hole], view.intervals[hole]);
             let meets = match counting {

@@ -25,6 +25,7 @@ mod progressions;
 pub use merge::{merge, Counting};
 pub use plain::plainly_contains;
 
+use crate::limits::{PIECES, ROUNDS, TOTAL_EFFORT};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -36,15 +37,6 @@ use crate::map::{Map, State};
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
 use groups::{blocks_of, differs, in_groups, FixedDims, Gap};
-
-/// The most rounds of joining.
-const MAX_ROUNDS: usize = 16;
-
-/// The most pairs of maps of which containment is asked.
-const MAX_CONTAINMENTS: usize = 1 << 12;
-
-/// The most pairs of maps of which bounds are compared.
-const MAX_COMPARISONS: usize = 1 << 25;
 
 /// A map of the smaller set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +61,7 @@ pub fn coalesce(maps: &[Map]) -> Vec<Coalesced> {
     }
     items.retain(|item| item.map.state() == State::Defined);
     let mut budget = Budget::NEW;
-    for _ in 0..MAX_ROUNDS {
+    for _ in 0..ROUNDS {
         let n = items.len();
         items = without_duplicates(items);
         items = join_all(items, &mut budget);
@@ -191,10 +183,10 @@ fn without_contained(items: Vec<Coalesced>) -> Vec<Coalesced> {
                 && bounds[**outer].iter().zip(&bounds[*inner]).all(|(x, y)| x.covers(*y))
         };
         // Past the limit, maps are compared with the largest ones alone.
-        let n_compared = at.min(MAX_COMPARISONS / items.len().max(1));
+        let n_compared = at.min(TOTAL_EFFORT as usize / items.len().max(1));
         for outer in order[..n_compared].iter().filter(|outer| owner[**outer].is_none()).filter(covers) {
             asked += 1;
-            if asked > MAX_CONTAINMENTS {
+            if asked > PIECES {
                 break;
             }
             if contains(&items[*outer].map, &items[*inner].map) == Some(true) {

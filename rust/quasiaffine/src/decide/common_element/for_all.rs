@@ -3,6 +3,7 @@
 //! [`candidate`] finds two points that do so at the ends of the ranges of the runtime variables, one after the other. Where
 //! the results are linear in them, these are all values; [`checked`] sees whether that is so.
 
+use crate::limits::ALTERNATIVES;
 use smallvec::SmallVec;
 
 use super::{add_points, evaluate, index_forms, CommonElement, Pairs, Problem, Side, TwoPoints};
@@ -16,9 +17,6 @@ use crate::map::domain::{Domain, Variable};
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
-
-/// The most runtime variables for whose values two points are searched.
-const MAX_RUNTIME: usize = 8;
 
 /// Which runtime variables of two maps are one.
 struct Matching<'s> {
@@ -92,7 +90,7 @@ pub(super) fn candidate(
 ) -> Result<Option<TwoPoints>, Stop> {
     let matching = Matching::new(a.map.domain().runtime(), b.map.domain().runtime(), by_index);
     let is_new = !by_index || matching.pairs().any(|(v, w)| moves(v) || moves(w));
-    if matching.n > MAX_RUNTIME || !is_new {
+    if matching.n > ALTERNATIVES || !is_new {
         return Ok(None);
     }
     let mut f = Flattener::default();

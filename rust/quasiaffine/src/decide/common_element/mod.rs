@@ -9,6 +9,7 @@
 
 mod for_all;
 
+use crate::limits::POINTS;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
@@ -63,9 +64,6 @@ pub(crate) const NOT_DECIDED: &str = "not decided within the effort for one ques
 pub(crate) const UNDEFINED: &str = "nothing is known about an undefined map";
 const TOO_WIDE: &str = "the numbers of the maps are too large to decide it";
 const RUNTIME: &str = "it may depend on the values of the runtime variables";
-
-/// The most points of each map that are enumerated where the search does not decide.
-const ENUMERATION_LIMIT: u128 = 1 << 16;
 
 /// A map, and the same with all variables as dims, simplified: it has the same points.
 pub(crate) struct Side {
@@ -326,7 +324,7 @@ fn enumerate(a: &Side, b: &Side, pairs: Pairs) -> Option<Search> {
 fn elements(side: &Side) -> Option<Vec<(Vec<i64>, Vec<i64>)>> {
     let domain = side.flat.domain();
     let size = domain.vars.iter().fold(1u128, |n, v| n.saturating_mul(v.interval.size()));
-    if size > ENUMERATION_LIMIT {
+    if size > POINTS {
         return None;
     }
     let (n, width) = (size as usize, domain.vars.len());

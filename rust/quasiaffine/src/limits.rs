@@ -1,0 +1,74 @@
+//! The limits of the crate. Past one of them an input is an error, a question is unknown, and a map stays as it was:
+//! a limit never makes an answer wrong. What only decides how fast an answer comes stands where it is used.
+
+/// How deep expressions nest, in text and in memory, so that no walk can exhaust the stack:
+/// `tests::what_nests_too_deep_is_an_error`.
+pub const DEPTH: u16 = 400;
+
+/// The nodes of an expression that is walked as a tree, of which a small shared graph can stand for one of any size:
+/// `tests::a_shared_graph_is_not_walked_as_a_tree`.
+pub const NODES: u32 = 512;
+
+/// The nodes that are printed, for the same reason and by the same test.
+pub const PRINTED: u64 = 1 << 20;
+
+/// The work on one question, in terms or coefficients looked at: some ten milliseconds, a thousand times what maps of
+/// programs take. Chains of 64 operations in `tests/chains.rs` stay below it.
+pub const EFFORT: u64 = 1 << 21;
+
+/// The work on one question about all pairs of something, so that a set of many maps has an answer: `tests/sets.rs`.
+pub const TOTAL_EFFORT: u64 = 16 * EFFORT;
+
+/// The points or tiles that are gone through one by one, where no formula is known:
+/// `tests::what_has_more_points_is_bounded`.
+pub const POINTS: u128 = 1 << 16;
+
+/// The parts that a union or a case distinction may have, each of which is held against others: `tests/sets.rs`.
+pub const PIECES: usize = 1 << 12;
+
+/// How often something is improved before it is left as it is: intervals may narrow by 1 each time,
+/// `tests::what_narrows_slowly_stays`.
+pub const ROUNDS: usize = 16;
+
+/// The values of one variable that are compared one by one: small boxes in `tests/rules.txt`.
+pub const VALUES: usize = 16;
+
+/// The alternatives that are tried at one place, of which the shortest is taken: `tests/chains.rs`.
+pub const ALTERNATIVES: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use crate::{distinct, simplify, Count, Domain, Expr, Map, Options};
+
+    fn map(text: &str) -> Map {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn what_nests_too_deep_is_an_error() {
+        let nested = |n| format!("(d0) -> ({}d0{}), domain: d0 in [0, 1]", "(".repeat(n), ")".repeat(n)).parse::<Map>();
+        assert!(nested(300).is_ok() && nested(500).is_err());
+    }
+
+    #[test]
+    fn a_shared_graph_is_not_walked_as_a_tree() {
+        let e = (0..60).fold(Expr::dim(0), |e, _| e.mul(&e).unwrap());
+        assert!(e.to_text(None).contains("too many nodes"));
+        let squares = Map::new(Domain::of_sizes(&[2]), [e]).unwrap();
+        assert_eq!(simplify(&squares, Options::default()), squares);
+    }
+
+    #[test]
+    fn what_has_more_points_is_bounded() {
+        let few = map("(d0) -> ((d0 * d0) mod 7), domain: d0 in [0, 99]");
+        let many = map("(d0) -> ((d0 * d0) mod 7), domain: d0 in [0, 999999]");
+        assert!(distinct(&few) == Count::exact(4) && distinct(&many).lower < distinct(&many).upper);
+    }
+
+    #[test]
+    fn what_narrows_slowly_stays() {
+        let slow = map("(d0, d1) -> (d0), domain: d0 in [0, 999999], d1 in [0, 999999], d0 * 2 - d1 in [1, 9999999], d0 * 2 - d1 * 3 in [-9999999, -1]");
+        let once = simplify(&slow, Options::default());
+        assert_eq!(simplify(&once, Options::default()), once);
+    }
+}
