@@ -294,7 +294,8 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
         Ok(())
     }
 
-    /// The rows of an output and operand k, which is part `at` of the indexing. `whole` is the shape of the output where that is not a tuple.
+    /// The rows of an output and operand k, which is part `at` of the indexing. `whole` is the shape of the output where
+    /// that is not a tuple.
     fn operand(
         &mut self,
         id: InstructionId,
