@@ -71,7 +71,7 @@ class DeviceRules(RuleProvider):
 
     def __init__(self, plain: RuleProvider, table: GroupTable, *, is_wide: bool) -> None:
         super().__init__(plain.module)
-        self.shares_computations = plain.shares_computations
+        self.shares_computations: bool = plain.shares_computations
         self.table = table
         self.propagation: Propagation = plain.propagation.on_devices(table.runs(), lists_each_device_once(table))
         self._plain = plain

@@ -24,7 +24,7 @@ _METHODS: dict[str, tuple[str | ElementwiseMethod, ...]] = {
     **{opcode: (ElementwiseMethod(name, 2, kinds, words),) for opcode, (_, name, kinds, words) in BINARY.items()},
     "convert": ("convert_element_type",),
 }
-for _direction, (_, _name, _kinds, _words) in COMPARISONS.items():
+for _direction, (_compare, _name, _kinds, _words) in COMPARISONS.items():
     _attributes = (("direction", _direction),)
     _summary = f"Whether ``lhs`` is {_words} ``rhs``, as pred"
     _total = f"{_summary}; total order of floats: -nan < -inf < -0 < 0 < inf < nan."
