@@ -11,6 +11,7 @@ import pytest
 from support.families import FAMILIES, LOOPS
 
 import hlomap as hm
+from hlomap._core import InstructionIndexing, RuleCache
 from hlomap.analysis.rule_cache import cache
 from hlomap.analysis.rule_provider import RuleProvider
 
@@ -84,6 +85,17 @@ def test_rules_run_once_per_signature(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(computed) == ["add", "negate", "transpose"]
     hm.analyze(module(80))
     assert len(computed) == 3
+
+
+def test_only_recent_results_of_rules_are_cached() -> None:
+    """One that is asked for stays; one that is not asked for while as many again come is dropped."""
+    own = RuleCache()
+    negate = hm.parse("ENTRY e { p = f32[7] parameter(0)  ROOT n = f32[7] negate(p) }")["n"]
+    result = InstructionIndexing.unknown(negate, (), -1, "any")
+    for i in range(3 * 16384):
+        own.keep(i.to_bytes(16, "little"), (), -1, result)
+        assert i % 1000 or own.find(bytes(16), (), -1) is not None
+    assert own.find((1).to_bytes(16, "little"), (), -1) is None
 
 
 @pytest.mark.parametrize("is_diamond", [False, True])
