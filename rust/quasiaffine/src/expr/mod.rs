@@ -3,7 +3,7 @@
 //! The constructors of [`Expr`] keep a normal form: constants are folded; a sum is one flat list of distinct
 //! terms `coefficient * atom` in a fixed order plus one constant, so that `x + x`, `2 * x` and `x * 2` are one value;
 //! `a ceildiv b` is `(a + b - 1) floordiv b`. Nothing here looks deeper than one node and nothing needs an interval:
-//! that is the simplifier's work. Nodes are shared, and expressions are no deeper than [`DEPTH`].
+//! that is the simplifier's work. Nodes are shared, and expressions nest at most [`DEPTH`] deep.
 //!
 //! Room for three terms lies in the node of a sum. Measured in instructions on composed reshapes, room for one takes 3 %
 //! more and two fifths more allocations, for two or four within 1 % of the same; so nodes stay small.
