@@ -135,8 +135,8 @@ def partitioned(instruction: Instruction, /) -> Partitioned | Unknown:
       b {devices=[4,1]<=[4]}: 3,072 bytes from other devices
     >>> assert isinstance(found, Partitioned)
     >>> print(found.reads[1].maps)
-    (device)[s0, s1] -> (s1, s0), domain: device in [1, 3], s0 in [0, 7], s1 in [0, 23], device * 8 - s1 in [1, 32]
-    (device)[s0, s1] -> (s1, s0), domain: device in [0, 2], s0 in [0, 7], s1 in [8, 31], device * 8 - s1 in [-32, -8]
+    (device)[s0, s1] -> (s1, s0), domain: device in [1, 3], s0 in [0, 7], s1 in [0, 23], device * 8 - s1 in [1, 24]
+    (device)[s0, s1] -> (s1, s0), domain: device in [0, 2], s0 in [0, 7], s1 in [8, 31], device * 8 - s1 in [-31, -8]
     """
     instruction_of(instruction, "partitioned")
     try:

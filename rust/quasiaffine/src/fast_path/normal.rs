@@ -341,9 +341,8 @@ impl<'a> NormalCheck<'a> {
             content = gcd(content, t.coefficient)?;
         }
         let (lo, hi) = (i128::from(interval.lo), i128::from(interval.hi));
-        let says_something = lo > total.0 || hi < total.1;
-        let is_possible = lo <= total.1 && hi >= total.0;
-        if content != 1 || !says_something || !is_possible {
+        let (says_something, is_within) = ((lo, hi) != total, total.0 <= lo && lo <= hi && hi <= total.1);
+        if content != 1 || !says_something || !is_within {
             return None;
         }
         for t in &sum.terms {

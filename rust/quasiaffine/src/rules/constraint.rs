@@ -70,7 +70,12 @@ pub fn reduce(cx: &mut AffineContext, mut form: AffineForm, mut interval: Interv
         return Ok(match decide(cx, &form, &parts, interval) {
             Decided::Implied => Reduced::Implied,
             Decided::Contradiction => Reduced::Contradiction,
-            Decided::Open => Reduced::Kept(form, interval, parts),
+            Decided::Open(within) => {
+                if within != interval {
+                    cx.constraint_fired(Rule::ConstraintImplied, (&form, interval), (&form, within));
+                }
+                Reduced::Kept(form, within, parts)
+            }
         });
     }
 }
@@ -82,8 +87,8 @@ pub enum Decided {
     Implied,
     /// That no point is left.
     Contradiction,
-    /// Something.
-    Open,
+    /// Something: what is left of the interval in that of the form.
+    Open(Interval),
 }
 
 /// `x in [l, u]` holds everywhere or nowhere, by the interval of `x`
@@ -99,7 +104,7 @@ pub fn decide(cx: &mut AffineContext, form: &AffineForm, parts: &[Summand], inte
         });
         Decided::Contradiction
     } else {
-        Decided::Open
+        Decided::Open(Interval::between(lo, hi))
     }
 }
 
@@ -202,8 +207,7 @@ pub fn numerator_range(n: i64, interval: Interval) -> Option<Interval> {
     Some(Interval::new(interval.lo.checked_mul(n)?, interval.hi.checked_mul(n)?.checked_add(n - 1)?))
 }
 
-/// `(x + c) mod n in [l, u]` is `x mod n in [l - c, u - c]`, all modulo `n`, where that does not wrap around; a remainder lies
-/// in `[0, n - 1]`
+/// `(x + c) mod n in [l, u]` is `x mod n in [l - c, u - c]`, all modulo `n`, where that does not wrap around
 pub(crate) fn residue(
     cx: &mut AffineContext,
     form: &AffineForm,
@@ -216,15 +220,14 @@ pub(crate) fn residue(
     // Of a sum of other quotients the ends may still say more together.
     let of_remainder = Interval::exact(-i128::from(c), i128::from(n - 1) - i128::from(c)).filter(|_| cx.is_plain(&num));
     let allowed = of_remainder.map_or(interval, |all| all.intersect(interval));
-    let narrower = (allowed != interval).then(|| (form.clone(), allowed));
     if c == 0 {
-        return Ok(narrower);
+        return Ok(None);
     }
     let ends = (allowed.lo.checked_add(c), allowed.hi.checked_add(c));
     let (Some(lo), Some(hi)) = ends else {
-        return Ok(narrower);
+        return Ok(None);
     };
-    let Some(without) = without_shift(Interval::new(lo, hi), c, n) else { return Ok(narrower) };
+    let Some(without) = without_shift(Interval::new(lo, hi), c, n) else { return Ok(None) };
     if without.is_empty() {
         return Ok(Some((form.clone(), Interval::EMPTY)));
     }

@@ -119,7 +119,7 @@ rules! {
         ConstraintContent, "constraint-content", "g*x in [l, u] is x in [l ceildiv g, u floordiv g]; -x in [l, u] is x in [-u, -l]", constraint::reduce;
         ConstraintDiv, "constraint-div", "x floordiv n in [l, u] is x in [l*n, u*n + n - 1]", constraint::reduce;
         ConstraintResidue, "constraint-residue", "(x + c) mod n in [l, u] is x mod n in [r, r + u - l]  where 0 <= l <= u < n and r = (l - c) mod n and r + u - l < n; x mod n in [l, u] is x mod n in [max(l, 0), min(u, n - 1)]", constraint::residue;
-        ConstraintImplied, "constraint-implied", "x in [l, u] is true  where l <= x <= u", constraint::decide;
+        ConstraintImplied, "constraint-implied", "x in [l, u] is true  where l <= x <= u; x in [l, u] is x in [max(l, p), min(u, q)]  where p <= x <= q", constraint::decide;
         ConstraintContradicts, "constraint-contradicts", "x in [l, u] is false  where u < x or x < l", constraint::decide;
         ConstraintFixed, "constraint-fixed", "k*x + y in [l, u] is k*x = k*a and y in [l - k*a, u - k*a]  where k > 0 and p <= y <= q and s <= x <= t and (a = s or k*(a - 1) + q < l) and (a = t or u < k*(a + 1) + p)", constraint::fixed_part;
         Propagate, "propagate", "k*x + y in [l, u] is k*x + y in [l, u] and x in [(l - q) ceildiv k, (u - p) floordiv k]  where p <= y <= q", constraint::propagate;

@@ -248,7 +248,7 @@ fn held_against_each_other(cx: &mut AffineContext, kept: &mut Kept) -> Result<He
                 cx.remove_fact(i);
                 kept.remove(i);
             }
-            constraint::Decided::Open => {
+            constraint::Decided::Open(_) => {
                 cx.put_fact_back(i, Fact { form, interval });
                 i += 1;
             }
