@@ -88,7 +88,7 @@ TOPICS = [
             *("schedule", "thread_map", "emitter_thread_map", "flat_thread_map"),
             *("cost", "profile"),
             *("Device", "Limits"),
-            *results("Table Batch CorpusSummary CorpusReport CorpusProgress"),
+            *results("Table CorpusSummary CorpusReport CorpusProgress"),
             *results("Tiling TileTable TileFrontier TileParameter TileRead TileClause TileBox"),
             *results("Schedule OutputSchedule Coalescing Utilization Reader Readers"),
             *results("CostReport Profile ProfileRow Unplaced"),

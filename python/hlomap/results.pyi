@@ -5,7 +5,7 @@ from .analysis.loops import CarriedValue as CarriedValue, Loop as Loop, LoopCoun
 from .analysis.profile import Profile as Profile, ProfileRow as ProfileRow, Unplaced as Unplaced
 from .analysis.reads import Reads as Reads
 from .analysis.slice import Slice as Slice
-from .analysis.table import Batch as Batch, Table as Table
+from .analysis.table import Table as Table
 from .corpus.reports import CorpusReport as CorpusReport, CorpusSummary as CorpusSummary
 from .corpus.run import CorpusProgress as CorpusProgress
 from .differences.diff import FusionChange as FusionChange, ModuleDiff as ModuleDiff

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from .. import hooks
-from .._core import __version__, _row_columns, _RowBatch
+from .._core import __version__, _row_columns
 from ..errors import NotFoundError
 from ..text import UNSAFE, one_line, plural
 from ..types import expect, needs
@@ -192,14 +192,11 @@ class Table:
 
         if self._files:
             facts = {name: self._column(name) for name in FILE_COLUMNS}
-            joined = Batch()
-            joined.append([table for _, table in self._files])
-            return arrow.beside(facts, joined.take(), arrow_schema(files=True))
+            joined = arrow.joined([table.to_arrow() for _, table in self._files], arrow_schema())
+            return arrow.beside(facts, joined, arrow_schema(files=True))
         if self._rows is None:
             return arrow.from_values(self._columns, arrow_schema(files="file" in self._names))
-        batch = _RowBatch()
-        batch.append([self._rows])
-        found = arrow.from_message(batch.take(), arrow_schema())
+        found = arrow.from_message(self._rows.message(), arrow_schema())
         if self._add_shardings(self._rows):
             found = arrow.with_values(found, {name: self._columns[name] for name in _SHARDING_COLUMNS})
         return found
@@ -255,66 +252,6 @@ def _cell(value: object) -> str:
     if isinstance(value, (tuple, list)):
         value = "; ".join(map(str, value))
     return "null" if value is None else UNSAFE.sub("\ufffd", one_line(str(value), 60))
-
-
-class Batch:
-    """The rows of many tables as one Arrow table, for less than the Arrow tables of each would cost.
-
-    ``len`` is the number of rows, ``n_bytes`` their size in memory.
-    """
-
-    def __init__(self) -> None:
-        self._open = _RowBatch()
-        self._closed: list[pyarrow.Table] = []
-        self._closed_rows = 0
-        self._closed_bytes = 0
-
-    def __len__(self) -> int:
-        return len(self._open) + self._closed_rows
-
-    @property
-    def n_bytes(self) -> int:
-        """The bytes of all columns."""
-        return self._open.n_bytes + self._closed_bytes
-
-    def append(self, tables: Sequence[Table]) -> None:
-        """Adds all rows of some tables, or none if it raises; errors as for :meth:`Table.to_arrow`."""
-        rows = [table._rows for table in tables if table._rows is not None]
-        if len(rows) == len(tables) and not any(
-            table._add_shardings(own) for table, own in zip(tables, rows, strict=True)
-        ):
-            if len(self._open) and self._open.n_bytes >= _CLOSED_BYTES:
-                self._close()
-            self._open.append(rows)
-        else:
-            own_tables = [table.to_arrow() for table in tables]
-            self._close()
-            for table in own_tables:
-                self._add(table)
-
-    def _close(self) -> None:
-        from ..interop import arrow
-
-        if len(self._open):
-            self._add(arrow.from_message(self._open.take(), arrow_schema()))
-
-    def _add(self, table: pyarrow.Table) -> None:
-        self._closed.append(table)
-        self._closed_rows += table.num_rows
-        self._closed_bytes += table.nbytes
-
-    def take(self) -> pyarrow.Table:
-        """All rows, each column in one piece; none are left."""
-        from ..interop import arrow
-
-        self._close()
-        tables, self._closed = self._closed, []
-        self._closed_rows = self._closed_bytes = 0
-        return arrow.joined(tables, arrow_schema())
-
-
-_CLOSED_BYTES = 1 << 28
-"""A message this long takes no more tables, so that one more stays within what its offsets can express."""
 
 
 def count_problems(tables: Sequence[Table]) -> tuple[int, Counter[tuple[str, str]]]:

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 
 from .._core import __version__
-from ..analysis.table import FILE_COLUMNS, SCHEMA_VERSION, Batch, Table, arrow_schema
+from ..analysis.table import FILE_COLUMNS, SCHEMA_VERSION, Table, arrow_schema
 from ..interop.arrow import repeated
 from ..interop.row_files import PartWriter
 
@@ -81,7 +81,6 @@ class RowsWriter(PartWriter):
 
     def __init__(self, path: str, form: Literal["parquet", "arrow"] = "parquet") -> None:
         super().__init__(path, rows_schema(), form)
-        self._batch = Batch()
         self._files: list[list[Any]] = []
         self._lengths: list[int] = []
 
@@ -90,19 +89,13 @@ class RowsWriter(PartWriter):
 
         Raises :class:`~hlomap.errors.UnsupportedError` for rows that Arrow cannot hold.
         """
-        self._batch.append(tables)
+        for table in [table.to_arrow() for table in tables]:
+            self.add(table)
         self._files.append([file[name] for name in _OF_FILE])
         self._lengths.append(sum(map(len, tables)))
 
-    def write_full(self) -> None:
-        """Writes the rows where there are many."""
-        if len(self._batch) >= self._FLUSH_ROWS or self._batch.n_bytes >= self._FLUSH_BYTES:
-            self._flush()
-
-    def _flush(self) -> None:
-        if len(self._batch):
-            cells = zip(zip(*self._files, strict=True), rows_schema().types[: len(_OF_FILE)], strict=True)
-            files = [repeated(values, self._lengths, kind) for values, kind in cells]
-            rows = self._batch.take()
-            self._writer.write_table(pa.Table.from_arrays([*files, *rows.columns], schema=rows_schema()))
+    def _rows(self) -> pa.Table:
+        cells = zip(zip(*self._files, strict=True), rows_schema().types[: len(_OF_FILE)], strict=True)
+        files = [repeated(values, self._lengths, kind) for values, kind in cells]
         self._files, self._lengths = [], []
+        return pa.Table.from_arrays([*files, *super()._rows().columns], schema=rows_schema())

@@ -104,10 +104,18 @@ class PartWriter:
         self._n_bytes = 0
 
     def write(self, table: pa.Table) -> None:
+        """Adds rows, and writes them where there are many."""
+        self.add(table)
+        self.write_full()
+
+    def add(self, table: pa.Table) -> None:
         """Adds rows."""
         self._pending.append(table)
         self._n_rows += table.num_rows
         self._n_bytes += table.get_total_buffer_size()
+
+    def write_full(self) -> None:
+        """Writes the rows where there are many."""
         if self._n_rows >= self._FLUSH_ROWS or self._n_bytes >= self._FLUSH_BYTES:
             self._flush()
 
@@ -119,8 +127,11 @@ class PartWriter:
         self._writer.close()
 
     def _flush(self) -> None:
+        if self._n_rows:
+            self._writer.write_table(self._rows())
+        self._pending, self._n_rows, self._n_bytes = [], 0, 0
+
+    def _rows(self) -> pa.Table:
         from .arrow import joined
 
-        if self._pending:
-            self._writer.write_table(joined(self._pending, self._pending[0].schema))
-        self._pending, self._n_rows, self._n_bytes = [], 0, 0
+        return joined(self._pending, self._pending[0].schema)

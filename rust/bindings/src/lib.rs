@@ -61,7 +61,7 @@ mod _core {
         module::{_computation, _instruction, _module, PyComputation, PyModule_},
         parse::{_read_profile, is_module_head, known_attributes, known_opcodes, parse_text, unpack_head},
         propagation::{_extent, _reads, PyPropagation},
-        rows::{_row_columns, PyRows, RowBatch},
+        rows::{_row_columns, PyRows},
         rule_cache::PyRuleCache,
         set_questions::{_coalesce, _contains, _eliminate_ranges, _image_many, _is_injective, _overlap},
         sharding::{PyMesh, PyReplicaGroups, PySharding},

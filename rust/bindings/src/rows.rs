@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use flow::arrow::{Batch, TooLong};
+use flow::arrow::{message, TooLong};
 use flow::columns::{find, Value, View, COLUMNS};
 use flow::reads::Reads;
 use flow::rows::Rows;
@@ -38,18 +38,18 @@ impl PyRows {
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let column = find(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
         let view = unlocked(py, || View::new(&self.module, &self.found, std::slice::from_ref(column)))?;
-        let (keys, values) = (view.keys(column), view.values(column));
+        let values = view.values(column);
         let mut known: Vec<Option<Bound<'py, PyAny>>> = vec![None; values.len()];
-        let mut found = Vec::with_capacity(keys.len());
-        for (row, &key) in keys.iter().enumerate() {
-            if row % ROWS_BETWEEN_SIGNALS == 0 {
+        let mut found = Vec::with_capacity(view.n_rows());
+        for (i, run) in view.runs(column).iter().enumerate() {
+            if i % ROWS_BETWEEN_SIGNALS == 0 {
                 py.check_signals()?;
             }
-            let value = match &mut known[key as usize] {
+            let value = match &mut known[run.key as usize] {
                 Some(value) => value.clone(),
-                free => free.insert(into_python(py, values[key as usize])?).clone(),
+                free => free.insert(into_python(py, values[run.key as usize])?).clone(),
             };
-            found.push(value);
+            found.extend(std::iter::repeat_n(value, run.n as usize));
         }
         PyList::new(py, found)
     }
@@ -77,6 +77,19 @@ impl PyRows {
         hooks::call(py, "sharding_columns", (table, found)).map(Some)
     }
 
+    /// All rows as one message of Arrow's IPC format, a record batch, in an array of bytes.
+    ///
+    /// Raises :class:`~hlomap.errors.UnsupportedError` where the texts exceed the 32-bit offsets of a column.
+    fn message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
+        let found = unlocked(py, || message(&View::new(&self.module, &self.found, &COLUMNS)))?;
+        let found = found.map_err(|TooLong(n)| {
+            let message =
+                format!("the texts of the module take {n} bytes in one column, more than an Arrow column can hold");
+            raise(py, "UnsupportedError", message)
+        })?;
+        Ok(PyArray1::from_vec(py, found))
+    }
+
     /// The number of rows with an error, and that of rows whose maps are unknown, by opcode and reason.
     fn problems(&self) -> (usize, HashMap<(&str, &str), usize>) {
         let (mut n_errors, mut unknown) = (0, HashMap::new());
@@ -90,55 +103,6 @@ impl PyRows {
             }
         }
         (n_errors, unknown)
-    }
-}
-
-/// The rows of any number of tables, for one Arrow record batch.
-#[pyclass(name = "_RowBatch", module = "hlomap._core")]
-#[derive(Default)]
-pub struct RowBatch {
-    batch: Batch,
-}
-
-#[pymethods]
-impl RowBatch {
-    #[new]
-    fn new() -> RowBatch {
-        RowBatch::default()
-    }
-
-    fn __len__(&self) -> usize {
-        self.batch.n_rows()
-    }
-
-    /// The bytes of all columns so far.
-    #[getter]
-    fn n_bytes(&self) -> usize {
-        self.batch.n_bytes()
-    }
-
-    /// Appends the rows of all tables, or none where an exception is raised.
-    ///
-    /// Raises :class:`~hlomap.errors.UnsupportedError` where the texts exceed the 32-bit offsets of a column.
-    #[pyo3(signature = (tables, /))]
-    fn append(&mut self, py: Python<'_>, tables: Vec<PyRef<'_, PyRows>>) -> PyResult<()> {
-        let tables: Vec<(&Handle, &Rows)> = tables.iter().map(|rows| (&rows.module, &rows.found)).collect();
-        let batch = &mut self.batch;
-        let done = unlocked(py, || {
-            let views: Vec<View<'_>> = tables.iter().map(|(m, rows)| View::new(m, rows, &COLUMNS)).collect();
-            batch.append(&views)
-        })?;
-        done.map_err(|TooLong(n)| {
-            let message =
-                format!("the texts of the module take {n} bytes in one column, more than an Arrow column can hold");
-            raise(py, "UnsupportedError", message)
-        })
-    }
-
-    /// All rows as one message of Arrow's IPC format, a record batch, in an array of bytes; none are left.
-    fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
-        let batch = std::mem::take(&mut self.batch);
-        Ok(PyArray1::from_vec(py, unlocked(py, || batch.into_message())?))
     }
 }
 

@@ -4,317 +4,212 @@
 //! however many columns it has. The message has no schema; that of the columns is known to both. Source: the Arrow
 //! columnar format and its flatbuffers `Message.fbs` and `Schema.fbs`, metadata version 5.
 
+use std::iter::{once, repeat_n};
+
 use quasiaffine::interrupt::poll;
 
-use crate::columns::{Kind, Value, View, COLUMNS};
+use crate::columns::{Kind, Run, Value, View, COLUMNS};
 
 /// A column has this many bytes of text, or list items: more than its 32-bit offsets can express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong(pub u64);
 
-/// The values that are written in one step.
-const ROWS_OF_A_STEP: usize = 1 << 10;
+/// The runs of rows that are written in one step.
+const RUNS_OF_A_STEP: usize = 1 << 10;
 
-/// Rows with all columns, in order, of any number of modules.
-#[derive(Debug)]
-pub struct Batch {
-    columns: Vec<Array>,
+/// All columns of the rows of a module, in order: a mark, the size of the head, the head and the body. The head is the
+/// flatbuffer `Message { version, header: RecordBatch { length, nodes, buffers }, bodyLength }`; its numbers are
+/// little-endian.
+///
+/// # Errors
+/// A column becomes too long.
+pub fn message(view: &View<'_>) -> Result<Vec<u8>, TooLong> {
+    let n = view.n_rows();
+    let (n_nodes, n_buffers) = COLUMNS.iter().fold((0, 0), |(nodes, buffers), column| match column.kind {
+        Kind::Bool | Kind::Int | Kind::Float => (nodes + 1, buffers + 2),
+        Kind::Text => (nodes + 1, buffers + 3),
+        Kind::Ints => (nodes + 2, buffers + 4),
+        Kind::Texts => (nodes + 2, buffers + 5),
+    });
+    let start = 96 + 16 * (n_nodes + n_buffers) as usize;
+    let (nodes, buffers) = (Vec::new(), Vec::new());
+    let mut body = Body { n, bytes: vec![0; start + n_zeros(n)], start, nodes, buffers };
+    for column in &COLUMNS {
+        body.column(column.kind, &view.values(column), view.runs(column))?;
+    }
+    let mut message = body.bytes;
+    let mut head = Head::default();
+    head.u32(16); // the position of the message
+    head.u16s(&[12, 20, 16, 18, 4, 8]); // sizes of this list and of the message; version, type, header, body length
+    head.u32(12); // back to the list
+    head.u32(56 - head.at()); // to the record batch
+    head.i64((message.len() - start) as i64);
+    head.u16s(&[4, 3, 0, 0]); // version 5; a record batch
+    head.u16s(&[10, 20, 8, 4, 16, 0, 0, 0]); // sizes of this list and of the record batch; length, nodes, buffers
+    head.u32(16); // back to the list
+    head.u32(76 - head.at()); // to the nodes
+    head.i64(n as i64);
+    head.u32(84 + 16 * n_nodes - head.at()); // to the buffers
+    head.u32(n_nodes);
+    body.nodes.iter().flatten().for_each(|&n| head.i64(n));
+    head.u32(0);
+    head.u32(n_buffers);
+    body.buffers.iter().flatten().for_each(|&n| head.i64(n));
+    message[..4].copy_from_slice(&u32::MAX.to_le_bytes());
+    message[4..8].copy_from_slice(&head.at().to_le_bytes());
+    message[8..start].copy_from_slice(&head.0);
+    Ok(message)
 }
 
-impl Default for Batch {
-    fn default() -> Batch {
-        Batch { columns: COLUMNS.iter().map(|c| Array::new(c.kind)).collect() }
-    }
+/// The bytes of the longest buffer of zeros for n rows.
+fn n_zeros(n: usize) -> usize {
+    8 * (n + 1)
 }
 
-impl Batch {
-    /// The number of rows.
-    pub fn n_rows(&self) -> usize {
-        self.columns[0].n
-    }
-
-    /// The bytes of all columns.
-    pub fn n_bytes(&self) -> usize {
-        self.columns.iter().map(Array::n_bytes).sum()
-    }
-
-    /// Appends the rows of all views, or none where that fails or is interrupted.
-    ///
-    /// # Errors
-    /// A column becomes too long.
-    pub fn append(&mut self, views: &[View<'_>]) -> Result<(), TooLong> {
-        let mut undo = Undo { n_rows: self.n_rows(), batch: self, is_done: false };
-        for (column, array) in COLUMNS.iter().zip(&mut undo.batch.columns) {
-            for view in views {
-                let (values, keys) = (view.values(column), view.keys(column));
-                array.expect_texts(&values, &keys)?;
-                for step in keys.chunks(ROWS_OF_A_STEP) {
-                    poll();
-                    array.append(&values, step)?;
-                }
-            }
-        }
-        undo.is_done = true;
-        Ok(())
-    }
-
-    /// The message: a mark, the size of the head, the head and the body. The head is the flatbuffer
-    /// `Message { version, header: RecordBatch { length, nodes, buffers }, bodyLength }`; its numbers are little-endian.
-    pub fn into_message(self) -> Vec<u8> {
-        let mut body = Body::default();
-        self.columns.iter().for_each(|array| body.measure(array));
-        let (n_nodes, n_buffers) = (body.nodes.len() as u32, body.buffers.len() as u32);
-        let mut head = Head::default();
-        head.u32(16); // the position of the message
-        head.u16s(&[12, 20, 16, 18, 4, 8]); // sizes of this list and of the message; version, type, header, body length
-        head.u32(12); // back to the list
-        head.u32(56 - head.at()); // to the record batch
-        head.i64(body.n_bytes as i64);
-        head.u16s(&[4, 3, 0, 0]); // version 5; a record batch
-        head.u16s(&[10, 20, 8, 4, 16, 0, 0, 0]); // sizes of this list and of the record batch; length, nodes, buffers
-        head.u32(16); // back to the list
-        head.u32(76 - head.at()); // to the nodes
-        head.i64(self.n_rows() as i64);
-        head.u32(84 + 16 * n_nodes - head.at()); // to the buffers
-        head.u32(n_nodes);
-        body.nodes.iter().flatten().for_each(|&n| head.i64(n));
-        head.u32(0);
-        head.u32(n_buffers);
-        body.buffers.iter().flatten().for_each(|&n| head.i64(n));
-        let mut message = Vec::with_capacity(8 + head.0.len() + body.n_bytes);
-        message.extend_from_slice(&u32::MAX.to_le_bytes());
-        message.extend_from_slice(&head.at().to_le_bytes());
-        message.extend_from_slice(&head.0);
-        // Each column is freed when it is copied, so that the message alone takes memory in the end.
-        for array in self.columns {
-            array.for_each_buffer(&mut |bytes| {
-                message.extend_from_slice(bytes);
-                message.resize(message.len().next_multiple_of(8), 0);
-            });
-        }
-        message
-    }
-}
-
-/// Takes back what an append has added, unless it is done.
-struct Undo<'b> {
-    batch: &'b mut Batch,
-    n_rows: usize,
-    is_done: bool,
-}
-
-impl Drop for Undo<'_> {
-    fn drop(&mut self) {
-        if !self.is_done {
-            self.batch.columns.iter_mut().for_each(|array| array.truncate(self.n_rows));
-        }
-    }
-}
-
-/// The buffers of a column, or of the items of a list.
-#[derive(Debug)]
-struct Array {
-    kind: Kind,
-    n: usize,
-    n_nulls: usize,
-    /// A bit for each value, from the first null on; the first bit of a byte is the least significant.
-    valid: Vec<u8>,
-    /// The start of each text or list behind those before it, and the end of the last.
-    offsets: Vec<u8>,
-    /// Numbers of 64 bits, bits, or text.
-    data: Vec<u8>,
-    /// Those of lists.
-    items: Option<Box<Array>>,
-}
-
-impl Array {
-    fn new(kind: Kind) -> Array {
-        let item = match kind {
-            Kind::Texts => Some(Kind::Text),
-            Kind::Ints => Some(Kind::Int),
-            _ => None,
-        };
-        let has_offsets = item.is_some() || kind == Kind::Text;
-        let offsets = if has_offsets { 0i32.to_ne_bytes().to_vec() } else { Vec::new() };
-        let items = item.map(|kind| Box::new(Array::new(kind)));
-        Array { kind, n: 0, n_nulls: 0, valid: Vec::new(), offsets, data: Vec::new(), items }
-    }
-
-    /// Appends the value of each key.
-    fn append(&mut self, values: &[Value<'_>], keys: &[u32]) -> Result<(), TooLong> {
-        self.append_validity(values, keys);
-        let n = self.n;
-        self.n += keys.len();
-        let value = |&key: &u32| values[key as usize];
-        match self.kind {
-            Kind::Bool => append_bits(&mut self.data, n, keys, |key| matches!(value(key), Value::Bool(true))),
-            Kind::Int | Kind::Float => append_words(&mut self.data, keys, |key| match value(key) {
-                Value::Int(i) => i.to_ne_bytes(),
-                Value::Float(x) => x.to_ne_bytes(),
-                _ => [0; 8],
-            }),
-            Kind::Text => {
-                for key in keys {
-                    if let Value::Text(text) = value(key) {
-                        self.data.extend_from_slice(text.as_bytes());
-                    }
-                    append_offset(&mut self.offsets, self.data.len())?;
-                }
-            }
-            Kind::Ints | Kind::Texts => {
-                let Some(items) = &mut self.items else { return Ok(()) };
-                for key in keys {
-                    match value(key) {
-                        Value::Ints(list) => {
-                            items.n += list.len();
-                            append_words(&mut items.data, list, |&i| i64::from(i).to_ne_bytes());
-                        }
-                        Value::Texts(list) => {
-                            items.n += list.len();
-                            for text in list {
-                                items.data.extend_from_slice(text.as_bytes());
-                                append_offset(&mut items.offsets, items.data.len())?;
-                            }
-                        }
-                        _ => {}
-                    }
-                    append_offset(&mut self.offsets, items.n)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes room for the texts of all keys before any of them is copied.
-    fn expect_texts(&mut self, values: &[Value<'_>], keys: &[u32]) -> Result<(), TooLong> {
-        let texts = match (self.kind, &mut self.items) {
-            (Kind::Text, _) => &mut self.data,
-            (Kind::Texts, Some(items)) => &mut items.data,
-            _ => return Ok(()),
-        };
-        let length = |value: &Value<'_>| match value {
-            Value::Text(text) => text.len(),
-            Value::Texts(list) => list.iter().map(|text| text.len()).sum(),
-            _ => 0,
-        };
-        let lengths: Vec<usize> = values.iter().map(length).collect();
-        let n: usize = keys.iter().map(|&key| lengths[key as usize]).sum();
-        let end = texts.len() as u64 + n as u64;
-        if end > i32::MAX as u64 {
-            return Err(TooLong(end));
-        }
-        texts.reserve(n);
-        Ok(())
-    }
-
-    fn append_validity(&mut self, values: &[Value<'_>], keys: &[u32]) {
-        let is_valid = |&key: &u32| !matches!(values[key as usize], Value::Null);
-        let n_nulls = keys.iter().filter(|key| !is_valid(key)).count();
-        if n_nulls > 0 && self.valid.is_empty() {
-            self.valid = vec![u8::MAX; self.n.div_ceil(8)];
-            truncate_bits(&mut self.valid, self.n);
-        }
-        if n_nulls > 0 || !self.valid.is_empty() {
-            append_bits(&mut self.valid, self.n, keys, is_valid);
-        }
-        self.n_nulls += n_nulls;
-    }
-
-    fn truncate(&mut self, n: usize) {
-        let valid = |i: usize| self.valid.get(i / 8).is_some_and(|byte| byte >> (i % 8) & 1 == 1);
-        if !self.valid.is_empty() {
-            self.n_nulls = (0..n).filter(|&i| !valid(i)).count();
-            truncate_bits(&mut self.valid, if self.n_nulls == 0 { 0 } else { n });
-        }
-        self.n = n;
-        if self.offsets.is_empty() {
-            match self.kind {
-                Kind::Bool => truncate_bits(&mut self.data, n),
-                _ => self.data.truncate(8 * n),
-            }
-            return;
-        }
-        self.offsets.truncate(4 * (n + 1));
-        let end = self.offsets.last_chunk().map_or(0, |end| i32::from_ne_bytes(*end)) as usize;
-        match &mut self.items {
-            None => self.data.truncate(end),
-            Some(items) => items.truncate(end),
-        }
-    }
-
-    fn n_bytes(&self) -> usize {
-        let items = self.items.as_ref().map_or(0, |items| items.n_bytes());
-        self.valid.len() + self.offsets.len() + self.data.len() + items
-    }
-
-    /// Calls `each` with the buffers, in the order of the message.
-    fn for_each_buffer(&self, each: &mut impl FnMut(&[u8])) {
-        each(&self.valid);
-        if !self.offsets.is_empty() {
-            each(&self.offsets);
-        }
-        match &self.items {
-            Some(items) => items.for_each_buffer(each),
-            None => each(&self.data),
-        }
-    }
-}
-
-fn append_bits<T>(bits: &mut Vec<u8>, n: usize, items: &[T], bit: impl Fn(&T) -> bool) {
-    let mut byte = if n.is_multiple_of(8) { 0 } else { bits.pop().unwrap_or(0) };
-    for (i, item) in (n..).zip(items) {
-        byte |= u8::from(bit(item)) << (i % 8);
-        if i % 8 == 7 {
-            bits.push(std::mem::take(&mut byte));
-        }
-    }
-    if !(n + items.len()).is_multiple_of(8) {
-        bits.push(byte);
-    }
-}
-
-/// Keeps the first `n` bits; those behind them are 0.
-fn truncate_bits(bits: &mut Vec<u8>, n: usize) {
-    bits.truncate(n.div_ceil(8));
-    if let Some(last) = bits.last_mut().filter(|_| !n.is_multiple_of(8)) {
-        *last &= (1 << (n % 8)) - 1;
-    }
-}
-
-fn append_words<T>(data: &mut Vec<u8>, values: &[T], word: impl Fn(&T) -> [u8; 8]) {
-    let start = data.len();
-    data.resize(start + 8 * values.len(), 0);
-    let places = data[start..].chunks_exact_mut(8);
-    places.zip(values).for_each(|(place, value)| place.copy_from_slice(&word(value)));
-}
-
-fn append_offset(offsets: &mut Vec<u8>, end: usize) -> Result<(), TooLong> {
-    let end = i32::try_from(end).map_err(|_| TooLong(end as u64))?;
-    offsets.extend_from_slice(&end.to_ne_bytes());
-    Ok(())
-}
-
-/// The head's description of the buffers, which lie one behind the other, each at a multiple of 8 bytes.
-#[derive(Default)]
+/// The buffers of all columns, one behind the other, each at a multiple of 8 bytes.
 struct Body {
+    /// The rows.
+    n: usize,
+    /// The place of the head, zeros that many buffers share, such as those of nulls, and the other buffers.
+    bytes: Vec<u8>,
+    /// Where the zeros begin, from which positions count.
+    start: usize,
     /// Length and number of nulls of each array.
     nodes: Vec<[i64; 2]>,
-    /// Start and length of each buffer.
+    /// Position and length of each buffer.
     buffers: Vec<[i64; 2]>,
-    n_bytes: usize,
 }
 
 impl Body {
-    fn measure(&mut self, array: &Array) {
-        let mut here = Some(array);
-        while let Some(array) = here {
-            self.nodes.push([array.n as i64, array.n_nulls as i64]);
-            here = array.items.as_deref();
+    fn column(&mut self, kind: Kind, values: &[Value<'_>], runs: &[Run]) -> Result<(), TooLong> {
+        let n = self.n;
+        let value = |run: &Run| values[run.key as usize];
+        let is_null = |run: &Run| matches!(value(run), Value::Null);
+        let word = |value: &Value<'_>| match value {
+            Value::Int(i) => i.to_ne_bytes(),
+            Value::Float(x) => x.to_ne_bytes(),
+            _ => [0; 8],
+        };
+        let mut n_nulls = 0;
+        if values.iter().any(|value| matches!(value, Value::Null)) {
+            n_nulls = runs.iter().filter(|run| is_null(run)).map(|run| run.n as usize).sum();
         }
-        array.for_each_buffer(&mut |bytes| {
-            self.buffers.push([self.n_bytes as i64, bytes.len() as i64]);
-            self.n_bytes += bytes.len().next_multiple_of(8);
+        self.nodes.push([n as i64, n_nulls as i64]);
+        match n_nulls {
+            0 => self.zeros(0),
+            _ if n_nulls == n => self.zeros(n.div_ceil(8)),
+            _ => self.bits(runs, |run| !is_null(run)),
+        }
+        match kind {
+            Kind::Bool => self.bits(runs, |run| matches!(value(run), Value::Bool(true))),
+            Kind::Int | Kind::Float if values.iter().all(|value| word(value) == [0; 8]) => self.zeros(8 * n),
+            Kind::Int | Kind::Float => self.buffer(runs, 8 * n, |bytes, run| extend(bytes, &word(&value(run)), run.n)),
+            Kind::Text => {
+                let text = |run: &Run| if let Value::Text(text) = value(run) { text } else { "" };
+                let n_bytes = self.offsets(runs, n, |run| once((text(run).len(), run.n)))?;
+                self.buffer(runs, n_bytes, |bytes, run| extend(bytes, text(run).as_bytes(), run.n));
+            }
+            Kind::Ints => {
+                let list = |run: &Run| if let Value::Ints(list) = value(run) { list } else { &[] };
+                let n_items = self.items(runs, |run| (list(run).len(), run.n))?;
+                self.buffer(runs, 8 * n_items, |bytes, run| {
+                    let items = repeat_n(list(run), run.n as usize).flatten();
+                    items.for_each(|&i| bytes.extend_from_slice(&i64::from(i).to_ne_bytes()));
+                });
+            }
+            Kind::Texts => {
+                let list = |run: &Run| if let Value::Texts(list) = value(run) { list } else { &[] };
+                let items = |run: &Run| repeat_n(list(run), run.n as usize).flatten();
+                let n_items = self.items(runs, |run| (list(run).len(), run.n))?;
+                let n_bytes = self.offsets(runs, n_items, |run| items(run).map(|text| (text.len(), 1)))?;
+                self.buffer(runs, n_bytes, |bytes, run| {
+                    items(run).for_each(|text| bytes.extend_from_slice(text.as_bytes()));
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// A buffer of zeros, at the place of all these.
+    fn zeros(&mut self, n_bytes: usize) {
+        self.buffers.push([0, n_bytes as i64]);
+    }
+
+    /// A buffer of so many bytes: those that `each` adds.
+    fn buffer(&mut self, runs: &[Run], n_bytes: usize, mut each: impl FnMut(&mut Vec<u8>, &Run)) {
+        let end = self.bytes.len() + n_bytes;
+        self.buffers.push([(self.bytes.len() - self.start) as i64, n_bytes as i64]);
+        self.bytes.reserve(n_bytes + 8);
+        for step in runs.chunks(RUNS_OF_A_STEP) {
+            poll();
+            step.iter().for_each(|run| each(&mut self.bytes, run));
+        }
+        self.bytes.resize(end.next_multiple_of(8), 0);
+    }
+
+    /// A bit for each row; the first of a byte is the least significant.
+    fn bits(&mut self, runs: &[Run], bit: impl Fn(&Run) -> bool) {
+        let (at, mut byte, mut i) = (self.bytes.len(), 0, 0);
+        self.buffer(runs, self.n.div_ceil(8), |bytes, run| {
+            for _ in 0..run.n {
+                byte |= u8::from(bit(run)) << (i % 8);
+                i += 1;
+                if i % 8 == 0 {
+                    bytes.push(std::mem::take(&mut byte));
+                }
+            }
         });
+        if i % 8 != 0 {
+            self.bytes[at + i / 8] = byte;
+        }
+    }
+
+    /// The start of each text or list behind those before it, and the end of the last, which is returned. `lengths` gives
+    /// those of a run, each with a number of repetitions.
+    fn offsets<L: Iterator<Item = (usize, u32)>>(
+        &mut self,
+        runs: &[Run],
+        n: usize,
+        lengths: impl Fn(&Run) -> L,
+    ) -> Result<usize, TooLong> {
+        let total = runs.iter().flat_map(&lengths).map(|(length, n)| length as u64 * u64::from(n)).sum();
+        if total > i32::MAX as u64 {
+            return Err(TooLong(total));
+        }
+        if total == 0 && 4 * (n + 1) <= n_zeros(self.n) {
+            self.zeros(4 * (n + 1));
+            return Ok(0);
+        }
+        let (at, mut end) = (self.bytes.len(), 0i32);
+        self.buffer(runs, 4 * (n + 1), |bytes, run| {
+            for (length, n) in lengths(run) {
+                for _ in 0..n {
+                    bytes.extend_from_slice(&end.to_ne_bytes());
+                    end += length as i32;
+                }
+            }
+        });
+        self.bytes[at + 4 * n..][..4].copy_from_slice(&end.to_ne_bytes());
+        Ok(total as usize)
+    }
+
+    /// The offsets of lists and the head of their items.
+    fn items(&mut self, runs: &[Run], length: impl Fn(&Run) -> (usize, u32)) -> Result<usize, TooLong> {
+        let n_items = self.offsets(runs, self.n, |run| once(length(run)))?;
+        self.nodes.push([n_items as i64, 0]);
+        self.zeros(0);
+        Ok(n_items)
+    }
+}
+
+/// Adds so many copies of a text or word, at least one.
+fn extend(bytes: &mut Vec<u8>, unit: &[u8], n: u32) {
+    let (at, mut done) = (bytes.len(), 1);
+    bytes.extend_from_slice(unit);
+    while done < n as usize {
+        let more = done.min(n as usize - done);
+        bytes.extend_from_within(at..at + more * unit.len());
+        done += more;
     }
 }
 
@@ -336,37 +231,5 @@ impl Head {
 
     fn i64(&mut self, n: i64) {
         self.0.extend_from_slice(&n.to_le_bytes());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::indexing::Text;
-
-    /// Taking rows back leaves what was there before them, whatever the values are.
-    #[test]
-    fn truncate_takes_back_an_append() {
-        let texts: Vec<Text> = ["", "a", "βγ"].into_iter().map(Text::from).collect();
-        let cases: [(Kind, Vec<Value<'_>>); 6] = [
-            (Kind::Bool, vec![Value::Bool(true), Value::Null, Value::Bool(false), Value::Bool(true)]),
-            (Kind::Int, vec![Value::Int(-1), Value::Int(i64::MAX), Value::Null]),
-            (Kind::Float, vec![Value::Float(0.5), Value::Null, Value::Null]),
-            (Kind::Text, vec![Value::Text("a"), Value::Null, Value::Text(""), Value::Text("βγ")]),
-            (Kind::Ints, vec![Value::Ints(&[1, 2]), Value::Null, Value::Ints(&[]), Value::Ints(&[3])]),
-            (Kind::Texts, vec![Value::Texts(&texts), Value::Null, Value::Texts(&texts[1..])]),
-        ];
-        for (kind, values) in cases {
-            for n_kept in 0..=2 * values.len() {
-                let keys: Vec<u32> = (0..values.len() as u32).chain(0..values.len() as u32).collect();
-                let (mut kept, mut other) = (Array::new(kind), Array::new(kind));
-                kept.append(&values, &keys[..n_kept]).unwrap();
-                other.append(&values, &keys[..n_kept]).unwrap();
-                other.append(&values, &keys[n_kept..]).unwrap();
-                other.append(&values, &keys).unwrap();
-                other.truncate(n_kept);
-                assert_eq!(format!("{other:?}"), format!("{kept:?}"), "{kind:?}, {n_kept} values");
-            }
-        }
     }
 }

@@ -1,9 +1,10 @@
 //! The columns of the table of a module: the one definition of their names, types and meanings, and their values.
 //!
-//! A [`View`] gives the values of a column, each once, and tells which of them a row has; [`crate::arrow`] writes all
+//! A [`View`] gives the values of a column, each once, and tells which of them the rows have; [`crate::arrow`] writes all
 //! columns. Those computed elsewhere (`Source::Elsewhere`) are null here.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 use hlo::{InstructionId, Module, Opcode, Origin};
 use quasiaffine::interrupt::poll;
@@ -68,6 +69,15 @@ pub struct Column {
     /// The meaning of the values, their unit, and when they are null.
     pub description: &'static str,
     source: Source,
+}
+
+/// Rows that follow each other and have the same value.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// The position of the value in [`View::values`].
+    pub key: u32,
+    /// The number of rows, at least 1.
+    pub n: u32,
 }
 
 /// The part of a row that determines a column: rows with the same part share the value.
@@ -336,8 +346,8 @@ impl<'m> Label<'m> {
 pub struct View<'m> {
     m: &'m Module,
     rows: &'m Rows,
-    /// By row, the position in `instructions`.
-    instruction_of: Vec<u32>,
+    /// By part of a row, its runs.
+    runs: [OnceCell<Vec<Run>>; 7],
     instructions: Vec<InstructionId>,
     /// Those of `instructions`, where a column needs them.
     labels: Vec<Label<'m>>,
@@ -355,16 +365,10 @@ pub fn find(name: &str) -> Option<&'static Column> {
 impl<'m> View<'m> {
     /// A view for these columns.
     pub fn new(m: &'m Module, rows: &'m Rows, columns: &[Column]) -> View<'m> {
-        let mut instructions: Vec<InstructionId> = Vec::new();
-        let number = |row: &Row| {
-            if instructions.last() != Some(&row.instruction) {
-                instructions.push(row.instruction);
-            }
-            instructions.len() as u32 - 1
-        };
-        let instruction_of = in_steps(&rows.rows, number);
-        let (labels, stacks) = (Vec::new(), FxHashMap::default());
-        let mut view = View { m, rows, instruction_of, instructions, labels, stacks };
+        let mut instructions = in_steps(&rows.rows, |row| row.instruction);
+        instructions.dedup();
+        let (runs, labels, stacks) = Default::default();
+        let mut view = View { m, rows, runs, instructions, labels, stacks };
         if columns.iter().any(|c| matches!(c.source, Source::Origin(_))) {
             view.read_labels();
         }
@@ -387,22 +391,50 @@ impl<'m> View<'m> {
         }
     }
 
-    /// By row, the position of its value in [`View::values`].
-    pub fn keys(&self, column: &Column) -> Cow<'_, [u32]> {
-        let Rows { rows, cells, .. } = self.rows;
-        let keys = match column.source {
-            Source::Instruction(_) | Source::Origin(_) => return Cow::Borrowed(&self.instruction_of),
-            Source::Module | Source::Elsewhere => vec![0; rows.len()],
+    /// The number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.rows.rows.len()
+    }
+
+    /// All rows, by value.
+    pub fn runs(&self, column: &Column) -> &[Run] {
+        let cells = |row: &Row| &self.rows.cells[row.cells as usize];
+        match column.source {
+            Source::Module | Source::Elsewhere => self.runs_of(0, |_| 0),
+            Source::Instruction(_) | Source::Origin(_) => {
+                let (mut last, mut number) = (self.instructions.first(), 0);
+                self.runs_of(1, |row| {
+                    if last != Some(&row.instruction) {
+                        (last, number) = (Some(&row.instruction), number + 1);
+                    }
+                    number
+                })
+            }
             Source::OperandName => {
                 let none = self.m.instructions().len() as u32;
-                in_steps(rows, |row| row.operand.unwrap_or(none))
+                self.runs_of(2, |row| row.operand.unwrap_or(none))
             }
-            Source::Output(_) => in_steps(rows, |row| cells[row.cells as usize].output),
-            Source::Operand(_) => in_steps(rows, |row| cells[row.cells as usize].operand),
-            Source::Answer(_) | Source::Reads(_) => in_steps(rows, |row| cells[row.cells as usize].answer),
-            Source::Arithmetic(_) => in_steps(rows, |row| cells[row.cells as usize].arithmetic),
-        };
-        Cow::Owned(keys)
+            Source::Output(_) => self.runs_of(3, |row| cells(row).output),
+            Source::Operand(_) => self.runs_of(4, |row| cells(row).operand),
+            Source::Answer(_) | Source::Reads(_) => self.runs_of(5, |row| cells(row).answer),
+            Source::Arithmetic(_) => self.runs_of(6, |row| cells(row).arithmetic),
+        }
+    }
+
+    fn runs_of<'v>(&'v self, part: usize, mut key: impl FnMut(&'v Row) -> u32) -> &'v [Run] {
+        self.runs[part].get_or_init(|| {
+            let mut runs: Vec<Run> = Vec::new();
+            for step in self.rows.rows.chunks(ITEMS_OF_A_STEP) {
+                poll();
+                for key in step.iter().map(&mut key) {
+                    match runs.last_mut() {
+                        Some(run) if run.key == key => run.n += 1,
+                        _ => runs.push(Run { key, n: 1 }),
+                    }
+                }
+            }
+            runs
+        })
     }
 
     /// The values of a column.
