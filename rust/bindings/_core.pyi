@@ -970,6 +970,7 @@ class Propagation:
     def iteration(
         self, rules: RuleProvider, body: int, index: _ShapeIndex, direction: int, /
     ) -> InstructionIndexing: ...
+    def reach(self, rules: RuleProvider, body: int, /) -> _Reach: ...
     def rows(self, rules: RuleProvider, /) -> Rows: ...
 
 @final
@@ -1022,11 +1023,16 @@ _Use: TypeAlias = tuple[Instruction, int]
 _Reasons: TypeAlias = list[tuple[str | None, list[int]]]
 _Record: TypeAlias = tuple[int, str | None, bool, str | None, bool, list[IndexingMap], list[list[_Use]] | None]
 
+@final
+class _Reach:
+    def __new__(cls) -> _Reach: ...
+
 def _closure(
     shape: Shape,
     start: _ShapeIndex,
+    reach: _Reach,
     step: Callable[[_ShapeIndex], Footprint | Unknown],
-    whole: Sequence[_ShapeIndex],
+    whole: Sequence[_ShapeIndex] | None,
     crosses_devices: bool,
     reason: str,
     /,

@@ -8,7 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from .._core import Computation, IndexingMap, Instruction, InstructionIndexing, Module, Propagation, RuleCache, Shape
+from .._core import (
+    Computation,
+    IndexingMap,
+    Instruction,
+    InstructionIndexing,
+    Module,
+    Propagation,
+    RuleCache,
+    Shape,
+    _Reach,
+)
 from ..answers import Unknown
 from ..errors import HlomapError
 from ..ops import lookup, op_of
@@ -213,6 +223,11 @@ class RuleProvider:
     def iteration(self, body: Computation, index: ShapeIndex, direction: int) -> OperandIndexing:
         """Through one iteration of a loop that runs any number of times."""
         return self._of(body)._iteration(body.number, index, direction)
+
+    def reach(self, body: Computation) -> _Reach:
+        """The arrays to which iterations of a loop may lead, where all of them are asked for."""
+        provider = self._of(body)
+        return provider.propagation.reach(provider, body.number)
 
     def _of(self, instruction: Instruction | Computation) -> RuleProvider:
         """The provider for an instruction: another one if its module is that of a definition."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from .._core import Computation, Expr, Footprint as Footprint, Instruction, Shape
+from .._core import Computation, Expr, Footprint as Footprint, Instruction, Shape, _Reach
 from ..answers import Unknown
 from ..types import ShapeIndex
 from ._evaluation import Evaluate
@@ -55,6 +55,9 @@ class RuleContext(Protocol):
         """From ``leaf`` of a loop's body to its parameter (direction -1), or from its parameter to the result, for a
         loop that runs any number of times: runtime variables have any of their values, and an array has few maps.
         """
+
+    def reach(self, body: Computation) -> _Reach:
+        """The leaves to which iterations of a loop may lead backward, where that is known without their maps."""
 
 
 OutputToInput: TypeAlias = Callable[[Instruction, ShapeIndex, RuleContext], RuleResult]

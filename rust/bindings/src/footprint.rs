@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ::layout::Shape;
-use flow::closure::closure;
+use flow::closure::{closure, Reach};
 use flow::outside::{outside, Condition};
 use flow::{shapes, Footprint, OperandIndexing, ShapeIndex, Text};
 use pyo3::intern;
@@ -315,18 +315,34 @@ fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
+/// The arrays to which any number of iterations of a loop may lead from each array of its value.
+#[pyclass(name = "_Reach", module = "hlomap._core", frozen)]
+#[derive(Default)]
+pub struct PyReach(pub Arc<Reach>);
+
+#[pymethods]
+impl PyReach {
+    /// Nothing is known.
+    #[new]
+    fn new() -> PyReach {
+        PyReach::default()
+    }
+}
+
 /// The maps from one array of a value to all its arrays after any number of iterations of a loop, and to every element of
 /// the arrays ``whole``: a footprint that is not exact, for this ``reason``.
 ///
 /// ``step`` gives what one iteration mentions from an array, without runtime variables.  The result is unknown where one of
-/// them is.  ``crosses_devices`` is that of what has led to ``whole``.
+/// them is.  ``crosses_devices`` is that of what has led to ``whole``.  Where that is None, only the arrays count to which
+/// the maps lead.
 #[pyfunction]
-#[pyo3(signature = (shape, start, step, whole, crosses_devices, reason, /))]
+#[pyo3(signature = (shape, start, reach, step, whole, crosses_devices, reason, /))]
 pub fn _closure<'py>(
     shape: &PyShape,
     start: IndexLike,
+    reach: &PyReach,
     step: &Bound<'py, PyAny>,
-    whole: Vec<IndexLike>,
+    whole: Option<Vec<IndexLike>>,
     crosses_devices: bool,
     reason: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -343,8 +359,8 @@ pub fn _closure<'py>(
             OperandIndexing::Unknown(_) => Err(End::Unknown(given.unbind())),
         }
     };
-    let whole = whole.into_iter().map(|index| index.0);
-    match closure(&shape.0, &start.0, whole, &mut follow) {
+    let whole = whole.map(|whole| whole.into_iter().map(|index| index.0).collect());
+    match closure(&shape.0, &start.0, whole, &reach.0, &mut follow) {
         Ok(maps) => {
             let reason = Some(reason.into());
             Ok(Bound::new(py, PyFootprint(Footprint { maps, exact: false, reason, crosses_devices }))?.into_any())

@@ -47,7 +47,7 @@ mod _core {
         detach::_n_steps,
         diagnostic::{_diagnostic, PyDiagnostic},
         expr::PyExpr,
-        footprint::{_closure, _delinearize, _identity_map, _map_to_all, _outside, _single_map, PyFootprint},
+        footprint::{_closure, _delinearize, _identity_map, _map_to_all, _outside, _single_map, PyFootprint, PyReach},
         indexing::PyInstructionIndexing,
         instruction::{PyInstruction, PyMetadata},
         layout::{PyLayout, PyShape},

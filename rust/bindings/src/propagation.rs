@@ -25,6 +25,7 @@ use rustc_hash::FxHashMap;
 
 use crate::detach::{locked, unlocked};
 use crate::error::raise;
+use crate::footprint::PyReach;
 use crate::indexing::{index_tuple, IndexLike, PyInstructionIndexing};
 use crate::instruction::{instruction, PyInstruction};
 use crate::layout::PyShape;
@@ -491,6 +492,13 @@ impl PyPropagation {
         let (m, direction) = (&self.module, direction_of(direction));
         let indexing = self.with(rules, |rules| self.propagator.iteration(m, rules, body, &index.0, direction))?;
         Ok(indexing.into())
+    }
+
+    /// The arrays to which iterations of a loop lead backward, where all of them are asked for.
+    #[pyo3(signature = (rules, body, /))]
+    fn reach(&self, rules: &Bound<'_, PyAny>, body: ComputationId) -> PyResult<PyReach> {
+        self.check(rules.py(), Subject::Computation(body))?;
+        self.with(rules, |rules| Ok(PyReach(self.propagator.reach(&self.module, rules, body)?)))
     }
 
     /// The rows of the table of the module.

@@ -1,37 +1,48 @@
 //! The reflexive transitive closure of maps: one iteration composed with itself until no new map is found.
 //!
-//! An array with more than [`MAX_MAPS`] maps is read as a whole, so the closure terminates.
+//! An array with more than [`MAX_MAPS`] maps is read as a whole, so the closure terminates. Maps are followed only where
+//! they may lead to an array that is not read as a whole anyway, as a [`Reach`] tells.
 
+use hlo::InstructionId;
 use layout::Shape;
+use quasiaffine::interrupt::poll;
 use quasiaffine::map::State;
 use quasiaffine::{compose, simplify, Domain, Map, Options};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::indexing::{is_identity_on, ShapeIndex};
+use crate::indexing::{is_identity_on, OperandIndexing, ShapeIndex};
+use crate::propagate::{unnamed_operands, Direction, Rule, Setting};
+use crate::schedule::Step;
 use crate::shapes;
 use crate::state::whole;
+use crate::together::Starts;
 
 /// The number of distinct maps to one array. More become one map of the whole array.
 pub const MAX_MAPS: usize = 8;
 
 /// The maps of one iteration, each with the array that its results index; without runtime variables, since an offset has
 /// another value in another iteration.
-pub type Step = Vec<(ShapeIndex, Map)>;
+pub type Maps = Vec<(ShapeIndex, Map)>;
 
 /// The maps from one array of a value to all its arrays, after any number of iterations, and to every element of the
-/// arrays `all`; sorted by array. `step` is called once for each array.
+/// arrays `all`; sorted by array. Without `all` there is a map to each array that is reached, but not all of them. `step`
+/// is called at most once for each array.
 pub fn closure<E: From<quasiaffine::Error>>(
     shape: &Shape,
     start: &ShapeIndex,
-    all: impl Iterator<Item = ShapeIndex>,
-    step: &mut dyn FnMut(&ShapeIndex) -> Result<Step, E>,
-) -> Result<Vec<(ShapeIndex, Map)>, E> {
+    all: Option<Vec<ShapeIndex>>,
+    reach: &Reach,
+    step: &mut dyn FnMut(&ShapeIndex) -> Result<Maps, E>,
+) -> Result<Maps, E> {
+    // The arrays to which no more maps are needed.
+    let mut known = Starts::default();
+    all.as_deref().unwrap_or(std::slice::from_ref(start)).iter().for_each(|index| known.add(&reach.set(index)));
     let sizes: SmallVec<[i64; 6]> = shapes::at(shape, start).into_iter().flat_map(shapes::sizes).collect();
     let mut found: Vec<(ShapeIndex, Vec<Map>)> = Vec::new();
     let mut positions: FxHashMap<ShapeIndex, usize> = FxHashMap::default();
     let mut is_whole: FxHashSet<ShapeIndex> = FxHashSet::default();
-    let mut steps: FxHashMap<ShapeIndex, Step> = FxHashMap::default();
+    let mut steps: FxHashMap<ShapeIndex, Maps> = FxHashMap::default();
     let mut pending = Vec::new();
     positions.insert(start.clone(), 0);
     found.push((start.clone(), Vec::new()));
@@ -41,7 +52,8 @@ pub fn closure<E: From<quasiaffine::Error>>(
         pending.push((start.clone(), identity.clone()));
     }
     while let Some((here, m)) = pending.pop() {
-        if is_whole.contains(&here) && !found[positions[&here]].1.contains(&m) {
+        let is_replaced = is_whole.contains(&here) && !found[positions[&here]].1.contains(&m);
+        if is_replaced || reach.stays_within(&here, &known) {
             continue;
         }
         if !steps.contains_key(&here) {
@@ -53,7 +65,7 @@ pub fn closure<E: From<quasiaffine::Error>>(
             if at == found.len() {
                 found.push((index.clone(), Vec::new()));
             }
-            let known = &mut found[at].1;
+            let maps = &mut found[at].1;
             if is_whole.contains(index) {
                 continue;
             }
@@ -61,23 +73,26 @@ pub fn closure<E: From<quasiaffine::Error>>(
                 true => simplify(&m, Options::default()),
                 false => compose(&m, second, Options::default())?,
             };
-            if composed.state() == State::Empty || known.contains(&composed) {
+            if composed.state() == State::Empty || maps.contains(&composed) {
                 continue;
             }
-            let map = match known.len() < MAX_MAPS {
+            let map = match maps.len() < MAX_MAPS {
                 true => composed,
                 false => {
                     let Some(array) = shapes::at(shape, index) else { continue };
                     is_whole.insert(index.clone());
-                    known.clear();
+                    maps.clear();
                     whole(&identity, array)
                 }
             };
-            known.push(map.clone());
+            maps.push(map.clone());
+            if all.is_none() {
+                known.add(&reach.set(index));
+            }
             pending.push((index.clone(), map));
         }
     }
-    for index in all {
+    for index in all.into_iter().flatten() {
         let Some(array) = shapes::at(shape, &index) else { continue };
         let at = *positions.entry(index.clone()).or_insert(found.len());
         if at == found.len() {
@@ -92,4 +107,93 @@ pub fn closure<E: From<quasiaffine::Error>>(
     }
     maps.retain(|(_, map)| map.state() != State::Empty);
     Ok(maps)
+}
+
+/// The arrays that an iteration may lead to from each array of a loop's value: all that rules mention, whether or not the
+/// elements meet. Nothing is known by default.
+#[derive(Debug, Default)]
+pub struct Reach {
+    numbers: FxHashMap<ShapeIndex, usize>,
+    /// By number; `None` where not all that is read is known.
+    from: Vec<Option<Starts>>,
+}
+
+impl Reach {
+    /// All that the rules mention in one pass from the arrays that change.
+    pub(crate) fn of<E>(setting: Setting<'_>, parameter: InstructionId, rule: &mut Rule<'_, E>) -> Result<Reach, E> {
+        let Setting { m, schedule, .. } = setting;
+        let Some(&root) = schedule.order.first() else { return Ok(Reach::default()) };
+        let indices = shapes::array_indices(m.shape(parameter)).map(|(index, _)| index);
+        let numbers: FxHashMap<ShapeIndex, usize> = indices.zip(0..).collect();
+        let changes = |index: &ShapeIndex| {
+            !m.forwards(m.computation_of(root), &index.iter().map(|&i| i as usize).collect::<SmallVec<[usize; 4]>>())
+        };
+        let begin =
+            numbers.iter().filter(|(index, _)| changes(index)).map(|(index, &k)| (index.clone(), Starts::one(k)));
+        let begin = begin.collect();
+        let mut values: FxHashMap<InstructionId, FxHashMap<ShapeIndex, Starts>> = FxHashMap::default();
+        values.insert(root, begin);
+        let mut unknown = Starts::default();
+        for (&id, &step) in schedule.order.iter().zip(&schedule.steps) {
+            poll();
+            let Some(arrays) = values.remove(&id) else { continue };
+            if !matches!(step, Step::Enter(_)) && unnamed_operands(m, id).is_some() {
+                return Ok(Reach::default());
+            }
+            match step {
+                _ if id == parameter => {
+                    values.insert(id, arrays);
+                }
+                Step::Stop => {}
+                Step::Enter(to) | Step::Leave { operand: to, .. } => {
+                    let target = values.entry(to).or_default();
+                    arrays.into_iter().for_each(|(index, starts)| target.entry(index).or_default().add(&starts));
+                }
+                Step::Rule if m.operands(id).len() == 0 => {}
+                Step::Rule => {
+                    for (index, starts) in arrays {
+                        let indexing = rule(id, &index, Direction::Backward)?;
+                        for (k, part) in &indexing.parts {
+                            let Some(operand) = m.operand(id, *k as usize) else { continue };
+                            match part {
+                                OperandIndexing::Known(f) if !f.crosses_devices => {
+                                    let target = values.entry(operand).or_default();
+                                    f.maps
+                                        .iter()
+                                        .for_each(|(to, _)| target.entry(to.clone()).or_default().add(&starts));
+                                }
+                                _ => unknown.add(&starts),
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        let mut from = vec![Some(Starts::default()); numbers.len()];
+        for (index, starts) in values.remove(&parameter).unwrap_or_default() {
+            let Some(&to) = numbers.get(&index) else { continue };
+            starts.list().for_each(|k| from[k as usize].iter_mut().for_each(|all| all.add(&Starts::one(to))));
+        }
+        unknown.list().for_each(|k| from[k as usize] = None);
+        Ok(Reach { numbers, from })
+    }
+
+    /// Whether any number of iterations leads from an array to those alone that are known.
+    fn stays_within(&self, index: &ShapeIndex, known: &Starts) -> bool {
+        let mut seen = self.set(index);
+        let mut waiting: Vec<u32> = seen.list().collect();
+        let is_numbered = !waiting.is_empty();
+        while let Some(k) = waiting.pop() {
+            let Some(next) = self.from[k as usize].as_ref().filter(|next| next.without(known).is_empty()) else {
+                return false;
+            };
+            waiting.extend(next.without(&seen).list());
+            seen.add(next);
+        }
+        is_numbered
+    }
+
+    fn set(&self, index: &ShapeIndex) -> Starts {
+        self.numbers.get(index).map(|&k| Starts::one(k)).unwrap_or_default()
+    }
 }

@@ -15,6 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::arithmetic::{Known, Operations, Work};
+use crate::closure::Reach;
 use crate::devices::DeviceTable;
 use crate::indexing::{InstructionIndexing, OperandIndexing, ShapeIndex};
 use crate::outputs;
@@ -164,6 +165,8 @@ pub(crate) struct Cache {
     computations: Cached<ComputationId>,
     /// Those of an iteration of a loop that runs any number of times.
     iterations: Cached<ComputationId>,
+    /// What those lead to.
+    reach: FxHashMap<ComputationId, Arc<Reach>>,
     /// By the sizes of an array, the identity on it.
     identities: FxHashMap<SmallVec<[i64; 6]>, (Map, Arc<Union>)>,
     fingerprints: Cached<Key>,
@@ -400,13 +403,37 @@ impl Propagator {
         self.prepare(m, rules, body, direction)?;
         let key = (body, direction, index.clone());
         let known = || self.cache().iterations.get(&key).cloned();
-        if self.asks_for_all.load(Ordering::Relaxed) && direction == Direction::Backward && known().is_none() {
+        if let Some(found) = known() {
+            return Ok(found);
+        }
+        // Of one array, a condition often depends on, and through it on all others.
+        let is_first = || !self.cache().iterations.keys().any(|(own, ..)| *own == body);
+        if self.asks_for_all.load(Ordering::Relaxed) && direction == Direction::Backward && !is_first() {
             self.all_outputs(m, rules, body, true)?;
+            if let Some(found) = known() {
+                return Ok(found);
+            }
         }
-        match known() {
-            Some(found) => Ok(found),
-            None => Ok(Arc::new(self.propagate_through(m, rules, &key, true)?)),
+        let found = Arc::new(self.propagate_through(m, rules, &key, true)?);
+        self.cache().iterations.insert(key, found.clone());
+        Ok(found)
+    }
+
+    /// The arrays to which iterations of a loop lead that runs any number of times, where all of them are asked for.
+    pub fn reach<P: RuleProvider>(&self, m: &Module, rules: &P, body: ComputationId) -> Result<Arc<Reach>, P::Error> {
+        if self.devices.is_some() || !self.asks_for_all.load(Ordering::Relaxed) {
+            return Ok(Arc::default());
         }
+        if let Some(known) = self.cache().reach.get(&body) {
+            return Ok(known.clone());
+        }
+        self.prepare(m, rules, body, Direction::Backward)?;
+        let schedule = self.schedule_of(m, rules, body)?;
+        let parameter = m.parameters(body).first();
+        let of = |&parameter| Reach::of(self.setting(m, &schedule), parameter, &mut self.free_rule(m, rules));
+        let found = Arc::new(parameter.map(of).transpose()?.unwrap_or_default());
+        self.cache().reach.insert(body, found.clone());
+        Ok(found)
     }
 
     /// The indexing of a computation. Sources are numbers of its instructions.
@@ -451,8 +478,10 @@ impl Propagator {
         for (index, array) in shapes::array_indices(m.shape(m.root(computation))) {
             let key = (computation, Direction::Backward, index);
             let path = || key.2.iter().map(|&i| i as usize).collect::<SmallVec<[usize; 4]>>();
-            let is_known =
-                if repeats { m.forwards(computation, &path()) } else { self.known(m, rules, &key).is_some() };
+            let is_known = match repeats {
+                true => m.forwards(computation, &path()) || self.cache().iterations.contains_key(&key),
+                false => self.known(m, rules, &key).is_some(),
+            };
             if !is_known && !array.dims().contains(&0) {
                 indices.push(key.2);
             }

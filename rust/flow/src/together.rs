@@ -23,33 +23,33 @@ use crate::state::{is_big, is_whole, MAX_MAPS};
 
 /// A set of starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Starts(SmallVec<[u64; 2]>);
+pub(crate) struct Starts(SmallVec<[u64; 2]>);
 
 impl Starts {
-    fn one(k: usize) -> Starts {
+    pub(crate) fn one(k: usize) -> Starts {
         let mut words = SmallVec::from_elem(0, k / 64 + 1);
         words[k / 64] = 1 << (k % 64);
         Starts(words)
     }
 
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.iter().all(|&word| word == 0)
     }
 
-    fn add(&mut self, other: &Starts) {
+    pub(crate) fn add(&mut self, other: &Starts) {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), 0);
         }
         self.0.iter_mut().zip(&other.0).for_each(|(word, more)| *word |= more);
     }
 
-    fn without(&self, other: &Starts) -> Starts {
+    pub(crate) fn without(&self, other: &Starts) -> Starts {
         let mut rest = self.clone();
         rest.0.iter_mut().zip(&other.0).for_each(|(word, less)| *word &= !less);
         rest
     }
 
-    fn list(&self) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn list(&self) -> impl Iterator<Item = u32> + '_ {
         let bits = |(k, &word): (usize, &u64)| {
             (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| (k * 64 + bit) as u32)
         };

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from functools import partial
 
-from ..._core import Computation, IndexingMap, Instruction, _closure
+from ..._core import Computation, IndexingMap, Instruction, _closure, _Reach
 from ...answers import Unknown
 from ...types import ShapeIndex
 from .._indexing.loops.counter import CountedLoop, Start, analyze_counts, find_start
@@ -125,7 +125,7 @@ def _decisive(instruction: Instruction, context: RuleContext) -> tuple[list[Shap
         return read
     total = read
     for leaf in read.leaves:
-        found = context.fact(instruction, _any_backward).maps(leaf)
+        found = context.fact(instruction, _any_backward).maps(leaf, None)
         if isinstance(found, Unknown):
             return found
         total = total + found
@@ -175,13 +175,16 @@ class AnyIterations:
         self._body = body
         self._context = context
         self._direction = direction
+        self._reach = context.reach(body) if direction < 0 else _Reach()
         self._steps: dict[ShapeIndex, OperandIndexing] = {}
 
     def maps(
-        self, start: ShapeIndex, whole: Sequence[ShapeIndex] = (), crosses_devices: bool = False
+        self, start: ShapeIndex, whole: Sequence[ShapeIndex] | None = (), crosses_devices: bool = False
     ) -> OperandIndexing:
-        """The maps from one leaf to all leaves, in their order, and to every element of the leaves ``whole``."""
-        return _closure(self._shape, start, self._step, whole, crosses_devices, _REASON)
+        """The maps from one leaf to all leaves, in their order, and to every element of the leaves ``whole``.  Where
+        that is None, to each of the right leaves only some.
+        """
+        return _closure(self._shape, start, self._reach, self._step, whole, crosses_devices, _REASON)
 
     def _step(self, leaf: ShapeIndex) -> OperandIndexing:
         if self._direction < 0 and self._body._forwards(leaf):
