@@ -132,8 +132,7 @@ impl PyFootprint {
     }
 
     fn __eq__(&self, other: &PyFootprint) -> bool {
-        let (a, b) = (&self.0, &other.0);
-        (a.exact, a.crosses_devices, &a.reason, &a.maps) == (b.exact, b.crosses_devices, &b.reason, &b.maps)
+        self.0 == other.0
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

@@ -24,7 +24,7 @@ pub type ShapeIndex = SmallVec<[u32; 4]>;
 pub type Text = Arc<str>;
 
 /// A union of maps into one value, each with the array of the value that its results index.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Footprint {
     /// A propagation gives distinct maps; a rule may give one twice.
     pub maps: Vec<(ShapeIndex, Map)>,
@@ -73,7 +73,7 @@ impl Footprint {
 }
 
 /// The indexing of one operand, or of one output.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum OperandIndexing {
     /// Any element may be read, for this reason.
     Unknown(Text),

@@ -4,6 +4,7 @@
 //! Instructions with equal signatures share their cells, which are computed once; cells refer to parts, of which few
 //! are distinct, however many rows a wide tuple has. Cells that depend on a runtime source belong to one instruction.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
@@ -229,6 +230,8 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
         let mut is_shared = true;
         // Of n outputs, each may leave nearly all of n operands unread.
         let mut unread: Vec<Option<Cells>> = Vec::new();
+        // Of a loop or a conditional, many outputs may come from the same elements as the one before.
+        let mut last: Option<(Arc<InstructionIndexing>, Range<usize>)> = None;
         for (output, shape) in shapes::leaves(m.shape(id)) {
             poll();
             let number = self.output(&output, shape);
@@ -260,6 +263,12 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
                 }
             };
             is_shared = is_shared && !indexing.has_runtime;
+            let start = self.found.cells.len();
+            if let Some((_, same)) = last.as_ref().filter(|(before, _)| before.parts == indexing.parts) {
+                self.found.cells.extend_from_within(same.clone());
+                self.found.cells[start..].iter_mut().for_each(|cells| cells.output = number);
+                continue;
+            }
             // Each output of a tuple of N values reads one operand; the other N * N - N rows would be empty.
             if traits.structural && !output.is_empty() {
                 for (at, &(k, _)) in indexing.parts.iter().enumerate() {
@@ -282,6 +291,7 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
                     *known = known.or(self.found.cells.last().copied().filter(|_| at.is_none()));
                 }
             }
+            last = Some((indexing, start..self.found.cells.len()));
         }
         Ok(is_shared && !(traits.per_instruction && repeats_operands(m, id)))
     }

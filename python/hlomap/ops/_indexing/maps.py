@@ -181,8 +181,11 @@ def by_number(result: RuleResult) -> Mapping[int, OperandIndexing]:
 
 def merge_parts(result: RuleResult, leaf: ShapeIndex = ()) -> OperandIndexing:
     """All parts of a rule's result as one, which is the element ``leaf`` of a tuple; Unknown if a part is."""
+    parts = by_number(result).values()
+    if len(parts) == 1 and not leaf:
+        return next(iter(parts))
     total = NOTHING
-    for part in by_number(result).values():
+    for part in parts:
         if isinstance(part, Unknown):
             return part
         total = total + part.at(leaf)
