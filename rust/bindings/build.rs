@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::{env, fs, path::Path};
 
-use syn::{Attribute, Expr, Fields, ImplItem, Item, Lit, Meta, Type};
+use syn::parse::ParseStream;
+use syn::{Attribute, Expr, Fields, Ident, ImplItem, Item, Lit, Meta, Token, Type};
 
 /// The docstrings of classes and functions by name, of members by `Class.member`.
 type Docs = HashMap<String, String>;
@@ -47,12 +48,32 @@ fn read(items: &[Item], docs: &mut Docs) {
                     }
                 }
             }
+            Item::Macro(item) if item.mac.path.is_ident("getters") => {
+                let (class, members) = item.mac.parse_body_with(getters).expect("a table of getters");
+                let class = &classes[&class.to_string()];
+                docs.extend(members.into_iter().map(|(name, doc)| (format!("{class}.{name}"), doc)));
+            }
             Item::Fn(item) if has(&item.attrs, "pyfunction") => {
                 docs.insert(name(&item.attrs, &item.sig.ident.to_string()), doc(&item.attrs));
             }
             _ => {}
         }
     }
+}
+
+/// The class of a table of getters, and the name and docstring of each.
+fn getters(input: ParseStream<'_>) -> syn::Result<(Ident, Vec<(String, String)>)> {
+    let class = input.parse()?;
+    let (_, _, _, _, _): (Token![,], Token![self], Token![,], Ident, Token![;]) =
+        (input.parse()?, input.parse()?, input.parse()?, input.parse()?, input.parse()?);
+    let mut members = Vec::new();
+    while !input.is_empty() {
+        let attributes = input.call(Attribute::parse_outer)?;
+        members.push((input.parse::<Ident>()?.to_string(), doc(&attributes)));
+        let (_, _, _, _, _): (Token![:], Type, Token![=], Expr, Token![;]) =
+            (input.parse()?, input.parse()?, input.parse()?, input.parse()?, input.parse()?);
+    }
+    Ok((class, members))
 }
 
 fn has(attributes: &[Attribute], name: &str) -> bool {

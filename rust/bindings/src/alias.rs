@@ -7,7 +7,6 @@ use pyo3::types::PyTuple;
 use crate::argument::Arg;
 use crate::error::not_a;
 use crate::layout::PyShape;
-use crate::pickle::{by_text, Reduced};
 use crate::repr;
 
 type Index = Vec<i64>;
@@ -35,6 +34,25 @@ impl From<Alias> for PyInputOutputAlias {
     }
 }
 
+fn kind_of(alias: &Alias) -> &'static str {
+    if alias.must {
+        "must-alias"
+    } else {
+        "may-alias"
+    }
+}
+
+getters! { PyInputOutputAlias, self, py;
+    /// The shape index of the part of the output; ``()`` is all of it.
+    output_index: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.output_index);
+    /// The number of the parameter.
+    parameter_number: i64 = self.0.number;
+    /// The shape index of the part of the parameter; ``()`` is all of it.
+    parameter_index: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.index);
+    /// ``"may-alias"`` or ``"must-alias"``.
+    kind: &'static str = kind_of(&self.0);
+}
+
 #[pymethods]
 impl PyInputOutputAlias {
     #[new]
@@ -58,47 +76,19 @@ impl PyInputOutputAlias {
         Ok(PyInputOutputAlias(Alias { output_index, number: parameter_number, index: parameter_index, must }))
     }
 
-    /// The shape index of the part of the output; ``()`` is all of it.
-    #[getter]
-    fn output_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.0.output_index)
-    }
-
-    /// The number of the parameter.
-    #[getter]
-    fn parameter_number(&self) -> i64 {
-        self.0.number
-    }
-
-    /// The shape index of the part of the parameter; ``()`` is all of it.
-    #[getter]
-    fn parameter_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.0.index)
-    }
-
-    /// ``"may-alias"`` or ``"must-alias"``.
-    #[getter]
-    fn kind(&self) -> &'static str {
-        if self.0.must {
-            "must-alias"
-        } else {
-            "may-alias"
-        }
-    }
-
     fn __repr__(&self) -> String {
         format!(
             "InputOutputAlias(output_index={}, parameter_number={}, parameter_index={}, kind='{}')",
             shown(&self.0.output_index),
             self.0.number,
             shown(&self.0.index),
-            self.kind()
+            kind_of(&self.0)
         )
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, (Index, i64, Index, &'static str)) {
         let class = py.get_type::<PyInputOutputAlias>().into_any();
-        (class, (self.0.output_index.clone(), self.0.number, self.0.index.clone(), self.kind()))
+        (class, (self.0.output_index.clone(), self.0.number, self.0.index.clone(), kind_of(&self.0)))
     }
 }
 
@@ -118,24 +108,19 @@ impl From<Donor> for PyBufferDonor {
     }
 }
 
+getters! { PyBufferDonor, self, py;
+    /// The number of the parameter.
+    parameter_number: i64 = self.0.number;
+    /// The shape index of the part of the parameter; ``()`` is all of it.
+    parameter_index: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.index);
+}
+
 #[pymethods]
 impl PyBufferDonor {
     #[new]
     fn new(parameter_number: Arg<'_, i64>, parameter_index: Arg<'_, Index>) -> PyResult<PyBufferDonor> {
         named!("hlo.BufferDonor", parameter_number, parameter_index);
         Ok(PyBufferDonor(Donor { number: parameter_number, index: parameter_index }))
-    }
-
-    /// The number of the parameter.
-    #[getter]
-    fn parameter_number(&self) -> i64 {
-        self.0.number
-    }
-
-    /// The shape index of the part of the parameter; ``()`` is all of it.
-    #[getter]
-    fn parameter_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.0.index)
     }
 
     fn __repr__(&self) -> String {
@@ -163,6 +148,15 @@ impl From<Alias> for PyOperandAlias {
     }
 }
 
+getters! { PyOperandAlias, self, py;
+    /// The shape index of the part of the output; ``()`` is all of it.
+    output_index: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.output_index);
+    /// The number of the operand.
+    operand: i64 = self.0.number;
+    /// The shape index of the part of the operand; ``()`` is all of it.
+    operand_index: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.index);
+}
+
 #[pymethods]
 impl PyOperandAlias {
     #[new]
@@ -173,24 +167,6 @@ impl PyOperandAlias {
     ) -> PyResult<PyOperandAlias> {
         named!("hlo.OperandAlias", output_index, operand, operand_index);
         Ok(PyOperandAlias(Alias { output_index, number: operand, index: operand_index, must: false }))
-    }
-
-    /// The shape index of the part of the output; ``()`` is all of it.
-    #[getter]
-    fn output_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.0.output_index)
-    }
-
-    /// The number of the operand.
-    #[getter]
-    fn operand(&self) -> i64 {
-        self.0.number
-    }
-
-    /// The shape index of the part of the operand; ``()`` is all of it.
-    #[getter]
-    fn operand_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.0.index)
     }
 
     fn __repr__(&self) -> String {
@@ -221,12 +197,24 @@ impl From<Accuracy> for PyResultAccuracy {
 }
 
 impl PyResultAccuracy {
-    fn tolerances(&self) -> (f64, f64, i64) {
+    fn fields(&self) -> (&'static str, f64, f64, i64) {
         match self.0 {
-            Accuracy::Tolerance { atol, rtol, ulps } => (atol, rtol, ulps),
-            _ => (0.0, 0.0, 0),
+            Accuracy::Default => ("default", 0.0, 0.0, 0),
+            Accuracy::Highest => ("highest", 0.0, 0.0, 0),
+            Accuracy::Tolerance { atol, rtol, ulps } => ("tolerance", atol, rtol, ulps),
         }
     }
+}
+
+getters! { PyResultAccuracy, self, py;
+    /// ``"default"``, ``"highest"`` or ``"tolerance"``.
+    mode: &'static str = self.fields().0;
+    /// The absolute tolerance.
+    atol: f64 = self.fields().1;
+    /// The relative tolerance.
+    rtol: f64 = self.fields().2;
+    /// The tolerance in units in the last place.
+    ulps: i64 = self.fields().3;
 }
 
 #[pymethods]
@@ -252,53 +240,24 @@ impl PyResultAccuracy {
         }))
     }
 
-    /// ``"default"``, ``"highest"`` or ``"tolerance"``.
-    #[getter]
-    fn mode(&self) -> &'static str {
-        match self.0 {
-            Accuracy::Default => "default",
-            Accuracy::Highest => "highest",
-            Accuracy::Tolerance { .. } => "tolerance",
-        }
-    }
-
-    /// The absolute tolerance.
-    #[getter]
-    fn atol(&self) -> f64 {
-        self.tolerances().0
-    }
-
-    /// The relative tolerance.
-    #[getter]
-    fn rtol(&self) -> f64 {
-        self.tolerances().1
-    }
-
-    /// The tolerance in units in the last place.
-    #[getter]
-    fn ulps(&self) -> i64 {
-        self.tolerances().2
-    }
-
     fn __hash__(&self) -> u64 {
-        let (atol, rtol, ulps) = self.tolerances();
+        let (mode, atol, rtol, ulps) = self.fields();
         // Equal floats may differ in the sign of zero.
         let bits = |v: f64| if v == 0.0 { 0 } else { v.to_bits() };
-        bits(atol).rotate_left(21) ^ bits(rtol).rotate_left(42) ^ ulps as u64 ^ self.mode().len() as u64
+        bits(atol).rotate_left(21) ^ bits(rtol).rotate_left(42) ^ ulps as u64 ^ mode.len() as u64
     }
 
     fn __repr__(&self) -> String {
-        match self.0 {
-            Accuracy::Tolerance { atol, rtol, ulps } => {
+        match self.fields() {
+            ("tolerance", atol, rtol, ulps) => {
                 format!("ResultAccuracy(mode='tolerance', atol={atol:?}, rtol={rtol:?}, ulps={ulps})")
             }
-            _ => format!("ResultAccuracy(mode='{}')", self.mode()),
+            (mode, ..) => format!("ResultAccuracy(mode='{mode}')"),
         }
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, (&'static str, f64, f64, i64)) {
-        let (atol, rtol, ulps) = self.tolerances();
-        (py.get_type::<PyResultAccuracy>().into_any(), (self.mode(), atol, rtol, ulps))
+        (py.get_type::<PyResultAccuracy>().into_any(), self.fields())
     }
 }
 
@@ -320,6 +279,16 @@ impl From<EntryLayout> for PyEntryLayout {
     }
 }
 
+getters! { PyEntryLayout, self, py;
+    /// The shapes of the parameters, by number.
+    parameters: PyResult<Bound<'py, PyTuple>> = {
+        let all = self.0.parameters.iter().map(|s| Bound::new(py, PyShape(s.clone())));
+        PyTuple::new(py, all.collect::<PyResult<Vec<_>>>()?)
+    };
+    /// The shape of the result.
+    result: PyShape = PyShape(self.0.result.clone());
+}
+
 #[pymethods]
 impl PyEntryLayout {
     /// Reads the layout of an entry with its braces.  Raises :class:`~hlomap.errors.HloSyntaxError` for any other
@@ -334,28 +303,9 @@ impl PyEntryLayout {
         hlo::parse_entry_layout(text).map(PyEntryLayout).ok_or_else(|| not_a(py, "the layout of an entry", text))
     }
 
-    /// The shapes of the parameters, by number.
-    #[getter]
-    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let all = self.0.parameters.iter().map(|s| Bound::new(py, PyShape(s.clone())));
-        PyTuple::new(py, all.collect::<PyResult<Vec<_>>>()?)
-    }
-
-    /// The shape of the result.
-    #[getter]
-    fn result(&self) -> PyShape {
-        PyShape(self.0.result.clone())
-    }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        by_text::<PyEntryLayout>(py, &self.0.to_string())
-    }
-
-    fn __str__(&self) -> String {
-        self.0.to_string()
-    }
-
     fn __repr__(&self) -> String {
         format!("<EntryLayout {}>", repr::line(&self.0))
     }
 }
+
+by_its_text!(PyEntryLayout, 0);

@@ -12,7 +12,7 @@ use crate::error::{not_a, raise};
 use crate::instruction::{instruction, instructions};
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle};
-use crate::pickle::{by_constructor, by_text, Reduced};
+use crate::pickle::{by_constructor, Reduced};
 use crate::repr;
 use crate::sharding::{PyReplicaGroups, PySharding};
 
@@ -284,18 +284,12 @@ impl PyWindow {
         self.0.dims.len()
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        by_text::<PyWindow>(py, &self.0.to_string())
-    }
-
-    fn __str__(&self) -> String {
-        self.0.to_string()
-    }
-
     fn __repr__(&self) -> String {
         format!("Window('{}')", repr::line(&self.0))
     }
 }
+
+by_its_text!(PyWindow, 0);
 
 /// One dimension of a window.
 ///
@@ -396,6 +390,27 @@ impl PyWindowDim {
 #[derive(PartialEq, Eq, Hash)]
 pub struct PyDimLabels(DimLabels);
 
+getters! { PyDimLabels, self, py;
+    /// The operand's batch dimension.
+    input_batch: i64 = self.0.input_batch;
+    /// The operand's feature dimension.
+    input_feature: i64 = self.0.input_feature;
+    /// The operand's spatial dimensions.
+    input_spatial: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.input_spatial);
+    /// The kernel's input feature dimension.
+    kernel_input_feature: i64 = self.0.kernel_input_feature;
+    /// The kernel's output feature dimension.
+    kernel_output_feature: i64 = self.0.kernel_output_feature;
+    /// The kernel's spatial dimensions.
+    kernel_spatial: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.kernel_spatial);
+    /// The output's batch dimension.
+    output_batch: i64 = self.0.output_batch;
+    /// The output's feature dimension.
+    output_feature: i64 = self.0.output_feature;
+    /// The output's spatial dimensions.
+    output_spatial: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.output_spatial);
+}
+
 #[pymethods]
 impl PyDimLabels {
     /// Reads dimension numbers.  Raises :class:`~hlomap.errors.HloSyntaxError` for any other text.
@@ -409,69 +424,9 @@ impl PyDimLabels {
         hlo::parse_dim_labels(text).map(PyDimLabels).ok_or_else(|| not_a(py, "dimension numbers", text))
     }
 
-    /// The operand's batch dimension.
-    #[getter]
-    fn input_batch(&self) -> i64 {
-        self.0.input_batch
-    }
-
-    /// The operand's feature dimension.
-    #[getter]
-    fn input_feature(&self) -> i64 {
-        self.0.input_feature
-    }
-
-    /// The operand's spatial dimensions.
-    #[getter]
-    fn input_spatial<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.0.input_spatial)
-    }
-
-    /// The kernel's input feature dimension.
-    #[getter]
-    fn kernel_input_feature(&self) -> i64 {
-        self.0.kernel_input_feature
-    }
-
-    /// The kernel's output feature dimension.
-    #[getter]
-    fn kernel_output_feature(&self) -> i64 {
-        self.0.kernel_output_feature
-    }
-
-    /// The kernel's spatial dimensions.
-    #[getter]
-    fn kernel_spatial<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.0.kernel_spatial)
-    }
-
-    /// The output's batch dimension.
-    #[getter]
-    fn output_batch(&self) -> i64 {
-        self.0.output_batch
-    }
-
-    /// The output's feature dimension.
-    #[getter]
-    fn output_feature(&self) -> i64 {
-        self.0.output_feature
-    }
-
-    /// The output's spatial dimensions.
-    #[getter]
-    fn output_spatial<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.0.output_spatial)
-    }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        by_text::<PyDimLabels>(py, &self.0.to_string())
-    }
-
-    fn __str__(&self) -> String {
-        self.0.to_string()
-    }
-
     fn __repr__(&self) -> String {
         format!("ConvolutionDimensionNumbers('{}')", self.0)
     }
 }
+
+by_its_text!(PyDimLabels, 0);

@@ -58,65 +58,41 @@ impl PyDiagnostic {
     }
 }
 
+getters! { PyDiagnostic, self, py;
+    /// The description of the problem, in one line.
+    message: &str = &self.fields().message;
+    /// The name of the file or text, or ``None``.
+    filename: Option<&str> = self.fields().filename.as_deref();
+    /// The line, from 1.
+    line: usize = self.fields().line;
+    /// The column in characters, from 1.
+    column: usize = self.fields().column;
+    /// The text that was found, or ``None``.
+    found: Option<&str> = self.fields().found.as_deref();
+    /// The text that was expected, or ``None``.
+    expected: Option<&str> = self.fields().expected.as_deref();
+    /// The line of the text, with a caret below the position.
+    snippet: &str = &self.fields().snippet;
+}
+
 #[pymethods]
 impl PyDiagnostic {
-    /// The description of the problem, in one line.
-    #[getter]
-    fn message(&self) -> &str {
-        &self.fields().message
-    }
-
-    /// The name of the file or text, or ``None``.
-    #[getter]
-    fn filename(&self) -> Option<&str> {
-        self.fields().filename.as_deref()
-    }
-
-    /// The line, from 1.
-    #[getter]
-    fn line(&self) -> usize {
-        self.fields().line
-    }
-
-    /// The column in characters, from 1.
-    #[getter]
-    fn column(&self) -> usize {
-        self.fields().column
-    }
-
-    /// The text that was found, or ``None``.
-    #[getter]
-    fn found(&self) -> Option<&str> {
-        self.fields().found.as_deref()
-    }
-
-    /// The text that was expected, or ``None``.
-    #[getter]
-    fn expected(&self) -> Option<&str> {
-        self.fields().expected.as_deref()
-    }
-
-    /// The line of the text, with a caret below the position.
-    #[getter]
-    fn snippet(&self) -> &str {
-        &self.fields().snippet
-    }
-
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
         other.cast::<PyDiagnostic>().is_ok_and(|o| o.get().fields() == self.fields())
     }
 
     fn __hash__(&self) -> usize {
-        self.line().wrapping_mul(1_000_003) ^ self.column()
+        self.fields().line.wrapping_mul(1_000_003) ^ self.fields().column
     }
 
     fn __str__(&self) -> String {
-        let name = self.filename().unwrap_or("<text>");
-        format!("{name}:{}:{}: {}\n{}", self.line(), self.column(), self.message(), self.snippet())
+        let Fields { message, filename, line, column, snippet, .. } = self.fields();
+        format!("{}:{line}:{column}: {message}\n{snippet}", filename.as_deref().unwrap_or("<text>"))
     }
 
     fn __repr__(&self) -> String {
-        format!("<Diagnostic {}:{}: {}>", self.line(), self.column(), repr::line(&self.message()))
+        let Fields { message, line, column, .. } = self.fields();
+        format!("<Diagnostic {line}:{column}: {}>", repr::line(message))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Parts)> {

@@ -88,6 +88,50 @@ fn operator(
     Ok(Bound::new(py, PyExpr::from(made.or_raise(py)?))?.into_any().unbind())
 }
 
+getters! { PyExpr, self, py;
+    /// The operator or the kind of variable at the root; a multiple such as ``d0 * 3`` or ``-d0`` is a product.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> (hm.Expr.dim(0) % 4).kind, hm.Expr.dim(0).kind, hm.Expr.constant(4).kind, (-hm.Expr.dim(0)).kind
+    /// ('mod', 'dim', 'constant', 'product')
+    kind: &'static str = match (&self.0, self.0.op()) {
+        (Expr::Const(_), _) => "constant",
+        (Expr::Var(Var { kind: Kind::Dim, .. }), _) => "dim",
+        (Expr::Var(Var { kind: Kind::Range, .. }), _) => "range",
+        (Expr::Var(Var { kind: Kind::Runtime, .. }), _) => "runtime",
+        (_, Some(Op::Sum(sum))) if sum.as_multiple().is_some() => "product",
+        (_, Some(Op::Sum(_)) | None) => "sum",
+        (_, Some(Op::Product(..))) => "product",
+        (_, Some(Op::FloorDiv(..))) => "floordiv",
+        (_, Some(Op::Mod(..))) => "mod",
+        (_, Some(Op::Min(..))) => "min",
+        (_, Some(Op::Max(..))) => "max",
+    };
+    /// The value of a constant, the number of a variable; ``None`` for every other expression.
+    value: Option<i64> = match &self.0 {
+        Expr::Const(c) => Some(*c),
+        Expr::Var(v) => Some(i64::from(v.index)),
+        Expr::Node(_) => None,
+    };
+    /// The operands of the root, ``()`` for constants and variables.
+    ///
+    /// A sum has its terms, each with its factor, and last its constant other than 0; every other operator has its two
+    /// sides.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> (hm.Expr.dim(0) // 4).operands
+    /// (Expr('d0'), Expr('4'))
+    /// >>> hm.Expr.parse("d1 * 3 - d0 + 2").operands
+    /// (Expr('-d0'), Expr('d1 * 3'), Expr('2'))
+    operands: PyResult<Bound<'py, PyTuple>> = {
+        let operands = match self.0.op() {
+            Some(Op::Sum(sum)) => sum.summands().or_raise(py)?,
+            _ => self.0.operands().cloned().collect(),
+        };
+        PyTuple::new(py, operands.into_iter().map(PyExpr::from).collect::<Vec<_>>())
+    };
+}
+
 #[pymethods]
 impl PyExpr {
     /// The dim variable ``d{index}``.
@@ -183,57 +227,6 @@ impl PyExpr {
         Ok(PyExpr::from(self.0.ceil_div(&divisor.0).or_raise(py).in_call(py, "Expr.ceildiv")?))
     }
 
-    /// The operator or the kind of variable at the root; a multiple such as ``d0 * 3`` or ``-d0`` is a product.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> (hm.Expr.dim(0) % 4).kind, hm.Expr.dim(0).kind, hm.Expr.constant(4).kind, (-hm.Expr.dim(0)).kind
-    /// ('mod', 'dim', 'constant', 'product')
-    #[getter]
-    fn kind(&self) -> &'static str {
-        match (&self.0, self.0.op()) {
-            (Expr::Const(_), _) => "constant",
-            (Expr::Var(Var { kind: Kind::Dim, .. }), _) => "dim",
-            (Expr::Var(Var { kind: Kind::Range, .. }), _) => "range",
-            (Expr::Var(Var { kind: Kind::Runtime, .. }), _) => "runtime",
-            (_, Some(Op::Sum(sum))) if sum.as_multiple().is_some() => "product",
-            (_, Some(Op::Sum(_)) | None) => "sum",
-            (_, Some(Op::Product(..))) => "product",
-            (_, Some(Op::FloorDiv(..))) => "floordiv",
-            (_, Some(Op::Mod(..))) => "mod",
-            (_, Some(Op::Min(..))) => "min",
-            (_, Some(Op::Max(..))) => "max",
-        }
-    }
-
-    /// The value of a constant, the number of a variable; ``None`` for every other expression.
-    #[getter]
-    fn value(&self) -> Option<i64> {
-        match &self.0 {
-            Expr::Const(c) => Some(*c),
-            Expr::Var(v) => Some(i64::from(v.index)),
-            Expr::Node(_) => None,
-        }
-    }
-
-    /// The operands of the root, ``()`` for constants and variables.
-    ///
-    /// A sum has its terms, each with its factor, and last its constant other than 0; every other operator has its two
-    /// sides.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> (hm.Expr.dim(0) // 4).operands
-    /// (Expr('d0'), Expr('4'))
-    /// >>> hm.Expr.parse("d1 * 3 - d0 + 2").operands
-    /// (Expr('-d0'), Expr('d1 * 3'), Expr('2'))
-    #[getter]
-    fn operands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let operands = match self.0.op() {
-            Some(Op::Sum(sum)) => sum.summands().or_raise(py)?,
-            _ => self.0.operands().cloned().collect(),
-        };
-        PyTuple::new(py, operands.into_iter().map(PyExpr::from).collect::<Vec<_>>())
-    }
-
     /// The expression with variables replaced by number; a variable past the end of its list stays.
     ///
     /// Raises :class:`~hlomap.errors.MapError` where a divisor becomes a constant below 1.
@@ -319,15 +312,6 @@ impl PyExpr {
 
     fn __repr__(&self) -> String {
         format!("Expr('{}')", repr::line(&self.__str__()))
-    }
-
-    fn __copy__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    #[pyo3(signature = (_memo, /))]
-    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
-        slf
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {

@@ -45,6 +45,27 @@ impl PyFootprint {
     }
 }
 
+getters! { PyFootprint, self, py;
+    /// The maps, each behind the leaf that its results index.
+    maps: PyResult<Bound<'py, PyTuple>> = {
+        let maps = self.0.maps.iter().map(|(index, m)| Ok((index_tuple(py, index)?, PyMap::from(m.clone()))));
+        PyTuple::new(py, maps.collect::<PyResult<Vec<_>>>()?)
+    };
+    /// Whether these are exactly the elements; otherwise there may be more than those.
+    exact: bool = self.0.exact;
+    /// Why they are not exact.
+    reason: Option<&str> = self.0.reason.as_deref();
+    /// Whether the elements may be on other devices.
+    crosses_devices: bool = self.0.crosses_devices;
+    /// The leaves that maps lead to, each once.
+    leaves: PyResult<Vec<Bound<'py, PyTuple>>> = {
+        let mut leaves: Vec<&ShapeIndex> = self.0.maps.iter().map(|(index, _)| index).collect();
+        leaves.sort_unstable();
+        leaves.dedup();
+        leaves.into_iter().map(|index| index_tuple(py, index)).collect()
+    };
+}
+
 #[pymethods]
 impl PyFootprint {
     #[new]
@@ -57,40 +78,6 @@ impl PyFootprint {
     ) -> PyResult<PyFootprint> {
         let maps = maps.map_or(Ok(Maps::new()), pairs)?;
         Ok(PyFootprint(Footprint { maps, exact, reason: reason.map(Text::from), crosses_devices }))
-    }
-
-    /// The maps, each behind the leaf that its results index.
-    #[getter]
-    fn maps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let maps = self.0.maps.iter().map(|(index, m)| Ok((index_tuple(py, index)?, PyMap::from(m.clone()))));
-        PyTuple::new(py, maps.collect::<PyResult<Vec<_>>>()?)
-    }
-
-    /// Whether these are exactly the elements; otherwise there may be more than those.
-    #[getter]
-    fn exact(&self) -> bool {
-        self.0.exact
-    }
-
-    /// Why they are not exact.
-    #[getter]
-    fn reason(&self) -> Option<&str> {
-        self.0.reason.as_deref()
-    }
-
-    /// Whether the elements may be on other devices.
-    #[getter]
-    fn crosses_devices(&self) -> bool {
-        self.0.crosses_devices
-    }
-
-    /// The leaves that maps lead to, each once.
-    #[getter]
-    fn leaves<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        let mut leaves: Vec<&ShapeIndex> = self.0.maps.iter().map(|(index, _)| index).collect();
-        leaves.sort_unstable();
-        leaves.dedup();
-        leaves.into_iter().map(|index| index_tuple(py, index)).collect()
     }
 
     /// The elements for all values of the runtime variables.  They are more than those that are read, for this

@@ -92,6 +92,26 @@ fn is_mapping(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     object.is_instance(&object.py().import(intern!(object.py(), "collections.abc"))?.getattr("Mapping")?)
 }
 
+getters! { PyInstructionIndexing, self, py;
+    /// The parts by number, as rules give them; nothing is read of those that are missing.
+    parts: PyResult<Bound<'py, PyDict>> = {
+        if let Some(parts) = self.parts.get() {
+            return Ok(parts.bind(py).clone());
+        }
+        let unknown = py.import(intern!(py, "hlomap.answers"))?.getattr(intern!(py, "Unknown"))?;
+        let parts = PyDict::new(py);
+        for (k, part) in &self.indexing.parts {
+            match part {
+                OperandIndexing::Unknown(reason) => parts.set_item(k, unknown.call1((&**reason,))?)?,
+                OperandIndexing::Known(f) => parts.set_item(k, PyFootprint(f.clone()))?,
+            }
+        }
+        Ok(self.parts.get_or_init(|| parts.unbind()).bind(py).clone())
+    };
+    /// Whether a map has a runtime variable.
+    has_runtime: bool = self.indexing.has_runtime;
+}
+
 #[pymethods]
 impl PyInstructionIndexing {
     #[new]
@@ -154,29 +174,6 @@ impl PyInstructionIndexing {
         let subject = Subject::new(py, instruction.get(), &index.0, direction)?;
         let reason = Text::from(reason);
         Ok(subject.indexing((0..subject.n as u32).map(|k| (k, OperandIndexing::Unknown(reason.clone()))).collect()))
-    }
-
-    /// The parts by number, as rules give them; nothing is read of those that are missing.
-    #[getter]
-    fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        if let Some(parts) = self.parts.get() {
-            return Ok(parts.bind(py).clone());
-        }
-        let unknown = py.import(intern!(py, "hlomap.answers"))?.getattr(intern!(py, "Unknown"))?;
-        let parts = PyDict::new(py);
-        for (k, part) in &self.indexing.parts {
-            match part {
-                OperandIndexing::Unknown(reason) => parts.set_item(k, unknown.call1((&**reason,))?)?,
-                OperandIndexing::Known(f) => parts.set_item(k, PyFootprint(f.clone()))?,
-            }
-        }
-        Ok(self.parts.get_or_init(|| parts.unbind()).bind(py).clone())
-    }
-
-    /// Whether a map has a runtime variable.
-    #[getter]
-    fn has_runtime(&self) -> bool {
-        self.indexing.has_runtime
     }
 
     fn __len__(&self) -> usize {

@@ -54,65 +54,103 @@ pub fn instructions<'py>(
     PyTuple::new(py, ids.enumerate().map(object).collect::<PyResult<Vec<_>>>()?)
 }
 
+getters! { PyInstruction, self, py;
+    /// The name without ``%``.
+    name: &str = self.module.instruction_name(self.id);
+    /// The operation as HLO text names it: ``"dynamic-slice"``.
+    opcode: &str = self.module.opcode_name(self.id);
+    /// The shape of its value.
+    shape: PyShape = PyShape(self.module.shape(self.id).clone());
+    /// The operands, in order; ``()`` for text without their names, see :attr:`has_unnamed_operands`.
+    operands: PyResult<Bound<'py, PyTuple>> = instructions(py, &self.module, self.module.operands(self.id));
+    /// Whether the text leaves out the names of the operands, so that they are not known.
+    has_unnamed_operands: bool = self.module.has_unnamed_operands(self.id);
+    /// The reason why the shape, operands and attributes do not fit together; ``None`` if they fit.
+    ///
+    /// The module then has a diagnostic too, and the elements that the instruction reads are unknown.
+    inconsistency: Option<String> = self.module.inconsistency(self.id);
+    /// The shape that operands and attributes determine; ``None`` if they do not determine it or do not fit together.
+    inferred_shape: Option<PyShape> = self.module.inferred_shape(self.id).map(PyShape);
+    /// The steps of an asynchronous operation up to this one, its start first; ``()`` for any other instruction.
+    ///
+    /// The start is missing where the operation comes from elsewhere, as in a loop that carries it on.
+    async_steps: PyResult<Bound<'py, PyTuple>> =
+        instructions(py, &self.module, self.module.async_steps(self.id).into_iter());
+    /// The instructions that have this one as an operand, in text order.
+    users: PyResult<Bound<'py, PyTuple>> = instructions(py, &self.module, self.module.users(self.id).iter().copied());
+    /// The computations that it calls, in text order.
+    called_computations: PyResult<Bound<'py, PyTuple>> =
+        computations(py, &self.module, self.module.called_computations(self.id));
+    /// Its attributes by name, decoded on access.
+    attributes: Attributes = Attributes::new(self.module.clone_ref(py), Owner::Instruction(self.id));
+    /// The value of a constant: a read-only array, or a tuple of such; ``None`` for every other instruction.
+    ///
+    /// Raises :class:`~hlomap.errors.UnsupportedError` for text that leaves the value out (``{...}``).
+    ///
+    /// >>> import hlomap as hm
+    /// >>> hm.parse("ENTRY e { ROOT c = s32[3] constant({1, 2, 3}) }").entry.root.literal
+    /// array([1, 2, 3], dtype=int32)
+    literal: PyResult<Option<Bound<'py, PyAny>>> = {
+        match unlocked(py, || self.module.literal(self.id))? {
+            None => Ok(None),
+            Some(Ok(value)) => {
+                let shape = self.module.shape(self.id);
+                // Dynamic dimensions may be smaller than their bounds.
+                let is_smaller = matches!((&value, shape), (LiteralValue::Array(bytes), ::layout::Shape::Array(a))
+                    if Some((bytes.len() / a.element().n_bytes()) as i64) != a.n_elements());
+                let sizes = if is_smaller { self.module.literal_sizes(self.id) } else { None };
+                array(py, &value, shape, sizes.as_deref()).map(Some)
+            }
+            Some(Err(LiteralError::Elided)) => {
+                let message = format!("the text leaves the value of constant `{}` out: {{...}}", self.module.instruction_name(self.id));
+                Err(raise(py, "UnsupportedError", message))
+            }
+            Some(Err(LiteralError::Text(problem))) => {
+                Err(syntax_error(py, self.module.source(), std::slice::from_ref(&problem)))
+            }
+        }
+    };
+    /// The origin of the instruction in the program, resolved through the tables of stack frames.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> text = 'ENTRY e { ROOT p = f32[] parameter(0), metadata={op_name="x" source_file="f.py" source_line=3} }'
+    /// >>> metadata = hm.parse(text).entry.root.metadata
+    /// >>> metadata.op_name, metadata.source_file, metadata.source_line
+    /// ('x', 'f.py', 3)
+    metadata: PyMetadata = {
+        let m = self.module.metadata(self.id);
+        let owned = |text: Option<std::borrow::Cow<'_, str>>| text.map(|t| t.into_owned());
+        PyMetadata {
+            op_name: owned(m.op_name),
+            op_type: owned(m.op_type),
+            source_file: owned(m.source_file),
+            source_line: m.source_line,
+            source_column: m.source_column,
+            function: owned(m.function),
+            stack_frame_id: m.stack_frame_id,
+        }
+    };
+    /// The computation that the instruction belongs to.
+    computation: PyResult<Py<PyComputation>> = computation(py, &self.module, self.module.computation_of(self.id));
+    /// The module that the instruction belongs to.
+    module: Py<PyModule_> = self.module.0.clone_ref(py);
+    /// Its number in the module: unique, dense and from 0.
+    number: u32 = self.id;
+    /// Its index in the computation's ``instructions``.
+    position: u32 = self.id - self.module.instructions_of(self.module.computation_of(self.id)).start;
+    /// Whether it is the root of its computation.
+    is_root: bool = self.module.root(self.module.computation_of(self.id)) == self.id;
+    /// The number of a parameter; ``None`` for every other instruction.
+    parameter_number: Option<u32> = self.module.parameter_number(self.id);
+}
+
 #[pymethods]
 impl PyInstruction {
-    /// The name without ``%``.
-    #[getter]
-    fn name(&self) -> &str {
-        self.module.instruction_name(self.id)
-    }
-
-    /// The operation as HLO text names it: ``"dynamic-slice"``.
-    #[getter]
-    fn opcode(&self) -> &str {
-        self.module.opcode_name(self.id)
-    }
-
-    /// The shape of its value.
-    #[getter]
-    fn shape(&self) -> PyShape {
-        PyShape(self.module.shape(self.id).clone())
-    }
-
-    /// The operands, in order; ``()`` for text without their names, see :attr:`has_unnamed_operands`.
-    #[getter]
-    fn operands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        instructions(py, &self.module, self.module.operands(self.id))
-    }
-
-    /// Whether the text leaves out the names of the operands, so that they are not known.
-    #[getter]
-    fn has_unnamed_operands(&self) -> bool {
-        self.module.has_unnamed_operands(self.id)
-    }
-
     /// Whether the operation has this trait, a column of the table of opcodes.
     #[pyo3(name = "_has")]
     fn has(&self, name: &str) -> PyResult<bool> {
         let found = Trait::from_name(name).ok_or_else(|| PyValueError::new_err(format!("no trait {name}")))?;
         Ok(self.module.has_trait(self.id, found))
-    }
-
-    /// The reason why the shape, operands and attributes do not fit together; ``None`` if they fit.
-    ///
-    /// The module then has a diagnostic too, and the elements that the instruction reads are unknown.
-    #[getter]
-    fn inconsistency(&self) -> Option<String> {
-        self.module.inconsistency(self.id)
-    }
-
-    /// The shape that operands and attributes determine; ``None`` if they do not determine it or do not fit together.
-    #[getter]
-    fn inferred_shape(&self) -> Option<PyShape> {
-        self.module.inferred_shape(self.id).map(PyShape)
-    }
-
-    /// The steps of an asynchronous operation up to this one, its start first; ``()`` for any other instruction.
-    ///
-    /// The start is missing where the operation comes from elsewhere, as in a loop that carries it on.
-    #[getter]
-    fn async_steps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        instructions(py, &self.module, self.module.async_steps(self.id).into_iter())
     }
 
     /// Why no rule can answer for the array ``index`` of the output (direction -1) or of operand ``direction``; None if
@@ -134,114 +172,9 @@ impl PyInstruction {
         arrays.any(shapes::is_unbounded).then(|| "elements along an unbounded dimension are not followed".into())
     }
 
-    /// The instructions that have this one as an operand, in text order.
-    #[getter]
-    fn users<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        instructions(py, &self.module, self.module.users(self.id).iter().copied())
-    }
-
-    /// The computations that it calls, in text order.
-    #[getter]
-    fn called_computations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        computations(py, &self.module, self.module.called_computations(self.id))
-    }
-
-    /// Its attributes by name, decoded on access.
-    #[getter]
-    fn attributes(&self, py: Python<'_>) -> Attributes {
-        Attributes::new(self.module.clone_ref(py), Owner::Instruction(self.id))
-    }
-
-    /// The value of a constant: a read-only array, or a tuple of such; ``None`` for every other instruction.
-    ///
-    /// Raises :class:`~hlomap.errors.UnsupportedError` for text that leaves the value out (``{...}``).
-    ///
-    /// >>> import hlomap as hm
-    /// >>> hm.parse("ENTRY e { ROOT c = s32[3] constant({1, 2, 3}) }").entry.root.literal
-    /// array([1, 2, 3], dtype=int32)
-    #[getter]
-    fn literal<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match unlocked(py, || self.module.literal(self.id))? {
-            None => Ok(None),
-            Some(Ok(value)) => {
-                let shape = self.module.shape(self.id);
-                // Dynamic dimensions may be smaller than their bounds.
-                let is_smaller = matches!((&value, shape), (LiteralValue::Array(bytes), ::layout::Shape::Array(a))
-                    if Some((bytes.len() / a.element().n_bytes()) as i64) != a.n_elements());
-                let sizes = if is_smaller { self.module.literal_sizes(self.id) } else { None };
-                array(py, &value, shape, sizes.as_deref()).map(Some)
-            }
-            Some(Err(LiteralError::Elided)) => {
-                let message = format!("the text leaves the value of constant `{}` out: {{...}}", self.name());
-                Err(raise(py, "UnsupportedError", message))
-            }
-            Some(Err(LiteralError::Text(problem))) => {
-                Err(syntax_error(py, self.module.source(), std::slice::from_ref(&problem)))
-            }
-        }
-    }
-
     /// The integer that a constant of one element holds; None for anything else.
     fn _integer(&self) -> Option<i64> {
         self.module.integer(self.id)
-    }
-
-    /// The origin of the instruction in the program, resolved through the tables of stack frames.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> text = 'ENTRY e { ROOT p = f32[] parameter(0), metadata={op_name="x" source_file="f.py" source_line=3} }'
-    /// >>> metadata = hm.parse(text).entry.root.metadata
-    /// >>> metadata.op_name, metadata.source_file, metadata.source_line
-    /// ('x', 'f.py', 3)
-    #[getter]
-    fn metadata(&self) -> PyMetadata {
-        let m = self.module.metadata(self.id);
-        let owned = |text: Option<std::borrow::Cow<'_, str>>| text.map(|t| t.into_owned());
-        PyMetadata {
-            op_name: owned(m.op_name),
-            op_type: owned(m.op_type),
-            source_file: owned(m.source_file),
-            source_line: m.source_line,
-            source_column: m.source_column,
-            function: owned(m.function),
-            stack_frame_id: m.stack_frame_id,
-        }
-    }
-
-    /// The computation that the instruction belongs to.
-    #[getter]
-    fn computation(&self, py: Python<'_>) -> PyResult<Py<PyComputation>> {
-        computation(py, &self.module, self.module.computation_of(self.id))
-    }
-
-    /// The module that the instruction belongs to.
-    #[getter]
-    fn module(&self, py: Python<'_>) -> Py<PyModule_> {
-        self.module.0.clone_ref(py)
-    }
-
-    /// Its number in the module: unique, dense and from 0.
-    #[getter]
-    fn number(&self) -> u32 {
-        self.id
-    }
-
-    /// Its index in the computation's ``instructions``.
-    #[getter]
-    fn position(&self) -> u32 {
-        self.id - self.module.instructions_of(self.module.computation_of(self.id)).start
-    }
-
-    /// Whether it is the root of its computation.
-    #[getter]
-    fn is_root(&self) -> bool {
-        self.module.root(self.module.computation_of(self.id)) == self.id
-    }
-
-    /// The number of a parameter; ``None`` for every other instruction.
-    #[getter]
-    fn parameter_number(&self) -> Option<u32> {
-        self.module.parameter_number(self.id)
     }
 
     /// A hash of 16 bytes, equal for instructions whose indexing rules must give equal results.
@@ -279,17 +212,8 @@ impl PyInstruction {
 
     fn __repr__(&self) -> String {
         let shape = repr::line(self.module.shape(self.id));
-        let (name, opcode) = (repr::name(&self.name()), repr::name(&self.opcode()));
-        format!("<Instruction {name} = {shape} {opcode}>")
-    }
-
-    fn __copy__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    #[pyo3(signature = (_memo, /))]
-    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
-        slf
+        let (name, opcode) = (self.module.instruction_name(self.id), self.module.opcode_name(self.id));
+        format!("<Instruction {} = {shape} {}>", repr::name(&name), repr::name(&opcode))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {

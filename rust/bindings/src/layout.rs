@@ -104,6 +104,49 @@ fn text_error(py: Python<'_>, text: &str, error: &TextError) -> PyErr {
     raise(py, "ShapeError", format!("{} at column {column} of `{shown}`", error.kind))
 }
 
+getters! { PyLayout, self, py;
+    /// Dimension numbers; the first is the dimension that changes fastest in memory.
+    minor_to_major: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.minor_to_major);
+    /// ``T(…)``: the tiles, each applied to the result of the one before.
+    ///
+    /// Sizes are in elements and belong to the most minor dimensions.  ``None`` stands for ``*``: the dimension is
+    /// combined with the next more minor one.
+    tiles: PyResult<Bound<'py, PyTuple>> = {
+        let tile = |t: &Tile| PyTuple::new(py, t.0.iter().map(|&n| (n != COMBINED).then_some(n)));
+        PyTuple::new(py, self.0.tiles.iter().map(tile).collect::<PyResult<Vec<_>>>()?)
+    };
+    /// ``E(n)``: the number of bits of an element in memory; 0 stands for whole bytes.
+    element_size_in_bits: i64 = self.0.element_size_in_bits;
+    /// ``S(n)``: the memory space; 0 is the default memory.
+    memory_space: i64 = self.0.memory_space;
+    /// ``L(n)``: the size of the buffer is rounded up to a multiple of this number of elements.
+    tail_padding_alignment: i64 = self.0.tail_padding_alignment;
+    /// ``SC(d:i,j)``: pairs of a physical dimension (0 is the most major) and the indices at which a new part
+    /// starts.
+    split_configs: PyResult<Bound<'py, PyTuple>> = {
+        let pair = |c: &SplitConfig| Ok((c.dimension, PyTuple::new(py, &c.indices)?));
+        PyTuple::new(py, self.0.split_configs.iter().map(pair).collect::<PyResult<Vec<_>>>()?)
+    };
+    /// The size that each dimension is padded to before the array is laid out, or ``()``.  It has no text form.
+    padded_dimensions: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.padded_dimensions);
+    /// ``D(…)`` as text, or ``None``.
+    dim_level_types: Option<&str> = self.0.dim_level_types.as_deref();
+    /// The type in ``#(u32)``, or ``None``.
+    index_type: Option<&'static str> = self.0.index_type.map(ElementType::name);
+    /// The type in ``*(u32)``, or ``None``.
+    pointer_type: Option<&'static str> = self.0.pointer_type.map(ElementType::name);
+    /// The shape in ``P(shape)``, or ``None``.
+    physical_shape: Option<PyShape> = self.0.physical_shape.as_deref().cloned().map(PyShape);
+    /// ``M(n)``: the number of bytes of metadata that a dynamic shape puts before the data.
+    dynamic_shape_metadata_prefix_bytes: i64 = self.0.dynamic_shape_metadata_prefix_bytes;
+    /// The reason why the layout is invalid for its rank, with the field and its value; ``None`` for a valid layout.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> hm.Layout.parse("{1,0:T(0,2)}").problem
+    /// 'tiles: expected positive sizes, found 0 in (0,2)'
+    problem: Option<String> = self.0.problem(self.0.minor_to_major.len());
+}
+
 #[pymethods]
 impl PyLayout {
     #[new]
@@ -203,94 +246,6 @@ impl PyLayout {
         parse_layout(text).map(PyLayout).map_err(|e| text_error(py, text, &e))
     }
 
-    /// Dimension numbers; the first is the dimension that changes fastest in memory.
-    #[getter]
-    fn minor_to_major<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.0.minor_to_major)
-    }
-
-    /// ``T(…)``: the tiles, each applied to the result of the one before.
-    ///
-    /// Sizes are in elements and belong to the most minor dimensions.  ``None`` stands for ``*``: the dimension is
-    /// combined with the next more minor one.
-    #[getter]
-    fn tiles<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let tile = |t: &Tile| PyTuple::new(py, t.0.iter().map(|&n| (n != COMBINED).then_some(n)));
-        PyTuple::new(py, self.0.tiles.iter().map(tile).collect::<PyResult<Vec<_>>>()?)
-    }
-
-    /// ``E(n)``: the number of bits of an element in memory; 0 stands for whole bytes.
-    #[getter]
-    fn element_size_in_bits(&self) -> i64 {
-        self.0.element_size_in_bits
-    }
-
-    /// ``S(n)``: the memory space; 0 is the default memory.
-    #[getter]
-    fn memory_space(&self) -> i64 {
-        self.0.memory_space
-    }
-
-    /// ``L(n)``: the size of the buffer is rounded up to a multiple of this number of elements.
-    #[getter]
-    fn tail_padding_alignment(&self) -> i64 {
-        self.0.tail_padding_alignment
-    }
-
-    /// ``SC(d:i,j)``: pairs of a physical dimension (0 is the most major) and the indices at which a new part
-    /// starts.
-    #[getter]
-    fn split_configs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let pair = |c: &SplitConfig| Ok((c.dimension, PyTuple::new(py, &c.indices)?));
-        PyTuple::new(py, self.0.split_configs.iter().map(pair).collect::<PyResult<Vec<_>>>()?)
-    }
-
-    /// The size that each dimension is padded to before the array is laid out, or ``()``.  It has no text form.
-    #[getter]
-    fn padded_dimensions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.0.padded_dimensions)
-    }
-
-    /// ``D(…)`` as text, or ``None``.
-    #[getter]
-    fn dim_level_types(&self) -> Option<&str> {
-        self.0.dim_level_types.as_deref()
-    }
-
-    /// The type in ``#(u32)``, or ``None``.
-    #[getter]
-    fn index_type(&self) -> Option<&'static str> {
-        self.0.index_type.map(ElementType::name)
-    }
-
-    /// The type in ``*(u32)``, or ``None``.
-    #[getter]
-    fn pointer_type(&self) -> Option<&'static str> {
-        self.0.pointer_type.map(ElementType::name)
-    }
-
-    /// The shape in ``P(shape)``, or ``None``.
-    #[getter]
-    fn physical_shape(&self) -> Option<PyShape> {
-        self.0.physical_shape.as_deref().cloned().map(PyShape)
-    }
-
-    /// ``M(n)``: the number of bytes of metadata that a dynamic shape puts before the data.
-    #[getter]
-    fn dynamic_shape_metadata_prefix_bytes(&self) -> i64 {
-        self.0.dynamic_shape_metadata_prefix_bytes
-    }
-
-    /// The reason why the layout is invalid for its rank, with the field and its value; ``None`` for a valid layout.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> hm.Layout.parse("{1,0:T(0,2)}").problem
-    /// 'tiles: expected positive sizes, found 0 in (0,2)'
-    #[getter]
-    fn problem(&self) -> Option<String> {
-        self.0.problem(self.0.minor_to_major.len())
-    }
-
     /// A picture of an array with this layout and these ``dimensions``; without them, of an array of a few tiles.
     ///
     /// See :meth:`Shape.draw`, also for the errors.
@@ -335,6 +290,102 @@ impl PyShape {
         let message = || format!("{what} of {}: expected an array", self.0);
         self.0.as_array().ok_or_else(|| raise(py, "ShapeError", message()))
     }
+}
+
+getters! { PyShape, self, py;
+    /// The element type of an array as HLO text names it; else ``"tuple"``, ``"token"``, ``"opaque"`` or
+    /// ``"buffer"``.
+    dtype: &'static str = match &self.0 {
+        Shape::Array(a) => a.element().name(),
+        Shape::Tuple(_) => "tuple",
+        Shape::Token => "token",
+        Shape::Opaque => "opaque",
+        Shape::Buffer(_) => "buffer",
+    };
+    /// Sizes by dimension number; ``()`` for everything but arrays.
+    ///
+    /// A dynamic dimension has its bound, or -1 without one.
+    dimensions: PyResult<Bound<'py, PyTuple>> = {
+        let dims = self.0.as_array().map_or(&[][..], ArrayShape::dims);
+        PyTuple::new(py, dims.iter().map(|&n| if n == UNBOUNDED { -1 } else { n }))
+    };
+    /// For each dimension whether its size is known only when the program runs.
+    dynamic: PyResult<Bound<'py, PyTuple>> = {
+        let array = self.0.as_array();
+        PyTuple::new(py, (0..array.map_or(0, ArrayShape::rank)).map(|d| array.is_some_and(|a| a.is_dynamic(d))))
+    };
+    /// The number of dimensions.
+    rank: usize = self.0.as_array().map_or(0, ArrayShape::rank);
+    /// The layout as written; ``None`` for a shape without a layout, which is row-major.
+    layout: Option<PyLayout> = self.0.as_array()?.layout().cloned().map(PyLayout);
+    /// The shapes of the elements of a tuple; ``()`` for everything else.
+    tuple_shapes: PyResult<Bound<'py, PyTuple>> = {
+        let parts = self.0.as_tuple().unwrap_or(&[]).iter().map(|s| Py::new(py, PyShape(s.clone())));
+        PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)
+    };
+    /// Whether this is a tuple.
+    is_tuple: bool = self.0.as_tuple().is_some();
+    /// Whether this is an array; a scalar is one.
+    is_array: bool = self.0.as_array().is_some();
+    /// The number of elements of an array, dynamic dimensions at their bounds.
+    ///
+    /// Raises :class:`~hlomap.errors.ShapeError` for everything but an array, and for a dimension without bound.
+    n_elements: PyResult<i64> = {
+        let unbounded =
+            || raise(py, "ShapeError", format!("number of elements of {}: a dimension has no bound", self.0));
+        self.array(py, "number of elements")?.n_elements().ok_or_else(unbounded)
+    };
+    /// The number of bits of an element in memory: whole bytes, or ``n`` of ``E(n)``.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> [hm.Shape.parse(text).element_bits for text in ("s4[8]", "s4[8]{0:E(4)}", "c64[8]")]
+    /// [8, 4, 64]
+    element_bits: PyResult<i64> = Ok(self.array(py, "element size")?.element_width());
+    /// The number of bits that carry the value of an element: 1 for ``pred``, 4 for ``s4``.
+    value_bits: PyResult<u32> = Ok(self.array(py, "element size")?.element().value_bits());
+    /// The size of the buffer in elements, padding included.
+    ///
+    /// Raises :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded
+    /// dimensions, and :class:`~hlomap.errors.SizeError` for more than 2**63 - 1.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> shape = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}")
+    /// >>> shape.n_elements, shape.buffer_elements, shape.buffer_bytes, shape.padding_percent
+    /// (15, 24, 96, 60.0)
+    buffer_elements: PyResult<i64> = linear(py, self, ::layout::buffer_elements);
+    /// The size of the buffer in bytes, padding included, the metadata of ``M(n)`` not.  Errors as
+    /// :attr:`buffer_elements`.
+    buffer_bytes: PyResult<i64> = linear(py, self, ::layout::buffer_bytes);
+    /// The size of the padding, in per cent of the elements; infinite for a buffer of padding alone.
+    padding_percent: PyResult<f64> = linear(py, self, ::layout::padding_percent);
+    /// The array as it lies in memory before tiling: dimensions major to minor, the tiles kept.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.Shape.parse("f32[3,5,7]{0,2,1:T(8,128)}").physical)
+    /// f32[5,7,3]{2,1,0:T(8,128)}
+    physical: PyResult<PyShape> = linear(py, self, ::layout::physical).map(|a| PyShape(Shape::Array(a)));
+    /// The buffer as a row-major array: the number of tiles along each dimension, then the sizes of a tile.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.Shape.parse("bf16[16,300]{1,0:T(8,128)(2,1)}").tiled)
+    /// bf16[2,3,4,128,2,1]
+    tiled: PyResult<PyShape> = linear(py, self, ::layout::tiled).map(|a| PyShape(Shape::Array(a)));
+    /// The parts into which the split configs cut the array: the first index and the shape of each.
+    ///
+    /// They are in row-major order, where the config that is written first is the most major.  An array without
+    /// split configs is its only part.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> for start, part in hm.Shape.parse("f32[5,6]{1,0:SC(0:2)}").parts:
+    /// ...     print(start, part)
+    /// (0, 0) f32[2,6]{1,0}
+    /// (2, 0) f32[3,6]{1,0}
+    parts: PyResult<Bound<'py, PyTuple>> = {
+        let parts = linear(py, self, ::layout::SplitPart::all)?;
+        let face =
+            |p: ::layout::SplitPart| Ok((PyTuple::new(py, p.start)?, Py::new(py, PyShape(Shape::Array(p.shape)))?));
+        PyTuple::new(py, parts.into_iter().map(face).collect::<PyResult<Vec<_>>>()?)
+    };
 }
 
 #[pymethods]
@@ -393,54 +444,6 @@ impl PyShape {
         Ok(PyShape(shape))
     }
 
-    /// The element type of an array as HLO text names it; else ``"tuple"``, ``"token"``, ``"opaque"`` or
-    /// ``"buffer"``.
-    #[getter]
-    fn dtype(&self) -> &'static str {
-        match &self.0 {
-            Shape::Array(a) => a.element().name(),
-            Shape::Tuple(_) => "tuple",
-            Shape::Token => "token",
-            Shape::Opaque => "opaque",
-            Shape::Buffer(_) => "buffer",
-        }
-    }
-
-    /// Sizes by dimension number; ``()`` for everything but arrays.
-    ///
-    /// A dynamic dimension has its bound, or -1 without one.
-    #[getter]
-    fn dimensions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let dims = self.0.as_array().map_or(&[][..], ArrayShape::dims);
-        PyTuple::new(py, dims.iter().map(|&n| if n == UNBOUNDED { -1 } else { n }))
-    }
-
-    /// For each dimension whether its size is known only when the program runs.
-    #[getter]
-    fn dynamic<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let array = self.0.as_array();
-        PyTuple::new(py, (0..array.map_or(0, ArrayShape::rank)).map(|d| array.is_some_and(|a| a.is_dynamic(d))))
-    }
-
-    /// The number of dimensions.
-    #[getter]
-    fn rank(&self) -> usize {
-        self.0.as_array().map_or(0, ArrayShape::rank)
-    }
-
-    /// The layout as written; ``None`` for a shape without a layout, which is row-major.
-    #[getter]
-    fn layout(&self) -> Option<PyLayout> {
-        self.0.as_array()?.layout().cloned().map(PyLayout)
-    }
-
-    /// The shapes of the elements of a tuple; ``()`` for everything else.
-    #[getter]
-    fn tuple_shapes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let parts = self.0.as_tuple().unwrap_or(&[]).iter().map(|s| Py::new(py, PyShape(s.clone())));
-        PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)
-    }
-
     /// The shape at a shape index; the shape itself for ``()``.
     ///
     /// Raises :class:`~hlomap.errors.ShapeError` for an index that does not exist.  The cost depends on
@@ -459,28 +462,6 @@ impl PyShape {
             here = part.ok_or_else(|| shape_error(py, message())).in_call(py, "Shape.at")?;
         }
         Ok(PyShape(here.clone()))
-    }
-
-    /// Whether this is a tuple.
-    #[getter]
-    fn is_tuple(&self) -> bool {
-        self.0.as_tuple().is_some()
-    }
-
-    /// Whether this is an array; a scalar is one.
-    #[getter]
-    fn is_array(&self) -> bool {
-        self.0.as_array().is_some()
-    }
-
-    /// The number of elements of an array, dynamic dimensions at their bounds.
-    ///
-    /// Raises :class:`~hlomap.errors.ShapeError` for everything but an array, and for a dimension without bound.
-    #[getter]
-    fn n_elements(&self, py: Python<'_>) -> PyResult<i64> {
-        let unbounded =
-            || raise(py, "ShapeError", format!("number of elements of {}: a dimension has no bound", self.0));
-        self.array(py, "number of elements")?.n_elements().ok_or_else(unbounded)
     }
 
     /// The size of a dimension; a negative number counts from the end.  -1 for a dimension without bound.
@@ -545,69 +526,6 @@ impl PyShape {
         }
     }
 
-    /// The number of bits of an element in memory: whole bytes, or ``n`` of ``E(n)``.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> [hm.Shape.parse(text).element_bits for text in ("s4[8]", "s4[8]{0:E(4)}", "c64[8]")]
-    /// [8, 4, 64]
-    #[getter]
-    fn element_bits(&self, py: Python<'_>) -> PyResult<i64> {
-        Ok(self.array(py, "element size")?.element_width())
-    }
-
-    /// The number of bits that carry the value of an element: 1 for ``pred``, 4 for ``s4``.
-    #[getter]
-    fn value_bits(&self, py: Python<'_>) -> PyResult<u32> {
-        Ok(self.array(py, "element size")?.element().value_bits())
-    }
-
-    /// The size of the buffer in elements, padding included.
-    ///
-    /// Raises :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded
-    /// dimensions, and :class:`~hlomap.errors.SizeError` for more than 2**63 - 1.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> shape = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}")
-    /// >>> shape.n_elements, shape.buffer_elements, shape.buffer_bytes, shape.padding_percent
-    /// (15, 24, 96, 60.0)
-    #[getter]
-    fn buffer_elements(&self, py: Python<'_>) -> PyResult<i64> {
-        linear(py, self, ::layout::buffer_elements)
-    }
-
-    /// The size of the buffer in bytes, padding included, the metadata of ``M(n)`` not.  Errors as
-    /// :attr:`buffer_elements`.
-    #[getter]
-    fn buffer_bytes(&self, py: Python<'_>) -> PyResult<i64> {
-        linear(py, self, ::layout::buffer_bytes)
-    }
-
-    /// The size of the padding, in per cent of the elements; infinite for a buffer of padding alone.
-    #[getter]
-    fn padding_percent(&self, py: Python<'_>) -> PyResult<f64> {
-        linear(py, self, ::layout::padding_percent)
-    }
-
-    /// The array as it lies in memory before tiling: dimensions major to minor, the tiles kept.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> print(hm.Shape.parse("f32[3,5,7]{0,2,1:T(8,128)}").physical)
-    /// f32[5,7,3]{2,1,0:T(8,128)}
-    #[getter]
-    fn physical(&self, py: Python<'_>) -> PyResult<PyShape> {
-        linear(py, self, ::layout::physical).map(|a| PyShape(Shape::Array(a)))
-    }
-
-    /// The buffer as a row-major array: the number of tiles along each dimension, then the sizes of a tile.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> print(hm.Shape.parse("bf16[16,300]{1,0:T(8,128)(2,1)}").tiled)
-    /// bf16[2,3,4,128,2,1]
-    #[getter]
-    fn tiled(&self, py: Python<'_>) -> PyResult<PyShape> {
-        linear(py, self, ::layout::tiled).map(|a| PyShape(Shape::Array(a)))
-    }
-
     /// The array whose :attr:`physical` this is, with its dimensions in this order, minor to major.
     ///
     /// >>> import hlomap as hm
@@ -617,24 +535,6 @@ impl PyShape {
     fn logical(&self, py: Python<'_>, minor_to_major: Arg<'_, Vec<i64>>) -> PyResult<PyShape> {
         named!("Shape.logical", minor_to_major);
         linear(py, self, |a| ::layout::logical(a, &minor_to_major)).map(|a| PyShape(Shape::Array(a)))
-    }
-
-    /// The parts into which the split configs cut the array: the first index and the shape of each.
-    ///
-    /// They are in row-major order, where the config that is written first is the most major.  An array without
-    /// split configs is its only part.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> for start, part in hm.Shape.parse("f32[5,6]{1,0:SC(0:2)}").parts:
-    /// ...     print(start, part)
-    /// (0, 0) f32[2,6]{1,0}
-    /// (2, 0) f32[3,6]{1,0}
-    #[getter]
-    fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let parts = linear(py, self, ::layout::SplitPart::all)?;
-        let face =
-            |p: ::layout::SplitPart| Ok((PyTuple::new(py, p.start)?, Py::new(py, PyShape(Shape::Array(p.shape)))?));
-        PyTuple::new(py, parts.into_iter().map(face).collect::<PyResult<Vec<_>>>()?)
     }
 
     /// A picture of the order of elements in memory: the array with its tiles, and memory in order with padding marked.

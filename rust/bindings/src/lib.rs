@@ -5,6 +5,8 @@
 
 #[macro_use]
 mod argument;
+#[macro_use]
+mod class;
 mod detach;
 
 mod error;

@@ -158,6 +158,30 @@ pub fn simplified(py: Python<'_>, m: &Map, options: Options) -> PyResult<Map> {
     unlocked_if(py, !is_small(m), || quasiaffine::simplify(m, options))
 }
 
+getters! { PyMap, self, py;
+    /// The dim variables, one for each dimension of the first array.
+    dims: PyResult<Bound<'py, PyTuple>> = self.variables(py, self.map.domain().dims(), "d");
+    /// The range variables.
+    ranges: PyResult<Bound<'py, PyTuple>> = self.variables(py, self.map.domain().ranges(), "s");
+    /// The runtime variables.
+    runtime: PyResult<Bound<'py, PyTuple>> = self.variables(py, self.map.domain().runtime(), "rt");
+    /// One expression for each dimension of the second array.
+    results: PyResult<Bound<'py, PyTuple>> =
+        PyTuple::new(py, self.map.results().iter().map(|e| PyExpr::from(e.clone())).collect::<Vec<_>>());
+    /// The constraints of the domain besides the ranges of the variables.
+    constraints: PyResult<Bound<'py, PyTuple>> = {
+        let constraints: Vec<_> = self.map.domain().constraints.iter().map(|c| PyConstraint(c.clone())).collect();
+        PyTuple::new(py, constraints)
+    };
+    /// Whether the domain is known to be empty.  ``False`` does not prove a point: see :meth:`is_empty`.
+    is_known_empty: bool = self.map.state() == State::Empty;
+    /// Whether nothing is known about the map.
+    is_undefined: bool = self.map.state() == State::Undefined;
+    /// The shape index of the tuple element that the map belongs to; ``()`` for an array.
+    shape_index: Py<PyTuple> =
+        self.origin.as_ref().map_or_else(|| PyTuple::empty(py).unbind(), |p| p.index.clone_ref(py));
+}
+
 #[pymethods]
 impl PyMap {
     #[new]
@@ -227,55 +251,6 @@ impl PyMap {
         let given = [dims, ranges, runtime].map(variables);
         let read = unlocked_if(py, text.len() >= SHORT_TEXT, || text::parse_map_over(text, given))?;
         Ok(read.or_raise(py)?.into())
-    }
-
-    /// The dim variables, one for each dimension of the first array.
-    #[getter]
-    fn dims<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        self.variables(py, self.map.domain().dims(), "d")
-    }
-
-    /// The range variables.
-    #[getter]
-    fn ranges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        self.variables(py, self.map.domain().ranges(), "s")
-    }
-
-    /// The runtime variables.
-    #[getter]
-    fn runtime<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        self.variables(py, self.map.domain().runtime(), "rt")
-    }
-
-    /// One expression for each dimension of the second array.
-    #[getter]
-    fn results<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.map.results().iter().map(|e| PyExpr::from(e.clone())).collect::<Vec<_>>())
-    }
-
-    /// The constraints of the domain besides the ranges of the variables.
-    #[getter]
-    fn constraints<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let constraints: Vec<_> = self.map.domain().constraints.iter().map(|c| PyConstraint(c.clone())).collect();
-        PyTuple::new(py, constraints)
-    }
-
-    /// Whether the domain is known to be empty.  ``False`` does not prove a point: see :meth:`is_empty`.
-    #[getter]
-    fn is_known_empty(&self) -> bool {
-        self.map.state() == State::Empty
-    }
-
-    /// Whether nothing is known about the map.
-    #[getter]
-    fn is_undefined(&self) -> bool {
-        self.map.state() == State::Undefined
-    }
-
-    /// The shape index of the tuple element that the map belongs to; ``()`` for an array.
-    #[getter]
-    fn shape_index(&self, py: Python<'_>) -> Py<PyTuple> {
-        self.origin.as_ref().map_or_else(|| PyTuple::empty(py).unbind(), |p| p.index.clone_ref(py))
     }
 
     /// The use that the map belongs to, as (user, operand number); ``None`` for a map that does not belong to one.
@@ -767,15 +742,6 @@ impl PyMap {
 
     fn __hash__(&self) -> u64 {
         hash_of(&self.map)
-    }
-
-    fn __copy__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    #[pyo3(signature = (_memo, /))]
-    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
-        slf
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {

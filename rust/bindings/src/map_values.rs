@@ -32,6 +32,31 @@ pub struct PyVariable {
     pub supplier: Option<Py<PyAny>>,
 }
 
+impl PyVariable {
+    fn shown_name(&self) -> &str {
+        self.variable.name.as_deref().unwrap_or(&self.default_name)
+    }
+}
+
+getters! { PyVariable, self, py;
+    /// The given name, else ``d0``, ``s0`` or ``rt0`` by kind and number.
+    name: &str = self.shown_name();
+    /// The smallest value, inclusive.
+    lower: i64 = self.variable.interval.lo;
+    /// The largest value, inclusive.
+    upper: i64 = self.variable.interval.hi;
+    /// The number of the array that holds the value of a runtime variable; ``None`` where it is not known.
+    source: Option<i64> = self.variable.source.as_ref().map(|s| s.id);
+    /// The index of the element of the source, as expressions over the other variables; ``()`` for a scalar.
+    element: PyResult<Bound<'py, PyTuple>> = {
+        let index: Vec<PyExpr> =
+            self.variable.source.iter().flat_map(|s| &s.index).map(|e| PyExpr::from(e.clone())).collect();
+        PyTuple::new(py, index)
+    };
+    /// The instruction whose value is the source; ``None`` for maps that do not belong to a program.
+    supplier: Option<Py<PyAny>> = self.supplier.as_ref().map(|s| s.clone_ref(py));
+}
+
 #[pymethods]
 impl PyVariable {
     #[new]
@@ -49,68 +74,30 @@ impl PyVariable {
         Ok(PyVariable { variable, default_name: String::new(), supplier: None })
     }
 
-    /// The given name, else ``d0``, ``s0`` or ``rt0`` by kind and number.
-    #[getter]
-    fn name(&self) -> &str {
-        self.variable.name.as_deref().unwrap_or(&self.default_name)
-    }
-
-    /// The smallest value, inclusive.
-    #[getter]
-    fn lower(&self) -> i64 {
-        self.variable.interval.lo
-    }
-
-    /// The largest value, inclusive.
-    #[getter]
-    fn upper(&self) -> i64 {
-        self.variable.interval.hi
-    }
-
-    /// The number of the array that holds the value of a runtime variable; ``None`` where it is not known.
-    #[getter]
-    fn source(&self) -> Option<i64> {
-        self.variable.source.as_ref().map(|s| s.id)
-    }
-
-    /// The index of the element of the source, as expressions over the other variables; ``()`` for a scalar.
-    #[getter]
-    fn element<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let index: Vec<PyExpr> =
-            self.variable.source.iter().flat_map(|s| &s.index).map(|e| PyExpr::from(e.clone())).collect();
-        PyTuple::new(py, index)
-    }
-
-    /// The instruction whose value is the source; ``None`` for maps that do not belong to a program.
-    #[getter]
-    fn supplier(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        self.supplier.as_ref().map(|s| s.clone_ref(py))
-    }
-
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
         other.cast::<PyVariable>().is_ok_and(|o| {
             let o = o.get();
-            o.name() == self.name()
+            o.shown_name() == self.shown_name()
                 && o.variable.interval == self.variable.interval
                 && o.variable.source == self.variable.source
         })
     }
 
     fn __hash__(&self) -> u64 {
-        hash_of(&(self.name(), self.variable.interval, &self.variable.source))
+        hash_of(&(self.shown_name(), self.variable.interval, &self.variable.source))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let Variable { name, interval, .. } = &self.variable;
         let supplier = self.supplier(py);
         let range = (interval.lo, interval.hi);
-        let arguments = (name.as_deref(), &self.default_name, range, self.source(), self.element(py)?, supplier);
+        let arguments = (name.as_deref(), &self.default_name, range, self.source(py), self.element(py)?, supplier);
         by_function(py, "_variable", arguments)
     }
 
     fn __repr__(&self) -> String {
         let Interval { lo, hi } = self.variable.interval;
-        format!("Variable({} in [{lo}, {hi}])", repr::line(&self.name()))
+        format!("Variable({} in [{lo}, {hi}])", repr::line(&self.shown_name()))
     }
 }
 
@@ -125,30 +112,21 @@ impl PyVariable {
 #[pyclass(name = "Constraint", module = "hlomap._core", frozen)]
 pub struct PyConstraint(pub Constraint);
 
+getters! { PyConstraint, self, py;
+    /// The expression that is constrained.
+    expr: PyExpr = PyExpr::from(self.0.expr.clone());
+    /// The smallest allowed value, inclusive.
+    lower: i64 = self.0.interval.lo;
+    /// The largest allowed value, inclusive.
+    upper: i64 = self.0.interval.hi;
+}
+
 #[pymethods]
 impl PyConstraint {
     #[new]
     fn new(expr: Arg<'_, ExprLike>, lower: Arg<'_, i64>, upper: Arg<'_, i64>) -> PyResult<PyConstraint> {
         named!("Constraint", expr, lower, upper);
         Ok(PyConstraint(Constraint { expr: expr.0, interval: Interval::new(lower, upper) }))
-    }
-
-    /// The expression that is constrained.
-    #[getter]
-    fn expr(&self) -> PyExpr {
-        PyExpr::from(self.0.expr.clone())
-    }
-
-    /// The smallest allowed value, inclusive.
-    #[getter]
-    fn lower(&self) -> i64 {
-        self.0.interval.lo
-    }
-
-    /// The largest allowed value, inclusive.
-    #[getter]
-    fn upper(&self) -> i64 {
-        self.0.interval.hi
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -160,7 +138,7 @@ impl PyConstraint {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        by_constructor::<PyConstraint>(py, (self.expr(), self.lower(), self.upper()), &PyDict::new(py))
+        by_constructor::<PyConstraint>(py, (self.expr(py), self.lower(py), self.upper(py)), &PyDict::new(py))
     }
 
     fn __repr__(&self) -> String {

@@ -133,14 +133,20 @@ fn found(py: Python<'_>, m: &Module, name: &str, within: Option<ComputationId>) 
 /// The number of names that are compared with one that does not exist.
 const NEAR_NAMES: usize = 5000;
 
+getters! { PyModule_, self, py;
+    /// The name of the module; empty for text without one.
+    name: &str = self.0.name();
+    /// The problems of the text that parsing could skip, in text order.
+    diagnostics: PyResult<Bound<'py, PyTuple>> = {
+        let all = self.0.diagnostics().iter().map(|d| Py::new(py, PyDiagnostic::new(self.0.source(), d)));
+        PyTuple::new(py, all.collect::<PyResult<Vec<_>>>()?)
+    };
+    /// The number of instructions of all computations.
+    n_instructions: usize = self.0.instructions().len();
+}
+
 #[pymethods]
 impl PyModule_ {
-    /// The name of the module; empty for text without one.
-    #[getter]
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
     /// The computation that runs: the one marked ``ENTRY``, else the last one.
     #[getter]
     fn entry(slf: &Bound<'_, Self>) -> PyResult<Py<PyComputation>> {
@@ -164,19 +170,6 @@ impl PyModule_ {
     #[getter]
     fn attributes(slf: &Bound<'_, Self>) -> Attributes {
         Attributes::new(slf.into(), Owner::Module)
-    }
-
-    /// The problems of the text that parsing could skip, in text order.
-    #[getter]
-    fn diagnostics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let all = self.0.diagnostics().iter().map(|d| Py::new(py, PyDiagnostic::new(self.0.source(), d)));
-        PyTuple::new(py, all.collect::<PyResult<Vec<_>>>()?)
-    }
-
-    /// The number of instructions of all computations.
-    #[getter]
-    fn n_instructions(&self) -> usize {
-        self.0.instructions().len()
     }
 
     /// The instruction with this number, from 0 to ``n_instructions - 1``.
@@ -325,15 +318,6 @@ impl PyModule_ {
         Handle::from(slf).hash_with(u64::MAX)
     }
 
-    fn __copy__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    #[pyo3(signature = (_memo, /))]
-    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
-        slf
-    }
-
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let m = &self.0;
         let ids = m.ids().map(|ids| (ids.computations.clone(), ids.instructions.clone(), ids.wordless.clone()));
@@ -341,68 +325,33 @@ impl PyModule_ {
     }
 }
 
+getters! { PyComputation, self, py;
+    /// The name without ``%``; empty for a computation that is written inside an instruction.
+    name: &str = self.module.computation_name(self.id);
+    /// The instruction whose value is that of the computation.
+    root: PyResult<Py<PyInstruction>> = instruction(py, &self.module, self.module.root(self.id));
+    /// The parameters in the order of their numbers.
+    parameters: PyResult<Bound<'py, PyTuple>> =
+        instructions(py, &self.module, self.module.parameters(self.id).iter().copied());
+    /// The instructions in text order.
+    instructions: PyResult<Bound<'py, PyTuple>> = instructions(py, &self.module, self.module.instructions_of(self.id));
+    /// The module that the computation belongs to.
+    module: Py<PyModule_> = self.module.0.clone_ref(py);
+    /// The attributes after its closing brace, by name.
+    attributes: Attributes = Attributes::new(self.module.clone_ref(py), Owner::Computation(self.id));
+    /// The instructions that call the computation, in text order.
+    callers: PyResult<Bound<'py, PyTuple>> =
+        instructions(py, &self.module, self.module.callers(self.id).iter().copied());
+    /// Whether a fusion calls the computation.
+    is_fusion: bool = self.module.is_fusion(self.id);
+    /// Its index in the module's ``computations``.
+    number: u32 = self.id;
+    /// A hash of 16 bytes, equal for computations that do the same; names do not count.
+    fingerprint: Bound<'py, PyBytes> = PyBytes::new(py, &self.module.fingerprint(self.id));
+}
+
 #[pymethods]
 impl PyComputation {
-    /// The name without ``%``; empty for a computation that is written inside an instruction.
-    #[getter]
-    fn name(&self) -> &str {
-        self.module.computation_name(self.id)
-    }
-
-    /// The instruction whose value is that of the computation.
-    #[getter]
-    fn root(&self, py: Python<'_>) -> PyResult<Py<PyInstruction>> {
-        instruction(py, &self.module, self.module.root(self.id))
-    }
-
-    /// The parameters in the order of their numbers.
-    #[getter]
-    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        instructions(py, &self.module, self.module.parameters(self.id).iter().copied())
-    }
-
-    /// The instructions in text order.
-    #[getter]
-    fn instructions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        instructions(py, &self.module, self.module.instructions_of(self.id))
-    }
-
-    /// The module that the computation belongs to.
-    #[getter]
-    fn module(&self, py: Python<'_>) -> Py<PyModule_> {
-        self.module.0.clone_ref(py)
-    }
-
-    /// The attributes after its closing brace, by name.
-    #[getter]
-    fn attributes(&self, py: Python<'_>) -> Attributes {
-        Attributes::new(self.module.clone_ref(py), Owner::Computation(self.id))
-    }
-
-    /// The instructions that call the computation, in text order.
-    #[getter]
-    fn callers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        instructions(py, &self.module, self.module.callers(self.id).iter().copied())
-    }
-
-    /// Whether a fusion calls the computation.
-    #[getter]
-    fn is_fusion(&self) -> bool {
-        self.module.is_fusion(self.id)
-    }
-
-    /// Its index in the module's ``computations``.
-    #[getter]
-    fn number(&self) -> u32 {
-        self.id
-    }
-
-    /// A hash of 16 bytes, equal for computations that do the same; names do not count.
-    #[getter]
-    fn fingerprint<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.module.fingerprint(self.id))
-    }
-
     /// Whether the computation hands the part ``index`` of its parameter on unchanged and in its place.
     fn _forwards(&self, index: Vec<usize>) -> bool {
         self.module.forwards(self.id, &index)
@@ -445,16 +394,11 @@ impl PyComputation {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Computation {} of {} instructions>", repr::line(&self.name()), self.__len__())
-    }
-
-    fn __copy__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    #[pyo3(signature = (_memo, /))]
-    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
-        slf
+        format!(
+            "<Computation {} of {} instructions>",
+            repr::line(&self.module.computation_name(self.id)),
+            self.__len__()
+        )
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {

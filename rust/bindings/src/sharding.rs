@@ -9,7 +9,6 @@ use pyo3::types::{PyDict, PyIterator, PyTuple};
 use crate::argument::Arg;
 use crate::error::{not_a, raise, InCall};
 use crate::hooks;
-use crate::pickle::{by_text, Reduced};
 use crate::repr;
 
 /// More devices than this are not listed.
@@ -92,6 +91,101 @@ fn axis_name(mesh: &Mesh, a: &MeshAxis) -> String {
     }
 }
 
+getters! { PySharding, self, py;
+    /// ``"replicated"``, ``"maximal"`` (on one device), ``"manual"``, ``"unknown"``, ``"unreduced"``, ``"tiled"``,
+    /// ``"named"`` (by the axes of a mesh) or ``"tuple"``.
+    kind: &'static str = match &self.0 {
+        Sharding::Tuple(_) => "tuple",
+        Sharding::Named(_) => "named",
+        Sharding::Whole(whole) => whole.kind.name(),
+    };
+    /// The shardings of a tuple's leaves; ``()`` for everything else.
+    parts: PyResult<Bound<'py, PyTuple>> = {
+        let parts = match &self.0 {
+            Sharding::Tuple(parts) => &parts[..],
+            _ => &[],
+        };
+        let parts = parts.iter().map(|p| Bound::new(py, PySharding(p.clone())));
+        PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)
+    };
+    /// The device of a ``"maximal"`` sharding; else ``None``.
+    device: Option<i64> = match (&self.0, self.over()) {
+        (Sharding::Whole(Whole { kind: ShardingKind::Maximal(device), .. }), _) => Some(*device),
+        (_, mesh) => mesh?.single_device(),
+    };
+    /// The number of tiles along each dimension of a ``"tiled"`` sharding, then those that only devices have; else
+    /// ``None``.
+    tile_dimensions: PyResult<Option<Bound<'py, PyTuple>>> = self.tiles().map(|t| ints(py, &t.dims)).transpose();
+    /// The device of each tile of a ``"tiled"`` sharding, in row-major order of ``tile_dimensions``; else ``None``.
+    ///
+    /// Raises :class:`~hlomap.errors.UnsupportedError` for more than 2**24 devices.
+    devices: PyResult<Option<Bound<'py, PyTuple>>> = {
+        let Some(tiles) = self.tiles() else { return Ok(None) };
+        match tiles.devices.expand(MAX_DEVICES) {
+            Some(all) => ints(py, &all).map(Some),
+            None => Err(unlisted(py, &self.0.to_string())),
+        }
+    };
+    /// ``(reshape, transpose)`` where the devices of a ``"tiled"`` sharding are an iota; else ``None``.
+    iota: PyResult<Option<Bound<'py, PyTuple>>> = match self.tiles().map(|t| &t.devices) {
+        Some(DeviceOrder::Iota(order)) => iota(py, order).map(Some),
+        _ => Ok(None),
+    };
+    /// Whether the devices along the last of ``tile_dimensions`` have the same tile.
+    replicates_last_dimension: bool = self.tiles().is_some_and(|t| t.replicate_last);
+    /// The roles of the last ``tile_dimensions``, which only devices have: ``"replicated"``, ``"manual"``, ….
+    last_dimensions: PyResult<Bound<'py, PyTuple>> =
+        PyTuple::new(py, self.tiles().map_or(&[][..], |t| &t.last_dims).iter().map(|d| d.name()));
+    /// ``("as", n)`` or ``("like", n)``: sharded as, or like, all others of group ``n``; else ``None``.
+    group: Option<(&'static str, i64)> = {
+        let (is_alike, id) = self.whole()?.group?;
+        Some((if is_alike { "like" } else { "as" }, id))
+    };
+    /// The origins of the sharding, each as text in braces.
+    metadata: PyResult<Bound<'py, PyTuple>> = {
+        let all = match &self.0 {
+            Sharding::Whole(whole) => whole.metadata.as_deref(),
+            Sharding::Named(named) => named.metadata.as_deref(),
+            Sharding::Tuple(_) => None,
+        };
+        PyTuple::new(py, all.unwrap_or_default())
+    };
+    /// The mesh of a ``"named"`` sharding; else ``None``.
+    mesh: Option<PyMesh> = self.over().cloned().map(PyMesh);
+    /// The axes that cut each dimension in a ``"named"`` sharding, ``"?"`` last where more may be added; else
+    /// ``()``.
+    dimension_axes: PyResult<Bound<'py, PyTuple>> = {
+        let Sharding::Named(named) = &self.0 else { return Ok(PyTuple::empty(py)) };
+        let dims = named.dims.iter().map(|(axes, is_open)| {
+            let names = axes.iter().map(|a| axis_name(&named.mesh, a));
+            PyTuple::new(py, names.chain(is_open.then(|| "?".to_string())).collect::<Vec<_>>())
+        });
+        PyTuple::new(py, dims.collect::<PyResult<Vec<_>>>()?)
+    };
+    /// The axes of a ``"named"`` sharding along which all devices have the same data.
+    replicated_axes: PyResult<Bound<'py, PyTuple>> = match &self.0 {
+        Sharding::Named(named) => self.axes(py, &named.replicated),
+        _ => Ok(PyTuple::empty(py)),
+    };
+    /// The axes of a ``"named"`` sharding along which each device has a partial result.
+    unreduced_axes: PyResult<Bound<'py, PyTuple>> = match &self.0 {
+        Sharding::Named(named) => self.axes(py, &named.unreduced),
+        _ => Ok(PyTuple::empty(py)),
+    };
+    /// How the partial results of devices combine to the whole: ``"sum"``, ``"max"`` or ``"min"``; ``None`` if no
+    /// device has any.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> hm.hlo.Sharding.parse("{mesh['x'=2], [{}], unreduced=max{'x'}}").reduction
+    /// 'max'
+    reduction: Option<&'static str> = self.0.reduction().map(Reduction::name);
+    /// The axes of a ``"named"`` sharding that the program partitions itself.
+    manual_axes: PyResult<Bound<'py, PyTuple>> = match &self.0 {
+        Sharding::Named(named) => self.axes(py, &named.manual),
+        _ => Ok(PyTuple::empty(py)),
+    };
+}
+
 #[pymethods]
 impl PySharding {
     /// Reads a sharding with its braces.  Raises :class:`~hlomap.errors.HloSyntaxError` for text that is not a
@@ -104,151 +198,6 @@ impl PySharding {
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PySharding> {
         named!("hlo.Sharding.parse", text);
         hlo::parse_sharding(text).map(PySharding).ok_or_else(|| not_a(py, "a sharding", text))
-    }
-
-    /// ``"replicated"``, ``"maximal"`` (on one device), ``"manual"``, ``"unknown"``, ``"unreduced"``, ``"tiled"``,
-    /// ``"named"`` (by the axes of a mesh) or ``"tuple"``.
-    #[getter]
-    fn kind(&self) -> &'static str {
-        match &self.0 {
-            Sharding::Tuple(_) => "tuple",
-            Sharding::Named(_) => "named",
-            Sharding::Whole(whole) => whole.kind.name(),
-        }
-    }
-
-    /// The shardings of a tuple's leaves; ``()`` for everything else.
-    #[getter]
-    fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let parts = match &self.0 {
-            Sharding::Tuple(parts) => &parts[..],
-            _ => &[],
-        };
-        let parts = parts.iter().map(|p| Bound::new(py, PySharding(p.clone())));
-        PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)
-    }
-
-    /// The device of a ``"maximal"`` sharding; else ``None``.
-    #[getter]
-    fn device(&self) -> Option<i64> {
-        match (&self.0, self.over()) {
-            (Sharding::Whole(Whole { kind: ShardingKind::Maximal(device), .. }), _) => Some(*device),
-            (_, mesh) => mesh?.single_device(),
-        }
-    }
-
-    /// The number of tiles along each dimension of a ``"tiled"`` sharding, then those that only devices have; else
-    /// ``None``.
-    #[getter]
-    fn tile_dimensions<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        self.tiles().map(|t| ints(py, &t.dims)).transpose()
-    }
-
-    /// The device of each tile of a ``"tiled"`` sharding, in row-major order of ``tile_dimensions``; else ``None``.
-    ///
-    /// Raises :class:`~hlomap.errors.UnsupportedError` for more than 2**24 devices.
-    #[getter]
-    fn devices<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let Some(tiles) = self.tiles() else { return Ok(None) };
-        match tiles.devices.expand(MAX_DEVICES) {
-            Some(all) => ints(py, &all).map(Some),
-            None => Err(unlisted(py, &self.0.to_string())),
-        }
-    }
-
-    /// ``(reshape, transpose)`` where the devices of a ``"tiled"`` sharding are an iota; else ``None``.
-    #[getter]
-    fn iota<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        match self.tiles().map(|t| &t.devices) {
-            Some(DeviceOrder::Iota(order)) => iota(py, order).map(Some),
-            _ => Ok(None),
-        }
-    }
-
-    /// Whether the devices along the last of ``tile_dimensions`` have the same tile.
-    #[getter]
-    fn replicates_last_dimension(&self) -> bool {
-        self.tiles().is_some_and(|t| t.replicate_last)
-    }
-
-    /// The roles of the last ``tile_dimensions``, which only devices have: ``"replicated"``, ``"manual"``, ….
-    #[getter]
-    fn last_dimensions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.tiles().map_or(&[][..], |t| &t.last_dims).iter().map(|d| d.name()))
-    }
-
-    /// ``("as", n)`` or ``("like", n)``: sharded as, or like, all others of group ``n``; else ``None``.
-    #[getter]
-    fn group(&self) -> Option<(&'static str, i64)> {
-        let (is_alike, id) = self.whole()?.group?;
-        Some((if is_alike { "like" } else { "as" }, id))
-    }
-
-    /// The origins of the sharding, each as text in braces.
-    #[getter]
-    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let all = match &self.0 {
-            Sharding::Whole(whole) => whole.metadata.as_deref(),
-            Sharding::Named(named) => named.metadata.as_deref(),
-            Sharding::Tuple(_) => None,
-        };
-        PyTuple::new(py, all.unwrap_or_default())
-    }
-
-    /// The mesh of a ``"named"`` sharding; else ``None``.
-    #[getter]
-    fn mesh(&self) -> Option<PyMesh> {
-        self.over().cloned().map(PyMesh)
-    }
-
-    /// The axes that cut each dimension in a ``"named"`` sharding, ``"?"`` last where more may be added; else
-    /// ``()``.
-    #[getter]
-    fn dimension_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let Sharding::Named(named) = &self.0 else { return Ok(PyTuple::empty(py)) };
-        let dims = named.dims.iter().map(|(axes, is_open)| {
-            let names = axes.iter().map(|a| axis_name(&named.mesh, a));
-            PyTuple::new(py, names.chain(is_open.then(|| "?".to_string())).collect::<Vec<_>>())
-        });
-        PyTuple::new(py, dims.collect::<PyResult<Vec<_>>>()?)
-    }
-
-    /// The axes of a ``"named"`` sharding along which all devices have the same data.
-    #[getter]
-    fn replicated_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        match &self.0 {
-            Sharding::Named(named) => self.axes(py, &named.replicated),
-            _ => Ok(PyTuple::empty(py)),
-        }
-    }
-
-    /// The axes of a ``"named"`` sharding along which each device has a partial result.
-    #[getter]
-    fn unreduced_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        match &self.0 {
-            Sharding::Named(named) => self.axes(py, &named.unreduced),
-            _ => Ok(PyTuple::empty(py)),
-        }
-    }
-
-    /// How the partial results of devices combine to the whole: ``"sum"``, ``"max"`` or ``"min"``; ``None`` if no
-    /// device has any.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> hm.hlo.Sharding.parse("{mesh['x'=2], [{}], unreduced=max{'x'}}").reduction
-    /// 'max'
-    #[getter]
-    fn reduction(&self) -> Option<&'static str> {
-        self.0.reduction().map(Reduction::name)
-    }
-
-    /// The axes of a ``"named"`` sharding that the program partitions itself.
-    #[getter]
-    fn manual_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        match &self.0 {
-            Sharding::Named(named) => self.axes(py, &named.manual),
-            _ => Ok(PyTuple::empty(py)),
-        }
     }
 
     /// The axes that cut each dimension, those with replicas, with summands and with manual parts: each as number,
@@ -333,18 +282,12 @@ impl PySharding {
         hooks::call(slf.py(), "is_even", (slf, shape)).in_call(slf.py(), "hlo.Sharding.is_even")
     }
 
-    fn __str__(&self) -> String {
-        self.0.to_string()
-    }
-
     fn __repr__(&self) -> String {
         format!("Sharding('{}')", repr::line(&self.0))
     }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        by_text::<PySharding>(py, &self.0.to_string())
-    }
 }
+
+by_its_text!(PySharding, 0);
 
 /// An array of devices whose dimensions have names: ``mesh['x'=2,'y'=4]``.
 ///
@@ -355,6 +298,34 @@ impl PySharding {
 #[pyclass(name = "Mesh", module = "hlomap._core", frozen, eq, hash)]
 #[derive(PartialEq, Eq, Hash)]
 pub struct PyMesh(Mesh);
+
+getters! { PyMesh, self, py;
+    /// The size of each axis by name, the most major first.
+    axes: PyResult<Bound<'py, PyDict>> = {
+        let dict = PyDict::new(py);
+        self.0.axes.iter().try_for_each(|(name, size)| dict.set_item(name, size))?;
+        Ok(dict)
+    };
+    /// The devices in row-major order.  Raises :class:`~hlomap.errors.UnsupportedError` for more than 2**24.
+    devices: PyResult<Bound<'py, PyTuple>> = {
+        let all: Vec<MeshAxis> = self.0.whole_axes().collect();
+        let listed = match &self.0.devices {
+            Some(DeviceOrder::List(list)) => Some(list.clone()),
+            _ => self.0.groups(&all, MAX_DEVICES).map(|groups| groups.concat()),
+        };
+        ints(py, &listed.ok_or_else(|| unlisted(py, &self.0.to_string()))?)
+    };
+    /// ``(reshape, transpose)`` where the devices are an iota, as for a mesh without ``device_ids``; ``None`` where
+    /// they are listed.
+    iota: PyResult<Option<Bound<'py, PyTuple>>> = match &self.0.devices {
+        None => {
+            let sizes: Vec<i64> = self.0.axes.iter().map(|a| a.1).collect();
+            iota(py, &Iota::new(sizes, Vec::new())).map(Some)
+        }
+        Some(DeviceOrder::Iota(order)) => iota(py, order).map(Some),
+        Some(DeviceOrder::List(_)) => Ok(None),
+    };
+}
 
 #[pymethods]
 impl PyMesh {
@@ -369,51 +340,12 @@ impl PyMesh {
         hlo::parse_mesh(text).map(PyMesh).ok_or_else(|| not_a(py, "a mesh", text))
     }
 
-    /// The size of each axis by name, the most major first.
-    #[getter]
-    fn axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        self.0.axes.iter().try_for_each(|(name, size)| dict.set_item(name, size))?;
-        Ok(dict)
-    }
-
-    /// The devices in row-major order.  Raises :class:`~hlomap.errors.UnsupportedError` for more than 2**24.
-    #[getter]
-    fn devices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let all: Vec<MeshAxis> = self.0.whole_axes().collect();
-        let listed = match &self.0.devices {
-            Some(DeviceOrder::List(list)) => Some(list.clone()),
-            _ => self.0.groups(&all, MAX_DEVICES).map(|groups| groups.concat()),
-        };
-        ints(py, &listed.ok_or_else(|| unlisted(py, &self.0.to_string()))?)
-    }
-
-    /// ``(reshape, transpose)`` where the devices are an iota, as for a mesh without ``device_ids``; ``None`` where
-    /// they are listed.
-    #[getter]
-    fn iota<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        match &self.0.devices {
-            None => {
-                let sizes: Vec<i64> = self.0.axes.iter().map(|a| a.1).collect();
-                iota(py, &Iota::new(sizes, Vec::new())).map(Some)
-            }
-            Some(DeviceOrder::Iota(order)) => iota(py, order).map(Some),
-            Some(DeviceOrder::List(_)) => Ok(None),
-        }
-    }
-
-    fn __str__(&self) -> String {
-        self.0.to_string()
-    }
-
     fn __repr__(&self) -> String {
         format!("<Mesh {}>", repr::line(&self.0))
     }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        by_text::<PyMesh>(py, &self.0.to_string())
-    }
 }
+
+by_its_text!(PyMesh, 0);
 
 /// Groups of devices that work together: a sequence of tuples of int.
 ///
@@ -445,6 +377,26 @@ impl PyReplicaGroups {
     }
 }
 
+getters! { PyReplicaGroups, self, py;
+    /// The number of devices in each group; ``None`` where groups differ, or there are none.
+    group_size: Option<i64> = self.groups.group_size();
+    /// ``(reshape, transpose)`` of ``[…]<=[…]T(…)``; ``None`` for the other forms.
+    iota: PyResult<Option<Bound<'py, PyTuple>>> = match &self.groups {
+        DeviceGroups::Iota { iota: order, .. } => iota(py, order).map(Some),
+        _ => Ok(None),
+    };
+    /// The mesh of ``mesh[…] {…}``; ``None`` for the other forms.
+    mesh: Option<PyMesh> = match &self.groups {
+        DeviceGroups::Mesh { mesh, .. } => Some(PyMesh(mesh.clone())),
+        _ => None,
+    };
+    /// The axes of the mesh that run within a group, the slowest first; ``()`` for the other forms.
+    axes: PyResult<Bound<'py, PyTuple>> = match &self.groups {
+        DeviceGroups::Mesh { mesh, axes } => PyTuple::new(py, axes.iter().map(|a| axis_name(mesh, a))),
+        _ => Ok(PyTuple::empty(py)),
+    };
+}
+
 #[pymethods]
 impl PyReplicaGroups {
     /// Reads groups in any of the three forms.  Raises :class:`~hlomap.errors.HloSyntaxError` for other text.
@@ -456,39 +408,6 @@ impl PyReplicaGroups {
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyReplicaGroups> {
         named!("hlo.ReplicaGroups.parse", text);
         hlo::parse_device_groups(text).map(PyReplicaGroups::new).ok_or_else(|| not_a(py, "groups of devices", text))
-    }
-
-    /// The number of devices in each group; ``None`` where groups differ, or there are none.
-    #[getter]
-    fn group_size(&self) -> Option<i64> {
-        self.groups.group_size()
-    }
-
-    /// ``(reshape, transpose)`` of ``[…]<=[…]T(…)``; ``None`` for the other forms.
-    #[getter]
-    fn iota<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        match &self.groups {
-            DeviceGroups::Iota { iota: order, .. } => iota(py, order).map(Some),
-            _ => Ok(None),
-        }
-    }
-
-    /// The mesh of ``mesh[…] {…}``; ``None`` for the other forms.
-    #[getter]
-    fn mesh(&self) -> Option<PyMesh> {
-        match &self.groups {
-            DeviceGroups::Mesh { mesh, .. } => Some(PyMesh(mesh.clone())),
-            _ => None,
-        }
-    }
-
-    /// The axes of the mesh that run within a group, the slowest first; ``()`` for the other forms.
-    #[getter]
-    fn axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        match &self.groups {
-            DeviceGroups::Mesh { mesh, axes } => PyTuple::new(py, axes.iter().map(|a| axis_name(mesh, a))),
-            _ => Ok(PyTuple::empty(py)),
-        }
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -522,15 +441,9 @@ impl PyReplicaGroups {
         self.listed(py)?.hash()
     }
 
-    fn __str__(&self) -> String {
-        self.groups.to_string()
-    }
-
     fn __repr__(&self) -> String {
         format!("ReplicaGroups('{}')", repr::line(&self.groups))
     }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        by_text::<PyReplicaGroups>(py, &self.groups.to_string())
-    }
 }
+
+by_its_text!(PyReplicaGroups, groups);

@@ -1,0 +1,54 @@
+//! What many classes have alike.
+
+use pyo3::pymethods;
+
+/// The properties of a class as a table: below its docstring each name, with the type and the value of its getter.
+macro_rules! getters {
+    ($class:ty, $this:ident, $py:ident; $($(#[$doc:meta])* $name:ident: $type:ty = $value:expr;)*) => {
+        #[pymethods]
+        impl $class {$(
+            $(#[$doc])*
+            #[getter]
+            #[allow(unused_variables, reason = "some need no `py`")]
+            fn $name<'py>(&$this, $py: pyo3::Python<'py>) -> $type {
+                $value
+            }
+        )*}
+    };
+}
+
+/// Copies of values that do not change are the values themselves.
+macro_rules! copies_are_same {
+    ($($class:ty)*) => {$(
+        #[pymethods]
+        impl $class {
+            fn __copy__(slf: pyo3::Py<Self>) -> pyo3::Py<Self> {
+                slf
+            }
+
+            #[pyo3(signature = (_memo, /))]
+            fn __deepcopy__(slf: pyo3::Py<Self>, _memo: &pyo3::Bound<'_, pyo3::PyAny>) -> pyo3::Py<Self> {
+                slf
+            }
+        }
+    )*};
+}
+
+/// `str` and pickles of values that have a text and a method `parse`.
+macro_rules! by_its_text {
+    ($class:ty, $field:tt) => {
+        #[pymethods]
+        impl $class {
+            fn __str__(&self) -> String {
+                self.$field.to_string()
+            }
+
+            fn __reduce__<'py>(&self, py: pyo3::Python<'py>) -> pyo3::PyResult<$crate::pickle::Reduced<'py>> {
+                $crate::pickle::by_text::<Self>(py, &self.$field.to_string())
+            }
+        }
+    };
+}
+
+copies_are_same!(crate::expr::PyExpr crate::map::PyMap crate::module::PyModule_ crate::module::PyComputation
+    crate::instruction::PyInstruction);
