@@ -106,7 +106,7 @@ fn no_instruction(py: Python<'_>, m: &Module, name: &str, within: Range<u32>) ->
     let numbered = searched().find(is_numbered).map(|i| m.instruction_name(i));
     let near = numbered.or_else(|| ::layout::nearest(bare(name), searched().map(|i| m.instruction_name(i))));
     if near.is_none() && !name.is_empty() {
-        if let Some(i) = searched().find(|&i| m.origin(i).op_name.is_some_and(|op_name| op_name == name)) {
+        if let Some(i) = searched().find(|&i| m.metadata(i).op_name.is_some_and(|op_name| op_name == name)) {
             let shown: String = name.chars().take(100).collect();
             let found = m.instruction_name(i);
             let message = format!("no instruction `{shown}`; the metadata of `{found}` has this op_name");

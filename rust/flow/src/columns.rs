@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use hlo::{InstructionId, Module, Opcode, Origin};
+use hlo::{InstructionId, Metadata, Module, Opcode};
 use quasiaffine::interrupt::poll;
 use rustc_hash::FxHashMap;
 
@@ -323,7 +323,7 @@ fn int<'v>(n: Option<i64>) -> Value<'v> {
 
 /// Facts about an instruction from its text.
 struct Label<'m> {
-    origin: Origin<'m>,
+    origin: Metadata<'m>,
     fusion_kind: Option<&'m str>,
     custom_call_target: Option<Cow<'m, str>>,
 }
@@ -338,7 +338,7 @@ impl<'m> Label<'m> {
         });
         let kind = of(Opcode::Fusion, "kind");
         let fusion_kind = kind.map(|a| m.attribute_text(a));
-        Label { origin: m.origin(id), fusion_kind, custom_call_target: target }
+        Label { origin: m.metadata(id), fusion_kind, custom_call_target: target }
     }
 }
 

@@ -1,6 +1,4 @@
 //! The source locations of instructions: `metadata`, and the tables of stack frames behind the header.
-//!
-//! [`Origin`] is the part of [`Metadata`] that tables repeat, without allocations.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -87,21 +85,6 @@ pub struct Metadata<'m> {
     pub function: Option<Cow<'m, str>>,
     /// The id of the innermost stack frame.
     pub stack_frame_id: Option<i64>,
-    /// All fields, in the order of the text.
-    pub fields: Vec<(&'m str, Cow<'m, str>)>,
-}
-
-/// The operation of the source program that an instruction comes from, and where it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origin<'m> {
-    /// The operation.
-    pub op_name: Option<Cow<'m, str>>,
-    /// The source file, inline or through the stack-frame tables.
-    pub source_file: Option<Cow<'m, str>>,
-    /// The line in that file, 1-based.
-    pub source_line: Option<i64>,
-    /// The id of the innermost stack frame.
-    pub stack_frame_id: Option<i64>,
 }
 
 /// A stack frame. A field that the tables do not have is `None`.
@@ -135,27 +118,6 @@ impl fmt::Display for Frame<'_> {
 pub const MAX_FRAMES: usize = 100;
 
 impl Module {
-    /// The origin of an instruction, resolved through the stack-frame tables.
-    pub fn origin(&self, id: InstructionId) -> Origin<'_> {
-        let mut origin = Origin::default();
-        let Some(span) = self.attribute(id, "metadata").map(|a| a.value) else {
-            return origin;
-        };
-        each_field(&self.source.text, span, |name, value| match name {
-            "op_name" => origin.op_name = Some(value),
-            "source_file" => origin.source_file = Some(value),
-            "source_line" => origin.source_line = value.parse().ok(),
-            "stack_frame_id" => origin.stack_frame_id = value.parse().ok(),
-            _ => {}
-        });
-        origin.stack_frame_id = origin.stack_frame_id.filter(|&id| self.has_frame(id));
-        if let (None, Some(location)) = (&origin.source_file, origin.stack_frame_id.and_then(|id| self.location(id))) {
-            origin.source_file = self.table_text(self.frames.files.get(&location.file));
-            origin.source_line = Some(location.line).filter(|&n| n > 0);
-        }
-        origin
-    }
-
     /// The stack frames from the one with this id outwards, at most [`MAX_FRAMES`]; none for an id that the tables do not
     /// resolve, up to the outermost frame.
     pub fn stack(&self, id: i64) -> impl Iterator<Item = Frame<'_>> {
@@ -193,21 +155,17 @@ impl Module {
 
     /// The metadata of an instruction, resolved through the stack-frame tables.
     pub fn metadata(&self, id: InstructionId) -> Metadata<'_> {
-        let Some(span) = self.attribute(id, "metadata").map(|a| a.value) else {
-            return Metadata::default();
-        };
-        let mut m = Metadata { fields: fields(&self.source.text, span), ..Metadata::default() };
-        for (name, value) in &m.fields {
-            match *name {
-                "op_name" => m.op_name = Some(value.clone()),
-                "op_type" => m.op_type = Some(value.clone()),
-                "source_file" => m.source_file = Some(value.clone()),
-                "source_line" => m.source_line = value.parse().ok(),
-                "source_column" => m.source_column = value.parse().ok(),
-                "stack_frame_id" => m.stack_frame_id = value.parse().ok(),
-                _ => {}
-            }
-        }
+        let mut m = Metadata::default();
+        let Some(span) = self.attribute(id, "metadata").map(|a| a.value) else { return m };
+        each_field(&self.source.text, span, |name, value| match name {
+            "op_name" => m.op_name = Some(value),
+            "op_type" => m.op_type = Some(value),
+            "source_file" => m.source_file = Some(value),
+            "source_line" => m.source_line = value.parse().ok(),
+            "source_column" => m.source_column = value.parse().ok(),
+            "stack_frame_id" => m.stack_frame_id = value.parse().ok(),
+            _ => {}
+        });
         m.stack_frame_id = m.stack_frame_id.filter(|&id| self.has_frame(id));
         if let Some(location) = m.stack_frame_id.and_then(|id| self.location(id)) {
             if m.source_file.is_none() {
