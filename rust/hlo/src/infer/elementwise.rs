@@ -6,6 +6,7 @@
 use layout::{ElementKind, ElementType, UNBOUNDED};
 
 use super::{are_mixable, dim, sizes, Check, Dim, Inference, Inferred, Operation};
+use crate::model::float::Format;
 
 impl Operation<'_> {
     /// The common shape of the operands, with element type `to` if the operation has its own.
@@ -169,7 +170,7 @@ impl Operation<'_> {
 pub(super) fn higher(a: ElementType, b: ElementType) -> ElementType {
     let key = |t: ElementType| {
         let is_complex = t.kind() == ElementKind::Complex;
-        let (range, precision) = float(t).unwrap_or((0, 0));
+        let (range, precision) = if t.kind() == ElementKind::Float { Format::of(t).range() } else { (0, 0) };
         let width = if t == ElementType::Pred { 1 } else { t.bits() };
         (is_complex, range, precision, width, t.kind() == ElementKind::Signed)
     };
@@ -178,25 +179,4 @@ pub(super) fn higher(a: ElementType, b: ElementType) -> ElementType {
     } else {
         a
     }
-}
-
-/// The largest exponent and the number of bits of the significand.
-fn float(t: ElementType) -> Option<(u32, u32)> {
-    use ElementType::*;
-    Some(match t {
-        F16 => (16, 11),
-        Bf16 => (128, 8),
-        F32 => (128, 24),
-        F64 => (1024, 53),
-        F8E5M2 | F8E5M2Fnuz => (16, 3),
-        F8E4M3 | F8E4M3Fnuz => (8, 4),
-        F8E4M3Fn => (9, 4),
-        F8E4M3B11Fnuz => (5, 4),
-        F8E3M4 => (4, 5),
-        F8E8M0Fnu => (128, 1),
-        F4E2M1Fn => (3, 2),
-        F6E2M3Fn => (3, 4),
-        F6E3M2Fn => (5, 3),
-        _ => return None,
-    })
 }

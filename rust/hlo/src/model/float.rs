@@ -92,6 +92,11 @@ impl Format {
         }
     }
 
+    /// The exponent of the first power of two that is too large, and the number of bits of the significand.
+    pub fn range(self) -> (i32, u32) {
+        ((self.max() >> self.mantissa) as i32 - self.bias + 1, self.mantissa + 1)
+    }
+
     /// Infinity, or the result of overflow where the format has no infinity.
     fn infinity(self, negative: bool) -> u64 {
         match self.ends {
