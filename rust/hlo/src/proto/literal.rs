@@ -26,40 +26,15 @@ enum Packing {
 /// The field of an element type, its encoding, and the bytes per number; `None` for the types that a literal cannot hold.
 fn field(t: ElementType) -> Option<(u32, Packing, usize)> {
     use ElementType::*;
-    let bytes = |number| (number, Packing::Bytes, t.n_bytes());
-    Some(match t {
-        F6E2M3Fn | F6E3M2Fn => return None,
-        Pred => (2, Packing::Varints, 1),
-        S1 => bytes(30),
-        S2 => bytes(26),
-        S4 => bytes(21),
-        S8 => bytes(15),
-        U1 => bytes(31),
-        U2 => bytes(27),
-        U4 => bytes(22),
-        U8 => bytes(3),
-        S32 => (4, Packing::Varints, 4),
-        S64 => (5, Packing::Varints, 8),
-        U32 => (6, Packing::Varints, 4),
-        U64 => (7, Packing::Varints, 8),
-        F32 => (8, Packing::Fixed, 4),
-        F64 => (9, Packing::Fixed, 8),
-        C64 => (12, Packing::Fixed, 4),
-        C128 => (18, Packing::Fixed, 8),
-        F16 => bytes(11),
-        Bf16 => bytes(13),
-        U16 => bytes(16),
-        S16 => bytes(17),
-        F4E2M1Fn => bytes(32),
-        F8E3M4 => bytes(29),
-        F8E4M3B11Fnuz => bytes(23),
-        F8E4M3Fn => bytes(20),
-        F8E4M3Fnuz => bytes(25),
-        F8E4M3 => bytes(28),
-        F8E5M2Fnuz => bytes(24),
-        F8E5M2 => bytes(19),
-        F8E8M0Fnu => bytes(33),
-    })
+    let (packing, width) = match t {
+        Pred => (Packing::Varints, 1),
+        S32 | U32 => (Packing::Varints, 4),
+        S64 | U64 => (Packing::Varints, 8),
+        F32 | C64 => (Packing::Fixed, 4),
+        F64 | C128 => (Packing::Fixed, 8),
+        _ => (Packing::Bytes, t.n_bytes()),
+    };
+    Some((shape::literal_field(t)?, packing, width))
 }
 
 /// Appends the text of a literal of this shape, and says whether a part of it is elided; `limit` bounds the length of

@@ -7,40 +7,40 @@ use super::known::{each_unknown, SHAPE};
 use super::wire::{Encoder, Message, Payload, Wire, WireError};
 use crate::cursor::brief;
 
-/// Numbers of `PrimitiveType` by element type.
-const ELEMENTS: &[(i64, ElementType)] = &[
-    (1, ElementType::Pred),
-    (30, ElementType::S1),
-    (26, ElementType::S2),
-    (21, ElementType::S4),
-    (2, ElementType::S8),
-    (3, ElementType::S16),
-    (4, ElementType::S32),
-    (5, ElementType::S64),
-    (31, ElementType::U1),
-    (27, ElementType::U2),
-    (22, ElementType::U4),
-    (6, ElementType::U8),
-    (7, ElementType::U16),
-    (8, ElementType::U32),
-    (9, ElementType::U64),
-    (10, ElementType::F16),
-    (11, ElementType::F32),
-    (16, ElementType::Bf16),
-    (12, ElementType::F64),
-    (19, ElementType::F8E5M2),
-    (28, ElementType::F8E4M3),
-    (20, ElementType::F8E4M3Fn),
-    (23, ElementType::F8E4M3B11Fnuz),
-    (29, ElementType::F8E3M4),
-    (24, ElementType::F8E5M2Fnuz),
-    (25, ElementType::F8E4M3Fnuz),
-    (32, ElementType::F4E2M1Fn),
-    (33, ElementType::F8E8M0Fnu),
-    (36, ElementType::F6E2M3Fn),
-    (35, ElementType::F6E3M2Fn),
-    (15, ElementType::C64),
-    (18, ElementType::C128),
+/// The number of `PrimitiveType` and the field of `LiteralProto` of each element type; 0 if a literal cannot hold it.
+const ELEMENTS: &[(i64, u32, ElementType)] = &[
+    (1, 2, ElementType::Pred),
+    (30, 30, ElementType::S1),
+    (26, 26, ElementType::S2),
+    (21, 21, ElementType::S4),
+    (2, 15, ElementType::S8),
+    (3, 17, ElementType::S16),
+    (4, 4, ElementType::S32),
+    (5, 5, ElementType::S64),
+    (31, 31, ElementType::U1),
+    (27, 27, ElementType::U2),
+    (22, 22, ElementType::U4),
+    (6, 3, ElementType::U8),
+    (7, 16, ElementType::U16),
+    (8, 6, ElementType::U32),
+    (9, 7, ElementType::U64),
+    (10, 11, ElementType::F16),
+    (11, 8, ElementType::F32),
+    (16, 13, ElementType::Bf16),
+    (12, 9, ElementType::F64),
+    (19, 19, ElementType::F8E5M2),
+    (28, 28, ElementType::F8E4M3),
+    (20, 20, ElementType::F8E4M3Fn),
+    (23, 23, ElementType::F8E4M3B11Fnuz),
+    (29, 29, ElementType::F8E3M4),
+    (24, 24, ElementType::F8E5M2Fnuz),
+    (25, 25, ElementType::F8E4M3Fnuz),
+    (32, 32, ElementType::F4E2M1Fn),
+    (33, 33, ElementType::F8E8M0Fnu),
+    (36, 0, ElementType::F6E2M3Fn),
+    (35, 0, ElementType::F6E3M2Fn),
+    (15, 12, ElementType::C64),
+    (18, 18, ElementType::C128),
 ];
 const TUPLE: i64 = 13;
 const OPAQUE: i64 = 14;
@@ -51,11 +51,16 @@ const BUFFER: i64 = 34;
 const LEVELS: &[u8] = b"DCSH";
 
 fn element(number: i64) -> Option<ElementType> {
-    ELEMENTS.iter().find(|row| row.0 == number).map(|row| row.1)
+    ELEMENTS.iter().find(|row| row.0 == number).map(|row| row.2)
 }
 
 fn element_number(t: ElementType) -> i64 {
-    ELEMENTS.iter().find(|row| row.1 == t).map_or(0, |row| row.0)
+    ELEMENTS.iter().find(|row| row.2 == t).map_or(0, |row| row.0)
+}
+
+/// The field of `LiteralProto` with the elements of a type.
+pub(super) fn literal_field(t: ElementType) -> Option<u32> {
+    ELEMENTS.iter().find(|row| row.2 == t).map(|row| row.1).filter(|&number| number > 0)
 }
 
 /// Shapes by encoded bytes, since most instructions share a shape.
