@@ -17,10 +17,10 @@ use super::wire::{Encoder, Message, Wire, WireError};
 use crate::attribute::accuracy::Accuracy;
 use crate::attribute::alias::Alias;
 use crate::attribute::comparison::{default_type, order_of, type_word};
+use crate::attribute::fields;
 use crate::attribute::in_place::slices;
 use crate::attribute::mesh::joined;
 use crate::attribute::schema::{self, ROTATE};
-use crate::attribute::sharding;
 use crate::attribute::sides::{self, Config};
 use crate::attribute::window::{DimLabels, Window, WindowDim};
 use crate::attribute::{unescape_bytes, Value};
@@ -200,24 +200,10 @@ pub(crate) const DOMAIN: Irregular = Irregular {
         }
     },
     write: |w, d| {
-        let mut c = Cursor::new(w.text());
-        let word = |c: &mut Cursor<'_>, word: &str| {
-            c.space();
-            let found = c.accept_word(word);
-            (found && c.accept_after_space(b'=')).then(|| c.space())
-        };
-        c.accept(b'{').then_some(())?;
-        word(&mut c, "kind")?;
-        let kind = c.string().ok()?;
-        (c.str(kind) == "sharding" && c.accept_after_space(b',')).then_some(())?;
-        word(&mut c, "entry")?;
-        let entry = device::write_sharding(&sharding::read(&mut c).ok()?)?;
-        c.accept_after_space(b',').then_some(())?;
-        word(&mut c, "exit")?;
-        let exit = device::write_sharding(&sharding::read(&mut c).ok()?)?;
-        d.message(55, &entry);
-        d.message(54, &exit);
-        c.accept_after_space(b'}').then_some(())
+        let Ok(("sharding", entry, exit)) = fields::domain(&mut Cursor::new(w.text())) else { return None };
+        d.message(55, &device::write_sharding(&entry)?);
+        d.message(54, &device::write_sharding(&exit)?);
+        Some(())
     },
 };
 
