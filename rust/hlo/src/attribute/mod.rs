@@ -168,27 +168,8 @@ pub(crate) fn decode<'m>(text: &'m str, span: Span, form: Form) -> Read<Value<'m
     })
 }
 
-/// Whether a value of this form falls back to text if it cannot be decoded.
-#[inline]
-fn is_structured(form: Form) -> bool {
-    use Form::*;
-    matches!(
-        form,
-        DeviceGroups
-            | Sharding
-            | Aliases
-            | OperandAliases
-            | Donors
-            | Accuracy
-            | EntryLayout
-            | Sparsity
-            | BlockScaling
-            | DebugAttributes
-            | RecoveryTable
-    )
-}
-
-/// The value of a form for which [`is_structured`] holds; `None` for other forms, and for those that stay text.
+/// The value of a form that falls back to text if it cannot be decoded; `None` for other forms, and for those that stay
+/// text.
 fn structured<'m>(c: &mut Cursor<'_>, form: Form) -> Read<Option<Value<'m>>> {
     let value = match form {
         Form::DeviceGroups => Some(Value::DeviceGroups(devices::read(c)?)),
@@ -219,11 +200,7 @@ fn structured<'m>(c: &mut Cursor<'_>, form: Form) -> Read<Option<Value<'m>>> {
 }
 
 /// The error of a value that [`check`] accepts but that cannot be decoded.
-#[inline]
 pub(crate) fn unreadable(text: &str, span: Span, form: Form) -> Option<Diagnostic> {
-    if !is_structured(form) {
-        return None;
-    }
     let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
     structured(&mut c, form).err()
 }
