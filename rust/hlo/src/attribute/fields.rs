@@ -5,6 +5,7 @@
 use super::sharding::{self, Sharding};
 use crate::cursor::{Cursor, Read};
 use crate::error::{Diagnostic, Span};
+use crate::proto::metadata::{Kind, METADATA_FIELDS};
 
 /// The name of a field, up to and including the `=`, which follows immediately. XLA's names begin with a letter or `_`.
 pub(crate) fn name<'a>(c: &mut Cursor<'a>) -> Read<&'a str> {
@@ -81,31 +82,6 @@ pub(crate) fn domain<'a>(c: &mut Cursor<'a>) -> Read<(&'a str, Sharding, Shardin
     }
 }
 
-/// The values of a field of metadata.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Text,
-    /// 32 bits.
-    Number,
-    /// Numbers of `ProfileType` in braces.
-    Profiles,
-}
-
-/// The fields of metadata, sorted.
-const METADATA: &[(&str, Kind)] = &[
-    ("deduplicated_name", Kind::Text),
-    ("metadata_payload", Kind::Text),
-    ("op_name", Kind::Text),
-    ("op_type", Kind::Text),
-    ("profile_type", Kind::Profiles),
-    ("scheduling_name", Kind::Text),
-    ("source_column", Kind::Number),
-    ("source_end_column", Kind::Number),
-    ("source_end_line", Kind::Number),
-    ("source_file", Kind::Text),
-    ("source_line", Kind::Number),
-    ("stack_frame_id", Kind::Number),
-];
 /// The largest number of `ProfileType`.
 const MAX_PROFILE: i64 = 3;
 
@@ -122,18 +98,19 @@ pub(crate) fn metadata(c: &mut Cursor<'_>) -> Read<()> {
         }
         let field = name(c)?;
         let span = Span::new(start.pos, start.pos + field.len());
-        let Ok(k) = METADATA.binary_search_by_key(&field, |row| row.0) else {
-            let known: Vec<&str> = METADATA.iter().map(|row| row.0).collect();
+        let is_known = |row: &&(&str, u32, Kind)| row.2 != Kind::Size;
+        let Some(k) = METADATA_FIELDS.iter().position(|row| row.0 == field && is_known(&row)) else {
+            let known: Vec<&str> = METADATA_FIELDS.iter().filter(is_known).map(|row| row.0).collect();
             return Err(super::unknown_word("field of metadata", field, &known, span));
         };
         if seen >> k & 1 == 1 {
             return Err(Diagnostic::duplicate(span, "field", field));
         }
         seen |= 1 << k;
-        match METADATA[k].1 {
-            Kind::Text => drop(string(c)?),
-            Kind::Number => drop(int32(c)?),
-            Kind::Profiles => {
+        match METADATA_FIELDS[k].2 {
+            Kind::Text | Kind::Payload => drop(string(c)?),
+            Kind::Int | Kind::Size => drop(int32(c)?),
+            Kind::Ints => {
                 let all = super::list(c, |c| {
                     let start = *c;
                     let n = int32(c)?;

@@ -11,16 +11,20 @@ use crate::model::metadata::{each_raw_field, quoted};
 
 /// The type of a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Text,
+    /// 32 bits in text.
     Int,
+    /// A number that XLA does not read in text.
+    Size,
+    /// Numbers of `ProfileType`, in braces in text.
     Ints,
     /// A string of bytes, which many instructions may share.
     Payload,
 }
 
 /// Name, field number and type, in the order of printed metadata.
-const METADATA_FIELDS: &[(&str, u32, Kind)] = &[
+pub(crate) const METADATA_FIELDS: &[(&str, u32, Kind)] = &[
     ("op_type", 1, Kind::Text),
     ("op_name", 2, Kind::Text),
     ("source_file", 3, Kind::Text),
@@ -29,8 +33,8 @@ const METADATA_FIELDS: &[(&str, u32, Kind)] = &[
     ("source_column", 18, Kind::Int),
     ("source_end_column", 19, Kind::Int),
     ("stack_frame_id", 15, Kind::Int),
-    ("size_of_generated_code_in_bytes", 8, Kind::Int),
-    ("size_of_memory_working_set_in_bytes", 9, Kind::Int),
+    ("size_of_generated_code_in_bytes", 8, Kind::Size),
+    ("size_of_memory_working_set_in_bytes", 9, Kind::Size),
     ("profile_type", 5, Kind::Ints),
     ("deduplicated_name", 12, Kind::Text),
     ("scheduling_name", 16, Kind::Text),
@@ -39,7 +43,7 @@ const METADATA_FIELDS: &[(&str, u32, Kind)] = &[
 
 /// Whether the field of this name is a number.
 pub(crate) fn is_number(name: &str) -> bool {
-    METADATA_FIELDS.iter().any(|&(known, _, kind)| known == name && kind == Kind::Int)
+    METADATA_FIELDS.iter().any(|&(known, _, kind)| known == name && matches!(kind, Kind::Int | Kind::Size))
 }
 
 pub(crate) const METADATA: Irregular = Irregular {
@@ -70,7 +74,7 @@ fn write_fields(text: &str, span: Span, payloads: Option<&WrittenPayloads>, m: &
             let (_, number, kind) = METADATA_FIELDS[row];
             match kind {
                 Kind::Text => m.data(number, quoted(value).map_or(value.into(), unescape).as_bytes()),
-                Kind::Int => m.int(number, quoted(value).unwrap_or(value).parse().ok()?),
+                Kind::Int | Kind::Size => m.int(number, quoted(value).unwrap_or(value).parse().ok()?),
                 Kind::Ints => {
                     let all = value.strip_prefix('{')?.strip_suffix('}')?.split(',');
                     m.ints(number, &all.map(|n| n.trim().parse().ok()).collect::<Option<Vec<_>>>()?);
@@ -119,7 +123,7 @@ fn metadata(bytes: &[u8], at: usize, payloads: &Payloads<'_>, out: &mut String) 
                 begin(out, start, name);
                 push_quoted(out, f.text()?);
             }
-            (Kind::Int, Some((_, Payload::Varint(n)))) if n != 0 => {
+            (Kind::Int | Kind::Size, Some((_, Payload::Varint(n)))) if n != 0 => {
                 begin(out, start, name);
                 push_int(out, n as i64);
             }
