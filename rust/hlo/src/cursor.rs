@@ -291,6 +291,32 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
+    /// `{one, one, …}` in these brackets; `one` reads behind the space before it. `expected` describes the brackets.
+    #[inline]
+    pub fn items(
+        &mut self,
+        [open, close]: [u8; 2],
+        expected: [&'static str; 2],
+        mut one: impl FnMut(&mut Cursor<'a>) -> Read<()>,
+    ) -> Read<()> {
+        self.expect(open, expected[0])?;
+        if self.accept_after_space(close) {
+            return Ok(());
+        }
+        let mut n = 0u32;
+        loop {
+            self.space();
+            one(self)?;
+            n = n.wrapping_add(1);
+            if n.is_multiple_of(SHORT) {
+                poll();
+            }
+            if !self.accept_after_space(b',') {
+                return self.expect(close, expected[1]);
+            }
+        }
+    }
+
     /// The error "expected this, found what is next".
     #[cold]
     #[inline(never)]

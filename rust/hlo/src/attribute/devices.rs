@@ -6,6 +6,7 @@ use std::fmt;
 
 use crate::attribute::int_lists;
 use crate::attribute::mesh::{axes_text, bracketed, joined, product, read_axes, read_mesh, Iota, Mesh, MeshAxis};
+use crate::attribute::window::whole;
 use crate::cursor::{Cursor, Read};
 
 /// Groups of devices that take part in one collective.
@@ -85,10 +86,7 @@ impl fmt::Display for DeviceGroups {
 
 /// Parses groups from a whole text.
 pub fn parse_device_groups(text: &str) -> Option<DeviceGroups> {
-    let mut c = Cursor::new(text);
-    let groups = read(&mut c).ok()?;
-    c.space();
-    c.at_end().then_some(groups)
+    whole(text, read)
 }
 
 /// The groups at the cursor.

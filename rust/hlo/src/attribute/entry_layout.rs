@@ -35,17 +35,7 @@ pub(crate) fn entry_shapes<'a, T>(
     mut parameter: impl FnMut(T),
 ) -> Read<T> {
     c.expect(b'{', "`{`")?;
-    c.expect(b'(', "`(`")?;
-    if !c.accept_after_space(b')') {
-        loop {
-            c.space();
-            parameter(one(c)?);
-            if !c.accept_after_space(b',') {
-                break;
-            }
-        }
-        c.expect(b')', "`,` or `)`")?;
-    }
+    c.items(*b"()", ["`(`", "`,` or `)`"], |c| one(c).map(&mut parameter))?;
     c.space();
     if !c.rest().starts_with(b"->") {
         return Err(c.expected("`->`"));

@@ -32,23 +32,15 @@ pub(crate) fn string(c: &mut Cursor<'_>) -> Read<Span> {
 
 /// `{name="text", name={text}}`
 pub(crate) fn frontend_attributes(c: &mut Cursor<'_>) -> Read<()> {
-    c.expect(b'{', "`{`")?;
-    if c.accept_after_space(b'}') {
-        return Ok(());
-    }
-    loop {
+    c.items(*b"{}", ["`{`", "`,` or `}`"], |c| {
         name(c)?;
         c.space();
         match c.peek() {
-            Some(b'{') => c.braced()?,
-            Some(b'"' | b'\'') => drop(string(c)?),
-            _ => return Err(c.expected("a string in quotes or a text in braces")),
+            Some(b'{') => c.braced(),
+            Some(b'"' | b'\'') => string(c).map(drop),
+            _ => Err(c.expected("a string in quotes or a text in braces")),
         }
-        if !c.accept_after_space(b',') {
-            break;
-        }
-    }
-    c.expect(b'}', "`,` or `}`")
+    })
 }
 
 /// `{kind="sharding", entry={…}, exit={…}}`: the fields in any order, with or without commas. Gives their values.

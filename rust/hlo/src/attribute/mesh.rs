@@ -280,8 +280,8 @@ pub(crate) fn read_mesh(c: &mut Cursor<'_>) -> Read<Mesh> {
         return Err(at.expected("`mesh`, `maximal_mesh` or `single_device`"));
     }
     let mut axes = Vec::new();
-    c.expect(b'[', "`[` of a mesh")?;
     if word != "mesh" {
+        c.expect(b'[', "`[` of a mesh")?;
         if !is_word(c, "device_id") {
             return Err(c.expected("`device_id`"));
         }
@@ -290,17 +290,11 @@ pub(crate) fn read_mesh(c: &mut Cursor<'_>) -> Read<Mesh> {
         c.expect(b']', "`]`")?;
         return Ok(Mesh { axes, devices });
     }
-    if !c.accept_after_space(b']') {
-        loop {
-            let name = read_quoted(c)?;
-            c.expect(b'=', "`=` and the size of an axis")?;
-            axes.push((name, c.int()?));
-            if !c.accept_after_space(b',') {
-                break;
-            }
-        }
-        c.expect(b']', "`,` or `]`")?;
-    }
+    c.items(*b"[]", ["`[` of a mesh", "`,` or `]`"], |c| {
+        let name = read_quoted(c)?;
+        c.expect(b'=', "`=` and the size of an axis")?;
+        c.int().map(|size| axes.push((name, size)))
+    })?;
     let mut after = *c;
     let mut devices = None;
     if after.accept_after_space(b',') && is_word(&mut after, "device_ids") {
@@ -336,52 +330,35 @@ pub(crate) fn read_axes(
     mut extra: impl FnMut(&mut Cursor<'_>) -> bool,
 ) -> Read<Vec<MeshAxis>> {
     let mut all = Vec::new();
-    c.expect(b'{', "`{` and axes")?;
-    if c.accept_after_space(b'}') {
-        return Ok(all);
-    }
-    loop {
-        c.space();
-        if !extra(c) {
-            let at = *c;
-            let name = read_quoted(c)?;
-            // An axis by its number, if none has this name.
-            let number = || name.parse().ok().filter(|&axis| axis < mesh.axes.len());
-            let Some(axis) = mesh.axes.iter().position(|a| a.0 == name).or_else(number) else {
-                return Err(at.expected("an axis of the mesh"));
-            };
-            let mut part = None;
-            if c.accept(b':') {
-                c.expect(b'(', "`(`")?;
-                let before = c.int()?;
-                c.expect(b')', "`)`")?;
-                part = Some((before, c.int()?));
-            }
-            all.push(MeshAxis { axis, part });
+    c.items(*b"{}", ["`{` and axes", "`,` or `}`"], |c| {
+        if extra(c) {
+            return Ok(());
         }
-        if !c.accept_after_space(b',') {
-            break;
+        let at = *c;
+        let name = read_quoted(c)?;
+        // An axis by its number, if none has this name.
+        let number = || name.parse().ok().filter(|&axis| axis < mesh.axes.len());
+        let Some(axis) = mesh.axes.iter().position(|a| a.0 == name).or_else(number) else {
+            return Err(at.expected("an axis of the mesh"));
+        };
+        let mut part = None;
+        if c.accept(b':') {
+            c.expect(b'(', "`(`")?;
+            let before = c.int()?;
+            c.expect(b')', "`)`")?;
+            part = Some((before, c.int()?));
         }
-    }
-    c.expect(b'}', "`,` or `}`")?;
+        all.push(MeshAxis { axis, part });
+        Ok(())
+    })?;
     Ok(all)
 }
 
 /// `[1,2]`
 pub(crate) fn bracketed(c: &mut Cursor<'_>, open: u8, close: u8) -> Read<Vec<i64>> {
-    let (open_text, close_text) = if open == b'[' { ("`[`", "`,` or `]`") } else { ("`(`", "`,` or `)`") };
-    c.expect(open, open_text)?;
+    let expected = if open == b'[' { ["`[`", "`,` or `]`"] } else { ["`(`", "`,` or `)`"] };
     let mut all = Vec::new();
-    if c.accept_after_space(close) {
-        return Ok(all);
-    }
-    loop {
-        all.push(c.int()?);
-        if !c.accept_after_space(b',') {
-            break;
-        }
-    }
-    c.expect(close, close_text)?;
+    c.items([open, close], expected, |c| c.int().map(|n| all.push(n)))?;
     Ok(all)
 }
 

@@ -21,7 +21,6 @@ pub(crate) mod window;
 use std::borrow::Cow;
 
 use layout::{Shape, TextErrorKind};
-use quasiaffine::interrupt::poll;
 
 use accuracy::{accuracy, Accuracy};
 use alias::{Alias, Donor, Kinds};
@@ -33,7 +32,7 @@ use sharding::Sharding;
 use sides::{sides, Config, Sides};
 use window::{dim_labels, window, DimLabels, Window};
 
-use crate::cursor::{Cursor, Read, SHORT};
+use crate::cursor::{Cursor, Read};
 use crate::error::{Diagnostic, Span};
 use crate::proto::original;
 
@@ -228,21 +227,7 @@ fn mesh_groups(c: &mut Cursor<'_>) -> Read<()> {
 /// `{one, one, …}`
 pub(crate) fn list<'a, T>(c: &mut Cursor<'a>, mut one: impl FnMut(&mut Cursor<'a>) -> Read<T>) -> Read<Vec<T>> {
     let mut all = Vec::new();
-    c.expect(b'{', "`{`")?;
-    if c.accept_after_space(b'}') {
-        return Ok(all);
-    }
-    loop {
-        c.space();
-        all.push(one(c)?);
-        if all.len().is_multiple_of(SHORT as usize) {
-            poll();
-        }
-        if !c.accept_after_space(b',') {
-            break;
-        }
-    }
-    c.expect(b'}', "`,` or `}`")?;
+    c.items(*b"{}", ["`{`", "`,` or `}`"], |c| one(c).map(|one| all.push(one)))?;
     Ok(all)
 }
 
@@ -258,22 +243,7 @@ pub(crate) fn form_of(form: Form, value: &[u8]) -> Form {
 }
 
 fn ints(c: &mut Cursor<'_>, each: &mut impl FnMut(i64)) -> Read<()> {
-    c.expect(b'{', "`{`")?;
-    if c.accept_after_space(b'}') {
-        return Ok(());
-    }
-    let mut n = 0u32;
-    loop {
-        each(c.int()?);
-        n = n.wrapping_add(1);
-        if n.is_multiple_of(SHORT) {
-            poll();
-        }
-        if !c.accept_after_space(b',') {
-            break;
-        }
-    }
-    c.expect(b'}', "`,` or `}` in a list of integers")
+    c.items(*b"{}", ["`{`", "`,` or `}` in a list of integers"], |c| c.int().map(&mut *each))
 }
 
 pub(crate) fn int_lists(c: &mut Cursor<'_>) -> Read<Vec<Vec<i64>>> {
@@ -384,13 +354,7 @@ fn shapes(c: &mut Cursor<'_>) -> Read<Vec<Shape>> {
 }
 
 fn dictionary<'a>(c: &mut Cursor<'a>) -> Read<Vec<(&'a str, Cow<'a, str>)>> {
-    let mut all = Vec::new();
-    c.expect(b'{', "`{`")?;
-    if c.accept_after_space(b'}') {
-        return Ok(all);
-    }
-    loop {
-        c.space();
+    list(c, |c| {
         let key = if c.peek() == Some(b'"') {
             let span = c.string()?;
             &c.text[span.range()]
@@ -408,13 +372,8 @@ fn dictionary<'a>(c: &mut Cursor<'a>) -> Read<Vec<(&'a str, Cow<'a, str>)>> {
         } else {
             unescape(&text[c.string()?.range()])
         };
-        all.push((key, value));
-        if !c.accept_after_space(b',') {
-            break;
-        }
-    }
-    c.expect(b'}', "`,` or `}`")?;
-    Ok(all)
+        Ok((key, value))
+    })
 }
 
 /// Skips the value of an unknown attribute, up to the comma, space or brace that ends it.

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use crate::attribute::devices::read_iota;
+use crate::attribute::list;
 use crate::attribute::mesh::{bracketed, joined, read_axes, read_mesh, DeviceOrder, Mesh, MeshAxis, MESH_WORDS};
 use crate::attribute::window::whole;
 use crate::cursor::{Cursor, Read};
@@ -219,18 +220,8 @@ pub(crate) fn read(c: &mut Cursor<'_>) -> Read<Sharding> {
     if !matches!(inside.peek(), Some(b'{' | b'}')) {
         return one(c);
     }
-    *c = inside;
     let mut parts = Vec::new();
-    if c.accept(b'}') {
-        return Ok(Sharding::Tuple(parts));
-    }
-    loop {
-        parts.push(one(c)?);
-        if !c.accept_after_space(b',') {
-            break;
-        }
-    }
-    c.expect(b'}', "`,` or `}` of a tuple of shardings")?;
+    c.items(*b"{}", ["`{`", "`,` or `}` of a tuple of shardings"], |c| one(c).map(|part| parts.push(part)))?;
     Ok(Sharding::Tuple(parts))
 }
 
@@ -345,13 +336,7 @@ fn read_metadata(c: &mut Cursor<'_>) -> Read<Vec<String>> {
     if inside.peek() != Some(b'{') {
         return Ok(vec![one(c)?]);
     }
-    *c = inside;
-    let mut all = vec![one(c)?];
-    while c.accept_after_space(b',') {
-        all.push(one(c)?);
-    }
-    c.expect(b'}', "`,` or `}`")?;
-    Ok(all)
+    list(c, one)
 }
 
 pub(crate) fn empty_named(mesh: Mesh) -> Named {
@@ -368,22 +353,16 @@ fn named(c: &mut Cursor<'_>) -> Read<Named> {
             return Ok(n);
         }
         if c.peek() == Some(b'[') {
-            c.pos += 1;
-            if !c.accept_after_space(b']') {
-                loop {
-                    let mut is_open = false;
-                    let axes = read_axes(c, &n.mesh, |c| {
-                        let found = c.accept(b'?');
-                        is_open |= found;
-                        found
-                    })?;
-                    n.dims.push((axes, is_open));
-                    if !c.accept_after_space(b',') {
-                        break;
-                    }
-                }
-                c.expect(b']', "`,` or `]`")?;
-            }
+            c.items(*b"[]", ["`[`", "`,` or `]`"], |c| {
+                let mut is_open = false;
+                let axes = read_axes(c, &n.mesh, |c| {
+                    let found = c.accept(b'?');
+                    is_open |= found;
+                    found
+                })?;
+                n.dims.push((axes, is_open));
+                Ok(())
+            })?;
             continue;
         }
         let at = *c;
