@@ -3,7 +3,7 @@
 //! Only untiled layouts with equal element widths decompose; a bitcast between other layouts is a composition of
 //! position maps (`linear.rs`).
 
-use crate::{ArrayShape, Layout};
+use crate::ArrayShape;
 
 /// `output = inverse_transpose(reshape(transpose(operand)))`.
 ///
@@ -40,14 +40,7 @@ pub fn decompose_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Option<Bi
 /// Dimension numbers and sizes, major to minor. A dimension of size 1 comes right before the next higher-numbered
 /// dimension that is not of size 1, so that layouts that differ only in their ones agree.
 fn major_to_minor(shape: &ArrayShape) -> Option<(Vec<i64>, Vec<i64>)> {
-    let default;
-    let layout = match shape.layout() {
-        Some(layout) => layout,
-        None => {
-            default = Layout::row_major(shape.rank());
-            &default
-        }
-    };
+    let layout = shape.layout_or_default();
     if !layout.is_untiled() || layout.problem(shape.rank()).is_some() {
         return None;
     }

@@ -7,7 +7,7 @@
 use quasiaffine::Error;
 
 use crate::layout::COMBINED;
-use crate::{ArrayShape, Layout};
+use crate::ArrayShape;
 
 /// The reason why the elements of an array have no known positions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,14 +80,7 @@ pub(crate) struct Stages {
 impl Stages {
     pub fn of(shape: &ArrayShape) -> Result<Stages> {
         shape.n_elements().ok_or(LinearError::Unbounded)?;
-        let default;
-        let layout = match shape.layout() {
-            Some(layout) => layout,
-            None => {
-                default = Layout::row_major(shape.rank());
-                &default
-            }
-        };
+        let layout = shape.layout_or_default();
         if let Some(reason) = layout.problem_with(shape.dims()) {
             return Err(LinearError::InvalidLayout(reason));
         }
