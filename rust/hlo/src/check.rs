@@ -23,7 +23,6 @@ use crate::parse::MAX_DIAGNOSTICS;
 use crate::print::WithoutLayout;
 use crate::verify;
 use crate::verify::names::{Named, SuspectNames};
-use crate::verify::relations::Users;
 use crate::verify::rule::Violation;
 use crate::{Arity, Opcode, Trait};
 
@@ -41,7 +40,6 @@ pub(crate) struct Findings {
     calls: Vec<InstructionId>,
     /// A computation calls itself or one behind it.
     has_later_calls: bool,
-    users: Users,
     suspects: SuspectNames,
     later: Vec<InstructionId>,
     /// One instruction per equivalence class, by the hash of the inputs of its inference rule.
@@ -78,7 +76,6 @@ impl Findings {
                 self.check(m, i);
             }
         }
-        self.users.note(m, id);
     }
 
     fn check(&mut self, m: &mut Module, i: InstructionId) {
@@ -142,7 +139,6 @@ impl Findings {
         self.related.clear();
         self.calls.clear();
         self.has_later_calls = false;
-        self.users.clear();
         self.suspects.clear();
         self.later.clear();
         self.representatives = FxHashMap::default();
@@ -219,7 +215,7 @@ fn verify_module(m: &mut Module, findings: &mut Findings, is_whole: bool) {
     if is_whole && !findings.is_provisional
         || m.instructions.iter().all(|row| row.flags & (UNNAMED_OPERANDS | LOST) == 0)
     {
-        found.extend(verify::relations::check(m, &findings.related, &findings.users));
+        found.extend(verify::relations::check(m, &findings.related));
     }
     let of_instructions = found.into_iter().map(|(i, violation)| (violation_span(m, i, &violation), violation));
     let of_header = verify::header::check(m).into_iter().map(|violation| {

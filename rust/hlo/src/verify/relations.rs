@@ -9,51 +9,20 @@ use super::rule::{broken_by, Law, Rule, Violation};
 use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::Opcode;
 
-/// Which computations a fusion may call: every instruction but the root has users. Noted when a computation ends, while
-/// it is in the cache.
-#[derive(Default)]
-pub(crate) struct Users {
-    /// The computations for which this does not hold, in order.
-    others: Vec<ComputationId>,
-    /// A buffer.
-    is_used: Vec<bool>,
-}
-
-impl Users {
-    /// Notes a computation, behind all noted so far.
-    pub fn note(&mut self, m: &Module, c: ComputationId) {
-        let all = m.instructions_of(c);
-        self.is_used.clear();
-        self.is_used.resize(all.len(), false);
-        for k in all.clone().flat_map(|k| m.operands(k)) {
-            self.is_used[(k - all.start) as usize] = true;
-        }
-        let n_unused = self.is_used.iter().filter(|&&is_used| !is_used).count();
-        let is_root_used = self.is_used.get((m.root(c) - all.start) as usize).is_none_or(|&is_used| is_used);
-        if is_root_used || n_unused > 1 {
-            self.others.push(c);
-        }
-    }
-
-    pub fn clear(&mut self) {
-        self.others.clear();
-    }
-}
-
 /// The violations among `related` instructions.
-pub(crate) fn check(m: &Module, related: &[InstructionId], users: &Users) -> Vec<(InstructionId, Violation)> {
+pub(crate) fn check(m: &Module, related: &[InstructionId]) -> Vec<(InstructionId, Violation)> {
     let mut found = Vec::new();
     let chains = Chains::of(m, related);
     let mut fusion_callers = FxHashSet::default();
     for &i in related {
-        let law = chains.check(m, i).and_then(|()| fused(m, i, &mut fusion_callers, users));
+        let law = chains.check(m, i).and_then(|()| fused(m, i, &mut fusion_callers));
         found.extend(law.err().map(|violation| (i, violation)));
     }
     found
 }
 
 /// The computation of a fusion.
-fn fused(m: &Module, i: InstructionId, callers: &mut FxHashSet<ComputationId>, users: &Users) -> Law {
+fn fused(m: &Module, i: InstructionId, callers: &mut FxHashSet<ComputationId>) -> Law {
     if m.instructions()[i as usize].opcode != Opcode::Fusion {
         return Ok(());
     }
@@ -61,9 +30,6 @@ fn fused(m: &Module, i: InstructionId, callers: &mut FxHashSet<ComputationId>, u
     let name = m.computation_name(c);
     if !callers.insert(c) {
         return broken_by("calls", Rule::FusionCaller, format!("one fusion that calls {name}"), "two");
-    }
-    if users.others.binary_search(&c).is_err() {
-        return Ok(());
     }
     let all = m.instructions_of(c);
     let (first, root) = (all.start, m.root(c));
