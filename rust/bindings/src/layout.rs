@@ -431,14 +431,14 @@ impl PyShape {
     fn of_tuple(py: Python<'_>, shapes: Arg<'_, Vec<Py<PyShape>>>) -> PyResult<PyShape> {
         named!("Shape.tuple", shapes);
         // Shapes are copied, so that repeated doubling would exhaust the memory.
-        let mut left = MAX_PARTS;
-        if !shapes.iter().all(|shape| spend(&shape.get().0, &mut left)) {
+        let left = shapes.iter().try_fold(MAX_PARTS, |left, shape| left.checked_sub(shape.get().0.n_parts()));
+        if left.is_none() {
             let message = format!("a tuple has at most {MAX_PARTS} shapes in all, nested ones included");
             return Err(shape_error(py, message)).in_call(py, "Shape.tuple");
         }
         let shape = Shape::Tuple(shapes.iter().map(|s| s.get().0.clone()).collect());
         // Built up step by step, a tuple could nest without bound.
-        if depth(&shape) > ::layout::MAX_DEPTH {
+        if shape.depth() > ::layout::MAX_DEPTH {
             return Err(shape_error(py, TextErrorKind::TooDeep)).in_call(py, "Shape.tuple");
         }
         Ok(PyShape(shape))
@@ -499,7 +499,7 @@ impl PyShape {
 
     /// The shape without layouts, also in the elements of tuples.
     fn without_layout(&self) -> PyShape {
-        PyShape(::layout::without_layout(&self.0))
+        PyShape(self.0.without_layout().into_owned())
     }
 
     /// Whether two shapes are the same.
@@ -577,22 +577,3 @@ impl PyShape {
 
 /// The most shapes in a tuple, nested ones included.
 const MAX_PARTS: usize = 1 << 20;
-
-/// Subtracts the number of shapes in a shape, itself included; false once that exceeds what is left.
-fn spend(shape: &Shape, left: &mut usize) -> bool {
-    let Some(rest) = left.checked_sub(1) else { return false };
-    *left = rest;
-    match shape {
-        Shape::Tuple(parts) => parts.iter().all(|part| spend(part, left)),
-        Shape::Buffer(inner) => spend(inner, left),
-        Shape::Array(_) | Shape::Token | Shape::Opaque => true,
-    }
-}
-
-fn depth(shape: &Shape) -> usize {
-    match shape {
-        Shape::Tuple(parts) => 1 + parts.iter().map(depth).max().unwrap_or(0),
-        Shape::Buffer(inner) => 1 + depth(inner),
-        Shape::Array(_) | Shape::Token | Shape::Opaque => 0,
-    }
-}

@@ -20,7 +20,6 @@ use crate::model::module::{
 };
 use crate::parse::instruction::UNRESOLVED;
 use crate::parse::MAX_DIAGNOSTICS;
-use crate::print::WithoutLayout;
 use crate::verify;
 use crate::verify::names::{Named, SuspectNames};
 use crate::verify::rule::Violation;
@@ -100,7 +99,7 @@ impl Findings {
     /// proportional to the size of the text, shapes are not checked once a budget is spent.
     fn is_affordable(&mut self, m: &Module, i: InstructionId) -> bool {
         let known = self.parts.len();
-        self.parts.extend(m.shapes[known..].iter().map(infer::n_parts));
+        self.parts.extend(m.shapes[known..].iter().map(Shape::n_parts));
         let n: usize = m.operands(i).map(|k| self.parts[m.instructions[k as usize].shape as usize]).sum();
         self.n_checked_parts += n;
         self.n_checked_parts <= 16 * m.source.text.len() + (1 << 16)

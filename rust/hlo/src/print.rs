@@ -303,24 +303,3 @@ impl<'m> Printer<'m> {
         self.body(f, id, depth + 1)
     }
 }
-
-/// The shape of a signature, which has no layout.
-pub(crate) trait WithoutLayout {
-    fn without_layout(&self) -> Cow<'_, Shape>;
-}
-
-impl WithoutLayout for Shape {
-    fn without_layout(&self) -> Cow<'_, Shape> {
-        match self {
-            Shape::Array(a) if a.layout().is_some() => match a.with_layout(None) {
-                Ok(array) => Cow::Owned(Shape::Array(array)),
-                Err(_) => Cow::Borrowed(self),
-            },
-            Shape::Tuple(parts) => {
-                Cow::Owned(Shape::Tuple(parts.iter().map(|p| p.without_layout().into_owned()).collect()))
-            }
-            Shape::Buffer(inner) => Cow::Owned(Shape::Buffer(Box::new(inner.without_layout().into_owned()))),
-            other => Cow::Borrowed(other),
-        }
-    }
-}

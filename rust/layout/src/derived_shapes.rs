@@ -7,11 +7,6 @@ use crate::linear::{buffer_elements, tiled_dims};
 use crate::tiling::Result;
 use crate::{ArrayShape, Layout, LinearError, Shape, ShapeError};
 
-/// The shape without layouts, in nested shapes too.
-pub fn without_layout(shape: &Shape) -> Shape {
-    map_layouts(shape, &mut |_| None)
-}
-
 /// The shape with explicit layouts: arrays without one get the row-major layout.
 pub fn with_layout(shape: &Shape) -> Shape {
     map_layouts(shape, &mut |a| Some(a.layout_or_default()))

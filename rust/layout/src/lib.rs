@@ -47,7 +47,7 @@ pub use bit_packing::{pack_bits, unpack_bits};
 pub use bitcast::{is_valid_bitcast, reshape_is_bitcast, transpose_is_bitcast};
 pub use decompose::{decompose_bitcast, BitcastDecomposition};
 pub use derived_shapes::{
-    logical, padded_dimensions, padding_percent, physical, tiled, with_layout, with_padded_dimensions, without_layout,
+    logical, padded_dimensions, padding_percent, physical, tiled, with_layout, with_padded_dimensions,
 };
 pub use edit_distance::nearest;
 pub use element::{ElementKind, ElementType};

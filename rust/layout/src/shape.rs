@@ -3,6 +3,8 @@
 //! The element count of every [`ArrayShape`] fits in an i64. Shapes parsed from text nest at most [`crate::MAX_DEPTH`]
 //! levels deep.
 
+use std::borrow::Cow;
+
 use smallvec::SmallVec;
 
 use crate::{ElementType, Layout};
@@ -173,6 +175,39 @@ impl Shape {
         match self {
             Shape::Tuple(t) => Some(t),
             _ => None,
+        }
+    }
+
+    /// The shape without layouts, in nested shapes too.
+    pub fn without_layout(&self) -> Cow<'_, Shape> {
+        match self {
+            Shape::Array(a) if a.layout().is_some() => match a.with_layout(None) {
+                Ok(array) => Cow::Owned(Shape::Array(array)),
+                Err(_) => Cow::Borrowed(self),
+            },
+            Shape::Tuple(parts) => {
+                Cow::Owned(Shape::Tuple(parts.iter().map(|p| p.without_layout().into_owned()).collect()))
+            }
+            Shape::Buffer(inner) => Cow::Owned(Shape::Buffer(Box::new(inner.without_layout().into_owned()))),
+            other => Cow::Borrowed(other),
+        }
+    }
+
+    /// The number of shapes nested in it, itself included.
+    pub fn n_parts(&self) -> usize {
+        match self {
+            Shape::Tuple(parts) => 1 + parts.iter().map(Shape::n_parts).sum::<usize>(),
+            Shape::Buffer(inner) => 1 + inner.n_parts(),
+            Shape::Array(_) | Shape::Token | Shape::Opaque => 1,
+        }
+    }
+
+    /// How deep shapes nest in it; 0 for an array.
+    pub fn depth(&self) -> usize {
+        match self {
+            Shape::Tuple(parts) => 1 + parts.iter().map(Shape::depth).max().unwrap_or(0),
+            Shape::Buffer(inner) => 1 + inner.depth(),
+            Shape::Array(_) | Shape::Token | Shape::Opaque => 0,
         }
     }
 

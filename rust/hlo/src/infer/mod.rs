@@ -22,7 +22,7 @@ use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::model::opcode::async_form;
 use crate::{Opcode, Trait};
 
-pub(crate) use omitted::{fill_omitted, n_parts, RestatedShape};
+pub(crate) use omitted::{fill_omitted, RestatedShape};
 
 /// The result of inference.
 #[derive(Clone, Debug, PartialEq, Eq)]

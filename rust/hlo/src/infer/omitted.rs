@@ -55,7 +55,7 @@ pub(crate) fn fill_omitted(
         if !spend(&mut budget, [&shape].into_iter()) {
             return problems.push(Diagnostic::limit(name, format!("more than {limit} parts of inferred shapes")));
         }
-        if depth(&shape) > layout::MAX_DEPTH {
+        if shape.depth() > layout::MAX_DEPTH {
             let text = format!("inferred shapes nested deeper than {} levels", layout::MAX_DEPTH);
             return problems.push(Diagnostic::limit(name, text));
         }
@@ -77,30 +77,13 @@ pub(crate) fn fill_omitted(
 
 /// Subtracts the nested shapes from the budget; false if it is exhausted.
 fn spend<'m>(budget: &mut usize, mut shapes: impl Iterator<Item = &'m Shape>) -> bool {
-    shapes.all(|shape| match budget.checked_sub(n_parts(shape)) {
+    shapes.all(|shape| match budget.checked_sub(shape.n_parts()) {
         Some(rest) => {
             *budget = rest;
             true
         }
         None => false,
     })
-}
-
-/// The number of shapes nested in a shape, including itself.
-pub(crate) fn n_parts(shape: &Shape) -> usize {
-    match shape {
-        Shape::Tuple(parts) => 1 + parts.iter().map(n_parts).sum::<usize>(),
-        Shape::Buffer(inner) => 1 + n_parts(inner),
-        Shape::Array(_) | Shape::Token | Shape::Opaque => 1,
-    }
-}
-
-fn depth(shape: &Shape) -> usize {
-    match shape {
-        Shape::Tuple(parts) => 1 + parts.iter().map(depth).max().unwrap_or(0),
-        Shape::Buffer(inner) => 1 + depth(inner),
-        Shape::Array(_) | Shape::Token | Shape::Opaque => 0,
-    }
 }
 
 fn no_shape(m: &Module, i: InstructionId, reason: Option<String>) -> Diagnostic {

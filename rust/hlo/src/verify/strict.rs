@@ -15,7 +15,6 @@ use crate::cursor::Cursor;
 use crate::error::Diagnostic;
 use crate::infer::{self, Inferred};
 use crate::model::module::{InstructionId, Module};
-use crate::print::WithoutLayout;
 use crate::{Opcode, Trait};
 
 /// Origins nest at most this deep, as shapes do.
