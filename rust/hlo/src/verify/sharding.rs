@@ -4,7 +4,6 @@
 
 use layout::Shape;
 
-use super::aliasing::n_leaves;
 use super::rule::{broken_by, Law, Rule};
 use crate::attribute::mesh::{product, DeviceOrder, Iota, Mesh, MeshAxis};
 use crate::attribute::sharding::{Sharding, ShardingKind};
@@ -14,24 +13,19 @@ use crate::infer::Operation;
 /// The rules on the sharding of an instruction.
 pub(super) fn check(op: &Operation) -> Law {
     let (Some(Value::Sharding(sharding)), Some(shape)) = (op.value("sharding"), op.written) else { return Ok(()) };
+    let mut leaves = Vec::new();
+    collect_leaves(shape, &mut leaves);
     match (&sharding, shape) {
         (Sharding::Tuple(parts), Shape::Tuple(_)) => {
-            let n = n_leaves(shape);
+            let n = leaves.len();
             // A tuple without leaves has one sharding.
             if parts.len() != n.max(1) && !(n == 0 && parts.is_empty()) {
                 return fault(format!("{n} shardings, one per leaf of {shape}"), parts.len().to_string());
             }
-            let mut leaves = Vec::with_capacity(n);
-            collect_leaves(shape, &mut leaves);
             leaves.into_iter().zip(parts).try_for_each(|(leaf, part)| one(part, leaf))
         }
         (Sharding::Tuple(parts), _) => fault(format!("one sharding of {shape}"), format!("a tuple of {}", parts.len())),
-        (one_for_all, Shape::Tuple(_)) => {
-            let mut leaves = Vec::new();
-            collect_leaves(shape, &mut leaves);
-            leaves.into_iter().try_for_each(|leaf| one(one_for_all, leaf))
-        }
-        _ => one(&sharding, shape),
+        (one_for_all, _) => leaves.into_iter().try_for_each(|leaf| one(one_for_all, leaf)),
     }
 }
 
