@@ -63,11 +63,8 @@ fn reducer(op: &Operation, name: &'static str, values: &[&Shape], inits: &[&Shap
         let Some(accumulator) = accumulators[k].as_array().filter(|a| a.rank() == 0) else {
             return fault("a result of scalars".into(), root);
         };
-        let of_type = |shape: &Shape, fits: &dyn Fn(ElementType) -> bool| {
-            shape.as_array().is_some_and(|a| a.rank() == 0 && fits(a.element()))
-        };
         let first = op.m.shape(parameters[k]);
-        if !of_type(first, &|t| are_mixable(t, accumulator.element())) {
+        if !is_scalar(first, |t| are_mixable(t, accumulator.element())) {
             return fault(format!("parameter {k} of the type of its result, {}", accumulators[k]), first);
         }
         let init = inits[k].as_array().map(ArrayShape::element);
@@ -76,7 +73,7 @@ fn reducer(op: &Operation, name: &'static str, values: &[&Shape], inits: &[&Shap
         }
         let second = op.m.shape(parameters[n + k]);
         let Some(value) = values[k].as_array().map(ArrayShape::element) else { continue };
-        if !of_type(second, &|t| are_mixable(value, t)) {
+        if !is_scalar(second, |t| are_mixable(value, t)) {
             return fault(format!("parameter {} of the type of the values, {}", n + k, value.name()), second);
         }
     }
@@ -103,23 +100,21 @@ fn comparator(op: &Operation) -> Law {
     if !is_scalar(result(op, c), |t| t == ElementType::Pred) {
         return broken_by("to_apply", Rule::Comparator, "a result of shape pred[]", result(op, c).to_string());
     }
-    for (k, &p) in op.m.parameters(c).iter().enumerate() {
-        let Some(operand) = op.array_or_none(k / 2) else { continue };
-        if !is_scalar(op.m.shape(p), |t| are_mixable(t, operand.element())) {
-            let expected = format!("{}[] as parameter {k}", operand.element().name());
-            return broken_by("to_apply", Rule::Comparator, expected, op.m.shape(p).to_string());
-        }
-    }
-    Ok(())
+    elements(op, c, 2, Rule::Comparator)
 }
 
 fn mapped(op: &Operation) -> Law {
     let Some(c) = op.callee("to_apply") else { return Ok(()) };
+    elements(op, c, 1, Rule::CalledParameters)
+}
+
+/// The parameters are elements of the operands, so many of each.
+fn elements(op: &Operation, c: ComputationId, n_of_each: usize, rule: Rule) -> Law {
     for (k, &p) in op.m.parameters(c).iter().enumerate() {
-        let Some(operand) = op.array_or_none(k) else { continue };
+        let Some(operand) = op.array_or_none(k / n_of_each) else { continue };
         if !is_scalar(op.m.shape(p), |t| are_mixable(t, operand.element())) {
             let expected = format!("{}[] as parameter {k}", operand.element().name());
-            return broken_by("to_apply", Rule::CalledParameters, expected, op.m.shape(p).to_string());
+            return broken_by("to_apply", rule, expected, op.m.shape(p).to_string());
         }
     }
     Ok(())
