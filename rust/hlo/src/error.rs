@@ -53,6 +53,12 @@ pub struct Source {
     lines: OnceLock<Vec<u32>>,
 }
 
+impl Default for Source {
+    fn default() -> Source {
+        Source::new("", None)
+    }
+}
+
 impl Source {
     /// A text and the name of its source.
     pub fn new(text: impl Into<String>, name: Option<&str>) -> Source {

@@ -27,7 +27,7 @@ pub type InstructionId = u32;
 pub type ComputationId = u32;
 
 /// A parsed module.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Module {
     pub(crate) source: Arc<Source>,
     /// The part of the text that belongs to this module.
@@ -174,6 +174,22 @@ impl Inverse {
 }
 
 impl Instruction {
+    /// An instruction without operands and attributes.
+    pub(crate) fn new(name: Span, opcode: Opcode, shape: u32) -> Instruction {
+        Instruction {
+            name,
+            body: Span::default(),
+            shape,
+            computation: 0,
+            operands: 0,
+            n_operands: 0,
+            attributes: 0,
+            n_attributes: 0,
+            opcode,
+            flags: 0,
+        }
+    }
+
     /// Makes it one whose text cannot be read.
     pub(crate) fn lose(&mut self) {
         self.opcode = Opcode::Unknown;

@@ -151,17 +151,12 @@ impl<'a> Parser<'a> {
 
     /// An instruction that cannot be read; without a name, if its span is empty.
     pub(crate) fn lost(&mut self, name: Span, shape: Option<u32>) -> Instruction {
+        let shape = shape.unwrap_or_else(|| self.intern(Shape::Opaque, name));
         let mut row = Instruction {
-            name,
-            body: Span::default(),
-            shape: shape.unwrap_or_else(|| self.intern(Shape::Opaque, name)),
-            computation: 0,
             operands: self.m.operands.len() as u32,
-            n_operands: 0,
             attributes: self.m.attributes.len() as u32,
-            n_attributes: 0,
-            opcode: Opcode::Unknown,
             flags: if name.is_empty() { UNNAMED } else { 0 },
+            ..Instruction::new(name, Opcode::Unknown, shape)
         };
         row.lose();
         row
@@ -290,18 +285,8 @@ impl<'a> Parser<'a> {
             }
         }
         self.c.expect(b'(', "`(` after the opcode")?;
-        let row = Instruction {
-            name: name.unwrap_or(opcode_span),
-            body: Span::default(),
-            shape,
-            computation: 0,
-            operands: self.m.operands.len() as u32,
-            n_operands: 0,
-            attributes: 0,
-            n_attributes: 0,
-            opcode,
-            flags,
-        };
+        let operands = self.m.operands.len() as u32;
+        let row = Instruction { operands, flags, ..Instruction::new(name.unwrap_or(opcode_span), opcode, shape) };
         Ok((row, opcode_span))
     }
 

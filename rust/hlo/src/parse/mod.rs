@@ -13,7 +13,7 @@ mod resolve;
 pub(crate) mod span_map;
 mod tables;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
@@ -22,7 +22,6 @@ use crate::compression;
 use crate::cursor::Cursor;
 use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
 use crate::infer::RestatedShape;
-use crate::model::metadata::Frames;
 use crate::model::module::Module;
 use crate::parse::instruction::{Scope, Stem};
 use crate::parse::span_map::SpanMap;
@@ -146,7 +145,7 @@ impl<'a> Parser<'a> {
         Parser {
             c: Cursor::new(&source.text),
             source,
-            m: empty(source),
+            m: Module { source: source.clone(), ..Module::default() },
             problems: Vec::new(),
             is_strict: false,
             refusals: Vec::new(),
@@ -183,7 +182,8 @@ impl<'a> Parser<'a> {
             self.m.span = Span::new(self.c.pos, self.c.pos);
             self.module();
             self.m.span.end = self.c.pos as u32;
-            let mut done = std::mem::replace(&mut self.m, empty(self.source));
+            let mut done = std::mem::take(&mut self.m);
+            self.m.source = self.source.clone();
             Parser::return_room(&mut done);
             let mut found = self.problems.split_off(self.first_problem);
             verify::admit(&done, strict, &mut found);
@@ -283,35 +283,5 @@ impl<'a> Parser<'a> {
     pub(crate) fn at_word(&self, word: &str) -> bool {
         let mut c = self.c;
         c.accept_word(word)
-    }
-}
-
-/// A module without computations.
-pub(crate) fn empty(source: &Arc<Source>) -> Module {
-    Module {
-        source: source.clone(),
-        span: Span::default(),
-        name: Span::default(),
-        header: Vec::new(),
-        shapes: Vec::new(),
-        computations: Vec::new(),
-        instructions: Vec::new(),
-        operands: Vec::new(),
-        attributes: Vec::new(),
-        links: Vec::new(),
-        unknown_keys: Vec::new(),
-        unknown_opcodes: FxHashMap::default(),
-        made_up_names: FxHashMap::default(),
-        frames: Frames::default(),
-        entry: 0,
-        ids: None,
-        diagnostics: Vec::new(),
-        users: OnceLock::new(),
-        callers: OnceLock::new(),
-        names: OnceLock::new(),
-        computation_names: OnceLock::new(),
-        fingerprints: OnceLock::new(),
-        shape_hashes: OnceLock::new(),
-        has_unbounded: OnceLock::new(),
     }
 }

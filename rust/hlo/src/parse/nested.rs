@@ -158,16 +158,12 @@ impl<'a> Parser<'a> {
         };
         let key = schema::key(b"index").unwrap_or(UNKNOWN_KEY);
         let row = Instruction {
-            name,
-            body: Span::default(),
-            shape,
-            computation: 0,
             operands: self.m.operands.len() as u32,
             n_operands: 1,
             attributes: self.m.attributes.len() as u32,
             n_attributes: 1,
-            opcode: Opcode::GetTupleElement,
             flags: if is_omitted { UNNAMED | SHAPE_OMITTED } else { UNNAMED },
+            ..Instruction::new(name, Opcode::GetTupleElement, shape)
         };
         self.m.operands.push(tuple);
         self.m.attributes.push(Attribute { key, form: schema::form(key), value: span, link: 0 });
@@ -306,16 +302,9 @@ fn implicit_parameter(scope: &mut Scope, name: Option<Span>, shape: u32, span: S
     scope.n_parameters = number.saturating_add(1);
     scope.parameters.push((number, local, span));
     scope.rows.push(Instruction {
-        name: name.unwrap_or(span),
         body: Span { start: number, end: number },
-        shape,
-        computation: 0,
-        operands: 0,
-        n_operands: 0,
-        attributes: 0,
-        n_attributes: 0,
-        opcode: Opcode::Parameter,
         flags: if name.is_none() { UNNAMED } else { 0 },
+        ..Instruction::new(name.unwrap_or(span), Opcode::Parameter, shape)
     });
     local
 }
