@@ -88,6 +88,29 @@ fn operator(
     Ok(Bound::new(py, PyExpr::from(made.or_raise(py)?))?.into_any().unbind())
 }
 
+macro_rules! operators {
+    ($($name:ident $reflected:ident $method:ident;)*) => {
+        #[pymethods]
+        impl PyExpr {$(
+            fn $name(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                operator(py, other, |x| self.0.$method(x))
+            }
+
+            fn $reflected(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                operator(py, other, |x| x.$method(&self.0))
+            }
+        )*}
+    };
+}
+
+operators! {
+    __add__ __radd__ add;
+    __sub__ __rsub__ sub;
+    __mul__ __rmul__ mul;
+    __floordiv__ __rfloordiv__ floor_div;
+    __mod__ __rmod__ floor_mod;
+}
+
 getters! { PyExpr, self, py;
     /// The operator or the kind of variable at the root; a multiple such as ``d0 * 3`` or ``-d0`` is a product.
     ///
@@ -252,46 +275,6 @@ impl PyExpr {
             Ok(list.get(v.index as usize).map_or(Expr::Var(v), |e| e.0.clone()))
         };
         Ok(PyExpr::from(self.0.substitute(&replace).or_raise(py).in_call(py, "Expr.substitute")?))
-    }
-
-    fn __add__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        operator(py, other, |x| self.0.add(x))
-    }
-
-    fn __radd__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        operator(py, other, |x| x.add(&self.0))
-    }
-
-    fn __sub__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        operator(py, other, |x| self.0.sub(x))
-    }
-
-    fn __rsub__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        operator(py, other, |x| x.sub(&self.0))
-    }
-
-    fn __mul__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        operator(py, other, |x| self.0.mul(x))
-    }
-
-    fn __rmul__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        operator(py, other, |x| x.mul(&self.0))
-    }
-
-    fn __floordiv__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        operator(py, other, |x| self.0.floor_div(x))
-    }
-
-    fn __rfloordiv__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        operator(py, other, |x| x.floor_div(&self.0))
-    }
-
-    fn __mod__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        operator(py, other, |x| self.0.floor_mod(x))
-    }
-
-    fn __rmod__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        operator(py, other, |x| x.floor_mod(&self.0))
     }
 
     fn __neg__(&self, py: Python<'_>) -> PyResult<PyExpr> {
