@@ -15,7 +15,7 @@ use std::sync::Arc;
 use hlo::{InstructionId, Module};
 use layout::Shape;
 use quasiaffine::map::State;
-use quasiaffine::{compose, simplify, Constraint, Domain, Expr, Interval, Kind, Map, Source, Var, Variable};
+use quasiaffine::{compose, simplify, Domain, Expr, Interval, Kind, Map, Var, Variable};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -230,8 +230,7 @@ impl Parameters {
                 }
             });
         };
-        map.results().iter().chain(domain.constraints.iter().map(|c| &c.expr)).for_each(&mut mark);
-        domain.runtime().iter().filter_map(|v| v.source.as_ref()).flat_map(|s| &s.index).for_each(&mut mark);
+        map.expressions().for_each(&mut mark);
         let is_used = |k: usize| {
             let all = Interval::new(0, self.size(numbers[k]).saturating_sub(1));
             k < n_parallel || used[k] || domain.vars[k].interval != all
@@ -270,17 +269,7 @@ impl Parameters {
         };
         let mut lifted = domain.clone();
         (lifted.n_dims, lifted.n_ranges) = (domain.n_dims + domain.n_ranges, 0);
-        for c in &mut lifted.constraints {
-            c.expr = c.expr.substitute(&replace)?;
-        }
-        for v in &mut lifted.vars {
-            if let Some(source) = &v.source {
-                let index = source.index.iter().map(|e| e.substitute(&replace)).collect::<quasiaffine::Result<_>>()?;
-                v.source = Some(Arc::new(Source { id: source.id, index }));
-            }
-        }
-        let exprs = second.results().iter().map(|e| e.substitute(&replace)).collect::<quasiaffine::Result<_>>()?;
-        Ok(Some((first.with_results(results), Map::from_parts(lifted, exprs))))
+        Ok(Some((first.with_results(results), second.substituted(lifted, &replace)?)))
     }
 }
 
@@ -329,22 +318,9 @@ pub fn over(map: &Map, numbers: &[u32], variable: &dyn Fn(u32) -> Variable) -> q
         Ok(at) => domain.vars[at].clone(),
         Err(_) => variable(number),
     });
-    let mut vars: SmallVec<[Variable; 6]> = dims.chain(domain.vars[domain.n_dims..].iter().cloned()).collect();
-    for v in &mut vars {
-        if let Some(source) = &v.source {
-            let index = source.index.iter().map(|e| e.substitute(&replace)).collect::<quasiaffine::Result<_>>()?;
-            v.source = Some(Arc::new(Source { id: source.id, index }));
-        }
-    }
-    let of_constraint = |c: &Constraint| Ok(Constraint { expr: c.expr.substitute(&replace)?, interval: c.interval });
-    let constraints = domain.constraints.iter().map(of_constraint).collect::<quasiaffine::Result<_>>()?;
-    let domain = Domain { vars, n_dims: numbers.len(), n_ranges: domain.n_ranges, constraints };
-    let results = map.results().iter().map(|e| e.substitute(&replace)).collect::<quasiaffine::Result<_>>()?;
-    Ok(match map.state() {
-        State::Defined => Map::from_parts(domain, results),
-        State::Empty => Map::empty(&domain),
-        State::Undefined => Map::undefined(&domain),
-    })
+    let vars = dims.chain(domain.vars[domain.n_dims..].iter().cloned()).collect();
+    let own = Domain { vars, n_dims: numbers.len(), n_ranges: domain.n_ranges, constraints: Vec::new() };
+    map.substituted(own, &replace)
 }
 
 fn size_of(interval: Interval) -> i64 {

@@ -428,8 +428,7 @@ fn without_dims(map: &Map, sizes: &[i64]) -> Option<Map> {
     let same = map.state() == MapState::Defined
         && n == sizes.len()
         && domain.dims().iter().zip(sizes).all(|(v, &size)| v.interval == Interval::new(0, size - 1))
-        && map.results().iter().chain(domain.constraints.iter().map(|c| &c.expr)).all(is_free)
-        && domain.runtime().iter().filter_map(|v| v.source.as_ref()).flat_map(|source| &source.index).all(is_free);
+        && map.expressions().all(is_free);
     same.then(|| {
         let vars = domain.vars[n..].iter().cloned().collect();
         let domain = Domain { vars, n_dims: 0, n_ranges: domain.n_ranges, constraints: domain.constraints.clone() };

@@ -151,6 +151,7 @@ pub mod interrupt;
 pub mod limits;
 
 pub(crate) mod arithmetic;
+pub(crate) mod components;
 
 pub mod expr;
 pub mod text;

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
 use crate::analysis::interval::Interval;
-use crate::decide::ranges::{has_var, range, range_terms, rebuild};
+use crate::decide::ranges::{has_var, range, range_terms};
 use crate::decide::separable::Separable;
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Op, Var};
@@ -103,7 +103,7 @@ fn limited<'a, T>(items: impl Iterator<Item = T> + 'a, n_tries: &'a mut usize) -
 
 /// Whether a range is in a result, or in the index of a runtime variable.
 fn is_used(map: &Map, t: u32) -> bool {
-    let indices = map.domain().runtime().iter().filter_map(|v| v.source.as_ref()).flat_map(|s| &s.index);
+    let indices = map.domain().runtime().iter().flat_map(Variable::index);
     map.results().iter().chain(indices).any(|e| has_var(e, range(t)))
 }
 
@@ -117,8 +117,7 @@ fn joined(map: &Map, s: u32, t: u32, r: i64) -> Result<Map> {
     let flat = domain.n_dims + s as usize;
     domain.vars[flat] = Variable::new(all);
     let old = Expr::range(s).sub(&Expr::range(t).scale(r)?)?;
-    let joined =
-        rebuild(map, domain, &|e| e.substitute(&|v| Ok(if v == range(s) { old.clone() } else { Expr::Var(v) })))?;
+    let joined = map.with_value(domain, range(s), &old)?;
     let mut domain = joined.domain().clone();
     domain.constraints.push(Constraint { expr: old, interval: of_s });
     Map::new(domain, joined.results().iter().cloned())

@@ -3,11 +3,11 @@
 use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
-use crate::decide::ranges::{compact_ranges, rebuild};
+use crate::decide::ranges::compact_ranges;
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Kind, Var};
 use crate::map::domain::{Domain, Variable};
-use crate::map::{Map, State};
+use crate::map::Map;
 
 /// The map whose image, over all its ranges, is that of `map` over those points whose first dims lie in `bounds`. The dims
 /// that are not bounded stay dims. The ranges are compact, see [`compact_ranges`].
@@ -26,11 +26,6 @@ pub fn image(map: &Map, bounds: &[Interval]) -> Result<Map> {
     }
     vars.extend(domain.vars[domain.n_dims..].iter().cloned());
     let new = Domain { vars, n_dims: domain.n_dims - n, n_ranges: n + domain.n_ranges, constraints: Vec::new() };
-    match map.state() {
-        State::Defined => {}
-        State::Empty => return Ok(Map::empty(&new)),
-        State::Undefined => return Ok(Map::undefined(&new)),
-    }
     let rename = |v: Var| {
         Ok(match v.kind {
             Kind::Dim if (v.index as usize) < n => Expr::range(v.index),
@@ -39,7 +34,7 @@ pub fn image(map: &Map, bounds: &[Interval]) -> Result<Map> {
             Kind::Runtime => Expr::Var(v),
         })
     };
-    Ok(compact_ranges(&rebuild(map, new, &|e| e.substitute(&rename))?))
+    Ok(compact_ranges(&map.substituted(new, &rename)?))
 }
 
 /// The map where each runtime variable may have any of its values: they become ranges, after the others. Its image at a
@@ -57,9 +52,5 @@ pub fn for_any_runtime(map: &Map) -> Result<Map> {
     let new = Domain { vars, n_dims: domain.n_dims, n_ranges, constraints: Vec::new() };
     let first = domain.n_ranges as u32;
     let rename = |v: Var| Ok(if v.kind == Kind::Runtime { Expr::range(first + v.index) } else { Expr::Var(v) });
-    match map.state() {
-        State::Defined => rebuild(map, new, &|e| e.substitute(&rename)),
-        State::Empty => Ok(Map::empty(&new)),
-        State::Undefined => Ok(Map::undefined(&new)),
-    }
+    map.substituted(new, &rename)
 }

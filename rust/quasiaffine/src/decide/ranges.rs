@@ -5,13 +5,12 @@
 //! values of the runtime variables, the compact map has the image of the original.
 
 use crate::limits::NODES;
-use std::sync::Arc;
 
 use crate::analysis::interval::Interval;
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Kind, Op, Sum, Var};
 use crate::int::{floor_div, gcd};
-use crate::map::domain::{Constraint, Domain, Source, Variable};
+use crate::map::domain::{Domain, Variable};
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
@@ -60,35 +59,12 @@ pub(crate) fn anchored(map: &Map, options: Options) -> Map {
     }
 }
 
-/// Every expression of a map: results, constraints and indices of runtime variables.
-fn expressions(map: &Map) -> impl Iterator<Item = &Expr> {
-    let domain = map.domain();
-    let indices = domain.vars.iter().filter_map(|v| v.source.as_ref()).flat_map(|s| &s.index);
-    map.results().iter().chain(domain.constraints.iter().map(|c| &c.expr)).chain(indices)
-}
-
-/// The map over other variables, with all expressions changed.
-pub(crate) fn rebuild(map: &Map, mut domain: Domain, change: &dyn Fn(&Expr) -> Result<Expr>) -> Result<Map> {
-    let of_constraint = |c: &Constraint| Ok(Constraint { expr: change(&c.expr)?, interval: c.interval });
-    domain.constraints = map.domain().constraints.iter().map(of_constraint).collect::<Result<_>>()?;
-    for v in &mut domain.vars {
-        if let Some(source) = &v.source {
-            let index = source.index.iter().map(change).collect::<Result<_>>()?;
-            v.source = Some(Arc::new(Source { id: source.id, index }));
-        }
-    }
-    if domain.check_names().is_err() {
-        domain.vars.iter_mut().for_each(|v| v.name = None);
-    }
-    Map::new(domain, map.results().iter().map(change).collect::<Result<Vec<_>>>()?)
-}
-
 /// The map with a range replaced by an expression, and with other values of that range.
 fn replace_range(map: &Map, s: u32, by: &Expr, interval: Interval) -> Result<Map> {
     let mut domain = map.domain().clone();
     let flat = domain.n_dims + s as usize;
     domain.vars[flat] = Variable::new(interval);
-    rebuild(map, domain, &|e| e.substitute(&|v| Ok(if v == range(s) { by.clone() } else { Expr::Var(v) })))
+    map.with_value(domain, range(s), by)
 }
 
 pub(crate) const fn range(index: u32) -> Var {
@@ -96,13 +72,11 @@ pub(crate) const fn range(index: u32) -> Var {
 }
 
 fn uses(map: &Map, s: u32) -> bool {
-    expressions(map).any(|e| has_var(e, range(s)))
+    map.expressions().any(|e| has_var(e, range(s)))
 }
 
 pub(crate) fn has_var(e: &Expr, wanted: Var) -> bool {
-    let mut found = false;
-    e.for_each_var(&mut |v| found |= v == wanted);
-    found
+    e.any_var(&|v| v == wanted)
 }
 
 /// Calls `visit` with every node of the expressions of a map.
@@ -111,7 +85,7 @@ fn for_each_node(map: &Map, visit: &mut dyn FnMut(&Expr)) {
         visit(e);
         e.operands().for_each(|operand| walk(operand, visit));
     }
-    expressions(map).filter(|e| e.nodes() <= NODES).for_each(|e| walk(e, visit));
+    map.expressions().filter(|e| e.nodes() <= NODES).for_each(|e| walk(e, visit));
 }
 
 /// The range and the factor of each term of a sum that is a multiple of a range.
@@ -183,14 +157,13 @@ fn cut(map: &Map, options: Options) -> Option<Map> {
         domain.vars.insert(domain.n_dims + domain.n_ranges, of_q);
         domain.n_ranges += 1;
         let by = Expr::range(q).scale(n).ok()?.add(&Expr::range(s)).ok()?.sub(&Expr::Const(shift)).ok()?;
-        let replace = |e: &Expr| e.substitute(&|v| Ok(if v == range(s) { by.clone() } else { Expr::Var(v) }));
-        let cut = simplify(&rebuild(map, domain, &replace).ok()?, options);
+        let cut = simplify(&map.with_value(domain, range(s), &by).ok()?, options);
         (divmods(&cut) < before).then_some(cut)
     })
 }
 
 fn divmods(map: &Map) -> u64 {
-    expressions(map).map(|e| u64::from(e.divmods())).sum()
+    map.expressions().map(|e| u64::from(e.divmods())).sum()
 }
 
 /// A quotient or remainder as a range of its own, where nothing else uses its variable and its values have no gap.
@@ -203,13 +176,13 @@ fn take_values(map: &Map) -> Option<Map> {
         // By a variable that is nowhere else: a constant could make other nodes with the range in them vanish.
         let other = Expr::range(map.domain().n_ranges as u32);
         let stays = |e: &Expr| replace_node(e, &node, &other).map_or(true, |e| has_var(&e, range(s)));
-        if expressions(map).any(|e| e.nodes() > NODES || stays(e)) {
+        if map.expressions().any(|e| e.nodes() > NODES || stays(e)) {
             return None;
         }
         let mut domain = map.domain().clone();
         let flat = domain.n_dims + s as usize;
         domain.vars[flat] = Variable::new(values);
-        rebuild(map, domain, &|e| replace_node(e, &node, &Expr::range(s))).ok()
+        map.rewritten(domain, &|e| replace_node(e, &node, &Expr::range(s))).ok()
     })
 }
 
@@ -337,7 +310,7 @@ fn in_order(map: &Map) -> Option<Map> {
         Kind::Range => Ok(Expr::range(number[v.index as usize])),
         _ => Ok(Expr::Var(v)),
     };
-    rebuild(map, new, &|e| e.substitute(&rename)).ok()
+    map.substituted(new, &rename).ok()
 }
 
 #[cfg(test)]

@@ -304,6 +304,13 @@ impl Expr {
         self.walk_vars(visit, &mut seen);
     }
 
+    /// Whether a variable that occurs is one of those wanted.
+    pub fn any_var(&self, is_wanted: &dyn Fn(Var) -> bool) -> bool {
+        let mut found = false;
+        self.for_each_var(&mut |v| found |= is_wanted(v));
+        found
+    }
+
     fn walk_vars(&self, visit: &mut dyn FnMut(Var), seen: &mut rustc_hash::FxHashSet<*const Node>) {
         match self {
             Expr::Const(_) => {}

@@ -37,6 +37,11 @@ impl Variable {
     pub const fn new(interval: Interval) -> Variable {
         Variable { name: None, interval, source: None }
     }
+
+    /// The index of the source, none without one.
+    pub fn index(&self) -> &[Expr] {
+        self.source.as_ref().map_or(&[], |source| &source.index)
+    }
 }
 
 /// `expr in interval`.

@@ -19,8 +19,8 @@ use crate::analysis::interval::Interval;
 use crate::analysis::periodicity::extremes;
 use crate::analysis::wide_interval::interval;
 use crate::error::{Error, Result};
-use crate::expr::{Expr, Op, Var};
-use crate::map::domain::{Constraint, Domain, Emptiness, Variable};
+use crate::expr::{Expr, Kind, Op, Var};
+use crate::map::domain::{Constraint, Domain, Emptiness, Source, Variable};
 
 /// An indexing map.
 #[derive(Clone)]
@@ -164,11 +164,80 @@ impl Map {
             if let Some(source) = &v.source {
                 if let Some(id) = new_id(source.id) {
                     let index = source.index.clone();
-                    v.source = Some(Arc::new(crate::map::domain::Source { id, index }));
+                    v.source = Some(Arc::new(Source { id, index }));
                 }
             }
         }
         Map::of(Arc::new(domain), self.0.results.clone(), self.0.state)
+    }
+
+    /// Every expression: the results, the constraints and the indices of runtime variables.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        let domain = self.domain();
+        let indices = domain.runtime().iter().flat_map(Variable::index);
+        self.results().iter().chain(domain.constraints.iter().map(|c| &c.expr)).chain(indices)
+    }
+
+    /// The map over other variables, with `change` made to every expression: of results, constraints, and the indices of
+    /// the variables given. Those have no names where two would be alike.
+    ///
+    /// # Errors
+    /// Those of `change` and of [`Map::new`].
+    pub fn rewritten(&self, mut domain: Domain, change: &dyn Fn(&Expr) -> Result<Expr>) -> Result<Map> {
+        match self.state() {
+            State::Defined => {}
+            State::Empty => return Ok(Map::empty(&domain)),
+            State::Undefined => return Ok(Map::undefined(&domain)),
+        }
+        let of_constraint = |c: &Constraint| Ok(Constraint { expr: change(&c.expr)?, interval: c.interval });
+        domain.constraints = self.domain().constraints.iter().map(of_constraint).collect::<Result<_>>()?;
+        for v in &mut domain.vars {
+            if let Some(source) = &v.source {
+                let index = source.index.iter().map(change).collect::<Result<_>>()?;
+                v.source = Some(Arc::new(Source { id: source.id, index }));
+            }
+        }
+        if domain.check_names().is_err() {
+            domain.vars.iter_mut().for_each(|v| v.name = None);
+        }
+        Map::new(domain, self.results().iter().map(change).collect::<Result<SmallVec<[Expr; 4]>>>()?)
+    }
+
+    /// The map over other variables, with its own replaced everywhere.
+    ///
+    /// # Errors
+    /// Those of `replace` and of [`Map::new`].
+    pub fn substituted(&self, domain: Domain, replace: &dyn Fn(Var) -> Result<Expr>) -> Result<Map> {
+        self.rewritten(domain, &|e| e.substitute(replace))
+    }
+
+    /// The map over the same variables, with a value in place of one of them.
+    ///
+    /// # Errors
+    /// Those of [`Expr::substitute`] and of [`Map::new`].
+    pub(crate) fn with_value(&self, domain: Domain, v: Var, value: &Expr) -> Result<Map> {
+        self.substituted(domain, &|w| Ok(if w == v { value.clone() } else { Expr::Var(w) }))
+    }
+
+    /// The map of some constraints and results on some variables of a domain, by flat number: its dims and ranges as dims.
+    pub(crate) fn part<'c>(
+        domain: &Domain,
+        vars: &[usize],
+        constraints: impl Iterator<Item = &'c Constraint>,
+        results: &[Expr],
+    ) -> Result<Map> {
+        let is_free = |flat: &&usize| domain.var(**flat).kind != Kind::Runtime;
+        let n_dims = vars.iter().filter(is_free).count();
+        let rename = |v: Var| {
+            let at = domain.flat(v).and_then(|flat| vars.iter().position(|i| *i == flat));
+            let at = at.ok_or_else(|| Error::UnknownVariable(domain.name(v)))?;
+            Ok(Expr::Var(Var::at(at as u32, n_dims as u32, 0)))
+        };
+        let of_constraint = |c: &Constraint| Ok(Constraint { expr: c.expr.substitute(&rename)?, interval: c.interval });
+        let constraints = constraints.map(of_constraint).collect::<Result<_>>()?;
+        let vars = vars.iter().map(|i| Variable { name: None, ..domain.vars[*i].clone() }).collect();
+        let results = results.iter().map(|e| e.substitute(&rename)).collect::<Result<Vec<_>>>()?;
+        Map::new(Domain { vars, n_dims, n_ranges: 0, constraints }, results)
     }
 
     /// The map with other results.

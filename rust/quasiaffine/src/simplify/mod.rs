@@ -194,9 +194,7 @@ fn begin_other(map: Map, options: Options) -> (Map, bool) {
 
 /// Whether the effort is ample, unless laws undo each other's steps.
 fn is_small(map: &Map) -> bool {
-    let constraints = map.domain().constraints.iter().map(|c| &c.expr);
-    let indices = map.domain().runtime().iter().filter_map(|v| v.source.as_ref()).flat_map(|source| &source.index);
-    map.results().iter().chain(constraints).chain(indices).map(|e| e.nodes()).fold(0, u32::saturating_add) < 200
+    map.expressions().map(|e| e.nodes()).fold(0, u32::saturating_add) < 200
 }
 
 fn is_fixpoint(map: &Map, options: Options) -> bool {

@@ -163,7 +163,7 @@ pub fn remove_variables(map: &Map, options: Options, aliased: &[bool]) -> Map {
     for i in (0..domain.vars.len()).rev() {
         used[i] |= i < domain.n_dims || (!options.drop_unused && !aliased.get(i).copied().unwrap_or(false));
         if used[i] {
-            for e in domain.vars[i].source.iter().flat_map(|s| &s.index) {
+            for e in domain.vars[i].index() {
                 mark(e, &mut used);
             }
         }
@@ -187,21 +187,7 @@ fn renumber(map: &Map, used: &[bool]) -> Result<Map> {
         let index = domain.flat(v).map_or(v.index, |i| new_index[i]);
         Ok(Expr::Var(Var { kind: v.kind, index }))
     };
-    let mut vars = SmallVec::new();
-    for (v, _) in domain.vars.iter().zip(used).filter(|(_, used)| **used) {
-        let mut v = v.clone();
-        if let Some(source) = &v.source {
-            let index = source.index.iter().map(|e| e.substitute(&rename)).collect::<Result<_>>()?;
-            v.source = Some(Arc::new(Source { id: source.id, index }));
-        }
-        vars.push(v);
-    }
-    let constraints = domain
-        .constraints
-        .iter()
-        .map(|c| Ok(Constraint { expr: c.expr.substitute(&rename)?, interval: c.interval }))
-        .collect::<Result<_>>()?;
-    let results = map.results().iter().map(|e| e.substitute(&rename)).collect::<Result<_>>()?;
-    let domain = Domain { vars, n_dims: domain.n_dims, n_ranges: next[Kind::Range as usize] as usize, constraints };
-    Ok(Map::from_parts(domain, results))
+    let kept = domain.vars.iter().zip(used).filter(|(_, used)| **used).map(|(v, _)| v.clone());
+    let n_ranges = next[Kind::Range as usize] as usize;
+    map.substituted(Domain { vars: kept.collect(), n_dims: domain.n_dims, n_ranges, constraints: Vec::new() }, &rename)
 }

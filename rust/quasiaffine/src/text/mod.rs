@@ -35,14 +35,8 @@ impl Map {
     /// [`Error::TooLarge`] past [`PRINTED`] nodes.
     pub fn to_text(&self, style: Style) -> Result<String> {
         let of_constraints: u64 = self.domain().constraints.iter().map(|c| u64::from(c.expr.nodes())).sum();
-        let of_sources: u64 = self
-            .domain()
-            .runtime()
-            .iter()
-            .filter_map(|v| v.source.as_ref())
-            .flat_map(|s| &s.index)
-            .map(|e| u64::from(e.nodes()))
-            .sum();
+        let of_sources: u64 =
+            self.domain().runtime().iter().flat_map(Variable::index).map(|e| u64::from(e.nodes())).sum();
         if self.cost().nodes + of_constraints + of_sources > PRINTED {
             return Err(Error::TooLarge("the map has too many nodes to print"));
         }

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use smallvec::{smallvec, SmallVec};
 
 use crate::analysis::interval::Interval;
+use crate::components::components;
 use crate::expr::{Expr, Kind};
 use crate::map::domain::Constraint;
 use crate::map::{Map, State};
@@ -187,13 +188,6 @@ fn tile_box(whole: TightRun, inside: TightRun) -> TileBox {
 fn groups(map: &Map, common: &Common, n_parallel: usize) -> Vec<Group> {
     let domain = map.domain();
     let n_vars = common.intervals.len();
-    let mut parent: Vec<usize> = (0..n_vars).collect();
-    fn root(parent: &[usize], mut v: usize) -> usize {
-        while parent[v] != v {
-            v = parent[v];
-        }
-        v
-    }
     // Every variable of an expression, also those that its runtime variables are looked up by.
     let vars_of = |e: &Expr| {
         let (mut found, mut has_runtime) = (SmallVec::<[usize; 8]>::new(), false);
@@ -215,16 +209,11 @@ fn groups(map: &Map, common: &Common, n_parallel: usize) -> Vec<Group> {
     };
     let of_results: Vec<_> = map.results().iter().map(vars_of).collect();
     let of_constraints: Vec<_> = domain.constraints.iter().map(|c| vars_of(&c.expr)).collect();
-    for (vars, _) in of_results.iter().chain(&of_constraints) {
-        for pair in vars.windows(2) {
-            let (a, b) = (root(&parent, pair[0]), root(&parent, pair[1]));
-            parent[a] = b;
-        }
-    }
+    let roots = components(n_vars, of_results.iter().chain(&of_constraints).map(|(vars, _)| vars));
     let mut found = Vec::new();
-    for leader in (0..n_vars).filter(|&v| parent[v] == v) {
-        let vars: SmallVec<[u32; 4]> = (0..n_vars).filter(|&v| root(&parent, v) == leader).map(|v| v as u32).collect();
-        let is_own = |vars: &SmallVec<[usize; 8]>| vars.first().is_some_and(|&v| root(&parent, v) == leader);
+    for leader in (0..n_vars).filter(|&v| roots[v] == v) {
+        let vars: SmallVec<[u32; 4]> = (0..n_vars).filter(|&v| roots[v] == leader).map(|v| v as u32).collect();
+        let is_own = |vars: &SmallVec<[usize; 8]>| vars.first().is_some_and(|&v| roots[v] == leader);
         let results: SmallVec<[usize; 4]> = (0..of_results.len()).filter(|&r| is_own(&of_results[r].0)).collect();
         let own = (0..of_constraints.len()).filter(|&c| is_own(&of_constraints[c].0));
         let constraints: Vec<&Constraint> = own.clone().map(|c| &domain.constraints[c]).collect();

@@ -15,7 +15,7 @@ use crate::eval::program::{Points, Program};
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::int;
 use crate::interrupt::{once, poll};
-use crate::map::domain::{Constraint, Domain, Variable};
+use crate::map::domain::Constraint;
 use crate::map::Map;
 use crate::tile::class::{classes, TileClass};
 use crate::tile::cut_runs::sum_of_cut_runs;
@@ -211,7 +211,12 @@ impl Group {
             [c] if cuts.len() == 1 && !has_runtime => Partner::of(c, &vars, &exprs, map.domain().n_dims),
             _ => None,
         };
-        let alone = if has_runtime { None } else { alone(map, &vars, &exprs, &constraints) };
+        let alone = if has_runtime {
+            None
+        } else {
+            let flat: SmallVec<[usize; 4]> = vars.iter().map(|&v| v as usize).collect();
+            Map::part(map.domain(), &flat, constraints.iter().copied(), &exprs).ok()
+        };
         let (points, is_injective) = (OnceLock::new(), OnceLock::new());
         let is_plain = constraints.is_empty() && !has_runtime;
         let line = match (vars.as_slice(), exprs.as_slice()) {
@@ -653,11 +658,7 @@ pub(crate) fn exact_quotient(c: &Constraint, exprs: &[Expr]) -> Option<Expr> {
 /// A constraint on one variable and runtime values, where the variable occurs in at most one result, as a multiple that
 /// nothing but runtime values is added to: cut off, its run is a run.
 pub(crate) fn runtime_cut(c: &Constraint, vars: &[u32], exprs: &[Expr], n_dims: usize) -> Option<RuntimeCut> {
-    let is_runtime = |e: &Expr| {
-        let mut found = true;
-        e.for_each_var(&mut |v| found &= v.kind == Kind::Runtime);
-        found
-    };
+    let is_runtime = |e: &Expr| !e.any_var(&|v| v.kind != Kind::Runtime);
     if is_runtime(&c.expr) {
         return Some(RuntimeCut { variable: None, rest: c.expr.clone(), interval: c.interval });
     }
@@ -668,11 +669,7 @@ pub(crate) fn runtime_cut(c: &Constraint, vars: &[u32], exprs: &[Expr], n_dims: 
     for &flat in vars {
         let v = var_of(flat as usize, n_dims);
         let Some((sign, rest)) = without(&c.expr, v) else { continue };
-        let uses = |e: &&Expr| {
-            let mut found = false;
-            e.for_each_var(&mut |w| found |= w == v);
-            found
-        };
+        let uses = |e: &&Expr| e.any_var(&|w| w == v);
         let mut users = exprs.iter().filter(uses);
         let is_simple = users.next().is_none_or(|e| without(e, v).is_some_and(|(_, rest)| is_runtime(&rest)));
         if sign.abs() == 1 && is_runtime(&rest) && is_simple && users.next().is_none() {
@@ -680,26 +677,6 @@ pub(crate) fn runtime_cut(c: &Constraint, vars: &[u32], exprs: &[Expr], n_dims: 
         }
     }
     None
-}
-
-/// The results and constraints on some variables as a map over these.
-fn alone(map: &Map, vars: &[u32], exprs: &[Expr], constraints: &[&Constraint]) -> Option<Map> {
-    let domain = map.domain();
-    let replace = |v: Var| {
-        let flat = domain.flat(v).unwrap_or(usize::MAX) as u32;
-        let place = vars.iter().position(|&w| w == flat).unwrap_or(usize::MAX >> 40) as u32;
-        Ok(Expr::dim(place))
-    };
-    let own: SmallVec<[Variable; 4]> = vars.iter().map(|&v| Variable::new(domain.vars[v as usize].interval)).collect();
-    let constraints = constraints
-        .iter()
-        .map(|c| Ok(Constraint { expr: c.expr.substitute(&replace)?, interval: c.interval }))
-        .collect::<crate::error::Result<_>>()
-        .ok()?;
-    let results: Vec<Expr> = exprs.iter().map(|e| e.substitute(&replace)).collect::<crate::error::Result<_>>().ok()?;
-    let n_dims = vars.len();
-    let domain = Domain { vars: own.into_iter().collect(), n_dims, n_ranges: 0, constraints };
-    Map::new(domain, results).ok()
 }
 
 pub(crate) fn var_of(flat: usize, n_dims: usize) -> Var {

@@ -1,6 +1,7 @@
 //! Containment that is read off the expressions of two maps.
 
 use super::Counting;
+use crate::decide::ranges::{has_var, range};
 use crate::expr::{Expr, Kind, Var};
 use crate::map::domain::Constraint;
 use crate::map::Map;
@@ -52,21 +53,17 @@ pub fn plainly_contains(outer: &Map, inner: &Map, counting: Counting) -> bool {
     counting != Counting::Reads
         && outer.results().iter().all(is_alone)
         && a.constraints.iter().all(|c| !has_range(&c.expr) && is_implied(c))
-        && a.runtime().iter().all(|v| v.source.as_ref().is_none_or(|s| !s.index.iter().any(has_range)))
+        && a.runtime().iter().all(|v| !v.index().iter().any(has_range))
         && outer.results().iter().zip(inner.results()).all(takes_all)
 }
 
 /// Whether all variables of an expression are dims.
 pub(super) fn has_dims_alone(e: &Expr) -> bool {
-    let mut found = true;
-    e.for_each_var(&mut |v| found &= v.kind == Kind::Dim);
-    found
+    !e.any_var(&|v| v.kind != Kind::Dim)
 }
 
 fn has_range(e: &Expr) -> bool {
-    let mut found = false;
-    e.for_each_var(&mut |v| found |= v.kind == Kind::Range);
-    found
+    e.any_var(&|v| v.kind == Kind::Range)
 }
 
 /// The number of the range variable that an expression is.
@@ -79,11 +76,7 @@ fn range_number(e: &Expr) -> Option<u32> {
 
 /// Whether a range variable is used in more than one result, or in a constraint.
 fn is_elsewhere(map: &Map, number: u32) -> bool {
-    let uses = |e: &Expr| {
-        let mut found = false;
-        e.for_each_var(&mut |v| found |= v == Var { kind: Kind::Range, index: number });
-        found
-    };
+    let uses = |e: &Expr| has_var(e, range(number));
     map.results().iter().filter(|e| uses(e)).count() > 1 || map.domain().constraints.iter().any(|c| uses(&c.expr))
 }
 

@@ -6,7 +6,6 @@ use smallvec::SmallVec;
 use super::groups::{joined, Bases, Gap, Shape};
 use super::Coalesced;
 use crate::analysis::interval::Interval;
-use crate::decide::ranges::rebuild;
 use crate::error::Result;
 use crate::expr::{Expr, Kind};
 use crate::map::domain::Variable;
@@ -134,10 +133,8 @@ fn from_zero(map: &Map) -> Result<Map> {
         let hi = crate::int::sub(v.interval.hi, v.interval.lo).map_err(crate::Error::from)?;
         domain.vars[n_dims + i].interval = Interval::new(0, hi);
     }
-    rebuild(map, domain, &|e| {
-        e.substitute(&|v| match v.kind {
-            Kind::Range => Expr::range(v.index).add(&Expr::Const(ranges[v.index as usize].interval.lo)),
-            _ => Ok(Expr::Var(v)),
-        })
+    map.substituted(domain, &|v| match v.kind {
+        Kind::Range => Expr::range(v.index).add(&Expr::Const(ranges[v.index as usize].interval.lo)),
+        _ => Ok(Expr::Var(v)),
     })
 }

@@ -3,6 +3,7 @@
 use super::linear::{Column, Span};
 use super::presolve::{Halt, Split};
 use super::{Effort, System};
+use crate::components::components;
 use crate::error::Stop;
 
 /// The most branches that lie in one another.
@@ -92,26 +93,15 @@ fn pieces(span: Span) -> impl Iterator<Item = Span> {
 
 /// The columns that occur in a condition, in groups that share none.
 fn parts(system: &System) -> Vec<Vec<Column>> {
-    let mut parent: Vec<Column> = (0..system.columns.len() as Column).collect();
-    fn root(parent: &mut [Column], mut i: Column) -> Column {
-        while parent[i as usize] != i {
-            parent[i as usize] = parent[parent[i as usize] as usize];
-            i = parent[i as usize];
-        }
-        i
-    }
-    let mut occurs = vec![false; parent.len()];
-    for columns in system.conditions() {
-        for pair in columns.windows(2) {
-            let (a, b) = (root(&mut parent, pair[0]), root(&mut parent, pair[1]));
-            parent[a.max(b) as usize] = a.min(b);
-        }
-        columns.iter().for_each(|c| occurs[*c as usize] = true);
-    }
-    let mut number = vec![usize::MAX; parent.len()];
+    let conditions: Vec<Vec<usize>> =
+        system.conditions().map(|columns| columns.into_iter().map(|c| c as usize).collect()).collect();
+    let mut occurs = vec![false; system.columns.len()];
+    conditions.iter().flatten().for_each(|c| occurs[*c] = true);
+    let roots = components(occurs.len(), conditions);
+    let mut number = vec![usize::MAX; roots.len()];
     let mut out: Vec<Vec<Column>> = Vec::new();
-    for column in (0..parent.len() as Column).filter(|c| occurs[*c as usize]) {
-        let root = root(&mut parent, column) as usize;
+    for column in (0..roots.len() as Column).filter(|c| occurs[*c as usize]) {
+        let root = roots[column as usize];
         if number[root] == usize::MAX {
             number[root] = out.len();
             out.push(Vec::new());
