@@ -125,11 +125,11 @@
 //! table above.
 //!
 //! *Periods.* Every quasi-affine `f` has a `p` with `f(x + p*e) = f(x) + c` for each unit vector `e`, with `c` depending on `e`
-//! alone: true for variables, and kept by sums, by multiples and, with `p*n`, by `floordiv n`. So two such functions that agree
-//! on a window of one period and one step beyond agree everywhere. That decides whether results are equal.
+//! alone: true for variables, and kept by sums, by multiples and, with `p*n`, by `floordiv n`. So `f` has its smallest and its
+//! largest value over a box in the first or the last period.
 //!
 //! *Systems.* `q = y floordiv n` says `0 <= y - n*q < n`. With a variable for each div, a domain is a system of linear
-//! inequalities over the integers, and overlap, injectivity and containment ask whether such a system has a solution:
+//! inequalities over the integers, and overlap, injectivity, containment and equality ask whether such a system has a solution:
 //! elimination as in the Omega test, then branching, within a budget of effort.
 //!
 //! Sources: isl (S. Verdoolaege, 2010) and MLIR for forms with div variables; P. Granger (1989), Halide and TVM for

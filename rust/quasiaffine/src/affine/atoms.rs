@@ -8,7 +8,7 @@ use crate::affine::form::{AffineForm, AtomId};
 use crate::analysis::interval::Interval;
 use crate::arithmetic::Binary;
 use crate::expr::{Expr, Kind, Var};
-use crate::map::domain::{Domain, Variable};
+use crate::map::domain::Domain;
 
 /// Up to so many divs are looked through one by one.
 const FEW_ATOMS: usize = 24;
@@ -88,12 +88,6 @@ impl Atoms {
         (atoms.n_vars, atoms.n_dims, atoms.n_ranges) = (self.n_vars, self.n_dims, self.n_ranges);
         atoms.list.extend_from_slice(&self.list[..self.n_vars]);
         atoms
-    }
-
-    /// The ranges of the variables, without anything that relates them.
-    pub(crate) fn interval_domain(&self) -> Domain {
-        let vars = self.list[..self.n_vars].iter().map(|atom| Variable::new(atom.interval)).collect();
-        Domain { vars, n_dims: self.n_dims as usize, n_ranges: self.n_ranges as usize, constraints: Vec::new() }
     }
 
     pub(crate) fn get(&self, id: AtomId) -> &Atom {

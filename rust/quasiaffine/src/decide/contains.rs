@@ -16,8 +16,16 @@ use crate::decide::integer_system::linear::{Linear, Span};
 use crate::decide::integer_system::Effort;
 use crate::error::{Result, Stop};
 use crate::expr::{Expr, Kind, Op, Var};
-use crate::map::domain::Domain;
+use crate::map::domain::{Domain, Variable};
 use crate::map::{Map, State};
+
+/// The answer to "does one map contain another one?".
+pub(crate) enum Containment {
+    Yes,
+    /// It lacks the element that the inner map reaches at this point: values of all variables.
+    No(Vec<i64>),
+    Unknown,
+}
 
 /// Whether `outer` relates every point of the dims to all elements that `inner` relates it to; `None` where that is not
 /// decided. A point outside the domain is related to nothing.
@@ -33,16 +41,25 @@ pub fn contains(outer: &Map, inner: &Map) -> Option<bool> {
     if !has_both || !alike {
         return None;
     }
-    let choice = Choice::new(outer, inner).ok()??;
-    let conditions = choice.conditions(outer, inner).ok()?;
+    match containment(outer, inner) {
+        Containment::Yes => Some(true),
+        Containment::No(_) => Some(false),
+        Containment::Unknown => None,
+    }
+}
+
+/// [`contains`], for maps that are defined and have equally many dims and results.
+pub(crate) fn containment(outer: &Map, inner: &Map) -> Containment {
+    let Ok(Some(choice)) = Choice::new(outer, inner) else { return Containment::Unknown };
+    let Ok(conditions) = choice.conditions(outer, inner) else { return Containment::Unknown };
     let mut points = Points::new(inner);
     let mut effort = Effort(EFFORT);
-    let mut all = Some(true);
+    let mut all = Containment::Yes;
     for (e, interval) in &conditions {
-        match points.all_satisfy(e, *interval, &mut effort) {
-            Ok(true) => {}
-            Ok(false) if choice.is_only && inner.domain().n_runtime() == 0 => return Some(false),
-            _ => all = None,
+        match points.violation(e, *interval, &mut effort) {
+            Ok(None) => {}
+            Ok(Some(point)) if choice.is_only && inner.domain().n_runtime() == 0 => return Containment::No(point),
+            _ => all = Containment::Unknown,
         }
     }
     all
@@ -67,9 +84,8 @@ impl Choice {
         // What no result determines may take any of its values, where nothing else uses it.
         let used = |s: usize| {
             let exprs = outer.results().iter().chain(domain.constraints.iter().map(|c| &c.expr));
-            let mut exprs =
-                exprs.chain(domain.runtime().iter().filter_map(|v| v.source.as_ref()).flat_map(|s| &s.index));
-            exprs.any(|e| mentions(e, &|v| v == Var { kind: Kind::Range, index: s as u32 }))
+            let mut exprs = exprs.chain(domain.runtime().iter().flat_map(Variable::index));
+            exprs.any(|e| e.any_var(&|v| v == Var { kind: Kind::Range, index: s as u32 }))
         };
         for s in 0..domain.n_ranges {
             if choice.ranges[s].is_some() {
@@ -122,7 +138,7 @@ impl Choice {
                 digits.push((v.index, k, domain.ranges()[v.index as usize].interval));
                 true
             }
-            other => !mentions(other, &|v| is_open(v) || open_runtime(v)),
+            other => !other.any_var(&|v| is_open(v) || open_runtime(v)),
         };
         let all_known = match e.op() {
             Some(Op::Sum(sum)) => sum.terms.iter().all(|t| add(&t.atom, t.coefficient)),
@@ -196,12 +212,6 @@ impl Choice {
     }
 }
 
-fn mentions(e: &Expr, wanted: &dyn Fn(Var) -> bool) -> bool {
-    let mut found = false;
-    e.for_each_var(&mut |v| found |= wanted(v));
-    found
-}
-
 /// The points of a map, for conditions on them.
 struct Points<'m> {
     domain: &'m Domain,
@@ -217,10 +227,10 @@ impl<'m> Points<'m> {
         Points { domain, cx: AffineContext::new(domain), columns: Vec::new(), system: None }
     }
 
-    /// Whether the expression lies in the interval at every point.
-    fn all_satisfy(&mut self, e: &Expr, interval: Interval, effort: &mut Effort) -> Result<bool, Stop> {
+    /// A point at which the expression lies outside the interval.
+    fn violation(&mut self, e: &Expr, interval: Interval, effort: &mut Effort) -> Result<Option<Vec<i64>>, Stop> {
         if self.cx.bounds(e).is_some_and(|values| interval.covers(values)) {
-            return Ok(true);
+            return Ok(None);
         }
         let (domain, columns) = (self.domain, &mut self.columns);
         let system = self.system.get_or_insert_with(|| {
@@ -236,10 +246,13 @@ impl<'m> Points<'m> {
         for outside in [Span { lo: all.lo.min(below), hi: below }, Span { lo: above, hi: all.hi.max(above) }] {
             let mut violated = f.system.clone();
             violated.add_row(&form, outside)?;
-            if violated.solve(effort)?.is_some() {
-                return Ok(false);
+            if let Some(values) = violated.solve(effort)? {
+                // The first columns are the variables.
+                let values =
+                    values.iter().take(domain.vars.len()).map(|x| i64::try_from(*x).map_err(|_| Stop::Overflow));
+                return values.collect::<Result<_, _>>().map(Some);
             }
         }
-        Ok(true)
+        Ok(None)
     }
 }

@@ -2,18 +2,16 @@
 //!
 //! Two maps are equivalent when every point of the dimensions has the same image under both, an image being the set of
 //! elements over all values of the range variables, and a point outside a domain having none. First the normal forms
-//! are compared, then values at very few points. Maps without ranges are then compared result by result: the difference
-//! of two affine forms is 0 where a window of periods says so (`periodicity.rs`). What has ranges, constraints or
-//! products is decided by going through its points. Runtime variables are inputs like dimensions, and must come from
-//! the same sources.
+//! are compared, then values at a few points with the bounds of the other map. Equal maps contain each other
+//! (`contains.rs`); where that is not decided, all points are gone through, if they are few. Runtime variables are
+//! inputs like dimensions, and must come from the same sources.
 
 use crate::limits::{NODES, POINTS};
 use smallvec::SmallVec;
 
-use crate::affine::context::AffineContext;
 use crate::analysis::interval::Interval;
-use crate::analysis::periodicity::is_zero;
 use crate::analysis::wide_interval::{fits, interval};
+use crate::decide::contains::{containment, contains, Containment};
 use crate::error::{Error, Result};
 use crate::eval::points::{box_points, value_at, with_points};
 use crate::eval::program::Program;
@@ -119,9 +117,7 @@ fn sample(domain: &Domain, vars: &[usize], n: usize) -> Vec<Vec<i64>> {
     columns
 }
 
-/// Points of a comparison: the corners tried first, a first sample, the sample that excludes a map, and a full sample.
-const CORNERS: usize = 2;
-const FEW: usize = 64;
+/// The points of the sample that excludes a map by bounds, and of one for a point of the domain.
 const EXCLUSION: usize = 12;
 const SAMPLE: usize = 512;
 
@@ -153,48 +149,32 @@ impl<'a> Pair<'a> {
             return Some(Pair { a, b: b.clone() });
         }
         // A source index of `b` may name a runtime variable that moved; such maps are left alone.
-        if of_b.iter().flat_map(|v| v.source.iter()).flat_map(|s| &s.index).any(uses_runtime) {
+        if of_b.iter().flat_map(Variable::index).any(|e| e.any_var(&|v| v.kind == Kind::Runtime)) {
             return None;
         }
-        let replace = |v: Var| match v.kind {
-            Kind::Runtime => Ok(Expr::runtime(new_index[v.index as usize])),
-            _ => Ok(Expr::Var(v)),
-        };
         let mut domain = b.domain().clone();
         let start = domain.n_dims + domain.n_ranges;
         for (j, i) in new_index.iter().enumerate() {
             domain.vars[start + *i as usize] = of_b[j].clone();
         }
-        for c in &mut domain.constraints {
-            c.expr = c.expr.substitute(&replace).ok()?;
-        }
-        let results = b.results().iter().map(|e| e.substitute(&replace)).collect::<Result<_, _>>().ok()?;
-        Some(Pair { a, b: Map::from_parts(domain, results) })
+        let replace = |v: Var| match v.kind {
+            Kind::Runtime => Ok(Expr::runtime(new_index[v.index as usize])),
+            _ => Ok(Expr::Var(v)),
+        };
+        Some(Pair { a, b: b.substituted(domain, &replace).ok()? })
     }
 
     fn compare(&self) -> Equivalence {
-        let (a, b) = (self.a.domain(), self.b.domain());
-        if [self.a, &self.b].into_iter().any(reads_by_range) {
+        let (a, b) = (self.a, &self.b);
+        if [a, b].into_iter().any(reads_by_range) {
             // Such a variable has a value for each value of a range, so it is not an input as the dimensions are.
-            let ranges = |m: &Map| m.domain().ranges().iter().map(|v| v.interval).collect::<SmallVec<[Interval; 4]>>();
-            let is_comparable = ranges(self.a) == ranges(&self.b) && self.same_domain();
-            let is_equal = is_comparable && self.compare_functions() == Some(Equivalence::Equal);
+            let is_equal = contains(a, b) == Some(true) && contains(b, a) == Some(true);
             return if is_equal { Equivalence::Equal } else { Equivalence::Unknown(READ_BY_RANGE) };
         }
         if let Some(point) = self.differ_at_few_points() {
             return Equivalence::Different(point);
         }
-        if a.n_ranges == 0 && b.n_ranges == 0 && self.same_domain() {
-            if let Some(answer) = self.compare_functions() {
-                return answer;
-            }
-        }
-        if a.n_ranges == b.n_ranges {
-            if let Some(answer) = self.match_ranges() {
-                return answer;
-            }
-        }
-        self.compare_sets()
+        self.compare_by_containment().unwrap_or_else(|| self.compare_sets())
     }
 
     /// Whether the runtime variables may have these values together: one element has one value.
@@ -217,12 +197,6 @@ impl<'a> Pair<'a> {
         let reads: Vec<_> = domain.runtime().iter().enumerate().filter_map(read).collect();
         let meet = |x: &Interval, y: &Interval| !x.intersect(*y).is_empty();
         reads.iter().all(|(at, x)| reads.iter().all(|(other, y)| at != other || meet(x, y)))
-    }
-
-    fn same_domain(&self) -> bool {
-        let (a, b) = (self.a.domain(), self.b.domain());
-        let ranges = |d: &Domain| -> Vec<Interval> { inputs(d).iter().map(|i| d.vars[*i].interval).collect() };
-        a.constraints == b.constraints && ranges(a) == ranges(b)
     }
 
     /// A point at which one map has an element that the bounds of the other one's results exclude, if one of very few
@@ -265,89 +239,50 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// Two functions on one domain, by their difference. `None` where that does not decide.
-    fn compare_functions(&self) -> Option<Equivalence> {
-        let domain = self.a.domain();
-        let mut cx = AffineContext::new(domain);
-        // The points that the limit allows are more than a simplification may look at.
-        cx.set_effort(cx.effort() * 10);
-        for (x, y) in self.a.results().iter().zip(self.b.results()) {
-            let difference = cx.linear(x).and_then(|x| x.minus(&cx.linear(y)?)).ok()?;
-            if !is_zero(&mut cx, &difference, POINTS)? {
-                return None;
+    /// Equal maps contain each other.
+    fn compare_by_containment(&self) -> Option<Equivalence> {
+        let (a, b) = (with_inputs_as_dims(self.a)?, with_inputs_as_dims(&self.b)?);
+        let n_inputs = a.domain().n_dims;
+        let mut answer = Some(Equivalence::Equal);
+        for (outer, inner) in [(&a, &b), (&b, &a)] {
+            match containment(outer, inner) {
+                Containment::Yes => {}
+                Containment::No(point) if self.is_possible(&point[..n_inputs]) => {
+                    return Some(Equivalence::Different(point[..n_inputs].to_vec()));
+                }
+                _ => answer = None,
             }
         }
-        Some(Equivalence::Equal)
+        answer
     }
 
-    /// Renumbers the ranges of `b` in each order that fits those of `a`, and compares as functions of all variables.
-    fn match_ranges(&self) -> Option<Equivalence> {
+    /// The inputs over both boxes, so that a point in one domain alone is seen, and how many points of them may be gone
+    /// through with all values of the ranges; `None` for none.
+    fn hull(&self) -> Option<(Domain, usize)> {
         let (a, b) = (self.a.domain(), self.b.domain());
-        if a.n_ranges == 0 || a.n_ranges > 4 {
-            return None;
+        let mut hull = a.clone();
+        for (i, j) in inputs(a).into_iter().zip(inputs(b)) {
+            let (x, y) = (a.vars[i].interval, b.vars[j].interval);
+            hull.vars[i].interval = Interval::new(x.lo.min(y.lo), x.hi.max(y.hi));
         }
-        for order in orders(a.n_ranges) {
-            if order.iter().enumerate().any(|(i, j)| a.ranges()[i].interval != b.ranges()[*j].interval) {
-                continue;
-            }
-            let place = |k: u32| order.iter().position(|j| *j == k as usize).map_or(k, |i| i as u32);
-            let as_dims = |m: &Map, place: &dyn Fn(u32) -> u32| -> Option<Map> {
-                let n_dims = m.domain().n_dims as u32;
-                let replace = |v: Var| match v.kind {
-                    Kind::Range => Ok(Expr::dim(n_dims + place(v.index))),
-                    _ => Ok(Expr::Var(v)),
-                };
-                let mut domain = m.domain().clone();
-                for (i, v) in m.domain().ranges().iter().enumerate() {
-                    domain.vars[(n_dims + place(i as u32)) as usize] = v.clone();
-                }
-                for c in &mut domain.constraints {
-                    c.expr = c.expr.substitute(&replace).ok()?;
-                }
-                domain.n_dims += domain.n_ranges;
-                domain.n_ranges = 0;
-                let results = m.results().iter().map(|e| e.substitute(&replace)).collect::<Result<_, _>>().ok()?;
-                Some(Map::from_parts(domain, results))
-            };
-            let (x, y) = (as_dims(self.a, &|k| k)?, as_dims(&self.b, &place)?);
-            let pair = Pair { a: &x, b: y };
-            if pair.same_domain() && pair.compare_functions() == Some(Equivalence::Equal) {
-                return Some(Equivalence::Equal);
-            }
-        }
-        None
+        let each = |d: &Domain| d.ranges().iter().fold(1u128, |n, v| n.saturating_mul(v.interval.size()));
+        let limit = POINTS / each(a).max(each(b));
+        (limit > 0).then_some((hull, limit as usize))
     }
 
     /// Goes through points: all of them where they are few, else a sample that can only show a difference.
     fn compare_sets(&self) -> Equivalence {
-        let (a, b) = (self.a.domain(), self.b.domain());
-        // Inputs range over both boxes, so that a point in one domain alone is seen.
-        let mut hull = a.clone();
-        let (of_a, of_b) = (inputs(a), inputs(b));
-        for (i, j) in of_a.iter().zip(&of_b) {
-            let (x, y) = (a.vars[*i].interval, b.vars[*j].interval);
-            hull.vars[*i].interval = Interval::new(x.lo.min(y.lo), x.hi.max(y.hi));
-        }
-        let inner = |d: &Domain| d.ranges().iter().fold(1u128, |n, v| n.saturating_mul(v.interval.size()));
-        let of_inputs = of_a.iter().fold(1u128, |n, i| n.saturating_mul(hull.vars[*i].interval.size()));
-        let each = inner(a).max(inner(b));
-        if each > POINTS {
+        let Some((hull, limit)) = self.hull() else {
             return Equivalence::Unknown("the range variables have too many values to go through");
+        };
+        let of_inputs = inputs(&hull);
+        let n = of_inputs.iter().fold(1u128, |n, i| n.saturating_mul(hull.vars[*i].interval.size()));
+        match self.differ_at(&sample(&hull, &of_inputs, limit), &of_inputs) {
+            None => Equivalence::Unknown("a map cannot be evaluated"),
+            Some(Some(point)) => Equivalence::Different(point),
+            Some(None) if n <= limit as u128 => Equivalence::Equal,
+            Some(None) => Equivalence::Unknown("too many points to go through, and no difference in a sample of them"),
         }
-        let limit = (POINTS / each).max(1) as usize;
-        // Most differences show at one of the first two corners, long before all points have been seen.
-        let few = sample(&hull, &of_a, FEW.min(limit));
-        let first = few.iter().map(|column| column[..column.len().min(CORNERS)].to_vec()).collect();
-        for (n, points) in [(CORNERS.min(limit), Some(first)), (FEW.min(limit), Some(few)), (limit, None)] {
-            let points: Vec<Vec<i64>> = points.unwrap_or_else(|| sample(&hull, &of_a, n));
-            match self.differ_at(&points, &of_a) {
-                None => return Equivalence::Unknown("a map cannot be evaluated"),
-                Some(Some(point)) => return Equivalence::Different(point),
-                Some(None) if of_inputs <= n as u128 => return Equivalence::Equal,
-                Some(None) => {}
-            }
-        }
-        Equivalence::Unknown("too many points to go through, and no difference in a sample of them")
     }
 
     /// The first of some points whose images differ.
@@ -360,19 +295,21 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Whether the index of a runtime variable depends on a range.
-fn reads_by_range(m: &Map) -> bool {
-    let mut found = false;
-    for e in m.domain().runtime().iter().filter_map(|v| v.source.as_ref()).flat_map(|s| &s.index) {
-        e.for_each_var(&mut |v| found |= v.kind == Kind::Range);
-    }
-    found
+/// The map with its runtime variables as dimensions, after the others.
+fn with_inputs_as_dims(m: &Map) -> Option<Map> {
+    let domain = m.domain();
+    let n_dims = domain.n_dims + domain.n_runtime();
+    let order = inputs(domain).into_iter().chain(domain.n_dims..domain.n_dims + domain.n_ranges);
+    let vars = order.map(|i| Variable { source: None, ..domain.vars[i].clone() }).collect();
+    let own = Domain { vars, n_dims, n_ranges: domain.n_ranges, constraints: Vec::new() };
+    let first = domain.n_dims as u32;
+    let as_dim = |v: Var| Ok(if v.kind == Kind::Runtime { Expr::dim(first + v.index) } else { Expr::Var(v) });
+    m.substituted(own, &as_dim).ok()
 }
 
-fn uses_runtime(e: &Expr) -> bool {
-    let mut found = false;
-    e.for_each_var(&mut |v| found |= v.kind == Kind::Runtime);
-    found
+/// Whether the index of a runtime variable depends on a range.
+fn reads_by_range(m: &Map) -> bool {
+    m.domain().runtime().iter().flat_map(Variable::index).any(|e| e.any_var(&|v| v.kind == Kind::Range))
 }
 
 /// The image of each of `n` points of the inputs, given as columns: its elements in order, each once.
@@ -405,23 +342,6 @@ fn images(m: &Map, points: &[Vec<i64>], n: usize) -> Option<Vec<Vec<SmallVec<[i6
         image
     };
     Some((0..n).map(of_point).collect())
-}
-
-fn orders(n: usize) -> Vec<Vec<usize>> {
-    if n == 0 {
-        return vec![Vec::new()];
-    }
-    let shorter = orders(n - 1);
-    shorter
-        .iter()
-        .flat_map(|o| {
-            (0..n).map(move |at| {
-                let mut o = o.clone();
-                o.insert(at, n - 1);
-                o
-            })
-        })
-        .collect()
 }
 
 /// Whether a map has a point at all; `None` where that is not decided.
@@ -459,6 +379,7 @@ mod tests {
             ("(d0) -> ((d0 * 2) floordiv 3 + d0), domain: d0 in [0, 999999]", "(d0) -> ((d0 * 5) floordiv 3), domain: d0 in [0, 999999]"),
             ("(d0) -> (d0 floordiv 2 + (d0 + 1) floordiv 2), domain: d0 in [0, 999999999]", "(d0) -> (d0), domain: d0 in [0, 999999999]"),
             ("(d0) -> ((-d0) mod 3), domain: d0 in [0, 999999999]", "(d0) -> ((d0 * 2) mod 3), domain: d0 in [0, 999999999]"),
+            ("(d0, d1) -> (((((d0 + d1 * 4) floordiv 12) * -7 + d1) floordiv 4) mod 2), domain: d0 in [0, 15], d1 in [0, 9500000]", "(d0, d1) -> ((d1 floordiv 3) mod 2), domain: d0 in [0, 15], d1 in [0, 9500000]"),
             ("(d0)[s0, s1] -> (d0, s0, s1), domain: d0 in [0, 9], s0 in [0, 3], s1 in [0, 5]", "(d0)[s0, s1] -> (d0, s1, s0), domain: d0 in [0, 9], s0 in [0, 5], s1 in [0, 3]"),
             ("(d0)[s0] -> (d0 + s0), domain: d0 in [0, 9], s0 in [0, 7]", "(d0)[s0, s1] -> (d0 + s0 * 4 + s1), domain: d0 in [0, 9], s0 in [0, 1], s1 in [0, 3]"),
             ("(d0){rt0, rt1} -> (rt0 + rt1 * 2), domain: d0 in [0, 9], rt0 in [0, 7], rt1 in [0, 7], runtime: rt0 = #1(), rt1 = #2()", "(d0){rt0, rt1} -> (rt1 + rt0 * 2), domain: d0 in [0, 9], rt0 in [0, 7], rt1 in [0, 7], runtime: rt0 = #2(), rt1 = #1()"),

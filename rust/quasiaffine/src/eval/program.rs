@@ -164,11 +164,6 @@ impl Program {
         self.var_ranges.len()..self.n_result_steps
     }
 
-    /// How many values are computed for each point, shared nodes once.
-    pub(crate) fn n_steps(&self) -> usize {
-        self.steps.len()
-    }
-
     /// How many values each point has.
     pub fn n_results(&self) -> usize {
         self.results.len()

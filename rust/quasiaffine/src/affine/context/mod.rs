@@ -135,11 +135,6 @@ impl AffineContext {
         self.stability = Stability::default();
     }
 
-    /// The ranges of the variables, without anything that relates them.
-    pub(crate) fn interval_domain(&self) -> Domain {
-        self.atoms.interval_domain()
-    }
-
     /// Forgets what has been visited. Forms that are remembered go with it: they would be found without visiting anything.
     pub(crate) fn read_anew(&mut self) {
         self.stability = Stability::default();

@@ -65,8 +65,8 @@ impl System {
         Ok(())
     }
 
-    /// Adds sums and differences of two rows in which a column cancels and few are left, where they say more than the
-    /// spans of their columns. Whether there were any.
+    /// Adds sums and differences of two rows that say more than the spans of their columns: those in which a column cancels
+    /// and few are left, and those that are a multiple of another row. Whether there were any.
     fn combine_rows(&mut self, effort: &mut Effort) -> Result<bool, Halt> {
         if self.rows.len() > MAX_COMBINED {
             return Ok(false);
@@ -75,22 +75,21 @@ impl System {
         let mut new: Vec<Row> = Vec::new();
         for (i, x) in self.rows.iter().enumerate() {
             for y in &self.rows[i + 1..] {
-                let shared = x.form.terms.iter().filter(|(column, k)| {
-                    let other = y.form.coefficient(*column);
-                    other == *k || other.checked_neg() == Some(*k)
-                });
-                for (column, k) in shared {
+                if !x.form.terms.iter().any(|(column, _)| y.form.coefficient(*column) != 0) {
+                    continue;
+                }
+                for sign in [-1, 1] {
                     effort.spend(x.form.terms.len() + y.form.terms.len())?;
-                    let sign = if y.form.coefficient(*column) == *k { -1 } else { 1 };
                     let mut form = x.form.clone();
                     form.add_scaled(sign, &y.form)?;
-                    let other = y.span.scaled(sign)?;
-                    let span = Span { lo: add(x.span.lo, other.lo)?, hi: add(x.span.hi, other.hi)? };
-                    if form.terms.len() > MAX_COMBINED_TERMS {
+                    let is_short = form.terms.len() <= MAX_COMBINED_TERMS;
+                    if !is_short && form.terms.iter().try_fold(0, |g, (_, k)| gcd(g, *k))? == 1 {
                         continue;
                     }
+                    let other = y.span.scaled(sign)?;
+                    let span = Span { lo: add(x.span.lo, other.lo)?, hi: add(x.span.hi, other.hi)? };
                     if let Some(row) = normalize(Row { form, span }, &self.columns)? {
-                        let is_new = known.get(&row.form).is_none_or(|span| !row.span.covers(*span));
+                        let is_new = known.get(&row.form).map_or(is_short, |span| !row.span.covers(*span));
                         new.extend(is_new.then_some(row));
                     }
                 }
