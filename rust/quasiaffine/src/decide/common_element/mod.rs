@@ -9,8 +9,6 @@
 
 mod for_all;
 
-use crate::limits::POINTS;
-use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
@@ -19,7 +17,7 @@ use crate::decide::integer_system::linear::{Linear, Span};
 use crate::decide::integer_system::{Effort, System};
 use crate::error::Stop;
 use crate::eval::program::{Points, Program};
-use crate::expr::{Expr, Var};
+use crate::expr::Expr;
 use crate::map::domain::{Domain, Source, Variable};
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
@@ -110,18 +108,12 @@ impl Side {
 
 fn all_dims(map: &Map) -> crate::Result<Map> {
     let domain = map.domain();
-    let rename = |v: Var| {
+    let vars: SmallVec<[Variable; 6]> = domain.vars.iter().map(|v| Variable::new(v.interval)).collect();
+    let n_dims = vars.len();
+    map.substituted(Domain { vars, n_dims, ..Domain::default() }, &|v| {
         let flat = domain.flat(v).ok_or_else(|| crate::Error::UnknownVariable(domain.name(v)))?;
         Ok(Expr::dim(flat as u32))
-    };
-    let mut all = domain.clone();
-    (all.n_dims, all.n_ranges) = (domain.vars.len(), 0);
-    all.vars.iter_mut().for_each(|v| *v = Variable::new(v.interval));
-    for c in &mut all.constraints {
-        c.expr = c.expr.substitute(&rename)?;
-    }
-    let results = map.results().iter().map(|e| e.substitute(&rename)).collect::<crate::Result<_>>()?;
-    Ok(Map::from_parts(all, results))
+    })
 }
 
 /// Which pairs of points are looked for.
@@ -135,24 +127,19 @@ pub(crate) enum Pairs {
 
 /// Searches two points that reach one element.
 pub(crate) fn find(a: &Side, b: &Side, pairs: Pairs, effort: &mut Effort) -> Search {
-    let moving = a.has_runtime() || b.has_runtime();
+    let found = |points: &TwoPoints| Some(Search::Found(Box::new(checked(a, b, points)?)));
     let relaxed = relaxed(a, b, pairs, effort).and_then(|problem| problem.solve(effort));
+    let moving = a.has_runtime() || b.has_runtime();
     match relaxed {
         Ok(None) => return Search::None,
-        Ok(Some(ref points)) if !moving => {
-            if let Some(found) = checked(a, b, points) {
-                return Search::Found(Box::new(found));
-            }
-        }
+        Ok(Some(points)) if !moving => return found(&points).unwrap_or(Search::Unknown(TOO_WIDE)),
+        Err(stop) if !moving => return Search::Unknown(reason(stop)),
         _ => {}
     }
-    if !moving {
-        return enumerate(a, b, pairs).unwrap_or(Search::Unknown(reason(relaxed.err().unwrap_or(Stop::Overflow))));
-    }
     for by_index in [false, true] {
-        let found = candidate(a, b, pairs, by_index, effort);
-        if let Some(found) = found.ok().flatten().and_then(|points| checked(a, b, &points)) {
-            return Search::Found(Box::new(found));
+        let points = candidate(a, b, pairs, by_index, effort).ok().flatten();
+        if let Some(found) = points.as_ref().and_then(found) {
+            return found;
         }
     }
     Search::Unknown(RUNTIME)
@@ -294,54 +281,4 @@ fn evaluate(map: &Map, point: &Point) -> Option<Vec<i64>> {
     let points = Points { n: 1, dims: &point.dims, ranges: &point.ranges, runtime: &point.runtime };
     let inside = program.in_domain(&points).ok()?;
     inside[0].then(|| program.run::<true>(&points).ok()).flatten()
-}
-
-/// The answer by going through all points of both maps; `None` where there are too many.
-fn enumerate(a: &Side, b: &Side, pairs: Pairs) -> Option<Search> {
-    let (of_a, of_b) = (elements(a)?, elements(b)?);
-    let mut reached: rustc_hash::FxHashMap<&[i64], &[i64]> = rustc_hash::FxHashMap::default();
-    let mut seen: FxHashSet<&[i64]> = FxHashSet::default();
-    let found = match pairs {
-        Pairs::All => {
-            reached.extend(of_a.iter().map(|(point, element)| (&element[..], &point[..])));
-            of_b.iter().find_map(|(point, element)| Some((reached.get(&element[..])?.to_vec(), point.clone())))
-        }
-        Pairs::FirstDifference(_) => of_a.iter().find_map(|(point, element)| {
-            if seen.insert(element) {
-                reached.insert(element, point);
-                return None;
-            }
-            Some((reached.get(&element[..])?.to_vec(), point.clone()))
-        }),
-    };
-    match found {
-        None => Some(Search::None),
-        Some(points) => checked(a, b, &points).map(|found| Search::Found(Box::new(found))),
-    }
-}
-
-/// All points of the domain with their elements.
-fn elements(side: &Side) -> Option<Vec<(Vec<i64>, Vec<i64>)>> {
-    let domain = side.flat.domain();
-    let size = domain.vars.iter().fold(1u128, |n, v| n.saturating_mul(v.interval.size()));
-    if size > POINTS {
-        return None;
-    }
-    let (n, width) = (size as usize, domain.vars.len());
-    let mut rows = Vec::with_capacity(n * width);
-    for i in 0..n {
-        let mut rest = i;
-        for v in &domain.vars {
-            let size = v.interval.size() as usize;
-            rows.push(v.interval.lo + (rest % size) as i64);
-            rest /= size;
-        }
-    }
-    let program = Program::new(&side.flat).ok()?;
-    let points = Points { n, dims: &rows, ranges: &[], runtime: &[] };
-    let inside = program.in_domain(&points).ok()?;
-    let values = program.run::<false>(&points).ok()?;
-    let n_results = program.n_results();
-    let of = |i: usize| (rows[i * width..][..width].to_vec(), values[i * n_results..][..n_results].to_vec());
-    Some((0..n).filter(|i| inside[*i]).map(of).collect())
 }
