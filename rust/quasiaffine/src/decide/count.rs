@@ -2,20 +2,20 @@
 //!
 //! Variables fall into independent groups (two are in one group when a constraint or a result uses both), and numbers
 //! of groups multiply. Within a group the number is exact where the constraints are intervals or residues and the image
-//! is a chain of strides or recovers its variables; else points are enumerated within [`POINTS`]; else the
+//! is a chain of strides or the map is injective; else points are enumerated within [`POINTS`]; else the
 //! number is bounded. `lower <= the true number <= upper`.
 
-use crate::interrupt::poll;
-use crate::limits::{EFFORT, POINTS};
+use crate::limits::POINTS;
 use rustc_hash::FxHashSet;
 use smallvec::{smallvec, SmallVec};
 
 use crate::affine::context::{AffineContext, Budget};
-use crate::affine::form::{AffineForm, AtomId};
-use crate::affine::mixed_radix::mixed_radix_digits;
+use crate::affine::form::AffineForm;
 use crate::analysis::interval::Interval;
+use crate::components::components;
+use crate::decide::injective::{is_injective, Injectivity};
 use crate::eval::program::{Points, Program};
-use crate::expr::{Expr, Kind, Var};
+use crate::expr::{Expr, Kind};
 use crate::map::domain::{Constraint, Domain};
 use crate::map::{Map, State};
 use crate::rules::constraint::as_residue;
@@ -108,37 +108,23 @@ impl Groups {
     /// The groups of variables that the results and constraints use together, or that are `tied`.
     fn of(map: &Map, results: &[Expr], tied: &[SmallVec<[usize; 8]>]) -> Groups {
         let domain = map.domain();
-        let mut parent: Vec<usize> = (0..domain.vars.len()).collect();
-        fn root(parent: &mut [usize], mut i: usize) -> usize {
-            while parent[i] != i {
-                parent[i] = parent[parent[i]];
-                i = parent[i];
-            }
-            i
-        }
         let vars_of = |e: &Expr| {
             let mut vars: SmallVec<[usize; 8]> = SmallVec::new();
             e.for_each_var(&mut |v| vars.extend(domain.flat(v)));
             vars
         };
         let used = results.iter().chain(domain.constraints.iter().map(|c| &c.expr)).map(vars_of);
-        for vars in used.chain(tied.iter().cloned()) {
-            for pair in vars.windows(2) {
-                let (a, b) = (root(&mut parent, pair[0]), root(&mut parent, pair[1]));
-                parent[a.max(b)] = a.min(b);
-            }
-        }
+        let roots = components(domain.vars.len(), used.chain(tied.iter().cloned()));
         let mut list: Vec<Group> = Vec::new();
-        let mut at: Vec<usize> = vec![usize::MAX; parent.len()];
-        for i in 0..parent.len() {
-            let r = root(&mut parent, i);
-            if at[r] == usize::MAX {
-                at[r] = list.len();
+        let mut at: Vec<usize> = vec![usize::MAX; roots.len()];
+        for (i, r) in roots.iter().enumerate() {
+            if at[*r] == usize::MAX {
+                at[*r] = list.len();
                 list.push(Group::default());
             }
-            list[at[r]].vars.push(i);
+            list[at[*r]].vars.push(i);
         }
-        let mut place = |e: &Expr| vars_of(e).first().map(|v| at[root(&mut parent, *v)]);
+        let place = |e: &Expr| vars_of(e).first().map(|v| at[roots[*v]]);
         for e in results {
             if let Some(g) = place(e) {
                 list[g].results.push(e.clone());
@@ -226,10 +212,8 @@ impl Group {
                 rest /= size;
             }
         }
-        let own = self.own_domain(domain)?;
-        let rename = self.renaming(domain);
-        let results: Vec<Expr> = results.iter().map(|e| e.substitute(&rename)).collect::<Result<_, _>>().ok()?;
-        let program = Program::of(&own, &results).ok()?;
+        let own = self.alone(domain, results)?;
+        let program = Program::new(&own).ok()?;
         let points = Points { n, dims: &rows, ranges: &[], runtime: &[] };
         let inside = program.in_domain(&points).ok()?;
         let n_inside = inside.iter().filter(|i| **i).count() as u128;
@@ -242,24 +226,10 @@ impl Group {
         Some((n_inside, images.len() as u128))
     }
 
-    /// The group alone, its variables renumbered as dimensions.
-    fn own_domain(&self, domain: &Domain) -> Option<Domain> {
-        let rename = self.renaming(domain);
-        let constraints = self
-            .constraints
-            .iter()
-            .map(|c| Ok(Constraint { expr: c.expr.substitute(&rename)?, interval: c.interval }))
-            .collect::<crate::Result<_>>()
-            .ok()?;
-        let vars = self.vars.iter().map(|i| domain.vars[*i].clone()).collect();
-        Some(Domain { vars, n_dims: self.vars.len(), n_ranges: 0, constraints })
-    }
-
-    fn renaming<'a>(&'a self, domain: &'a Domain) -> impl Fn(Var) -> crate::Result<Expr> + 'a {
-        |v| {
-            let at = domain.flat(v).and_then(|flat| self.vars.iter().position(|i| *i == flat));
-            at.map(|i| Expr::dim(i as u32)).ok_or(crate::Error::UnknownVariable(domain.name(v)))
-        }
+    /// The group alone: its dims and ranges as dims.
+    fn alone(&self, domain: &Domain, results: &[Expr]) -> Option<Map> {
+        let (vars, constraints) = (&self.vars, self.constraints.iter());
+        Map::part(domain, vars, constraints, results).ok()
     }
 
     fn image(&self, cx: &mut AffineContext, domain: &Domain) -> Count {
@@ -295,11 +265,10 @@ impl Group {
                 }
             }
         }
-        if recovers_all(cx, domain, &self.vars, &forms) {
-            let points = self.points(cx, domain);
-            return points.is_exact().then_some(points);
-        }
-        None
+        let points = self.points(cx, domain);
+        let is_injective =
+            || matches!(is_injective(&self.alone(domain, &self.results)?), Injectivity::Injective).then_some(points);
+        points.is_exact().then(is_injective).flatten()
     }
 }
 
@@ -393,70 +362,6 @@ fn chain(cx: &AffineContext, domain: &Domain, form: &AffineForm) -> Option<Chain
     }
     chain.step = chain.step.or(contiguous.then_some(1));
     Some(chain)
-}
-
-/// Whether the results determine every variable: each result gives its parts where their strides do not overlap, and
-/// the parts give the variables by elimination.
-fn recovers_all(cx: &mut AffineContext, domain: &Domain, vars: &[usize], forms: &[AffineForm]) -> bool {
-    let mut known: Vec<AffineForm> = Vec::new();
-    for form in forms {
-        match mixed_radix_digits(cx, form) {
-            Some(parts) => known.extend(parts.into_iter().map(|p| p.unit)),
-            None => known.push(form.clone()),
-        }
-    }
-    let wanted: Vec<AtomId> =
-        vars.iter().filter(|i| domain.var(**i).kind != Kind::Runtime).map(|i| *i as AtomId).collect();
-    let given: Vec<AtomId> =
-        vars.iter().filter(|i| domain.var(**i).kind == Kind::Runtime).map(|i| *i as AtomId).collect();
-    solves(&known, &wanted, &given)
-}
-
-/// Whether the span of `known`, together with the atoms `given`, holds every atom in `wanted`. Exact elimination over
-/// integers in 128 bits; what does not fit, or is too large to be solved, counts as "no".
-fn solves(known: &[AffineForm], wanted: &[AtomId], given: &[AtomId]) -> bool {
-    let mut columns: Vec<AtomId> = known.iter().flat_map(|f| f.terms.iter().map(|t| t.atom)).collect();
-    columns.sort_unstable();
-    columns.dedup();
-    columns.retain(|c| !given.contains(c));
-    // Atoms that are not wanted are eliminated first, so that what is left speaks of wanted ones alone.
-    columns.sort_by_key(|c| wanted.contains(c));
-    let n_other = columns.iter().filter(|c| !wanted.contains(c)).count();
-    if known.len().saturating_mul(columns.len()) > EFFORT as usize {
-        return false;
-    }
-    let mut rows: Vec<Vec<i128>> =
-        known.iter().map(|f| columns.iter().map(|c| i128::from(f.coefficient(*c))).collect()).collect();
-    let mut rank = 0;
-    let mut rank_of_others = 0;
-    for column in 0..columns.len() {
-        if column == n_other {
-            rank_of_others = rank;
-        }
-        let Some(pivot) = (rank..rows.len()).find(|r| rows[*r][column] != 0) else {
-            continue;
-        };
-        rows.swap(rank, pivot);
-        for r in rank + 1..rows.len() {
-            poll();
-            let (a, b) = (rows[rank][column], rows[r][column]);
-            if b != 0 {
-                let pivot_row = rows[rank].clone();
-                for (x, y) in rows[r].iter_mut().zip(&pivot_row).skip(column) {
-                    let scaled = x.checked_mul(a).zip(y.checked_mul(b)).and_then(|(x, y)| x.checked_sub(y));
-                    match scaled {
-                        Some(z) => *x = z,
-                        None => return false,
-                    }
-                }
-            }
-        }
-        rank += 1;
-    }
-    if n_other == columns.len() {
-        rank_of_others = rank;
-    }
-    rank - rank_of_others == wanted.len()
 }
 
 #[cfg(test)]
