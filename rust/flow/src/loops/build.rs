@@ -1,10 +1,7 @@
 //! Maps from their parts, and what expressions are made of.
 
-use quasiaffine::{
-    Constraint, Domain, Error, Expr, FastPath, Interval, Kind, Map, Op, Options, Result, Source, Var, Variable,
-};
+use quasiaffine::{Constraint, Domain, Error, Expr, FastPath, Interval, Kind, Map, Op, Options, Result, Var, Variable};
 use smallvec::SmallVec;
-use std::sync::Arc;
 
 /// Simplification that drops variables that nothing uses.
 pub(super) const DROP: Options =
@@ -63,28 +60,9 @@ pub(super) fn substituted(
     dims: &[Variable],
     ranges: &[Variable],
     replace: &dyn Fn(Var) -> Result<Expr>,
-    constraints: Option<Vec<Constraint>>,
 ) -> Result<Map> {
-    let before = m.domain();
-    let constraints = match constraints {
-        Some(given) => given,
-        None => {
-            let replaced = |c: &Constraint| Ok(Constraint { expr: c.expr.substitute(replace)?, interval: c.interval });
-            before.constraints.iter().map(replaced).collect::<Result<_>>()?
-        }
-    };
-    let mut vars: SmallVec<[Variable; 6]> = dims.iter().chain(ranges).cloned().collect();
-    for v in before.runtime() {
-        let mut v = v.clone();
-        if let Some(source) = v.source.as_ref().filter(|source| !source.index.is_empty()) {
-            let index = source.index.iter().map(|e| e.substitute(replace)).collect::<Result<_>>()?;
-            v.source = Some(Arc::new(Source { id: source.id, index }));
-        }
-        vars.push(v);
-    }
-    let domain = Domain { vars, n_dims: dims.len(), n_ranges: ranges.len(), constraints };
-    let results = m.results().iter().map(|e| e.substitute(replace)).collect::<Result<_>>()?;
-    Ok(Map::from_parts(domain, results))
+    let vars = dims.iter().chain(ranges).chain(m.domain().runtime()).cloned().collect();
+    m.substituted(Domain { vars, n_dims: dims.len(), n_ranges: ranges.len(), constraints: Vec::new() }, replace)
 }
 
 pub(super) fn dim(i: usize) -> Expr {

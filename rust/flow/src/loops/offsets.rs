@@ -4,7 +4,7 @@
 //! share what is made of them.
 
 use quasiaffine::map::State;
-use quasiaffine::{compact_ranges_of_points, Constraint, Domain, Expr, Kind, Map, Result, Source, Var, Variable};
+use quasiaffine::{compact_ranges_of_points, Domain, Expr, Kind, Map, Result, Source, Var, Variable};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -167,12 +167,10 @@ fn rewritten(m: &Map, offsets: &[Offset]) -> Result<Vec<Map>> {
             Kind::Runtime => Ok(values[v.index as usize].clone()),
             _ => Ok(Expr::Var(v)),
         };
-        let before = |c: &Constraint| Ok(Constraint { expr: c.expr.substitute(&replace)?, interval: c.interval });
-        let mut own = free.clone();
-        own.constraints = domain.constraints.iter().map(before).collect::<Result<_>>()?;
+        let one = m.substituted(free.clone(), &replace)?;
+        let mut own = one.domain().clone();
         own.constraints.extend(constraints_of(conditions));
-        let results = m.results().iter().map(|e| e.substitute(&replace)).collect::<Result<_>>()?;
-        Ok(Map::from_parts(own, results))
+        Ok(if one.state() == State::Defined { Map::from_parts(own, one.results().into()) } else { one })
     };
     (0..n).map(chosen).collect()
 }

@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::build::{dim, dims, map, Bounds};
 use super::forms::pieces_of;
-use super::ranges::{count_up, drop_ranges, join_ranges, tighten};
+use super::ranges::{drop_ranges, join_ranges, tighten};
 use super::stacked::{is_within, iteration_of};
 use super::unions::{joined, without_last_result, MAX_MAPS};
 use super::{Edge, Leaf, LoopMaps, Piece, Reached, Through};
@@ -44,7 +44,7 @@ impl Memo {
         if let Some(found) = self.fewest.get(&maps) {
             return Ok(found.clone());
         }
-        let mut few = join_ranges(maps.iter().map(count_up).collect::<Result<_>>()?)?;
+        let mut few = join_ranges(maps.clone())?;
         if few.len() > 1 {
             few = join_ranges(joined(super::unions::distinct(few)))?;
         }

@@ -4,7 +4,7 @@
 //! -1 alone, there is one exactly if every lower bound is at most every upper bound.
 
 use quasiaffine::map::State;
-use quasiaffine::{contains, simplify, Constraint, Expr, Interval, Map, Op, Options, Result, Var, Variable};
+use quasiaffine::{contains, simplify, Constraint, Domain, Expr, Interval, Map, Op, Result, Var, Variable};
 use smallvec::SmallVec;
 
 use super::build::{
@@ -18,7 +18,7 @@ const MAX_CONSTRAINTS: usize = 12;
 pub(super) fn drop_ranges(m: Map) -> Result<Map> {
     let mut m = m;
     'dropped: while m.state() == State::Defined && m.domain().n_ranges > 0 && !m.domain().constraints.is_empty() {
-        let index = m.domain().runtime().iter().filter_map(|v| v.source.as_ref()).flat_map(|s| &s.index);
+        let index = m.domain().runtime().iter().flat_map(Variable::index);
         let needed: Vec<&Expr> = m.results().iter().chain(index).collect();
         for number in (0..m.domain().n_ranges as u32).rev() {
             if needed.iter().any(|e| uses(e, range(number))) {
@@ -81,11 +81,10 @@ fn without_range(m: &Map, number: u32) -> Result<Option<Map>> {
             v => Expr::Var(v),
         })
     };
-    let renamed = |(e, lo, hi): Bounded| Ok((e.substitute(&moved)?, lo, hi));
-    let constraints = constraints.into_iter().map(renamed).collect::<Result<Vec<_>>>()?;
     let mut ranges: SmallVec<[Variable; 6]> = domain.ranges().iter().cloned().collect();
     ranges.remove(number as usize);
-    let without = substituted(m, domain.dims(), &ranges, &moved, Some(constraints_of(constraints)))?;
+    let cut = Domain { constraints: constraints_of(constraints), ..domain.clone() };
+    let without = substituted(&Map::from_parts(cut, m.results().into()), domain.dims(), &ranges, &moved)?;
     Ok(Some(simplify(&without, DROP)))
 }
 
@@ -104,36 +103,6 @@ fn factor(e: &Expr, number: u32) -> Option<i64> {
         }
     }
     Some(found)
-}
-
-/// The map with range variables as results where a result was a constant minus the variable.
-pub(super) fn count_up(m: &Map) -> Result<Map> {
-    let domain = m.domain();
-    let mut turned: SmallVec<[Option<i64>; 6]> = SmallVec::from_elem(None, domain.n_ranges);
-    for e in m.results() {
-        if let Some(Op::Sum(sum)) = e.op() {
-            if let [term] = &sum.terms[..] {
-                if let (-1, Some(number)) = (term.coefficient, range_number(&term.atom)) {
-                    turned[number as usize] = Some(sum.constant);
-                }
-            }
-        }
-    }
-    if turned.iter().all(Option::is_none) {
-        return Ok(m.clone());
-    }
-    let mut ranges: SmallVec<[Variable; 6]> = domain.ranges().iter().cloned().collect();
-    for (v, constant) in ranges.iter_mut().zip(&turned) {
-        if let Some(c) = constant {
-            let bound = |b: i64| fits(i128::from(*c) - i128::from(b));
-            *v = Variable::new(Interval::new(bound(v.interval.hi)?, bound(v.interval.lo)?));
-        }
-    }
-    let replace = |v: Var| match turned.get(v.index as usize) {
-        Some(Some(c)) if v.kind == quasiaffine::Kind::Range => Expr::Const(*c).sub(&Expr::Var(v)),
-        _ => Ok(Expr::Var(v)),
-    };
-    Ok(simplify(&substituted(m, domain.dims(), &ranges, &replace, None)?, Options::default()))
 }
 
 const MAX_JOINED: usize = 8;
@@ -195,7 +164,7 @@ fn adjoined(first: &Map, second: &Map) -> Result<Option<Map>> {
         quasiaffine::Kind::Range if v.index > number => Ok(Expr::range(v.index - 1)),
         _ => Ok(Expr::Var(v)),
     };
-    let same = substituted(first, a.dims(), &ranges, &replace, None)?;
+    let same = substituted(first, a.dims(), &ranges, &replace)?;
     if same.results() != second.results() || same.domain().constraints != b.constraints {
         return Ok(None);
     }

@@ -18,7 +18,7 @@ pub(super) fn close_window(maps: &LoopMaps, group: &mut Group, window: Window) -
     }
     let outside = outside(time, leaf, &window)?;
     let kept: Vec<Map> = edges.iter().map(|e| keep_time(&e.map)).collect();
-    if !same_elements(&kept, &outside)? {
+    if !same_elements(&kept, &outside) {
         return close_chain(time, group, &window, &kept, &outside);
     }
     group.pieces.insert((leaf, leaf), unwritten(time, leaf, &window)?);

@@ -4,8 +4,7 @@ use quasiaffine::map::State;
 use quasiaffine::{coalesce, contains, simplify, Expr, Interval, Kind, Map, Result, Var};
 use smallvec::SmallVec;
 
-use super::build::{dim, range, substituted, uses, with_results, DROP, KEEP_POINTS};
-use super::ranges::tighten;
+use super::build::{dim, range, substituted, uses, with_results, KEEP_POINTS};
 
 /// Maps to one leaf; more become one map of the whole array.
 pub(super) const MAX_MAPS: usize = 64;
@@ -35,26 +34,14 @@ pub(super) fn distinct(maps: impl IntoIterator<Item = Map>) -> Vec<Map> {
     found
 }
 
-/// Whether two unions are equal: they have the same simplest forms, or each contains the maps of the other.
-pub(super) fn same_elements(a: &[Map], b: &[Map]) -> Result<bool> {
-    let (first, second) = (tight(a)?, tight(b)?);
-    let same = first.len() == second.len() && first.iter().all(|m| second.contains(m));
-    Ok(same || (covers(a, b) && covers(b, a)))
-}
-
-fn tight(maps: &[Map]) -> Result<Vec<Map>> {
-    let simple = reduced(maps.iter().cloned());
-    Ok(distinct(simple.iter().map(|m| tighten(&simplify(m, DROP))).collect::<Result<Vec<_>>>()?))
+/// Whether two unions are equal: each contains the maps of the other.
+pub(super) fn same_elements(a: &[Map], b: &[Map]) -> bool {
+    covers(a, b) && covers(b, a)
 }
 
 /// Whether a union surely contains another one.
 pub(super) fn covers(larger: &[Map], smaller: &[Map]) -> bool {
-    let within = |maps: &[Map], m: &Map| maps.iter().any(|k| contains(k, m) == Some(true));
-    if smaller.iter().all(|m| within(larger, m)) {
-        return true;
-    }
-    let fewer = joined(larger.to_vec());
-    fewer.len() < larger.len() && smaller.iter().all(|m| within(&fewer, m) || within(larger, m))
+    smaller.iter().all(|m| larger.iter().any(|k| contains(k, m) == Some(true)))
 }
 
 /// The map of one iteration from (element, clock before) to (element, clock after); it counts down by `shift`.
@@ -68,7 +55,7 @@ pub(super) fn by_clock(m: &Map, shift: i64) -> Result<Map> {
     let before = dims[n].interval;
     dims[n].interval = Interval::new(before.lo + shift, before.hi + shift);
     let replace = |v: Var| Ok(if v.kind == Kind::Dim && v.index as usize == n { t.clone() } else { Expr::Var(v) });
-    let moved = substituted(m, &dims, domain.ranges(), &replace, None)?;
+    let moved = substituted(m, &dims, domain.ranges(), &replace)?;
     let results = moved.results().iter().cloned().chain([after]).collect();
     Ok(with_results(&moved, results))
 }

@@ -3,14 +3,14 @@
 use smallvec::SmallVec;
 
 use super::groups::{joined, Bases, Gap};
-use super::{is_same, Budget, Coalesced};
+use super::{is_same, Coalesced};
 use crate::analysis::interval::Interval;
 use crate::error::Result;
 use crate::expr::Expr;
 use crate::map::Map;
 
 /// Joins maps over neighbouring blocks of one dim whose results differ by constants: `base + step * (dim floordiv size)`.
-pub(super) fn join_blocks(mut group: Vec<Coalesced>, dim: usize, budget: &mut Budget) -> Vec<Coalesced> {
+pub(super) fn join_blocks(mut group: Vec<Coalesced>, dim: usize) -> Vec<Coalesced> {
     let of = |item: &Coalesced| item.map.domain().vars[dim].interval;
     group.sort_by_key(|item| (of(item).lo, item.parts[0]));
     let mut out: Vec<Coalesced> = Vec::new();
@@ -26,7 +26,7 @@ pub(super) fn join_blocks(mut group: Vec<Coalesced>, dim: usize, budget: &mut Bu
             adjoins && is_step && keeps_size && step_of(last, &item).is_some()
         });
         if !fits && !run.is_empty() {
-            out.extend(join_run(std::mem::take(&mut run), dim, budget));
+            out.extend(join_run(std::mem::take(&mut run), dim));
             size = None;
         }
         if let Some(last) = run.last() {
@@ -34,7 +34,7 @@ pub(super) fn join_blocks(mut group: Vec<Coalesced>, dim: usize, budget: &mut Bu
         }
         run.push(item);
     }
-    out.extend(join_run(run, dim, budget));
+    out.extend(join_run(run, dim));
     out
 }
 
@@ -44,7 +44,7 @@ fn step_of(a: &Coalesced, b: &Coalesced) -> Option<SmallVec<[i64; 4]>> {
     a.iter().zip(&b).map(|(x, y)| y.checked_sub(*x)).collect()
 }
 
-fn join_run(run: Vec<Coalesced>, dim: usize, budget: &mut Budget) -> Vec<Coalesced> {
+fn join_run(run: Vec<Coalesced>, dim: usize) -> Vec<Coalesced> {
     let [first, second, ..] = &run[..] else { return run };
     let of = |item: &Coalesced| item.map.domain().vars[dim].interval;
     let Some(step) = step_of(first, second) else { return run };
@@ -61,7 +61,7 @@ fn join_run(run: Vec<Coalesced>, dim: usize, budget: &mut Budget) -> Vec<Coalesc
     };
     let Ok(all) = make(&first.map) else { return run };
     let gap = Gap::Variable(dim);
-    let is_exact = run.iter().all(|item| gap.replaced(&all, of(item)).is_ok_and(|m| is_same(&m, &item.map, budget)));
+    let is_exact = run.iter().all(|item| gap.replaced(&all, of(item)).is_ok_and(|m| is_same(&m, &item.map)));
     if is_exact {
         joined(run, |_| Ok(all))
     } else {

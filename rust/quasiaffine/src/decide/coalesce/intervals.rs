@@ -5,13 +5,13 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::groups::Gap;
-use super::{is_same, Budget, Coalesced};
+use super::{is_same, Coalesced};
 use crate::analysis::interval::Interval;
 use crate::decide::ranges::compact_ranges;
 use crate::map::{Map, State};
 
 /// Joins neighbours along a dim of which one, extended to the other's interval, is the other.
-pub(super) fn join_extensions(mut group: Vec<Coalesced>, dim: usize, budget: &mut Budget) -> Vec<Coalesced> {
+pub(super) fn join_extensions(mut group: Vec<Coalesced>, dim: usize) -> Vec<Coalesced> {
     let of = |map: &Map| map.domain().vars[dim].interval;
     group.sort_by_key(|item| (of(&item.map).lo, item.parts[0]));
     let mut out: Vec<Coalesced> = Vec::new();
@@ -20,7 +20,7 @@ pub(super) fn join_extensions(mut group: Vec<Coalesced>, dim: usize, budget: &mu
         let own = of(&item.map);
         let before = own.lo.checked_sub(1).and_then(|end| ending.get(&end)).cloned().unwrap_or_default();
         let mut neighbours = before.iter().rev().take(ALTERNATIVES);
-        let joined = neighbours.find_map(|at| Some((*at, extended(&out[*at].map, &item.map, dim, budget)?)));
+        let joined = neighbours.find_map(|at| Some((*at, extended(&out[*at].map, &item.map, dim)?)));
         let at = match joined {
             Some((at, map)) => {
                 ending.entry(own.lo - 1).or_default().retain(|other| *other != at);
@@ -39,12 +39,12 @@ pub(super) fn join_extensions(mut group: Vec<Coalesced>, dim: usize, budget: &mu
 }
 
 /// One of two neighbours along a dim over the box of both, where it is the other one there.
-fn extended(a: &Map, b: &Map, dim: usize, budget: &mut Budget) -> Option<Map> {
+fn extended(a: &Map, b: &Map, dim: usize) -> Option<Map> {
     let of = |map: &Map| map.domain().vars[dim].interval;
     let (gap, all) = (Gap::Variable(dim), Interval::new(of(a).lo, of(b).hi));
     [(a, b), (b, a)].into_iter().find_map(|(own, other)| {
         let on_other = gap.replaced(own, of(other)).ok()?;
-        let both = is_same(&on_other, other, budget).then(|| gap.replaced(own, all).ok()).flatten()?;
+        let both = is_same(&on_other, other).then(|| gap.replaced(own, all).ok()).flatten()?;
         Some(compact_ranges(&both)).filter(|map| map.state() == State::Defined)
     })
 }

@@ -31,7 +31,6 @@ use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
 use crate::decide::contains::contains;
-use crate::decide::equal::{equivalent, Equivalence};
 use crate::decide::ranges::compact_ranges;
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
@@ -60,11 +59,10 @@ pub fn coalesce(maps: &[Map]) -> Vec<Coalesced> {
         }
     }
     items.retain(|item| item.map.state() == State::Defined);
-    let mut budget = Budget::NEW;
     for _ in 0..ROUNDS {
         let n = items.len();
         items = without_duplicates(items);
-        items = join_all(items, &mut budget);
+        items = join_all(items);
         if items.len() == n {
             break;
         }
@@ -99,17 +97,8 @@ pub fn fewest(maps: &[Map]) -> Vec<Coalesced> {
     found
 }
 
-/// How often questions that may take long may still be asked.
-struct Budget {
-    comparisons: u32,
-}
-
-impl Budget {
-    const NEW: Budget = Budget { comparisons: 64 };
-}
-
 /// One round of all joins.
-fn join_all(mut items: Vec<Coalesced>, budget: &mut Budget) -> Vec<Coalesced> {
+fn join_all(mut items: Vec<Coalesced>) -> Vec<Coalesced> {
     items = merge::join_intervals(items, Counting::Pairs);
     items = progressions::join_progressions(items);
     let n_dims = items.iter().map(|item| item.map.domain().n_dims).max().unwrap_or(0);
@@ -117,22 +106,16 @@ fn join_all(mut items: Vec<Coalesced>, budget: &mut Budget) -> Vec<Coalesced> {
         if !differs(&items, Gap::Variable(dim)) {
             continue;
         }
-        items = in_groups(items, |map| blocks_of(map, dim), |group| blocks::join_blocks(group, dim, budget));
-        items =
-            in_groups(items, |map| FixedDims::new(map, dim), |group| intervals::join_extensions(group, dim, budget));
+        items = in_groups(items, |map| blocks_of(map, dim), |group| blocks::join_blocks(group, dim));
+        items = in_groups(items, |map| FixedDims::new(map, dim), |group| intervals::join_extensions(group, dim));
     }
     items
 }
 
-/// Whether two maps over one box are known to relate the same pairs.
-fn is_same(a: &Map, b: &Map, budget: &mut Budget) -> bool {
+/// Whether two maps have the same normal form.
+fn is_same(a: &Map, b: &Map) -> bool {
     let options = Options { drop_unused: true, ..Options::default() };
-    if simplify(a, options) == simplify(b, options) || compact_ranges(a) == compact_ranges(b) {
-        return true;
-    }
-    let Some(left) = budget.comparisons.checked_sub(1) else { return false };
-    budget.comparisons = left;
-    equivalent(a, b) == Equivalence::Equal
+    simplify(a, options) == simplify(b, options) || compact_ranges(a) == compact_ranges(b)
 }
 
 /// How large a map is: what a reader has to look at.
