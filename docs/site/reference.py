@@ -76,7 +76,7 @@ TOPICS = [
                 "is_bitcast",
                 "layouts",
             ),
-            *results("BitcastFactors CuteLayout LinearLayout"),
+            *results("BitcastFactors"),
         ],
     ),
     (

@@ -20,7 +20,6 @@ from .explorer.page import ExplorerPage as ExplorerPage
 from .guard.check import CheckReport as CheckReport, Violation as Violation
 from .guard.fixture import Hlo as Hlo
 from .layouts.bitcasts import BitcastFactors as BitcastFactors
-from .layouts.bridges import CuteLayout as CuteLayout, LinearLayout as LinearLayout
 from .maps.set_questions import CommonElement as CommonElement, MapPoint as MapPoint
 from .maps.simplification import SimplifyStep as SimplifyStep, SimplifyTrace as SimplifyTrace
 from .ops._indexing.loops.accesses import Access as Access

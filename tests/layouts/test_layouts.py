@@ -17,8 +17,6 @@ from support.layout_reference import indices, positions, random_shape
 import hlomap as hm
 from hlomap.answers import Unknown
 from hlomap.cli.main import main
-from hlomap.layouts import bridges
-from hlomap.layouts.bridges import CuteLayout, LinearLayout
 
 S = hm.Shape.parse
 
@@ -133,64 +131,6 @@ def test_bitcasts_as_transpose_reshape_transpose() -> None:
         assert moved.shape == factors.operand_sizes
         moved = moved.reshape(factors.output_sizes).transpose(np.argsort(factors.output_permutation))
         assert (moved == hm.unpack(hm.pack(array, a), b)).all()
-
-
-# -------------------------------------------------------------------------------------------------------------- bridges
-
-
-def test_conversions() -> None:
-    """Layouts have the same positions in another notation."""
-    rng = random.Random(9)
-    seen = {"cute": 0, "strides": 0, "bits": 0}
-    for _ in range(400):
-        shape = random_shape(rng, largest=600)
-        if rng.random() < 0.4:
-            layout = hm.Layout(list(range(shape.rank)), tiles=[(2, 4), (2, 1)][: rng.randint(0, 2)])
-            shape = hm.Shape("s32", [rng.choice([1, 2, 4, 8]) for _ in range(shape.rank)], layout)
-        if shape.n_elements == 0:
-            continue
-        at, _ = positions(shape)
-        cute = bridges.to_cute(shape)
-        if isinstance(cute, CuteLayout):
-            seen["cute"] += 1
-            assert _of_cute(cute, shape.dimensions) == at.tolist()
-        strides = bridges.to_strides(shape)
-        if isinstance(strides, tuple):
-            seen["strides"] += 1
-            buffer = hm.pack(np.arange(len(at), dtype=np.int32).reshape(shape.dimensions), shape)
-            view = np.lib.stride_tricks.as_strided(buffer, shape.dimensions, strides)
-            assert (view.reshape(-1) == np.arange(len(at))).all()
-        bits = bridges.to_linear_layout(shape)
-        if isinstance(bits, LinearLayout):
-            seen["bits"] += 1
-            for position in range(len(at)):
-                index = np.zeros(shape.rank, np.int64)
-                for b, basis in enumerate(bits.bases):
-                    index ^= np.array(basis, np.int64) * (position >> b & 1)
-                assert hm.unravel_index(shape, position) == tuple(index)
-    assert min(seen.values()) > 20, seen
-
-
-def _of_cute(layout: CuteLayout, sizes: tuple[int, ...]) -> list[int]:
-    """The value of a CuTe layout at every coordinate, the first digit of each mode fastest."""
-
-    def mode(n: int, shape: bridges.Nested, stride: bridges.Nested) -> int:
-        if isinstance(shape, int):
-            assert isinstance(stride, int)
-            return n * stride
-        total = 0
-        assert isinstance(stride, tuple)
-        for s, d in zip(shape, stride, strict=True):
-            assert isinstance(s, int)
-            total += mode(n % s, s, d)
-            n //= s
-        return total
-
-    assert isinstance(layout.shape, tuple) and isinstance(layout.stride, tuple)
-    return [
-        sum(mode(int(i), s, d) for i, s, d in zip(index, layout.shape, layout.stride, strict=True))
-        for index in indices(sizes)
-    ]
 
 
 # ------------------------------------------------------------------------------------------------------------- pictures
