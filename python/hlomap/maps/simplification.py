@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .._core import IndexingMap
 from ..types import expect
@@ -20,10 +20,6 @@ class SimplifyStep:
     before: str
     #: The result of the rule; ``true`` for a constraint that always holds, ``false`` for one that never does.
     after: str
-    #: An SMT-LIB script that is unsatisfiable if, and only if, both say the same at every point of the domain; ``None``
-    #: unless the trace was asked to certify, and for a step that cannot be written: a number that does not fit into 64
-    #: bits, or a map whose range variable counts in other steps (``rescale``).
-    certificate: str | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.before} => {self.after}"
@@ -56,7 +52,6 @@ def explain_simplify(
     keep_point_dims: bool = False,
     drop_unused: bool = False,
     rescale: bool = False,
-    certify: bool = False,
 ) -> SimplifyTrace:
     """Simplifies a map and reports every rule that fired.
 
@@ -65,8 +60,6 @@ def explain_simplify(
         keep_point_dims: keep dims with a single value, as in :meth:`IndexingMap.simplify`.
         drop_unused: remove range and runtime variables that nothing uses.
         rescale: let range variables count in steps of a modulus that a constraint fixes.
-        certify: give each step an SMT-LIB script, ``step.certificate``, with which a solver such as z3 or cvc5 proves
-            it: the answer is ``unsat``.
 
     Returns:
         A :class:`SimplifyTrace`: the map before and after, and the steps in order. A step rewrites a part of the map,
@@ -89,29 +82,4 @@ def explain_simplify(
     """
     expect(IndexingMap, map, "explain_simplify", "an IndexingMap")
     simplified, steps = map._simplify_traced(keep_point_dims, drop_unused, rescale)
-    made = []
-    for rule, law, before, after, statements in steps:
-        certificate = _certificate(*statements) if certify and statements else None
-        made.append(SimplifyStep(rule, law, before, after, certificate))
-    return SimplifyTrace(map, simplified, tuple(made))
-
-
-def _certificate(parts: IndexingMap, n_before: int, intervals: list[tuple[int, int] | None]) -> str:
-    """The script that asks for a point at which what was there before and what came of it differ."""
-    script = parts.to_smtlib()
-    results = [line.split()[1] for line in script.splitlines() if line.startswith("(declare-const")][-len(intervals) :]
-    if None in intervals:
-        claim = f"(= {' '.join(results)})"
-    else:
-        bounded = [
-            f"(<= {_number(bounds[0])} {result} {_number(bounds[1])})"
-            for result, bounds in zip(results, intervals, strict=True)
-            if bounds is not None
-        ]
-        before, after = (" ".join(["and", "true", *part]) for part in (bounded[:n_before], bounded[n_before:]))
-        claim = f"(= ({before}) ({after}))"
-    return f"{script}\n(assert (not {claim}))\n(check-sat)"
-
-
-def _number(value: int) -> str:
-    return str(value) if value >= 0 else f"(- {-value})"
+    return SimplifyTrace(map, simplified, tuple(SimplifyStep(*texts) for *texts, _ in steps))
