@@ -44,10 +44,8 @@ collective-permute-done = f32[2] collective-permute-done(collective-permute-star
 collective-permute-done = f32[2] collective-permute-done(collective-permute-start)""",
     "collective_reduce": """\
 >>> add = b.computation("add", ["f32[]", "f32[]"])
->>> position = b.constant([1], "s32")
->>> numbers = dict(to_apply=add, replica_groups=[[0, 1]], has_dynamic_root=True, shape="f32[2]")
->>> print(b.collective_reduce(b.parameter(0, "f32[2]", "x"), position, **numbers))
-collective-reduce = f32[2] collective-reduce(x, constant), to_apply=%add_f32, replica_groups={{0,1}}, has_dynamic_root=true""",
+>>> print(b.collective_reduce(b.parameter(0, "f32[2]", "x"), to_apply=add, replica_groups=[[0, 1]], shape="f32[2]"))
+collective-reduce = f32[2] collective-reduce(x), to_apply=%add_f32, replica_groups={{0,1}}""",
     "copy_done": """\
 >>> print(b.copy_done(b.copy_start(b.parameter(0, "f32[3]", "x"))))
 copy-done = f32[3] copy-done(copy-start)""",

@@ -94,50 +94,6 @@ class Products(Core):
         rhs: Operand,
         window_strides: Ints,
         padding: Padding = "VALID",
-        *,
-        feature_group_count: int = 1,
-        batch_group_count: int = 1,
-    ) -> Value:
-        """A convolution of (batch, features, spatial…) with a kernel of (output features, input features, spatial…).
-
-        ``padding`` is ``"VALID"`` for none or ``"SAME"`` for an output of ``ceil(size / stride)`` in each dimension.
-
-        >>> b.conv(b.iota("f32[1,2,8,9]"), b.iota("f32[5,2,3,3]"), [1, 2], "SAME").shape
-        Shape('f32[1,5,8,5]')
-        """
-        groups = (feature_group_count, batch_group_count)
-        return self._conv(lhs, rhs, window_strides, padding, None, None, groups)
-
-    def conv_with_general_padding(
-        self,
-        lhs: Operand,
-        rhs: Operand,
-        window_strides: Ints,
-        padding: Sequence[Sequence[int]],
-        lhs_dilation: Ints | None = None,
-        rhs_dilation: Ints | None = None,
-        *,
-        feature_group_count: int = 1,
-        batch_group_count: int = 1,
-    ) -> Value:
-        """A :meth:`conv` with ``(low, high)`` padding of each spatial dimension; negative padding removes elements.
-
-        Dilations of ``d`` insert ``d - 1`` zeros between elements: ``lhs_dilation`` of the input, ``rhs_dilation`` of
-        the kernel.
-
-        >>> x, kernel = b.iota("f32[1,2,8]"), b.iota("f32[5,2,3]")
-        >>> b.conv_with_general_padding(x, kernel, [1], [(1, 0)], rhs_dilation=[2]).shape
-        Shape('f32[1,5,5]')
-        """
-        groups = (feature_group_count, batch_group_count)
-        return self._conv(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, groups)
-
-    def conv_general_dilated(
-        self,
-        lhs: Operand,
-        rhs: Operand,
-        window_strides: Ints,
-        padding: Padding,
         lhs_dilation: Ints | None = None,
         rhs_dilation: Ints | None = None,
         *,
@@ -147,18 +103,56 @@ class Products(Core):
         window_reversal: Sequence[bool] = (),
         preferred_element_type: str | None = None,
     ) -> Value:
-        """A convolution whose dimensions lie in any order.
+        """A convolution of (batch, features, spatial…) with a kernel of (output features, input features, spatial…).
 
-        ``dimension_numbers`` labels the dimensions of input, kernel and output, such as ``"b01f_01io->b01f"``: batch b,
-        features f, input and output features i and o, and the spatial dimensions by number.
+        ``padding`` is ``"VALID"`` for none, ``"SAME"`` for an output of ``ceil(size / stride)`` in each dimension, or
+        ``(low, high)`` for each spatial dimension; negative padding removes elements.  Dilations of ``d`` insert
+        ``d - 1`` zeros between elements: ``lhs_dilation`` of the input, ``rhs_dilation`` of the kernel.
 
-        >>> b.conv_general_dilated(b.iota("f32[1,8,9,2]"), b.iota("f32[3,3,2,5]"), [1, 1], "SAME",
-        ...                        dimension_numbers="b01f_01io->b01f").shape
-        Shape('f32[1,8,9,5]')
+        ``dimension_numbers`` labels dimensions in another order in input, kernel and output, such as
+        ``"b01f_01io->b01f"``: batch b, features f, input and output features i and o, spatial dimensions by number.
+
+        >>> b.conv(b.iota("f32[1,2,8,9]"), b.iota("f32[5,2,3,3]"), [1, 2], "SAME").shape
+        Shape('f32[1,5,8,5]')
+        >>> b.conv(b.iota("f32[1,2,8]"), b.iota("f32[5,2,3]"), [1], [(1, 0)], rhs_dilation=[2]).shape
+        Shape('f32[1,5,5]')
+        >>> b.conv(b.iota("f32[1,8,9,2]"), b.iota("f32[3,3,2,5]"), [1, 1], dimension_numbers="b01f_01io->b01f").shape
+        Shape('f32[1,6,7,5]')
         """
-        groups = (feature_group_count, batch_group_count)
-        more = (dimension_numbers, window_reversal, preferred_element_type)
-        return self._conv(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, groups, *more)
+        left, right = self._factors(lhs, rhs)
+        rank = len(left.dimensions)
+        if rank < 2 or len(right.dimensions) != rank:
+            wanted = f"the rank of lhs, {check.described(left)}, which is at least 2"
+            rule = f"expected {wanted}: batch, features, spatial dimensions"
+            raise check.invalid("rhs", check.described(right), rule)
+        space = "".join(map(str, range(min(rank - 2, 10))))
+        labels = f"bf{space}_oi{space}->bf{space}"
+        if dimension_numbers:
+            labels = check.text("dimension_numbers", dimension_numbers)
+        if not _LABELS.fullmatch(labels) or any(
+            sorted(part) != sorted(names + space)
+            for part, names in zip(re.split("_|->", labels), ("bf", "io", "bf"), strict=True)
+        ):
+            rule = f"expected the labels of bf{space}_io{space}->bf{space}, in any order within each part"
+            raise check.invalid("dimension_numbers", repr(labels), rule)
+        of_input, of_kernel, _ = re.split("_|->", labels)
+        sizes = [left.dimensions[of_input.index(d)] for d in space]
+        kernel = [right.dimensions[of_kernel.index(d)] for d in space]
+        outer = right.dimensions[of_kernel.index("o")]
+        counts = (("feature_group_count", feature_group_count), ("batch_group_count", batch_group_count))
+        for name, count in counts:
+            check.at_least(name, count, 1)
+            if outer % count:
+                rule = f"must divide the {outer} output features of rhs, {check.described(right)}"
+                raise check.invalid(name, count, rule)
+        names = ("rhs", "window_strides", "lhs_dilation", "rhs_dilation")
+        reversal = check.items("window_reversal", window_reversal, "a sequence of bools")
+        if not all(isinstance(is_reversed, bool) for is_reversed in reversal):
+            raise check.wrong_type("window_reversal", window_reversal, "a sequence of bools")
+        window = window_text(sizes, kernel, window_strides, padding, lhs_dilation, rhs_dilation, names, reversal)
+        given: dict[str, Any] = {"window": window or None, "dim_labels": labels}
+        given |= {name: count for name, count in counts if count != 1}
+        return self._product("convolution", [left, right], preferred_element_type, **given)
 
     @method_named("@")
     def _matmul(self, lhs: Operand, rhs: Operand) -> Value:
@@ -193,54 +187,6 @@ class Products(Core):
         if element is not None:
             result.shape = check.retyped_shape(element, result.dimensions, "preferred_element_type")
         return result
-
-    def _conv(
-        self,
-        lhs: Operand,
-        rhs: Operand,
-        window_strides: Ints,
-        padding: Padding,
-        lhs_dilation: Ints | None,
-        rhs_dilation: Ints | None,
-        groups: tuple[int, int],
-        dimension_numbers: str | None = None,
-        window_reversal: Sequence[bool] = (),
-        preferred_element_type: str | None = None,
-    ) -> Value:
-        left, right = self._factors(lhs, rhs)
-        rank = len(left.dimensions)
-        if rank < 2 or len(right.dimensions) != rank:
-            wanted = f"the rank of lhs, {check.described(left)}, which is at least 2"
-            rule = f"expected {wanted}: batch, features, spatial dimensions"
-            raise check.invalid("rhs", check.described(right), rule)
-        space = "".join(map(str, range(min(rank - 2, 10))))
-        labels = f"bf{space}_oi{space}->bf{space}"
-        if dimension_numbers:
-            labels = check.text("dimension_numbers", dimension_numbers)
-        if not _LABELS.fullmatch(labels) or any(
-            sorted(part) != sorted(names + space)
-            for part, names in zip(re.split("_|->", labels), ("bf", "io", "bf"), strict=True)
-        ):
-            rule = f"expected the labels of bf{space}_io{space}->bf{space}, in any order within each part"
-            raise check.invalid("dimension_numbers", repr(labels), rule)
-        of_input, of_kernel, _ = re.split("_|->", labels)
-        sizes = [left.dimensions[of_input.index(d)] for d in space]
-        kernel = [right.dimensions[of_kernel.index(d)] for d in space]
-        outer = right.dimensions[of_kernel.index("o")]
-        counts = tuple(zip(("feature_group_count", "batch_group_count"), groups, strict=True))
-        for name, count in counts:
-            check.at_least(name, count, 1)
-            if outer % count:
-                rule = f"must divide the {outer} output features of rhs, {check.described(right)}"
-                raise check.invalid(name, count, rule)
-        names = ("rhs", "window_strides", "lhs_dilation", "rhs_dilation")
-        reversal = check.items("window_reversal", window_reversal, "a sequence of bools")
-        if not all(isinstance(is_reversed, bool) for is_reversed in reversal):
-            raise check.wrong_type("window_reversal", window_reversal, "a sequence of bools")
-        window = window_text(sizes, kernel, window_strides, padding, lhs_dilation, rhs_dilation, names, reversal)
-        given: dict[str, Any] = {"window": window or None, "dim_labels": labels}
-        given |= {name: count for name, count in counts if count != 1}
-        return self._product("convolution", [left, right], preferred_element_type, **given)
 
 
 def _dot_dimensions(

@@ -17,7 +17,7 @@ register(
         output_to_input,
         input_to_output,
         evaluate,
-        builder_methods=("conv", "conv_with_general_padding", "conv_general_dilated"),
+        builder_methods=("conv",),
         operations="multiply-adds",
     )
 )
