@@ -268,7 +268,6 @@ def test_no_message_steers_the_terminal(arguments: list[str], tmp_path: Path) ->
     [
         *(["explore", "a.hlo", "-o", "OUT"], ["explore", "b.hlo", "a.hlo", "-o", "OUT"], ["explore", ".", "-o", "OUT"]),
         ["run", "b.hlo", "--inputs", "in.npz", "-o", "OUT"],
-        *(["run", "b.hlo", "--compare", "out.npz", "-o", "OUT"], ["run", "b.hlo", "--compare", "out.npz", "-o", "out"]),
         *(["tile", "a.csv", "--instruction", "n", "-o", "OUT"], ["query", "rows.parquet", "from rows", "-o", "OUT"]),
         *(["show", "a.hlo", "--instruction", "n", "--svg", "OUT"], ["query", "data", "from rows", "-o", "OUT"]),
         *(["analyze", "a.csv", "-o", "OUT"], ["analyze", "@list.csv", "-o", "OUT"]),
@@ -283,7 +282,6 @@ def test_no_command_replaces_its_input(
         Path(name).write_text(text)
     Path("list.csv").write_text("b.hlo\n")
     np.savez("in.npz", in0=np.ones(4, np.float32))
-    np.savez("out.npz", out0=np.ones(4, np.float32))
     pyarrow.parquet.write_table(hm.analyze(hm.parse(text)).to_arrow(), "rows.parquet")
     Path("data/rows").mkdir(parents=True)
     pyarrow.parquet.write_table(hm.analyze(hm.parse(text)).to_arrow(), "data/rows/part-000000.parquet")

@@ -1,4 +1,4 @@
-"""``hlomap run``: inputs from files or at random, printed values, comparison, exit codes."""
+"""``hlomap run``: inputs from files or at random, printed values, exit codes."""
 
 from __future__ import annotations
 
@@ -40,8 +40,6 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "m.hlo").write_text(TEXT)
     run_file.save_npz(ARRAYS, tmp_path / "in.npz")
     run_file.save_npz(RESULTS, tmp_path / "out.npz")
-    wrong = {**RESULTS, "out0": RESULTS["out0"] + np.array([0, 0, 1], np.float32)}
-    run_file.save_npz(wrong, tmp_path / "wrong.npz")
     return tmp_path
 
 
@@ -50,31 +48,25 @@ def run(folder: Path, *options: str) -> Result:
 
 
 def test_inputs_from_a_file(folder: Path) -> None:
-    result = run(folder, "--inputs", "@in.npz", "--print", "c", "--compare", "@out.npz", "-o", "@written.npz")
+    result = run(folder, "--inputs", "@in.npz", "--print", "c", "-o", "@written.npz")
     assert result.exit_code == 0, result.output
     assert result.stdout == (
         "c float32[3] 1. 2. 3.\n"
         "out0 float32[3] 1.5 2.5 3.5\n"
         "out1 int4[2] -6 -6\n"
-        "out0: equal\n"
-        "out1: equal\n"
     )  # fmt: skip
     written = run_file.load_npz(folder / "written.npz")
     assert written["out1"].dtype == ml_dtypes.int4 and (written["out0"] == RESULTS["out0"]).all()
 
 
 def test_json(folder: Path) -> None:
-    result = run(folder, "--inputs", "@in.npz", "--print", "c", "--compare", "@wrong.npz", "--json")
+    result = run(folder, "--inputs", "@in.npz", "--print", "c", "--json")
     found = json.loads(result.stdout)
-    assert result.exit_code == 1
+    assert result.exit_code == 0
     assert found["values"] == [{"name": "c", "dtype": "float32", "shape": [3], "first": [1.0, 2.0, 3.0]}]
     assert found["results"] == [
         {"name": "out0", "dtype": "float32", "shape": [3], "first": [1.5, 2.5, 3.5]},
         {"name": "out1", "dtype": "int4", "shape": [2], "first": [-6, -6]},
-    ]
-    assert [(c["name"], c["n_elements"], c["n_different"]) for c in found["comparisons"]] == [
-        ("out0", 3, 1),
-        ("out1", 2, 0),
     ]
 
 
@@ -86,17 +78,6 @@ def test_json_of_numbers_that_json_lacks(tmp_path: Path) -> None:
     found = json.loads(result.stdout, parse_constant=lambda constant: pytest.fail(constant))
     assert found["values"][0]["first"] == [1.0, "nan", "-inf"]
     assert found["results"][0]["first"] == ["(1+1j)", "(nan+nanj)", "(-inf-infj)"]
-
-
-def test_a_difference_is_printed_and_gives_exit_code_1(folder: Path) -> None:
-    result = run(folder, "--inputs", "@in.npz", "--compare", "@wrong.npz")
-    assert result.exit_code == 1
-    found = (
-        "out0: 1 of 3 elements differ; largest difference 1, 0.222 of the largest value; "
-        "first at [2]: expected 4.5, found 3.5\n"
-    )
-    assert found in result.stdout
-    assert run(folder, "--inputs", "@in.npz", "--compare", "@wrong.npz", "--tolerance", "0.3").exit_code == 0
 
 
 def test_random_inputs_are_the_same_for_the_same_seed(folder: Path) -> None:
@@ -122,7 +103,6 @@ def test_several_devices(folder: Path) -> None:
         (["--inputs", "@in.npz", "--seed", "1"], 2, "not both"),
         (["--inputs", "@out.npz"], 1, "too few for the parameters ((bf16[3], s4[2]), f32[])"),
         (["--inputs", "@m.hlo"], 1, "expected an .npz file"),
-        (["--seed", "1", "--compare", "@in.npz"], 1, "expected arrays named out0, out1, found in0, in1, in2"),
     ],
 )
 def test_wrong_arguments(folder: Path, options: list[str], code: int, message: str) -> None:

@@ -1,11 +1,9 @@
-"""The command ``hlomap run``; files of arrays are read and compared by :mod:`.run_file`."""
+"""The command ``hlomap run``; files of arrays are read and written by :mod:`.run_file`."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +12,14 @@ import click
 from .console import FILE, blaming, failing, max_bytes, number, print_json, refuse_overwriting, say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .._core import Instruction
-    from .run_file import Array, Comparison
+    from .run_file import Array
 
 _N_SHOWN = 8
 """How many elements of an array are printed."""
 
 
-@click.command(epilog="Exit codes: 0 success, 1 FILE cannot be run or results differ, 2 wrong arguments.")
+@click.command(epilog="Exit codes: 0 success, 1 FILE cannot be run, 2 wrong arguments.")
 @click.argument("file", type=FILE)
 @click.option(
     "--inputs",
@@ -36,20 +32,6 @@ _N_SHOWN = 8
     "--print", "names", metavar="NAME", multiple=True, help="Also print this instruction's value; repeatable."
 )
 @click.option(
-    "--compare",
-    metavar="NPZ",
-    type=click.Path(exists=True, dir_okay=False),
-    help="Compare the results with out0, out1, … of an .npz file.",
-)
-@click.option(
-    "--tolerance",
-    metavar="X",
-    type=float,
-    default=1e-5,
-    show_default=True,
-    help="Allowed difference of floats, relative to the largest expected value.",
-)
-@click.option(
     "-o", "--output", metavar="NPZ", type=click.Path(dir_okay=False), help="Write the results to an .npz file."
 )
 @number("--replicas", least=1, help="Simulated replicas (default: the module's).")
@@ -60,8 +42,6 @@ def run(
     inputs: str | None,
     seed: int | None,
     names: tuple[str, ...],
-    compare: str | None,
-    tolerance: float,
     output: str | None,
     replicas: int | None,
     partitions: int | None,
@@ -74,7 +54,6 @@ def run(
     \b
     Examples:
       hlomap run module.hlo --seed 1 -o results.npz
-      hlomap run module.hlo --seed 1 --compare results.npz
       hlomap run module.hlo --print fusion.3
       hlomap run module.hlo --json
     """
@@ -86,7 +65,7 @@ def run(
         raise click.BadParameter("give either --inputs or --seed, not both", param_hint="--seed")
     if output is not None and not output.endswith(".npz"):
         output += ".npz"  # as NumPy does
-    refuse_overwriting(output, file, inputs, compare)
+    refuse_overwriting(output, file, inputs)
     with failing(file):
         module = load(file, max_bytes=max_bytes())
         replicas = replicas or int(module.attributes.get("replica_count", 1))
@@ -107,10 +86,7 @@ def run(
             printer.add("results", name, array)
         if output is not None:
             run_file.save_npz(results, output)
-        comparisons = run_file.compare_results(results, run_file.load_npz(compare), tolerance) if compare else []
-    printer.finish(comparisons)
-    if any(comparison.n_different for comparison in comparisons):
-        sys.exit(1)
+    printer.finish()
 
 
 class _Printer:
@@ -141,12 +117,9 @@ class _Printer:
             more = " …" if array.size > _N_SHOWN else ""
             say(f"{name} {array.dtype}{list(array.shape)} {text}{more}")
 
-    def finish(self, comparisons: Sequence[Comparison]) -> None:
+    def finish(self) -> None:
         if self._as_json:
-            print_json({**self._arrays, "comparisons": [dataclasses.asdict(c) for c in comparisons]})
-        else:
-            for comparison in comparisons:
-                say(f"{comparison.name}: {comparison.text}")
+            print_json(self._arrays)
 
 
 def _as_json_number(x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The arrays of ``hlomap run``: inputs from .npz files or random, results written to and compared with .npz files.
+"""The arrays of ``hlomap run``: inputs from .npz files or random, results written to .npz files.
 
 Files hold ``in0``, ``in1``, … for the parameters and ``out0``, … for the results, with tuples flattened; ``dev0_in0``,
 … for the devices of several; or unnamed arrays in order (``arr_0``, …).  Arrays of types that NumPy lacks are stored as
@@ -8,7 +8,6 @@ unsigned integers, with the type's name under ``in0__dtype``.  Nothing is printe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -136,50 +135,3 @@ def save_npz(arrays: Mapping[str, Array], path: str | Path) -> None:
             held[name] = np.asarray(array, order="C").view(f"u{array.dtype.itemsize}")
             held[f"{name}__dtype"] = np.array(array.dtype.name)
     np.savez_compressed(path, **held)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The comparison of two arrays with one name: how many elements differ, and a text with the first of them."""
-
-    name: str
-    n_elements: int
-    n_different: int
-    text: str
-
-
-def compare_results(results: Mapping[str, Array], expected: Mapping[str, Array], tolerance: float) -> list[Comparison]:
-    """Compares results with expected arrays of the same names.
-
-    Floats may differ by ``tolerance`` times the largest expected value; other types must be equal.
-    """
-    names = [name for name in results if name in expected]
-    if not names and results:
-        wanted, found = ", ".join(results), ", ".join(expected) or "no arrays"
-        raise ShapeError(f"nothing to compare: expected arrays named {wanted}, found {found}")
-    return [_compare_arrays(name, results[name], expected[name], tolerance) for name in names]
-
-
-def _compare_arrays(name: str, found: Array, expected: Array, tolerance: float) -> Comparison:
-    if found.shape != expected.shape or found.dtype != expected.dtype:
-        shapes = [f"{x.dtype}{list(x.shape)}" for x in (found, expected)]
-        return Comparison(name, found.size, max(1, found.size), f"expected {shapes[1]}, found {shapes[0]}")
-    same = (found == expected) | ((found != found) & (expected != expected))
-    if same.all():
-        return Comparison(name, found.size, 0, "equal")
-    if expected.dtype == np.bool_ or expected.dtype.kind in "iu" or "int" in expected.dtype.name:
-        near, distance = same, ""
-    else:
-        work = np.complex128 if expected.dtype.kind == "c" else np.float64
-        x, y = found.astype(work), expected.astype(work)
-        finite = np.isfinite(x) & np.isfinite(y)
-        gap = np.abs(np.where(finite, x - y, 0))
-        largest = float(np.abs(np.where(finite, y, 0)).max()) or 1.0
-        near = same | (finite & (gap <= tolerance * largest))
-        distance = f"; largest difference {gap.max():.3g}, {gap.max() / largest:.3g} of the largest value"
-    n = int((~near).sum())
-    if not n:
-        return Comparison(name, found.size, 0, f"within tolerance{distance}")
-    first = tuple(int(i) for i in np.argwhere(~near)[0])
-    where = f"first at {list(first)}: expected {expected[first]}, found {found[first]}"
-    return Comparison(name, found.size, n, f"{n} of {found.size} elements differ{distance}; {where}")
