@@ -121,21 +121,6 @@ def test_svd_eigenvalues_and_tridiagonal_systems() -> None:
     np.testing.assert_allclose(full @ x, b, atol=1e-10)
 
 
-def test_sparse_solve() -> None:
-    a = np.array([[2, 0, 1], [0, 3, 0], [0, 4, 5]], np.float64)
-    rows = [row.nonzero()[0] for row in a]
-    values, columns = a[a != 0], np.concatenate(rows).astype(np.int32)
-    offsets = np.cumsum([0, *map(len, rows)]).astype(np.int32)
-    b = np.array([1.0, 2.0, 3.0])
-    config = "reorder = 1 : i32, tol = 1.0e-6 : f64"
-    (x,) = call("cusolver_csrlsvqr_ffi", [("f64", (3,))], values, columns, offsets, b, config=config)
-    np.testing.assert_allclose(a @ x, b)
-    with pytest.raises(hm.errors.UnsupportedError, match="row offsets"):
-        call("cusolver_csrlsvqr_ffi", [("f64", (3,))], values, columns, offsets + 1, b, config=config)
-    with pytest.raises(hm.errors.UnsupportedError, match="column"):
-        call("cusolver_csrlsvqr_ffi", [("f64", (3,))], values, columns + 2, offsets, b, config=config)
-
-
 @pytest.mark.parametrize("library", ["cu", "hip", "oneapi"])
 def test_pivots_are_permutations(library: str) -> None:
     pivots = np.array([[2, 1, 4, 3], [0, 1, 2, 3]], np.int32)

@@ -1,4 +1,4 @@
-"""Factorizations that JAX calls, by NumPy and by the LAPACK of SciPy, and a sparse solve: no HLO defines them.
+"""Factorizations that JAX calls, by NumPy and by the LAPACK of SciPy: no HLO defines them.
 
 :data:`CALLS` maps targets to functions.  Results are those that the routines document: factors, solutions and the info
 code; where a routine overwrites an operand with working values, the operand is returned unchanged.
@@ -16,9 +16,6 @@ import numpy.typing as npt
 from .._core import Instruction
 from ..errors import UnsupportedError
 from ..types import needs
-
-MAX_SPARSE_ROWS = 4096
-"""The most rows of a sparse matrix that is solved as a dense one."""
 
 Array = npt.NDArray[Any]
 Value = Any
@@ -224,24 +221,6 @@ def tridiagonal_solution(lower: Array, middle: Array, upper: Array, b: Array, *,
     return tridiagonal_solve(lower, middle, upper, b, instruction=instruction)[3]
 
 
-def sparse_solve(values: Array, columns: Array, offsets: Array, b: Array, *, instruction: Instruction) -> Value:
-    """x for a square matrix in compressed rows, by a dense factorization."""
-    n = len(b)
-    if n > MAX_SPARSE_ROWS:
-        raise UnsupportedError(f"a sparse solve with {n} rows: at most {MAX_SPARSE_ROWS} are made dense")
-    counts = np.diff(offsets)
-    if (counts < 0).any() or offsets[0] != 0 or offsets[-1] != len(values):
-        raise UnsupportedError("the row offsets of a sparse matrix do not count its values")
-    if ((columns < 0) | (columns >= n)).any():
-        raise UnsupportedError(f"a column of a sparse matrix is outside [0, {n - 1}]")
-    full = np.zeros((n, n), values.dtype)
-    np.add.at(full, (np.repeat(np.arange(n), counts), columns), values)
-    try:
-        return np.linalg.solve(full, b).astype(b.dtype)
-    except np.linalg.LinAlgError:
-        return np.full_like(b, np.nan)  # a singular matrix has no solution
-
-
 _LAPACK: tuple[tuple[str, str, Callable[..., Value]], ...] = (
     ("sdcz", "potrf", cholesky),
     ("sdcz", "getrf", lu),
@@ -283,6 +262,5 @@ CALLS: dict[str, Callable[..., Value]] = {
     "LuDecomposition": lu_on_tpu,
     "ProductOfElementaryHouseholderReflectors": householder_product,
     "Qr": qr,
-    "cusolver_csrlsvqr_ffi": sparse_solve,
 }
 """Functions by custom call target."""
