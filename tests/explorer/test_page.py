@@ -183,13 +183,6 @@ def test_dump_directories(tmp_path: Path) -> None:
     assert [(d["before"], d["after"]) for d in found["diffs"]] == [(0, 1), (2, 3)] and found["start"] == 1
 
 
-def test_all_stages_of_one_module_that_differ(tmp_path: Path) -> None:
-    page = hm.explore(dump(tmp_path), module="jit_g")
-    assert page.modules == ("jit_g", "jit_g")
-    with pytest.raises(hm.errors.NotFoundError, match=r"no module 'jit_x'.*jit_f, jit_g, jit_h"):
-        hm.explore(dump(tmp_path), module="jit_x")
-
-
 def test_a_dump_beyond_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hlomap.explorer.subjects.MAX_INSTRUCTIONS", 20)
     errors = [one["error"] for one in blocks(hm.explore(dump(tmp_path)))["index"]["modules"]]
@@ -199,8 +192,6 @@ def test_a_dump_beyond_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_arguments_that_do_not_fit(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="a dump directory, which has its own stages"):
         hm.explore(dump(tmp_path), hm.parse(FUSED))
-    with pytest.raises(ValueError, match="expected no `module` with a module"):
-        hm.explore(hm.parse(FUSED), module="m")
 
 
 @pytest.mark.parametrize("path", sorted((CASES / "modules").glob("*.hlo")), ids=lambda path: path.stem)

@@ -13,8 +13,7 @@ from .console import OUTPUT, fail, failing, read_module, refuse_overwriting
 @click.argument("path", metavar="FILE|DUMP", type=click.Path(exists=True, allow_dash=True, path_type=Path))
 @click.argument("after", required=False, type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("-o", "--output", metavar="HTML", required=True, type=OUTPUT, help="File to write.")
-@click.option("--module", metavar="NAME", help="Of a dump directory: all stages of this module.")
-def explore(path: Path, after: Path | None, output: Path, module: str | None) -> None:
+def explore(path: Path, after: Path | None, output: Path) -> None:
     """Write a page: the module as a graph, and what elements read.
 
     The page is one HTML file without links to others.  With AFTER it switches between both modules and shows what
@@ -32,14 +31,12 @@ def explore(path: Path, after: Path | None, output: Path, module: str | None) ->
     refuse_overwriting(output, path, after)
     if path.is_dir() and after is not None:
         raise click.BadParameter("a dump directory has its own stages; give two files", param_hint="AFTER")
-    if not path.is_dir() and module is not None:
-        raise click.BadParameter("only a dump directory has modules to choose from", param_hint="--module")
     with failing(path, output):
         if path.is_dir():
             dump = DumpDirectory(path)
             if not len(dump):
                 fail(path, "no file in this directory is HLO")
-            page = make_page(dump, module=module)
+            page = make_page(dump)
         else:
             page = make_page(read_module(path), None if after is None else read_module(after))
         page.write(output)

@@ -20,7 +20,7 @@ from .._core import Instruction, Module, __version__
 from ..differences.diff import diff
 from ..hlo.dump_directory import DumpDirectory, DumpedModule
 from ..text import html, printable
-from ..types import expect, module_hint, wrong_type
+from ..types import expect, module_hint
 from .contents import change_contents, instruction_numbers, module_contents
 from .subjects import Choice, choose
 
@@ -53,8 +53,6 @@ def explore(
     subject: Module | DumpedModule | DumpDirectory,
     /,
     after: Module | DumpedModule | None = None,
-    *,
-    module: str | None = None,
 ) -> ExplorerPage:
     """The fusion explorer: one HTML page with the graph of a module and what every element reads.
 
@@ -66,15 +64,13 @@ def explore(
         subject: a module; or a dump directory, of which the page has the first and last stage of every compilation,
             up to 20,000 instructions.
         after: the module after a change; the page then switches between both and shows :func:`hlomap.diff`.
-        module: of a dump directory, the name of the module of which all stages that differ are shown.
 
     Returns:
         An :class:`~hlomap.explorer.page.ExplorerPage`.
 
     Raises:
         TypeError: an argument is of another kind.
-        NotFoundError: the directory has no module of this name.
-        ValueError: ``after`` or ``module`` does not fit the subject.
+        ValueError: ``after`` is given with a dump directory.
         HloSyntaxError: a dumped module cannot be parsed.  In a directory it is a row of the page.
 
     >>> module = hm.parse('''HloModule m
@@ -90,13 +86,9 @@ def explore(
     takes = "a Module, a DumpedModule or None as `after`"
     hint = "to write the page to a file: hm.explore(module).write(path)"
     expect((Module, DumpedModule, type(None)), after, "explore", takes, hint)
-    if module is not None and not isinstance(module, str):
-        raise wrong_type("explore", "the name of a module or None as `module`", module)
     if isinstance(subject, DumpDirectory) and after is not None:
         raise ValueError("hm.explore: expected no `after` with a dump directory, which has its own stages")
-    if not isinstance(subject, DumpDirectory) and module is not None:
-        raise ValueError("hm.explore: expected no `module` with a module; it chooses one of a dump directory")
-    return _assemble(choose(subject, after, module))
+    return _assemble(choose(subject, after))
 
 
 def _assemble(choice: Choice) -> ExplorerPage:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from .._core import Module
-from ..errors import NotFoundError
 from ..hlo.dump_directory import DumpDirectory, DumpedModule
 from ..text import plural, printable
 
@@ -35,12 +34,10 @@ class Choice:
     pairs: list[tuple[int, int]] = field(default_factory=list)
 
 
-def choose(
-    subject: Module | DumpedModule | DumpDirectory, after: Module | DumpedModule | None, name: str | None
-) -> Choice:
+def choose(subject: Module | DumpedModule | DumpDirectory, after: Module | DumpedModule | None) -> Choice:
     """The modules of a page."""
     if isinstance(subject, DumpDirectory):
-        return _of_dump(subject, name)
+        return _of_dump(subject)
     given = [one for one in (subject, after) if one is not None]
     modules = [one.load() if isinstance(one, DumpedModule) else one for one in given]
     stages = ["before", "after"] if after is not None else [getattr(subject, "stage", "")]
@@ -48,11 +45,8 @@ def choose(
     return Choice(found, [(0, 1)] if after is not None else [])
 
 
-def _of_dump(dump: DumpDirectory, name: str | None) -> Choice:
-    """The first and the last stage of every module; of a module that is named, all stages that differ."""
-    if name is not None and all(one.name != name for one in dump):
-        known = ", ".join(dict.fromkeys(printable(one.name, 60) for one in dump))
-        raise NotFoundError(f"no module {printable(name)!r} in {dump.path}; there are: {known[:400] or 'none'}")
+def _of_dump(dump: DumpDirectory) -> Choice:
+    """The first and the last stage of every compilation."""
     subjects: list[Subject] = []
     pairs: list[tuple[int, int]] = []
     n_left = MAX_INSTRUCTIONS
@@ -63,15 +57,10 @@ def _of_dump(dump: DumpDirectory, name: str | None) -> Choice:
         else:
             compilations.append([one])
     for stages in compilations:
-        if name is not None and stages[0].name != name:
-            continue
         shown: list[int] = []
-        for one in stages if name is not None else dict.fromkeys((stages[0], stages[-1])):
+        for one in dict.fromkeys((stages[0], stages[-1])):
             found = _read(one, n_left)
-            last = subjects[shown[-1]].module if shown else None
             if found.module is not None:
-                if name is not None and last is not None and last.same_as(found.module):
-                    continue
                 n_left -= found.module.n_instructions
                 shown.append(len(subjects))
             subjects.append(found)
