@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from .._core import Expr, IndexingMap, Variable
 from ..maps.map_set import MapSet
-from ..maps.variables import suppliers_of
+from ..maps.variables import suppliers_of, with_variables
 from ..ops._indexing.loops.scalar_values import Scalar, ScalarValues
 
 
@@ -36,17 +36,8 @@ def _over_iterations(m: IndexingMap, values: ScalarValues, trip_counts: Sequence
             kept.append(variable)
         else:
             replaced.append(_clamped(value, variable).substitute(dims=iterations))
-    runtime = [
-        Variable(None, v.lower, v.upper, source=v.source, element=[e.substitute(runtime=replaced) for e in v.element])
-        for v in kept
-    ]
-    found = IndexingMap(
-        [*m.dims, *(Variable(f"t{k}", 0, max(n - 1, 0)) for k, n in enumerate(trip_counts))],
-        [e.substitute(runtime=replaced) for e in m.results],
-        ranges=m.ranges,
-        runtime=runtime,
-        constraints=[(c.expr.substitute(runtime=replaced), c.lower, c.upper) for c in m.constraints],
-    ).simplify(keep_point_dims=True, drop_unused=True)
+    dims = [*m.dims, *(Variable(f"t{k}", 0, max(n - 1, 0)) for k, n in enumerate(trip_counts))]
+    found = with_variables(m, dims, m.ranges, ((), (), replaced), kept).simplify(keep_point_dims=True, drop_unused=True)
     return found._placed(tuple(m.shape_index), m.use, suppliers_of(m))
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .._core import Expr, IndexingMap, Variable
+from .._core import Expr, IndexingMap
 from ..lazy import np
 from ..maps.map_set import DeviceIndexing, MapSet
-from ..maps.variables import numbers_of, suppliers_of
+from ..maps.variables import numbers_of, suppliers_of, with_variables
 from ..ops._evaluation import Device
 from ..ops._indexing.index_vectors import clamp, known_value, pieces_for_maps, within
 from ..ops._known import Known, Parts, Piece
@@ -137,18 +137,7 @@ def _replaced(m: IndexingMap, i: int, piece: Piece, sizes: Sequence[int]) -> Ind
     others = [Expr.runtime(k - (k > i)) for k in range(len(m.runtime))]
     by_number = [*others[:i], start.substitute(runtime=others), *others[i + 1 :]]
     kept = [v for k, v in enumerate(m.runtime) if k != i]
-    conditions = [*within(piece.region, sizes, variable.element)]
-    conditions += [(c.expr, c.lower, c.upper) for c in m.constraints]
-    found = IndexingMap(
-        list(m.dims),
-        [e.substitute(runtime=by_number) for e in m.results],
-        ranges=list(m.ranges),
-        runtime=[
-            Variable(
-                None, v.lower, v.upper, source=v.source, element=[e.substitute(runtime=by_number) for e in v.element]
-            )
-            for v in kept
-        ],
-        constraints=[(e.substitute(runtime=by_number), lower, upper) for e, lower, upper in conditions],
-    ).simplify(keep_point_dims=True, drop_unused=True)
+    inside = within(piece.region, sizes, variable.element)
+    found = with_variables(m, m.dims, m.ranges, ((), (), by_number), kept, inside)
+    found = found.simplify(keep_point_dims=True, drop_unused=True)
     return found._placed(tuple(m.shape_index), m.use, suppliers_of(m))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .._core import Count, IndexingMap, _count, bounds_many, count_many, simplify_many
 from ..lazy import np, npt
 from .subtract import find_meeting, subtract
+from .variables import with_conditions
 
 if TYPE_CHECKING:
     from .map_set import MapSet
@@ -89,13 +90,7 @@ def count_reads(maps: Iterable[IndexingMap], elements: npt.NDArray[np.int64]) ->
         for k, (lower, upper) in enumerate(m.bounds(k) for k in range(len(m.results))):
             near &= (lower <= elements[:, k]) & (elements[:, k] <= upper)
         reaching = [
-            IndexingMap(
-                m.dims,
-                m.results,
-                ranges=m.ranges,
-                runtime=m.runtime,
-                constraints=[*m.constraints, *((result, i, i) for result, i in zip(m.results, element, strict=True))],
-            )
+            with_conditions(m, ((result, i, i) for result, i in zip(m.results, element, strict=True)))
             for element in elements[near].tolist()
         ]
         counts = count_many(simplify_many(reaching))

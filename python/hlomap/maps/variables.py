@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from .._core import Expr, IndexingMap, Instruction, Variable
 
@@ -40,29 +40,45 @@ def suppliers_of(m: IndexingMap) -> dict[int, Instruction]:
 def with_variables(
     m: IndexingMap,
     dims: Sequence[int | tuple[int, int] | tuple[str, int, int] | Variable],
-    ranges: Sequence[tuple[int, int]],
-    at: tuple[Sequence[Expr], Sequence[Expr]],
+    ranges: Sequence[tuple[int, int] | Variable],
+    at: tuple[Sequence[Expr], Sequence[Expr]] | tuple[Sequence[Expr], Sequence[Expr], Sequence[Expr]],
+    runtime: Sequence[Variable] | None = None,
+    conditions: Iterable[tuple[Expr, int, int]] = (),
 ) -> IndexingMap:
-    """A map with other dims and ranges, at which its own dims and its own ranges have the values ``at``.
+    """A map with other dims and ranges, at which its own dims, ranges and runtime variables have the values ``at``.
+
+    An empty sequence there leaves the variables of a kind as they are.  ``runtime`` are those of its runtime variables
+    that stay; by default all.  Further expressions in its own variables lie between bounds by ``conditions``.
 
     >>> m = IndexingMap.parse("(d0)[s0] -> (d0 + s0), domain: d0 in [0, 3], s0 in [0, 1]")
     >>> print(with_variables(m, [2, 4], [], ([Expr.dim(1)], [Expr.dim(0)])))
     (d0, d1) -> (d0 + d1), domain: d0 in [0, 1], d1 in [0, 3]
     """
 
+    values = dict(zip(("dims", "ranges", "runtime"), at, strict=False))
+
     def substitute(e: Expr) -> Expr:
-        return e.substitute(dims=at[0], ranges=at[1])
+        return e.substitute(**values)
 
     return IndexingMap(
         dims,
         [substitute(e) for e in m.results],
         ranges=ranges,
         runtime=[
-            Variable(v.name, v.lower, v.upper, source=v.source, element=[substitute(e) for e in v.element])
-            for v in m.runtime
+            Variable(v.name or None, v.lower, v.upper, source=v.source, element=[substitute(e) for e in v.element])
+            for v in (m.runtime if runtime is None else runtime)
         ],
-        constraints=[(substitute(c.expr), c.lower, c.upper) for c in m.constraints],
+        constraints=[
+            (substitute(e), lower, upper)
+            for e, lower, upper in (*conditions, *((c.expr, c.lower, c.upper) for c in m.constraints))
+        ],
     )
+
+
+def with_conditions(m: IndexingMap, conditions: Iterable[tuple[Expr, int, int]]) -> IndexingMap:
+    """A map where further expressions lie between bounds."""
+    constraints = [*((c.expr, c.lower, c.upper) for c in m.constraints), *conditions]
+    return IndexingMap(m.dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=constraints)
 
 
 def inverted_map(m: IndexingMap, sizes: Sequence[int]) -> IndexingMap:

@@ -21,7 +21,7 @@ from ..answers import Unknown
 from ..errors import HlomapError
 from ..lazy import np
 from ..maps.map_set import MapSet, union
-from ..maps.variables import variables_of, with_variables
+from ..maps.variables import variables_of, with_conditions, with_variables
 from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex, instruction_of, read_only
 from .assignment import Assignment, assign
@@ -538,8 +538,7 @@ def _not_held(m: IndexingMap, positions: Sequence[Expr], held: Assignment) -> It
     sizes = [max(size, n * s) for size, n, s in zip(held.shape.dimensions, held.tiles, widths, strict=True)]
     offsets = [result - c * s for result, c, s in zip(m.results, positions, widths, strict=True)]
     for piece in _outside(offsets, widths, sizes):
-        one = IndexingMap(m.dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=[*m.constraints, *piece])
-        one = _from_device(one, 1).simplify(keep_point_dims=True, drop_unused=True)
+        one = _from_device(with_conditions(m, piece), 1).simplify(keep_point_dims=True, drop_unused=True)
         if not one.is_known_empty:
             yield one
 

@@ -12,6 +12,7 @@ from typing import Final, Literal, NamedTuple
 from ..._core import Expr, IndexingMap, Instruction, Shape, Variable
 from ...answers import Unknown
 from ...maps.device_groups import GroupTable
+from ...maps.variables import with_variables
 from ...types import ShapeIndex
 from .._attributes import is_start, root_operand, split_dimension
 from .._rule import Bounds, CollectiveRule, ExprLike, Footprint, InputToOutput, OperandIndexing, OutputToInput
@@ -357,14 +358,8 @@ def without_devices(footprint: Footprint, table: GroupTable) -> Footprint:
 def _without_device(m: IndexingMap) -> IndexingMap:
     rank, n = len(m.dims) - 2, len(m.ranges)
     dims = [*dim_exprs(rank), Expr.range(n), Expr.range(n + 1)]
-    runtime = [
-        Variable(None, v.lower, v.upper, source=v.source, element=[e.substitute(dims=dims) for e in v.element[:-2]])
-        for v in m.runtime
-    ]
-    return IndexingMap(
-        m.dims[:rank],
-        [e.substitute(dims=dims) for e in m.results[:-2]],
-        ranges=[*m.ranges, *((v.lower, v.upper) for v in m.dims[rank:])],
-        runtime=runtime,
-        constraints=[(c.expr.substitute(dims=dims), c.lower, c.upper) for c in m.constraints],
-    ).simplify(keep_point_dims=True, drop_unused=True)
+    runtime = [Variable(None, v.lower, v.upper, source=v.source, element=v.element[:-2]) for v in m.runtime]
+    inner = IndexingMap(m.dims, m.results[:-2], ranges=m.ranges, runtime=runtime, constraints=m.constraints)
+    ranges = [(v.lower, v.upper) for v in (*inner.ranges, *inner.dims[rank:])]
+    found = with_variables(inner, inner.dims[:rank], ranges, (dims, ()))
+    return found.simplify(keep_point_dims=True, drop_unused=True)
