@@ -1,6 +1,6 @@
 """Explanations of instructions: goldens as text, hostile names, arguments, every op case.
 
-A case is an HLO file that begins with lines ``// explain NAME [element=I,J] [depth=N|all] [names=A,B]``; the golden has
+A case is an HLO file that begins with lines ``// explain NAME [element=I,J] [depth=N|all]``; the golden has
 what they print.  ``HLOMAP_BLESS=1 pytest tests/explanation`` rewrites the goldens; read the diff.
 """
 
@@ -29,7 +29,6 @@ def options(line: str) -> tuple[str, dict[str, Any]]:
             "element": lambda: tuple(map(int, parts)),  # noqa: B023
             "output": lambda: tuple(map(int, parts)),  # noqa: B023
             "depth": lambda: None if value == "all" else int(value),  # noqa: B023
-            "names": lambda: parts,  # noqa: B023
         }[key]()
     return name, found
 
@@ -139,22 +138,17 @@ def test_index_may_be_an_array() -> None:
         assert hm.explain(SMALL["t"], index).element == (2, 1)  # type: ignore[arg-type]
 
 
-def test_names_must_be_names() -> None:
-    with pytest.raises(hm.errors.MapError, match="cannot be the name of a variable"):
-        hm.explain(SMALL["t"], names=["a b", "c"])
-    with pytest.raises(TypeError, match=r"hm.explain: expected names"):
-        hm.explain(SMALL["t"], names="ab")
+def test_depth_is_a_number() -> None:
     with pytest.raises(TypeError, match="depth"):
         hm.explain(SMALL["t"], (0, 0), depth="all")  # type: ignore[arg-type]
 
 
-def test_names_of_operands_name_ranges() -> None:
+def test_counts_of_a_dot() -> None:
     module = hm.parse(
         "ENTRY e { x = f32[8,16] parameter(0) w = f32[16,32] parameter(1) "
         "ROOT y = f32[8,32] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"
     )
-    found = hm.explain(module["y"], names={"y": ["batch", "out"], "x": ["batch", "hidden"]})
-    assert found.reads[0].texts[0].startswith("(batch, out)[hidden] -> (batch, hidden)")
+    found = hm.explain(module["y"])
     assert found.reads[0].reuse == 32 and found.bytes_read == 4 * (8 * 16 + 16 * 32) and found.bytes_written == 1024
 
 

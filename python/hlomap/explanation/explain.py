@@ -35,7 +35,7 @@ from ..types import (
     read_only,
     wrong_type,
 )
-from .names import DimensionNames, Names, name_dimensions
+from .names import Names, name_dimensions
 from .notes import notes_of, output_name
 from .source import MAX_OPERANDS, Source, instruction_line, source_of, value_label
 from .trace import Step, trace, tree_lines
@@ -134,7 +134,7 @@ class Explanation:
     bitcast: Answer[tuple[int, ...]] | None
     #: The origin in the program, where it is recorded.
     source: Source | None
-    #: The names of the output's dimensions.
+    #: The names of the output's dimensions: those of an einsum or convolution that the program records, or letters.
     names: tuple[str, ...]
     #: The values on the way back, users before operands, where ``depth`` asks for them; the text has them as a tree.
     steps: tuple[Step, ...] = ()
@@ -220,7 +220,6 @@ def explain(
     element: Sequence[int] | None = None,
     output: int | ShapeIndex = 0,
     *,
-    names: DimensionNames | None = None,
     depth: int | None = 1,
 ) -> Explanation:
     """Explains an instruction in words: what it reads of which operand, how often, and how much that is in bytes.
@@ -229,9 +228,6 @@ def explain(
         instruction: an instruction or a fusion.
         element: the index of one element of the output; without it the words are about any element.
         output: the number of the output, or its shape index in a tuple, which must be an array or have one first.
-        names: names for the output's dimensions, or a mapping from the names of the instruction and of operands to
-            names for theirs.  Without them names come from an einsum or convolution that the program records, or are
-            letters.
         depth: with ``element``, how many instructions to follow back; None follows to the parameters of the entry.
 
     Returns:
@@ -255,8 +251,6 @@ def explain(
       operand 1, w: f32[16,32], exact, 2,048 bytes, each element read 8 times
         (i, j)[r] -> (r, j), domain: i in [0, 7], j in [0, 31], r in [0, 15]
       bytes: 2,560 bytes read, 1,024 bytes written
-    >>> hm.explain(module["y"], names=["batch", "feature"]).reads[1].words
-    'w[:, feature] (16 elements)'
     >>> print(hm.explain(module["y"], element=(3, 5)).sentence)
     output (3, 5) reads x[3, :] (16 elements) and w[:, 5] (16 elements)
     """
@@ -268,7 +262,7 @@ def explain(
     shape = shape_at(instruction.shape, leaf)
     point = None if element is None else _checked_element(element, shape, instruction, leaf)
     sets, error = _query(instruction, leaf)
-    named = name_dimensions(instruction, shape, sets, names)
+    named = name_dimensions(instruction, shape, sets)
     if point is not None:
         sets = [maps.image([(i, i) for i in point]) for maps in sets]
     operands = instruction.operands if sets else []

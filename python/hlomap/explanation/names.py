@@ -11,19 +11,15 @@ import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TypeAlias
 
 from .._core import Expr, IndexingMap, Instruction, Module, Shape, Variable
 from ..analysis.queries import output_to_input
-from ..errors import HlomapError, ShapeError
+from ..errors import HlomapError
 from ..hlo import ConvolutionDimensionNumbers
 from ..maps.map_set import MapSet
 from ..ops import lookup
 from ..text import printable
-from ..types import wrong_type
 from .source import value_label
-
-DimensionNames: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
 
 _LETTERS = "ijklmn"
 _SPATIAL = "zyx"
@@ -99,15 +95,10 @@ class NamedMap:
         return str(named).split(", runtime: ")[0]
 
 
-def name_dimensions(
-    instruction: Instruction, shape: Shape, sets: Sequence[MapSet], given: DimensionNames | None
-) -> Names:
+def name_dimensions(instruction: Instruction, shape: Shape, sets: Sequence[MapSet]) -> Names:
     """Names for the dimensions of ``shape``, an array of the instruction's output with these maps to its operands."""
     letters = _letters(shape.rank, {value_label(operand) for operand in instruction.operands})
-    if given is not None:
-        found: Names | None = _given_names(instruction, shape, given, letters)
-    else:
-        found = _own_names(instruction, shape, sets) or _inherited_names(instruction, shape, sets, _MAX_STEPS)
+    found = _own_names(instruction, shape, sets) or _inherited_names(instruction, shape, sets, _MAX_STEPS)
     return replace(found or Names(letters), sizes=shape.dimensions)
 
 
@@ -119,27 +110,6 @@ def _letters(rank: int, taken: Container[str] = ()) -> tuple[str, ...]:
     """The first letters that no operand has as its name, else ``d0`` and so on."""
     letters = [letter for letter in _LETTERS if letter not in taken]
     return tuple(letters[:rank]) if rank <= len(letters) else tuple(f"d{k}" for k in range(rank))
-
-
-def _given_names(instruction: Instruction, shape: Shape, given: DimensionNames, letters: tuple[str, ...]) -> Names:
-    takes = "names of the output's dimensions, or a mapping from instructions to those of theirs, as `names`"
-    if not isinstance(given, (Mapping, Sequence)) or isinstance(given, (str, bytes)):
-        raise wrong_type("explain", takes, given)
-    lists = dict(given) if isinstance(given, Mapping) else {instruction.name: given}
-    shapes = {operand.name: operand.shape for operand in instruction.operands} | {instruction.name: shape}
-    for value, names in lists.items():
-        if value not in shapes:
-            expected = ", ".join(printable(name, 40) for name in list(shapes)[:8])
-            raise ShapeError(f"names: no value {printable(value)!r} here; expected one of {expected}")
-        if isinstance(names, (str, bytes)) or not all(isinstance(name, str) for name in names):
-            raise wrong_type("explain", takes, names)
-        if len(names) != shapes[value].rank or len(set(names)) != len(names):
-            raise ShapeError(
-                f"names of {printable(value)}: expected {shapes[value].rank} different names, found {list(names)}"
-            )
-        str(Names(tuple(names)).of(IndexingMap.identity(shapes[value].dimensions), 0))  # refuses bad names
-    operands = {k: tuple(lists[o.name]) for k, o in enumerate(instruction.operands) if o.name in lists}
-    return Names(tuple(lists.get(instruction.name, letters)), operands, "names=")
 
 
 def _inherited_names(instruction: Instruction, shape: Shape, sets: Sequence[MapSet], steps: int) -> Names | None:

@@ -59,7 +59,7 @@ def notes_of(
     yield from islice(runtime, _MAX_NOTES)
     devices = {read.maps.devices: read.shape.element_bits for read in reads if read.maps.devices is not None}
     yield from (group_words(one, bits, mesh_of(instruction)) for one, bits in devices.items())
-    if names.origin and names.origin != "names=":
+    if names.origin:
         yield f"dimension names from {printable(names.origin)}"
     if instruction.inconsistency:
         yield f"inconsistent: {printable(instruction.inconsistency)}"

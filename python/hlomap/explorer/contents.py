@@ -275,7 +275,7 @@ class ReadTable:
     def _describe_reads(
         self, instruction: Instruction, leaf: ShapeIndex, shape: Shape, sets: Sequence[MapSet]
     ) -> dict[str, Any]:
-        names = name_dimensions(instruction, shape, sets, None)
+        names = name_dimensions(instruction, shape, sets)
         reads = []
         for k, (operand, maps) in enumerate(zip(instruction.operands, sets, strict=True)):
             if maps.is_unknown:

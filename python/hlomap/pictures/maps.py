@@ -154,8 +154,6 @@ def draw_explanation(explanation: Explanation) -> Picture:
     whole = explanation
     if explanation.element is not None:
         whole = explain(explanation.instruction, output=explanation.shape_index)
-        if whole.names != explanation.names:
-            whole = explain(explanation.instruction, output=explanation.shape_index, names=explanation.names)
     return map_picture(explanation_scene(whole, explanation.element, None, explanation.steps))
 
 
