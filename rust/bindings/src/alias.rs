@@ -11,13 +11,6 @@ use crate::repr;
 
 type Index = Vec<i64>;
 
-fn shown(index: &[i64]) -> String {
-    match index {
-        [one] => format!("({one},)"),
-        all => format!("({})", all.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")),
-    }
-}
-
 /// A part of a module's output that shares the buffer of a part of a parameter.
 ///
 /// >>> import hlomap as hm
@@ -34,14 +27,6 @@ impl From<Alias> for PyInputOutputAlias {
     }
 }
 
-fn kind_of(alias: &Alias) -> &'static str {
-    if alias.must {
-        "must-alias"
-    } else {
-        "may-alias"
-    }
-}
-
 getters! { PyInputOutputAlias, self, py;
     /// The shape index of the part of the output; ``()`` is all of it.
     output_index: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.output_index);
@@ -50,7 +35,7 @@ getters! { PyInputOutputAlias, self, py;
     /// The shape index of the part of the parameter; ``()`` is all of it.
     parameter_index: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.index);
     /// ``"may-alias"`` or ``"must-alias"``.
-    kind: &'static str = kind_of(&self.0);
+    kind: &'static str = if self.0.must { "must-alias" } else { "may-alias" };
 }
 
 #[pymethods]
@@ -75,22 +60,9 @@ impl PyInputOutputAlias {
         };
         Ok(PyInputOutputAlias(Alias { output_index, number: parameter_number, index: parameter_index, must }))
     }
-
-    fn __repr__(&self) -> String {
-        format!(
-            "InputOutputAlias(output_index={}, parameter_number={}, parameter_index={}, kind='{}')",
-            shown(&self.0.output_index),
-            self.0.number,
-            shown(&self.0.index),
-            kind_of(&self.0)
-        )
-    }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, (Index, i64, Index, &'static str)) {
-        let class = py.get_type::<PyInputOutputAlias>().into_any();
-        (class, (self.0.output_index.clone(), self.0.number, self.0.index.clone(), kind_of(&self.0)))
-    }
 }
+
+record!(PyInputOutputAlias: output_index parameter_number parameter_index kind);
 
 /// A part of a parameter whose buffer an output may use.
 ///
@@ -122,15 +94,9 @@ impl PyBufferDonor {
         named!("hlo.BufferDonor", parameter_number, parameter_index);
         Ok(PyBufferDonor(Donor { number: parameter_number, index: parameter_index }))
     }
-
-    fn __repr__(&self) -> String {
-        format!("BufferDonor(parameter_number={}, parameter_index={})", self.0.number, shown(&self.0.index))
-    }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, (i64, Index)) {
-        (py.get_type::<PyBufferDonor>().into_any(), (self.0.number, self.0.index.clone()))
-    }
 }
+
+record!(PyBufferDonor: parameter_number parameter_index);
 
 /// A part of an instruction's output that shares the buffer of a part of an operand.
 ///
@@ -168,17 +134,9 @@ impl PyOperandAlias {
         named!("hlo.OperandAlias", output_index, operand, operand_index);
         Ok(PyOperandAlias(Alias { output_index, number: operand, index: operand_index, must: false }))
     }
-
-    fn __repr__(&self) -> String {
-        let (output, operand) = (shown(&self.0.output_index), shown(&self.0.index));
-        format!("OperandAlias(output_index={output}, operand={}, operand_index={operand})", self.0.number)
-    }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, (Index, i64, Index)) {
-        let class = py.get_type::<PyOperandAlias>().into_any();
-        (class, (self.0.output_index.clone(), self.0.number, self.0.index.clone()))
-    }
 }
+
+record!(PyOperandAlias: output_index operand operand_index);
 
 /// The accuracy that a result must have: a mode, or tolerances.
 ///

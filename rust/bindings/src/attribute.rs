@@ -12,7 +12,7 @@ use crate::error::{not_a, raise};
 use crate::instruction::{instruction, instructions};
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle};
-use crate::pickle::{by_constructor, Reduced};
+use crate::pickle::Reduced;
 use crate::repr;
 use crate::sharding::{PyReplicaGroups, PySharding};
 
@@ -348,35 +348,9 @@ impl PyWindowDim {
         named!("hlo.WindowDim", size, stride, pad_low, pad_high, base_dilation, window_dilation, reversal);
         Ok(PyWindowDim { size, stride, pad_low, pad_high, base_dilation, window_dilation, reversal })
     }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        let rest = PyDict::new(py);
-        for (name, value) in [
-            ("stride", self.stride),
-            ("pad_low", self.pad_low),
-            ("pad_high", self.pad_high),
-            ("base_dilation", self.base_dilation),
-            ("window_dilation", self.window_dilation),
-        ] {
-            rest.set_item(name, value)?;
-        }
-        rest.set_item("reversal", self.reversal)?;
-        by_constructor::<PyWindowDim>(py, (self.size,), &rest)
-    }
-
-    fn __repr__(&self) -> String {
-        format!(
-            "WindowDim(size={}, stride={}, pad_low={}, pad_high={}, base_dilation={}, window_dilation={}, reversal={})",
-            self.size,
-            self.stride,
-            self.pad_low,
-            self.pad_high,
-            self.base_dilation,
-            self.window_dilation,
-            if self.reversal { "True" } else { "False" }
-        )
-    }
 }
+
+record!(PyWindowDim: size stride pad_low pad_high base_dilation window_dilation reversal);
 
 /// The roles of the dimensions of a convolution's operand, kernel and output: ``bf01_oi01->bf01``.
 ///

@@ -34,6 +34,22 @@ macro_rules! copies_are_same {
     )*};
 }
 
+/// `repr` and pickles of a class whose properties are the parameters of its constructor.
+macro_rules! record {
+    ($class:ty: $($field:ident)*) => {
+        #[pymethods]
+        impl $class {
+            fn __repr__(slf: &pyo3::Bound<'_, Self>) -> pyo3::PyResult<String> {
+                $crate::repr::record(slf.as_any(), &[$(stringify!($field)),*])
+            }
+
+            fn __reduce__<'py>(slf: &pyo3::Bound<'py, Self>) -> pyo3::PyResult<$crate::pickle::Reduced<'py>> {
+                $crate::pickle::by_fields(slf.as_any(), &[$(stringify!($field)),*])
+            }
+        }
+    };
+}
+
 /// `str` and pickles of values that have a text and a method `parse`.
 macro_rules! by_its_text {
     ($class:ty, $field:tt) => {

@@ -15,7 +15,7 @@ use crate::hooks;
 use crate::indexing::IndexLike;
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle, PyComputation, PyModule_};
-use crate::pickle::{by_constructor, by_function, Reduced};
+use crate::pickle::{by_fields, by_function, Reduced};
 use crate::repr;
 
 /// One instruction of a module.
@@ -273,12 +273,10 @@ impl PyMetadata {
         Ok(PyMetadata { op_name, op_type, source_file, source_line, source_column, function, stack_frame_id })
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        let texts = (self.op_name.as_deref(), self.op_type.as_deref(), self.source_file.as_deref());
-        let position = (self.source_line, self.source_column);
-        let arguments =
-            (texts.0, texts.1, texts.2, position.0, position.1, self.function.as_deref(), self.stack_frame_id);
-        by_constructor::<PyMetadata>(py, arguments, &PyDict::new(py))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        let fields =
+            ["op_name", "op_type", "source_file", "source_line", "source_column", "function", "stack_frame_id"];
+        by_fields(slf.as_any(), &fields)
     }
 
     fn __repr__(&self) -> String {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyTuple;
 use quasiaffine::{Constraint, Equivalence, Interval, Source, Variable};
 
 use crate::argument::Arg;
 use crate::expr::{hash_of, ExprLike, PyExpr};
-use crate::pickle::{by_constructor, by_function, Reduced};
+use crate::pickle::{by_fields, by_function, Reduced};
 use crate::repr;
 
 /// A variable of a map: its name and its inclusive range.
@@ -137,8 +137,8 @@ impl PyConstraint {
         hash_of(&self.0)
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        by_constructor::<PyConstraint>(py, (self.expr(py), self.lower(py), self.upper(py)), &PyDict::new(py))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        by_fields(slf.as_any(), &["expr", "lower", "upper"])
     }
 
     fn __repr__(&self) -> String {

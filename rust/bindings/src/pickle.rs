@@ -23,12 +23,12 @@ pub fn by_text<'py, T: pyo3::PyTypeInfo>(py: Python<'py>, text: &str) -> PyResul
     Ok((py.get_type::<T>().getattr("parse")?, (text,).into_pyobject(py)?))
 }
 
-/// The constructor of a class with keywords.
-pub fn by_constructor<'py, T: pyo3::PyTypeInfo>(
-    py: Python<'py>,
-    arguments: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
-    keywords: &Bound<'py, PyDict>,
-) -> PyResult<Reduced<'py>> {
+/// The constructor of a class whose properties are its parameters.
+pub fn by_fields<'py>(value: &Bound<'py, PyAny>, fields: &[&str]) -> PyResult<Reduced<'py>> {
+    let (py, keywords) = (value.py(), PyDict::new(value.py()));
+    for name in fields {
+        keywords.set_item(name, value.getattr(*name)?)?;
+    }
     let construct = py.import("copyreg")?.getattr("__newobj_ex__")?;
-    Ok((construct, (py.get_type::<T>(), arguments.into_pyobject(py)?, keywords).into_pyobject(py)?))
+    Ok((construct, (value.get_type(), PyTuple::empty(py), keywords).into_pyobject(py)?))
 }

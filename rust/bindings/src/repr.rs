@@ -2,6 +2,8 @@
 
 use std::fmt::{Display, Write};
 
+use pyo3::prelude::*;
+
 /// The limit of a part of variable length; a line with its fixed parts has at most about 200 characters.
 const PART: usize = 140;
 
@@ -44,4 +46,11 @@ pub fn line(value: &impl Display) -> String {
 /// A name in one line, cut where it is long.
 pub fn name(value: &impl Display) -> String {
     head(value, NAME)
+}
+
+/// A record with its fields: `Name(field=value, …)`.
+pub fn record(value: &Bound<'_, PyAny>, fields: &[&str]) -> PyResult<String> {
+    let field = |name: &&str| Ok(format!("{name}={}", value.getattr(*name)?.repr()?));
+    let shown = fields.iter().map(field).collect::<PyResult<Vec<_>>>()?;
+    Ok(format!("{}({})", value.get_type().name()?, shown.join(", ")))
 }
