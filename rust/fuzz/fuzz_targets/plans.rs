@@ -5,7 +5,7 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
-use quasiaffine::{compose, simplify, then, Options, Interval};
+use quasiaffine::{compose, simplify, then, Interval, Options};
 
 #[path = "../../quasiaffine/tests/random/mod.rs"]
 mod random;

@@ -4,7 +4,7 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
-use quasiaffine::{simplify, Constraint, Domain, Expr, Map, Options, Points, Program, Interval, Variable};
+use quasiaffine::{simplify, Constraint, Domain, Expr, Interval, Map, Options, Points, Program, Variable};
 
 const DIMS: usize = 3;
 
