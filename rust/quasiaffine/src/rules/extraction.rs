@@ -208,19 +208,14 @@ fn shortest(cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> {
 fn divs(cx: &mut AffineContext, mut rest: AffineForm) -> Result<Expr, Stop> {
     let mut out = Accumulator::default();
     take_whole_remainders(cx, &mut rest, &mut out)?;
-    let mut decided: SmallVec<[AtomId; 8]> = SmallVec::new();
-    let n_atoms = cx.atoms().len() as AtomId;
-    loop {
-        let open = |((.., atom), _): &(Key, usize)| *atom < n_atoms && !decided.contains(atom);
-        let Some(((.., atom), at)) = keys(cx, &rest).filter(open).max_by(|a, b| later(cx, a.0, b.0)) else {
-            return sum(cx, out, &rest);
-        };
+    // A choice has no more terms beside it than before: each step leaves one less.
+    while let Some(((.., atom), at)) = keys(cx, &rest).max_by(|a, b| later(cx, a.0, b.0)) {
         let before = cx.traces().then(|| rest.clone());
         let coefficient = rest.terms.remove(at).coefficient;
-        decided.push(atom);
         let choice = choose(cx, coefficient, atom, rest)?;
         rest = take(cx, choice, before, &mut out)?;
     }
+    sum(cx, out, &rest)
 }
 
 /// Adds what was chosen to what has been written; returns the rest.
