@@ -298,7 +298,7 @@ impl PyExpr {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        if u64::from(self.0.nodes()) > quasiaffine::limits::PRINTED {
+        if u64::from(self.0.nodes()) > quasiaffine::limits::EFFORT {
             let too_large = quasiaffine::Error::TooLarge("the expression has too many nodes to print");
             return Err(of_quasiaffine(py, too_large));
         }

@@ -8,7 +8,8 @@ use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use quasiaffine::tile::{symbolic_tile, Clause, Refusal, FEW_POINTS};
+use quasiaffine::limits::FEW_POINTS;
+use quasiaffine::tile::{symbolic_tile, Clause, Refusal};
 use quasiaffine::{Domain, Expr, Interval, Kind, Map, Var, Variable};
 
 use crate::detach::unlocked;

@@ -1,19 +1,16 @@
 //! The limits of the crate. Past one of them an input is an error, a question is unknown, and a map stays as it was:
 //! a limit never makes an answer wrong. What only decides how fast an answer comes stands where it is used.
 
-/// How deep expressions nest, in text and in memory, so that no walk can exhaust the stack:
-/// `tests::what_nests_too_deep_is_an_error`.
+/// How deep expressions nest, in text and in memory, and branches of a search in one another, so that no walk can
+/// exhaust the stack: `tests::what_nests_too_deep_is_an_error`.
 pub const DEPTH: u16 = 400;
 
 /// The nodes of an expression that is walked as a tree, of which a small shared graph can stand for one of any size:
 /// `tests::a_shared_graph_is_not_walked_as_a_tree`.
 pub const NODES: u32 = 512;
 
-/// The nodes that are printed, for the same reason and by the same test.
-pub const PRINTED: u64 = 1 << 20;
-
-/// The work on one question, in terms or coefficients looked at: some ten milliseconds, a thousand times what maps of
-/// programs take. Chains of 64 operations in `tests/chains.rs` stay below it.
+/// The work on one question, in terms or coefficients looked at, or nodes printed: some ten milliseconds, a thousand
+/// times what maps of programs take. Chains of 64 operations in `tests/chains.rs` stay below it.
 pub const EFFORT: u64 = 1 << 21;
 
 /// The work on one question about all pairs of something, so that a set of many maps has an answer: `tests/sets.rs`.
@@ -23,18 +20,31 @@ pub const TOTAL_EFFORT: u64 = 16 * EFFORT;
 /// `tests::what_has_more_points_is_bounded`.
 pub const POINTS: u128 = 1 << 16;
 
+/// The points of some results that are gone through for each choice of tile sizes, of which a caller compares many;
+/// callers may give another number: `tests/tiles.rs`.
+pub const FEW_POINTS: i64 = 1 << 14;
+
 /// The parts that a union or a case distinction may have, each of which is held against others: `tests/sets.rs`.
 pub const PIECES: usize = 1 << 12;
 
-/// How often something is improved before it is left as it is: intervals may narrow by 1 each time,
+/// How often something is improved, or tried in vain, before it is left as it is: intervals may narrow by 1 each time,
 /// `tests::what_narrows_slowly_stays`.
 pub const ROUNDS: usize = 16;
 
-/// The values of one variable that are compared one by one: small boxes in `tests/rules.txt`.
+/// The values of one variable, points of a sample or rows of a system that are compared one by one: small boxes in
+/// `tests/rules.txt`.
 pub const VALUES: usize = 16;
 
 /// The alternatives that are tried at one place, of which the shortest is taken: `tests/chains.rs`.
 pub const ALTERNATIVES: usize = 8;
+
+/// The divs up to which a result is read with its remainders open alone: with more, values that do not cancel are
+/// taken apart, and longer chains keep more divs than they need.
+pub const FEW_DIVS: u32 = 3;
+
+/// How many times the divs of a result its open form may take before it is not written: without it the longest chains
+/// take three times as long, for one div in a hundred.
+pub const GROWTH: u64 = 2;
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@
 //! window over a window reads `d0 + s0 + s1`: that is `d0 + s0` for a longer `s0`, and what the constraints say of `s1`
 //! alone is left out by Fourier and Motzkin's elimination, where it is exact in the integers.
 
-use crate::limits::ALTERNATIVES;
+use crate::limits::{ALTERNATIVES, ROUNDS};
 use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
@@ -18,9 +18,6 @@ use crate::map::domain::{Constraint, Variable};
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
 use crate::simplify::{compose, simplify};
-
-/// The most eliminations that are tried before one succeeds, so that ranges which stay cost little.
-const MAX_TRIES: usize = 32;
 
 /// The map without the ranges that the others, with other bounds, can stand for. `options` are those of the simplifications;
 /// unused variables are dropped in any case.
@@ -36,7 +33,7 @@ pub fn eliminate_ranges(map: &Map, options: Options) -> Map {
     let options = Options { drop_unused: true, ..options };
     let mut found = map.clone();
     while found.state() == State::Defined && found.domain().n_ranges > 0 {
-        let Some(next) = one_less(&found, &mut { MAX_TRIES }) else { break };
+        let Some(next) = one_less(&found, &mut { ROUNDS }) else { break };
         found = simplify(&next, options);
     }
     match Separable::read(&found).filter(|_| found.domain().n_ranges > 0) {
@@ -83,7 +80,7 @@ fn one_less(map: &Map, n_tries: &mut usize) -> Option<Map> {
             let divisors = range_terms(sum).filter(|(s, k)| *s != t && big.checked_rem(*k) == Some(0));
             pairs.extend(divisors.map(|(s, k)| (s, t, big / k)));
         }
-        if pairs.len() > MAX_TRIES {
+        if pairs.len() > ROUNDS {
             break;
         }
     }

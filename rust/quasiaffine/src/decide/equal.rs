@@ -6,7 +6,7 @@
 //! (`contains.rs`); where that is not decided, all points are gone through, if they are few. Runtime variables are
 //! inputs like dimensions, and must come from the same sources.
 
-use crate::limits::{NODES, POINTS};
+use crate::limits::{NODES, POINTS, VALUES};
 use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
@@ -78,7 +78,7 @@ pub fn equivalent(a: &Map, b: &Map) -> Equivalence {
 fn first_point(m: &Map) -> Option<Vec<i64>> {
     let inputs = inputs(m.domain());
     let all: Vec<usize> = (0..m.domain().vars.len()).collect();
-    let tables = sample(m.domain(), &all, SAMPLE);
+    let tables = sample(m.domain(), &all, POINTS as usize);
     let inside = in_domain(m, &tables).ok()?;
     let at = inside.iter().position(|x| *x)?;
     Some(inputs.iter().map(|flat| tables[*flat][at]).collect())
@@ -116,10 +116,6 @@ fn sample(domain: &Domain, vars: &[usize], n: usize) -> Vec<Vec<i64>> {
     }
     columns
 }
-
-/// The points of the sample that excludes a map by bounds, and of one for a point of the domain.
-const EXCLUSION: usize = 12;
-const SAMPLE: usize = 512;
 
 fn in_domain(m: &Map, columns: &[Vec<i64>]) -> Result<Vec<bool>> {
     let program = Program::new(m)?;
@@ -210,7 +206,7 @@ impl<'a> Pair<'a> {
     fn excluded_at_few_points(&self, one: &Map, other: &Map) -> Option<Vec<i64>> {
         let (domain, of_other) = (one.domain(), other.domain());
         let all: Vec<usize> = (0..domain.vars.len()).collect();
-        let columns = sample(domain, &all, EXCLUSION);
+        let columns = sample(domain, &all, VALUES);
         (0..columns.first().map_or(1, Vec::len)).find_map(|at| {
             // Maps have no other variables than their domains.
             let of_var = |v: Var| domain.flat(v).map_or(0, |flat| columns[flat][at]);

@@ -291,7 +291,7 @@ fn common_factor_of_summands(cx: &mut AffineContext, d: &mut Division) -> Result
     if factors.is_empty() {
         return Ok(false);
     }
-    for i in 0..factors.len().min(8) {
+    for i in 0..factors.len().min(ALTERNATIVES) {
         for j in 0..i {
             let g = int::gcd(factors[i], factors[j]).unwrap_or(1);
             if g > 1 && !factors.contains(&g) {

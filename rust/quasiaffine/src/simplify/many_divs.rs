@@ -10,24 +10,15 @@ use crate::affine::form::AffineForm;
 use crate::error::Stop;
 use crate::expr::{Expr, Op};
 use crate::fast_path::normal::NormalCheck;
-use crate::limits::{NODES, ROUNDS};
+use crate::limits::{ALTERNATIVES, FEW_DIVS, GROWTH, NODES, ROUNDS};
 use crate::rules::extraction::{estimate, extract};
 use crate::rules::remainder;
 use crate::simplify::rewrite::{cost, fits_alone, given, write_back};
 
-/// Up to so many div/mod nodes the open reading alone decides.
-const FEW: u32 = 3;
-
-/// Up to so many div/mod nodes the open reading goes first, since everything may cancel.
-const SOME: u32 = 8;
-
-/// A form is not written where it seems to take more than so many times the div/mod nodes that are there.
-const MAX_GROWTH: u64 = 2;
-
 /// The outcome of rewriting an expression.
 pub enum Rewritten {
-    /// It has few divs, or few once it is opened: this form.
-    Few(Expr, Option<Result<AffineForm, Stop>>),
+    /// It has few divs: the open reading alone decides.
+    Few(Expr),
     /// This expression, and whether it is certain to stay as it is.
     Done(Expr, bool),
 }
@@ -42,40 +33,27 @@ impl ManyDivs {
     /// An expression with fewer div/mod nodes, or the same.
     pub fn rewrite(&mut self, cx: &mut AffineContext, e: &Expr, check: Option<&NormalCheck>) -> Rewritten {
         // An equality replaces divs by others, which only writing the open form shows.
-        let few = if !cx.has_equalities() { FEW } else { SOME };
+        let few = if !cx.has_equalities() { FEW_DIVS } else { ALTERNATIVES as u32 };
         if e.divmods() <= few {
-            return Rewritten::Few(e.clone(), None);
+            return Rewritten::Few(e.clone());
         }
-        let Some(mut e) = given(cx, e) else { return Rewritten::Few(e.clone(), None) };
+        let Some(mut e) = given(cx, e) else { return Rewritten::Few(e.clone()) };
         for _ in 0..ROUNDS {
             if e.divmods() <= few {
-                return Rewritten::Few(e, None);
-            }
-            let mut open = (e.divmods() <= SOME).then(|| cx.linear(&e));
-            if open
-                .as_ref()
-                .is_some_and(|form| form.as_ref().is_ok_and(|form| n_divs(cx, form) <= 2 && e.divmods() >= 5))
-            {
-                return Rewritten::Few(e, open);
+                return Rewritten::Few(e);
             }
             let kept = self.with_remainders(cx, &e);
             if check.is_some_and(|check| check.stays(&kept.expr)) {
                 return Rewritten::Done(kept.expr, true);
             }
-            if kept.expr != e {
-                (e, open) = (kept.expr, None);
-                if e.divmods() <= SOME {
-                    // As when it is what is given.
-                    continue;
-                }
+            e = kept.expr;
+            if e.divmods() <= few {
+                // As when it is what is given.
+                continue;
             }
-            let form = match open {
-                Some(form) => form,
-                None if shares_variables(&e) => cx.linear(&e),
-                None => Err(Stop::Effort),
-            };
+            let form = if shares_variables(&e) { cx.linear(&e) } else { Err(Stop::Effort) };
             let promises_less = form.as_ref().is_ok_and(|form| {
-                n_divs(cx, form) < kept.n_divs && estimate(cx, form) <= MAX_GROWTH * u64::from(e.divmods())
+                n_divs(cx, form) < kept.n_divs && estimate(cx, form) <= GROWTH * u64::from(e.divmods())
             });
             let written = if promises_less { write_back(cx, &form, &e).0 } else { e.clone() };
             if written == e {

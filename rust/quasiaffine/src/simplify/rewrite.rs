@@ -32,15 +32,15 @@ pub fn rewrite_all(
     let mut many_divs = ManyDivs::default();
     for e in results {
         let visited = cx.stability.mark();
-        let (e, form) = match many_divs.rewrite(cx, e, check) {
-            Rewritten::Few(e, form) => (e, form),
+        let e = match many_divs.rewrite(cx, e, check) {
+            Rewritten::Few(e) => e,
             Rewritten::Done(e, stays) => {
                 is_final &= stays;
                 out.push(e);
                 continue;
             }
         };
-        let mut form = form.unwrap_or_else(|| cx.linear(&e));
+        let mut form = cx.linear(&e);
         let (mut extracted, of_form) = write_back(cx, &form, &e);
         if check.is_some()
             && !cx.notes.introduces_divs

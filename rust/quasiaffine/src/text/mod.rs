@@ -1,6 +1,6 @@
 //! The text form of expressions and maps: printing and parsing, side by side so that they agree.
 //!
-//! `parse(print(m)) == m` for every map that is small enough to print ([`PRINTED`]).
+//! `parse(print(m)) == m` for every map that is small enough to print ([`EFFORT`]).
 //! `x in [a, b]` with a lone name is the interval of the variable; a constraint on a bare variable is `x * 1 in [a, b]`.
 //! An affine map as MLIR writes it, `affine_map<(d0)[s0] -> (d0 floordiv 8 + s0)>`, reads with ranges from elsewhere.
 //! `(d0, d1)[s0]{rt0} -> (d0 floordiv 2, s0 + rt0), domain: d0 in [0, 9], …, runtime: rt0 = #3(d0, 1)`
@@ -9,7 +9,7 @@ mod parse;
 
 pub use parse::{is_name, parse_expr, parse_map, parse_map_over};
 
-use crate::limits::PRINTED;
+use crate::limits::EFFORT;
 use std::fmt::{self, Write};
 
 use crate::error::{Error, Result};
@@ -32,12 +32,12 @@ impl Map {
     /// The map as text.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] past [`PRINTED`] nodes.
+    /// [`Error::TooLarge`] past [`EFFORT`] nodes.
     pub fn to_text(&self, style: Style) -> Result<String> {
         let of_constraints: u64 = self.domain().constraints.iter().map(|c| u64::from(c.expr.nodes())).sum();
         let of_sources: u64 =
             self.domain().runtime().iter().flat_map(Variable::index).map(|e| u64::from(e.nodes())).sum();
-        if self.cost().nodes + of_constraints + of_sources > PRINTED {
+        if self.cost().nodes + of_constraints + of_sources > EFFORT {
             return Err(Error::TooLarge("the map has too many nodes to print"));
         }
         let mut out = String::with_capacity(128);
@@ -59,7 +59,7 @@ impl fmt::Display for Map {
 impl Expr {
     /// The expression as text, with the names that a domain has for its variables.
     pub fn to_text(&self, domain: Option<&Domain>) -> String {
-        if u64::from(self.nodes()) > PRINTED {
+        if u64::from(self.nodes()) > EFFORT {
             return "<the expression has too many nodes to print>".to_owned();
         }
         let mut out = String::new();

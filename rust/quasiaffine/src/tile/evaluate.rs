@@ -81,7 +81,7 @@ pub struct Memo {
 impl TiledMap {
     /// A map over dimensions of the sizes `extents`, of which the first `n_parallel` have a tile each also where the map
     /// does not depend on them. The map's ranges may be parts of the extents. The points of groups with at most
-    /// `few_points`, such as [`FEW_POINTS`](crate::tile::FEW_POINTS), are enumerated where their form does not tell.
+    /// `few_points`, such as [`FEW_POINTS`](crate::limits::FEW_POINTS), are enumerated where their form does not tell.
     pub fn new(map: &Map, extents: &[i64], n_parallel: usize, few_points: i64) -> TiledMap {
         let domain = map.domain();
         let (n_dims, n_vars) = (domain.n_dims, domain.n_dims + domain.n_ranges);

@@ -21,9 +21,6 @@ use crate::tile::class::{classes, TileClass};
 use crate::tile::cut_runs::sum_of_cut_runs;
 use crate::tile::image::{image, Base, Refusal, Run, Tiles};
 
-/// The most points of a group that are enumerated to answer for one choice of sizes.
-pub const FEW_POINTS: i64 = 1 << 14;
-
 /// Results on common variables, with the constraints on these.
 #[derive(Debug)]
 pub(crate) struct Group {
@@ -157,7 +154,7 @@ pub(crate) struct Common {
     /// The sizes of dimensions and ranges, of which the intervals may be parts.
     pub extents: SmallVec<[i64; 8]>,
     pub runtime: SmallVec<[RuntimeValue; 2]>,
-    /// See [`FEW_POINTS`].
+    /// See [`FEW_POINTS`](crate::limits::FEW_POINTS).
     pub few_points: i64,
 }
 

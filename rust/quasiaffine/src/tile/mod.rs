@@ -21,6 +21,6 @@ pub mod image;
 pub mod symbolic;
 
 pub use evaluate::{Memo, TileBox, TileCount, TiledMap};
-pub use group::{BoxRun, FEW_POINTS};
+pub use group::BoxRun;
 pub use image::Refusal;
 pub use symbolic::{symbolic_tile, Clause, SymbolicRun, SymbolicTile};

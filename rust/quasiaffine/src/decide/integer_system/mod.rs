@@ -135,6 +135,7 @@ impl System {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::EFFORT;
 
     /// `sum of coefficients * columns in [lo, hi]`
     fn system(columns: &[(i128, i128)], rows: &[(&[i128], i128, i128)]) -> System {
@@ -277,7 +278,7 @@ mod tests {
             s.add_nonlinear(Operation::Product, Linear::column(product), Linear::column(i), Linear::column(j));
             s.add_row(&Linear::column(product), Span::point((1 << 61) - 1)).unwrap();
         }
-        assert_eq!(s.solve(&mut Effort(1 << 14)), Err(Stop::Effort));
+        assert_eq!(s.solve(&mut Effort(EFFORT)), Err(Stop::Effort));
         let huge = (&[i128::MAX / 2, i128::MAX / 2 - 1][..], 1, i128::MAX);
         assert_eq!(system(&columns[..2], &[huge]).solve(&mut Effort(1 << 14)), Err(Stop::Overflow));
     }

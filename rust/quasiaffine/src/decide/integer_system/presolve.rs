@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::linear::{add, ceil_div, floor_div, gcd, mul, neg, sub, Column, Linear, Span};
 use super::{Effort, Nonlinear, Operation, Row, System};
 use crate::error::Stop;
+use crate::limits::{ROUNDS, VALUES};
 
 /// Why presolving ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,17 +25,8 @@ impl From<Stop> for Halt {
     }
 }
 
-/// The most passes over a system. Spans that narrow in small steps are left to the search.
-const MAX_PASSES: usize = 24;
-
 /// Rows are combined once in so many passes, and before presolving ends.
 const COMBINE_EVERY: usize = 4;
-
-/// With more rows, none are combined.
-const MAX_COMBINED: usize = 24;
-
-/// Sums of rows with more terms are not kept.
-const MAX_COMBINED_TERMS: usize = 2;
 
 /// A row cut in two where its strides leave gaps: the terms of large coefficients are `divisor * m` with `m` in `quotients`.
 pub(super) struct Split {
@@ -45,9 +37,9 @@ pub(super) struct Split {
 }
 
 impl System {
-    /// Narrows and shrinks the system until nothing changes.
+    /// Narrows and shrinks the system until nothing changes. Spans that narrow in small steps are left to the search.
     pub(super) fn presolve(&mut self, effort: &mut Effort) -> Result<(), Halt> {
-        for pass in 0..MAX_PASSES {
+        for pass in 0..ROUNDS {
             let mut changed = self.normalize_rows(effort)?;
             changed |= self.tighten(effort)?;
             changed |= self.split_rows(effort)?;
@@ -66,9 +58,9 @@ impl System {
     }
 
     /// Adds sums and differences of two rows that say more than the spans of their columns: those in which a column cancels
-    /// and few are left, and those that are a multiple of another row. Whether there were any.
+    /// and at most two are left, and those that are a multiple of another row. Whether there were any.
     fn combine_rows(&mut self, effort: &mut Effort) -> Result<bool, Halt> {
-        if self.rows.len() > MAX_COMBINED {
+        if self.rows.len() > VALUES {
             return Ok(false);
         }
         let known: FxHashMap<Linear, Span> = self.rows.iter().map(|row| (row.form.clone(), row.span)).collect();
@@ -82,7 +74,7 @@ impl System {
                     effort.spend(x.form.terms.len() + y.form.terms.len())?;
                     let mut form = x.form.clone();
                     form.add_scaled(sign, &y.form)?;
-                    let is_short = form.terms.len() <= MAX_COMBINED_TERMS;
+                    let is_short = form.terms.len() <= 2;
                     if !is_short && form.terms.iter().try_fold(0, |g, (_, k)| gcd(g, *k))? == 1 {
                         continue;
                     }

@@ -5,12 +5,7 @@ use super::presolve::{Halt, Split};
 use super::{Effort, System};
 use crate::components::components;
 use crate::error::Stop;
-
-/// The most branches that lie in one another.
-const MAX_DEPTH: usize = 160;
-
-/// A row is split for each of its quotients where there are so few.
-const MAX_QUOTIENTS: i128 = 4;
+use crate::limits::{ALTERNATIVES, DEPTH};
 
 /// Values of all columns that satisfy every condition.
 pub(super) fn search(mut system: System, effort: &mut Effort, depth: usize) -> Result<Option<Vec<i128>>, Stop> {
@@ -19,7 +14,7 @@ pub(super) fn search(mut system: System, effort: &mut Effort, depth: usize) -> R
         Err(Halt::Stop(stop)) => return Err(stop),
         Ok(()) => {}
     }
-    if depth > MAX_DEPTH {
+    if depth > usize::from(DEPTH) {
         return Err(Stop::Effort);
     }
     let parts = parts(&system);
@@ -155,7 +150,7 @@ impl System {
         for at in 0..self.rows.len() {
             // Presolving has seen that every row has a quotient.
             let Ok(Some(split)) = self.split(at) else { continue };
-            if width(&split) < MAX_QUOTIENTS && best.as_ref().is_none_or(|(_, b)| width(&split) < width(b)) {
+            if width(&split) < ALTERNATIVES as i128 && best.as_ref().is_none_or(|(_, b)| width(&split) < width(b)) {
                 best = Some((at, split));
             }
         }
