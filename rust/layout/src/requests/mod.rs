@@ -135,19 +135,27 @@ fn by_lanes(m: &Map, n_lanes: i64, vector: i64) -> quasiaffine::Result<Option<(M
     }
     let Some(address) = m.results().first() else { return Ok(None) };
     let size = |k: usize| int::add(domain.vars[k].interval.hi, 1);
-    let (x, y) = (size(0)?, size(1)?);
-    let threads = int::mul(int::mul(x, y)?, size(2)?)?;
+    let threads = int::mul(int::mul(size(0)?, size(1)?)?, size(2)?)?;
     let last_warp = int::ceil_div(threads, n_lanes) - 1;
     let mut vars: Vec<Interval> = vec![Interval::new(0, n_lanes - 1), Interval::point(0), Interval::new(0, last_warp)];
     vars.extend(domain.dims()[BLOCK..].iter().map(|v| v.interval));
     let dim = |k: usize| Expr::dim(k as u32);
 
+    // The number of a thread is below `threads`: the outermost of its places takes no remainder.
     let thread = dim(2).scale(n_lanes)?.add(&dim(LANE))?;
-    let mut places = vec![
-        thread.floor_mod(&x.into())?,
-        thread.floor_div(&x.into())?.floor_mod(&y.into())?,
-        thread.floor_div(&int::mul(x, y)?.into())?,
-    ];
+    let (mut places, mut below) = (Vec::with_capacity(2 * BLOCK), 1);
+    for k in 0..BLOCK {
+        let n = size(k)?;
+        let from_here = thread.floor_div(&below.into())?;
+        below = int::mul(below, n)?;
+        places.push(if n == 1 {
+            Expr::Const(0)
+        } else if below == threads {
+            from_here
+        } else {
+            from_here.floor_mod(&n.into())?
+        });
+    }
     let mut constraints: Vec<Constraint> = places
         .iter()
         .zip(domain.dims())

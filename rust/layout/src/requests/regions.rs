@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use quasiaffine::interrupt::poll;
-use quasiaffine::{int, Constraint, Expr, Interval, Map, Op, Points, Program, Result};
+use quasiaffine::{int, Constraint, Expr, Interval, Map, Op, Points, Program, Result, Term};
 
 use super::measure::{measure, Counts, Form, TOO_MANY};
 use super::moves::{dims_of, moves, Moves};
@@ -35,7 +35,7 @@ pub(super) fn count_grid(grid: Map, form: Form, offsets: Vec<i64>, effort: &Effo
         poll();
         work.n_regions += 1;
         if !region.results().is_empty() {
-            work.count(&region)?;
+            work.count(&modulo_period(region, period)?)?;
         }
     }
     Ok((work.found, work.exact))
@@ -140,6 +140,16 @@ struct Coordinates {
     lanes: Vec<usize>,
     /// Groups of others.
     apart: Vec<Vec<usize>>,
+}
+
+/// The region with the summands that move all lanes of a request alike modulo the period: no count depends on the rest.
+fn modulo_period(region: Map, period: i64) -> Result<Map> {
+    let Some(Op::Sum(sum)) = region.results()[0].op() else { return Ok(region) };
+    let moves_alike = |t: &Term| dims_of(&t.atom).iter().all(|k| *k > STEP);
+    let factor = |t: &Term| if moves_alike(t) { t.coefficient % period } else { t.coefficient };
+    let mut terms = sum.terms.iter().map(|t| t.atom.scale(factor(t)));
+    let address = terms.try_fold(sum.constant.into(), |sum: Expr, t| sum.add(&t?))?;
+    Ok(region.with_results(std::iter::once(address).collect()))
 }
 
 fn separated(region: &Map) -> Coordinates {
@@ -462,6 +472,17 @@ mod tests {
         })
         .unwrap();
         assert_eq!(count_grid(region, form, vec![0], &Effort::default()), Ok((vec![expected], true)));
+    }
+
+    #[test]
+    fn what_moves_all_lanes_alike_counts_modulo_the_period() {
+        let region = |address: &str| -> Map {
+            let domain = "l in [0, 7], j in [0, 0], a in [0, 9], b in [0, 3]";
+            format!("(l, j, a, b) -> ({address}), domain: {domain}").parse().unwrap()
+        };
+        let all = region("l * 4 + a * 96 - (a floordiv 3) * 36 + b * 40 + ((l + a) floordiv 4) * 32 + 5");
+        let rest = region("l * 4 - (a floordiv 3) * 4 + b * 8 + ((l + a) floordiv 4) * 32 + 5");
+        assert_eq!(modulo_period(all, 32), Ok(rest));
     }
 
     #[test]
