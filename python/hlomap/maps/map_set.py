@@ -31,6 +31,9 @@ from .variables import suppliers_of
 Use: TypeAlias = tuple[Instruction, int]
 """A user of a value, and the number of the operand that is the value."""
 
+_Key: TypeAlias = tuple[ShapeIndex, IndexingMap]
+"""What makes a member distinct."""
+
 
 class MapSet:
     """A union of indexing maps between the elements of two values.
@@ -56,29 +59,33 @@ class MapSet:
         *,
         exact: bool = True,
         reason: str | None = None,
-        uses: Mapping[tuple[ShapeIndex, IndexingMap], Iterable[Use]] | None = None,
+        uses: Mapping[_Key, Iterable[Use]] | None = None,
         devices: DeviceIndexing | None = None,
         assumes: str | None = None,
     ) -> None:
-        kept: dict[tuple[ShapeIndex, IndexingMap], IndexingMap] = {}
-        own_uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
-        is_known = True
         try:
-            members = iter(maps)
+            given = iter(maps)
         except TypeError:
             raise wrong_type("MapSet", "a sequence of IndexingMap", maps) from None
+        members = tuple(given)
+        own_uses: Mapping[_Key, tuple[Use, ...]] | None = None
+        is_known = True
         for m in members:
             if not isinstance(m, IndexingMap):
                 raise wrong_type("MapSet", "a sequence of IndexingMap", m, "as an item")
-            key = (m.shape_index, m)
-            kept.setdefault(key, m)
             is_known = is_known and not m.is_undefined
-            if uses is None and (use := m.use) is not None:
-                own_uses[key] = (*own_uses.get(key, ()), use)
         if uses is not None:
             expect(Mapping, uses, "MapSet", "a mapping from (shape index, map) to uses as `uses`")
-            own_uses = {key: tuple(found) for key, found in uses.items() if key in kept}
-        self._maps = tuple(kept.values()) if is_known else ()
+            keys = {(m.shape_index, m) for m in members}
+            own_uses = {key: tuple(found) for key, found in uses.items() if key in keys}
+        if len(members) > 1:
+            kept: dict[_Key, IndexingMap] = {}
+            for m in members:
+                kept.setdefault((m.shape_index, m), m)
+            if len(kept) < len(members):
+                own_uses = _uses_of(members) if own_uses is None else own_uses
+                members = tuple(kept.values())
+        self._maps = members if is_known else ()
         self._uses = own_uses if is_known else {}
         self._exact = exact and is_known
         self._reason = reason if is_known else "nothing is known about an undefined map"
@@ -129,13 +136,19 @@ class MapSet:
         """
         return self._devices
 
+    def _all_uses(self) -> Mapping[_Key, tuple[Use, ...]]:
+        """All uses of each member that has one.  Those of the maps themselves are collected when first asked for."""
+        if self._uses is None:
+            self._uses = _uses_of(self._maps)
+        return self._uses
+
     def uses(self, member: IndexingMap) -> tuple[Use, ...]:
         """All uses of a member, in text order.
 
         >>> MapSet().uses
         <bound method MapSet.uses of MapSet(no map, exact)>
         """
-        return self._uses.get((tuple(member.shape_index), member), ())
+        return self._all_uses().get((tuple(member.shape_index), member), ())
 
     def __or__(self, other: MapSet | IndexingMap) -> MapSet:
         """The members of both sets; exact if both are, unknown if one is."""
@@ -203,9 +216,9 @@ class MapSet:
     ) -> MapSet:
         """Each map as it is together with the maps of the other set that it may meet; with a reason it stays."""
         parts: list[IndexingMap] = []
-        uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
+        uses: dict[_Key, tuple[Use, ...]] = {}
         reason: str | None = None
-        effort = Effort()
+        effort, own = Effort(), self._all_uses()
         for m, same_leaf in zip(self._maps, find_meeting(self._maps, other._maps), strict=True):
             leaf = tuple(m.shape_index)
             changed = change(m, same_leaf, effort)
@@ -217,7 +230,7 @@ class MapSet:
                 suppliers |= suppliers_of(k)
             for part in changed:
                 parts.append(part._placed(leaf, m.use, suppliers))
-                uses[leaf, part] = uses.get((leaf, part), ()) + self._uses.get((leaf, m), ())
+                uses[leaf, part] = uses.get((leaf, part), ()) + own.get((leaf, m), ())
         exact, reason = self._exact and reason is None, self._reason or reason
         return self._replace(parts, exact=exact, reason=reason, uses=uses, devices=None)
 
@@ -238,18 +251,18 @@ class MapSet:
         simplified = self._replace_maps(m.simplify(drop_unused=True) for m in self._maps)
         if len(simplified._maps) == 1 and not simplified._maps[0].is_known_empty:
             return simplified._change_device_maps(lambda maps: maps.simplify())
-        uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
+        before, uses = simplified._all_uses(), dict[_Key, tuple[Use, ...]]()
         members: list[IndexingMap] = []
         for leaf in dict.fromkeys(tuple(m.shape_index) for m in simplified._maps):
             own = [m for m in simplified._maps if m.shape_index == leaf and not m.is_known_empty]
             if len(own) < 2:
                 members += own
-                uses.update(((leaf, m), simplified._uses.get((leaf, m), ())) for m in own)
+                uses.update(((leaf, m), before.get((leaf, m), ())) for m in own)
                 continue
             for m, parts in _coalesce(own):
                 stands_for = [own[i] for i in parts]
                 suppliers = {k: v for part in stands_for for k, v in suppliers_of(part).items()}
-                found = {use for part in stands_for for use in simplified._uses.get((leaf, part), ())}
+                found = {use for part in stands_for for use in before.get((leaf, part), ())}
                 uses[leaf, m] = tuple(sorted(found, key=lambda use: (use[0].number, use[1])))
                 members.append(m._placed(leaf, next(iter(uses[leaf, m]), stands_for[0].use), suppliers))
         if tuple(members) != simplified._maps:
@@ -536,19 +549,21 @@ class MapSet:
         """The set with each map replaced by another one, keeping shape indices, uses and suppliers."""
         if self._unknown or (replaced := tuple(maps)) == self._maps:
             return self
-        uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
-        members: list[IndexingMap] = []
-        for before, m in zip(self._maps, replaced, strict=True):
-            leaf = tuple(before.shape_index)
-            members.append(m._placed(leaf, before.use, suppliers_of(before)))
+        pairs = list(zip(self._maps, replaced, strict=True))
+        members = [m._placed(before.shape_index, before.use, suppliers_of(before)) for before, m in pairs]
+        if self._uses is None:
+            return self._replace(members)
+        uses: dict[_Key, tuple[Use, ...]] = {}
+        for before, m in pairs:
+            leaf = before.shape_index
             own = uses.get((leaf, m), ())
             uses[leaf, m] = own + tuple(use for use in self._uses.get((leaf, before), ()) if use not in own)
         return self._replace(members, uses=uses)
 
     def _replace(self, maps: Iterable[IndexingMap], **changes: Any) -> MapSet:
         """Other maps, with what else is known of this set but for some changes."""
-        about = {name: getattr(self, f"_{name}") for name in ("exact", "reason", "uses", "devices", "assumes")}
-        return MapSet(maps, **{**about, **changes})
+        about: dict[str, Any] = {"exact": self._exact, "reason": self._reason, "uses": self._uses}
+        return MapSet(maps, **{**about, "devices": self._devices, "assumes": self._assumes, **changes})
 
     def _assuming(self, assumes: str) -> MapSet:
         """The set, of which elements without influence were left out under an assumption."""
@@ -661,6 +676,17 @@ class DeviceIndexing:
             object.__setattr__(self, "groups", tuple(map(tuple, self.groups)))
 
 
+def _uses_of(maps: Iterable[IndexingMap]) -> dict[_Key, tuple[Use, ...]]:
+    """The uses of maps, of which several may be equal."""
+    found: dict[_Key, tuple[Use, ...]] = {}
+    for m in maps:
+        if (use := m.use) is not None:
+            key = (m.shape_index, m)
+            before = found.get(key, ())
+            found[key] = before if use in before else (*before, use)
+    return found
+
+
 def as_map_set(got: MapSet | IndexingMap, function: str = "", parameter: str = "") -> MapSet:
     """An argument that is a map or a set of maps, as a set; the exception names the function and the parameter.
 
@@ -702,9 +728,9 @@ def union(sets: Sequence[MapSet]) -> MapSet:
     for one in sets:
         if one._unknown:
             return one
-    uses: dict[tuple[ShapeIndex, IndexingMap], tuple[Use, ...]] = {}
+    uses: dict[_Key, tuple[Use, ...]] = {}
     for one in sets:
-        for key, found in one._uses.items():
+        for key, found in one._all_uses().items():
             before = uses.get(key, ())
             uses[key] = before + tuple(use for use in found if use not in before)
     return MapSet(
