@@ -129,8 +129,11 @@ def coalescing(
     if vector is not None:
         _expect_number(vector, "vector", 64)
     _expect_number(base_alignment, "base_alignment", 1 << 40)
-    question = _Question(warp, vector, base_alignment, chosen.sector_bytes)
-    accesses = by_schedule(root, chosen) if thread_map is None else by_thread_map(root, thread_map)
+    if thread_map is None:
+        kernel, width, accesses = by_schedule(root, chosen)
+    else:
+        kernel, width, accesses = None, 1, by_thread_map(root, thread_map)
+    question = _Question(warp, vector, base_alignment, chosen.sector_bytes, kernel, width)
     found = dict.fromkeys(record for access in accesses for record in question.records(access))
     return tuple(sorted(found, key=lambda record: (record.is_write, record.operand)))
 
@@ -140,47 +143,47 @@ class _Question(NamedTuple):
     vector: int | None
     base_alignment: int
     sector_bytes: int
+    kernel: str | None
+    """Where the maps come from."""
+    width: int
+    """The neighbouring elements that a thread accesses at once, at most."""
 
     def records(self, access: Access) -> Iterator[Coalescing]:
         """The record of each map of an access."""
-        maps, shape = access.maps, shape_at(access.instruction.shape, access.shape_index)
+        shape = shape_at(access.instruction.shape, access.shape_index)
         # The caller's vector width; else the schedule's, up to the 16 bytes that one instruction can access.
-        access = access._replace(vector=self.vector or max(1, min(access.vector, 128 // max(1, shape.value_bits))))
-        if maps.is_unknown:
-            yield _unknown(access, maps.reason or "unknown")
-            return
-        inexact = None if maps.exact else maps.reason or "the maps may have elements that are not read"
-        if maps.devices is not None:
-            inexact = inexact or "elements of other devices count, too"
-        for elements in maps:
-            yield self._count(access, shape, elements, inexact)
+        vector = self.vector or max(1, min(self.width, 128 // max(1, shape.value_bits)))
+        if access.unknown is not None:
+            yield self._record(access, None, access.unknown, None, vector)
+        for elements in access.maps:
+            yield self._count(access, shape, elements, vector)
 
-    def _count(self, access: Access, shape: Shape, elements: IndexingMap, inexact: str | None) -> Coalescing:
-        """The record of one map from threads to elements; ``inexact`` says why it has too many."""
+    def _count(self, access: Access, shape: Shape, elements: IndexingMap, vector: int) -> Coalescing:
+        """The record of one map from threads to elements."""
         if elements.is_undefined:
-            return _unknown(access, "nothing is known about an undefined map")
+            return self._record(access, None, "nothing is known about an undefined map", None, vector)
         if not shape.n_elements:
-            return self._counted(access, (0, 0, 0, 0), inexact, elements)
-        numbers = (self.warp, access.vector, self.base_alignment, self.sector_bytes)
+            return self._record(access, (0, 0, 0, 0), access.inexact, elements, vector)
+        numbers = (self.warp, vector, self.base_alignment, self.sector_bytes)
         try:
             counts, reason = count_requests(elements, shape, *numbers)
         except (HlomapError, OverflowError) as error:
-            return _unknown(access, str(error))
+            return self._record(access, None, str(error), None, vector)
         if not counts[0] and elements.is_empty().value:
-            return self._counted(access, counts, inexact, elements)
-        return self._counted(access, counts, inexact or reason, elements.simplify(keep_point_dims=True))
+            return self._record(access, counts, access.inexact, elements, vector)
+        return self._record(access, counts, access.inexact or reason, elements.simplify(keep_point_dims=True), vector)
 
-    def _counted(
-        self, access: Access, found: tuple[int, int, int, int], reason: str | None, elements: IndexingMap
+    def _record(
+        self,
+        access: Access,
+        found: tuple[int, int, int, int] | None,
+        reason: str | None,
+        elements: IndexingMap | None,
+        vector: int,
     ) -> Coalescing:
-        n, sectors, used, run = found
-        counts = n, sectors, used, sectors * self.sector_bytes, run
-        return Coalescing(*access[:4], *counts, reason is None, reason, elements, access.vector, access.kernel)
-
-
-def _unknown(access: Access, reason: str) -> Coalescing:
-    counts = (None, None, None, None, None)
-    return Coalescing(*access[:4], *counts, False, reason, None, access.vector, access.kernel)
+        n, sectors, used, run = found or (None, None, None, None)
+        counts = (n, sectors, used, None if sectors is None else sectors * self.sector_bytes, run)
+        return Coalescing(*access[:4], *counts, reason is None, reason, elements, vector, self.kernel)
 
 
 def _expect_number(value: int, name: str, greatest: int) -> None:
@@ -201,12 +204,12 @@ class Access(NamedTuple):
     """The number of the operand, or of the output that is written."""
     shape_index: ShapeIndex
     is_write: bool
-    maps: MapSet
-    """From threads to elements; unknown with the reason."""
-    vector: int = 1
-    """The neighbouring elements that a thread accesses at once, at most."""
-    kernel: str | None = None
-    """Where the maps come from."""
+    maps: Sequence[IndexingMap]
+    """From threads to elements."""
+    unknown: str | None = None
+    """Why nothing is known."""
+    inexact: str | None = None
+    """Why the maps may have too many elements."""
 
 
 def by_thread_map(root: Root, thread_map: IndexingMap | Unknown) -> Iterator[Access]:
@@ -227,30 +230,29 @@ def by_thread_map(root: Root, thread_map: IndexingMap | Unknown) -> Iterator[Acc
         yield from _write_and_reads(root, k, index, threads)
 
 
-def by_schedule(root: Root, device: Device) -> Iterator[Access]:
-    """The accesses of the kernel that XLA would make; what is not a kernel of XLA takes outputs in memory order."""
+def by_schedule(root: Root, device: Device) -> tuple[str, int, Iterator[Access]]:
+    """The kernel that XLA would make, its vectors and accesses; what is not one takes outputs in memory order."""
     found = _schedule(root, device)
-    kernel = "no kernel of XLA: threads in the order of memory"
-    if isinstance(found, Schedule):
-        kernel = f"{found.emitter}, vectors of {found.vector}"
-        kernel = f"{kernel}; {found.note}" if found.note else kernel
-    for access in _accesses(root, found):
-        yield access._replace(kernel=kernel, vector=found.vector if isinstance(found, Schedule) else 1)
-
-
-def _accesses(root: Root, found: Schedule | str | None) -> Iterator[Access]:
-    outputs = _outputs(root)
     if not isinstance(found, Schedule):
-        for k, (index, shape) in enumerate(outputs):
-            threads = MapSet([flat_thread_map(shape)]) if found is None else MapSet.unknown(found)
-            yield from _write_and_reads(root, k, index, threads)
-        return
+        return "no kernel of XLA: threads in the order of memory", 1, _accesses_in_memory_order(root, found)
+    kernel = f"{found.emitter}, vectors of {found.vector}"
+    note = found.note
+    return f"{kernel}; {note}" if note else kernel, found.vector, _accesses(root, found)
+
+
+def _accesses_in_memory_order(root: Root, unknown: str | None) -> Iterator[Access]:
+    for k, (index, shape) in enumerate(_outputs(root)):
+        threads = MapSet([flat_thread_map(shape)]) if unknown is None else MapSet.unknown(unknown)
+        yield from _write_and_reads(root, k, index, threads)
+
+
+def _accesses(root: Root, found: Schedule) -> Iterator[Access]:
     region = _Region.of(root)
-    for k, ((index, _), output) in enumerate(zip(outputs, found.outputs, strict=True)):
+    for k, ((index, _), output) in enumerate(zip(_outputs(root), found.outputs, strict=True)):
         if found.emitter == "loop" and output.hero == output.root:
             yield from _write_and_reads(root, k, index, output.output)
             continue
-        yield Access(_value(root), k, index, is_write=True, maps=output.output)
+        yield _write(root, k, index, output.output)
         yield from region.reads(output)
 
 
@@ -271,23 +273,35 @@ def _schedule(root: Root, device: Device) -> Schedule | str | None:
 
 
 def _write_and_reads(root: Root, k: int, index: ShapeIndex, threads: MapSet) -> Iterator[Access]:
-    yield Access(_value(root), k, index, is_write=True, maps=threads)
+    yield _write(root, k, index, threads)
     operands = root.parameters if isinstance(root, Computation) else root.operands
     for number, (operand, maps) in enumerate(zip(operands, output_to_input(root, index), strict=True)):
         yield from _read(operand, number, threads, maps)
+
+
+def _write(root: Root, k: int, index: ShapeIndex, threads: MapSet) -> Access:
+    return Access(_value(root), k, index, True, tuple(threads), _why_unknown(threads), _why_inexact(threads))
 
 
 def _read(operand: Instruction, number: int, threads: MapSet, maps: MapSet) -> Iterator[Access]:
     """An access for each array of an operand.  Every step of a thread reads anew, so no range may be dropped."""
     if not threads or not maps:
         return
-    unknown = next((s for s in (threads, maps) if s.is_unknown), None)
-    exact, reason = threads.exact and maps.exact, threads.reason or maps.reason
+    unknown, inexact = _why_unknown(threads) or _why_unknown(maps), _why_inexact(threads, maps)
     for index in array_leaves(operand.shape):
         steps = [first.then(second) for second in maps if second.shape_index == index for first in threads]
-        here = unknown or MapSet(steps, exact=exact, reason=reason, devices=maps.devices)
-        if here:
-            yield Access(operand, number, index, is_write=False, maps=here)
+        if steps or unknown is not None:
+            yield Access(operand, number, index, False, steps, unknown, inexact)
+
+
+def _why_unknown(maps: MapSet) -> str | None:
+    return maps.reason or "unknown" if maps.is_unknown else None
+
+
+def _why_inexact(*sets: MapSet) -> str | None:
+    if not all(maps.exact for maps in sets):
+        return next((maps.reason for maps in sets if maps.reason), "the maps may have elements that are not read")
+    return "elements of other devices count, too" if any(maps.devices is not None for maps in sets) else None
 
 
 class _Region(NamedTuple):
