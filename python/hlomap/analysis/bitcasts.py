@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from operator import index as to_int
 
-from .._core import Computation, Expr, IndexingMap, Instruction, Module, Shape, logical_index
+from .._core import Computation, IndexingMap, Instruction, Module, linear_index
 from ..answers import Answer
-from ..errors import DomainError, ShapeError
+from ..errors import HlomapError, ShapeError
 from ..maps.map_set import MapSet
 from ..text import plural
 from ..types import is_index, subject_of, wrong_type
-from .physical import to_physical
 from .queries import operand_maps, operands_and_shape
 from .rule_provider import RuleProvider
 
@@ -59,31 +58,31 @@ def is_bitcast(subject: Instruction | Computation | Module, /, operand: int = 0)
         return Answer(None, reason=str(error))
     if sizes[0] != sizes[1]:
         return Answer(None, reason=f"elements of different sizes: {source} and {target}")
-    found = operand_maps(RuleProvider(instruction.module), instruction, ())
-    maps = to_physical(found.get(operand, MapSet()), target, source)
+    maps = operand_maps(RuleProvider(instruction.module), instruction, ()).get(operand, MapSet())
     if maps.is_unknown or not maps.exact or len(maps) != 1:
         return Answer(None, reason=maps.reason or f"{len(maps)} maps")
-    m = next(iter(maps))
-    if m.ranges or m.runtime:
-        return _several_elements(m, target)
-    stays = IndexingMap(m.dims, [Expr.dim(0)], constraints=m.constraints)
-    answer = m.equivalent(stays)
-    return answer if answer.witness is None else Answer(False, witness=_element_at(target, *answer.witness))
-
-
-def _several_elements(m: IndexingMap, target: Shape) -> Answer[tuple[int, ...]]:
-    """The answer for a map with ranges between positions: False if element 0 reads any but element 0."""
-    if not m.runtime and not m.constraints:
-        lowest = [v.lower for v in m.ranges]
-        for k, v in enumerate(m.ranges):
-            if m.evaluate([0], [*lowest[:k], v.upper, *lowest[k + 1 :]])[0] != 0:
-                return Answer(False, witness=_element_at(target, 0))
-    return Answer(None, reason="an element of the output may read several elements")
-
-
-def _element_at(shape: Shape, position: int) -> tuple[int, ...] | None:
-    """The index of the element at a position in memory; None in padding."""
+    m = maps[0]
     try:
-        return tuple(logical_index(shape).evaluate([position]).tolist())
-    except DomainError:
-        return None
+        source_positions, positions = linear_index(source), linear_index(target)
+    except (HlomapError, OverflowError) as error:
+        return Answer(None, reason=f"layout: {error}")
+    try:
+        reads = m.then(source_positions).simplify(drop_unused=True)
+    except (HlomapError, OverflowError) as error:
+        return Answer(None, reason=f"composition: {error}")
+    if reads.is_known_empty:
+        return Answer(None, reason="0 maps")
+    if reads.ranges or reads.runtime:
+        return _several_elements(reads)
+    answer = reads.equivalent(IndexingMap(reads.dims, positions.results, constraints=reads.constraints))
+    return answer if answer.witness is None else Answer(False, witness=answer.witness)
+
+
+def _several_elements(reads: IndexingMap) -> Answer[tuple[int, ...]]:
+    """The answer for a map with ranges to positions: False if the first element reads any but the one at position 0."""
+    if not reads.runtime and not reads.constraints:
+        first, lowest = [0] * len(reads.dims), [v.lower for v in reads.ranges]
+        for k, v in enumerate(reads.ranges):
+            if reads.evaluate(first, [*lowest[:k], v.upper, *lowest[k + 1 :]])[0] != 0:
+                return Answer(False, witness=tuple(first))
+    return Answer(None, reason="an element of the output may read several elements")
