@@ -13,7 +13,7 @@ from .._core import Expr, IndexingMap, Shape
 from ..devices import Device
 from ..errors import ShapeError
 from ..maps.flat_thread_map import flat_thread_map
-from .launch import BLOCK, THREAD, Launch, ceil_div, delinearize, grid_map, in_memory, n_resident_threads, storage_bits
+from .launch import BLOCK, THREAD, Launch, To, ceil_div, delinearize, grid_map, n_resident_threads, storage_bits
 
 _THREADS = 128
 _WARP = 32
@@ -87,9 +87,8 @@ def sorted_scatter(updates: Shape, per_warp: int) -> Launch:
     row = (BLOCK * 4 + THREAD // _WARP) * per_warp + s(0)
     column = (s(1) * _WARP + THREAD % _WARP) * vector + s(2)
     ranges = (per_warp, ceil_div(n_slice, _WARP * vector), vector)
-    pairs = grid_map(_THREADS, blocks, [row, column], [n, n_slice], ranges=ranges)
     row_major = Shape(updates.dtype, updates.dimensions)
-    found = in_memory(pairs, [n, n_slice], row_major)
+    found = grid_map(_THREADS, blocks, To([row, column], [n, n_slice], row_major), ranges)
     return Launch("scatter", _THREADS, blocks, vector, found, found)
 
 
@@ -114,5 +113,5 @@ def triton_block(shape: Shape, tile: Sequence[int], n_warps: int = 1, *, first_f
         order[-2:] = order[:-3:-1]
     numbers = dict(zip(order, delinearize(BLOCK, [counts[d] for d in order]), strict=True))
     index = [numbers[d] * sizes[d] + Expr.range(d) for d in range(shape.rank)]
-    output = grid_map(1, blocks, index, shape.dimensions, ranges=sizes)
+    output = grid_map(1, blocks, To(index, shape.dimensions), sizes)
     return Launch("triton_block", 32 * n_warps, blocks, 1, output)

@@ -6,7 +6,7 @@ A *hero* is the instruction whose access pattern decides: :func:`hero_of` finds 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from .._core import Computation, Instruction, Module, Shape, reshape_is_bitcast
 from ..ops import lookup
 from . import reductions, transposes
-from .launch import storage_bits
-from .shapes import memory_order, memory_permutation
+from .launch import memory_order, storage_bits
+from .shapes import memory_permutation
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ class Hero(NamedTuple):
     root: Instruction
     instruction: Instruction
     steps: tuple[tuple[Instruction, int], ...]
+    transpose: TransposeForm | None = None
+    """Its form if it is a transpose through shared memory."""
 
 
 def region_of(instruction: Instruction) -> Region:
@@ -53,43 +55,37 @@ def region_of(instruction: Instruction) -> Region:
 
 
 def hero_of(root: Instruction, region: Region) -> Hero:
-    """The hero of a root, which is the root itself where nothing better is found."""
+    """The hero of a root: the only transpose or concatenation that elementwise operations of up to 3 operands lead to.
+
+    Else a reduction that its only operand leads to, or the root itself.
+    """
     at, steps = root, []
     while _passes(at, 1) and at.operands[0] in region:
         steps.append((at, 0))
         at = at.operands[0]
-    for wanted in (_is_tiled_transpose, lambda one: one.opcode == "concatenate"):
-        found = _only_one(at, region, wanted)
-        if found is not None:
-            return Hero(root, found[0], (*reversed(found[1]), *reversed(steps)))
-    return Hero(root, at, tuple(reversed(steps))) if at.opcode == "reduce" else Hero(root, root, ())
-
-
-_Steps = list[tuple[Instruction, int]]
-
-
-def _only_one(
-    start: Instruction, region: Region, wanted: Callable[[Instruction], bool]
-) -> tuple[Instruction, _Steps] | None:
-    """The only instruction of a kind that elementwise operations of up to 3 operands lead to, with the steps."""
-    came_from: dict[int, tuple[Instruction, int] | None] = {start.number: None}
-    queue, found = [start], []
-    for at in queue:
-        if wanted(at):
-            found.append(at)
-        elif _passes(at, 3):
-            for k, operand in enumerate(at.operands):
+    transposes: list[tuple[Instruction, TransposeForm | None]] = []
+    concatenates: list[tuple[Instruction, TransposeForm | None]] = []
+    came_from: dict[int, tuple[Instruction, int] | None] = {at.number: None}
+    queue = [at]
+    for one in queue:
+        if _passes(one, 3):
+            for k, operand in enumerate(one.operands):
                 if operand in region and operand.number not in came_from:
-                    came_from[operand.number] = (at, k)
+                    came_from[operand.number] = (one, k)
                     queue.append(operand)
-    if len(found) != 1:
-        return None
-    steps: _Steps = []
-    step = came_from[found[0].number]
-    while step is not None:
-        steps.append(step)
-        step = came_from[step[0].number]
-    return found[0], list(reversed(steps))
+        elif (form := transpose_form(one)) is not None and uses_shared_memory(form):
+            transposes.append((one, form))
+        elif one.opcode == "concatenate":
+            concatenates.append((one, None))
+    for found in (transposes, concatenates):
+        if len(found) == 1:
+            hero, form = found[0]
+            way, step = [], came_from[hero.number]
+            while step is not None:
+                way.append(step)
+                step = came_from[step[0].number]
+            return Hero(root, hero, (*way, *reversed(steps)), form)
+    return Hero(root, at, tuple(reversed(steps))) if at.opcode == "reduce" else Hero(root, root, ())
 
 
 def _passes(instruction: Instruction, n_operands: int) -> bool:
@@ -122,11 +118,6 @@ def transpose_form(instruction: Instruction) -> TransposeForm | None:
     sizes = [source.dimensions[d] for d in memory_order(source)]
     merged = transposes.merged(sizes, memory_permutation(source, target, list(logical or ())))
     return TransposeForm(tuple(merged[0]), tuple(merged[1]), storage_bits(target))
-
-
-def _is_tiled_transpose(instruction: Instruction) -> bool:
-    form = transpose_form(instruction)
-    return form is not None and uses_shared_memory(form)
 
 
 def uses_shared_memory(form: TransposeForm) -> bool:

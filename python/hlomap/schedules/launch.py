@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple, TypeAlias
 
 from .. import _core
 from .._core import Expr, IndexingMap, Shape, linear_index, logical_index
@@ -36,37 +37,57 @@ class Launch:
     shared_read: IndexingMap | None = None
 
 
+class To(NamedTuple):
+    """An index that stays within ``sizes``; of a row-major array of these sizes, whose buffer ``array`` has as well."""
+
+    at: Sequence[Expr | int]
+    sizes: Sequence[int]
+    array: Shape | None = None
+
+
+Condition: TypeAlias = tuple[Expr | int, int, int]
+
+
 def grid_map(
-    threads: int,
-    blocks: Sequence[int],
-    index: Sequence[Expr | int],
-    sizes: Sequence[int],
-    *,
-    ranges: Sequence[int] = (),
-    constraints: Sequence[tuple[Expr | int, int, int]] = (),
+    threads: int, blocks: Sequence[int], to: To, ranges: Sequence[int] = (), constraints: Sequence[Condition] = ()
 ) -> IndexingMap:
-    """The map from a grid to an index that stays within ``sizes``."""
-    return grid_maps(threads, blocks, [(index, sizes)], ranges, constraints)[0]
+    """The map from a grid to an index: in the array, if there is one."""
+    return grid_maps(threads, blocks, [to], ranges, constraints)[0]
 
 
 def grid_maps(
     threads: int,
     blocks: Sequence[int],
-    indices: Sequence[tuple[Sequence[Expr | int], Sequence[int]]],
+    indices: Sequence[To],
     ranges: Sequence[int],
-    constraints: Sequence[tuple[Expr | int, int, int]],
+    constraints: Sequence[Condition] = (),
 ) -> list[IndexingMap]:
     """The maps from a grid to several indices where all of them stay within their sizes."""
-    return _core.grid_maps(THREAD_DIMS, (threads, 1, 1, *blocks), indices, ranges, constraints)
+    placed = [to if to.array is None else _in_dimensions(to, to.array) for to in indices]
+    units = [(e, 0, 0) for to in indices if to.array is not None for e, size in zip(*to[:2], strict=True) if size == 1]
+    pairs = [to[:2] for to in placed]
+    maps = _core.grid_maps(THREAD_DIMS, (threads, 1, 1, *blocks), pairs, ranges, [*units, *constraints])
+    return [m if to.array is None else _in_memory(m, to.sizes, to.array) for m, to in zip(maps, placed, strict=True)]
 
 
-def in_memory(m: IndexingMap, sizes: Sequence[int], shape: Shape) -> IndexingMap:
-    """A map into ``shape`` for one, simplified, into a row-major array of these sizes that has the same buffer."""
-    row_major = Shape("u8", sizes)
-    if row_major.equals(Shape("u8", shape.dimensions, shape.layout), layout="meant"):
-        return m
-    positions = linear_index(row_major)
-    return m.then(positions).then(logical_index(shape)).simplify(keep_point_dims=True, drop_unused=True)
+def _in_dimensions(to: To, array: Shape) -> To:
+    """The index in the array, where its sizes are those of the array's dimensions in memory order, or of size 1."""
+    order = [d for d in memory_order(array) if array.dimensions[d] != 1]
+    kept = [k for k, size in enumerate(to.sizes) if size != 1]
+    if [array.dimensions[d] for d in order] != [to.sizes[k] for k in kept] or (array.layout and array.layout.tiles):
+        return to
+    place = dict(zip(order, kept, strict=True))
+    return To([to.at[place[d]] if d in place else 0 for d in range(array.rank)], array.dimensions)
+
+
+def _in_memory(m: IndexingMap, sizes: Sequence[int], array: Shape) -> IndexingMap:
+    positions = m.then(linear_index(Shape("u8", sizes)))
+    return positions.then(logical_index(array)).simplify(keep_point_dims=True, drop_unused=True)
+
+
+def memory_order(shape: Shape) -> Sequence[int]:
+    """The dimensions, major to minor."""
+    return range(shape.rank) if shape.layout is None else shape.layout.minor_to_major[::-1]
 
 
 def delinearize(position: Expr | int, sizes: Sequence[int]) -> list[Expr | int]:

@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 from math import prod
 from typing import NamedTuple
 
-from .._core import Expr, IndexingMap, Shape
+from .._core import Expr, Shape
 from ..devices import Device
-from .launch import BLOCK, THREAD, Launch, ceil_div, grid_map, in_memory
+from .launch import BLOCK, THREAD, Launch, To, ceil_div, grid_map
 
 _ROW_MINOR, _ROW_MAJOR, _COLUMN = 16384, 8, 4096
 
@@ -124,9 +124,9 @@ def multi_row(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths, devi
     r = BLOCK * n_rows + THREAD // lanes
     index = [s(0), r, THREAD % lanes * vector + s(1)]
     grid = (n_rows * lanes, (ceil_div(b, n_rows), 1, 1))
-    source = grid_map(*grid, index, form.sizes, ranges=(a, vector))
-    target = grid_map(*grid, [r], [b], constraints=[(THREAD % lanes, 0, 0)])
-    return _launch("multi_row_reduction", form, shapes, grid, vector, source, target)
+    source = grid_map(*grid, To(index, form.sizes, shapes[0]), (a, vector))
+    target = grid_map(*grid, To([r], [b], shapes[1]), constraints=[(THREAD % lanes, 0, 0)])
+    return Launch("multi_row_reduction", *grid, vector, target, source)
 
 
 def row(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths) -> Launch:
@@ -140,15 +140,15 @@ def row(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths) -> Launch:
     index = [s(0), BLOCK * n_rows + r, (s(1) * width + lane) * vector + s(2)]
     steps = min(16 // vector, ceil_div(ceil_div(c, vector), width))
     grid = (n_rows * width, (ceil_div(b, n_rows), 1, 1))
-    source = grid_map(*grid, index, form.sizes, ranges=(a, steps, vector))
-    exists = (BLOCK * n_rows + r, 0, b - 1)
-    target = grid_map(*grid, [BLOCK * n_rows + r], [b], constraints=[(lane, 0, 0)])
+    source = grid_map(*grid, To(index, form.sizes, shapes[0]), (a, steps, vector))
+    target = grid_map(*grid, To(index[1:2], [b], shapes[1]), constraints=[(lane, 0, 0)])
     if n_warps == 1:
-        return _launch("row_reduction", form, shapes, grid, vector, source, target)
+        return Launch("row_reduction", *grid, vector, target, source)
     shared_shape = (n_rows, n_warps + (n_warps == 32))
-    write = grid_map(*grid, [r, lane // 32], shared_shape, constraints=[(lane % 32, 0, 0), exists])
-    read = grid_map(*grid, [r, lane], shared_shape, constraints=[(lane, 0, n_warps - 1), exists])
-    return _launch("row_reduction", form, shapes, grid, vector, source, target, shared_shape, write, read)
+    exists = (index[1], 0, b - 1)
+    write = grid_map(*grid, To([r, lane // 32], shared_shape), constraints=[(lane % 32, 0, 0), exists])
+    read = grid_map(*grid, To([r, lane], shared_shape), constraints=[(lane, 0, n_warps - 1), exists])
+    return Launch("row_reduction", *grid, vector, target, source, shared_shape, write, read)
 
 
 def column(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths) -> Launch:
@@ -161,13 +161,14 @@ def column(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths) -> Laun
     read_column = (tile * 32 + lane) * vector + s(1)
     written_column = (tile * 32 + warp) * vector + s(0)
     grid = (1024, (a * n_tiles, 1, 1))
-    source = grid_map(*grid, [major, s(0) * 32 + warp, read_column], form.sizes, ranges=(ceil_div(b, 32), vector))
-    target = grid_map(*grid, [major, written_column], [a, c], ranges=(vector,), constraints=[(lane, 0, 0)])
+    index = [major, s(0) * 32 + warp, read_column]
+    source = grid_map(*grid, To(index, form.sizes, shapes[0]), (ceil_div(b, 32), vector))
+    target = grid_map(*grid, To([major, written_column], [a, c], shapes[1]), (vector,), [(lane, 0, 0)])
     shared_shape = (32, 32 * vector + 1)
     columns = [((tile * 32 + lane) * vector + s(0), 0, c - 1), (written_column, 0, c - 1)]
-    write = grid_map(*grid, [lane, warp * vector + s(0)], shared_shape, ranges=(vector,), constraints=columns[:1])
-    read = grid_map(*grid, [warp, lane * vector + s(0)], shared_shape, ranges=(vector,), constraints=columns[1:])
-    return _launch("column_reduction", form, shapes, grid, vector, source, target, shared_shape, write, read)
+    write = grid_map(*grid, To([lane, warp * vector + s(0)], shared_shape), (vector,), columns[:1])
+    read = grid_map(*grid, To([warp, lane * vector + s(0)], shared_shape), (vector,), columns[1:])
+    return Launch("column_reduction", *grid, vector, target, source, shared_shape, write, read)
 
 
 def small_column(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths) -> Launch | str:
@@ -182,33 +183,12 @@ def small_column(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths) -
     s = Expr.range
     position = (s(0) * threads + THREAD) * vector + s(1)
     grid = (threads, (a, 1, 1))
-    flat = grid_map(*grid, [BLOCK, position], [a, b * c], ranges=(ceil_div(b * c, threads * vector), vector))
+    flat = To([BLOCK, position], [a, b * c], shapes[0])
+    source = grid_map(*grid, flat, (ceil_div(b * c, threads * vector), vector))
     kept, step = (THREAD + s(0) * threads) // rows, THREAD % rows
-    target = grid_map(*grid, [BLOCK, kept], [a, c], ranges=(vector,), constraints=[(step, 0, 0)])
+    target = grid_map(*grid, To([BLOCK, kept], [a, c], shapes[1]), (vector,), [(step, 0, 0)])
     shared_shape = (rows, c + 1)
     own = THREAD * vector + s(0)
-    write = grid_map(*grid, [own // c, own % c], shared_shape, ranges=(vector,))
-    read = grid_map(*grid, [step, kept], [rows, c], ranges=(vector,))
-    return _launch("small_column_reduction", form, shapes, grid, vector, flat, target, shared_shape, write, read)
-
-
-_Grid = tuple[int, tuple[int, int, int]]
-
-
-def _launch(
-    emitter: str,
-    form: Canonical,
-    shapes: tuple[Shape, Shape],
-    grid: _Grid,
-    vector: int,
-    source: IndexingMap,
-    target: IndexingMap,
-    shared_shape: tuple[int, ...] = (),
-    write: IndexingMap | None = None,
-    read: IndexingMap | None = None,
-) -> Launch:
-    a, b, c = form.sizes
-    sizes = form.sizes if len(source.results) == 3 else (a, b * c)
-    whole = in_memory(source, sizes, shapes[0])
-    kept = in_memory(target, form.kept, shapes[1])
-    return Launch(emitter, *grid, vector, kept, whole, shared_shape, write, read)
+    write = grid_map(*grid, To([own // c, own % c], shared_shape), (vector,))
+    read = grid_map(*grid, To([step, kept], [rows, c]), (vector,))
+    return Launch("small_column_reduction", *grid, vector, target, source, shared_shape, write, read)

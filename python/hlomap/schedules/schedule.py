@@ -32,8 +32,7 @@ from ..types import subject_of
 from . import flat, fusions, reductions, transposes
 from .flat import triton_block
 from .fusions import Hero, Region
-from .launch import Launch, lacks_numbers, storage_bits
-from .shapes import memory_order
+from .launch import Launch, lacks_numbers, memory_order, storage_bits
 
 
 @dataclass(frozen=True)
@@ -295,9 +294,10 @@ def _reduced(hero: Hero, launch: Launch) -> OutputSchedule:
 def _other_order(reduce: Instruction) -> str | None:
     """Why the result is not laid out as the operand; None where it is."""
     source, target = reduce.operands[0].shape, fusions.first_array(reduce)
-    kept = [d for d in range(source.rank) if d not in reduce.attributes["dimensions"]]
-    order = [d for d in memory_order(source) if d in kept and source.dimensions[d] > 1]
-    written = [kept[d] for d in memory_order(target) if target.dimensions[d] > 1]
+    reduced, sizes = reduce.attributes["dimensions"], source.dimensions
+    kept = [d for d in range(len(sizes)) if d not in reduced]
+    order = [d for d in memory_order(source) if d in kept and sizes[d] > 1]
+    written = [kept[d] for d in memory_order(target) if sizes[kept[d]] > 1]
     return None if order == written else f"{target} has its dimensions in another order than {source}"
 
 
@@ -327,32 +327,31 @@ def _in_group(launch: Launch, group: int, n_groups: int) -> Launch:
 
 def _transpose(kernel: _Kernel) -> Schedule | Unknown | None:
     """Transposes of the same form through shared memory, and outputs that lie in memory as their operand."""
-    forms = [fusions.transpose_form(hero.instruction) for hero in kernel.heroes]
-    moved = [form for form in forms if form is not None and fusions.uses_shared_memory(form)]
+    moved = [hero.transpose for hero in kernel.heroes if hero.transpose is not None]
     if not moved or any((f.sizes, f.permutation) != (moved[0].sizes, moved[0].permutation) for f in moved):
         return None
-    first = next(hero for hero, form in zip(kernel.heroes, forms, strict=True) if form in moved)
+    first = next(hero for hero in kernel.heroes if hero.transpose is not None)
     source = first.instruction.operands[0].shape
-    for hero, form in zip(kernel.heroes, forms, strict=True):
-        if form not in moved and not fusions.is_bitcast_of(fusions.first_array(hero.root), source):
+    for hero in kernel.heroes:
+        if hero.transpose is None and not fusions.is_bitcast_of(fusions.first_array(hero.root), source):
             return None
     sizes, permutation = moved[0].sizes, moved[0].permutation
     bits = max(form.bits for form in moved)
     packing = transposes.pack(sizes, permutation, bits)
-    summed = sum(form.bits for form in forms if form in moved and form is not None)
+    summed = sum(form.bits for form in moved)
     found = []
-    for hero, form in zip(kernel.heroes, forms, strict=True):
-        own = hero if form in moved else first
+    for hero in kernel.heroes:
+        own = first if hero.transpose is None else hero
         shapes = (own.instruction.operands[0].shape, own.instruction.shape)
         if isinstance(packing, str):
             launch = transposes.tiled(sizes, permutation, shapes, bits, kernel.device, summed)
         else:
             launch = transposes.packed(sizes, permutation, shapes, packing)
-        if form in moved:
+        if hero.transpose is None:
+            found.append(_beside(hero, launch, shapes[0]))
+        else:
             assert launch.input is not None
             found.append(_output_of(hero, launch, [MapSet([launch.input])]))
-        else:
-            found.append(_beside(hero, launch, shapes[0]))
     keeps = permutation[-1] == len(sizes) - 1
     what = "keeps the minor dimension" if keeps else "transposes the minor dimensions"
     return _record(launch, f"the hero {what} of {_list(sizes)}", first.instruction, found)

@@ -14,7 +14,7 @@ from ..devices import Device
 from ..errors import ShapeError, UnsupportedError
 from . import flat, reductions, transposes
 from .flat import triton_block
-from .launch import Launch, storage_bits
+from .launch import Launch, memory_order, storage_bits
 
 
 class Options(NamedTuple):
@@ -38,11 +38,6 @@ def launch_of_shape(shape: Shape, schedule: str, device: Device, options: Option
         found = f"expected one of {', '.join(variants)} as `variant`" if variants else "expected no `variant`"
         raise ShapeError(f"{found} of {schedule}, found {options.variant!r}")
     return make(shape, device, options)
-
-
-def memory_order(shape: Shape) -> list[int]:
-    """The dimensions, major to minor."""
-    return list(range(shape.rank)) if shape.layout is None else list(reversed(shape.layout.minor_to_major))
 
 
 def memory_permutation(source: Shape, target: Shape, permutation: Sequence[int]) -> list[int]:

@@ -13,10 +13,12 @@ from typing import NamedTuple
 from .._core import Expr, Shape
 from ..devices import Device
 from ..errors import ShapeError
-from .launch import BLOCK, THREAD, Launch, ceil_div, delinearize, grid_maps, in_memory, n_resident_threads
+from .launch import BLOCK, THREAD, Condition, Launch, To, ceil_div, delinearize, grid_maps, n_resident_threads
 
 _THREADS = 128
 Sizes = Sequence[int]
+_Side = tuple[Sequence[To], Sizes, Sequence[Condition]]
+"""The index in the array and in shared memory, ranges, conditions."""
 
 
 def merged(sizes: Sizes, permutation: Sizes) -> tuple[list[int], list[int]]:
@@ -82,24 +84,25 @@ def tiled(
     block = block_of(vector)
     counts = [ceil_div(size, edge) for size, edge in zip(sizes, block, strict=True)]
     base = [e * edge for e, edge in zip(delinearize(BLOCK, counts), block, strict=True)]
-    x = Expr.range(0) * (_THREADS * vector) + THREAD * vector + Expr.range(1)
-    ranges = (prod(block) // (_THREADS * vector), vector)
-    read, written = delinearize(x, block), delinearize(x, [block[d] for d in permutation])
-    swapped = [read[b if d == a else a if d == b else d] for d in range(len(block))]
-    source = [e + offset for e, offset in zip(base, read, strict=True)]
-    target = [base[d] + offset for d, offset in zip(permutation, written, strict=True)]
+    # A warp has the neighbours along the minor dimension of what it accesses, or along the next one if that stays.
+    far, near = Expr.range(0) * (_THREADS // 32) + THREAD // 32, THREAD % 32
+    if not keeps_minor:
+        near = near * vector + Expr.range(1)
+
+    def inside(row: int, column: int) -> list[Expr | int]:
+        at = {row: far, column: near}
+        return [at.get(d, Expr.range(1) if keeps_minor and d == last else 0) for d in range(len(sizes))]
+
+    def index(row: int, column: int) -> list[Expr | int]:
+        return [e + offset for e, offset in zip(base, inside(row, column), strict=True)]
+
+    source, target = index(b, a), index(a, b)
     padded = [edge + (d == (last - 1 if keeps_minor else last)) for d, edge in enumerate(block)]
-    return _launch(
-        "tiled_transpose",
-        sizes,
-        permutation,
-        shapes,
-        vector,
-        prod(counts),
-        padded,
-        (source, swapped, ranges, []),
-        (target, read, ranges, []),
-    )
+    ranges, grid = (prod(block) // (_THREADS * vector), vector), (_THREADS, (prod(counts), 1, 1))
+    to_source = [To(source, sizes, shapes[0]), To(inside(a, b), padded)]
+    moved = To([target[d] for d in permutation], [sizes[d] for d in permutation], shapes[1])
+    to_target = [moved, To(inside(b, a), padded)]
+    return _launch("tiled_transpose", grid, vector, padded, (to_source, ranges, ()), (to_target, ranges, ()))
 
 
 def _tiled_vector(n_blocks: int, edges: tuple[int, int], bits: int, summed_bits: int, device: Device) -> int:
@@ -167,52 +170,29 @@ def packed(sizes: Sizes, permutation: Sizes, shapes: tuple[Shape, Shape], packin
             index[middle] += column // packing.minor
         return index
 
-    def inside(row: Expr, column: Expr) -> list[tuple[Expr | int, int, int]]:
-        return [(row, 0, packing.other - 1), (column, 0, packing.middle * packing.minor - 1)]
-
-    def shared(row: Expr, column: Expr) -> list[Expr | int]:
-        return [row, (column + row // v * v) % edge]
+    def side(row: Expr, column: Expr, to: To, ranges: Sizes) -> _Side:
+        shared = To([row, (column + row // v * v) % edge], [edge, edge])
+        return [to, shared], ranges, [(row, 0, packing.other - 1), (column, 0, packing.middle * packing.minor - 1)]
 
     s = Expr.range
     warp, lane = THREAD // 32, THREAD % 32
     write = (s(0) * 4 + warp, lane * v + s(1))
     read = (lane * v + s(2), (s(0) * 4 + warp) * v + s(1))
-    target = [at(*read)[d] for d in permutation]
+    target = at(*read)
+    moved = To([target[d] for d in permutation], [sizes[d] for d in permutation], shapes[1])
     return _launch(
         "packed_transpose",
-        sizes,
-        permutation,
-        shapes,
+        (_THREADS, (prod(counts), 1, 1)),
         v,
-        prod(counts),
         [edge, edge],
-        (at(*write), shared(*write), (edge // 4, v), inside(*write)),
-        (target, shared(*read), (8, v, v), inside(*read)),
+        side(*write, To(at(*write), sizes, shapes[0]), (edge // 4, v)),
+        side(*read, moved, (8, v, v)),
     )
 
 
-_Side = tuple[Sequence[Expr | int], Sequence[Expr | int], Sequence[int], Sequence[tuple[Expr | int, int, int]]]
-"""Index in the array, index in shared memory, ranges, constraints."""
-
-
 def _launch(
-    emitter: str,
-    sizes: Sizes,
-    permutation: Sizes,
-    shapes: tuple[Shape, Shape],
-    vector: int,
-    n_blocks: int,
-    shared_shape: Sizes,
-    source: _Side,
-    target: _Side,
+    emitter: str, grid: tuple[int, tuple[int, int, int]], vector: int, shared_shape: Sizes, source: _Side, target: _Side
 ) -> Launch:
-    outputs = [sizes[d] for d in permutation]
-    maps = []
-    for (index, shared, ranges, constraints), limits, shape in (
-        (source, sizes, shapes[0]),
-        (target, outputs, shapes[1]),
-    ):
-        both = [(index, limits), (shared, shared_shape)]
-        array, buffer = grid_maps(_THREADS, (n_blocks, 1, 1), both, ranges, constraints)
-        maps += [in_memory(array, limits, shape), buffer]
-    return Launch(emitter, _THREADS, (n_blocks, 1, 1), vector, maps[2], maps[0], tuple(shared_shape), maps[1], maps[3])
+    threads, blocks = grid
+    (read, shared_write), (written, shared_read) = (grid_maps(threads, blocks, *to) for to in (source, target))
+    return Launch(emitter, *grid, vector, written, read, tuple(shared_shape), shared_write, shared_read)
