@@ -114,8 +114,10 @@ def transpose_form(instruction: Instruction) -> TransposeForm | None:
     source, target = instruction.operands[0].shape, instruction.shape
     if not source.is_array or not target.is_array or source.rank != target.rank:
         return None
-    logical = instruction.attributes.get("dimensions") if instruction.opcode == "transpose" else range(source.rank)
-    sizes = [source.dimensions[d] for d in memory_order(source)]
+    logical, dimensions = range(source.rank), source.dimensions
+    if instruction.opcode == "transpose":
+        logical = instruction.attributes.get("dimensions")
+    sizes = [dimensions[d] for d in memory_order(source)]
     merged = transposes.merged(sizes, memory_permutation(source, target, list(logical or ())))
     return TransposeForm(tuple(merged[0]), tuple(merged[1]), storage_bits(target))
 
@@ -131,9 +133,9 @@ def reduction_form(instruction: Instruction) -> reductions.Canonical | None:
     if instruction.opcode != "reduce" or not instruction.operands:
         return None
     source = instruction.operands[0].shape
-    order = memory_order(source)
+    order, sizes = memory_order(source), source.dimensions
     reduced = set(instruction.attributes["dimensions"])
-    return reductions.canonical([source.dimensions[d] for d in order], [i for i, d in enumerate(order) if d in reduced])
+    return reductions.canonical([sizes[d] for d in order], [i for i, d in enumerate(order) if d in reduced])
 
 
 def first_array(instruction: Instruction) -> Shape:
@@ -214,6 +216,8 @@ def _reads_the_slice(user: Instruction, update: Instruction) -> bool:
 
 def groups_of_roots(heroes: Sequence[Hero], is_reduction: Sequence[bool], region: Region) -> list[int]:
     """The number of the group of each root: those that share a producer are in one, and all that are not reductions."""
+    if len(heroes) == 1:
+        return [0]
     leader = list(range(len(heroes)))
 
     def find(i: int) -> int:

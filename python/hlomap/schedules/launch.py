@@ -72,12 +72,13 @@ def grid_maps(
 
 def _in_dimensions(to: To, array: Shape) -> To:
     """The index in the array, where its sizes are those of the array's dimensions in memory order, or of size 1."""
-    order = [d for d in memory_order(array) if array.dimensions[d] != 1]
+    sizes, layout = array.dimensions, array.layout
+    order = [d for d in memory_order(array) if sizes[d] != 1]
     kept = [k for k, size in enumerate(to.sizes) if size != 1]
-    if [array.dimensions[d] for d in order] != [to.sizes[k] for k in kept] or (array.layout and array.layout.tiles):
+    if [sizes[d] for d in order] != [to.sizes[k] for k in kept] or (layout and layout.tiles):
         return to
     place = dict(zip(order, kept, strict=True))
-    return To([to.at[place[d]] if d in place else 0 for d in range(array.rank)], array.dimensions)
+    return To([to.at[place[d]] if d in place else 0 for d in range(len(sizes))], sizes)
 
 
 def _in_memory(m: IndexingMap, sizes: Sequence[int], array: Shape) -> IndexingMap:
