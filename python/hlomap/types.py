@@ -31,7 +31,7 @@ class ReadOnly:
     def __setattr__(self, name: str, value: object) -> None:
         if hasattr(self, name):
             raise AttributeError(f"a result of hlomap stays as it is: {type(self).__name__}.{name} cannot be set")
-        super().__setattr__(name, value)
+        object.__setattr__(self, name, value)
 
 
 class ReadOnlyDict(dict[_Key, _T]):

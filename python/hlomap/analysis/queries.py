@@ -246,8 +246,7 @@ def reached(
     if ends_alone:
         kept = set(last)
         records = [record for record in records if record[0] in kept]
-    sets = ((module.instruction(record[0]), assemble(record, devices)) for record in records)
-    return {value: with_known_indices(maps, rules) for value, maps in sets}
+    return {module.instruction(record[0]): with_known_indices(assemble(record, devices), rules) for record in records}
 
 
 def shape_indices(shape: Shape, index: int | ShapeIndex, what: str) -> list[ShapeIndex]:

@@ -31,7 +31,7 @@ def count_elements(maps: MapSet) -> Count:
     Those of an array are at most those of a box that holds all of them.
     """
     arrays = dict.fromkeys(m.shape_index for m in maps)
-    return _count_of(maps, [_count_array(maps._at(at)) for at in arrays])
+    return _count_of(maps, [count_array(maps._at(at)) for at in arrays])
 
 
 def _count_of(maps: MapSet, counts: Sequence[Count]) -> Count:
@@ -42,7 +42,8 @@ def _count_of(maps: MapSet, counts: Sequence[Count]) -> Count:
     return found if maps.exact else _count(0, found.upper)
 
 
-def _count_array(maps: MapSet) -> Count:
+def count_array(maps: MapSet) -> Count:
+    """The elements that maps to one array reach, whether the set has more maps than it should or not."""
     counts = [m.count(distinct=True) for m in maps]
     least = max((count.lower for count in counts), default=0)
     most = min(sum(count.upper for count in counts), UNBOUNDED)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .._core import Computation, Count, IndexingMap, Instruction, Module, Shape, _count, _count_windows
@@ -15,8 +15,8 @@ from ..errors import HlomapError
 from ..lazy import np
 from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
 from ..maps.map_set import MapSet
-from ..maps.union_count import UNBOUNDED
-from ..ops._shapes import array_leaves, shape_at
+from ..maps.union_count import UNBOUNDED, count_array
+from ..ops._shapes import arrays
 from ..text import plural
 from ..types import ShapeIndex, subject_of
 
@@ -89,8 +89,8 @@ def utilization(subject: Instruction | Computation | Module, /) -> tuple[Utiliza
     """
     root = subject_of(subject, "utilization")
     value, operands = (root.root, root.parameters) if isinstance(root, Computation) else (root, root.operands)
-    indices = list(array_leaves(value.shape))
-    sizes = [shape_at(value.shape, index).dimensions for index in indices]
+    leaves = dict(arrays(value.shape))
+    indices, sizes = list(leaves), [shape.dimensions for shape in leaves.values()]
     elements: dict[int, MapSet] | None = None
     if isinstance(root, Computation):
         rules = RuleProvider(root.module)
@@ -119,11 +119,10 @@ def _of_operand(
 ) -> Utilization:
     """``reads`` are those of the first outputs where they are partial; ``elements`` has no dims."""
     touched, distinct, n_elements, n_bytes = _ZERO, _ZERO, 0, 0
-    leaves = list(array_leaves(operand.shape))
+    leaves = dict(arrays(operand.shape))
     by_leaf = _by_index(reads, leaves)
     images_by_leaf = None if elements is None else _by_index([(elements, ())], leaves)
-    for index in leaves:
-        shape = shape_at(operand.shape, index)
+    for index, shape in leaves.items():
         images = None if images_by_leaf is None else next((own for own, _ in images_by_leaf[index]), MapSet())
         reads_here, elements_here = _count_reads(by_leaf[index], is_partial, images, shape)
         touched, distinct = touched + reads_here, distinct + elements_here
@@ -142,7 +141,7 @@ def _of_operand(
 _ZERO = _count(0, 0)
 
 
-def _by_index(reads: Sequence[_Read], indices: Sequence[ShapeIndex]) -> dict[ShapeIndex, list[_Read]]:
+def _by_index(reads: Sequence[_Read], indices: Iterable[ShapeIndex]) -> dict[ShapeIndex, list[_Read]]:
     """The maps to each array; exact ones that lead elsewhere are left out."""
     found: dict[ShapeIndex, list[_Read]] = {index: [] for index in indices}
     for maps, sizes in reads:
@@ -163,12 +162,12 @@ def _count_reads(
     maps = [m for own, _ in reads for m in own]
     images: Sequence[_Read] = reads if elements is None else [(elements, ())]
     is_unknown = any(own.is_unknown for own, _ in (*reads, *images))
-    touched = sum((m.count() for m in maps), _ZERO)
+    touched = sum([m.count() for m in maps], _ZERO)
     if is_unknown or (is_partial and (elements or not all(own.exact for own, _ in images))):
         touched = _count(0 if is_unknown else touched.lower, UNBOUNDED)
-    if any(own.is_unknown for own, _ in images):
+    if is_unknown and any(own.is_unknown for own, _ in images):
         return touched, _count(0, shape.n_elements)
-    distinct = MapSet(m for own, _ in images for m in own).count(distinct=True)
+    distinct = count_array(images[0][0] if len(images) == 1 else MapSet(m for own, _ in images for m in own))
     if not (is_unknown or is_partial or (touched.exact and distinct.exact)):
         touched, distinct = _count_windows(maps) or (touched, distinct)
     if not distinct.exact:
