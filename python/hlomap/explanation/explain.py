@@ -330,8 +330,9 @@ def _operand_reads(number: int, operand: Instruction, maps: MapSet, names: Names
         words = f"any elements of {label}"
         yield OperandReads(number, operand, (), operand.shape, maps, (), words, found)
         return
-    for leaf in dict.fromkeys(tuple(m.shape_index) for m in maps):
-        own = [m for m in maps if tuple(m.shape_index) == leaf]
+    for leaf in dict.fromkeys(m.shape_index for m in maps):
+        own = [m for m in maps if m.shape_index == leaf]
+        named = [names.of(m, number) for m in own]
         shape = shape_at(operand.shape, leaf)
         label = value_label(operand) + leaf_text(leaf)
         yield OperandReads(
@@ -339,9 +340,11 @@ def _operand_reads(number: int, operand: Instruction, maps: MapSet, names: Names
             instruction=operand,
             shape_index=leaf,
             shape=shape,
-            maps=MapSet(own, exact=maps.exact, reason=maps.reason, devices=maps.devices),
-            texts=tuple(str(names.of(m, number)) for m in own),
-            words=("" if maps.exact else "at most ") + phrases(own, label, shape, names, number),
+            maps=maps
+            if len(own) == len(maps)
+            else MapSet(own, exact=maps.exact, reason=maps.reason, devices=maps.devices),
+            texts=tuple(map(str, named)),
+            words=("" if maps.exact else "at most ") + phrases(named, label, shape),
             counts=count_reads(own, maps.exact, shape),
         )
 

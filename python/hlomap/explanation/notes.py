@@ -52,7 +52,7 @@ def notes_of(
         f"{v.name} is the value {printable(v.supplier.name, 80)}"
         f"[{', '.join(m.text(e) for e in v.element)}], from {v.lower} to {v.upper}"
         for read in reads
-        for m in (names.of(m, read.operand) for m in read.maps)
+        for m in (names.of(m, read.operand) for m in read.maps if m.runtime)
         for v in m.map.runtime
         if v.supplier is not None
     )

@@ -122,6 +122,6 @@ def _step(
     found = []
     for leaf in dict.fromkeys(tuple(m.shape_index) for m in maps):
         own = [m for m in maps if tuple(m.shape_index) == leaf]
-        found.append(phrases(own, label + leaf_text(leaf), shape_at(value.shape, leaf), names, -1))
+        found.append(phrases([names.of(m, -1) for m in own], label + leaf_text(leaf), shape_at(value.shape, leaf)))
     words = clauses(found[:_MAX_LEAVES] + ["more"] * (len(found) > _MAX_LEAVES))
     return Step(value, distance, maps, words, readers)

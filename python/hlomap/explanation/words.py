@@ -14,7 +14,7 @@ from typing import NamedTuple
 from .._core import Expr, IndexingMap, Shape
 from ..maps.variables import numbers_of
 from ..text import joined, plural
-from .names import NamedMap, Names
+from .names import NamedMap
 
 _MAX_PHRASES = 4
 
@@ -31,6 +31,7 @@ def phrase(m: NamedMap, label: str, sizes: tuple[int, ...]) -> str:
     """The elements that one map reads, for an element of the output.
 
     >>> m = IndexingMap.parse("(d0, d1)[s0] -> (d0, s0), domain: d0 in [0, 7], d1 in [0, 4], s0 in [0, 15]")
+    >>> from hlomap.explanation.names import Names
     >>> phrase(Names(("i", "j")).of(m, 0), "x", (8, 16))
     'x[i, :] (16 elements)'
     """
@@ -43,9 +44,9 @@ def phrase(m: NamedMap, label: str, sizes: tuple[int, ...]) -> str:
     return _elements(m.map, label, parts, len(free)) + _conditions(m, {one.number for one in free.values()})
 
 
-def phrases(maps: Sequence[IndexingMap], label: str, shape: Shape, names: Names, operand: int) -> str:
+def phrases(maps: Sequence[NamedMap], label: str, shape: Shape) -> str:
     """The elements that a union of maps reads of an array."""
-    found = [phrase(names.of(m, operand), label, shape.dimensions) for m in maps[:_MAX_PHRASES]]
+    found = [phrase(m, label, shape.dimensions) for m in maps[:_MAX_PHRASES]]
     if len(maps) > _MAX_PHRASES:
         found.append(f"{len(maps) - _MAX_PHRASES} more")
     return clauses(dict.fromkeys(found))

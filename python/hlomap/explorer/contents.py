@@ -305,10 +305,11 @@ class ReadTable:
     def _read(self, k: int, leaf: ShapeIndex, shape: Shape, maps: MapSet, names: Names) -> dict[str, Any]:
         """One array of an operand."""
         own = [m for m in maps if m.shape_index == leaf]
-        texts = [str(names.of(m, k)) for m in own]
+        named = [names.of(m, k) for m in own]
+        texts = list(map(str, named))
         key = (tuple(texts), maps.exact, str(shape), names.sizes, names.operands.get(k))
         if key not in self._words:
-            self._words[key] = phrases(own, "{}", shape, names, k), count_reads(own, maps.exact, shape)
+            self._words[key] = phrases(named, "{}", shape), count_reads(own, maps.exact, shape)
         words, counts = self._words[key]
         fits = [text for text in texts if len(text) <= _LONGEST_MAP][:_MAX_MAPS]
         record: dict[str, Any] = {
