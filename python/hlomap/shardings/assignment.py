@@ -16,7 +16,7 @@ from ..answers import Unknown
 from ..errors import ShapeError
 from ..lazy import np
 from ..text import one_line
-from .orders import Digit, Ints, Strided, find_strides, place_values, split_digits, split_into_runs
+from .orders import Digit, Ints, Strided, find_strides, place_values, split_into_runs
 
 ALL_DEVICES = 1 << 31
 """The devices of a replicated array where their number is not given: all numbers of 31 bits."""
@@ -191,14 +191,6 @@ def _mesh_order(sharding: Sharding, mesh: Mesh, sizes: Sequence[int], parts: Seq
     """The devices in the order of these parts of axes, which are all of the mesh, the first one the slowest."""
     places = place_values(sizes)
     lows = [places[axis] * (sizes[axis] // (before * size)) for axis, before, size in parts]
-    if mesh.iota is not None:
-        digits = _iota_digits(sharding, *mesh.iota)
-        _check(prod(n for n, _ in digits) == prod(sizes), sharding, "the mesh and its devices differ in number")
-        in_mesh = sorted(range(len(parts)), key=lambda k: -lows[k])
-        found = split_digits(digits, [parts[k][2] for k in in_mesh])
-        if found is not None:
-            by_part = dict(zip(in_mesh, found, strict=True))
-            return Strided(0, tuple(digit for k in range(len(parts)) for digit in by_part[k]))
     devices = np.array(mesh.devices, np.int64)
     _check(len(devices) == prod(sizes), sharding, "the mesh and its devices differ in number")
     at = Strided(0, tuple((part[2], low) for low, part in zip(lows, parts, strict=True))).devices()

@@ -17,7 +17,7 @@ from ..errors import ShapeError, UnsupportedError
 from ..maps.map_set import MapSet
 from ..types import expect, is_index, wrong_type
 from .assignment import Assignment, assign
-from .orders import Digit, Strided, place_values, split_digits
+from .orders import Strided
 
 _MAX_RUNS = 1 << 16
 _MANY_RUNS = 64
@@ -103,112 +103,55 @@ def maps_of(assignment: Assignment, *, to_devices: bool = False) -> MapSet:
 
 def _elements(assignment: Assignment, run: Strided) -> IndexingMap:
     """From a device and an element of its part to the element of the array."""
-    positions, constraints, by_digits = tile_positions(assignment, run)
-    needs_simplifying = bool(constraints) or not by_digits
+    positions, constraints = tile_positions(assignment, run)
     sizes, widths = assignment.shape.dimensions, assignment.tile_sizes
     results = [position * s + Expr.dim(k + 1) for k, (position, s) in enumerate(zip(positions, widths, strict=True))]
     for result, size, s, n in zip(results, sizes, widths, assignment.tiles, strict=True):
         if s * n != size:
             constraints.append((result, 0, size - 1))
     bounds = [(f"l{k}", 0, s - 1) for k, s in enumerate(widths)]
-    found = IndexingMap([("device", *run.bounds), *bounds], results, constraints=constraints)
-    return found.simplify(keep_point_dims=True) if needs_simplifying else found
+    return IndexingMap([("device", *run.bounds), *bounds], results, constraints=constraints).simplify(
+        keep_point_dims=True
+    )
 
 
 def _owners(assignment: Assignment, run: Strided) -> IndexingMap:
-    """From an element of the array to its devices; ranges are the replicas."""
-    sizes = assignment.shape.dimensions
-    # The tile along each dimension; a dimension with one tile has no digit.
-    at = [
-        Expr.dim(k) // s if n > 1 else Expr.constant(0)
-        for k, (s, n) in enumerate(zip(assignment.tile_sizes, assignment.tiles, strict=True))
-    ]
-    by_dim = _digits_by_dimension(assignment, run)
-    if by_dim is None:
-        return _owners_by_number(assignment, run, at)
-    *tiled, replicas = by_dim
-    device = Expr.constant(run.base)
-    for position, digits in zip(at, tiled, strict=True):
-        device += _weighted(_split(position, digits), [stride for _, stride in digits])
-    replicas = tuple(sorted(replicas, key=lambda digit: -digit[1]))
-    device += _weighted([Expr.range(k) for k in range(len(replicas))], [stride for _, stride in replicas])
-    return IndexingMap(sizes, [device], ranges=[n for n, _ in replicas])
-
-
-def _owners_by_number(assignment: Assignment, run: Strided, at: Sequence[Expr]) -> IndexingMap:
-    """:func:`_owners` by way of the number of the tile, where the digits of the devices are not those of the tiles."""
+    """From an element of the array to its devices; the range is the replica."""
+    sides = enumerate(zip(assignment.tile_sizes, assignment.tiles, strict=True))
+    at = [Expr.dim(k) // s if n > 1 else Expr.constant(0) for k, (s, n) in sides]
     n_replicas = assignment.n_replicas
     t = _weighted([*at, Expr.range(0) if n_replicas > 1 else Expr.constant(0)], assignment.places) - run.first
-    device = _weighted(_split(t, run.digits), [stride for _, stride in run.digits]) + run.base
+    digits = [t // place % n for (n, _), place in zip(run.digits, run.places, strict=True)]
+    device = _weighted(digits, [stride for _, stride in run.digits]) + run.base
     constraints = [(t, 0, run.n - 1)] if run.n < assignment.n_devices else []
     ranges = [n_replicas] if n_replicas > 1 else []
     found = IndexingMap(assignment.shape.dimensions, [device], ranges=ranges, constraints=constraints)
     return found.simplify(keep_point_dims=True)
 
 
-def tile_positions(assignment: Assignment, run: Strided) -> tuple[list[Expr], list[_Constraint], bool]:
+def tile_positions(assignment: Assignment, run: Strided) -> tuple[list[Expr], list[_Constraint]]:
     """The position of the tile of device ``d0`` along each dimension, and what else holds for a device of the run.
 
-    The last value tells whether each position has digits of its own in the device.
+    Strides are places of the number of the device, in which there may be gaps.
     """
-    by_dim = _digits_by_dimension(assignment, run)
-    if by_dim is not None:
-        values, constraints = _digits_of_device(run, [digit for digits in by_dim for digit in digits])
-        waiting = iter(values)
-        positions = [_weighted([next(waiting) for _ in digits], _places(digits)) for digits in by_dim[:-1]]
-        return positions, constraints, True
-    values, constraints = _digits_of_device(run, run.digits)
-    t = _weighted(values, run.places) + run.first
-    return [t // place % n for n, place in zip(assignment.tiles, assignment.places, strict=False)], constraints, False
-
-
-def _digits_by_dimension(assignment: Assignment, run: Strided) -> list[tuple[Digit, ...]] | None:
-    """The digits of each dimension and last those of the replicas; None where a digit belongs to two of them."""
-    if run.n < assignment.n_devices:
-        return None
-    return split_digits(run.digits, (*assignment.tiles, assignment.n_replicas))
-
-
-def _digits_of_device(run: Strided, digits: Sequence[Digit]) -> tuple[list[Expr], list[_Constraint]]:
-    """The digits of device ``d0``, whose strides are places of a number, and what holds where the number has gaps."""
-    values = [Expr.constant(0)] * len(digits)
+    digits = [Expr.constant(0)] * len(run.digits)
     constraints: list[_Constraint] = []
-    lowest = run.bounds[0]
-    number = Expr.dim(0) - lowest if lowest else Expr.dim(0)
+    number = Expr.dim(0) - run.bounds[0]
     above: int | None = None
-    for k in sorted(range(len(digits)), key=lambda k: -abs(digits[k][1])):
-        n, place = digits[k][0], abs(digits[k][1])
-        if above is None or above == n * place:
-            value = number // place if place > 1 else number
-            value = value if above is None else value % n
-        else:
-            value = number % above // place
-            constraints.append((value, 0, n - 1))
-        values[k] = value if digits[k][1] > 0 else n - 1 - value
+    for k in sorted(range(len(digits)), key=lambda k: -abs(run.digits[k][1])):
+        n, stride = run.digits[k]
+        place = abs(stride)
+        digit = number // place if above is None else number % above // place
+        if above is not None and above != n * place:
+            constraints.append((digit, 0, n - 1))
+        digits[k] = digit if stride > 0 else n - 1 - digit
         above = place
     if above is not None and above > 1:
         constraints.append((number % above, 0, 0))
-    return values, constraints
-
-
-def _places(digits: Sequence[Digit]) -> list[int]:
-    return place_values([n for n, _ in digits])
-
-
-def _split(number: Expr, digits: Sequence[Digit]) -> list[Expr]:
-    """The digits of a number that is less than the product of their sizes."""
-    found = []
-    for k, ((n, _), place) in enumerate(zip(digits, _places(digits), strict=True)):
-        found.append(number // place if k == 0 else number // place % n)
-    return found
+    t = _weighted(digits, run.places) + run.first
+    return [t // place % n for n, place in zip(assignment.tiles, assignment.places, strict=False)], constraints
 
 
 def _weighted(values: Sequence[Expr], weights: Sequence[int]) -> Expr:
     """The sum of values, each times its weight."""
-    if len(weights) == 1 and weights[0] == 1:
-        return values[0]
-    total: Expr | None = None
-    for value, weight in zip(values, weights, strict=True):
-        term = value * weight if weight != 1 else value
-        total = term if total is None else total + term
-    return Expr.constant(0) if total is None else total
+    return sum((value * weight for value, weight in zip(values, weights, strict=True)), Expr.constant(0))

@@ -89,38 +89,6 @@ def place_values(sizes: Sequence[int]) -> list[int]:
     return found[::-1]
 
 
-def split_digits(digits: Sequence[Digit], sizes: Sequence[int]) -> list[tuple[Digit, ...]] | None:
-    """The digits of each dimension of a row-major array; None where a digit belongs to two dimensions.
-
-    The product of the sizes is that of the digits.  Neighbours whose strides continue each other become one digit.
-
-    >>> split_digits([(4, 1), (6, 4)], [4, 2, 3]), split_digits([(4, 1), (6, 4)], [8, 3])
-    ([((4, 1),), ((2, 12),), ((3, 4),)], [((4, 1), (2, 12)), ((3, 4),)])
-    >>> split_digits([(4, 1), (6, 4)], [6, 4])
-    """
-    waiting = list(digits)
-    found = []
-    for size in reversed(sizes):
-        own: list[Digit] = []
-        left = size
-        while left > 1:
-            n, stride = waiting.pop()
-            if n > left:
-                if n % left:
-                    return None
-                waiting.append((n // left, stride * left))
-                n = left
-            elif left % n:
-                return None
-            left //= n
-            if own and stride == own[-1][0] * own[-1][1]:
-                own[-1] = (own[-1][0] * n, own[-1][1])
-            elif n > 1:
-                own.append((n, stride))
-        found.append(tuple(reversed(own)))
-    return found[::-1]
-
-
 def find_strides(devices: Ints) -> Strided | None:
     """The order as digits and strides, if tiles and devices determine each other by division and remainder.
 

@@ -428,7 +428,7 @@ class _Work:
             held = operand.tiles.assignment
             runs = held.runs()
             if len(runs) == 1 and np.array_equal(operand.tiles.devices, output.tiles.devices):
-                positions, _, _ = tile_positions(held, runs[0])
+                positions, _ = tile_positions(held, runs[0])
                 for m in whole:
                     found += _not_held(m, positions, held)
             else:
