@@ -13,8 +13,8 @@ from .._core import Instruction
 from ..errors import UnsupportedError
 from ..lazy import np
 from ._attributes import GatherDimensions, indices_batch_dims
-from ._indexing.index_vectors import known_surroundings, operand_to_windows, window_to_operand
-from ._indexing.maps import map_keeping
+from ._indexing.index_vectors import known_surroundings, window_to_operand
+from ._indexing.maps import inverted, map_keeping
 from ._numpy.dynamic_offsets import index_vectors, window_indices
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
 
@@ -51,14 +51,6 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     return [window_to_operand(instruction, d, context), map_keeping(d.output_sizes, d.indices_sizes, d.batch_dims)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The offset d - start in every slice that contains d; an index affects its whole slice."""
-    d = gather_dimensions(instruction)
-    if operand == 0:
-        return [operand_to_windows(instruction, d, context)]
-    return [map_keeping(d.indices_sizes, d.output_sizes, {o: i for i, o in d.batch_dims.items()})]
-
-
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """The operand index of every output element along each dimension, then one lookup."""
     d, data = gather_dimensions(instruction), np.asarray(operands[0])
@@ -80,7 +72,7 @@ register(
     moving(
         "gather",
         output_to_input,
-        input_to_output,
+        inverted(output_to_input),
         evaluate,
         (0,),
         constant_operands=constant_operands,

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..lazy import np
 from ._attributes import GatherDimensions, indices_batch_dims
-from ._indexing.index_vectors import known_surroundings, operand_to_windows, window_to_operand
-from ._indexing.maps import identity_map, map_keeping, on_all_outputs
+from ._indexing.index_vectors import known_surroundings, window_to_operand
+from ._indexing.maps import identity_map, inverse, inverted, map_keeping
 from ._numpy.dynamic_offsets import index_vectors, window_indices
 from ._numpy.reduction import as_list, pack_results
 from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
@@ -57,18 +57,8 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     """operand[d], the updates whose windows cover d, and all indices of the same batch."""
     n, d = scatter_dimensions(instruction)
     all_indices = map_keeping(d.operand_sizes, d.indices_sizes, d.paired_dims)
-    return [*[identity_map(d.operand_sizes)] * n, all_indices, *[operand_to_windows(instruction, d, context)] * n]
-
-
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """output[d] for an operand, output[start + offset] for an update; an index affects all elements of its batch."""
-    n, d = scatter_dimensions(instruction)
-    if operand < n:
-        return on_all_outputs(instruction, identity_map(d.operand_sizes))
-    if operand > n:
-        return on_all_outputs(instruction, window_to_operand(instruction, d, context))
-    paired = {p: i for i, p in d.paired_dims.items()}
-    return on_all_outputs(instruction, map_keeping(d.indices_sizes, d.operand_sizes, paired))
+    updates = inverse(window_to_operand(instruction, d, context, in_operand=True), d.operand_sizes)
+    return [*[identity_map(d.operand_sizes)] * n, all_indices, *[updates] * n]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -108,7 +98,7 @@ register(
     OpRule(
         "scatter",
         output_to_input,
-        input_to_output,
+        inverted(output_to_input),
         evaluate,
         constant_operands,
         in_place=updated_operands,

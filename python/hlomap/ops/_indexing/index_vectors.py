@@ -220,8 +220,13 @@ def _starts(
         yield {p: part.components[k] for p, k in d.start_components.items()}, part.runtime, part.constraints
 
 
-def window_to_operand(instruction: Instruction, d: GatherDimensions, context: RuleContext) -> Footprint:
-    """From an element of the windows to the operand element it is read from or combined into."""
+def window_to_operand(
+    instruction: Instruction, d: GatherDimensions, context: RuleContext, *, in_operand: bool = False
+) -> Footprint:
+    """From an element of the windows to the operand element it is read from or combined into.
+
+    With ``in_operand`` the maps are only asked about elements of the operand, in which windows of size 1 then fit.
+    """
     dims = dim_exprs(len(d.output_sizes))
     paired = {p: d.batch_dims[i] for i, p in d.paired_dims.items()}
     found = NOTHING
@@ -234,43 +239,8 @@ def window_to_operand(instruction: Instruction, d: GatherDimensions, context: Ru
         for p in range(len(d.operand_sizes)):
             offset: ExprLike = dims[d.window_dims[p]] if p in d.window_dims else 0
             start = starts.get(p, 0)
-            if not isinstance(start, int) and not d.clamps:
+            if not isinstance(start, int) and not d.clamps and not (in_operand and d.window_sizes[p] == 1):
                 constraints.append((start, 0, d.last_start(p)))
             results.append(dims[paired[p]] if p in paired else offset + start)
         found += single_map(d.output_sizes, results, runtime=runtime, constraints=constraints)
-    return found
-
-
-def operand_to_windows(instruction: Instruction, d: GatherDimensions, context: RuleContext) -> Footprint:
-    """From an operand element to that element in every window that covers it; ranges number the index vectors."""
-    if 0 in d.output_sizes:
-        return NOTHING
-    # A range for each dimension of the index vectors but those that are paired with one of the operand.
-    free = [i for i in sorted(d.batch_dims) if i not in d.paired_dims]
-    vector = [
-        Expr.dim(d.paired_dims[i]) if i in d.paired_dims else Expr.range(free.index(i)) for i in sorted(d.batch_dims)
-    ]
-    ranges = [(0, d.indices_sizes[i] - 1) for i in free]
-    indices = dim_exprs(len(d.operand_sizes))
-    found = NOTHING
-    for starts, runtime, constraints in _starts(instruction, d, vector, context):
-        if any(isinstance(start, int) and not 0 <= start <= d.last_start(p) for p, start in starts.items()):
-            continue
-        results: list[ExprLike] = [0] * len(d.output_sizes)
-        for i, index in zip(sorted(d.batch_dims), vector, strict=True):
-            results[d.batch_dims[i]] = index
-        dims: list[int | Bounds] = [*d.operand_sizes]
-        for p, window_size in enumerate(d.window_sizes):
-            if p in d.paired_dims.values():
-                continue
-            start = starts.get(p, 0)
-            if isinstance(start, int):
-                dims[p] = (start, start + window_size - 1)
-            else:
-                constraints.append((indices[p] - start, 0, window_size - 1))
-                if window_size > 1 and not d.clamps:
-                    constraints.append((start, 0, d.last_start(p)))
-            if p in d.window_dims:
-                results[d.window_dims[p]] = indices[p] - start
-        found += single_map(dims, results, ranges=ranges, runtime=runtime, constraints=constraints)
     return found

@@ -95,14 +95,18 @@ def inverted(output_to_input: OutputToInput) -> InputToOutput:
         for output in array_leaves(instruction.shape):
             part = by_number(output_to_input(instruction, output, context)).get(operand, NOTHING)
             if not isinstance(part, Unknown):
-                maps = (inverted_map(m, sizes) for own, m in part.maps if own == leaf)
-                simple = (m.simplify(keep_point_dims=True, drop_unused=True) for m in maps)
-                part = part.of((output, m) for m in simple if not m.is_known_empty)
+                part = inverse(part.of((own, m) for own, m in part.maps if own == leaf), sizes).at(output)
             number = output[0] if output else 0
             parts[number] = merge_parts([parts.get(number, NOTHING), part])
         return parts
 
     return input_to_output
+
+
+def inverse(footprint: Footprint, sizes: Sequence[int]) -> Footprint:
+    """The same pairs of elements, seen from those of the one array, of these sizes, that the maps lead to."""
+    maps = (inverted_map(m, sizes).simplify(keep_point_dims=True, drop_unused=True) for _, m in footprint.maps)
+    return footprint.of(((), m) for m in maps if not m.is_known_empty)
 
 
 def simplify_maps(footprint: Footprint) -> Footprint:

@@ -6,16 +6,17 @@ Sections Dot and DotGeneral of XLA's operation semantics.
 
 from __future__ import annotations
 
+from .._indexing.maps import inverted
 from .._op import OpRule, register
 from .evaluate import evaluate
-from .indexing import input_to_output, output_to_input
+from .indexing import output_to_input
 from .known import known_values, used
 
 register(
     OpRule(
         "dot",
         output_to_input,
-        input_to_output,
+        inverted(output_to_input),
         evaluate,
         known_values=known_values,
         used=used,

@@ -8,7 +8,7 @@ from ..._core import Expr, Instruction, Variable
 from ...answers import Unknown
 from ...types import ShapeIndex
 from .._indexing.contraction import extra_operand, whole_index
-from .._indexing.maps import dim_exprs, inverted, range_exprs, simplify_maps, single_map
+from .._indexing.maps import dim_exprs, range_exprs, simplify_maps, single_map
 from .._rule import Bounds, ExprLike, OperandIndexing, RuleContext, RuleResult
 from .attributes import DotOperand, dot_dimensions
 
@@ -81,16 +81,3 @@ def _sum_over_sparse(sides: tuple[DotOperand, DotOperand], lhs: list[Any], rhs: 
         elif b is not None:
             lhs[i] = b
     return terms
-
-
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """A range for each free dimension of the other operand."""
-    sides = dot_dimensions(instruction)
-    if len(instruction.operands) > 2 or isinstance(sides, Unknown):
-        return inverted(output_to_input)(instruction, operand, leaf, context)
-    left, right = sides
-    side, other = (left, right) if operand == 0 else (right, left)
-    dims, others = dim_exprs(len(side.sizes)), range_exprs(len(other.free))
-    own = [dims[i] for i in side.free]
-    results = [*(dims[i] for i in side.batch), *((*own, *others) if operand == 0 else (*others, *own))]
-    return [single_map(side.sizes, results, ranges=[other.sizes[i] for i in other.free])]
