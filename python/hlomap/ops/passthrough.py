@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from .._core import Instruction
 from ._evaluation import Evaluate
 from ._indexing.maps import forwarding, reaches_nothing, reads_nothing
-from ._known import Known, KnownContext
 from ._op import EvalContext, OpRule, ShapeIndex, Value, register
 from ._rule import InPlace, nothing_in_place
 from ._shapes import n_outputs
@@ -33,10 +32,6 @@ BUILDER_METHODS: dict[str, tuple[str, ...]] = {
     "opt-barrier": ("optimization_barrier",),
     "recv-done": ("recv", "recv_with_token"),
 }
-
-
-def _known_operand(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
-    return operands[0]
 
 
 def _copied_operand(instruction: Instruction) -> Mapping[ShapeIndex, InPlace]:

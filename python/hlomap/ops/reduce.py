@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 
 from .._core import Expr, IndexingMap, Instruction
 from ..maps.map_set import MapSet
-from ._indexing.maps import dim_exprs, map_to_all, map_to_scalar, on_all_outputs, range_exprs, single_map
+from ._indexing.maps import dim_exprs, inverted, map_to_scalar, range_exprs, single_map
 from ._known import (
     ANYTHING,
     NUMBER,
@@ -50,16 +50,6 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     data: OperandIndexing = single_map(shape, results, ranges=[sizes[i] for i in reduced])
     n = len(operands) // 2
     return [data] * n + [map_to_scalar(shape)] * n
-
-
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The output element without the reduced dimensions; an init value affects every element."""
-    operands = instruction.operands
-    if operand >= len(operands) // 2:
-        return on_all_outputs(instruction, map_to_all((), result_shape(instruction)))
-    reduced, shape = _reduced(instruction), operands[operand].shape
-    results = [d for i, d in enumerate(dim_exprs(shape.rank)) if i not in reduced]
-    return on_all_outputs(instruction, single_map(shape, results))
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -145,6 +135,12 @@ def used(
 
 register(
     OpRule(
-        "reduce", output_to_input, input_to_output, evaluate, known_values=known_values, used=used, operations="reduced"
+        "reduce",
+        output_to_input,
+        inverted(output_to_input),
+        evaluate,
+        known_values=known_values,
+        used=used,
+        operations="reduced",
     )
 )

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._core import Expr, Instruction
+from .._core import Instruction
 from ..lazy import np
 from ._attributes import WindowedDim, windowed_dims
-from ._indexing.maps import full_bounds, map_to_all, map_to_scalar, single_map
-from ._indexing.window import map_by_windows, operand_index, output_index, window_variables
+from ._indexing.maps import inverse, inverted, map_to_scalar, simplify_maps
+from ._indexing.window import map_by_windows, operand_index
 from ._numpy.window import sliding_windows
 from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import selected_and_scattered
-from ._rule import Bounds, ExprLike, Footprint
 from ._shapes import require
 
 
@@ -31,56 +30,13 @@ def window_dims(instruction: Instruction) -> list[WindowedDim]:
     return dims
 
 
-Constraints = list[tuple[ExprLike, int, int]]
-
-
-def _windows_of_element(
-    dims: Sequence[WindowedDim],
-) -> tuple[list[ExprLike], list[Expr | None], list[Bounds], Constraints]:
-    """The windows that contain an element d: the index of the window, and the index of d in it."""
-    elements, ranges = window_variables(dims)
-    indices = [
-        output_index(dim, Expr.dim(i), element) for i, (dim, element) in enumerate(zip(dims, elements, strict=True))
-    ]
-    constraints: Constraints = [c for m in indices for c in m.constraints]
-    # A window of size 1 restricts the bounds of the element itself.
-    constraints += [
-        (Expr.dim(i), *m.bounds) for i, m in enumerate(indices) if m.bounds != (0, dims[i].operand_size - 1)
-    ]
-    return [m.expr for m in indices], elements, ranges, constraints
-
-
-def _elements_sharing_window(dims: Sequence[WindowedDim]) -> Footprint:
-    """From an element to all that share a window with it: d + t - s, with s and t their indices in the window."""
-    _, elements, ranges, constraints = _windows_of_element(dims)
-    results: list[ExprLike] = []
-    for i, (dim, element) in enumerate(zip(dims, elements, strict=True)):
-        other: ExprLike = Expr.dim(i)
-        if element is not None:
-            other = Expr.dim(i) + (Expr.range(len(ranges)) - element) * dim.window_dilation
-            ranges.append((0, dim.size - 1))
-            constraints.append((other, 0, dim.operand_size - 1))
-        results.append(other)
-    return single_map(full_bounds(dim.operand_size for dim in dims), results, ranges=ranges, constraints=constraints)
-
-
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """All elements and sources of the windows that contain the element, and the init value."""
-    dims = window_dims(instruction)
     sizes = instruction.shape.dimensions
-    windows, _, ranges, constraints = _windows_of_element(dims)
-    sources = single_map(full_bounds(sizes), windows, ranges=ranges, constraints=constraints)
-    return [_elements_sharing_window(dims), sources, map_to_scalar(sizes)]
-
-
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The elements that share a window with it; for a source its window; for the init value every element."""
-    dims = window_dims(instruction)
-    if operand == 0:
-        return [_elements_sharing_window(dims)]
-    if operand == 2:
-        return [map_to_all((), instruction.shape.dimensions)]
-    return [map_by_windows(dims, operand_index)]
+    windows = map_by_windows(window_dims(instruction), operand_index)
+    sources = inverse(windows, sizes)
+    sharing = sources.of(((), first.then(second)) for _, first in sources.maps for _, second in windows.maps)
+    return [simplify_maps(sharing), sources, map_to_scalar(sizes)]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -117,4 +73,8 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return output.reshape(data.shape)
 
 
-register(OpRule("select-and-scatter", output_to_input, input_to_output, evaluate, operations=selected_and_scattered))
+register(
+    OpRule(
+        "select-and-scatter", output_to_input, inverted(output_to_input), evaluate, operations=selected_and_scattered
+    )
+)
