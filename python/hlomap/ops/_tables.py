@@ -39,9 +39,12 @@ def pieces_of(values: Array) -> Pieces:
     first = values.reshape(-1)[0]
     if (values == first).all() or values.size == 1:
         return (Piece(frozenset([number_of(np.asarray(first))])),)
+    is_integer = values.dtype.kind in "iu" or values.dtype.name.startswith(("int", "uint"))
+    steps = _affine_steps(values) if is_integer else None
+    if steps is not None:
+        return (Piece(_linear(int(first), steps), IndexingMap(list(values.shape), [])),)
     if values.size > _MAX_ELEMENTS:
         return UNKNOWN
-    is_integer = values.dtype.kind in "iu" or values.dtype.name.startswith(("int", "uint"))
     rows: list[list[_Run]] = []
     for row in values.reshape(-1, values.shape[-1]):
         runs = _runs([int(v) for v in row]) if is_integer else _equal([number_of(np.asarray(v)) for v in row])
@@ -54,6 +57,18 @@ def pieces_of(values: Array) -> Pieces:
             return UNKNOWN
     (runs,) = rows
     return merged((_piece(run, values.shape) for run in runs), values.shape)
+
+
+def _affine_steps(values: Array) -> list[int] | None:
+    """The step along each dimension, where the elements are an affine function of their index; else None."""
+    if np.abs(values.astype(np.float64)).max() >= 2**31:
+        return None
+    wide = values.astype(np.int64)
+    origin = (0,) * wide.ndim
+    at = [(*origin[:d], min(1, n - 1), *origin[d + 1 :]) for d, n in enumerate(wide.shape)]
+    steps = [int(wide[index] - wide[origin]) for index in at]
+    expected = wide[origin] + sum(step * index for step, index in zip(steps, np.indices(wide.shape), strict=True))
+    return steps if (expected == wide).all() else None
 
 
 def _equal(row: Sequence[object]) -> list[_Run]:

@@ -7,20 +7,17 @@ is the rank of the indices, every index is a vector of one component.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ..._core import Expr, IndexingMap, Instruction
 from ...errors import HlomapError
 from ...lazy import np
 from .._attributes import GatherDimensions
-from .._evaluation import Array
-from .._known import Known, Parts, Piece, Pieces, is_constant, through, together
+from .._known import UNKNOWN, Known, Parts, Piece, Pieces, is_constant, through, together
 from .._rule import NOTHING, Bounds, ExprLike, Footprint, RuleContext
+from .._tables import pieces_of
 from .maps import dim_exprs, single_map
-
-_MAX_LITERAL = 1 << 20
-"""Elements of a constant that are searched for an affine pattern."""
-_TYPE_MAX = {"s8": 127, "u8": 255, "s16": 2**15 - 1, "u16": 2**16 - 1, "s32": 2**31 - 1, "u32": 2**32 - 1}
 
 
 class Vectors(NamedTuple):
@@ -50,26 +47,13 @@ def index_vectors(
         of_vector.append([*vector])
         if index_vector_dim < indices.shape.rank:
             of_vector[k].insert(index_vector_dim, k)
-    direct = [_known(indices, index, index_vector_dim, k) for k, index in enumerate(of_vector)]
-    pieces = pieces_for_maps(context.known_integers(indices)) if None in direct else ()
-    if not pieces:
-        runtime: list[Any] = []
-        found: list[ExprLike] = []
-        for known, bounds, index in zip(direct, components, of_vector, strict=True):
-            found.append(Expr.runtime(len(runtime)) if known is None else adjust(*known, bounds))
-            if known is None:
-                runtime.append((*bounds, operand, index))
-        return [Vectors(found, runtime, [])]
     sizes = [size for i, size in enumerate(indices.shape.dimensions) if i != index_vector_dim]
-    of_component: list[Pieces] = []
-    for k in range(len(components)):
-        element: list[ExprLike] = [Expr.dim(i) for i in range(len(sizes))]
-        if index_vector_dim < indices.shape.rank:
-            element.insert(index_vector_dim, k)
-        m = IndexingMap(sizes, element)
-        of_component.append(tuple(piece for each in pieces if (piece := through(m, each)) is not None))
+    of_component = [_component(indices, sizes, index_vector_dim, k, context) for k in range(len(components))]
     result: list[Vectors] = []
-    for region, chosen in together(of_component):
+    regions = list(together(of_component))
+    if len(regions) > _MAX_REGIONS:
+        regions = list(together([UNKNOWN] * len(components)))
+    for region, chosen in regions:
         part = Vectors([], [], [*within(region, sizes, vector)])
         for k, (piece, bounds) in enumerate(zip(chosen, components, strict=True)):
             value = known_value(piece)
@@ -90,9 +74,9 @@ _MAX_REGIONS = 8
 
 
 def pieces_for_maps(known: Known) -> Pieces:
-    """The pieces of an index array, if they are few; none where no value is known."""
+    """The pieces of an index array, if they are few and some value is known."""
     if isinstance(known, Parts) or len(known) > _MAX_REGIONS or not any(piece.is_known for piece in known):
-        return ()
+        return UNKNOWN
     return known
 
 
@@ -146,53 +130,21 @@ def keep(value: ExprLike, value_bounds: Bounds, bounds: Bounds) -> ExprLike:
     return value
 
 
-def _known(
-    indices: Instruction, index: Sequence[ExprLike], index_vector_dim: int, k: int
-) -> tuple[ExprLike, Bounds] | None:
-    """Component k as an expression with its bounds, where the indices are an iota or an affine constant; else None."""
-    sizes = indices.shape.dimensions
-    if indices.opcode == "iota":
-        along = int(indices.attributes["iota_dimension"])
-        if sizes[along] - 1 > _TYPE_MAX.get(indices.shape.dtype, 2**63 - 1 if indices.shape.dtype[1:] == "64" else -1):
-            return None
-        value = index[along]
-        return value, (value, value) if isinstance(value, int) else (0, sizes[along] - 1)
-    if indices.opcode != "constant" or indices.shape.n_elements > _MAX_LITERAL:
-        return None
-    try:
-        literal = indices.literal
-    except HlomapError:
-        return None
-    if literal is None or literal.size == 0:
-        return None
-    # As the semantics have it, u64 values beyond the range of s64 are its maximum: out of bounds on the upper side.
-    saturated = np.minimum(literal, np.uint64(2**63 - 1)) if literal.dtype == np.uint64 else literal
-    values: Array = np.asarray(saturated).astype(np.int64)
-    if index_vector_dim < values.ndim:
-        values = np.take(values, k, axis=index_vector_dim)
-        index = [*index[:index_vector_dim], *index[index_vector_dim + 1 :]]
-    factors = _affine(values)
-    if factors is None:
-        return None
-    total: ExprLike = int(values.reshape(-1)[0])
-    for factor, variable in zip(factors, index, strict=True):
-        if factor:
-            total = factor * variable + total
-    return total, (int(values.min()), int(values.max()))
-
-
-def _affine(values: Array) -> list[int] | None:
-    """The step along each dimension, where the elements are an affine function of their index; else None."""
-    first = int(values.reshape(-1)[0])
-    if max(abs(int(values.min())), abs(int(values.max()))) >= 2**31:
-        return [0] * values.ndim if (values == first).all() else None
-    expected = np.full(values.shape, first)
-    steps = []
-    for axis, size in enumerate(values.shape):
-        step = int(values[tuple(int(i == axis) for i in range(values.ndim))]) - first if size > 1 else 0
-        steps.append(step)
-        expected = expected + step * np.arange(size).reshape([-1 if i == axis else 1 for i in range(values.ndim)])
-    return steps if (expected == values).all() else None
+def _component(
+    indices: Instruction, sizes: Sequence[int], index_vector_dim: int, k: int, context: RuleContext
+) -> Pieces:
+    """The values of component k by the number of the vector; of a constant those of this component alone."""
+    if indices.opcode == "constant":
+        with suppress(HlomapError):  # it is not in the text, or does not fit into 64 bits
+            values = np.asarray(indices.literal)
+            own = np.take(values, k, axis=index_vector_dim) if index_vector_dim < values.ndim else values
+            return pieces_for_maps(pieces_of(own))
+    element: list[ExprLike] = [Expr.dim(i) for i in range(len(sizes))]
+    if index_vector_dim < indices.shape.rank:
+        element.insert(index_vector_dim, k)
+    m = IndexingMap(sizes, element)
+    known = pieces_for_maps(context.known_integers(indices))
+    return tuple(piece for each in known if (piece := through(m, each)) is not None) or UNKNOWN
 
 
 # Maps between an array and its windows at index vectors, as gather reads and scatter updates them.
