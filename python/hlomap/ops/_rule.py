@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from .._core import Computation, Expr, Footprint as Footprint, Instruction, Shape, _Reach
 from ..answers import Unknown
+from ..maps.device_groups import GroupTable
 from ..types import ShapeIndex
 from ._evaluation import Evaluate
 from ._operations import Cost
@@ -64,18 +65,6 @@ OutputToInput: TypeAlias = Callable[[Instruction, ShapeIndex, RuleContext], Rule
 InputToOutput: TypeAlias = Callable[[Instruction, int, ShapeIndex, RuleContext], RuleResult]
 
 
-class Groups(Protocol):
-    """A table of device groups; ``ids`` names its numbers: ``replica``, ``partition`` or ``device``."""
-
-    @property
-    def ids(self) -> str: ...
-    @property
-    def groups(self) -> Sequence[Sequence[int]]: ...
-
-    def runs(self) -> list[tuple[Bounds, int]]:
-        """Maximal runs of consecutive groups of one size: (first, last) and the size."""
-
-
 class CollectiveRule(NamedTuple):
     """How an operation moves elements between devices: the device groups, and rules whose maps include the device.
 
@@ -84,7 +73,7 @@ class CollectiveRule(NamedTuple):
     Footprints without ``crosses_devices`` are plain maps of elements that stay on their device.
     """
 
-    groups: Callable[[Instruction], Groups | Unknown]
+    groups: Callable[[Instruction], GroupTable | Unknown]
     output_to_input: Callable[[Instruction, ShapeIndex], Mapping[int, OperandIndexing]]
     input_to_output: Callable[[Instruction, int, ShapeIndex], Mapping[int, OperandIndexing]]
 
