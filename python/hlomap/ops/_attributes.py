@@ -199,6 +199,47 @@ class GatherDimensions(NamedTuple):
         return self.operand_sizes[p] - self.window_sizes[p]
 
 
-def indices_batch_dims(indices_sizes: Sequence[int], index_vector_dim: int) -> list[int]:
+def gather_dimensions(instruction: Instruction) -> GatherDimensions:
+    """How the dimensions of operand, indices and output correspond."""
+    attributes = instruction.attributes
+    operand, indices = (x.shape.dimensions for x in instruction.operands)
+    slices, offset_dims = attributes["slice_sizes"], attributes["offset_dims"]
+    batching = dict(
+        zip(attributes.get("operand_batching_dims", ()), attributes.get("start_indices_batching_dims", ()), strict=True)
+    )
+    removed = {*attributes["collapsed_slice_dims"], *batching}
+    vector_dim, sizes = attributes["index_vector_dim"], instruction.shape.dimensions
+    vectors = _indices_batch_dims(indices, vector_dim)
+    kept = [i for i in range(len(operand)) if i not in removed]
+    batch = [i for i in range(len(sizes)) if i not in offset_dims]
+    window_dims, batch_dims = dict(zip(kept, offset_dims, strict=True)), dict(zip(vectors, batch, strict=True))
+    starts = {p: k for k, p in enumerate(attributes["start_index_map"]) if p not in batching}
+    paired = {i: p for p, i in batching.items()}
+    return GatherDimensions(
+        operand, slices, sizes, indices, window_dims, batch_dims, paired, starts, vector_dim, 1, clamps=True
+    )
+
+
+def scatter_dimensions(instruction: Instruction) -> tuple[int, GatherDimensions]:
+    """The number n of operands, and how the dimensions of operands, indices and updates correspond."""
+    attributes, operands = instruction.attributes, instruction.operands
+    n = len(operands) // 2
+    sizes, indices, updates = (operands[k].shape.dimensions for k in (0, n, n + 1))
+    paired = dict(
+        zip(attributes.get("scatter_indices_batching_dims", ()), attributes.get("input_batching_dims", ()), strict=True)
+    )
+    removed = {*attributes["inserted_window_dims"], *paired.values()}
+    window_dims, vector_dim = attributes["update_window_dims"], attributes["index_vector_dim"]
+    rest = [u for u in range(len(updates)) if u not in window_dims]
+    vector = dict(zip(_indices_batch_dims(indices, vector_dim), rest, strict=True))
+    window = dict(zip((p for p in range(len(sizes)) if p not in removed), window_dims, strict=True))
+    extents = tuple(updates[window[p]] if p in window else 1 for p in range(len(sizes)))
+    starts = {p: k for k, p in enumerate(attributes["scatter_dims_to_operand_dims"])}
+    return n, GatherDimensions(
+        sizes, extents, updates, indices, window, vector, paired, starts, vector_dim, n, clamps=False
+    )
+
+
+def _indices_batch_dims(indices_sizes: Sequence[int], index_vector_dim: int) -> list[int]:
     """The dimensions of the indices that number the index vectors."""
     return [i for i in range(len(indices_sizes)) if i != index_vector_dim]

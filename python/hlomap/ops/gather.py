@@ -12,32 +12,11 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..errors import UnsupportedError
 from ..lazy import np
-from ._attributes import GatherDimensions, indices_batch_dims
+from ._attributes import gather_dimensions
 from ._indexing.index_vectors import known_surroundings, window_to_operand
 from ._indexing.maps import inverted, map_keeping
 from ._numpy.dynamic_offsets import index_vectors, window_indices
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
-
-
-def gather_dimensions(instruction: Instruction) -> GatherDimensions:
-    """How the dimensions of operand, indices and output correspond."""
-    attributes = instruction.attributes
-    operand, indices = (x.shape.dimensions for x in instruction.operands)
-    slices, offset_dims = attributes["slice_sizes"], attributes["offset_dims"]
-    batching = dict(
-        zip(attributes.get("operand_batching_dims", ()), attributes.get("start_indices_batching_dims", ()), strict=True)
-    )
-    removed = {*attributes["collapsed_slice_dims"], *batching}
-    vector_dim, sizes = attributes["index_vector_dim"], instruction.shape.dimensions
-    vectors = indices_batch_dims(indices, vector_dim)
-    kept = [i for i in range(len(operand)) if i not in removed]
-    batch = [i for i in range(len(sizes)) if i not in offset_dims]
-    window_dims, batch_dims = dict(zip(kept, offset_dims, strict=True)), dict(zip(vectors, batch, strict=True))
-    starts = {p: k for k, p in enumerate(attributes["start_index_map"]) if p not in batching}
-    paired = {i: p for p, i in batching.items()}
-    return GatherDimensions(
-        operand, slices, sizes, indices, window_dims, batch_dims, paired, starts, vector_dim, 1, clamps=True
-    )
 
 
 def constant_operands(instruction: Instruction) -> tuple[int, ...]:

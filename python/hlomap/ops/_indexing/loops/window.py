@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ...._core import Computation, Expr, Instruction
 from ....types import ShapeIndex
+from ..._attributes import GatherDimensions, gather_dimensions, scatter_dimensions
 from .counter import CountedLoop, linear
 from .scalar_values import Scalar, ScalarValues, Value
 
@@ -142,39 +143,25 @@ def _update(at: Instruction, values: ScalarValues, callers: tuple[Instruction, .
 
 def _gather(at: Instruction, values: ScalarValues, callers: tuple[Instruction, ...]) -> Offsets | None:
     """A gather of one window with one index."""
-    return _one_index(at, at.attributes.get("start_index_map"), at.attributes.get("slice_sizes"), values, callers)
+    return _one_index(at, gather_dimensions(at), values, callers)
 
 
 def _scatter(at: Instruction, values: ScalarValues, callers: tuple[Instruction, ...]) -> Offsets | None:
     """A scatter of one window with one index."""
-    if len(at.operands) != 3 or at.attributes.get("input_batching_dims"):
-        return None
-    inserted, own = set(at.attributes.get("inserted_window_dims") or ()), at.attributes.get("update_window_dims") or ()
-    update = iter([at.operands[2].shape.dimensions[i] for i in own])
-    rank = at.operands[0].shape.rank
-    window = [1 if i in inserted else next(update, 0) for i in range(rank)]
-    dims = at.attributes.get("scatter_dims_to_operand_dims")
-    return _one_index(at, dims, window, values, callers, clamps=False)
+    return _one_index(at, scatter_dimensions(at)[1], values, callers) if len(at.operands) == 3 else None
 
 
 def _one_index(
-    at: Instruction,
-    dims: object,
-    window: object,
-    values: ScalarValues,
-    callers: tuple[Instruction, ...],
-    *,
-    clamps: bool = True,
+    at: Instruction, d: GatherDimensions, values: ScalarValues, callers: tuple[Instruction, ...]
 ) -> Offsets | None:
-    if at.operands[1].shape.n_elements != 1 or not isinstance(dims, list | tuple) or len(dims) != 1:
+    indices = at.operands[d.indices_operand]
+    if indices.shape.n_elements != 1 or len(d.start_components) != 1 or d.paired_dims:
         return None
-    sizes = at.operands[0].shape.dimensions
-    if not isinstance(window, list | tuple) or len(window) != len(sizes):
-        return None
-    offset = _offset(values.of(at.operands[1], (), callers), sizes[dims[0]] - window[dims[0]], clamps=clamps)
+    (p,) = d.start_components
+    offset = _offset(values.of(indices, (), callers), d.last_start(p), clamps=d.clamps)
     if offset is None:
         return None
-    return tuple(offset if i == dims[0] else Expr.constant(0) for i in range(len(sizes))), tuple(window)
+    return tuple(offset if i == p else Expr.constant(0) for i in range(len(d.operand_sizes))), d.window_sizes
 
 
 _WINDOWS = {"dynamic-slice": _slice, "dynamic-update-slice": _update, "gather": _gather, "scatter": _scatter}
@@ -183,7 +170,7 @@ _WINDOWS = {"dynamic-slice": _slice, "dynamic-update-slice": _update, "gather": 
 def accessed_window(at: Instruction, values: ScalarValues, callers: tuple[Instruction, ...]) -> Offsets | None:
     """The offset and the sizes of the window that an instruction accesses in its first operand.
 
-    None for other operations, and where an offset has no value or may be out of bounds.
+    None for other operations and inconsistent ones, and where an offset has no value or may be out of bounds.
     """
     window = _WINDOWS.get(at.opcode)
-    return None if window is None else window(at, values, callers)
+    return None if window is None or at.inconsistency is not None else window(at, values, callers)
