@@ -24,7 +24,6 @@ from ..errors import DatasetError, EngineError, LockedError, OutputError, Unsupp
 from .console import fail, max_bytes, number, prefix_with_file, say
 
 if TYPE_CHECKING:
-    from ..corpus.reports import CorpusSummary
     from ..corpus.run import CorpusProgress
 
 
@@ -123,7 +122,7 @@ def analyze(paths: tuple[str, ...], output: str, as_json: bool, quiet: bool, **o
     if as_json:
         say(json.dumps(summary.to_dict()))
     elif not quiet:
-        _print_summary(summary)
+        say(str(summary))
     if summary.has_errors:
         sys.exit(1)
 
@@ -133,21 +132,6 @@ def _stop(output: str, error: Exception) -> NoReturn:
     message = f"{strerror}: {filename}" if strerror and filename else strerror or str(error)
     say(f"{output}: {message}; the same command continues", err=True)
     sys.exit(_UNFINISHED)
-
-
-def _print_summary(summary: CorpusSummary) -> None:
-    if not sys.stdout.isatty():
-        say(str(summary))
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for row in summary.lines():
-        table.add_row(*row)
-    Console(highlight=False, markup=False, emoji=False).print(table)
 
 
 def _exit_on_signal(number: int, frame: FrameType | None) -> NoReturn:
