@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from .._core import Computation, Shape
 from ..errors import ShapeError
+from ..verification.verify import random_value
 
 Array = npt.NDArray[Any]
 
@@ -84,31 +85,9 @@ def _nest(shape: Shape, arrays: Iterator[Array]) -> Any:
 
 
 def draw_inputs(computation: Computation, seed: int) -> list[Any]:
-    """Random arguments, equal for equal seeds: normally distributed floats and small integers."""
+    """Random arguments, equal for equal seeds: floats from -1 to 1 and small integers."""
     rng = np.random.default_rng(seed)
-
-    def draw(shape: Shape) -> Any:
-        if shape.is_tuple:
-            return tuple(draw(part) for part in shape.tuple_shapes)
-        return _draw_array(shape, rng) if shape.is_array else None
-
-    return [draw(parameter.shape) for parameter in computation.parameters]
-
-
-def _draw_array(shape: Shape, rng: np.random.Generator) -> Array:
-    from ..dtypes import is_integer, is_unsigned, numpy_dtype
-    from ..ops._numpy.numeric import width_of
-
-    dtype, sizes = numpy_dtype(shape.dtype), shape.dimensions
-    if dtype == np.bool_:
-        return rng.integers(0, 2, sizes).astype(np.bool_)
-    if is_integer(dtype):
-        high = min(8, 2 ** (width_of(dtype) - (0 if is_unsigned(dtype) else 1)))
-        return rng.integers(0 if is_unsigned(dtype) else -high, high, sizes).astype(np.int32).astype(dtype)
-    if dtype.kind == "c":
-        return (rng.standard_normal(sizes) + 1j * rng.standard_normal(sizes)).astype(dtype)
-    normal = rng.standard_normal(sizes)
-    return (np.abs(normal) if shape.dtype == "f8e8m0fnu" else normal).astype(dtype)
+    return [random_value(parameter.shape, rng, floats=(-1.0, 1.0)) for parameter in computation.parameters]
 
 
 def flatten(value: Any) -> list[Array]:

@@ -225,24 +225,27 @@ def _machine(
     return Machine(plan_module(module), DeviceGrid(*grid, custom_calls=functions), _BUDGET, seed, on_value)
 
 
-def random_value(shape: Shape, rng: np.random.Generator, integers: tuple[int, int] = (-7, 8)) -> Value:
-    """Small numbers that differ where the type allows; ``integers`` has the least one, and the one after the last."""
+def random_value(
+    shape: Shape,
+    rng: np.random.Generator,
+    integers: tuple[int, int] = (-7, 8),
+    floats: tuple[float, float] = (0.1, 0.9),
+) -> Value:
+    """Small numbers that differ where the type allows, from the first of a pair up to, excluding, the second."""
     if shape.is_tuple:
-        return tuple(random_value(inner, rng, integers) for inner in shape.tuple_shapes)
-    return _random_array(shape.dtype, shape.dimensions, rng, integers) if shape.is_array else None
-
-
-def _random_array(
-    dtype: str, sizes: Sequence[int], rng: np.random.Generator, integers: tuple[int, int] = (-7, 8)
-) -> npt.NDArray[Any]:
-    to = numpy_dtype(dtype)
+        return tuple(random_value(inner, rng, integers, floats) for inner in shape.tuple_shapes)
+    if not shape.is_array:
+        return None
+    to, sizes = numpy_dtype(shape.dtype), shape.dimensions
     if to == np.bool_:
         return rng.integers(0, 2, sizes).astype(to)
     if is_integer(to):
         least = 0 if is_unsigned(to) else integers[0]
         return rng.integers(least, integers[1], sizes).astype(np.int64).astype(to)
-    real = rng.uniform(0.1, 0.9, sizes)
-    return (real + 1j * rng.uniform(0.1, 0.9, sizes) if to.kind == "c" else real).astype(to)
+    real = rng.uniform(*floats, sizes)
+    if shape.dtype == "f8e8m0fnu":  # powers of 2
+        real = np.abs(real)
+    return (real + 1j * rng.uniform(*floats, sizes) if to.kind == "c" else real).astype(to)
 
 
 def _check_sizes(instructions: Sequence[Instruction]) -> None:
@@ -494,7 +497,7 @@ def _is_fixed_part(operand: Instruction, leaf: ShapeIndex) -> bool:
 def _other_values(element: Any, operand: Instruction, leaf: ShapeIndex, rng: np.random.Generator) -> list[Any]:
     """At most two values of the element's type that differ from it."""
     shape = shape_at(operand.shape, leaf)
-    sample = _random_array(shape.dtype, [8], rng)
+    sample = random_value(Shape(shape.dtype, [8]), rng)
     if sample.dtype == np.bool_:
         return [not element]
     return [x for x in sample if x != element][:2]
