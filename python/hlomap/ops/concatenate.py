@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from .._core import Expr, Instruction
 from ..lazy import np
-from ._indexing.maps import dim_exprs, full_bounds, single_map
-from ._indexing.sizes_in_use import is_dynamic, over_approximate
+from ._indexing.maps import dim_exprs, full_bounds, over_approximate, single_map
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
 from ._rule import Bounds, Footprint, OperandIndexing
 
@@ -33,7 +32,7 @@ def _starts(instruction: Instruction, context: RuleContext) -> _Starts:
         shape = operand.shape
         length = shape.dimensions[along]
         starts.append(starts[-1] + length)
-        least.append(least[-1] + (0 if is_dynamic(shape, along) else length))
+        least.append(least[-1] + (0 if shape.dynamic[along] else length))
     return _Starts(along, starts, least)
 
 

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .._core import Expr, Instruction
-from ._indexing.maps import dim_exprs, map_to_all, map_to_scalar, outside, range_exprs, single_map
-from ._indexing.sizes_in_use import is_dynamic, over_approximate
+from ._indexing.maps import dim_exprs, map_to_all, map_to_scalar, outside, over_approximate, range_exprs, single_map
 from ._numpy.window import padded
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
 
@@ -57,7 +56,7 @@ def _ends_vary(instruction: Instruction) -> bool:
     """Whether padding follows the last element in use of a dynamic dimension, wherever that is."""
     shape = instruction.operands[0].shape
     return True in shape.dynamic and any(
-        high > 0 and is_dynamic(shape, i) for i, (_, high, _) in enumerate(instruction.attributes["padding"])
+        high > 0 and shape.dynamic[i] for i, (_, high, _) in enumerate(instruction.attributes["padding"])
     )
 
 

@@ -10,15 +10,29 @@ from collections.abc import Sequence
 from .._core import Instruction, Shape, _delinearize as delinearize
 from ..errors import UnsupportedError
 from ..lazy import np
-from ._indexing.maps import dim_exprs, map_to_all, rules_between, simplify_maps, single_map
-from ._indexing.sizes_in_use import keeps_linear_order, over_approximate
+from ._indexing.maps import dim_exprs, map_to_all, over_approximate, rules_between, simplify_maps, single_map
 from ._op import EvalContext, Value, moving, register
 from ._rule import OperandIndexing
 from ._shapes import matched_dims, n_elements
 
 
+def _keeps_linear_order(a: Shape, b: Shape) -> bool:
+    """Whether the elements in use of two arrays are equal at equal linear indices below the bounds.
+
+    The elements in use are numbered without gaps.  Of the dimensions that match each other only the most major one that
+    is not 1 may be dynamic, since the others are strides.
+    """
+    if True not in a.dynamic and True not in b.dynamic:
+        return True
+    for ours, theirs in matched_dims(a.dimensions, b.dimensions):
+        for shape, dims in ((a, ours), (b, theirs)):
+            if any(shape.dynamic[k] for k in [k for k in dims if shape.dimensions[k] != 1][1:]):
+                return False
+    return True
+
+
 def _map_between(a: Shape, b: Shape) -> OperandIndexing:
-    if not keeps_linear_order(a, b):
+    if not _keeps_linear_order(a, b):
         return over_approximate(map_to_all(a, b))
     return simplify_maps(single_map(a, delinearize(dim_exprs(a.rank), a.dimensions, b.dimensions)))
 

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 from .._core import Expr, Instruction
 from ..lazy import np
-from ._indexing.maps import dim_exprs, single_map
-from ._indexing.sizes_in_use import is_dynamic, over_approximate
+from ._indexing.maps import dim_exprs, over_approximate, single_map
 from ._op import EvalContext, RuleResult, Value, moving, register
 
 
@@ -19,7 +18,7 @@ def mirrored(instruction: Instruction, *_: object) -> RuleResult:
     sizes, dims = instruction.shape.dimensions, dim_exprs(instruction.shape.rank)
     along = tuple(instruction.attributes["dimensions"])
     mirror = [n - 1 - d if i in along else d for i, (n, d) in enumerate(zip(sizes, dims, strict=True))]
-    varying = [i for i in along if is_dynamic(instruction.operands[0].shape, i)]
+    varying = [i for i in along if instruction.operands[0].shape.dynamic[i]]
     if not varying:
         return [single_map(sizes, mirror)]
     # The last element in use is the first of the result: d + its mirror is less than the bound.

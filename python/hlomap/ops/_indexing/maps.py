@@ -109,6 +109,11 @@ def inverse(footprint: Footprint, sizes: Sequence[int]) -> Footprint:
     return footprint.of(((), m) for m in maps if not m.is_known_empty)
 
 
+def over_approximate(footprint: Footprint) -> Footprint:
+    """Mark maps as having more elements than those that are read, where an element lies as the sizes in use say."""
+    return Footprint(footprint.maps, False, "the sizes in use are values")
+
+
 def simplify_maps(footprint: Footprint) -> Footprint:
     """Simplify maps; dimensions of size 1 remain variables, unused ranges do not."""
     return footprint.simplified()
