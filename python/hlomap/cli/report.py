@@ -25,15 +25,6 @@ class Span(NamedTuple):
 Line = list[Span]
 
 
-def plain(lines: Iterable[Line]) -> str:
-    """The lines without styles.
-
-    >>> plain([[Span("p0", "name"), Span(" = f32[]")], []])
-    'p0 = f32[]\\n\\n'
-    """
-    return "".join("".join(span.text for span in line) + "\n" for line in lines)
-
-
 def listing_lines(listing: Listing) -> Iterator[list[Line]]:
     """The lines of a module, as many at a time as belong to one part."""
     name = listing.module if listing.overview is None else listing.overview.title

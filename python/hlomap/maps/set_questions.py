@@ -141,27 +141,21 @@ _MAX_POINTS_IN_ALL = 1 << 20
 _Pairs = frozenset[tuple[int, ...]]
 
 
-def contains(outer: IndexingMap, inner: IndexingMap) -> bool | None:
-    """Whether ``outer`` relates every point of the dimensions to all elements that ``inner`` relates it to.
+class Containment:
+    """Whether maps relate every point of the dimensions to all elements that others do; each is enumerated once.
 
     >>> whole = IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 7]")
-    >>> contains(whole, IndexingMap.parse("(d0) -> (d0 + 3), domain: d0 in [0, 4]"))
-    True
-    >>> contains(whole, IndexingMap.parse("(d0) -> (d0 + 4), domain: d0 in [0, 4]"))
-    False
+    >>> own = (IndexingMap.parse(f"(d0) -> (d0 + {n}), domain: d0 in [0, 4]") for n in (3, 4))
+    >>> [Containment().contains(whole, m) for m in own]
+    [True, False]
     """
-    return Containment().contains(outer, inner)
-
-
-class Containment:
-    """Decides :func:`contains` for many pairs of the same maps: each map is enumerated at most once."""
 
     def __init__(self) -> None:
         self._pairs: dict[IndexingMap, _Pairs | None] = {}
         self._n_left = _MAX_POINTS_IN_ALL
 
     def contains(self, outer: IndexingMap, inner: IndexingMap) -> bool | None:
-        """As the function; points are compared until the maps have too many in all."""
+        """Whether ``outer`` has all pairs of ``inner``; points are compared until the maps have too many in all."""
         if inner.is_known_empty or outer == inner:
             return True
         if len(outer.dims) != len(inner.dims):
