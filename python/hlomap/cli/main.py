@@ -18,10 +18,7 @@ from ..errors import HlomapError, UnsupportedError
 from . import console
 from .analyze import analyze
 from .check import check
-from .compare import diff
 from .console import FILE, OUTPUT, Commands, parse_indices
-from .explore import explore
-from .profile import profile
 from .query import query
 from .run import run
 from .selection import find_instruction
@@ -50,8 +47,112 @@ def main(max_bytes: int) -> None:
     """
 
 
-for _command in (show, check, diff, explore, query, analyze, verify, run, profile):
+for _command in (show, check, query, analyze, verify, run):
     main.add_command(_command)
+
+
+@main.command(epilog="Exit codes: 0 success, 1 a file is not HLO, or a difference with --exit-code, 2 wrong arguments.")
+@click.argument("before", type=FILE)
+@click.argument("after", type=FILE)
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if instructions or fusions differ; layouts do not count.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with everything, instead of text.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "github"]),
+    default="text",
+    show_default=True,
+    help="github: one Markdown table of bytes, instructions, copies and collectives.",
+)
+def diff(before: Path, after: Path, exit_code: bool, as_json: bool, form: str) -> None:
+    """Compare two stages of one module.
+
+    Prints which instructions were removed, added and changed, what was fused into what, the bytes that are moved, what
+    the outputs of the entry depend on, and how instructions match.
+
+    \b
+    Examples:
+      hlomap diff before.hlo after.hlo
+      hlomap diff before.hlo after.hlo --json
+      hlomap diff before.hlo after.hlo --format github
+    """
+    from ..differences.diff import diff as compare
+
+    if as_json and form != "text":
+        raise click.BadParameter("excludes --json", param_hint="--format")
+    found = compare(console.read_module(before), console.read_module(after))
+    if as_json:
+        console.print_json(found.to_dict())
+    elif form == "github":
+        from ..guard.figures import figures, markdown
+
+        console.say(markdown(figures(found.before), figures(found.after)))
+    else:
+        console.say(str(found))
+    if exit_code and not found.is_empty:
+        sys.exit(1)
+
+
+@main.command(epilog="Exit codes: 0 success, 1 a file cannot be read as HLO or written, 2 wrong arguments.")
+@click.argument("path", metavar="FILE|DUMP", type=click.Path(exists=True, allow_dash=True, path_type=Path))
+@click.argument("after", required=False, type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+@click.option("-o", "--output", metavar="HTML", required=True, type=OUTPUT, help="File to write.")
+def explore(path: Path, after: Path | None, output: Path) -> None:
+    """Write a page: the module as a graph, and what elements read.
+
+    The page is one HTML file without links to others.  With AFTER it switches between both modules and shows what
+    changed.  Of a dump directory it has the first and the last stage of every module.
+
+    \b
+    Examples:
+      hlomap explore module.hlo -o page.html
+      hlomap explore module.hlo module.hlo -o page.html
+      hlomap explore . -o page.html
+    """
+    from ..explorer.page import explore as make_page
+    from ..hlo.dump_directory import DumpDirectory
+
+    console.refuse_overwriting(output, path, after)
+    if path.is_dir() and after is not None:
+        raise click.BadParameter("a dump directory has its own stages; give two files", param_hint="AFTER")
+    with console.failing(path, output):
+        if path.is_dir():
+            dump = DumpDirectory(path)
+            if not len(dump):
+                console.fail(path, "no file in this directory is HLO")
+            page = make_page(dump)
+        else:
+            page = make_page(console.read_module(path), None if after is None else console.read_module(after))
+        page.write(output)
+
+
+@main.command(epilog="Exit codes: 0 success, 1 PATH has no profile, 2 wrong arguments.")
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.option("--module", "modules", metavar="FILE", type=FILE, multiple=True, help="HLO that ran; repeatable.")
+@console.record("--device", Device, help="Compare with its limits: h100, a100, ...")
+@console.number("--top", default=20, help="Rows to print.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with all rows, instead of text.")
+def profile(path: Path, modules: tuple[Path, ...], device: Device | None, top: int, as_json: bool) -> None:
+    """Show measured times beside the bytes that move.
+
+    PATH is a *.xplane.pb file, or a folder that jax.profiler.trace wrote to.  Prints a row for each instruction, the
+    longest first: time, calls, distinct bytes, bytes that are read again, flops and rates, then what has no row.
+
+    \b
+    Examples:
+      hlomap profile /tmp/trace --top 5
+      hlomap profile /tmp/trace --device h100 --json
+      hlomap profile host.xplane.pb --module module.hlo
+    """
+    from ..analysis.profile import profile as read
+
+    given = [module for file in modules for module in console.read_modules(file)]
+    with console.failing(path):
+        found = read(path, module=given or None, device=device)
+    if as_json:
+        console.print_json(found.to_dict())
+    else:
+        console.say(found.text(top))
 
 
 @main.command(epilog="Exit codes: 0 success, 1 SHAPE is not an array shape or has no layout, 2 wrong arguments.")
