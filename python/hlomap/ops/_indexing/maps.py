@@ -90,23 +90,35 @@ def inverted(output_to_input: OutputToInput) -> InputToOutput:
     """The rule in the other direction: it relates the same elements, seen from those of an operand."""
 
     def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-        sizes = shape_at(instruction.operands[operand].shape, leaf).dimensions
-        parts: dict[int, OperandIndexing] = {}
-        for output in array_leaves(instruction.shape):
-            part = by_number(output_to_input(instruction, output, context)).get(operand, NOTHING)
-            if not isinstance(part, Unknown):
-                part = inverse(part.of((own, m) for own, m in part.maps if own == leaf), sizes).at(output)
-            number = output[0] if output else 0
-            parts[number] = merge_parts([parts.get(number, NOTHING), part])
-        return parts
+        return inverted_at(instruction, operand, leaf, lambda output: output_to_input(instruction, output, context))
 
     return input_to_output
 
 
+def inverted_at(
+    instruction: Instruction,
+    operand: int,
+    leaf: ShapeIndex,
+    output_to_input: Callable[[ShapeIndex], RuleResult],
+    devices: Sequence[int] = (),
+) -> dict[int, OperandIndexing]:
+    """The outputs that depend on a leaf; ``devices``: the numbers of groups and of positions, where maps have both."""
+    sizes = *shape_at(instruction.operands[operand].shape, leaf).dimensions, *devices
+    parts: dict[int, OperandIndexing] = {}
+    for output in array_leaves(instruction.shape):
+        part = by_number(output_to_input(output)).get(operand, NOTHING)
+        if not isinstance(part, Unknown):
+            part = inverse(part.of((own, m) for own, m in part.maps if own == leaf), sizes).at(output)
+        number = output[0] if output else 0
+        parts[number] = merge_parts([parts.get(number, NOTHING), part])
+    return parts
+
+
 def inverse(footprint: Footprint, sizes: Sequence[int]) -> Footprint:
     """The same pairs of elements, seen from those of the one array, of these sizes, that the maps lead to."""
-    maps = (inverted_map(m, sizes).simplify(keep_point_dims=True, drop_unused=True) for _, m in footprint.maps)
-    return footprint.of(((), m) for m in maps if not m.is_known_empty)
+    inverses = (inverted_map(m, sizes[: len(m.results)]) for _, m in footprint.maps)
+    maps = (m.simplify(keep_point_dims=True, drop_unused=True) for m in inverses)
+    return footprint.of(((), m) for m in maps if not m.is_known_empty) if footprint.maps else NOTHING
 
 
 def over_approximate(footprint: Footprint) -> Footprint:

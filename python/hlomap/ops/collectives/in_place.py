@@ -8,6 +8,7 @@ constants in tuples are followed; others are not, as a runtime variable cannot b
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ..._core import Expr, IndexingMap, Instruction
@@ -18,7 +19,7 @@ from ...types import ShapeIndex
 from .._attributes import is_start, permuted_slices, source_target_pairs
 from .._indexing.collectives import CollectiveIndexing
 from .._indexing.device_groups import n_devices, pair_table
-from .._indexing.maps import dim_exprs, full_bounds, identity_map
+from .._indexing.maps import dim_exprs, full_bounds, identity_map, inverted_at
 from .._rule import NOTHING, Bounds, CollectiveRule, ExprLike, Footprint, OperandIndexing, RuleContext
 from .._shapes import require, shape_at
 
@@ -198,34 +199,10 @@ def input_to_output(
     instruction: Instruction, operand: int, leaf: ShapeIndex, *, on_devices: bool = False
 ) -> dict[int, OperandIndexing]:
     """As :func:`output_to_input`, in the other direction."""
-    maps = _Maps(instruction, on_devices=on_devices)
-    buffer = leaf
-    if operand > 1:
-        (buffer,) = (s.buffer for s in permuted_slices(instruction) if leaf[: len(s.offsets)] == s.offsets)
-    sizes = shape_at(instruction.operands[1].shape, buffer).dimensions
-    moves = _moves(instruction, buffer)
-    everywhere = [Expr.range(i) for i in range(len(sizes))]
-    own = shape_at(instruction.operands[operand].shape, leaf).dimensions
-    if operand > 1:
-        found = maps.moved([], everywhere, (operand - 2, 1), full_bounds(sizes))
-    elif moves is None:
-        whole = maps.moved(full_bounds(own), everywhere, (0, 1), full_bounds(sizes))
-        found = identity_map(own) if operand == 1 else whole
-        found = Footprint(found.maps, False, _UNKNOWN_OFFSETS, found.crosses_devices)
-    elif operand == 1:
-        found = _stays(maps, sizes, moves)
-    else:
-        found = NOTHING
-        for extents, start, target in moves:
-            results = [Expr.dim(i) + (b - a) for i, (a, b) in enumerate(zip(start, target, strict=True))]
-            found = found + maps.moved(_box(start, extents), results, (0, 1))
-        found = Footprint(found.maps, *_exactness(moves), found.crosses_devices)
-    parts: dict[int, OperandIndexing] = {}
-    if is_start(instruction) and operand == 0:
-        parts[0] = identity_map(own).at((0, *leaf))
-    output = (1, *buffer) if is_start(instruction) else buffer
-    parts[output[0] if output else 0] = found.at(output)
-    return parts
+    table = groups(instruction) if on_devices else None
+    devices = (len(table.groups), 2) if isinstance(table, GroupTable) else ()
+    back = partial(output_to_input, instruction, on_devices=on_devices)
+    return inverted_at(instruction, operand, leaf, back, devices)
 
 
 def _box(first: Sequence[int], extents: Sequence[int]) -> list[Bounds]:
