@@ -76,15 +76,15 @@ class MapSet:
             is_known = is_known and not m.is_undefined
         if uses is not None:
             expect(Mapping, uses, "MapSet", "a mapping from (shape index, map) to uses as `uses`")
-            keys = {(m.shape_index, m) for m in members}
-            own_uses = {key: tuple(found) for key, found in uses.items() if key in keys}
-        if len(members) > 1:
+        if uses is not None or len(members) > 1:
             kept: dict[_Key, IndexingMap] = {}
             for m in members:
                 kept.setdefault((m.shape_index, m), m)
-            if len(kept) < len(members):
-                own_uses = _uses_of(members) if own_uses is None else own_uses
-                members = tuple(kept.values())
+            if uses is not None:
+                own_uses = {key: tuple(found) for key, found in uses.items() if key in kept}
+            elif len(kept) < len(members):
+                own_uses = _uses_of(members)
+            members = tuple(kept.values())
         self._maps = members if is_known else ()
         self._uses = own_uses if is_known else {}
         self._exact = exact and is_known

@@ -67,7 +67,8 @@ def _affine_steps(values: Array) -> list[int] | None:
     origin = (0,) * wide.ndim
     at = [(*origin[:d], min(1, n - 1), *origin[d + 1 :]) for d, n in enumerate(wide.shape)]
     steps = [int(wide[index] - wide[origin]) for index in at]
-    expected = wide[origin] + sum(step * index for step, index in zip(steps, np.indices(wide.shape), strict=True))
+    along: Sequence[Array] = np.indices(wide.shape, sparse=True)
+    expected = wide[origin] + sum(step * index for step, index in zip(steps, along, strict=True))
     return steps if (expected == wide).all() else None
 
 
