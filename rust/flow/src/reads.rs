@@ -85,10 +85,8 @@ impl Union {
 pub fn count(maps: &[&Map]) -> (Count, Count) {
     let parts: Vec<_> = maps.iter().map(|m| (touched(m), distinct(m))).collect();
     let few = maps.len() <= MAX_PAIRWISE;
-    let dims = |m: &&Map| m.domain().dims().iter().map(|v| v.interval).collect();
-    let outputs_apart = few && disjoint(&maps.iter().map(dims).collect::<Vec<Vec<Interval>>>());
-    let results = |m: &&Map| m.results().iter().map(|e| bounds(m, e)).collect();
-    let elements_apart = few && disjoint(&maps.iter().map(results).collect::<Vec<Vec<Interval>>>());
+    let outputs_apart = few && disjoint(maps, |m| m.domain().dims().iter().map(|v| v.interval).collect());
+    let elements_apart = few && disjoint(maps, |m| m.results().iter().map(|e| bounds(m, e)).collect());
     let total = |counts: &mut dyn Iterator<Item = u128>| counts.fold(0, u128::saturating_add);
     let lower = |counts: &mut dyn Iterator<Item = u128>, is_sum: bool| {
         if is_sum {
@@ -152,8 +150,12 @@ fn bounds(m: &Map, e: &Expr) -> Interval {
     m.bounds(e).unwrap_or(Interval::ALL)
 }
 
-/// Whether the boxes, all of one rank, are pairwise disjoint.
-fn disjoint(boxes: &[Vec<Interval>]) -> bool {
+/// Whether the boxes of maps, all of one rank, are pairwise disjoint.
+fn disjoint(maps: &[&Map], of: impl Fn(&Map) -> Vec<Interval>) -> bool {
+    if maps.len() < 2 {
+        return true;
+    }
+    let boxes: Vec<_> = maps.iter().map(|m| of(m)).collect();
     let apart = |a: &[Interval], b: &[Interval]| a.iter().zip(b).any(|(a, b)| a.hi < b.lo || b.hi < a.lo);
     boxes.iter().enumerate().all(|(i, a)| boxes[i + 1..].iter().all(|b| apart(a, b)))
 }

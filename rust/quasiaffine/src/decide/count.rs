@@ -61,6 +61,9 @@ pub fn touched(map: &Map) -> Count {
     match map.state() {
         State::Empty => Count::exact(0),
         State::Undefined => Count { lower: 0, upper: u128::MAX },
+        State::Defined if map.domain().constraints.is_empty() => {
+            Count::exact(box_size(map.domain(), 0..map.domain().vars.len()))
+        }
         State::Defined => {
             let groups = Groups::of(map, &[], &[]);
             let mut cx = AffineContext::without_facts(map.domain(), Options::default(), Budget::default());
@@ -139,19 +142,19 @@ impl Groups {
     }
 }
 
-impl Group {
-    /// How many values its variables take together, constraints aside. Runtime variables are not counted.
-    fn box_size(&self, domain: &Domain) -> u128 {
-        let counted = self.vars.iter().filter(|i| domain.var(**i).kind != Kind::Runtime);
-        counted.fold(1u128, |n, i| n.saturating_mul(domain.vars[*i].interval.size()))
-    }
+/// How many values variables take together, constraints aside. Runtime variables are not counted.
+fn box_size(domain: &Domain, vars: impl Iterator<Item = usize>) -> u128 {
+    let counted = vars.filter(|i| domain.var(*i).kind != Kind::Runtime);
+    counted.fold(1u128, |n, i| n.saturating_mul(domain.vars[i].interval.size()))
+}
 
+impl Group {
     fn has_runtime(&self, domain: &Domain) -> bool {
         self.vars.iter().any(|i| domain.var(*i).kind == Kind::Runtime)
     }
 
     fn points(&self, cx: &mut AffineContext, domain: &Domain) -> Count {
-        let all = self.box_size(domain);
+        let all = box_size(domain, self.vars.iter().copied());
         if self.constraints.is_empty() {
             return Count::exact(all);
         }
@@ -196,7 +199,7 @@ impl Group {
 
     /// The number of points and of distinct images, by going through all points.
     fn enumerate(&self, domain: &Domain, results: &[Expr]) -> Option<(u128, u128)> {
-        let size = self.box_size(domain);
+        let size = box_size(domain, self.vars.iter().copied());
         if size > POINTS || self.has_runtime(domain) {
             return None;
         }
