@@ -79,17 +79,3 @@ def with_conditions(m: IndexingMap, conditions: Iterable[tuple[Expr, int, int]])
     """A map where further expressions lie between bounds."""
     constraints = [*((c.expr, c.lower, c.upper) for c in m.constraints), *conditions]
     return IndexingMap(m.dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=constraints)
-
-
-def inverted_map(m: IndexingMap, sizes: Sequence[int]) -> IndexingMap:
-    """The inverse of a map to an array of these sizes, as a relation: the dimensions of the map become ranges.
-
-    >>> print(inverted_map(IndexingMap.parse("(d0, d1) -> (d1), domain: d0 in [0, 2], d1 in [0, 4]"), [5]))
-    (d0)[s0, s1] -> (s0, s1), domain: d0 in [0, 4], s0 in [0, 2], s1 in [0, 4], -d0 + s1 in [0, 0]
-    """
-    bounds = [(v.lower, v.upper) for v in (*m.dims, *m.ranges)]
-    n, points = len(m.dims), [Expr.range(i) for i in range(len(bounds))]
-    at = with_variables(m, [(0, size - 1) for size in sizes], bounds, (points[:n], points[n:]))
-    same = [(e - Expr.dim(i), 0, 0) for i, e in enumerate(at.results)]
-    constraints = [*same, *((c.expr, c.lower, c.upper) for c in at.constraints)]
-    return IndexingMap(at.dims, points[:n], ranges=bounds, runtime=at.runtime, constraints=constraints)

@@ -13,7 +13,7 @@ from .._core import Instruction
 from ..lazy import np
 from ._attributes import scatter_dimensions
 from ._indexing.index_vectors import known_surroundings, window_to_operand
-from ._indexing.maps import identity_map, inverse, inverted, map_keeping
+from ._indexing.maps import identity_map, inverted, map_keeping
 from ._numpy.dynamic_offsets import index_vectors, window_indices
 from ._numpy.reduction import as_list, pack_results
 from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
@@ -37,7 +37,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     """operand[d], the updates whose windows cover d, and all indices of the same batch."""
     n, d = scatter_dimensions(instruction)
     all_indices = map_keeping(d.operand_sizes, d.indices_sizes, d.paired_dims)
-    updates = inverse(window_to_operand(instruction, d, context, in_operand=True), d.operand_sizes)
+    updates = window_to_operand(instruction, d, context, in_operand=True).inverse(d.operand_sizes)
     return [*[identity_map(d.operand_sizes)] * n, all_indices, *[updates] * n]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..lazy import np
 from ._attributes import WindowedDim, windowed_dims
-from ._indexing.maps import inverse, inverted, map_to_scalar, simplify_maps
+from ._indexing.maps import inverted, map_to_scalar, simplify_maps
 from ._indexing.window import map_by_windows, operand_index
 from ._numpy.window import sliding_windows
 from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
@@ -34,7 +34,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     """All elements and sources of the windows that contain the element, and the init value."""
     sizes = instruction.shape.dimensions
     windows = map_by_windows(window_dims(instruction), operand_index)
-    sources = inverse(windows, sizes)
+    sources = windows.inverse(sizes)
     sharing = sources.of(((), first.then(second)) for _, first in sources.maps for _, second in windows.maps)
     return [simplify_maps(sharing), sources, map_to_scalar(sizes)]
 

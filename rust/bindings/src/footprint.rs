@@ -118,6 +118,24 @@ impl PyFootprint {
         Ok(self.with(maps.collect::<PyResult<_>>()?))
     }
 
+    /// The same pairs of elements, seen from those of the one array, of these sizes, that the maps lead to.
+    #[pyo3(signature = (sizes, /))]
+    fn inverse(&self, py: Python<'_>, sizes: Vec<i64>) -> PyResult<PyFootprint> {
+        if self.0.maps.is_empty() {
+            return Ok(PyFootprint(Footprint::default()));
+        }
+        let options = Options { keep_point_dims: true, drop_unused: true, solve: true, ..Options::default() };
+        let mut maps = Maps::new();
+        for (_, m) in &self.0.maps {
+            let converse = m.converse(&sizes[..m.results().len().min(sizes.len())]);
+            let inverse = simplified(py, &converse.map_err(|error| of_quasiaffine(py, error))?, options)?;
+            if inverse.state() != State::Empty {
+                maps.push((ShapeIndex::new(), inverse));
+            }
+        }
+        Ok(self.with(maps))
+    }
+
     fn __eq__(&self, other: &PyFootprint) -> bool {
         self.0 == other.0
     }

@@ -139,11 +139,13 @@ def _component(
             values = np.asarray(indices.literal)
             own = np.take(values, k, axis=index_vector_dim) if index_vector_dim < values.ndim else values
             return pieces_for_maps(pieces_of(own))
+    known = pieces_for_maps(context.known_integers(indices))
+    if known is UNKNOWN:
+        return UNKNOWN
     element: list[ExprLike] = [Expr.dim(i) for i in range(len(sizes))]
     if index_vector_dim < indices.shape.rank:
         element.insert(index_vector_dim, k)
     m = IndexingMap(sizes, element)
-    known = pieces_for_maps(context.known_integers(indices))
     return tuple(piece for each in known if (piece := through(m, each)) is not None) or UNKNOWN
 
 

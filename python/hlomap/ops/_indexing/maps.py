@@ -7,7 +7,6 @@ from functools import lru_cache
 
 from ..._core import Expr, Instruction, Shape, _identity_map, _map_to_all, _outside, _single_map
 from ...answers import Unknown
-from ...maps.variables import inverted_map
 from ...types import ShapeIndex
 from .._rule import NOTHING, Bounds, Footprint, InputToOutput, OperandIndexing, OutputToInput, RuleContext, RuleResult
 from .._shapes import array_leaves, arrays, n_outputs, require_sizes, shape_at
@@ -108,17 +107,10 @@ def inverted_at(
     for output in array_leaves(instruction.shape):
         part = by_number(output_to_input(output)).get(operand, NOTHING)
         if not isinstance(part, Unknown):
-            part = inverse(part.of((own, m) for own, m in part.maps if own == leaf), sizes).at(output)
+            part = part.of((own, m) for own, m in part.maps if own == leaf).inverse(sizes).at(output)
         number = output[0] if output else 0
         parts[number] = merge_parts([parts.get(number, NOTHING), part])
     return parts
-
-
-def inverse(footprint: Footprint, sizes: Sequence[int]) -> Footprint:
-    """The same pairs of elements, seen from those of the one array, of these sizes, that the maps lead to."""
-    inverses = (inverted_map(m, sizes[: len(m.results)]) for _, m in footprint.maps)
-    maps = (m.simplify(keep_point_dims=True, drop_unused=True) for m in inverses)
-    return footprint.of(((), m) for m in maps if not m.is_known_empty) if footprint.maps else NOTHING
 
 
 def over_approximate(footprint: Footprint) -> Footprint:

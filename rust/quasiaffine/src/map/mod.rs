@@ -211,6 +211,41 @@ impl Map {
         self.rewritten(domain, &|e| e.substitute(replace))
     }
 
+    /// The same pairs of points and results seen from the results, which are dims of these sizes: its dims and ranges are
+    /// ranges, of which the former are the results.
+    ///
+    /// ```
+    /// use quasiaffine::Map;
+    /// let map: Map = "(d0, d1) -> (d1), domain: d0 in [0, 2], d1 in [0, 4]".parse()?;
+    /// let converse = "(d0)[s0, s1] -> (s0, s1), domain: d0 in [0, 4], s0 in [0, 2], s1 in [0, 4], -d0 + s1 in [0, 0]";
+    /// assert_eq!(map.converse(&[5])?.to_string(), converse);
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An expression of the result leaves 64 bits.
+    pub fn converse(&self, sizes: &[i64]) -> Result<Map> {
+        let (own, mut domain) = (self.domain(), Domain::of_sizes(sizes));
+        let n_points = own.vars.len() - own.n_runtime();
+        domain.n_ranges = n_points;
+        domain.vars.extend(own.vars[..n_points].iter().map(|v| Variable::new(v.interval)));
+        domain.vars.extend(own.runtime().iter().cloned());
+        let as_range = |v: Var| match v.kind {
+            Kind::Dim => Expr::range(v.index),
+            Kind::Range => Expr::range(own.n_dims as u32 + v.index),
+            Kind::Runtime => Expr::Var(v),
+        };
+        let image = self.substituted(domain, &|v| Ok(as_range(v)))?;
+        if image.state() != State::Defined {
+            return Ok(image);
+        }
+        let mut domain = image.domain().clone();
+        for (e, i) in image.results().iter().zip(0..) {
+            domain.constraints.push(Constraint { expr: e.sub(&Expr::dim(i))?, interval: Interval::point(0) });
+        }
+        Map::new(domain, (0..own.n_dims as u32).map(Expr::range))
+    }
+
     /// The map over the same variables, with a value in place of one of them.
     ///
     /// # Errors
