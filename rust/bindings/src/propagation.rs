@@ -8,7 +8,7 @@ use flow::devices::DeviceTable;
 use flow::propagate::Entry;
 use flow::query::Key;
 use flow::reads::{self, Union};
-use flow::schedule::{Region, Schedule};
+use flow::schedule::Region;
 use flow::together::Dependence;
 use flow::{
     rows, Direction, InstructionIndexing, OperandIndexing, Propagation, Propagator, Query, RuleProvider, RuleTraits,
@@ -450,7 +450,7 @@ impl PyPropagation {
         self.check(py, Subject::Instruction(start))?;
         let indices: Vec<ShapeIndex> = indices.into_iter().map(|index| index.0).collect();
         let found = self.with(rules, |rules| {
-            let schedule = Schedule::computation(m, m.computation_of(start));
+            let schedule = self.propagator.schedule_of_all(m, rules, m.computation_of(start))?;
             let propagation = self.propagator.forward(m, rules, &schedule, start, &indices, elements_alone)?;
             let is_reached =
                 |&&id: &&InstructionId| propagation.state(id).is_some() || propagation.unnamed_operands.is_some();

@@ -155,12 +155,20 @@ impl<'p> Propagation<'p> {
             propagation.states.insert(position, Box::new(begin));
             propagation.start = Some(position);
         }
-        propagation.unnamed_operands = schedule.order.iter().find_map(|&id| unnamed_operands(m, id));
+        propagation.unnamed_operands = schedule.unnamed.and_then(|id| unnamed_operands(m, id));
         if propagation.unnamed_operands.is_some() {
             return Ok(propagation);
         }
-        for position in (0..schedule.order.len() as u32).rev() {
+        let mut waiting: BinaryHeap<u32> = propagation.start.into_iter().collect();
+        let mut last = None;
+        while let Some(position) = waiting.pop() {
+            if last.replace(position) == Some(position) {
+                continue;
+            }
             propagation.visit_forward(position, rule)?;
+            let Some(state) = propagation.states.get(&position) else { continue };
+            // Users stand before what they use, but for those in a cycle.
+            waiting.extend(schedule.users(position, &state.elements()).filter(|&user| user < position));
         }
         propagation.states.values_mut().for_each(|state| state.solve());
         Ok(propagation)
@@ -476,28 +484,29 @@ fn by_output(state: &State, shape: &Shape) -> Vec<(u32, OperandIndexing)> {
         let part = state.part();
         return if part.reads_nothing() { Vec::new() } else { vec![(0, part)] };
     }
-    let n = n_outputs(shape) as usize;
-    let mut maps: Vec<Vec<(ShapeIndex, Map)>> = vec![Vec::new(); n];
-    let mut unknown: Vec<Option<Text>> = vec![None; n];
-    let output = |index: &ShapeIndex| index.first().map(|&i| i as usize).filter(|&i| i < n);
+    let n = n_outputs(shape);
+    let output = |index: &ShapeIndex| index.first().copied().filter(|&i| i < n);
+    let mut maps: FxHashMap<u32, Vec<(ShapeIndex, Map)>> = FxHashMap::default();
     for e in &state.entries {
         if let Some(i) = output(&e.index) {
-            maps[i].push((e.index.clone(), e.map.clone()));
+            maps.entry(i).or_default().push((e.index.clone(), e.map.clone()));
         }
     }
+    let mut unknown: FxHashMap<u32, Text> = FxHashMap::default();
     for (index, reason) in &state.unknown {
         if let Some(i) = output(index) {
-            unknown[i].get_or_insert_with(|| reason.clone());
+            unknown.entry(i).or_insert_with(|| reason.clone());
         }
     }
+    let marked = if state.all_inexact { (0..n).collect() } else { state.elements() };
     let mut parts = Vec::new();
-    for (i, (maps, unknown)) in maps.into_iter().zip(unknown).enumerate() {
-        match unknown {
-            Some(reason) => parts.push((i as u32, OperandIndexing::Unknown(reason))),
+    for i in marked.into_iter().filter(|&i| i < n) {
+        match unknown.remove(&i) {
+            Some(reason) => parts.push((i, OperandIndexing::Unknown(reason))),
             None => {
-                let footprint = state.footprint_of_element(maps, i as u32);
+                let footprint = state.footprint_of_element(maps.remove(&i).unwrap_or_default(), i);
                 if !(footprint.maps.is_empty() && footprint.exact) {
-                    parts.push((i as u32, OperandIndexing::Known(footprint)));
+                    parts.push((i, OperandIndexing::Known(footprint)));
                 }
             }
         }

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use hlo::{ComputationId, InstructionId, Module};
+use hlo::{ComputationId, InstructionId, Module, Opcode};
 use layout::Shape;
 use quasiaffine::{Count, Domain, Map};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -171,6 +171,7 @@ pub(crate) struct Cache {
     identities: FxHashMap<SmallVec<[i64; 6]>, (Map, Arc<Union>)>,
     fingerprints: Cached<Key>,
     schedules: FxHashMap<ComputationId, Arc<Schedule>>,
+    forward_schedules: FxHashMap<ComputationId, Arc<Schedule>>,
     /// The computations whose deep calls are computed, and whether that was forward.
     prepared: FxHashSet<(ComputationId, bool)>,
     /// How deeply followed calls nest in a computation, itself included.
@@ -549,7 +550,7 @@ impl Propagator {
         };
         if let Direction::Forward(k) = *direction {
             let Some(&start) = parameters.get(k as usize) else { return Ok(InstructionIndexing::default()) };
-            let schedule = Schedule::operands(m, root);
+            let schedule = self.forward_schedule_of(m, rules, *computation)?;
             let setting = Setting { repeats, ..self.setting(m, &schedule) };
             let found = Propagation::forward(setting, start, index.iter(), &mut rule)?;
             return Ok(found.to_outputs(&sizes(start), root));
@@ -575,6 +576,38 @@ impl Propagator {
         let schedule = Arc::new(self.schedule(m, rules, region, m.root(computation))?);
         self.cache().schedules.insert(computation, schedule.clone());
         Ok(schedule)
+    }
+
+    /// The order of a propagation to the root of a computation.
+    fn forward_schedule_of<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        computation: ComputationId,
+    ) -> Result<Arc<Schedule>, P::Error> {
+        if let Some(known) = self.cache().forward_schedules.get(&computation) {
+            return Ok(known.clone());
+        }
+        let found = Schedule::operands(m, m.root(computation), &mut |id| self.element_taken(m, rules, id))?;
+        let schedule = Arc::new(found);
+        self.cache().forward_schedules.insert(computation, schedule.clone());
+        Ok(schedule)
+    }
+
+    /// The element of its operand that an instruction takes, whatever else the operand holds.
+    fn element_taken<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        id: InstructionId,
+    ) -> Result<Option<u32>, P::Error> {
+        let is_plain = m.instructions()[id as usize].opcode == Opcode::GetTupleElement
+            && !m.is_inconsistent(id)
+            && !m.has_unbounded();
+        if !is_plain || self.devices.is_some() || !self.signature(m, rules, id)?.traits.hands_on {
+            return Ok(None);
+        }
+        Ok(m.handed_on(id, &[]).and_then(|(_, path)| u32::try_from(*path.first()?).ok()))
     }
 
     /// The indexing of a computation, backward from an array of its root, with all its maps; `None` where that takes more
@@ -633,6 +666,16 @@ impl Propagator {
     ) -> Result<Propagation<'p>, P::Error> {
         let setting = Setting { elements_alone, ..self.setting(m, schedule) };
         Propagation::backward(setting, indices.iter(), &mut self.rule(m, rules))
+    }
+
+    /// The order of a propagation forward through a whole computation.
+    pub fn schedule_of_all<P: RuleProvider>(
+        &self,
+        m: &Module,
+        rules: &P,
+        computation: ComputationId,
+    ) -> Result<Schedule, P::Error> {
+        Schedule::computation(m, computation, &mut |id| self.element_taken(m, rules, id))
     }
 
     /// From arrays of `start` to all values of a schedule that are made of it; `elements_alone` as in [`Setting`].

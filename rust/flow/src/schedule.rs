@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use hlo::{ComputationId, InstructionId, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use crate::shapes;
 
@@ -56,7 +57,14 @@ pub struct Schedule {
     /// The steps of the values.
     pub steps: Vec<Step>,
     positions: FxHashMap<InstructionId, u32>,
+    /// The users of the values, by position; those that take one element of a tuple by which they take.
+    users: FxHashMap<(u32, Option<u32>), SmallVec<[u32; 2]>>,
+    /// The first value whose operands have no names, where users are known.
+    pub(crate) unnamed: Option<InstructionId>,
 }
+
+/// Tells which element of its operand an instruction takes, whatever else the operand holds.
+pub type Takes<'t, E> = dyn FnMut(InstructionId) -> Result<Option<u32>, E> + 't;
 
 impl Region {
     /// All instructions of a computation.
@@ -140,33 +148,52 @@ impl Schedule {
         Ok(Schedule::of(postorder, &steps))
     }
 
-    /// Everything in a computation that `start` depends on, `start` first. Calls are not entered.
-    pub fn operands(m: &Module, start: InstructionId) -> Schedule {
-        Schedule::without_calls(m, m.computation_of(start), std::iter::once(start))
+    /// Everything in a computation that `start` depends on, `start` first, with users. Calls are not entered.
+    pub fn operands<E>(m: &Module, start: InstructionId, takes: &mut Takes<'_, E>) -> Result<Schedule, E> {
+        Schedule::without_calls(m, m.computation_of(start), std::iter::once(start), takes)
     }
 
-    /// All instructions of a computation. Calls are not entered.
-    pub fn computation(m: &Module, id: ComputationId) -> Schedule {
-        Schedule::without_calls(m, id, m.instructions_of(id))
+    /// All instructions of a computation, with users. Calls are not entered.
+    pub fn computation<E>(m: &Module, id: ComputationId, takes: &mut Takes<'_, E>) -> Result<Schedule, E> {
+        Schedule::without_calls(m, id, m.instructions_of(id), takes)
     }
 
-    fn without_calls(m: &Module, id: ComputationId, starts: impl Iterator<Item = InstructionId>) -> Schedule {
+    fn without_calls<E>(
+        m: &Module,
+        id: ComputationId,
+        starts: impl Iterator<Item = InstructionId>,
+        takes: &mut Takes<'_, E>,
+    ) -> Result<Schedule, E> {
         let mut region = Region::computation(m, id, false);
-        let never = &mut |_| Ok::<bool, std::convert::Infallible>(false);
         let (mut steps, mut postorder) = (FxHashMap::default(), Vec::new());
         for start in starts {
-            match visit(m, start, &mut region, never, &mut steps, &mut postorder) {
-                Ok(()) => {}
-                Err(never) => match never {},
+            visit(m, start, &mut region, &mut |_| Ok(false), &mut steps, &mut postorder)?;
+        }
+        let mut schedule = Schedule::of(postorder, &steps);
+        schedule.unnamed = schedule.order.iter().copied().find(|&id| m.unnamed_operands(id).is_some());
+        for (at, &user) in (0..).zip(&schedule.order) {
+            let element = takes(user)?;
+            for operand in m.operands(user).filter_map(|operand| schedule.positions.get(&operand)) {
+                let users = schedule.users.entry((*operand, element)).or_default();
+                if users.last() != Some(&at) {
+                    users.push(at);
+                }
             }
         }
-        Schedule::of(postorder, &steps)
+        Ok(schedule)
     }
 
     fn of(mut order: Vec<InstructionId>, steps: &FxHashMap<InstructionId, Step>) -> Schedule {
         order.reverse();
         let positions = order.iter().enumerate().map(|(at, &id)| (id, at as u32)).collect();
-        Schedule { steps: order.iter().map(|id| steps[id]).collect(), order, positions }
+        let steps = order.iter().map(|id| steps[id]).collect();
+        Schedule { order, steps, positions, users: FxHashMap::default(), unnamed: None }
+    }
+
+    /// The positions of the users of a value, of which these elements count.
+    pub(crate) fn users<'s>(&'s self, value: u32, elements: &'s [u32]) -> impl Iterator<Item = u32> + 's {
+        let keys = elements.iter().copied().map(Some).chain([None]);
+        keys.filter_map(move |element| self.users.get(&(value, element))).flatten().copied()
     }
 
     /// The position of a value in the order.
@@ -225,8 +252,9 @@ mod tests {
         let m = hlo::parse(text, None, false).expect("a module").swap_remove(0);
         let names = |s: &Schedule| s.order.iter().map(|&id| m.instruction_name(id).to_owned()).collect::<Vec<_>>();
         let root = m.find_instruction("b", None).expect("an instruction");
-        assert_eq!(names(&Schedule::operands(&m, root)), ["b", "a", "p"]);
-        let all = Schedule::computation(&m, m.computation_of(root));
+        let takes: &mut Takes<'_, ()> = &mut |_| Ok(None);
+        assert_eq!(names(&Schedule::operands(&m, root, takes).unwrap()), ["b", "a", "p"]);
+        let all = Schedule::computation(&m, m.computation_of(root), takes).unwrap();
         assert_eq!(all.order.len(), 4);
         let at = |name: &str| all.position(m.find_instruction(name, None).expect("an instruction"));
         assert!(at("b") < at("a") && at("a") < at("p") && at("d") < at("p"));

@@ -55,7 +55,7 @@ pub struct State {
     /// Whether the maps to all arrays are exact.
     pub exact: bool,
     inexact_at: FxHashMap<ShapeIndex, Option<Text>>,
-    all_inexact: bool,
+    pub(crate) all_inexact: bool,
     /// The arrays to which maps lead that no longer tell how often an element is read, since a box has replaced too many.
     uncounted: FxHashSet<ShapeIndex>,
     /// Whether the value is reached on other devices.
@@ -260,6 +260,17 @@ impl State {
             groups[at].1.extend(map.cloned());
         }
         groups
+    }
+
+    /// The elements of a tuple, by number, in which an array has maps, is unknown or is marked as inexact.
+    pub(crate) fn elements(&self) -> Vec<u32> {
+        let unknown = self.unknown.iter().map(|(index, _)| index);
+        let inexact = self.inexact_at.keys();
+        let indices = self.entries.iter().map(|e| &e.index).chain(unknown).chain(inexact);
+        let mut elements: Vec<u32> = indices.filter_map(|index| index.first().copied()).collect();
+        elements.sort_unstable();
+        elements.dedup();
+        elements
     }
 
     /// The indexing of the whole value.
