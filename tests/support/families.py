@@ -12,7 +12,7 @@ from pathlib import Path
 
 import hlomap as hm
 
-__all__ = ["ACTIONS", "CONSTANT", "FAMILIES", "LOOPS", "QUADRATIC", "SHORT_READ"]
+__all__ = ["ACTIONS", "CONSTANT", "FAMILIES", "QUADRATIC", "SHORT_READ", "UNROLLED_LAYERS"]
 
 KNOWN = {"STEP": 64, "SHARDINGS": ["{devices=[4,1]<=[4]}", "{devices=[1,4]<=[4]}", "{replicated}"]}
 """What the expressions of templates name."""
@@ -44,8 +44,8 @@ _PARTS = (Path(__file__).parents[1] / "cases" / "families.txt").read_text(encodi
 _TEMPLATES = {name: re.sub(r"^# .*\n", "", text).strip() for name, _, text in (p.partition("\n") for p in _PARTS)}
 FAMILIES: dict[str, Callable[[int], str]] = {name: partial(text_of, text) for name, text in _TEMPLATES.items()}
 """What each makes of a number: the text of a module, about proportional to it."""
-LOOPS = {name: FAMILIES.pop(name) for name in ("unrolled_layers", "handed_on_parts")}
-"""Not among them, since ``forward`` is quadratic."""
+UNROLLED_LAYERS = FAMILIES.pop("unrolled_layers")
+"""Not among them, since ``forward`` follows each of n weights through the layers after its own."""
 
 QUADRATIC = {
     "chained_gathers": "a map to the k-th array of indices has k runtime variables",

@@ -253,8 +253,11 @@ class MapSet:
             return simplified._change_device_maps(lambda maps: maps.simplify())
         before, uses = simplified._all_uses(), dict[_Key, tuple[Use, ...]]()
         members: list[IndexingMap] = []
-        for leaf in dict.fromkeys(tuple(m.shape_index) for m in simplified._maps):
-            own = [m for m in simplified._maps if m.shape_index == leaf and not m.is_known_empty]
+        by_leaf: dict[ShapeIndex, list[IndexingMap]] = {}
+        for m in simplified._maps:
+            if not m.is_known_empty:
+                by_leaf.setdefault(m.shape_index, []).append(m)
+        for leaf, own in by_leaf.items():
             if len(own) < 2:
                 members += own
                 uses.update(((leaf, m), before.get((leaf, m), ())) for m in own)
