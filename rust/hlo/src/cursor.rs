@@ -372,7 +372,7 @@ const fn eight(byte: u8) -> u64 {
 
 /// The first position from `at` on that is not part of a word.
 #[inline(always)]
-fn word_end(bytes: &[u8], mut at: usize) -> usize {
+pub(crate) fn word_end(bytes: &[u8], mut at: usize) -> usize {
     // Eight bytes at a time; the highest bit of each byte of `inside` tells whether it can be part of a word. Sums do
     // not carry into the next byte, since both operands are below 128.
     while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {

@@ -41,6 +41,9 @@ const WORDLESS: [u32; 10] = [5, 10, 11, 12, 13, 14, 15, 16, 21, 23];
 
 /// Appends a decimal number.
 fn push_int(out: &mut String, n: i64) {
+    if (0..10).contains(&n) {
+        return out.push((b'0' + n as u8) as char);
+    }
     // Writing to a string does not fail.
     let _ = write!(out, "{n}");
 }

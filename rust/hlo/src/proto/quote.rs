@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use crate::cursor::Cursor;
+use crate::cursor::{word_end, Cursor};
 
 /// Whether a text is an identifier, which needs no quotes.
 pub(crate) fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'.' | b'-'))
+    !text.is_empty() && word_end(text.as_bytes(), 0) == text.len()
 }
 
 /// Whether a text is one value in braces.

@@ -30,7 +30,10 @@ pub(crate) fn module(
     let mut r = Reader { limit: limit.min(u32::MAX as usize - 2), depth, ..Reader::default() };
     // Real modules have a text of about this length; unused capacity costs no memory.
     let _ = r.out.try_reserve(m.bytes().len() + m.bytes().len() / 4);
-    r.module(m)?;
+    let mut fields = Vec::new();
+    let there = decode(m.bytes(), m.at, &mut fields)?;
+    let index = Index::new(&fields, there);
+    r.module(index.message(m.at))?;
     let modules = parse::parse_source(Source::new(r.out, name), r.diagnostics, strict);
     Ok(modules.map(|mut all| all.swap_remove(0).with_ids(Some(r.ids))))
 }

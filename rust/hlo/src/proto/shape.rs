@@ -84,9 +84,7 @@ impl<'a> Shapes<'a> {
         let shape = read(m, 0)?;
         // Some layouts, such as a split without indices, cannot be written as text.
         let text = shape.to_string();
-        let reads_back =
-            || layout::read_shape(text.as_bytes(), 0).is_ok_and(|read| read == (shape.clone(), text.len()));
-        if !is_plain(&shape) && !reads_back() {
+        if !layout::read_shape(text.as_bytes(), 0).is_ok_and(|(read, end)| read == shape && end == text.len()) {
             return Err(WireError { at, found: format!("a shape that text cannot express: {}", brief(&shape)) });
         }
         let number = self.all.len() as u32;
@@ -103,14 +101,6 @@ impl<'a> Shapes<'a> {
         let (_, message, field) = self.unknown.swap_remove(k);
         Some((message, field))
     }
-}
-
-/// Whether a shape is an array of static sizes whose layout is only an order of its dimensions; text expresses these.
-fn is_plain(shape: &Shape) -> bool {
-    let Some(a) = shape.as_array() else { return false };
-    let (rank, dims) = (a.rank(), a.dims());
-    let is_order = |l: &Layout| l.problem(rank).is_none() && *l == Layout::new(l.minor_to_major.clone());
-    rank > 0 && dims.iter().all(|&d| d >= 0) && (0..rank).all(|k| !a.is_dynamic(k)) && a.layout().is_some_and(is_order)
 }
 
 /// The shape of a `ShapeProto`.

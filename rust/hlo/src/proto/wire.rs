@@ -122,19 +122,16 @@ impl<'a> Message<'a> {
 
     /// All fields, in order.
     pub fn fields(self) -> impl Iterator<Item = Field<'a>> {
+        let decoded = self.index.map_or(&[][..], |index| index.fields);
         let mut pos = 0;
-        std::iter::from_fn(move || {
-            if let Some(index) = self.index {
-                pos += 1;
-                return index.fields.get(pos - 1).copied();
-            }
+        decoded.iter().copied().chain(std::iter::from_fn(move || {
             if pos >= self.bytes.len() {
                 return None;
             }
             let field = next(self.bytes, &mut pos, self.at);
             debug_assert!(field.is_ok(), "the message was checked when it was formed");
             field.ok()
-        })
+        }))
     }
 
     fn last(self, number: u32) -> Option<Field<'a>> {
@@ -396,15 +393,13 @@ fn long_varint(bytes: &[u8], pos: &mut usize, at: usize) -> Wire<u64> {
     let start = *pos;
     let mut value = 0u64;
     // The tenth byte has one bit of 64.
-    for (k, &byte) in bytes.get(start..).unwrap_or_default().iter().take(10).enumerate() {
-        value |= u64::from(byte & 127) << (7 * k);
+    for shift in (0..70).step_by(7) {
+        let Some(&byte) = bytes.get(*pos) else { return Err(end(bytes, at)) };
+        value |= u64::from(byte & 127) << shift;
+        *pos += 1;
         if byte < 128 {
-            *pos = start + k + 1;
             return Ok(value);
         }
-    }
-    if bytes.len().saturating_sub(start) < 10 {
-        return Err(end(bytes, at));
     }
     Err(WireError { at: at + start, found: "an integer of more than ten bytes".into() })
 }
