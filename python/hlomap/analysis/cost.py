@@ -523,9 +523,7 @@ class _Union:
 def _add_reads(unions: dict[tuple[Instruction, ShapeIndex], _Union], value: Instruction, maps: MapSet) -> None:
     """The reads of each array of a value."""
     for index in array_leaves(value.shape):
-        own = [m for m in maps if m.shape_index == index]
-        part = maps if len(own) == len(maps) else MapSet(own, exact=maps.exact, reason=maps.reason)
-        unions.setdefault((value, index), _Union()).add(part)
+        unions.setdefault((value, index), _Union()).add(maps._at(index))
 
 
 def _moved(unions: Mapping[tuple[Instruction, ShapeIndex], _Union], written: Sequence[Shape]) -> _Figures:

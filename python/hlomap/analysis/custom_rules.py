@@ -119,7 +119,7 @@ def _to_operand_indexing(result: PartResult) -> OperandIndexing:
         result = [result]
     if isinstance(result, MapSet) and result.is_unknown:
         return Unknown(result.reason or "the rule gives no reason")
-    maps = tuple((tuple(m.shape_index), m) for m in result)
+    maps = tuple((m.shape_index, m) for m in result)
     for _, m in maps:
         if m.is_undefined:
             return Unknown("the rule returned an undefined map")

@@ -38,7 +38,7 @@ def _over_iterations(m: IndexingMap, values: ScalarValues, trip_counts: Sequence
             replaced.append(_clamped(value, variable).substitute(dims=iterations))
     dims = [*m.dims, *(Variable(f"t{k}", 0, max(n - 1, 0)) for k, n in enumerate(trip_counts))]
     found = with_variables(m, dims, m.ranges, ((), (), replaced), kept).simplify(keep_point_dims=True, drop_unused=True)
-    return found._placed(tuple(m.shape_index), m.use, suppliers_of(m))
+    return found._placed(m.shape_index, m.use, suppliers_of(m))
 
 
 def _value(variable: Variable, values: ScalarValues) -> Scalar | None:

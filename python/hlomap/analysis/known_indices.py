@@ -106,7 +106,7 @@ def _without_device(m: IndexingMap) -> IndexingMap | None:
     if m.runtime or any(number >= n for e in inner for number in numbers_of(e, "dim")):
         return None
     found = IndexingMap(m.dims[:n], m.results[:-2], ranges=m.ranges, constraints=m.constraints)
-    return found._placed(tuple(m.shape_index), m.use, {})
+    return found._placed(m.shape_index, m.use, {})
 
 
 def _known(m: IndexingMap, rules: RuleProvider) -> list[IndexingMap]:
@@ -140,4 +140,4 @@ def _replaced(m: IndexingMap, i: int, piece: Piece, sizes: Sequence[int]) -> Ind
     inside = within(piece.region, sizes, variable.element)
     found = with_variables(m, m.dims, m.ranges, ((), (), by_number), kept, inside)
     found = found.simplify(keep_point_dims=True, drop_unused=True)
-    return found._placed(tuple(m.shape_index), m.use, suppliers_of(m))
+    return found._placed(m.shape_index, m.use, suppliers_of(m))

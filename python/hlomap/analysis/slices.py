@@ -201,8 +201,9 @@ def _pass_to_callers(
                     for index in array_leaves(parameter.shape):
                         _enqueue(pending, parameter, index, unknown)
                 continue
-            for index, own in _by_index(maps, value):
-                _enqueue(pending, value, index, own if own.is_unknown else MapSet(own, exact=exact, reason=reason))
+            for index in array_leaves(value.shape):
+                if own := maps._at(index):
+                    _enqueue(pending, value, index, own if own.is_unknown else MapSet(own, exact=exact, reason=reason))
 
 
 def _pass_to_operands(
@@ -212,7 +213,7 @@ def _pass_to_operands(
     operands = caller.operands
     for leaf in dict.fromkeys(m.shape_index for m in maps) if not maps.is_unknown else array_leaves(caller.shape):
         here = checked_rule(caller, leaf, -1, partial(rule, caller, leaf, rules))
-        own = maps if maps.is_unknown else MapSet([m for m in maps if m.shape_index == leaf])
+        own = maps._at(leaf)
         for number, part in here.parts.items():
             operand = operands[number]
             for index in array_leaves(operand.shape):
@@ -235,14 +236,6 @@ def _placed(m: IndexingMap, module: Module) -> IndexingMap:
 
 def _inexact(maps: MapSet, index: ShapeIndex, reason: str) -> MapSet:
     return MapSet((m._placed(index, None, suppliers_of(m)) for m in maps), exact=False, reason=reason)
-
-
-def _by_index(maps: MapSet, value: Instruction) -> Iterator[tuple[ShapeIndex, MapSet]]:
-    for index in array_leaves(value.shape):
-        if maps.is_unknown:
-            yield index, maps
-        elif own := [m for m in maps if tuple(m.shape_index) == index]:
-            yield index, MapSet(own, exact=maps.exact, reason=maps.reason)
 
 
 def _all_elements(maps: MapSet, sizes: tuple[int, ...]) -> MapSet:

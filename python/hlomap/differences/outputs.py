@@ -115,7 +115,7 @@ def _by_array(
     Without ``after`` the same elements are needed.
     """
     if after is None:
-        for leaf in sorted(old if before.is_unknown else {tuple(m.shape_index) for m in before}):
+        for leaf in sorted(old if before.is_unknown else {m.shape_index for m in before}):
             yield leaf, ("equal", None) if same_sizes and old.get(leaf) == new.get(leaf) else ("unknown", "other sizes")
         return
     first, second = _by_leaf(before, old), _by_leaf(after, new)
@@ -163,7 +163,7 @@ def _numbered(maps: MapSet, values: Mapping[Instruction, Value], first_other: in
             if v.source is not None:
                 value = None if v.supplier is None else values.get(v.supplier)
                 numbers[v.source] = first_other + v.source if value is None else _NUMBERED + value.number
-        found.append(m.remap_sources(numbers)._placed(tuple(m.shape_index), None, {}) if numbers else m)
+        found.append(m.remap_sources(numbers)._placed(m.shape_index, None, {}) if numbers else m)
     return MapSet(found, exact=maps.exact, reason=maps.reason)
 
 
@@ -174,7 +174,7 @@ def _by_leaf(maps: MapSet, arrays: Iterable[ShapeIndex]) -> dict[ShapeIndex, Map
     found: dict[ShapeIndex, list[IndexingMap]] = {}
     for m in maps:
         # Without its place in a program, which containment compares too.
-        found.setdefault(tuple(m.shape_index), []).append(m._placed((), None, {}))
+        found.setdefault(m.shape_index, []).append(m._placed((), None, {}))
     return {leaf: MapSet(own, exact=maps.exact, reason=maps.reason) for leaf, own in found.items()}
 
 

@@ -340,9 +340,7 @@ def _operand_reads(number: int, operand: Instruction, maps: MapSet, names: Names
             instruction=operand,
             shape_index=leaf,
             shape=shape,
-            maps=maps
-            if len(own) == len(maps)
-            else MapSet(own, exact=maps.exact, reason=maps.reason, devices=maps.devices),
+            maps=maps._select(own),
             texts=tuple(map(str, named)),
             words=("" if maps.exact else "at most ") + phrases(named, label, shape),
             counts=count_reads(own, maps.exact, shape),
@@ -364,7 +362,7 @@ def bitcast_equivalence(instruction: Instruction, shape: Shape) -> Answer[tuple[
 
 def _enumerate(maps: MapSet, sizes: Sequence[int]) -> npt.NDArray[np.int64] | None:
     """The elements of maps without dims, sorted and different."""
-    if maps.is_unknown or any(m.is_undefined or m.runtime for m in maps):
+    if maps.is_unknown or any(m.runtime for m in maps):
         return None
     try:
         found = [enumerate_points(m, (), sizes, {}, _MAX_POINTS // len(maps))[1] for m in maps]

@@ -120,8 +120,8 @@ def _step(
     if maps.is_unknown:
         return Step(value, distance, maps, f"any elements of {label}: {printable(maps.reason)}", readers)
     found = []
-    for leaf in dict.fromkeys(tuple(m.shape_index) for m in maps):
-        own = [m for m in maps if tuple(m.shape_index) == leaf]
-        found.append(phrases([names.of(m, -1) for m in own], label + leaf_text(leaf), shape_at(value.shape, leaf)))
+    for leaf in dict.fromkeys(m.shape_index for m in maps):
+        own = [names.of(m, -1) for m in maps._at(leaf)]
+        found.append(phrases(own, label + leaf_text(leaf), shape_at(value.shape, leaf)))
     words = clauses(found[:_MAX_LEAVES] + ["more"] * (len(found) > _MAX_LEAVES))
     return Step(value, distance, maps, words, readers)

@@ -220,7 +220,7 @@ class MapSet:
         reason: str | None = None
         effort, own = Effort(), self._all_uses()
         for m, same_leaf in zip(self._maps, find_meeting(self._maps, other._maps), strict=True):
-            leaf = tuple(m.shape_index)
+            leaf = m.shape_index
             changed = change(m, same_leaf, effort)
             if isinstance(changed, str):
                 reason = reason or changed
@@ -294,7 +294,7 @@ class MapSet:
         members = []
         for (_, b), m in zip(pairs, composed, strict=True):
             if not m.is_known_empty:
-                members.append(m._placed(tuple(b.shape_index), b.use, suppliers | suppliers_of(b)))
+                members.append(m._placed(b.shape_index, b.use, suppliers | suppliers_of(b)))
         exact, reason = self._exact and after._exact, self._reason or after._reason
         if self._devices is not None and after._devices is not None:
             exact, reason = False, reason or "the pairs of devices are not known"
@@ -366,10 +366,10 @@ class MapSet:
             return Answer(True) if self._unknown else Answer(None, reason=inner._reason or "unknown")
         _expect_alike(self, inner, "covers()")
         effort, containment = Effort(), Containment()
-        leaves = [tuple(m.shape_index) for m in self._maps]
+        leaves = [m.shape_index for m in self._maps]
         found: list[bool | None] = []
         for m, own in zip(inner._maps, find_meeting(inner._maps, self._maps), strict=True):
-            if leaves.count(tuple(m.shape_index)) == 1:
+            if leaves.count(m.shape_index) == 1:
                 found += [containment.contains(k, m) for k in self._maps if k.shape_index == m.shape_index]
             else:
                 found.append(_covers(own, m, effort, containment))
@@ -518,7 +518,7 @@ class MapSet:
         """
         if self._unknown:
             raise MapError(f"nothing is evaluated of an unknown set: {self._reason}")
-        if len({tuple(m.shape_index) for m in self._maps}) > 1:
+        if len({m.shape_index for m in self._maps}) > 1:
             raise MapError("the maps of the set reach several arrays; evaluate those with one `shape_index`")
         maps = self._nonempty() or self._maps
         if not maps:
@@ -609,7 +609,7 @@ class MapSet:
         return member in self._maps
 
     def _key(self) -> tuple[object, ...]:
-        maps = frozenset((tuple(m.shape_index), m) for m in self._maps)
+        maps = frozenset((m.shape_index, m) for m in self._maps)
         return self._unknown, self._exact, maps, self._devices.maps if self._devices is not None else None
 
     def __eq__(self, other: object) -> bool:
@@ -751,7 +751,7 @@ def _expect_alike(a: MapSet, b: MapSet, operation: str) -> None:
     maps = [*a._nonempty(), *b._nonempty()]
     by_leaf: dict[ShapeIndex, set[int]] = {}
     for m in maps:
-        by_leaf.setdefault(tuple(m.shape_index), set()).add(len(m.results))
+        by_leaf.setdefault(m.shape_index, set()).add(len(m.results))
     for what, numbers in [("dims", {len(m.dims) for m in maps}), *(("results", found) for found in by_leaf.values())]:
         if len(numbers) > 1:
             found = " and ".join(map(str, sorted(numbers)))
@@ -851,7 +851,7 @@ def _bring_to_common_table(
             rewritten = _rewrite_for_table(m, one._devices, table)
             if rewritten is None:
                 return unknown_devices(NO_COMMON_GROUP)
-            maps += [other._placed(tuple(m.shape_index), m.use, suppliers_of(m)) for other in rewritten]
+            maps += [other._placed(m.shape_index, m.use, suppliers_of(m)) for other in rewritten]
         device_sets.append(MapSet(maps, exact=source._exact, reason=source._reason))
     return table, device_sets
 

@@ -111,7 +111,7 @@ def find_meeting(maps: Sequence[IndexingMap], others: Sequence[IndexingMap]) -> 
     bounds = [_bounds(m) for m in maps]
     groups: dict[tuple[object, ...], tuple[list[int], list[npt.NDArray[np.int64]]]] = {}
     for j, k in enumerate(others):
-        numbers, tables = groups.setdefault((tuple(k.shape_index), len(k.dims), len(k.results)), ([], []))
+        numbers, tables = groups.setdefault((k.shape_index, len(k.dims), len(k.results)), ([], []))
         numbers.append(j)
         tables.append(_bounds(k))
     stacked = {key: (np.array(numbers), np.stack(tables)) for key, (numbers, tables) in groups.items()}

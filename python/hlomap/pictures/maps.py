@@ -123,20 +123,23 @@ def _targets(maps: MapSet, label: str, status: str) -> Iterator[Operand]:
     """An array for each shape index, as large as the elements that are reached: sets do not know their direction."""
     if maps.is_unknown:
         yield Operand(Array(label, f"any element may be reached{status}", ()), None)
-    for leaf in dict.fromkeys(tuple(m.shape_index) for m in maps):
-        own = tuple(m for m in maps if tuple(m.shape_index) == leaf)
-        bounds = _bounds_of_elements(own)
-        is_known = not any(m.is_undefined for m in own)
-        array = Array(label + leaf_text(leaf), _sizes(bounds) + status, bounds)
-        yield Operand(array, own if is_known else None, maps.exact and maps.devices is None)
+    for leaf in dict.fromkeys(m.shape_index for m in maps):
+        bounds = _bounds_of_elements(maps._at(leaf))
+        yield _reached(Array(label + leaf_text(leaf), _sizes(bounds) + status, bounds), maps, leaf)
 
 
-def _bounds_of_elements(maps: Sequence[IndexingMap]) -> tuple[tuple[int, int], ...]:
+def _reached(array: Array, maps: MapSet, leaf: ShapeIndex | None = None, *, is_counted: bool = True) -> Operand:
+    """An array with the maps of a set that lead to it: those with its shape index, or all."""
+    own = None if maps.is_unknown else tuple(maps if leaf is None else maps._at(leaf))
+    return Operand(array, own, maps.exact and maps.devices is None, is_counted)
+
+
+def _bounds_of_elements(maps: MapSet) -> tuple[tuple[int, int], ...]:
     """The bounds of the smallest array from 0 on that has every element that is reached."""
     boxes = []
     for m in maps:
         try:
-            boxes.append([(0, 0) if m.is_undefined else m.bounds(k) for k in range(len(m.results))])
+            boxes.append([m.bounds(k) for k in range(len(m.results))])
         except (HlomapError, OverflowError):
             boxes.append([(0, 0)] * len(m.results))
     return tuple((min(0, *(lo for lo, _ in b)), max(hi for _, hi in b)) for b in zip(*boxes, strict=False))
@@ -181,24 +184,18 @@ def explanation_scene(
 def value_operands(value: Instruction, maps: MapSet, *, is_counted: bool = True) -> list[Operand]:
     """The arrays of a value that maps reach, with its name; one where nothing is known."""
     found = []
-    indices = (
-        list(dict.fromkeys(tuple(m.shape_index) for m in maps)) or [index for index, _ in leaf_shapes(value.shape)][:1]
-    )
-    for leaf in indices:
-        own = tuple(m for m in maps if tuple(m.shape_index) == leaf)
-        is_known = not maps.is_unknown and not any(m.is_undefined for m in own)
+    leaves = dict.fromkeys(m.shape_index for m in maps)
+    for leaf in leaves or [index for index, _ in leaf_shapes(value.shape)][:1]:
         shape = shape_at(value.shape, leaf)
         facts = f"{shape.without_layout()}{_status(maps)}"
         array = array_of(value_label(value) + leaf_text(leaf), shape, facts)
-        found.append(Operand(array, own if is_known else None, maps.exact and maps.devices is None, is_counted))
+        found.append(_reached(array, maps, leaf, is_counted=is_counted))
     return found
 
 
 def _operand(read: OperandReads) -> Operand:
     facts = f"{read.shape.without_layout()}{_status(read.maps)}"
-    is_known = not read.maps.is_unknown and not any(m.is_undefined for m in read.maps)
-    exact = read.maps.exact and read.maps.devices is None
-    return Operand(array_of(read.label, read.shape, facts), tuple(read.maps) if is_known else None, exact)
+    return _reached(array_of(read.label, read.shape, facts), read.maps)
 
 
 # Pictures of checks: the elements of a witness, on the maps that do not relate them.
@@ -211,8 +208,7 @@ def draw_check(result: CheckResult) -> Picture:
     shape, source = shape_at(instruction.shape, result.output), shape_at(operand.shape, result.shape_index)
     try:
         maps = list(output_to_input(instruction, result.output))[result.operand]
-        own = MapSet([m for m in maps if tuple(m.shape_index) == tuple(result.shape_index)], exact=maps.exact)
-        known = None if maps.is_unknown or any(m.is_undefined for m in own) else tuple(own)
+        known = None if maps.is_unknown else tuple(maps._at(result.shape_index))
     except (HlomapError, OverflowError, IndexError):
         known = None
     label = printable(operand.name, 60) + leaf_text(result.shape_index)

@@ -162,7 +162,7 @@ class Walk:
                     continue
                 for out in array_leaves(user.shape):
                     for k, maps in operand_maps(self._rules, user, out).items():
-                        for leaf in {tuple(m.shape_index) for m in maps} if user.operands[k] == value else ():
+                        for leaf in {m.shape_index for m in maps} if user.operands[k] == value else ():
                             by_leaf.setdefault(leaf, []).append(user)
         every, by_leaf = self._users_of[value]
         return [*every, *(user for leaf in leaves for user in by_leaf.get(leaf, ()))]
@@ -267,7 +267,7 @@ class Walk:
             if unknown is not None:
                 below = (number,) if user.shape.is_tuple else ()
                 outs |= dict.fromkeys(array_leaves(shape_at(user.shape, below), below))
-            outs |= dict.fromkeys(tuple(m.shape_index) for m in maps)
+            outs |= dict.fromkeys(m.shape_index for m in maps)
         return list(outs)
 
     def _maps(self, user: Instruction, out: ShapeIndex, operand: int, leaf: ShapeIndex) -> MapSet:
@@ -275,7 +275,7 @@ class Walk:
         maps = operand_maps(self._rules, user, out).get(operand)
         if maps is None or maps.is_unknown:
             return maps or MapSet()
-        return MapSet((m for m in maps if tuple(m.shape_index) == leaf), exact=maps.exact, reason=maps.reason)
+        return MapSet((m for m in maps if m.shape_index == leaf), exact=maps.exact, reason=maps.reason)
 
     def _read(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet]) -> _Found:
         """An instruction that reads its operands, but for those that it updates in place."""
