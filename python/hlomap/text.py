@@ -7,7 +7,7 @@ pages.  Every text of an explanation goes through one of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 """Controls, marks that change the direction of text, lone surrogates, and what XML does not allow."""
@@ -89,6 +89,17 @@ def count_text(lower: int, upper: int | None, noun: str) -> str:
 def bytes_text(n: int | None) -> str:
     """A number of bytes with its unit; ``?`` where it is unknown."""
     return "? bytes" if n is None else plural(n, "byte")
+
+
+def table_lines(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> list[str]:
+    """The rows of a table as lines, with the cells of the columns ``left`` to the left, and all others to the right.
+
+    >>> table_lines([["", "bytes"], ["in all", "12"]])
+    ['        bytes', 'in all     12']
+    """
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    align = [str.ljust if k in left else str.rjust for k in range(len(widths))]
+    return ["  ".join(place(c, w) for place, c, w in zip(align, row, widths, strict=True)).rstrip() for row in rows]
 
 
 def leaf_text(leaf: Iterable[int]) -> str:

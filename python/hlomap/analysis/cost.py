@@ -21,6 +21,7 @@ from ..maps.map_set import MapSet
 from ..maps.union_count import UNBOUNDED
 from ..ops import lookup
 from ..ops._shapes import array_leaves, arrays, shape_at
+from ..text import table_lines
 from ..types import ShapeIndex, subject_of
 from .queries import operand_maps, reached
 from .rule_provider import RuleProvider
@@ -174,8 +175,7 @@ class CostReport:
         header = ["", "flops", "transcendentals", "recomputed", "read", "reread", "written", "flops/byte"]
         rows = [[*header, "at least"] if has_time else header, _cells(self, has_time)]
         rows += [_cells(part, has_time, "  ") for part in shown]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+        lines = table_lines(rows)
         left = len(self.parts) - len(shown)
         lines += [f"  … {left} more"] if left else []
         lines += ["at most, not exactly"] if not self.exact else []

@@ -17,7 +17,7 @@ from ..devices import Device, as_device
 from ..errors import HlomapError
 from ..hlo.load import parse
 from ..ops import lookup
-from ..text import one_line
+from ..text import one_line, table_lines
 from ..types import ReadOnlyDict, expect_items, wrong_type
 from .cost import CostReport, costs_within
 
@@ -125,8 +125,7 @@ class Profile:
         has_limit = self.device is not None
         table = [[*head, "of limit"] if has_limit else head]
         table += [_cells(row, has_limit) for row in self.rows[:top]]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = ["  ".join([cells[0].ljust(widths[0]), *map(str.rjust, cells[1:], widths[1:])]) for cells in table]
+        lines = table_lines(table)
         left = self.rows[top:]
         if left:
             lines.append(f"… {len(left):,} more rows, {sum(row.time_us for row in left):.6g} us")
@@ -136,7 +135,7 @@ class Profile:
             lines.append(f"without a known instruction: {len(self.unmatched):,} rows, {time:.6g} us")
         for what, found in (("of no instruction", self.unplaced), ("repeated on other lines", self.repeated)):
             lines += [f"{plane}: {own.events:,} events {what}, {own.time_us:.6g} us" for plane, own in found.items()]
-        return "\n".join(line.rstrip() for line in lines)
+        return "\n".join(lines)
 
     def __str__(self) -> str:
         return self.text()

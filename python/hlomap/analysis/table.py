@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 from .. import hooks
 from .._core import __version__, _row_columns
 from ..errors import NotFoundError
-from ..text import UNSAFE, one_line, plural
+from ..text import UNSAFE, one_line, plural, table_lines
 from ..types import expect, needs
 
 if TYPE_CHECKING:
@@ -241,8 +241,7 @@ class Table:
 def first_rows(names: Sequence[str], columns: Sequence[Iterable[object]], n: int, n_columns: int) -> str:
     """The text of a table of ``n`` rows and ``n_columns`` columns: of some columns the first rows."""
     rows = [list(names), *([_cell(value) for value in values] for values in zip(*columns, strict=True))]
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    lines = table_lines(rows, left=range(len(names)))
     left = n - len(rows) + 1
     lines += [f"… {left:,} more rows"] if left else []
     return "\n".join([*lines, f"{plural(n, 'row')}, {n_columns} columns; their names: table.columns"])

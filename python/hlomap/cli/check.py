@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import HlomapError
+from ..text import table_lines
 from .console import FILE, print_json, read_modules, say
 
 if TYPE_CHECKING:
@@ -73,10 +74,6 @@ def _lines(report: CheckReport) -> list[str]:
     for rule, limit, found in report.limits:
         number = f"{found:,}" if isinstance(found, int) else "unknown"
         rows.append((rule, f"{limit:,}", number, "broken" * (rule in broken)))
-    widths = [max(len(row[k]) for row in rows) for k in range(3)]
-    table = [
-        f"  {row[0].ljust(widths[0])}  {row[1].rjust(widths[1])}  {row[2].rjust(widths[2])}  {row[3]}".rstrip()
-        for row in rows
-    ]
+    table = [f"  {line}" for line in table_lines(rows, left=(0, 3))]
     details = [f"  {line}" for violation in report.violations for line in str(violation).split("\n")]
     return [report.title, *table, *([""] if details else []), *details]

@@ -13,7 +13,7 @@ import click
 
 from ..errors import HlomapError
 from ..interop import row_files
-from ..text import plural
+from ..text import plural, table_lines
 from .console import OUTPUT, fail, printable_lines, refuse_overwriting, say
 
 if TYPE_CHECKING:
@@ -93,10 +93,8 @@ def _print_table(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
     names = [_cell(name) for name in schema.names]
     is_number = [_is_number(field.type) for field in schema]
     if not sys.stdout.isatty():
-        widths = [max(map(len, cells)) for cells in zip(names, *rows, strict=True)]
-        for row in [names, *rows]:
-            cells = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, is_number, strict=True))
-            say("  ".join(cells).rstrip())
+        for line in table_lines([names, *rows], left=[k for k, right in enumerate(is_number) if not right]):
+            say(line)
         return
     from rich import box
     from rich.console import Console

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ..devices import Device, Limits
 from ..interop import columns
+from ..text import table_lines
 from ..tiles.table import TileTable
 from ..tiles.tiling import Tiling
 
@@ -80,7 +81,4 @@ def text(tiling: Tiling, found: Evaluated, top: int) -> str:
         columns += [(f"{what} {read}", table[name][:, k]) for k, read in enumerate(reads)]
     columns.append(("live", table["live_bytes"]))
     rows = [[name for name, _ in columns], *([f"{column[i]:,}" for _, column in columns] for i in best)]
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    lines.append("")
-    lines += ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *table_lines(rows, left=())])

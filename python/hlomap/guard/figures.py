@@ -15,7 +15,7 @@ from ..answers import Unknown
 from ..differences.overview import executed_computations, overview
 from ..errors import DatasetError
 from ..ops import lookup
-from ..text import printable
+from ..text import printable, table_lines
 from ..types import ReadOnlyDict
 from .check import CheckReport, check, remote_bytes, source_line
 
@@ -93,11 +93,7 @@ def against(module: Module, golden: Figures) -> CheckReport:
 
 def text_table(before: Figures, after: Figures, names: tuple[str, str]) -> str:
     """The figures side by side, as text."""
-    rows = [("", *names, "")] + [(name, *_cells(a, b)) for name, a, b in _pairs(before, after)]
-    widths = [max(len(row[k]) for row in rows) for k in range(4)]
-    return "\n".join(
-        "  ".join([row[0].ljust(widths[0]), *(row[k].rjust(widths[k]) for k in (1, 2, 3))]).rstrip() for row in rows
-    )
+    return "\n".join(table_lines([("", *names, ""), *((name, *_cells(a, b)) for name, a, b in _pairs(before, after))]))
 
 
 def markdown(before: Figures, after: Figures) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from .. import hooks
 from ..devices import Device
 from ..lazy import np, npt
+from ..text import table_lines
 from ..types import read_only
 
 if TYPE_CHECKING:
@@ -65,9 +66,7 @@ class TileFrontier:
                 moved = int(self.moved_bytes[row])
                 tile = [f"{n:,}" for n in self.candidates[row].tolist()]
                 rows.append([f"{size:,}", f"{moved:,}", f"{moved / max(1, self.floor_bytes):.2f}", *tile, what])
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(cell.rjust(w) for cell, w in zip(row[:-1], widths, strict=False)) for row in rows]
-        return "\n".join(f"{line}  {row[-1]}".rstrip() for line, row in zip(lines, rows, strict=True))
+        return "\n".join(table_lines(rows, left=[len(rows[0]) - 1]))
 
     def _repr_html_(self) -> str | None:
         return hooks.html(self)
