@@ -1,7 +1,7 @@
 """The contents of a picture of a layout: planes of the array with positions, and memory in order with indices.
 
 Every number in the picture is computed by the maps of the shape.  Long axes are shown in part: their ends, and the ends
-of tiles.  Rendering is in ``svg.py`` and ``text.py``.
+of tiles.  Rendering is in ``arrays.py``.
 """
 
 from __future__ import annotations
