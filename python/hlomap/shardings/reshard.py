@@ -19,7 +19,7 @@ from ..text import one_line, plural
 from ..types import expect, read_only
 from .assignment import Assignment, assign
 from .device_maps import read_count
-from .links import least_seconds, mesh_positions, read_links
+from .meshes import least_seconds, mesh_positions, read_links
 from .orders import Ints, place_values
 from .tiles import Tiles, overlap, rank_within
 
