@@ -10,7 +10,7 @@ from conftest import CASES
 from support.schedules import ADD, blocks_of, pairs
 
 import hlomap as hm
-from hlomap.schedules.shapes import Options, launch_of_shape
+from hlomap.schedules.thread_map import Options, launch_of_shape
 
 NAMES = ("th_x", "th_y", "th_z", "bl_x", "bl_y", "bl_z")
 

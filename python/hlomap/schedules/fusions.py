@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from .._core import Computation, Instruction, Module, Shape, reshape_is_bitcast
 from ..ops import lookup
 from . import reductions, transposes
-from .launch import memory_order, storage_bits
-from .shapes import memory_permutation
+from .launch import memory_order, memory_permutation, storage_bits
 
 
 @dataclass(frozen=True)

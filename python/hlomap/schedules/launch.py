@@ -91,6 +91,12 @@ def memory_order(shape: Shape) -> Sequence[int]:
     return range(shape.rank) if shape.layout is None else shape.layout.minor_to_major[::-1]
 
 
+def memory_permutation(source: Shape, target: Shape, permutation: Sequence[int]) -> list[int]:
+    """The permutation of dimensions in memory order, for one of logical dimensions."""
+    place = {d: i for i, d in enumerate(memory_order(source))}
+    return [place[permutation[d]] for d in memory_order(target)]
+
+
 def delinearize(position: Expr | int, sizes: Sequence[int]) -> list[Expr | int]:
     """The row-major index of a position; the first result has no upper bound."""
     strides = [prod(sizes[i + 1 :]) for i in range(len(sizes))]
