@@ -22,7 +22,7 @@ from .guard.fixture import Hlo as Hlo
 from .layouts.bitcasts import BitcastFactors as BitcastFactors
 from .maps.set_questions import CommonElement as CommonElement, MapPoint as MapPoint
 from .maps.simplification import SimplifyStep as SimplifyStep, SimplifyTrace as SimplifyTrace
-from .ops._indexing.loops.accesses import Access as Access
+from .ops._indexing.loops.window import Access as Access
 from .pictures.picture import Picture as Picture
 from .schedules.schedule import OutputSchedule as OutputSchedule, Schedule as Schedule
 from .shardings.partition import Partitioned as Partitioned, RemoteReads as RemoteReads

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..lazy import np
 from ._indexing.dynamic_offsets import clamped_offsets, from_window, offset_reaches, reads_offsets, to_window
-from ._numpy.dynamic_offsets import window_slices
+from ._numpy.window import window_slices
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
 
 

@@ -18,8 +18,8 @@ from ._indexing.dynamic_offsets import (
     reads_offsets,
     to_window,
 )
-from ._numpy.dynamic_offsets import window_slices
 from ._numpy.numeric import take_writable
+from ._numpy.window import window_slices
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
 from ._rule import InPlace
 

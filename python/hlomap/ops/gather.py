@@ -15,7 +15,7 @@ from ..lazy import np
 from ._attributes import gather_dimensions
 from ._indexing.index_vectors import known_surroundings, window_to_operand
 from ._indexing.maps import inverted, map_keeping
-from ._numpy.dynamic_offsets import index_vectors, window_indices
+from ._numpy.window import index_vectors, window_indices
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from .._core import Expr, Instruction, Variable
 from ..answers import Unknown
 from ..maps.device_groups import GroupTable
-from ._indexing.collectives import device_map, known_groups, matching_groups, without_devices
-from ._indexing.device_groups import group_sizes
+from ._indexing.collectives import device_map, group_sizes, known_groups, matching_groups, without_devices
 from ._indexing.maps import identity_map, map_to_all
 from ._numpy.device_groups import own_group, rendezvous_key
 from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Steps, Value, register

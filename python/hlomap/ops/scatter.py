@@ -14,8 +14,8 @@ from ..lazy import np
 from ._attributes import scatter_dimensions
 from ._indexing.index_vectors import known_surroundings, window_to_operand
 from ._indexing.maps import identity_map, inverted, map_keeping
-from ._numpy.dynamic_offsets import index_vectors, window_indices
 from ._numpy.reduction import as_list, pack_results
+from ._numpy.window import index_vectors, window_indices
 from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import scattered
 from ._rule import InPlace

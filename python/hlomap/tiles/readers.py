@@ -13,8 +13,7 @@ from math import prod
 from typing import Any, NamedTuple, TypeAlias, overload
 
 from .._core import Computation, Count, Expr, IndexingMap, Instruction, Shape, _count
-from ..analysis.iterations import over_iterations
-from ..analysis.loops import loop
+from ..analysis.loops import loop, over_iterations
 from ..analysis.rule_provider import RuleProvider
 from ..analysis.toposort import reverse_postorder
 from ..answers import Unknown
@@ -24,7 +23,7 @@ from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
 from ..maps.map_set import MapSet, union
 from ..maps.variables import suppliers_of
 from ..ops import op_of
-from ..ops._indexing.loops.accesses import enclosing_loop, values_in_nest
+from ..ops._indexing.loops.window import enclosing_loop, values_in_nest
 from ..ops._shapes import array_leaves, shape_at
 from ..text import bytes_text, one_line, plural
 from ..types import ShapeIndex, instruction_of, json_fields

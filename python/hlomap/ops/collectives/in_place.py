@@ -17,8 +17,7 @@ from ...errors import ShapeError
 from ...maps.device_groups import MAX_LISTED_DEVICES, GroupTable
 from ...types import ShapeIndex
 from .._attributes import is_start, permuted_slices, source_target_pairs
-from .._indexing.collectives import CollectiveIndexing
-from .._indexing.device_groups import n_devices, pair_table
+from .._indexing.collectives import CollectiveIndexing, n_devices, pair_table
 from .._indexing.maps import dim_exprs, full_bounds, identity_map, inverted_at
 from .._rule import NOTHING, Bounds, CollectiveRule, ExprLike, Footprint, OperandIndexing, RuleContext
 from .._shapes import require, shape_at

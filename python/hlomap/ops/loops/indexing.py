@@ -9,8 +9,7 @@ from ..._core import Computation, IndexingMap, Instruction, _closure, _Reach
 from ...answers import Unknown
 from ...types import ShapeIndex
 from .._indexing.loops.counter import CountedLoop, Start, analyze_counts, find_start
-from .._indexing.loops.edges import Step
-from .._indexing.loops.maps import LoopMaps
+from .._indexing.loops.maps import LoopMaps, Step
 from .._indexing.loops.window import known_branch, written_window
 from .._indexing.maps import identity_map, merge_parts
 from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
