@@ -7,9 +7,9 @@ constants in tuples are followed; others are not, as a runtime variable cannot b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..._core import Expr, IndexingMap, Instruction
 from ...answers import Unknown
@@ -140,24 +140,16 @@ class _Maps:
 def or_in_place(whole: CollectiveIndexing) -> CollectiveIndexing:
     """The rules of a permutation, which those in place replace where slices move."""
 
-    def is_whole(instruction: Instruction) -> bool:
-        return not instruction.attributes.get("slice_sizes")
+    def either(replaced: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda i, *at: own(i, *at) if i.attributes.get("slice_sizes") else replaced(i, *at)
 
     return CollectiveIndexing(
-        lambda i, leaf, context: whole.output_to_input(i, leaf, context) if is_whole(i) else output_to_input(i, leaf),
-        lambda i, operand, leaf, context: (
-            whole.input_to_output(i, operand, leaf, context) if is_whole(i) else input_to_output(i, operand, leaf)
-        ),
+        either(whole.output_to_input, lambda i, leaf, context: output_to_input(i, leaf)),
+        either(whole.input_to_output, lambda i, operand, leaf, context: input_to_output(i, operand, leaf)),
         CollectiveRule(
-            lambda i: whole.collective.groups(i) if is_whole(i) else groups(i),
-            lambda i, leaf: (
-                whole.collective.output_to_input(i, leaf) if is_whole(i) else output_to_input(i, leaf, on_devices=True)
-            ),
-            lambda i, operand, leaf: (
-                whole.collective.input_to_output(i, operand, leaf)
-                if is_whole(i)
-                else input_to_output(i, operand, leaf, on_devices=True)
-            ),
+            either(whole.collective.groups, groups),
+            either(whole.collective.output_to_input, partial(output_to_input, on_devices=True)),
+            either(whole.collective.input_to_output, partial(input_to_output, on_devices=True)),
         ),
     )
 
