@@ -97,12 +97,9 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Steps:
     """Call the computation for each step, in reverse order if ``is_reverse``, and stack the outputs."""
-    n_carries = int(instruction.attributes["num_carries"])
-    (along,) = instruction.attributes["dimensions"]
-    inputs, carries = list(operands[: len(operands) - n_carries]), list(operands[len(operands) - n_carries :])
-    shapes = instruction.shape.tuple_shapes
-    n_outputs = len(shapes) - n_carries
-    steps = range(inputs[0].shape[along])
+    along, n_inputs, n_outputs, _ = scan_dimensions(instruction)
+    inputs, carries = operands[:n_inputs], list(operands[n_inputs:])
+    shapes, steps = instruction.shape.tuple_shapes, range(inputs[0].shape[along])
     outputs: list[list[Value]] = [[] for _ in range(n_outputs)]
     for i in reversed(steps) if instruction.attributes.get("is_reverse", False) else steps:
         context.count_steps()
