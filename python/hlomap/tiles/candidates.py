@@ -10,7 +10,8 @@ from ..lazy import np, npt
 _MOST = 1 << 26
 
 
-def _powers(n: int) -> list[int]:
+def powers(n: int) -> list[int]:
+    """The powers of two below a size, and the size."""
     return [1 << k for k in range((n - 1).bit_length())] + [n]
 
 
@@ -27,7 +28,7 @@ def candidates(sizes: Sequence[int], kind: str, at_most: int | None, seed: int) 
     if kind == "dense":
         choices, counts = None, sizes
     elif kind in ("pow2", "divisors"):
-        of = _powers if kind == "pow2" else _divisors
+        of = powers if kind == "pow2" else _divisors
         choices = [np.array(of(n), np.int64) for n in sizes]
         counts = list(map(len, choices))
     else:

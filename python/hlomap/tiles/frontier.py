@@ -15,6 +15,7 @@ from ..devices import Device
 from ..lazy import np, npt
 from ..text import table_lines
 from ..types import read_only
+from .candidates import powers
 
 if TYPE_CHECKING:
     from .tiling import Tiling
@@ -74,7 +75,7 @@ class TileFrontier:
 
 def frontier(t: Tiling, device: Device | None) -> TileFrontier:
     """See :meth:`hlomap.Tiling.frontier`."""
-    choices = [_least_sizes(p.size) if p.kind == "parallel" else _powers(p.size) for p in t.params]
+    choices = [_least_sizes(p.size) if p.kind == "parallel" else powers(max(1, p.size)) for p in t.params]
     if prod(max(1, p.size) for p in t.params) <= _MOST:
         choices = [list(range(1, max(1, p.size) + 1)) for p in t.params]
     while prod(map(len, choices)) > _MOST:
@@ -105,7 +106,3 @@ def _least_sizes(n: int) -> list[int]:
         sizes.append(size)
         tiles = -(-n // (size - 1)) if size > 1 else n + 1
     return sorted(sizes) or [1]
-
-
-def _powers(n: int) -> list[int]:
-    return sorted({min(1 << k, max(1, n)) for k in range(max(1, n).bit_length() + 1)})
