@@ -15,7 +15,7 @@ from ..._core import Expr, IndexingMap, Instruction
 from ...dtypes import numpy_dtype
 from ...lazy import np
 from .._evaluation import Evaluate
-from .._indexing.loops.scalar_values import Comparison, Scalar, arithmetic, dtype_interval
+from .._indexing.loops.scalar_values import HOLDS, Comparison, Scalar, arithmetic, dtype_interval
 from .._known import (
     ANYTHING,
     MAX_PIECES,
@@ -163,22 +163,11 @@ def _scalar(value: Values | Expr, region: IndexingMap) -> Scalar | None:
     return Scalar.constant(int(constant)) if isinstance(constant, int) else None
 
 
-_SIDES: Mapping[str, tuple[bool, bool, bool]] = {
-    "LT": (True, False, False),
-    "LE": (True, True, False),
-    "EQ": (False, True, False),
-    "NE": (True, False, True),
-    "GE": (False, True, True),
-    "GT": (False, False, True),
-}
-"""Whether a comparison holds where left is below, equal to and above right."""
-
-
 def _split(region: IndexingMap, comparison: Comparison) -> list[tuple[bool, IndexingMap]]:
     """The parts of a region where a comparison holds, and where it does not."""
     difference = comparison.left.expr - comparison.right.expr
     lower, upper = region.bounds(difference)
-    below, equal, above = _SIDES[comparison.direction]
+    below, equal, above = (HOLDS[comparison.direction](sign, 0) for sign in (-1, 0, 1))
     if below == equal or equal == above:
         start = 1 if below == equal else 0
         runs = [(below, lower, start - 1), (above, start, upper)]

@@ -6,6 +6,7 @@ and every operation that is not listed, has no value.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import NamedTuple, TypeAlias
@@ -58,14 +59,15 @@ Value: TypeAlias = Scalar | Comparison | None
 ParameterValue: TypeAlias = Callable[[ShapeIndex], Value]
 """The value of a scalar of a computation's parameter."""
 
-_HOLDS: Mapping[str, Callable[[int, int], bool]] = {
-    "LT": lambda a, b: a < b,
-    "LE": lambda a, b: a <= b,
-    "GT": lambda a, b: a > b,
-    "GE": lambda a, b: a >= b,
-    "EQ": lambda a, b: a == b,
-    "NE": lambda a, b: a != b,
+HOLDS: Mapping[str, Callable[[int, int], bool]] = {
+    "LT": operator.lt,
+    "LE": operator.le,
+    "GT": operator.gt,
+    "GE": operator.ge,
+    "EQ": operator.eq,
+    "NE": operator.ne,
 }
+"""Whether a comparison holds, by its direction."""
 
 
 @cache
@@ -380,12 +382,8 @@ def _bitwise_and(a: Scalar, b: Scalar) -> Value:
     return Scalar.constant(0) if b.known == 0 else None
 
 
-def _bitwise_or(a: Scalar, b: Scalar) -> Value:
-    return Scalar.constant(a.known | b.known) if a.known is not None and b.known is not None else None
-
-
-def _bitwise_xor(a: Scalar, b: Scalar) -> Value:
-    return Scalar.constant(a.known ^ b.known) if a.known is not None and b.known is not None else None
+def _known_only(rule: Callable[[int, int], int]) -> Callable[[Scalar, Scalar], Value]:
+    return lambda a, b: Scalar.constant(rule(a.known, b.known)) if a.known is not None and b.known is not None else None
 
 
 def _binary(rule: Callable[[Scalar, Scalar], Value]) -> Callable[[Instruction, list[Value]], Value]:
@@ -426,7 +424,7 @@ def _compare(at: Instruction, operands: list[Value]) -> Value:
     if not isinstance(a, Scalar) or not isinstance(b, Scalar) or dtype_interval(at.operands[0].shape.dtype) is None:
         return None
     difference = _difference(a, b)
-    ends = {_HOLDS[direction](x, 0) for x in (difference.lower, difference.upper)}
+    ends = {HOLDS[direction](x, 0) for x in (difference.lower, difference.upper)}
     if len(ends) == 1 and not (direction in ("EQ", "NE") and difference.lower < 0 < difference.upper):
         return Scalar.constant(int(ends.pop()))
     return Comparison(direction, a, b)
@@ -459,8 +457,8 @@ _RULES: Mapping[str, Callable[[Instruction, list[Value]], Value]] = {
     "shift-right-logical": _binary(_shift_right),
     "shift-right-arithmetic": _binary(_shift_right),
     "and": _binary(_bitwise_and),
-    "or": _binary(_bitwise_or),
-    "xor": _binary(_bitwise_xor),
+    "or": _binary(_known_only(operator.or_)),
+    "xor": _binary(_known_only(operator.xor)),
     "convert": _convert,
     "negate": _negate,
     "not": _not,
