@@ -17,7 +17,7 @@ from pathlib import Path
 
 import hlomap as hm
 from hlomap.analysis import rule_cache
-from hlomap.ops.loops import indexing
+from hlomap.ops import loops as rules
 
 REPEATS = 7
 
@@ -101,14 +101,14 @@ def analysis_times(texts: list[str]) -> dict[str, float]:
 
     ``first`` with empty caches, ``second`` with the caches of the first one; ``uncounted`` where no loop is counted.
     """
-    count = indexing.loop_maps
+    count = rules.loop_maps
     least: dict[tuple[str, int], float] = {}
     try:
         for _ in range(REPEATS):
             for i, text in enumerate(texts):
                 # In turns, so that both see the same load of the machine.
                 for suffix, find in (("", count), (" uncounted", lambda *_, **__: None)):
-                    indexing.loop_maps = find
+                    rules.loop_maps = find
                     rule_cache.clear()
                     for name in ("first", "second"):
                         module = hm.parse(text)
@@ -118,7 +118,7 @@ def analysis_times(texts: list[str]) -> dict[str, float]:
                         key = (name + suffix, i)
                         least[key] = min(least.get(key, seconds), seconds)
     finally:
-        indexing.loop_maps = count
+        rules.loop_maps = count
         rule_cache.clear()
     found: Counter[str] = Counter()
     for (name, _), seconds in least.items():

@@ -22,7 +22,7 @@ from ..ops._indexing.loops.maps import Edge, LoopMaps
 from ..ops._indexing.loops.scalar_values import Scalar, ScalarValues
 from ..ops._indexing.loops.window import Access, accesses, values_in_nest
 from ..ops._shapes import array_leaves, shape_at
-from ..ops.loops.indexing import loop_facts, loop_maps
+from ..ops.loops import loop_facts, loop_maps
 from ..types import ReadOnly, ShapeIndex, instruction_of
 from .queries import indexing
 from .rule_provider import RuleProvider

@@ -139,7 +139,7 @@ class RuleProvider:
         key = self._key_with_surroundings(instruction, surroundings)
         count = _trip_counts.get(key, -1)
         if count == -1:
-            from ..ops.loops.indexing import loop_facts  # which modules without loops do without
+            from ..ops.loops import loop_facts  # which modules without loops do without
 
             try:
                 count = loop_facts(instruction, self).trip_count

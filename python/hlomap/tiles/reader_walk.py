@@ -19,7 +19,7 @@ from ..errors import HlomapError
 from ..maps.map_set import MapSet, union
 from ..ops import op_of
 from ..ops._shapes import array_leaves, shape_at
-from ..ops.loops.attributes import condition_and_body
+from ..ops.loops import condition_and_body
 from ..types import ShapeIndex
 
 _DEEPEST = 100  # calls in calls that are entered, as Python's stack allows

@@ -1,20 +1,43 @@
-"""Indexing rules of while."""
+"""while: the body is applied to the carried value as long as the condition holds.
+
+A leaf that the body forwards unchanged has the identity map.  The maps of other leaves cover every number of
+iterations, found by composing the body's maps with themselves up to a fixed point; where there are too many of them,
+the whole array replaces them.  The number of iterations depends on the elements that the condition reads, so every leaf
+that changes depends on those.  Section While of XLA's operation semantics.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import partial
+from typing import Any
 
-from ..._core import Computation, IndexingMap, Instruction, _closure, _Reach
-from ...answers import Unknown
-from ...types import ShapeIndex
-from .._indexing.loops.counter import CountedLoop, Start, analyze_counts, find_start
-from .._indexing.loops.maps import LoopMaps, Step
-from .._indexing.loops.window import known_branch, written_window
-from .._indexing.maps import identity_map, merge_parts
-from .._rule import NOTHING, Footprint, OperandIndexing, RuleContext, RuleResult
-from .._shapes import array_leaves, n_outputs, require, shape_at
-from .attributes import condition_and_body
+from .._core import Computation, IndexingMap, Instruction, _closure, _Reach
+from ..answers import Unknown
+from ..lazy import np
+from ._indexing.loops.counter import CountedLoop, Start, analyze_counts, find_start
+from ._indexing.loops.maps import LoopMaps, Step
+from ._indexing.loops.window import known_branch, written_window
+from ._indexing.maps import identity_map, merge_parts
+from ._known import UNKNOWN, Known, KnownContext, Parts, converted
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
+from ._rule import NOTHING, Footprint, OperandIndexing
+from ._shapes import array_leaves, n_outputs, require, same_arrays, shape_at
+
+
+def condition_and_body(instruction: Instruction) -> tuple[Computation, Computation]:
+    """The condition and the body, checked against the carried value."""
+    condition, body = instruction.attributes["condition"], instruction.attributes["body"]
+    require(len(instruction.operands) == 1, "expected one operand")
+    shape = instruction.shape
+    for computation in (condition, body):
+        require(len(computation.parameters) == 1, "condition and body take one parameter")
+        require(
+            same_arrays(computation.parameters[0].shape, shape),
+            "the parameter of condition or body differs in shape from the carried value",
+        )
+    require(same_arrays(body.root.shape, shape), "the result of the body differs in shape from the carried value")
+    return condition, body
 
 
 def _start(instruction: Instruction, context: RuleContext) -> Start:
@@ -192,3 +215,62 @@ class AnyIterations:
         if step is None:
             step = self._steps[leaf] = self._context.iteration(self._body, leaf, self._direction)
         return step
+
+
+def known_values(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
+    """The carried arrays after the loop."""
+    return _carried(instruction, operands[0], converted(instruction, operands))
+
+
+def known_parameter(caller: Instruction, operands: Sequence[Known]) -> Known:
+    """The carried arrays at the beginning of any iteration; those that change are finite by assumption."""
+    return _carried(caller, operands[0], UNKNOWN)
+
+
+def _carried(loop: Instruction, before: Known, changed: Known) -> Known:
+    _, body = condition_and_body(loop)
+    if not isinstance(before, Parts):
+        return changed
+    return Parts([own if body._forwards((i,)) else changed for i, own in enumerate(before)])
+
+
+def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
+    """Iterate until the condition is false; for arrays of conditions, elements that are done keep their values."""
+    condition, body = condition_and_body(instruction)
+    carried = operands
+    while True:
+        continues = yield context.call(condition, list(carried))
+        if not np.any(continues):
+            return carried.pop()
+        context.count_steps()
+        if np.all(continues):
+            carried.append((yield context.call(body, carried)))
+        else:
+            before = carried[0]
+            after = yield context.call(body, list(carried))
+            carried[0] = _select(continues, after, before)
+
+
+def _select(where: Any, after: Value, before: Value) -> Value:
+    if isinstance(after, tuple):
+        return tuple(_select(where, a, b) for a, b in zip(after, before, strict=True))
+    return None if after is None else np.where(where, after, before)
+
+
+register(
+    OpRule(
+        "while",
+        output_to_input,
+        input_to_output,
+        evaluate,
+        depends_on_called_values=True,
+        surroundings=initial_integers,
+        pointwise=True,
+        runs="loop",
+        hands_on=True,
+        moves_nothing=True,
+        parameter_to_operands=carried_to_input,
+        known_values=known_values,
+        known_parameter=known_parameter,
+    )
+)

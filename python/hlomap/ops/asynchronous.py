@@ -1,0 +1,292 @@
+"""Asynchronous operations: async-start, -update and -done, and their short forms, as in transpose-start.
+
+The value of a step is ((bound operands...), result, context...).  The start binds the first operands of the wrapped
+operation, or of the computation that it calls; updates bind the next ones.  The result, or the first parts of it, may
+be there from any step on, and is whole in the done.  The rules derive from that of the wrapped operation: its operand j
+is bound by some step, and from the next step on it is the element (0, j) of the step's operand 0.  Section AsyncStart
+of XLA's operation semantics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, cast
+
+from .._core import Instruction, Shape
+from ..answers import Unknown
+from ..errors import HlomapError, UnsupportedError
+from ._evaluation import Evaluate
+from ._indexing.maps import by_number, forward_from_operand, forward_to_outputs, merge_parts
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._operations import unknown_operations
+from ._registry import lookup, register_derived
+from ._rule import NOTHING, CollectiveRule, InPlace, InputToOutput, OperandIndexing, OutputToInput, no_constant_operands
+from ._shapes import array_leaves, n_outputs, shape_at
+
+
+class _Wrapped:
+    """The wrapped operation as its own rule expects it: the start, with all operands and the shape of the result."""
+
+    def __init__(self, start: Instruction, operands: Sequence[Instruction], shape: Shape) -> None:
+        self._start = start
+        self.operands = tuple(operands)
+        self.shape = shape
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._start, name)
+
+
+def is_done(instruction: Instruction) -> bool:
+    """Whether the step is the last one, whose value is the result itself."""
+    return instruction.opcode.endswith("-done")
+
+
+def is_start(instruction: Instruction) -> bool:
+    """Whether the step is the first one, which has no step as an operand."""
+    return instruction.opcode.endswith("-start")
+
+
+def result_shape(instruction: Instruction) -> Shape:
+    """The shape of the result, as far as it is there at this step."""
+    return instruction.shape if is_done(instruction) else shape_at(instruction.shape, (1,))
+
+
+def bound_operands(instruction: Instruction) -> list[Instruction]:
+    """The values that the steps up to this one bind, in the order of the wrapped operation's operands.
+
+    Raises :class:`UnsupportedError` where the start is not known, as in a loop that carries the operation on.
+    """
+    first, *later = instruction.async_steps
+    if not is_start(first):
+        raise UnsupportedError(f"the start of {instruction.name} is in another iteration or computation")
+    return [*first.operands, *(operand for step in later for operand in step.operands[1:])]
+
+
+def wrapped_operation(instruction: Instruction) -> Instruction:
+    """The operation that runs asynchronously, with the operands that are bound at this step."""
+    operands = bound_operands(instruction)
+    return cast(Instruction, _Wrapped(instruction.async_steps[0], operands, result_shape(instruction)))
+
+
+def n_bound_before(instruction: Instruction) -> int:
+    """The number of operands that the steps before bind."""
+    return 0 if is_start(instruction) else n_outputs(shape_at(instruction.operands[0].shape, (0,)))
+
+
+def new_results(instruction: Instruction) -> frozenset[ShapeIndex]:
+    """The leaves of the result that are not those of the step before: all of them where the step binds operands."""
+    own = frozenset(array_leaves(result_shape(instruction)))
+    if is_start(instruction) or len(instruction.operands) > 1:
+        return own
+    return own.difference(array_leaves(shape_at(instruction.operands[0].shape, (1,))))
+
+
+def is_whole(instruction: Instruction) -> bool:
+    """Whether all operands are bound, as far as the next steps tell."""
+    while not is_done(instruction):
+        following = [user for user in instruction.users if user.async_steps]
+        if not following:
+            return True
+        if len(following[0].operands) > 1:
+            return False
+        instruction = following[0]
+    return True
+
+
+def bound_value(instruction: Instruction, called: int, parameter: int) -> Instruction | None:
+    """The value that any step binds to a parameter of the wrapped computation; None where no step is known to."""
+    start = instruction.async_steps[0]
+    if not is_start(start):
+        return None
+    if parameter < len(start.operands):
+        return start.operands[parameter]
+    for other in start.computation.instructions:
+        if other.async_steps[:1] == (start,):
+            bound = bound_operands(other)
+            if parameter < len(bound):
+                return bound[parameter]
+    return None
+
+
+def step_rules(opcode: str, wrapped: Callable[[], OpRule]) -> tuple[OutputToInput, InputToOutput]:
+    """Element 0 of the output holds the bound operands, element 1 the result, the rest is the context of the operation.
+
+    The done has the result alone.  What the step before has is forwarded.
+    """
+
+    def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+        if not is_done(instruction):
+            if leaf[0] == 0:
+                operand, source = _place(instruction, leaf[1])
+                return forward_from_operand(instruction, leaf, operand, source + leaf[2:])
+            if leaf[0] > 1:
+                return forward_from_operand(instruction, leaf, 0, leaf) if _keeps(instruction, leaf) else {}
+        result = leaf if is_done(instruction) else leaf[1:]
+        if result not in context.fact(instruction, _new_results):
+            return forward_from_operand(instruction, leaf, 0, (1, *result))
+        found = wrapped().output_to_input(wrapped_operation(instruction), result, context)
+        return _at_operands(instruction, found, not wrapped().depends_on_called_values)
+
+    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+        number, rest = _operand_of_wrapped(instruction, operand, leaf)
+        new = context.fact(instruction, _new_results)
+        targets: list[ShapeIndex] = []
+        if number is not None:
+            targets = [] if is_done(instruction) else [(0, number, *rest)]
+        elif leaf[0] == 1 and leaf[1:] not in new:
+            targets = [leaf[1:] if is_done(instruction) else leaf]
+        elif leaf[0] > 1 and not is_done(instruction) and _keeps(instruction, leaf):
+            targets = [leaf]
+        parts: list[OperandIndexing] = list(forward_to_outputs(instruction, operand, leaf, *targets))
+        if number is None or not new:
+            return parts
+        try:
+            found = wrapped().input_to_output(wrapped_operation(instruction), number, rest, context)
+            if not wrapped().depends_on_called_values and not is_start(instruction):
+                found = [_named_sources(instruction, part) for part in by_number(found).values()]
+            kept = {k: _only(part, new) for k, part in by_number(found).items()}
+        except HlomapError as error:  # the forwarded operands are known all the same
+            kept = dict.fromkeys({index[0] if index else 0 for index in new}, Unknown(f"{opcode}: {error}"))
+        if is_done(instruction):
+            return [merge_parts([part, kept.get(k, NOTHING)]) for k, part in enumerate(parts)]
+        parts[1] = merge_parts([parts[1], merge_parts(kept, (1,))])
+        return parts
+
+    return output_to_input, input_to_output
+
+
+def _place(instruction: Instruction, number: int) -> tuple[int, ShapeIndex]:
+    """Where a step has an operand of the wrapped operation: the number of its own operand, and the element of that."""
+    n_before = n_bound_before(instruction)
+    if is_start(instruction):
+        return number, ()
+    return (0, (0, number)) if number < n_before else (number - n_before + 1, ())
+
+
+def _operand_of_wrapped(instruction: Instruction, operand: int, leaf: ShapeIndex) -> tuple[int | None, ShapeIndex]:
+    """The inverse of :func:`_place` for a leaf; None for the result and the context of the step before."""
+    if is_start(instruction):
+        return operand, leaf
+    if operand > 0:
+        return n_bound_before(instruction) + operand - 1, leaf
+    return (leaf[1], leaf[2:]) if leaf[0] == 0 else (None, leaf)
+
+
+def _keeps(instruction: Instruction, leaf: ShapeIndex) -> bool:
+    """Whether the step before has an element of the context, of the same sizes."""
+    if is_start(instruction) or leaf not in array_leaves(instruction.operands[0].shape):
+        return False
+    return instruction.operands[0].shape.at(leaf).dimensions == instruction.shape.at(leaf).dimensions
+
+
+def _new_results(instruction: Instruction, context: RuleContext) -> frozenset[ShapeIndex]:
+    return new_results(instruction)
+
+
+def _at_operands(instruction: Instruction, result: RuleResult, has_relative_sources: bool) -> RuleResult:
+    """The result of the wrapped operation's rule at the operands of the step."""
+    parts: dict[int, OperandIndexing] = {}
+    for number, part in by_number(result).items():
+        operand, source = _place(instruction, number)
+        if operand >= len(instruction.operands):
+            continue  # a later step binds it
+        if has_relative_sources and not is_start(instruction):
+            part = _named_sources(instruction, part)
+        parts[operand] = merge_parts([parts.get(operand, NOTHING), merge_parts([part], source)])
+    return parts
+
+
+def _named_sources(instruction: Instruction, part: OperandIndexing) -> OperandIndexing:
+    """Runtime sources as numbers of instructions: the operands of the wrapped operation belong to several steps."""
+    if isinstance(part, Unknown) or not any(m.runtime for _, m in part.maps):
+        return part
+    numbers = {k: value.number for k, value in enumerate(bound_operands(instruction))}
+    return part.of((leaf, m.remap_sources(numbers)) for leaf, m in part.maps)
+
+
+def _only(part: OperandIndexing, leaves: frozenset[ShapeIndex]) -> OperandIndexing:
+    return part if isinstance(part, Unknown) else part.of((leaf, m) for leaf, m in part.maps if leaf in leaves)
+
+
+def start_collective(rule: CollectiveRule) -> CollectiveRule:
+    """The rule of a collective's start: the same groups; the bound operands stay on their device."""
+
+    def output_to_input(instruction: Instruction, leaf: ShapeIndex) -> Mapping[int, OperandIndexing]:
+        if leaf[0] == 1:
+            return rule.output_to_input(wrapped_operation(instruction), leaf[1:])
+        return forward_from_operand(instruction, leaf, leaf[1], leaf[2:]) if leaf[0] == 0 else {}
+
+    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex) -> Mapping[int, OperandIndexing]:
+        forwarded = dict(enumerate(forward_to_outputs(instruction, operand, leaf, (0, operand, *leaf))))
+        crossing = rule.input_to_output(wrapped_operation(instruction), operand, leaf)
+        kept = {k: _only(part, new_results(instruction)) for k, part in crossing.items()}
+        return {**forwarded, 1: merge_parts(kept, (1,))}
+
+    return CollectiveRule(
+        lambda instruction: rule.groups(wrapped_operation(instruction)), output_to_input, input_to_output
+    )
+
+
+def evaluate_step(wrapped: Callable[[], Evaluate]) -> Evaluate:
+    """The bound operands, the result and the context of the step before; the done has the result alone."""
+
+    def evaluate_step(instruction: Instruction, operands: list[Value], context: EvalContext) -> Any:
+        before, new = (((), ()), operands) if is_start(instruction) else (operands[0], operands[1:])
+        bound, value = (*before[0], *new), before[1]
+        if new_results(instruction) and is_whole(instruction):
+            operation = wrapped_operation(instruction)
+            whole = wrapped()(operation, list(bound), context)
+            if isinstance(whole, Generator):
+                whole = yield from whole
+            value = _extended(value, whole, result_shape(instruction))
+        if is_done(instruction):
+            return value
+        context_values = [*before[2:], *[None] * n_outputs(instruction.shape)][: n_outputs(instruction.shape) - 2]
+        return (bound, value, *context_values)
+
+    return evaluate_step
+
+
+def _extended(value: Value, whole: Value, shape: Shape) -> Value:
+    """A result, of which the step before has a prefix, up to ``shape``, which is a prefix of the whole."""
+    if not shape.is_tuple:
+        return whole if isinstance(value, tuple) else value
+    parts = [*value, *[()] * (n_outputs(shape) - len(value))]
+    return tuple(_extended(part, whole[k], shape.at((k,))) for k, part in enumerate(parts))
+
+
+_STEPS = ("start", "update", "done")
+
+
+def short_form(opcode: str, registered: Mapping[str, OpRule]) -> OpRule | None:
+    """The rule of a step whose opcode names a registered operation; None for any other opcode."""
+    base, _, step = opcode.rpartition("-")
+    op = registered.get(base)
+    return None if op is None or step not in _STEPS else _rule(opcode, lambda: op)
+
+
+def _rule(opcode: str, wrapped: Callable[[], OpRule]) -> OpRule:
+    rules = *step_rules(opcode, wrapped), evaluate_step(lambda: wrapped().evaluate)
+    if not opcode.endswith("-start"):
+        # What a later step binds has runtime variables that are operands of other steps.
+        return OpRule(opcode, *rules, depends_on_called_values=True, operations="moves", moves_nothing=True)
+    is_long = opcode == "async-start"
+    op = None if is_long else wrapped()
+    return OpRule(
+        opcode,
+        *rules,
+        constant_operands=op.constant_operands if op else no_constant_operands,
+        depends_on_called_values=op.depends_on_called_values if op else True,
+        collective=start_collective(op.collective) if op and op.collective else None,
+        forwards_calls=is_long,
+        in_place=lambda instruction: {(0, k): InPlace(k, replaces=False) for k in range(len(instruction.operands))},
+        operations=None if is_long else unknown_operations("the wrapped operation has no computation"),
+        runs="once" if is_long else None,
+        moves_nothing=is_long,
+        value_of_parameter=bound_value if is_long or (op and op.value_of_parameter) else None,
+    )
+
+
+for _step in _STEPS:
+    register(_rule(f"async-{_step}", lambda: lookup("call")))
+register_derived(short_form)

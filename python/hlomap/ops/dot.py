@@ -1,0 +1,252 @@
+"""dot: output[b, i, j] = sum over k of lhs[b, i, k] * rhs[b, k, j], with any number of dimensions for each letter.
+
+The output dimensions are the batch dimensions, then the free dimensions of the left side, then those of the right.
+Sections Dot and DotGeneral of XLA's operation semantics.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+from .._core import Expr, IndexingMap, Instruction, Variable
+from ..answers import Unknown
+from ..dtypes import numpy_dtype
+from ..errors import UnsupportedError
+from ._attributes import SparseSide, sparse_sides
+from ._indexing.contraction import extra_operand, whole_index
+from ._indexing.maps import dim_exprs, inverted, range_exprs, simplify_maps, single_map
+from ._known import (
+    ANYTHING,
+    NUMBER,
+    UNKNOWN,
+    Known,
+    KnownContext,
+    Number,
+    Parts,
+    Piece,
+    Pieces,
+    Some,
+    Values,
+    is_plain,
+    restricted,
+    through,
+    together,
+    uniform,
+    with_ranges_as_dims,
+)
+from ._numpy.contraction import dense_operands, sum_of_products
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._rule import Bounds, ExprLike, Footprint, OperandIndexing
+
+
+class DotOperand(NamedTuple):
+    """One operand: its sizes, its batch, contracted and other dimensions.
+
+    A ``sparse`` operand holds some of the elements along a contracted dimension; the sizes are those of what it holds.
+    """
+
+    sizes: tuple[int, ...]
+    batch: tuple[int, ...]
+    contracted: tuple[int, ...]
+    free: tuple[int, ...]
+    sparse: SparseSide | None
+
+    def holds_some(self, dimension: int) -> bool:
+        """Whether it is sparse along a dimension."""
+        return self.sparse is not None and self.sparse.dimension == dimension
+
+
+def dot_dimensions(instruction: Instruction) -> tuple[DotOperand, DotOperand] | Unknown:
+    """Both operands; Unknown for a sparsity that XLA does not define."""
+    attributes = instruction.attributes
+    sparse = sparse_sides(instruction)
+    if isinstance(sparse, Unknown):
+        return sparse
+    sides = []
+    for side, operand, held in zip(("lhs", "rhs"), instruction.operands, sparse, strict=False):
+        sizes = operand.shape.dimensions
+        batch = attributes.get(f"{side}_batch_dims", ())
+        contracted = attributes.get(f"{side}_contracting_dims", ())
+        free = tuple([i for i in range(len(sizes)) if i not in batch and i not in contracted])
+        sides.append(DotOperand(sizes, batch, contracted, free, held))
+        if held is not None and held.dimension not in contracted:
+            return Unknown("dot of an operand that is sparse along a dimension that is not contracted")
+    left, right = sides
+    places = [side.contracted.index(side.sparse.dimension) for side in sides if side.sparse is not None]
+    if len(set(places)) > 1:
+        return Unknown("dot of operands that are sparse along different dimensions")
+    return left, right
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """A range for each contracted dimension, shared by both operands."""
+    sides = dot_dimensions(instruction)
+    if isinstance(sides, Unknown):
+        return [sides] * len(instruction.operands)
+    left, right = sides
+    shape, n_operands = instruction.shape, len(instruction.operands)
+    dims, n_batch, n_left = dim_exprs(shape.rank), len(left.batch), len(left.batch) + len(left.free)
+    lhs: list[Any] = [None] * len(left.sizes)
+    rhs: list[Any] = [None] * len(right.sizes)
+    for d, i in zip((*dims[:n_batch], *dims[n_batch:n_left]), (*left.batch, *left.free), strict=True):
+        lhs[i] = d
+    for d, i in zip((*dims[:n_batch], *dims[n_left:]), (*right.batch, *right.free), strict=True):
+        rhs[i] = d
+    if n_operands == 2:
+        for s, i, j in zip(range_exprs(len(left.contracted)), left.contracted, right.contracted, strict=True):
+            lhs[i] = rhs[j] = s
+        sizes = [left.sizes[i] for i in left.contracted]
+        return [single_map(shape, lhs, ranges=sizes), single_map(shape, rhs, ranges=sizes)]
+    terms = _sum_over_sparse(sides, lhs, rhs)
+    parts: list[OperandIndexing] = []
+    for k in range(n_operands):
+        extra = extra_operand(instruction, (left.sparse, right.sparse), k) if k > 1 else k
+        if isinstance(extra, int):
+            # An index is read whether the other operand has an element there or not.
+            runtime, constraints = (terms.runtime, terms.constraints) if k < 2 else ([], [])
+            index = (lhs, rhs)[extra]
+            extra = simplify_maps(
+                single_map(shape, index, ranges=terms.ranges, runtime=runtime, constraints=constraints)
+            )
+        parts.append(extra)
+    return parts
+
+
+class _Terms(NamedTuple):
+    """The products that are summed: ranges, the elements that are read, and when two elements belong to one product."""
+
+    ranges: list[Bounds]
+    runtime: list[Variable]
+    constraints: list[tuple[ExprLike, int, int]]
+
+
+def _sum_over_sparse(sides: tuple[DotOperand, DotOperand], lhs: list[Any], rhs: list[Any]) -> _Terms:
+    """Fills in the indices along contracted dimensions: a range for each element that a sparse operand holds."""
+    left, right = sides
+    terms, pairs = _Terms([], [], []), list(zip(left.contracted, right.contracted, strict=True))
+
+    def new_range(size: int) -> Expr:
+        terms.ranges.append((0, size - 1))
+        return Expr.range(len(terms.ranges) - 1)
+
+    for i, j in pairs:
+        if left.holds_some(i):
+            lhs[i] = new_range(left.sizes[i])
+        if right.holds_some(j):
+            rhs[j] = new_range(right.sizes[j])
+        if lhs[i] is None and rhs[j] is None:
+            lhs[i] = rhs[j] = new_range(left.sizes[i])
+    for i, j in pairs:
+        a = whole_index(left.sparse, lhs, terms.runtime) if left.sparse and left.holds_some(i) else None
+        b = whole_index(right.sparse, rhs, terms.runtime) if right.sparse and right.holds_some(j) else None
+        if a is not None and b is not None:
+            terms.constraints.append((a - b, 0, 0))
+        elif a is not None:
+            rhs[j] = a
+        elif b is not None:
+            lhs[i] = b
+    return terms
+
+
+def _cut(operands: Sequence[Value], a_axes: Sequence[int], b_axes: Sequence[int]) -> Sequence[Value]:
+    """The operands without the elements that the other one does not have in use, along paired axes."""
+    in_use: dict[int, int] = {}
+    for x, axes in zip(operands, (a_axes, b_axes), strict=False):
+        for size, axis in zip(x.shape, axes, strict=True):
+            in_use[axis] = min(size, in_use.get(axis, size))
+    return [x[tuple(slice(in_use[axis]) for axis in axes)] for x, axes in zip(operands, (a_axes, b_axes), strict=False)]
+
+
+def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    """One einsum in which paired batch and contracted dimensions share an axis."""
+    dimensions = dot_dimensions(instruction)
+    if isinstance(dimensions, Unknown):
+        raise UnsupportedError(f"dot cannot be executed: {dimensions.reason}")
+    left, right = dimensions
+    operands = dense_operands(instruction, operands)
+    a_axes = list(range(len(left.sizes)))
+    b_axes = [len(left.sizes) + i for i in range(len(right.sizes))]
+    for i, j in zip(left.batch + left.contracted, right.batch + right.contracted, strict=True):
+        b_axes[j] = a_axes[i]
+    operands = _cut(operands, a_axes, b_axes)
+    out = [a_axes[i] for i in left.batch + left.free] + [b_axes[i] for i in right.free]
+    return sum_of_products(operands[0], a_axes, operands[1], b_axes, out, numpy_dtype(instruction.shape.dtype))
+
+
+def known_values(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
+    """Zero where all terms are; what is not finite in a term may be in any sum."""
+    if len(operands) != 2 or all(map(is_plain, operands)):
+        return UNKNOWN
+    left, right = ((piece,) if isinstance(piece, Parts) else uniform(piece)[0].possible for piece in operands)
+    terms: set[Number | Some] = set()
+    for a, b in product(left, right):
+        terms |= _times(a, b)  # type: ignore[arg-type]
+    if terms == {0}:
+        return (Piece(frozenset(terms)),)
+    special = {term for term in terms if not isinstance(term, Some) and not math.isfinite(term)}
+    if not special:
+        return UNKNOWN
+    return (Piece(frozenset({math.nan, Some.NUMBER}) if special == {math.nan} else ANYTHING),)
+
+
+def _times(a: Number | Some, b: Number | Some) -> Values:
+    """The values of a product, where numbers that are not known are finite."""
+    known = [value for value in (a, b) if not isinstance(value, Some)]
+    special = [value for value in known if not math.isfinite(value)]
+    if not special:
+        return frozenset([0]) if 0 in known else NUMBER
+    return frozenset([math.nan]) if math.nan in special or 0 in known else ANYTHING
+
+
+def used(
+    instruction: Instruction, operands: Sequence[Known], plain: Mapping[int, OperandIndexing], context: KnownContext
+) -> Mapping[int, OperandIndexing]:
+    """The maps to one factor without the terms in which the other one is 0, or NaN whatever this one is."""
+    if len(operands) != 2 or all(map(is_plain, operands)):
+        return plain
+    terms: list[Pieces] = []
+    for k, pieces in enumerate(operands):
+        part = plain.get(k)
+        if not isinstance(part, Footprint) or len(part.maps) != 1 or isinstance(pieces, Parts):
+            return plain
+        ((_, m),) = part.maps
+        if m.runtime:
+            return plain
+        if len(pieces) == 1:
+            terms.append((Piece(pieces[0].possible),))
+        else:
+            terms.append(
+                tuple(found for piece in pieces if (found := through(with_ranges_as_dims(m), piece)) is not None)
+            )
+    keep: dict[int, list[IndexingMap | None]] = {0: [], 1: []}
+    n = 0
+    for region, (a, b) in together(terms):
+        n += 1
+        for k, own, other in ((0, a.possible, b.possible), (1, b.possible, a.possible)):
+            if any(isinstance(value, Some) or not _settles(value, own) for value in other):
+                keep[k].append(region)
+    return {k: plain[k] if len(keep[k]) == n else restricted(plain[k], keep[k]) for k in plain}
+
+
+def _settles(value: Number, others: Values) -> bool:
+    """Whether the product of a known value with any of these others is one value."""
+    return value is math.nan or (
+        value == 0 and all(isinstance(other, Some) or math.isfinite(other) for other in others)
+    )
+
+
+register(
+    OpRule(
+        "dot",
+        output_to_input,
+        inverted(output_to_input),
+        evaluate,
+        known_values=known_values,
+        used=used,
+        builder_methods=("dot", "dot_general"),
+        operations="multiply-adds",
+    )
+)
