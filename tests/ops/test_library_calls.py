@@ -13,8 +13,7 @@ import hlomap as hm
 from hlomap.library_calls.attention import DROPOUT_MASK
 from hlomap.library_calls.definitions import TARGETS
 from hlomap.library_calls.mixing import FACTORIZATIONS, MIXING, is_factorization
-from hlomap.ops.custom_call.attributes import ANNOTATIONS, SINKS
-from hlomap.ops.custom_call.shards import TARGETS as SHARDS
+from hlomap.ops.custom_call import ANNOTATIONS, SHARDS, SINKS
 
 FAMILIES = {"lapack_*_ffi", "*solver_*_ffi", "*sparse_*_ffi", "*blas_*"}
 PAGE = Path(__file__).parents[2] / "docs" / "library_calls.md"

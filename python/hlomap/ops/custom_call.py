@@ -1,0 +1,271 @@
+"""custom-call: a function outside XLA.
+
+Calls of well-known libraries are defined by HLO (:mod:`hlomap.library_calls`).  Calls that only annotate a value with
+its sharding or memory space return their operand.  Nothing is known of others, unless the user registers a rule or a
+function.  Section CustomCall of XLA's operation semantics.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Container, Mapping, Sequence
+
+from .._core import Computation, Expr, IndexingMap, Instruction, Shape
+from ..answers import Unknown
+from ..errors import UnsupportedError
+from ..library_calls import attention
+from ..library_calls.attention import Band, Role
+from ..library_calls.definitions import definition_of
+from ..library_calls.mixing import Mixing, mixing_of
+from ._indexing.maps import by_number, forward_from_operand, forward_to_outputs, inverted, map_keeping, single_map
+from ._numpy.input_checks import call_user_function, check_value, owned
+from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
+from ._operations import Operations
+from ._rule import NOTHING, Footprint, OperandIndexing
+from ._shapes import n_outputs, require, same_arrays, shape_at
+
+ANNOTATIONS = {
+    "AssumeGatherIndicesInBound", "AwsNeuronTransferWithStaticRing", "LayoutConstraint", "MoveToDevice", "MoveToHost",
+    "Pin", "ShapeBarrier", "ShardBarrierFrom", "ShardBarrierTo", "Sharding", "Unpin",
+    "__xla_internal_call_marker_after", "__xla_internal_call_marker_before", "annotate_device_placement",
+    "xla.sdy.FuncResultSharding", "xla.sdy.PropagationBarrier",
+}  # fmt: skip
+"""Targets that return their operand."""
+
+SINKS = {"control_dep", "dce_sink", "xla.sdy.ShardingGroup"}
+"""Targets that only order or keep what they read: their result is an empty tuple."""
+
+OPAQUE = {
+    "AwsNeuronCustomNativeKernel", "__gpu$xla.gpu.triton", "mosaic_gpu", "mosaic_gpu_v2", "tpu_custom_call",
+    "triton_kernel_call", "triton_kernel_call_ffi",
+    "xla_ffi_partitioned_python_cpu_callback", "xla_ffi_partitioned_python_gpu_callback",
+    "xla_ffi_python_cpu_callback", "xla_ffi_python_gpu_callback", "xla_python_cpu_callback", "xla_python_gpu_callback",
+}  # fmt: skip
+"""Targets that run code which the module does not show."""
+
+
+def target_of(instruction: Instruction) -> str:
+    """The custom call target, or an empty string."""
+    return str(instruction.attributes.get("custom_call_target", ""))
+
+
+def is_annotation(instruction: Instruction) -> bool:
+    """Whether the call annotates its operand and returns it."""
+    operands = instruction.operands
+    return (
+        target_of(instruction) in ANNOTATIONS
+        and len(operands) == 1
+        and same_arrays(operands[0].shape, instruction.shape)
+    )
+
+
+def band_of(instruction: Instruction) -> Band | None:
+    """Which keys a query sees, for a call to an attention that says so."""
+    return attention.band_of(instruction) if target_of(instruction) in attention.TARGETS else None
+
+
+def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
+    """The function for the target, applied to the operands; without one the definition of a library call."""
+    target = target_of(instruction)
+    if target not in context.grid.custom_calls:
+        definition = definition_of(instruction)
+        if isinstance(definition, Instruction):
+            return (yield context.call(definition.called_computations[0], operands))
+        if isinstance(definition, Unknown):
+            raise UnsupportedError(f"{definition.reason}; pass custom_calls={{{target!r}: …}}")
+    return _value(instruction, operands, context)
+
+
+def _value(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    target = target_of(instruction)
+    function = context.grid.custom_calls.get(target)
+    if function is None:
+        if is_annotation(instruction):
+            return operands[0]
+        if target in SINKS and instruction.shape.is_tuple and not instruction.shape.tuple_shapes:
+            return ()
+        raise UnsupportedError(f"no function for custom call target {target!r}: pass custom_calls={{{target!r}: …}}")
+    offered = {"instruction": instruction, "count_steps": context.count_steps}
+    keywords = {name: value for name, value in offered.items() if name in _parameters(function)}
+    value = call_user_function(function, *map(owned, operands), **keywords)
+    return owned(check_value(_as_tuples(value), instruction.shape, f"the value of custom call target {target!r}"))
+
+
+def _parameters(function: Callable[..., Value]) -> Container[str]:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return ()  # some compiled functions have no signature
+
+
+def _as_tuples(value: Value) -> Value:
+    return tuple(_as_tuples(x) for x in value) if isinstance(value, (tuple, list)) else value
+
+
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """An annotation forwards its operand, a library call has a definition or mixes; any other target is unknown."""
+    if is_annotation(instruction):
+        return forward_from_operand(instruction, leaf, 0, leaf)
+    if changes_shards(instruction):
+        return _shard_output_to_input(instruction, leaf)
+    mixing, number = mixing_of(instruction), leaf[0] if leaf else 0
+    if isinstance(mixing, Mixing):
+        return {} if number in mixing.unread else _mixed(instruction, leaf, number, mixing)
+    definition = definition_of(instruction)
+    if not isinstance(definition, Instruction):
+        return [_why_unknown(instruction)] * len(instruction.operands)
+    found = context.output_to_input(definition, definition.called_computations[0], leaf)
+    n = len(instruction.operands)
+    return _adapted(instruction, found, n, lambda band, k: (band.result(number), band.operand(k)))
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """As :func:`output_to_input`."""
+    if is_annotation(instruction):
+        return forward_to_outputs(instruction, operand, leaf, leaf)
+    if changes_shards(instruction):
+        return _shard_input_to_output(instruction, operand)
+    if isinstance(mixing_of(instruction), Mixing):
+        return inverted(output_to_input)(instruction, operand, leaf, context)
+    n, definition = n_outputs(instruction.shape), definition_of(instruction)
+    if not isinstance(definition, Instruction):
+        return [_why_unknown(instruction)] * n
+    found = context.input_to_output(definition, definition.called_computations[0], operand, leaf)
+    return _adapted(instruction, found, n, lambda band, k: (band.operand(operand), band.result(k)))
+
+
+def _mixed(instruction: Instruction, leaf: ShapeIndex, number: int, mixing: Mixing) -> list[Footprint]:
+    """Dimensions that the call keeps have the index of the output, the others any: what matters is in the numbers."""
+    sizes = shape_at(instruction.shape, leaf).dimensions
+    shapes = [operand.shape.dimensions for operand in instruction.operands]
+    every = (map_keeping(sizes, of, dict(mixing.between(k, number))) for k, of in enumerate(shapes))
+    return [Footprint(part.maps, False, mixing.reason) for part in every]
+
+
+def _adapted(
+    instruction: Instruction,
+    result: RuleResult,
+    n: int,
+    sides: Callable[[Band, int], tuple[Mapping[Role, int], Mapping[Role, int]]],
+) -> list[OperandIndexing]:
+    """The parts of the maps of a definition, for any values inside it, and within the band of an attention."""
+    parts = [by_number(result).get(k, NOTHING) for k in range(n)]
+    band = band_of(instruction)
+    for k, part in enumerate(parts):
+        if isinstance(part, Footprint):
+            # Runtime variables are values inside the definition, which its caller cannot name.
+            found = part.for_any_runtime("which elements the call reads is a value inside it")
+            parts[k] = found if band is None else within_band(found, *sides(band, k), band.farthest)
+    return parts
+
+
+def _why_unknown(instruction: Instruction) -> Unknown:
+    for found in (mixing_of(instruction), definition_of(instruction)):
+        if isinstance(found, Unknown):
+            return found
+    target = target_of(instruction)
+    why = f"no rule for custom-call to {target!r}"
+    if target in OPAQUE:
+        why += f", which runs code of its own: give its maps with hlomap.register_rule({target!r}, ...)"
+    return Unknown(why)
+
+
+# Changes to the maps of a definition: what the definition's HLO does not say.
+
+
+def within_band(
+    footprint: Footprint, source: Mapping[Role, int], target: Mapping[Role, int], farthest: int
+) -> Footprint:
+    """Maps from elements of the source to those of the target, through a query and a key that it sees.
+
+    An element at a query depends on one at a key, or the other way, only through the weight of the two, which is 0
+    outside the band (:class:`~hlomap.library_calls.attention.Band`).
+    """
+
+    def restricted(m: IndexingMap) -> IndexingMap:
+        seen = [(c.expr, c.lower, c.upper) for c in m.constraints]
+        if Role.QUERY in source and Role.KEY in target:
+            seen.append((Expr.dim(source[Role.QUERY]) - m.results[target[Role.KEY]], 0, farthest))
+        if Role.KEY in source and Role.QUERY in target:
+            seen.append((m.results[target[Role.QUERY]] - Expr.dim(source[Role.KEY]), 0, farthest))
+        if len(seen) == len(m.constraints):
+            return m
+        found = IndexingMap(m.dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=seen)
+        return found.simplify(keep_point_dims=True)
+
+    return footprint.of((leaf, restricted(m)) for leaf, m in footprint.maps)
+
+
+# Calls between an array and its parts on devices.  Every device holds a tile of the array; which one depends on the
+# device.  The sizes give the tiles: index i of the array is index ``i mod size`` of tile ``i floordiv size``.
+
+
+_TO_PARTS = {"SPMDFullToShardShape", "xla.sdy.GlobalToLocalShape"}
+_TO_WHOLE = {"SPMDShardToFullShape", "xla.sdy.LocalToGlobalShape"}
+SHARDS = _TO_PARTS | _TO_WHOLE
+"""Targets that change arrays to their parts, or parts to the arrays."""
+
+
+def changes_shards(instruction: Instruction) -> bool:
+    """Whether the call changes arrays to their parts, or parts to the arrays."""
+    return target_of(instruction) in SHARDS
+
+
+def _shard_output_to_input(instruction: Instruction, leaf: ShapeIndex) -> dict[int, Footprint]:
+    """The element of the operand with the number of the result, on the devices that have it."""
+    operand = leaf[0] if leaf else 0
+    source, target = _shard_shapes(instruction, operand)
+    return {operand: _shard_map(target, source, from_part=target_of(instruction) in _TO_PARTS)}
+
+
+def _shard_input_to_output(instruction: Instruction, operand: int) -> dict[int, Footprint]:
+    """The element of the result with the number of the operand, on the devices that have it."""
+    found = _shard_map(*_shard_shapes(instruction, operand), from_part=target_of(instruction) in _TO_WHOLE)
+    return {operand: found.at((operand,)) if instruction.shape.is_tuple else found}
+
+
+def _shard_shapes(instruction: Instruction, operand: int) -> tuple[Shape, Shape]:
+    """The shapes of an operand and of its result."""
+    n = len(instruction.operands)
+    require(n == n_outputs(instruction.shape), f"{n} operands for {n_outputs(instruction.shape)} results")
+    source = instruction.operands[operand].shape
+    target = shape_at(instruction.shape, (operand,) if instruction.shape.is_tuple else ())
+    require(source.is_array and target.is_array and source.rank == target.rank, f"{source} becomes {target}")
+    return source, target
+
+
+def _shard_map(source: Shape, target: Shape, *, from_part: bool) -> Footprint:
+    """From each element of a part to those of the array that it may be, or the other way."""
+    whole, part = (target, source) if from_part else (source, target)
+    results: list[Expr] = []
+    tiles: list[tuple[int, int]] = []
+    constraints: list[tuple[Expr, int, int]] = []
+    for k, (n, size) in enumerate(zip(whole.dimensions, part.dimensions, strict=True)):
+        require(0 < size <= n or size == n, f"{part} is not a part of {whole}")
+        index = Expr.dim(k)
+        if size == n:
+            results.append(index)
+        elif from_part:
+            results.append(index + Expr.range(len(tiles)) * size)
+            tiles.append((0, (n - 1) // size))
+            constraints.append((results[-1], 0, n - 1))
+        else:
+            results.append(index % size)
+    found = single_map(source, results, ranges=tiles, constraints=constraints)
+    return Footprint(found.maps, crosses_devices=source.dimensions != target.dimensions)
+
+
+def _operations(instruction: Instruction) -> Operations | Computation | Unknown:
+    """Those of the definition of a library call; an annotation takes none."""
+    if is_annotation(instruction):
+        return Operations()
+    definition = definition_of(instruction)
+    if isinstance(definition, Instruction):
+        return definition.called_computations[0]
+    unknown = Unknown(f"custom-call to {target_of(instruction)!r} has no known operations")
+    return definition if isinstance(definition, Unknown) else unknown
+
+
+register(
+    OpRule("custom-call", output_to_input, input_to_output, evaluate, has_side_effect=True, operations=_operations)
+)
