@@ -50,13 +50,7 @@ def _of_dump(dump: DumpDirectory) -> Choice:
     subjects: list[Subject] = []
     pairs: list[tuple[int, int]] = []
     n_left = MAX_INSTRUCTIONS
-    compilations: list[list[DumpedModule]] = []
-    for one in dump:
-        if compilations and compilations[-1][0].is_same_compilation(one):
-            compilations[-1].append(one)
-        else:
-            compilations.append([one])
-    for stages in compilations:
+    for stages in dump._groups():
         shown: list[int] = []
         for one in dict.fromkeys((stages[0], stages[-1])):
             found = _read(one, n_left)

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
@@ -187,13 +187,8 @@ class DumpDirectory(Sequence[DumpedModule]):
         return found
 
     def _groups(self) -> list[list[DumpedModule]]:
-        groups: list[list[DumpedModule]] = []
-        for module in self.modules:
-            if groups and groups[-1][0].is_same_compilation(module):
-                groups[-1].append(module)
-            else:
-                groups.append([module])
-        return groups
+        """The stages of each compilation."""
+        return [list(group) for _, group in groupby(self.modules, key=lambda module: module._order[:5])]
 
 
 def _find_by_name(index: object) -> str:
