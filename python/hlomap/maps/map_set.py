@@ -253,11 +253,8 @@ class MapSet:
             return simplified._change_device_maps(lambda maps: maps.simplify())
         before, uses = simplified._all_uses(), dict[_Key, tuple[Use, ...]]()
         members: list[IndexingMap] = []
-        by_leaf: dict[ShapeIndex, list[IndexingMap]] = {}
-        for m in simplified._maps:
-            if not m.is_known_empty:
-                by_leaf.setdefault(m.shape_index, []).append(m)
-        for leaf, own in by_leaf.items():
+        for leaf, maps in simplified._by_array().items():
+            own = [m for m in maps if not m.is_known_empty]
             if len(own) < 2:
                 members += own
                 uses.update(((leaf, m), before.get((leaf, m), ())) for m in own)
@@ -584,6 +581,15 @@ class MapSet:
         """The maps to one array of the target, without their uses, which take long to pick where there are many."""
         own = [m for m in self._maps if m.shape_index == leaf]
         return self if len(own) == len(self._maps) else MapSet(own, exact=self._exact, reason=self._reason)
+
+    def _by_array(self) -> dict[ShapeIndex, MapSet]:
+        """The maps to each array of the target that has some, as :meth:`_at` gives them."""
+        found: dict[ShapeIndex, list[IndexingMap]] = {}
+        for m in self._maps:
+            found.setdefault(m.shape_index, []).append(m)
+        if len(found) == 1:
+            return dict.fromkeys(found, self)
+        return {leaf: MapSet(own, exact=self._exact, reason=self._reason) for leaf, own in found.items()}
 
     def _change_device_maps(self, change: Callable[[MapSet], MapSet]) -> MapSet:
         """The set with its device maps changed by a function."""

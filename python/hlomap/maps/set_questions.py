@@ -66,8 +66,9 @@ def overlap(first: MapSet, second: MapSet) -> Answer[CommonElement]:
             is_empty = not other.is_unknown and all(m.is_empty().value is True for m in other)
             return Answer(False) if is_empty else Answer(None, reason=one.reason or "unknown")
     undecided: str | None = None
-    for leaf in dict.fromkeys(m.shape_index for m in first):
-        left, right = ([m for m in one if m.shape_index == leaf] for one in (first, second))
+    others = second._by_array()
+    for leaf, maps in first._by_array().items():
+        left, right = list(maps), list(others.get(leaf, ()))
         meets, found, reason = _overlap(left, right)
         if found is not None:
             i, j, element, here, there = found
@@ -85,8 +86,7 @@ def is_injective(maps: MapSet) -> Answer[CommonElement]:
     if maps.is_unknown:
         return Answer(None, reason=maps.reason or "unknown")
     undecided: str | None = None
-    for leaf in dict.fromkeys(m.shape_index for m in maps):
-        own = [m for m in maps if m.shape_index == leaf]
+    for own in map(list, maps._by_array().values()):
         for i, m in enumerate(own):
             rest = own[i + 1 :]
             injective, found, reason = _is_injective(m)

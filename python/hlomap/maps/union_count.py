@@ -30,8 +30,7 @@ def count_elements(maps: MapSet) -> Count:
 
     Those of an array are at most those of a box that holds all of them.
     """
-    arrays = dict.fromkeys(m.shape_index for m in maps)
-    return _count_of(maps, [count_array(maps._at(at)) for at in arrays])
+    return _count_of(maps, [count_array(own) for own in maps._by_array().values()])
 
 
 def _count_of(maps: MapSet, counts: Sequence[Count]) -> Count:
