@@ -12,7 +12,7 @@ from pathlib import Path
 
 import hlomap as hm
 
-__all__ = ["ACTIONS", "CONSTANT", "FAMILIES", "QUADRATIC", "SHORT_READ", "UNROLLED_LAYERS"]
+__all__ = ["ACTIONS", "CONSTANT", "FAMILIES", "QUADRATIC", "QUADRATIC_ACTIONS", "SHORT_READ"]
 
 KNOWN = {"STEP": 64, "SHARDINGS": ["{devices=[4,1]<=[4]}", "{devices=[1,4]<=[4]}", "{replicated}"]}
 """What the expressions of templates name."""
@@ -44,9 +44,6 @@ _PARTS = (Path(__file__).parents[1] / "cases" / "families.txt").read_text(encodi
 _TEMPLATES = {name: re.sub(r"^# .*\n", "", text).strip() for name, _, text in (p.partition("\n") for p in _PARTS)}
 FAMILIES: dict[str, Callable[[int], str]] = {name: partial(text_of, text) for name, text in _TEMPLATES.items()}
 """What each makes of a number: the text of a module, about proportional to it."""
-UNROLLED_LAYERS = FAMILIES.pop("unrolled_layers")
-"""Not among them, since ``forward`` follows each of n weights through the layers after its own."""
-
 QUADRATIC = {
     "chained_gathers": "a map to the k-th array of indices has k runtime variables",
     "shifted_sums": "a value after k sums is reached at k + 1 distances",
@@ -59,6 +56,12 @@ QUADRATIC = {
     ),
 }
 """Families whose answers themselves are n * n long, up to limits, and why."""
+
+QUADRATIC_ACTIONS = {
+    ("unrolled_layers", action): "each of n weights is followed through the layers after its own"
+    for action in ("forward", "outputs", "readers")
+}
+"""Other actions whose work grows as n * n, and why."""
 
 CONSTANT = {"scaled_histories": "only the numbers in the text grow"}
 """Families whose work does not grow, and why."""
@@ -79,6 +82,8 @@ ACTIONS: dict[str, Callable[[hm.Module], object]] = {
     "shardings": lambda module: hm.analyze(module)["remote_bytes"],
     "slice": lambda module: hm.backward_slice(module.entry.root),
     "forward": lambda module: hm.forward_slice(module.entry.parameters[0]) if module.entry.parameters else None,
+    "used": lambda module: hm.backward_slice(module.entry.root, used=True),
+    "readers": lambda module: hm.readers(module.entry.parameters[0]) if module.entry.parameters else None,
     "inputs": lambda module: hm.output_to_input(module.entry, ()),
     "outputs": lambda module: hm.input_to_output(module.entry) if module.entry.parameters else None,
     "utilization": lambda module: hm.utilization(module.entry),

@@ -62,6 +62,7 @@ class KnownValues:
         self._rules = rules
         self._known: dict[tuple[int, ...], Known] = {}
         self._ways: dict[int, list[Calls]] = {}
+        self._passed: dict[int, Sequence[Instruction]] = {}
 
     def of(self, instruction: Instruction) -> Known:
         """Known values of an instruction, whichever way its computation is reached."""
@@ -102,12 +103,13 @@ class KnownValues:
         """The values that determine an instruction's."""
         number = at.parameter_number
         if number is not None and calls:
-            operands = calls[-1].operands
+            caller = calls[-1]  # each of its operands is asked for by one parameter
+            operands = self._passed.get(caller.number) or self._passed.setdefault(caller.number, caller.operands)
             return [(operands[number], calls[:-1])] if number < len(operands) else []
         if number is not None:
-            caller = self._repeating(at.computation)
-            ways = self._ways_to(caller.computation) if caller is not None else []
-            return [(one, ways[0]) for one in caller.operands] if caller is not None and len(ways) == 1 else []
+            loop = self._repeating(at.computation)
+            ways = self._ways_to(loop.computation) if loop is not None else []
+            return [(one, ways[0]) for one in loop.operands] if loop is not None and len(ways) == 1 else []
         if self._is_skipped(at):
             return []
         if _inlines(at):

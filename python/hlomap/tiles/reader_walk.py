@@ -68,6 +68,9 @@ class Walk:
     def __init__(self, rules: RuleProvider) -> None:
         self._rules = rules
         self._found: dict[object, _Found] = {}
+        self._numbers_of: dict[Instruction, dict[Instruction, list[int]]] = {}
+        self._loops: dict[Instruction, tuple[Computation, Computation, int | Unknown]] = {}
+        self._needs: dict[tuple[Instruction, ShapeIndex], dict[int, MapSet]] = {}
         self._users_of: dict[Instruction, tuple[list[Instruction], dict[ShapeIndex, list[Instruction]]]] = {}
 
     def reads(self, value: Instruction, leaf: ShapeIndex) -> Reads:
@@ -120,9 +123,11 @@ class Walk:
         reads: dict[Instruction, Reads] = {}
         pending: list[tuple[int, Instruction]] = []
         waiting: set[Instruction] = set()
+        held: dict[Instruction, set[Instruction]] = {}  # by user the operands that hold it
 
         def push(value: Instruction) -> None:
             for user in self._users(value, states[value]):
+                held.setdefault(user, set()).add(value)
                 if user not in waiting:
                     waiting.add(user)
                     heappush(pending, (user.number, user))
@@ -134,11 +139,8 @@ class Walk:
         while pending:
             user = heappop(pending)[1]
             waiting.remove(user)
-            arguments = {
-                (k, leaf): maps
-                for k, operand in enumerate(user.operands)
-                for leaf, maps in states.get(operand, {}).items()
-            }
+            operands = ((k, operand) for operand in held[user] for k in self._numbers(user)[operand])
+            arguments = {(k, leaf): maps for k, operand in sorted(operands) for leaf, maps in states[operand].items()}
             found = self._use(user, arguments, depth)
             reads[user] = found.reads
             if found.outs != states.get(user, {}):
@@ -149,6 +151,15 @@ class Walk:
             _add(total, own, Times(1))
         root = next(iter(states)).computation.root
         return _Found(total, states.get(root, {}))
+
+    def _numbers(self, user: Instruction) -> dict[Instruction, list[int]]:
+        """The numbers of the operands that a value is."""
+        if user not in self._numbers_of:
+            numbers: dict[Instruction, list[int]] = {}
+            for k, operand in enumerate(user.operands):
+                numbers.setdefault(operand, []).append(k)
+            self._numbers_of[user] = numbers
+        return self._numbers_of[user]
 
     def _users(self, value: Instruction, leaves: Iterable[ShapeIndex]) -> list[Instruction]:
         """The users of some arrays of a value: of a wide tuple most take others out of it."""
@@ -211,8 +222,9 @@ class Walk:
     ) -> _Found:
         """A loop, or what is left of it after its first iteration: what the state holds, until that repeats."""
         try:
-            condition, body = condition_and_body(user)
-            n = loop(user).trip_count
+            if user not in self._loops:
+                self._loops[user] = (*condition_and_body(user), loop(user).trip_count)
+            condition, body, n = self._loops[user]
             n = max(n - is_after_one, 0) if isinstance(n, int) else n
         except HlomapError as error:
             return _Found(_whole_reads(user, carried.values(), str(error)), {})
@@ -272,7 +284,9 @@ class Walk:
 
     def _maps(self, user: Instruction, out: ShapeIndex, operand: int, leaf: ShapeIndex) -> MapSet:
         """The elements of an array of an operand that those of an array of the output read."""
-        maps = operand_maps(self._rules, user, out).get(operand)
+        if (user, out) not in self._needs:
+            self._needs[user, out] = operand_maps(self._rules, user, out)
+        maps = self._needs[user, out].get(operand)
         if maps is None or maps.is_unknown:
             return maps or MapSet()
         return MapSet((m for m in maps if m.shape_index == leaf), exact=maps.exact, reason=maps.reason)
