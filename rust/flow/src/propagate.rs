@@ -24,7 +24,7 @@ use crate::sources::Sources;
 use crate::state::{after_all, is_whole, State, Use};
 use crate::tiles::Parameters;
 
-pub use crate::state::{Entry, MAX_MAPS, MAX_NODES};
+pub use crate::state::{Entry, MAX_MAPS, MAX_SIZE};
 
 /// The direction of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

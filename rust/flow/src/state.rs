@@ -17,12 +17,10 @@ use crate::shapes;
 /// The number of distinct maps to one array. More become one map of the whole array, which is not exact.
 pub const MAX_MAPS: usize = 128;
 
-/// The number of expression nodes in one map. A bigger one becomes a map of the whole array, too.
-pub const MAX_NODES: u64 = 4000;
-
-/// The number of expression nodes in the constraints of one map. One with more has its ranges eliminated, which keeps its
-/// elements but not how often each is read; if that is not enough, it becomes a map of the whole array, too.
-pub const MAX_CONSTRAINT_NODES: u64 = MAX_NODES;
+/// The [size](size_of) of all maps to one array. Each value that the array is made of takes a composition with each of
+/// them, so bigger ones become one map of the whole array, too; of a single one as big, first the ranges are eliminated,
+/// which keeps its elements but not how often each is read.
+pub const MAX_SIZE: u64 = 1000;
 
 /// Up to this number of maps a linear search is faster than hashing.
 const FEW: usize = 6;
@@ -62,7 +60,8 @@ pub struct State {
     pub crosses_devices: bool,
     /// Whether some maps are not simplified, since no composition was needed yet.
     pub is_raw: bool,
-    is_big: bool,
+    /// The size of all maps.
+    size: u64,
 }
 
 impl Default for State {
@@ -79,7 +78,7 @@ impl Default for State {
             uncounted: FxHashSet::default(),
             crosses_devices: false,
             is_raw: false,
-            is_big: false,
+            size: 0,
         }
     }
 }
@@ -132,7 +131,7 @@ impl State {
             }
             None => {
                 let at = self.entries.len();
-                self.is_big = self.is_big || is_big(&map);
+                self.size += size_of(&map);
                 self.entries.push(Entry { index: index.clone(), map, uses: usage.into_iter().collect() });
                 if at == FEW {
                     (0..at).for_each(|i| self.note(i));
@@ -339,7 +338,7 @@ impl State {
                 kept.insert(Entry { index: index.clone(), map, uses: uses.collect() });
             }
         }
-        (self.entries, self.by_hash, self.is_big) = (kept.entries, kept.by_hash, kept.is_big);
+        (self.entries, self.by_hash, self.size) = (kept.entries, kept.by_hash, kept.size);
     }
 
     /// Replaces more maps of an array than the budget, or too big ones, by a box around their elements; whether the maps may
@@ -352,11 +351,12 @@ impl State {
         };
         let may_have_all = self.entries.len() > 1
             && self.entries.iter().any(|e| has_all(&e.index, &e.map) && self.inexact_at(&e.index).is_some());
-        if self.entries.len() <= max_maps && !self.is_big && !may_have_all {
+        if self.entries.len() <= max_maps && self.size <= MAX_SIZE && !may_have_all {
             return false;
         }
-        let was_big = self.is_big;
-        if self.is_big && devices.is_none() {
+        let is_big = |map: &Map| devices.is_none() && size_of(map) > MAX_SIZE;
+        let big: Vec<ShapeIndex> = self.entries.iter().filter(|e| is_big(&e.map)).map(|e| e.index.clone()).collect();
+        if !big.is_empty() {
             self.rewrite(|map| {
                 if is_big(map) {
                     *map = eliminate_ranges(map, SIMPLIFY);
@@ -369,11 +369,10 @@ impl State {
                 && maps.len() > 1
                 && self.inexact_at(index).is_some()
                 && maps.iter().any(|map| has_all(index, map));
-            maps.len() > max_maps || maps.iter().any(is_big) || is_replaced
+            maps.len() > max_maps || maps.iter().map(size_of).sum::<u64>() > MAX_SIZE || is_replaced
         });
-        if over.is_empty() {
-            self.is_big = false;
-            return was_big;
+        if over.is_empty() && big.is_empty() {
+            return false;
         }
         let position: FxHashMap<&ShapeIndex, usize> =
             over.iter().enumerate().map(|(i, (index, _))| (index, i)).collect();
@@ -393,9 +392,9 @@ impl State {
         }
         self.entries = kept.entries;
         self.by_hash = kept.by_hash;
-        self.is_big = false;
+        self.size = kept.size;
         let reason = Text::from(format!("the maps of {name} exceed the budget"));
-        for (index, _) in &over {
+        for index in over.iter().map(|(index, _)| index).chain(&big) {
             self.mark_inexact(Some(index), Some(&reason));
             if devices.is_none() && parameters.is_none() {
                 self.mark_uncounted(index);
@@ -417,7 +416,7 @@ impl State {
             change(&mut e.map);
             changed.insert(e);
         }
-        (self.entries, self.by_hash, self.is_big) = (changed.entries, changed.by_hash, changed.is_big);
+        (self.entries, self.by_hash, self.size) = (changed.entries, changed.by_hash, changed.size);
     }
 
     fn insert(&mut self, entry: Entry) {
@@ -497,9 +496,11 @@ pub(crate) fn is_whole(map: &Map, shape: &Shape) -> bool {
         && map.results().iter().zip(shapes::sizes(shape)).all(runs_over)
 }
 
-pub(crate) fn is_big(map: &Map) -> bool {
-    let constraints = || map.domain().constraints.iter().map(|c| u64::from(c.expr.nodes())).sum::<u64>();
-    map.cost().nodes > MAX_NODES || constraints() > MAX_CONSTRAINT_NODES
+/// The variables of a map, and the nodes in its results and constraints.
+pub(crate) fn size_of(map: &Map) -> u64 {
+    let (domain, cost) = (map.domain(), map.cost());
+    let constraints = domain.constraints.iter().map(|c| u64::from(c.expr.nodes()));
+    domain.vars.len() as u64 + cost.nodes + constraints.sum::<u64>()
 }
 
 /// The names of the dimensions, which equality leaves out: tiling parameters differ by them.

@@ -19,7 +19,7 @@ use crate::indexing::{is_identity_on, remap_sources, OperandIndexing, ShapeIndex
 use crate::propagate::{unnamed_operands, Composed, Direction, Rule, Setting};
 use crate::schedule::Step;
 use crate::shapes;
-use crate::state::{is_big, is_whole, MAX_MAPS};
+use crate::state::{is_whole, size_of, MAX_MAPS, MAX_SIZE};
 
 /// A set of starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -241,7 +241,8 @@ impl<'p> Together<'p> {
         let m = self.setting.m;
         for (_, array) in &mut value.arrays {
             let mut over = Starts::default();
-            array.maps.iter().filter(|(_, map, _)| is_big(map)).for_each(|(.., starts)| over.add(starts));
+            let big = array.maps.iter().filter(|(_, map, _)| size_of(map) > MAX_SIZE);
+            big.for_each(|(.., starts)| over.add(starts));
             if array.maps.len() > MAX_MAPS {
                 let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
                 array
