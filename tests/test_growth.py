@@ -94,6 +94,14 @@ def test_reads_are_not_counted_behind_too_many_maps() -> None:
     assert steps(question) <= 200 * module.n_instructions
 
 
+def test_unions_of_large_maps_are_not_followed() -> None:
+    """Each layer doubles the ways to the one before, and adds variables to each: they end as a box, better soon."""
+    for n in (3, 8):
+        module = hm.parse(FAMILIES["normalized_convolutions"](n))
+        question = steps(partial(hm.output_to_input, module.entry, ()))
+    assert question <= 100 * module.n_instructions
+
+
 def test_unknown_names_are_compared_only_for_the_errors_that_are_kept() -> None:
     """A text of 20,000 unknown operands has 1,000 diagnostics, of which 100 tell a similar name."""
     text = FAMILIES["unknown_operands"](20_000)
