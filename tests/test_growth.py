@@ -99,7 +99,7 @@ def test_unions_of_large_maps_are_not_followed() -> None:
     for n in (3, 8):
         module = hm.parse(FAMILIES["normalized_convolutions"](n))
         question = steps(partial(hm.output_to_input, module.entry, ()))
-    assert question <= 100 * module.n_instructions
+    assert question <= 300 * module.n_instructions
 
 
 def test_unknown_names_are_compared_only_for_the_errors_that_are_kept() -> None:
