@@ -241,16 +241,18 @@ impl<'p> Together<'p> {
         let m = self.setting.m;
         for (_, array) in &mut value.arrays {
             let mut over = Starts::default();
-            let big = array.maps.iter().filter(|(_, map, _)| size_of(map) > MAX_SIZE);
-            big.for_each(|(.., starts)| over.add(starts));
-            if array.maps.len() > MAX_MAPS {
-                let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
-                array
-                    .maps
-                    .iter()
-                    .flat_map(|(.., starts)| starts.list())
-                    .for_each(|k| *counts.entry(k).or_default() += 1);
-                counts.into_iter().filter(|(_, n)| *n > MAX_MAPS).for_each(|(k, _)| over.add(&Starts::one(k as usize)));
+            let size = array.maps.iter().map(|(_, map, _)| size_of(map)).sum::<u64>();
+            if array.maps.len() > MAX_MAPS || size > MAX_SIZE {
+                let mut totals: FxHashMap<u32, (usize, u64)> = FxHashMap::default();
+                for (_, map, starts) in &array.maps {
+                    for k in starts.list() {
+                        let (n, size) = totals.entry(k).or_default();
+                        (*n, *size) = (*n + 1, *size + size_of(map));
+                    }
+                }
+                let is_over = |(n, size): &(usize, u64)| *n > MAX_MAPS || *size > MAX_SIZE;
+                let starts = totals.iter().filter(|(_, total)| is_over(total));
+                starts.for_each(|(k, _)| over.add(&Starts::one(*k as usize)));
             }
             over = over.without(&array.whole);
             if !over.is_empty() {
