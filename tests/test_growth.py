@@ -102,6 +102,18 @@ def test_unions_of_large_maps_are_not_followed() -> None:
     assert question <= 300 * module.n_instructions
 
 
+def test_as_many_windows_as_there_may_be_maps_stay_exact() -> None:
+    """The other side of that limit: a stencil of 128 elements over an array of four dimensions."""
+    lines = ["HloModule m\nENTRY e {\np = f32[2,40,40,8] parameter(0)\nq0 = f32[2,20,20,8] iota(), iota_dimension=0"]
+    for i in range(1, 129):
+        y, x = i // 12, i % 12 * 3 % 17
+        lines.append(f"s{i} = f32[2,20,20,8] slice(p), slice={{[0:2], [{y}:{y + 20}], [{x}:{x + 20}], [0:8]}}")
+        lines.append(f"q{i} = f32[2,20,20,8] add(q{i - 1}, s{i})")
+    module = hm.parse("\n".join([*lines, "ROOT r = f32[2,20,20,8] negate(q128)\n}"]))
+    (maps,) = hm.output_to_input(module.entry)
+    assert maps.exact and len(maps) == 128
+
+
 def test_unknown_names_are_compared_only_for_the_errors_that_are_kept() -> None:
     """A text of 20,000 unknown operands has 1,000 diagnostics, of which 100 tell a similar name."""
     text = FAMILIES["unknown_operands"](20_000)
