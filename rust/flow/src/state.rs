@@ -17,9 +17,10 @@ use crate::shapes;
 /// The number of distinct maps to one array. More become one map of the whole array, which is not exact.
 pub const MAX_MAPS: usize = 128;
 
-/// The [size](size_of) of all maps to one array: as many of shifted windows in four dimensions as there may be maps. Each
-/// value that the array is made of takes a composition with each of them, so bigger ones become one map of the whole array,
-/// too; of a single one as big, first the ranges are eliminated, which keeps its elements but not how often each is read.
+/// The variables and nodes of all maps to one array: as many of shifted windows in four dimensions as there may be maps.
+/// Each value that the array is made of takes a composition with each of them, so bigger ones become one map of the whole
+/// array, too; of a single one as big, first the ranges are eliminated, which keeps its elements but not how often each is
+/// read.
 pub const MAX_SIZE: u64 = 2000;
 
 /// Up to this number of maps a linear search is faster than hashing.
