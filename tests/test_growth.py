@@ -20,8 +20,9 @@ from hlomap.analysis import rule_cache
 
 N = 40
 FACTOR = 3
-# `diff` runs what its maps leave open, from a size on: both sizes are beyond it.  Each step of n is 64 operands.
-SIZES = {"chained_convolutions": 96, "wide_concatenate": 8, "wide_all_to_all": 12}
+# `diff` runs what its maps leave open, and `utilization` counts reads, up to a number: both sizes are beyond that.
+# Each step of n of wide_concatenate is 64 operands.
+SIZES = {"chained_convolutions": 96, "reduced_gradients": 150, "wide_concatenate": 8, "wide_all_to_all": 12}
 
 TEXT = {"parse", "print", "write", "read"}
 

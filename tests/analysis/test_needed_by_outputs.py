@@ -33,8 +33,11 @@ OPERATIONS = (
     "{a}s = f32[3,3] dot({x}, {y}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}\n"
     "{a} = f32[3,4] dot({a}s, {y}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}",
     "{a}t = (f32[3,4], f32[3,4]) call({x}, {y}), to_apply=turned\n{a} = f32[3,4] get-tuple-element({a}t), index=0",
-    '{a} = f32[3,4] custom-call({x}), custom_call_target="unheard_of"',
     "{a}t = f32[4,3] transpose({x}), dimensions={{1,0}}\n{a} = f32[3,4] reshape({a}t)",
+    "{a} = f32[3,4] all-reduce({x}), to_apply=sum, replica_groups={{{{0,1}}}}",
+    "{a}g = f32[6,4] all-gather({x}), dimensions={{0}}, replica_groups={{{{0,1}}}}\n"
+    "{a} = f32[3,4] slice({a}g), slice={{[2:5], [0:4]}}",
+    '{a} = f32[3,4] custom-call({x}), custom_call_target="unheard_of"',
 )
 
 
@@ -76,6 +79,7 @@ def test_random_programs() -> None:
                     assert together[k].is_unknown
                     continue
                 n_known += 1
+                assert (maps.devices is None) == (alone[k].devices is None), entry.module
                 found, own = (related(m, (), shape, entry.parameters[k].shape, {}) for m in (maps, alone[k]))
                 assert (found == own).all(), f"{entry.module}\n{maps}"
                 elements[k] |= found.any(axis=0)

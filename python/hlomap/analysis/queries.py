@@ -44,8 +44,8 @@ def output_to_input(
     stands for its entry.
 
     ``output`` is the number of an output or a shape index into a tuple.  An index of a tuple stands for all arrays in
-    it; of a computation the maps then tell which elements are read, not how often.  The maps of an operation are those
-    of its rule; the maps of a fusion or call are composed and simplified.
+    it; of a computation the maps then tell which elements are read, not how often, nor on which device.  The maps of an
+    operation are those of its rule; the maps of a fusion or call are composed and simplified.
 
     ``physical=True`` (or ``"linear"``) gives maps between positions in memory, counted in elements, as the layouts
     determine them; ``"dims"`` gives maps between the dimensions in memory order, major to minor, where tiles do not
@@ -99,8 +99,8 @@ def needed_by_outputs(
 ) -> list[dict[int, MapSet]]:
     """The elements of each parameter that an element of each of these arrays of the root needs, by number.
 
-    Maps tell which elements are needed, not how often.  Equal sets are one object.  With ``as_one`` there is one
-    dictionary for all arrays together: its maps have no dims.
+    Maps tell which elements are needed, not how often, nor on which device.  Equal sets are one object.  With
+    ``as_one`` there is one dictionary for all arrays together: its maps have no dims.
     """
     found = rules.propagation.together(rules, computation.number, indices, as_one)
     if found is None:
@@ -111,20 +111,21 @@ def needed_by_outputs(
                 by_number.setdefault(number, []).append(maps.image())
         return [{number: union(own) for number, own in by_number.items()}] if as_one else alone
     needed: list[dict[int, MapSet]] = [{} for _ in range(1 if as_one else len(indices))]
-    for number, members, unknown, inexact in found:
+    for number, members, unknown, inexact, crossed in found:
         own: dict[int, list[int]] = {}
         for at, (_, starts) in enumerate(members):
             for start in starts:
                 own.setdefault(start, []).append(at)
         whys_unknown = {start: reason or "" for reason, starts in unknown for start in starts}
         whys_inexact = {start: (reason,) for reason, starts in inexact for start in starts}
+        devices = dict.fromkeys(crossed, devices_not_requested(number))
         known: dict[object, MapSet] = {}
         for start in {**own, **whys_unknown, **whys_inexact}:
             why_unknown, why_inexact, chosen = whys_unknown.get(start), whys_inexact.get(start), own.get(start, ())
-            key = (why_unknown, why_inexact, *chosen)
+            key = (why_unknown, why_inexact, start in devices, *chosen)
             if key not in known:
                 exact, reason = why_inexact is None, why_inexact and why_inexact[0]
-                maps = MapSet((members[at][0] for at in chosen), exact=exact, reason=reason)
+                maps = MapSet((members[at][0] for at in chosen), exact=exact, reason=reason, devices=devices.get(start))
                 known[key] = maps if why_unknown is None else MapSet.unknown(why_unknown)
             needed[start][number] = known[key]
     return needed
@@ -313,14 +314,15 @@ def _reached_sets(
 def _needed_by_all(
     rules: RuleProvider, computation: Computation, indices: Sequence[ShapeIndex]
 ) -> dict[int, MapSet] | None:
-    """The union of :func:`needed_by_outputs`, None where elements cross devices or operands have no names."""
+    """The union of :func:`needed_by_outputs`, None where operands have no names."""
     found = rules.propagation.together(rules, computation.number, indices, False)
     if found is None:
         return None
     sets = {}
-    for number, members, unknown, inexact in found:
+    for number, members, unknown, inexact, crossed in found:
         reason = next((why for why, _ in inexact), None)
-        maps = MapSet((m for m, _ in members), exact=not inexact, reason=reason)
+        devices = devices_not_requested(number) if crossed else None
+        maps = MapSet((m for m, _ in members), exact=not inexact, reason=reason, devices=devices)
         sets[number] = MapSet.unknown(unknown[0][0] or "") if unknown else maps
     return sets
 

@@ -305,9 +305,9 @@ impl PyPropagation {
 
     /// The dependence of each array in ``indices`` of a computation's root on the parameters, all in one pass, or, with
     /// ``as_one``, of all of them together: a record for each parameter of which anything is read, with its maps, the
-    /// reasons why starts may need any of its elements, and those why their maps may have too much; each with the
-    /// numbers of its starts.
-    /// None where elements cross devices, or where an instruction has operands without names.
+    /// reasons why starts may need any of its elements, and those why their maps may have too much, each with the
+    /// numbers of its starts, and the starts whose elements may be on other devices.
+    /// None where an instruction has operands without names.
     #[pyo3(signature = (rules, computation, indices, as_one, /))]
     #[allow(clippy::type_complexity, reason = "a record in Python")]
     fn together(
@@ -316,7 +316,7 @@ impl PyPropagation {
         computation: ComputationId,
         indices: Vec<IndexLike>,
         as_one: bool,
-    ) -> PyResult<Option<Vec<(u32, Vec<(PyMap, Vec<u32>)>, Reasons, Reasons)>>> {
+    ) -> PyResult<Option<Vec<(u32, Vec<(PyMap, Vec<u32>)>, Reasons, Reasons, Vec<u32>)>>> {
         self.check(rules.py(), Subject::Computation(computation))?;
         let indices: Vec<ShapeIndex> = indices.into_iter().map(|index| index.0).collect();
         let found =
@@ -331,7 +331,7 @@ impl PyPropagation {
             let listed = |reasons: Vec<(Option<flow::Text>, Vec<u32>)>| {
                 reasons.into_iter().map(|(reason, starts)| (reason.map(|text| text.to_string()), starts)).collect()
             };
-            Ok((number, maps.collect::<PyResult<_>>()?, listed(found.unknown), listed(found.inexact)))
+            Ok((number, maps.collect::<PyResult<_>>()?, listed(found.unknown), listed(found.inexact), found.crossed))
         };
         found.into_iter().map(&mut record).collect::<PyResult<_>>().map(Some)
     }

@@ -356,6 +356,9 @@ fn reaching_all(
     }
 }
 
+/// Why elements that cross devices twice may be too many: without devices the second step does not know where the first led.
+pub(crate) const UNRELATED_DEVICES: &str = "which devices belong together is not known";
+
 /// Adds to the target every map to an array followed by part `n` of its rule. `at` is where `shape` lies in the target.
 fn follow(
     from: &From<'_>,
@@ -395,7 +398,7 @@ fn follow(
     let renamed: Vec<Map>;
     let firsts = if footprint.crosses_devices && devices.is_none() {
         if from.state.crosses_devices {
-            let reason = Text::from("which devices belong together is not known");
+            let reason = Text::from(UNRELATED_DEVICES);
             indices().for_each(|to| target.mark_inexact(Some(to), Some(&reason)));
         }
         // A runtime value on another device is another value.

@@ -16,7 +16,7 @@ use hlo::InstructionId;
 use layout::Shape;
 
 use crate::indexing::{is_identity_on, remap_sources, OperandIndexing, ShapeIndex, Text, SIMPLIFY};
-use crate::propagate::{unnamed_operands, Composed, Direction, Rule, Setting};
+use crate::propagate::{unnamed_operands, Composed, Direction, Rule, Setting, UNRELATED_DEVICES};
 use crate::schedule::Step;
 use crate::shapes;
 use crate::state::{is_whole, size_of, MAX_MAPS, MAX_SIZE};
@@ -47,6 +47,10 @@ impl Starts {
         let mut rest = self.clone();
         rest.0.iter_mut().zip(&other.0).for_each(|(word, less)| *word &= !less);
         rest
+    }
+
+    fn and(&self, other: &Starts) -> Starts {
+        Starts(self.0.iter().zip(&other.0).map(|(word, own)| word & own).collect())
     }
 
     pub(crate) fn list(&self) -> impl Iterator<Item = u32> + '_ {
@@ -118,6 +122,8 @@ struct Value {
     positions: FxHashMap<ShapeIndex, usize>,
     /// Why the maps to all of its arrays may have too much.
     inexact: Reasons,
+    /// The starts whose elements may be on other devices.
+    crossed: Starts,
 }
 
 impl Value {
@@ -149,6 +155,8 @@ pub struct Dependence {
     pub unknown: Vec<(Option<Text>, Vec<u32>)>,
     /// The starts whose maps may have too much, with the reason.
     pub inexact: Vec<(Option<Text>, Vec<u32>)>,
+    /// The starts whose elements may be on other devices.
+    pub crossed: Vec<u32>,
 }
 
 /// A pass from arrays of the first value of a schedule to the values that it is made of.
@@ -196,8 +204,7 @@ impl<'p> Together<'p> {
         this
     }
 
-    /// The dependence on each of `ends`, by its number among them; `None` where elements cross devices or operands have
-    /// no names.
+    /// The dependence on each of `ends`, by its number among them; `None` where operands have no names.
     pub fn run<E>(
         mut self,
         ends: &[InstructionId],
@@ -222,8 +229,8 @@ impl<'p> Together<'p> {
                 }
                 Step::Rule => {
                     for (index, array) in &value.arrays {
-                        if m.operands(id).len() > 0 && !self.follow(id, index, array, &value.inexact, rule)? {
-                            return Ok(None);
+                        if m.operands(id).len() > 0 {
+                            self.follow(id, index, array, &value, rule)?;
                         }
                     }
                 }
@@ -298,21 +305,22 @@ impl<'p> Together<'p> {
         }
         let target = self.values.entry(to).or_default();
         value.inexact.iter().for_each(|(reason, starts)| note(&mut target.inexact, reason.as_ref(), starts));
+        target.crossed.add(&value.crossed);
     }
 
-    /// From an array of a value to its operands, by the indexing rule; false where elements cross devices.
+    /// From an array of a value to its operands, by the indexing rule.
     fn follow<E>(
         &mut self,
         id: InstructionId,
         index: &ShapeIndex,
         array: &Array,
-        inexact: &Reasons,
+        value: &Value,
         rule: &mut Rule<'_, E>,
-    ) -> Result<bool, E> {
-        let m = self.setting.m;
+    ) -> Result<(), E> {
+        let Setting { m, sources, .. } = self.setting;
         let all = array.starts();
         if all.is_empty() {
-            return Ok(true);
+            return Ok(());
         }
         let sizes: SmallVec<[i64; 6]> = shapes::at(m.shape(id), index).into_iter().flat_map(shapes::sizes).collect();
         let mut given = array.maps.clone();
@@ -322,6 +330,10 @@ impl<'p> Together<'p> {
         for (_, starts) in &array.unknown {
             given.iter_mut().for_each(|(.., own)| *own = own.without(starts));
         }
+        // A runtime value on another device is another value.
+        let elsewhere = |m: &Map| m.remap_sources(&|source| Some(sources.on_another_device(source)));
+        let mut crossing: Option<Vec<_>> = None;
+        let crossed = all.and(&value.crossed);
         let indexing = rule(id, index, Direction::Backward)?;
         let mut composed = Composed::default();
         for (k, part) in &indexing.parts {
@@ -332,7 +344,6 @@ impl<'p> Together<'p> {
                     self.values.entry(operand).or_default().mark_all_unknown(shape, &ShapeIndex::new(), reason, &all);
                     continue;
                 }
-                OperandIndexing::Known(footprint) if footprint.crosses_devices => return Ok(false),
                 OperandIndexing::Known(footprint) => footprint,
             };
             let target = self.values.entry(operand).or_default();
@@ -344,13 +355,23 @@ impl<'p> Together<'p> {
                 if !footprint.exact {
                     note(&mut target.inexact, footprint.reason.as_ref(), &all);
                 }
-                for (reason, starts) in array.inexact.iter().chain(inexact) {
+                for (reason, starts) in array.inexact.iter().chain(&value.inexact) {
                     note(&mut target.inexact, reason.as_ref(), starts);
+                }
+                if footprint.crosses_devices {
+                    note(&mut target.inexact, Some(&Text::from(UNRELATED_DEVICES)), &crossed);
                 }
                 for (reason, starts) in &array.unknown {
                     note(&mut target.unknown, reason.as_ref(), starts);
                 }
             }
+            target.crossed.add(if footprint.crosses_devices { &all } else { &crossed });
+            let given = match footprint.crosses_devices {
+                false => &given,
+                true => crossing.get_or_insert_with(|| {
+                    given.iter().map(|(kind, map, starts)| (*kind, elsewhere(map), starts.clone())).collect()
+                }),
+            };
             for (to, second) in &footprint.maps {
                 let is_identity = is_identity_on(second, &indexing.sizes);
                 for (i, (kind, first, starts)) in given.iter().enumerate() {
@@ -368,7 +389,7 @@ impl<'p> Together<'p> {
                         continue;
                     }
                     let then = || Ok(eliminate_ranges(&compose(first, second, SIMPLIFY)?, SIMPLIFY));
-                    match composed.of((i, false), second, then) {
+                    match composed.of((i, footprint.crosses_devices), second, then) {
                         Ok(map) => self.add(operand, to, *kind, map, &rest),
                         Err(e) => {
                             let reason = Text::from(format!("composition: {e}"));
@@ -379,12 +400,12 @@ impl<'p> Together<'p> {
                 }
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// The maps with the dims of the starts.
     fn dependence(&self, id: InstructionId, value: Value) -> Dependence {
-        let mut found = Dependence::default();
+        let mut found = Dependence { crossed: value.crossed.list().collect(), ..Dependence::default() };
         let (mut unknown, mut inexact) = (Reasons::new(), value.inexact);
         for (index, array) in value.arrays {
             array.unknown.iter().for_each(|(reason, starts)| note(&mut unknown, reason.as_ref(), starts));
