@@ -54,12 +54,14 @@ pub(crate) fn containment(outer: &Map, inner: &Map) -> Containment {
     let Ok(conditions) = choice.conditions(outer, inner) else { return Containment::Unknown };
     let mut points = Points::new(inner);
     let mut effort = Effort(EFFORT);
+    let violation_decides = choice.is_only && inner.domain().n_runtime() == 0;
     let mut all = Containment::Yes;
     for (e, interval) in &conditions {
         match points.violation(e, *interval, &mut effort) {
             Ok(None) => {}
-            Ok(Some(point)) if choice.is_only && inner.domain().n_runtime() == 0 => return Containment::No(point),
-            _ => all = Containment::Unknown,
+            Ok(Some(point)) if violation_decides => return Containment::No(point),
+            Err(_) if violation_decides => all = Containment::Unknown,
+            _ => return Containment::Unknown,
         }
     }
     all
