@@ -155,7 +155,8 @@ def forward_slice(parameter: Instruction, /, shape_index: int | ShapeIndex = ())
         (module.instruction(record[0]), with_known_indices(assemble(record, devices_not_requested), rules))
         for record in records
     )
-    reached_values = {value: maps.simplify() for value, maps in values if maps or value == parameter}
+    known: dict[tuple[IndexingMap, ...], list[tuple[IndexingMap, list[int]]]] = {}
+    reached_values = {value: maps._simplify(known) for value, maps in values if maps or value == parameter}
     return Slice(reached_values, parameter, indices, "reached")
 
 

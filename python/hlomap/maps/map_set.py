@@ -248,6 +248,10 @@ class MapSet:
         >>> print(pieces.simplify())
         (d0) -> (d0 floordiv 2), domain: d0 in [0, 3]
         """
+        return self._simplify({})
+
+    def _simplify(self, known: dict[tuple[IndexingMap, ...], list[tuple[IndexingMap, list[int]]]]) -> MapSet:
+        """:meth:`simplify`; ``known`` are the results for the maps of other sets, to which this one is added."""
         simplified = self._replace_maps(m.simplify(drop_unused=True) for m in self._maps)
         if len(simplified._maps) == 1 and not simplified._maps[0].is_known_empty:
             return simplified._change_device_maps(lambda maps: maps.simplify())
@@ -259,7 +263,10 @@ class MapSet:
                 members += own
                 uses.update(((leaf, m), before.get((leaf, m), ())) for m in own)
                 continue
-            for m, parts in _coalesce(own):
+            key = tuple(own)
+            if key not in known:
+                known[key] = _coalesce(own)
+            for m, parts in known[key]:
                 stands_for = [own[i] for i in parts]
                 suppliers = {k: v for part in stands_for for k, v in suppliers_of(part).items()}
                 found = {use for part in stands_for for use in before.get((leaf, part), ())}
