@@ -581,7 +581,7 @@ impl PyMap {
     ///
     /// >>> import hlomap as hm
     /// >>> print(hm.IndexingMap.parse("(d0) -> (d0 * 2 + 1), domain: d0 in [0, 4]").inverse())
-    /// (d0) -> ((d0 - 1) floordiv 2), domain: d0 in [1, 9], d0 mod 2 in [1, 1]
+    /// (d0) -> (d0 floordiv 2), domain: d0 in [1, 9], d0 mod 2 in [1, 1]
     /// >>> hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 4]").inverse()
     /// Unknown(reason='no inverse is known: the map may reach an element from several points')
     fn inverse<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -372,13 +372,11 @@ fn decided_uses(c: &Constraint) -> Uses {
     }
 }
 
-/// The uses of which a constraint may decide something by its single value: the quotient of a remainder that it fixes stands
-/// for no other one.
+/// The uses of which a constraint may decide something by its single value, or by the residues that it allows.
 fn equality_uses(c: &Constraint) -> Uses {
     match (c.interval.as_point(), c.expr.op()) {
+        (_, Some(Op::Mod(..))) | (Some(_), _) => DIVIDED,
         (None, _) => 0,
-        (Some(_), Some(Op::Mod(..))) => BESIDE,
-        (Some(_), _) => DIVIDED,
     }
 }
 

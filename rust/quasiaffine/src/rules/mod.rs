@@ -13,6 +13,7 @@ pub mod extraction;
 pub mod nonlinear;
 pub mod related_divs;
 pub mod remainder;
+pub mod residues;
 
 use crate::affine::context::AffineContext;
 use crate::simplify::{constraints, variables};
@@ -105,6 +106,7 @@ rules! {
     Merging {
         Related, "related", "x floordiv n = y floordiv n + z  where x - y = n*z; x floordiv n = z - 1 - y floordiv n  where x + y + 1 = n*z; (k*x + c) floordiv n = f*((h*x + d) floordiv m) + g*x + b  where that holds at each value of x", related_divs::merge;
         Equality, "equality", "k*f*z + x = x - k*y  where f*z + y = 0; x floordiv n = z  where y = 0 and x + f*y = n*z", related_divs::equalities;
+        ResidueQuotient, "residue-quotient", "(x + c) floordiv n = (x + d) floordiv n + k  where s <= (x + d) mod n <= t and k*n <= s + c - d and t + c - d < (k + 1)*n", residues::moved;
         RemainderDiv, "remainder-div", "(f*(x mod n) + c) floordiv m = (k*(x mod n) + s) floordiv n  where that holds at each value of x mod n; (k*(x mod n) + s) floordiv n = (k*x + s) floordiv n - k*(x floordiv n)", related_divs::by_remainder;
     }
     Extraction {
@@ -125,6 +127,7 @@ rules! {
         Propagate, "propagate", "k*x + y in [l, u] is k*x + y in [l, u] and x in [(l - q) ceildiv k, (u - p) floordiv k]  where p <= y <= q", constraint::propagate;
         ResidueEnds, "residue-ends", "s <= x and x mod n in [l, u] is s + (l - s) mod n <= x and x mod n in [l, u]  where 0 <= l <= u < n and (s mod n < l or u < s mod n); x <= s and x mod n in [l, u] is x <= s - (s - u) mod n and x mod n in [l, u]  where 0 <= l <= u < n and (s mod n < l or u < s mod n)", constraint::residue_ends;
         ResidueRounds, "residue-rounds", "q*x + g*y in [l, u] and x mod n = r is q*x + g*y in [l + (q*r - l) mod g, u - (u - q*r) mod g] and x mod n = r  where g divides q*n", constraint::round_ends;
+        ResidueMerge, "residue-merge", "x mod n in [l, u] and x mod (k*n) in [p, q] is x mod (k*n) in [max(p, j*n + l), min(q, j*n + u)]  where 0 <= l <= u < n and (j - 1)*n + u < p and q < (j + 1)*n + l; x mod n in [l, u] and x mod (k*n) in [p, q] is x mod n in [l, u]  where 0 <= l <= u < n and p <= l and (k - 1)*n + u <= q", residues::merge;
         Solve, "solve", "x + y in [l, l] is x = l - y; -x + y in [l, l] is x = y - l; (x + y) mod n in [l, l] is x = a + (l - y - a) mod n  where 0 <= l < n and a <= x < a + n; (-x + y) mod n in [l, l] is x = a + (y - l - a) mod n  where 0 <= l < n and a <= x < a + n", variables::only_value;
         Rescale, "rescale", "x mod n = r is x = n*t + r  where t = x floordiv n and 0 <= r < n", variables::rescale;
     }

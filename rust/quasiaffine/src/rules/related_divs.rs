@@ -7,7 +7,7 @@
 use crate::limits::{ALTERNATIVES, VALUES};
 use smallvec::SmallVec;
 
-use super::Rule;
+use super::{residues, Rule};
 use crate::affine::context::{AffineContext, Fact};
 use crate::affine::form::{AffineForm, AffineTerm, AtomId};
 use crate::affine::summands::{summands, Summand};
@@ -20,8 +20,14 @@ pub fn merge(cx: &mut AffineContext, form: &mut AffineForm) -> Result<(), Stop> 
     loop {
         let divs: SmallVec<[AtomId; 8]> =
             form.terms.iter().map(|t| t.atom).filter(|a| cx.as_div(*a).is_some()).collect();
-        if divs.len() < 2 && !cx.has_equalities() {
+        if divs.is_empty() || (divs.len() < 2 && !cx.has_equalities() && cx.residues().is_empty()) {
             return Ok(());
+        }
+        if let Some(moved) = residues::moved(cx, form)? {
+            cx.notes.introduces_divs = true;
+            cx.fired_on(Rule::ResidueQuotient, form, &moved);
+            *form = moved;
+            continue;
         }
         // Of two that could go, the one that is larger or contains the other goes.
         let mut divs = cx.in_order(divs);

@@ -13,8 +13,9 @@ use crate::affine::summands::summands;
 use crate::analysis::interval::Interval;
 use crate::error::Stop;
 use crate::expr::{Expr, Kind, Op};
+use crate::int;
 use crate::map::domain::{Constraint, Domain, Source};
-use crate::rules::{constraint, extraction, Rule};
+use crate::rules::{constraint, extraction, residues, Rule};
 use crate::simplify::rewrite::rewrite;
 use crate::simplify::trace::Statement;
 
@@ -95,34 +96,17 @@ fn narrow(domain: &mut Domain, cx: &mut AffineContext, known: &mut Known) -> boo
                 known.untouched.push(c.clone());
                 continue;
             };
-            let mut pending: Kept = SmallVec::from_iter([(form, c.interval)]);
-            while let Some((form, interval)) = pending.pop() {
-                match constraint::reduce(cx, form, interval) {
-                    Ok(constraint::Reduced::Contradiction) => return false,
-                    Ok(constraint::Reduced::Variable(flat, interval)) => {
-                        // The interval of a runtime variable is part of what it is.
-                        if cx.var(flat).kind != Kind::Runtime {
-                            let before = ranges[flat];
-                            ranges[flat] = before.intersect(interval);
-                            changed |= ranges[flat] != before;
-                        }
-                        known.keep(AffineForm::atom(flat as u32), interval);
-                    }
-                    Ok(constraint::Reduced::Kept(form, interval, parts)) => {
-                        if let Some(split) = constraint::fixed_part(cx, &form, &parts, interval) {
-                            pending.extend(split);
-                            continue;
-                        }
-                        changed |= constraint::propagate(cx, &form, &parts, interval, &mut ranges);
-                        known.keep(form, interval);
-                    }
-                    Ok(constraint::Reduced::Implied) => {}
-                    Err(_) => {
-                        known.untouched.push(c.clone());
-                        break;
-                    }
-                }
+            match learn(cx, known, &mut ranges, form, c.interval) {
+                Ok(Some(narrows)) => changed |= narrows,
+                Ok(None) => return false,
+                Err(_) => known.untouched.push(c.clone()),
             }
+        }
+        let apart = known.kept.clone();
+        match merge_residues(cx, known, &mut ranges) {
+            Ok(Some(narrows)) => changed |= narrows,
+            Ok(None) => return false,
+            Err(_) => known.kept = apart,
         }
         if ranges.iter().any(|r| r.is_empty()) {
             return false;
@@ -134,6 +118,55 @@ fn narrow(domain: &mut Domain, cx: &mut AffineContext, known: &mut Known) -> boo
         domain.vars.iter_mut().zip(&ranges).for_each(|(v, interval)| v.interval = *interval);
     }
     true
+}
+
+/// Adds `form in interval` to what is known; whether that narrows a range, or nothing where it contradicts.
+fn learn(
+    cx: &mut AffineContext,
+    known: &mut Known,
+    ranges: &mut [Interval],
+    form: AffineForm,
+    interval: Interval,
+) -> Result<Option<bool>, Stop> {
+    let mut narrows = false;
+    let mut pending: Kept = SmallVec::from_iter([(form, interval)]);
+    while let Some((form, interval)) = pending.pop() {
+        match constraint::reduce(cx, form, interval)? {
+            constraint::Reduced::Contradiction => return Ok(None),
+            constraint::Reduced::Variable(flat, interval) => {
+                // The interval of a runtime variable is part of what it is.
+                if cx.var(flat).kind != Kind::Runtime {
+                    let before = ranges[flat];
+                    ranges[flat] = before.intersect(interval);
+                    narrows |= ranges[flat] != before;
+                }
+                known.keep(AffineForm::atom(flat as u32), interval);
+            }
+            constraint::Reduced::Kept(form, interval, parts) => {
+                if let Some(split) = constraint::fixed_part(cx, &form, &parts, interval) {
+                    pending.extend(split);
+                    continue;
+                }
+                narrows |= constraint::propagate(cx, &form, &parts, interval, ranges);
+                known.keep(form, interval);
+            }
+            constraint::Reduced::Implied => {}
+        }
+    }
+    Ok(Some(narrows))
+}
+
+/// Merges constraints on one remainder; the result is that of [`learn`].
+fn merge_residues(cx: &mut AffineContext, known: &mut Known, ranges: &mut [Interval]) -> Result<Option<bool>, Stop> {
+    let mut narrows = false;
+    for (form, interval) in residues::merge(cx, &mut known.kept)? {
+        known.tighter = true;
+        match learn(cx, known, ranges, form, interval)? {
+            Some(more) => narrows |= more,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(narrows))
 }
 
 /// Constraints that have been held against each other.
@@ -285,7 +318,14 @@ fn as_constraint(cx: &mut AffineContext, mut form: AffineForm, interval: Interva
     let shift = i128::from(form.constant) - i128::from(constant);
     let shifted = Interval::exact(i128::from(interval.lo) + shift, i128::from(interval.hi) + shift);
     let interval = shifted.ok_or(Stop::Overflow)?;
-    Ok(Constraint { expr: bare, interval })
+    // The sign of a value is that of its first term, which need not be that of what is written.
+    match bare.op() {
+        Some(Op::Sum(sum)) if sum.as_multiple().is_some_and(|t| t.coefficient < 0) => {
+            let interval = Interval::new(int::mul(interval.hi, -1)?, int::mul(interval.lo, -1)?);
+            Ok(Constraint { expr: bare.scale(-1)?, interval })
+        }
+        _ => Ok(Constraint { expr: bare, interval }),
+    }
 }
 
 /// The runtime sources under what is known of the variables; variables that are equal to an earlier one become it.

@@ -13,6 +13,7 @@ use crate::expr::{Accumulator, Expr, Op, Var};
 use crate::fast_path::normal::NormalCheck;
 use crate::rules::extraction::{extract, Notes};
 use crate::rules::related_divs::equalities;
+use crate::rules::residues;
 use crate::simplify::many_divs::{ManyDivs, Rewritten};
 
 /// The results under what is known, and whether they are certain to stay as they are. `check` is for a domain without
@@ -26,7 +27,7 @@ pub fn rewrite_all(
     let (mut is_final, order_counts) = (true, check.is_none());
     if cx.has_facts() && results.iter().any(|e| e.divmods() > 0) {
         let known = equalities(cx);
-        cx.set_equalities(known);
+        cx.set_equalities(known, residues::known(cx));
     }
     let mut out = SmallVec::with_capacity(results.len());
     let mut many_divs = ManyDivs::default();
@@ -71,8 +72,8 @@ pub fn rewrite_all(
         }
         out.push(extracted);
     }
-    if cx.has_equalities() {
-        cx.set_equalities(Vec::new());
+    if cx.has_equalities() || !cx.residues().is_empty() {
+        cx.set_equalities(Vec::new(), Vec::new());
     }
     (out, is_final && !(cx.stability.out_of_order && order_counts))
 }

@@ -34,7 +34,7 @@ pub(crate) struct Group {
     /// The constraints on one variable and runtime values, which cut the ends of runs off.
     runtime_cuts: Vec<RuntimeCut>,
     /// Quotients that a constraint makes exact.
-    exact_quotients: SmallVec<[Expr; 1]>,
+    exact_quotients: SmallVec<[(Expr, i64); 1]>,
     /// The only constraint, where it is one between a variable of the only result, which is a line, and one of none.
     partner: Option<Partner>,
     /// The constraints that are none of these.
@@ -630,9 +630,9 @@ pub(crate) fn on_result(c: &Constraint, result: &Expr) -> Option<Interval> {
     of(c.expr.sub(result).ok()?, 1).or_else(|| of(c.expr.add(result).ok()?, -1))
 }
 
-/// The quotient in some results that a constraint on a remainder makes exact: the numerator is a multiple of the divisor,
-/// and its variables occur nowhere else, where the constraint would leave fewer values, too.
-pub(crate) fn exact_quotient(c: &Constraint, exprs: &[Expr]) -> Option<Expr> {
+/// The quotient in some results whose numerator has one remainder by a constraint, with that remainder; its variables occur
+/// nowhere else, where the constraint would leave fewer values, too.
+pub(crate) fn exact_quotient(c: &Constraint, exprs: &[Expr]) -> Option<(Expr, i64)> {
     let Some(Op::Mod(numerator, Expr::Const(divisor))) = c.expr.op() else { return None };
     let remainder = c.interval.as_point()?;
     let mut own: SmallVec<[Var; 4]> = SmallVec::new();
@@ -642,9 +642,9 @@ pub(crate) fn exact_quotient(c: &Constraint, exprs: &[Expr]) -> Option<Expr> {
     let mut open: SmallVec<[&Expr; 8]> = exprs.iter().collect();
     while let Some(e) = open.pop() {
         if let Some(Op::FloorDiv(a, Expr::Const(b))) = e.op() {
-            let shift = a.sub(numerator).ok().and_then(|shift| shift.as_const());
-            if b == divisor && shift.is_some_and(|k| (i128::from(k) + i128::from(remainder)) % i128::from(*b) == 0) {
-                return (n_uses == own.len()).then(|| e.clone());
+            let shift = a.sub(numerator).ok().and_then(|shift| shift.as_const()).filter(|_| b == divisor);
+            if let Some(remainder) = shift.and_then(|k| k.checked_add(remainder)) {
+                return (n_uses == own.len()).then(|| (e.clone(), int::floor_mod(remainder, *b)));
             }
         }
         open.extend(e.operands());

@@ -95,8 +95,8 @@ pub(crate) struct Tiles<'a> {
     pub classes: &'a [TileClass],
     pub n_dims: usize,
     pub runtime: &'a [RuntimeValue],
-    /// Quotients whose numerator is a multiple of the divisor at every point of the domain.
-    pub exact_quotients: &'a [Expr],
+    /// Quotients whose numerator has one remainder at every point of the domain, with that remainder.
+    pub exact_quotients: &'a [(Expr, i64)],
 }
 
 /// The runs of results in the tiles of a class; their product is the image of each tile.
@@ -136,9 +136,10 @@ impl Walk<'_> {
                     Ok(total)
                 }
                 Some(Op::FloorDiv(a, Expr::Const(c))) => {
-                    self.divided(a, *c, true, self.tiles.exact_quotients.contains(e))
+                    let exact = self.tiles.exact_quotients.iter().find(|(quotient, _)| quotient == e);
+                    self.divided(a, *c, true, exact.map(|(_, remainder)| *remainder))
                 }
-                Some(Op::Mod(a, Expr::Const(c))) => self.divided(a, *c, false, false),
+                Some(Op::Mod(a, Expr::Const(c))) => self.divided(a, *c, false, None),
                 _ => {
                     // One unknown number where no operand changes inside a tile.
                     for operand in e.operands() {
@@ -180,7 +181,7 @@ impl Walk<'_> {
     }
 
     /// `e floordiv c` or `e mod c`; of a quotient that `is_exact` only the points where c divides e.
-    fn divided(&mut self, e: &Expr, c: i64, is_quotient: bool, is_exact: bool) -> Result<Value> {
+    fn divided(&mut self, e: &Expr, c: i64, is_quotient: bool, exact: Option<i64>) -> Result<Value> {
         if c < 1 {
             return Err(Refusal::NotABox);
         }
@@ -212,8 +213,9 @@ impl Walk<'_> {
         let first = if gap == 0 { int::floor_mod(value.base.value, c) } else { int::floor_mod(value.base.value, gap) };
         let last = if gap == 0 { first } else { c - gap + first };
         let stays = first.checked_add(low).is_some_and(|n| n >= 0) && last.checked_add(high).is_some_and(|n| n < c);
-        if is_exact {
-            return self.run_of_quotients(value.base, c, &multiples, &rest, c - 1);
+        if let Some(of_all) = exact {
+            let base = Base { value: fits(value.base.value.checked_sub(of_all))?, ..value.base };
+            return self.run_of_quotients(base, c, &multiples, &rest, c - 1);
         }
         if stays {
             let base = if is_quotient { quotient(value.base, c) } else { remainder(value.base, c, first, gap) };

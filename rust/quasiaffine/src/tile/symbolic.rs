@@ -95,7 +95,8 @@ pub fn symbolic_tile(map: &Map, extents: &[i64]) -> SymbolicTile {
     }
     let constraints = &map.domain().constraints;
     let mut is_cut = vec![true; constraints.len()];
-    let exact_quotients: Vec<Expr> = constraints.iter().filter_map(|c| exact_quotient(c, map.results())).collect();
+    let exact_quotients: Vec<(Expr, i64)> =
+        constraints.iter().filter_map(|c| exact_quotient(c, map.results())).collect();
     for (r, e) in map.results().iter().enumerate() {
         let mut bounds = Interval::ALL;
         for (c, is_cut) in constraints.iter().zip(&mut is_cut) {
@@ -221,7 +222,7 @@ struct Writer<'a> {
     extents: &'a [i64],
     result: usize,
     clauses: Vec<Clause>,
-    exact_quotients: &'a [Expr],
+    exact_quotients: &'a [(Expr, i64)],
 }
 
 impl Writer<'_> {
@@ -435,12 +436,14 @@ impl Writer<'_> {
         if is_quotient {
             sum.parts = multiples.iter().map(|p| Part { factor: p.factor / c, ..p.clone() }).collect();
         }
-        if is_quotient && self.exact_quotients.contains(whole) {
-            // Of a run the multiples of c, which may be none.
+        let exact = self.exact_quotients.iter().find(|(quotient, _)| is_quotient && quotient == whole);
+        if let Some((_, remainder)) = exact {
+            // Of a run the multiples of c and the remainder, which may be none.
             let ([_], [], true) = (&rest[..], &multiples[..], self.is_alone(whole, e)) else { return Ok(None) };
-            let up = |e: &Expr| e.add(&Expr::Const(c - 1))?.floor_div(&by);
+            let up = |e: &Expr| e.add(&Expr::Const(c - 1 - remainder))?.floor_div(&by);
             let (low, first) = (up(&inner.low)?, up(&inner.first)?);
-            let size = inner.top()?.floor_div(&by)?.sub(&low)?.add(&Expr::Const(1))?;
+            let down = inner.top()?.sub(&Expr::Const(*remainder))?.floor_div(&by)?;
+            let size = down.sub(&low)?.add(&Expr::Const(1))?;
             let parts = vec![Part { factor: 1, size, most: rest[0].most }];
             return Ok(Some(Sum { low, parts, first, ..sum }));
         }

@@ -25,6 +25,7 @@ use crate::error::Stop;
 use crate::expr::{Accumulator, Expr, Kind, Var};
 use crate::map::domain::{Constraint, Domain};
 use crate::rules::extraction::{Extracted, Notes};
+use crate::rules::residues::Residues;
 use crate::simplify::options::{FastPath, Options};
 use crate::simplify::trace::Trace;
 
@@ -65,6 +66,8 @@ pub struct AffineContext {
     pub(crate) stability: Stability,
     /// Forms that are 0 by constraints with a single value: used in results, and not in the constraints themselves.
     equalities: Vec<AffineForm>,
+    /// The residues that constraints allow: used like equalities.
+    residues: Vec<Residues>,
     /// Notes on everything written since this was last cleared.
     pub(crate) notes: Notes,
     /// Remainders are read as atoms, see [`crate::rules::remainder`].
@@ -105,6 +108,7 @@ impl AffineContext {
             large: None,
             stability: Stability::default(),
             equalities: Vec::new(),
+            residues: Vec::new(),
             notes: Notes::default(),
             closes_remainders: false,
         }
@@ -195,9 +199,9 @@ impl AffineContext {
         self.forget();
     }
 
-    /// Sets the equalities and forgets what was written with others, which could come out otherwise.
-    pub(crate) fn set_equalities(&mut self, equalities: Vec<AffineForm>) {
-        self.equalities = equalities;
+    /// Sets the equalities and the residues, and forgets what was written with others, which could come out otherwise.
+    pub(crate) fn set_equalities(&mut self, equalities: Vec<AffineForm>, residues: Vec<Residues>) {
+        (self.equalities, self.residues) = (equalities, residues);
         self.forget_written();
     }
 
@@ -357,6 +361,10 @@ impl AffineContext {
     /// The forms that are 0.
     pub(crate) fn equalities(&self) -> &[AffineForm] {
         &self.equalities
+    }
+
+    pub(crate) fn residues(&self) -> &[Residues] {
+        &self.residues
     }
 
     pub(crate) fn has_equalities(&self) -> bool {

@@ -1,0 +1,236 @@
+//! Constraints on one remainder, together.
+//!
+//! A sum of quotients of `x` that is the same for `x` and `x + n`, and does not fall while `x` passes a multiple of `n`,
+//! lies in an interval where `x mod n` does: `(x floordiv m) mod k` where `x mod (m*k)` has certain digits. Two such
+//! constraints are one if the residues that both allow are an interval, up to a multiple of `n`.
+
+use smallvec::SmallVec;
+
+use crate::affine::context::AffineContext;
+use crate::affine::form::AffineForm;
+use crate::analysis::interval::Interval;
+use crate::error::Stop;
+use crate::int::{self, gcd};
+use crate::limits::ALTERNATIVES;
+use crate::rules::Rule;
+
+/// `x` has one of `len` residues modulo `n`, from `start` on, where `0 <= start < n` and `0 < len < n`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Residues {
+    x: AffineForm,
+    n: i64,
+    start: i64,
+    len: i64,
+}
+
+/// `c * ((r + shift) floordiv n)`
+struct Step {
+    c: i128,
+    shift: i128,
+    n: i128,
+}
+
+impl Residues {
+    /// The residues of `x` for which `form in interval`.
+    fn of(cx: &AffineContext, form: &AffineForm, interval: Interval) -> Option<Residues> {
+        let (_, (num, n)) = largest(cx, form)?;
+        let mut x = AffineForm { constant: 0, ..num.clone() };
+        if x.terms.first()?.coefficient < 0 {
+            x = x.scaled(-1).ok()?;
+        }
+        let mut steps: SmallVec<[Step; 4]> = SmallVec::new();
+        let mut rest = AffineForm::constant(form.constant);
+        for t in &form.terms {
+            let Some((num, n)) = cx.as_div(t.atom) else {
+                rest.add_term(t.coefficient, t.atom).ok()?;
+                continue;
+            };
+            // `(x + n*z + e) floordiv n` is `(x + e) floordiv n + z`.
+            let whole = |sign: i64| {
+                let mut z = AffineForm { constant: 0, ..num.clone() };
+                z.add_scaled(-sign, &x).ok()?;
+                z.terms.iter().all(|t| t.coefficient % n == 0).then_some(())?;
+                z.terms.iter_mut().for_each(|t| t.coefficient /= n);
+                Some(z)
+            };
+            let (c, e, n) = (i128::from(t.coefficient), i128::from(num.constant), i128::from(n));
+            let (step, z) = match (whole(1), whole(-1)) {
+                (Some(z), _) => (Step { c, shift: e, n }, z),
+                // `(-x + e) floordiv n` is `-((x - e + n - 1) floordiv n)`.
+                (_, Some(z)) => (Step { c: -c, shift: n - 1 - e, n }, z),
+                _ => return None,
+            };
+            rest.add_scaled(t.coefficient, &z).ok()?;
+            steps.push(step);
+        }
+        let a = match rest.terms.first() {
+            None => 0,
+            Some(t) => t.coefficient / x.terms.first()?.coefficient,
+        };
+        (x.scaled(a).ok()?.terms == rest.terms).then_some(())?;
+        let (a, n) = (i128::from(a), i128::from(n));
+        let slope = steps.iter().try_fold(a * n, |sum, s| (n % s.n == 0).then(|| sum + s.c * (n / s.n)))?;
+        let mut whole = steps.iter().filter(|s| s.n == n);
+        let (Some(whole), None) = (whole.next(), whole.next()) else { return None };
+        (slope == 0).then_some(())?;
+        // With `r = (x + shift) mod n` the quotient by `n` is a constant.
+        let shift = whole.shift;
+        let (mut falls, mut rises) = (a, a);
+        for s in steps.iter().filter(|s| s.n < n) {
+            falls += s.c.min(0);
+            rises += s.c.max(0);
+        }
+        let sign = if falls >= 0 {
+            1
+        } else if rises <= 0 {
+            -1
+        } else {
+            return None;
+        };
+        let value = |r: i128| {
+            let of_steps = steps.iter().filter(|s| s.n < n).map(|s| s.c * (r + s.shift - shift).div_euclid(s.n));
+            sign * (i128::from(rest.constant) + a * (r - shift) + of_steps.sum::<i128>())
+        };
+        let (lo, hi) = (sign * i128::from(interval.lo), sign * i128::from(interval.hi));
+        let first = |bound: i128| partition(n, |r| value(r) < bound);
+        let (first, end) = (first(lo.min(hi)), first(lo.max(hi) + 1));
+        let len = i64::try_from(end - first).ok().filter(|&len| len > 0 && i128::from(len) < n)?;
+        let n = n as i64;
+        Some(Residues { x, n, start: i64::try_from((first - shift).rem_euclid(i128::from(n))).ok()?, len })
+    }
+
+    /// The residues that both allow, where they are an interval; nothing where that is not so.
+    fn and(&self, other: &Residues) -> Option<Residues> {
+        let (small, large) = if self.n <= other.n { (self, other) } else { (other, self) };
+        if self.x != other.x || large.n % small.n != 0 {
+            return None;
+        }
+        // The residues that the larger modulus leaves out, or not, run over some windows of the smaller one.
+        let windows = |start: i64, len: i64| {
+            let at = (i128::from(start) - i128::from(small.start)).rem_euclid(small.n.into());
+            let (len, n, window) = (i128::from(len), i128::from(small.n), i128::from(small.len));
+            let first = if at < window { 0 } else { n - at };
+            let first_len = (if at < window { window - at } else { window }).min(len - first);
+            let next = if at < window { n - at } else { 2 * n - at };
+            (first, first_len, next < len)
+        };
+        let (_, left_out, more) = windows(large.start + large.len, large.n - large.len);
+        if left_out <= 0 && !more {
+            return Some(small.clone());
+        }
+        let (first, len, more) = windows(large.start, large.len);
+        if more || len <= 0 {
+            return None;
+        }
+        let start = (i128::from(large.start) + first).rem_euclid(large.n.into());
+        Some(Residues { x: large.x.clone(), n: large.n, start: start as i64, len: len as i64 })
+    }
+
+    /// The constant to have instead of that of a numerator, and what the quotient then lacks.
+    fn shift(&self, num: &AffineForm, n: i64) -> Option<(i64, i64)> {
+        if self.n % n != 0 || self.len >= n || num.terms != self.x.terms {
+            return None;
+        }
+        let start = self.start % n;
+        let quotient = |r: i64, c: i64| Some(int::floor_div(r.checked_add(c)?, n));
+        let (first, last) = (quotient(start, num.constant)?, quotient(start.checked_add(self.len - 1)?, num.constant)?);
+        let constant = if self.len > n - start { n - start } else { 0 };
+        let k = first.checked_sub(quotient(start, constant)?)?;
+        (first == last && constant != num.constant).then_some((constant, k))
+    }
+
+    /// The constraint with the fewest values: a digit, if the residues are whole blocks.
+    fn constraint(&self, cx: &mut AffineContext) -> Result<(AffineForm, Interval), Stop> {
+        let wraps = self.len > self.n - self.start;
+        let (shift, start) = if wraps { (self.n - self.start, 0) } else { (0, self.start) };
+        let block = gcd(gcd(start, self.len).unwrap_or(1), self.n).unwrap_or(1);
+        let moved = AffineForm { constant: shift, ..self.x.clone() };
+        let mut form = cx.floor_div(moved.clone(), block)?;
+        let above = cx.floor_div(moved, self.n)?;
+        form.add_scaled(-(self.n / block), &above)?;
+        Ok((form, Interval::new(start / block, int::sub(int::add(start, self.len)? / block, 1)?)))
+    }
+}
+
+/// The residues that constraints allow, of which quotients are decided by [`moved`].
+pub fn known(cx: &AffineContext) -> Vec<Residues> {
+    cx.facts().iter().filter_map(|fact| Residues::of(cx, &fact.form, fact.interval)).take(ALTERNATIVES).collect()
+}
+
+/// `(x + c) floordiv n = x floordiv n + k`, or another quotient for all constants that give one at each residue that `x`
+/// has modulo a multiple of `n`.
+pub fn moved(cx: &mut AffineContext, form: &AffineForm) -> Result<Option<AffineForm>, Stop> {
+    let found = form.terms.iter().find_map(|t| {
+        let (num, n) = cx.as_div(t.atom)?;
+        let shift = cx.residues().iter().find_map(|known| known.shift(num, n))?;
+        Some((*t, num.clone(), n, shift))
+    });
+    let Some((t, mut num, n, (constant, k))) = found else { return Ok(None) };
+    num.constant = constant;
+    let quotient = cx.floor_div(num, n)?;
+    let mut out = form.clone();
+    out.add_term(int::mul(t.coefficient, -1)?, t.atom)?;
+    out.add_scaled(t.coefficient, &quotient)?;
+    out.add_constant(t.coefficient, k)?;
+    Ok(Some(out))
+}
+
+/// The number of `r` from 0 on below `n` that come before one for which `is_before` is false.
+fn partition(n: i128, is_before: impl Fn(i128) -> bool) -> i128 {
+    let (mut lo, mut hi) = (0, n);
+    while lo < hi {
+        let middle = (lo + hi) / 2;
+        if is_before(middle) {
+            lo = middle + 1;
+        } else {
+            hi = middle;
+        }
+    }
+    lo
+}
+
+/// The quotient with the largest divisor.
+fn largest<'f>(cx: &'f AffineContext, form: &AffineForm) -> Option<(i64, (&'f AffineForm, i64))> {
+    form.terms.iter().filter_map(|t| Some((t.coefficient, cx.as_div(t.atom)?))).max_by_key(|(_, (_, n))| *n)
+}
+
+/// `x mod n in [l, u]` and `x mod (k*n) in [p, q]` are one of the two, or one interval of `x mod (k*n)`, where the residues
+/// that both allow are that.
+///
+/// Takes such constraints out of `kept` and gives what they are together.
+pub fn merge(
+    cx: &mut AffineContext,
+    kept: &mut SmallVec<[(AffineForm, Interval); 2]>,
+) -> Result<SmallVec<[(AffineForm, Interval); 2]>, Stop> {
+    let mut merged = SmallVec::new();
+    let mut all: Vec<(Residues, SmallVec<[usize; 2]>)> = Vec::new();
+    for (i, (form, interval)) in kept.iter().enumerate() {
+        let Some(mut own) = Residues::of(cx, form, *interval) else { continue };
+        let mut parts = SmallVec::from_iter([i]);
+        while let Some((at, both)) = all.iter().enumerate().find_map(|(at, (other, _))| Some((at, other.and(&own)?))) {
+            own = both;
+            parts.extend(all.swap_remove(at).1);
+        }
+        all.push((own, parts));
+    }
+    let mut gone: SmallVec<[usize; 8]> = SmallVec::new();
+    for (own, parts) in &all {
+        let (form, interval) = own.constraint(cx)?;
+        let n_divs = |form: &AffineForm| form.terms.iter().filter(|t| cx.as_div(t.atom).is_some()).count();
+        if parts.len() == 1 && n_divs(&kept[parts[0]].0) <= n_divs(&form) {
+            continue;
+        }
+        cx.fired(Rule::ResidueMerge, |cx| {
+            let given = parts.iter().map(|&i| cx.constraint(&kept[i].0, kept[i].1)).collect();
+            (given, vec![cx.constraint(&form, interval)])
+        });
+        merged.push((form, interval));
+        gone.extend(parts.iter().copied());
+    }
+    let mut i = 0;
+    kept.retain(|_| {
+        i += 1;
+        !gone.contains(&(i - 1))
+    });
+    Ok(merged)
+}
