@@ -57,6 +57,9 @@ pub fn merge(cx: &mut AffineContext, form: &mut AffineForm) -> Result<(), Stop> 
             }
         }
         for &a in divs.iter().filter(|_| divs.len() > 1) {
+            if let Some(candidate) = residues::coarser(cx, form, a)? {
+                consider(cx, Rule::ResidueQuotient, candidate);
+            }
             if let Some(candidate) = by_remainder(cx, form, a)? {
                 consider(cx, Rule::RemainderDiv, candidate);
             }

@@ -7,10 +7,10 @@
 use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
-use crate::affine::form::AffineForm;
+use crate::affine::form::{AffineForm, AtomId};
 use crate::analysis::interval::Interval;
 use crate::error::Stop;
-use crate::int::{self, gcd};
+use crate::int;
 use crate::limits::ALTERNATIVES;
 use crate::rules::Rule;
 
@@ -131,24 +131,38 @@ impl Residues {
         if self.n % n != 0 || self.len >= n || num.terms != self.x.terms {
             return None;
         }
-        let start = self.start % n;
-        let quotient = |r: i64, c: i64| Some(int::floor_div(r.checked_add(c)?, n));
-        let (first, last) = (quotient(start, num.constant)?, quotient(start.checked_add(self.len - 1)?, num.constant)?);
-        let constant = if self.len > n - start { n - start } else { 0 };
-        let k = first.checked_sub(quotient(start, constant)?)?;
-        (first == last && constant != num.constant).then_some((constant, k))
+        let own = Residues { n, start: self.start % n, ..self.clone() };
+        let k = own.quotient(num, n)?;
+        (own.constant() != num.constant).then_some((own.constant(), k))
     }
 
-    /// The constraint with the fewest values: a digit, if the residues are whole blocks.
+    /// The constant with which all residues have one quotient by the modulus.
+    fn constant(&self) -> i64 {
+        if self.len > self.n - self.start {
+            self.n - self.start
+        } else {
+            0
+        }
+    }
+
+    /// `k` where a numerator floordiv `m`, a divisor of `n`, is `(n / m) * ((x + constant) floordiv n) + k` at all residues.
+    fn quotient(&self, num: &AffineForm, m: i64) -> Option<i64> {
+        if self.n % m != 0 || num.terms != self.x.terms {
+            return None;
+        }
+        let at = |r: i64| Some(int::floor_div(self.start.checked_add(r)?.checked_add(num.constant)?, m));
+        let (first, last) = (at(0)?, at(self.len - 1)?);
+        let before = int::floor_div(self.start.checked_add(self.constant())?, self.n).checked_mul(self.n / m)?;
+        first.checked_sub(before).filter(|_| first == last)
+    }
+
+    /// The constraint that says so: on the remainder, with a constant where the residues run past 0.
     fn constraint(&self, cx: &mut AffineContext) -> Result<(AffineForm, Interval), Stop> {
-        let wraps = self.len > self.n - self.start;
-        let (shift, start) = if wraps { (self.n - self.start, 0) } else { (0, self.start) };
-        let block = gcd(gcd(start, self.len).unwrap_or(1), self.n).unwrap_or(1);
-        let moved = AffineForm { constant: shift, ..self.x.clone() };
-        let mut form = cx.floor_div(moved.clone(), block)?;
-        let above = cx.floor_div(moved, self.n)?;
-        form.add_scaled(-(self.n / block), &above)?;
-        Ok((form, Interval::new(start / block, int::sub(int::add(start, self.len)? / block, 1)?)))
+        let start = if self.constant() == 0 { self.start } else { 0 };
+        let moved = AffineForm { constant: self.constant(), ..self.x.clone() };
+        let mut form = moved.clone();
+        form.add_scaled(-self.n, &cx.floor_div(moved, self.n)?)?;
+        Ok((form, Interval::new(start, start + (self.len - 1))))
     }
 }
 
@@ -172,6 +186,21 @@ pub fn moved(cx: &mut AffineContext, form: &AffineForm) -> Result<Option<AffineF
     out.add_term(int::mul(t.coefficient, -1)?, t.atom)?;
     out.add_scaled(t.coefficient, &quotient)?;
     out.add_constant(t.coefficient, k)?;
+    Ok(Some(out))
+}
+
+/// `(x + c) floordiv m = k*(x floordiv (k*m)) + j` where that holds at each residue of `x` modulo `k*m`
+pub fn coarser(cx: &mut AffineContext, form: &AffineForm, a: AtomId) -> Result<Option<AffineForm>, Stop> {
+    let Some((num, m)) = cx.as_div(a) else { return Ok(None) };
+    let found =
+        cx.residues().iter().filter(|known| known.n > m).find_map(|known| Some((known, known.quotient(num, m)?)));
+    let Some((known, k)) = found else { return Ok(None) };
+    let (x, n) = (AffineForm { constant: known.constant(), ..known.x.clone() }, known.n);
+    let factor = form.coefficient(a);
+    let mut out = form.clone();
+    out.add_term(int::mul(factor, -1)?, a)?;
+    out.add_scaled(int::mul(factor, n / m)?, &cx.floor_div(x, n)?)?;
+    out.add_constant(factor, k)?;
     Ok(Some(out))
 }
 
