@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 use super::plain::{has_dims_alone, plainly_contains};
+use super::steps::join_steps;
 use super::Coalesced;
 use crate::analysis::interval::Interval;
 use crate::decide::ranges::anchored;
@@ -89,6 +90,9 @@ pub fn merge(maps: &[Map], counting: Counting) -> Vec<Coalesced> {
         poll();
         let n = items.len();
         items = join_intervals(items, counting);
+        if counting == Counting::Elements {
+            items = join_steps(items, options(counting));
+        }
         if items.len() == n || n == 1 {
             break;
         }

@@ -10,6 +10,7 @@
 //! | nothing but intervals, of which one map has more | the one that has more | `merge.rs`, `plain.rs` |
 //! | the interval of one dim, where one map over the other's interval is the other one | one interval | `intervals.rs` |
 //! | the constants of the results, which are an arithmetic progression | a new range | `progressions.rs` |
+//! | the numbers that one result runs over on its own | their union | `steps.rs` |
 //! | the interval of one dim, and the constants of the results by one step a block | a quotient of the dim | `blocks.rs` |
 //!
 //! Every join is an identity or is checked piece by piece; what is not proved stays apart. The search is greedy: there may
@@ -21,6 +22,7 @@ mod intervals;
 mod merge;
 mod plain;
 mod progressions;
+mod steps;
 
 pub use merge::{merge, Counting};
 pub use plain::plainly_contains;

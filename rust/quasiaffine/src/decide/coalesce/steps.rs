@@ -1,0 +1,219 @@
+//! Joining maps one result of which runs over numbers of its own, in steps.
+//!
+//! Such a result is a constant, or a multiple of a range that nothing else uses, plus a constant. Maps that agree in all
+//! else reach the numbers of all of them, whatever the steps are: they become one map for each run of neighbours.
+
+use rustc_hash::FxHashMap;
+
+use super::Coalesced;
+use crate::analysis::interval::Interval;
+use crate::expr::{Expr, Kind, Op, Var};
+use crate::int::gcd;
+use crate::limits::POINTS;
+use crate::map::domain::{Domain, Variable};
+use crate::map::Map;
+use crate::simplify::options::Options;
+use crate::simplify::simplify;
+
+/// The numbers `first + step * i` for `0 <= i < n`.
+struct Steps {
+    first: i64,
+    step: i64,
+    n: u128,
+}
+
+impl Steps {
+    fn last(&self) -> i128 {
+        i128::from(self.first) + i128::from(self.step) * (self.n as i128 - 1)
+    }
+}
+
+/// Joins maps that differ in one result which runs in steps, if that makes them fewer.
+#[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
+pub(super) fn join_steps(mut items: Vec<Coalesced>, options: Options) -> Vec<Coalesced> {
+    let n_results = items.iter().map(|item| item.map.results().len()).max().unwrap_or(0);
+    for result in 0..n_results {
+        if items.len() < 2 {
+            break;
+        }
+        let mut groups: Vec<(Map, Vec<(Steps, Coalesced)>)> = Vec::new();
+        let mut numbers: FxHashMap<Map, usize> = FxHashMap::default();
+        let mut out: Vec<Coalesced> = Vec::new();
+        for item in items {
+            let Some((rest, steps)) = taken_apart(&item.map, result) else {
+                out.push(item);
+                continue;
+            };
+            let number = *numbers.entry(rest.clone()).or_insert(groups.len());
+            if number == groups.len() {
+                groups.push((rest, Vec::new()));
+            }
+            groups[number].1.push((steps, item));
+        }
+        for (rest, group) in groups {
+            let joined = runs(&group).and_then(|runs| {
+                runs.iter()
+                    .map(|run| with_steps(&rest, result, run, options))
+                    .collect::<Option<Vec<Map>>>()
+                    .zip(Some(runs))
+            });
+            let Some((maps, runs)) = joined else {
+                out.extend(group.into_iter().map(|(_, item)| item));
+                continue;
+            };
+            let mut all: Vec<Coalesced> = maps.into_iter().map(|map| Coalesced { map, parts: Vec::new() }).collect();
+            for (steps, item) in group {
+                all[runs.partition_point(|run| run.first <= steps.first) - 1].absorb(item.parts);
+            }
+            out.extend(all);
+        }
+        items = out;
+    }
+    items
+}
+
+/// A map without a result that runs in steps, and the range that it has for itself; and the steps.
+fn taken_apart(map: &Map, result: usize) -> Option<(Map, Steps)> {
+    let e = map.results().get(result)?;
+    let others = || map.results().iter().enumerate().filter(|(i, _)| *i != result).map(|(_, e)| e.clone());
+    let domain = map.domain();
+    if let Some(first) = e.as_const() {
+        return Some((Map::from_parts(domain.clone(), others().collect()), Steps { first, step: 0, n: 1 }));
+    }
+    let (var, step, constant) = match (e, e.op()) {
+        (Expr::Var(v), _) => (*v, 1, 0),
+        (_, Some(Op::Sum(sum))) => match &sum.terms[..] {
+            [t] => match &t.atom {
+                Expr::Var(v) => (*v, t.coefficient, sum.constant),
+                _ => return None,
+            },
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let is_own = |e: &Expr| !e.any_var(&|v| v == var);
+    let of_runtime = domain.runtime().iter().flat_map(Variable::index);
+    let constraints = domain.constraints.iter().map(|c| &c.expr);
+    if var.kind != Kind::Range
+        || !map.results().iter().enumerate().all(|(i, e)| i == result || is_own(e))
+        || !constraints.chain(of_runtime).all(is_own)
+    {
+        return None;
+    }
+    let at = domain.n_dims + var.index as usize;
+    let interval = domain.vars[at].interval;
+    let mut rest = domain.clone();
+    rest.vars.remove(at);
+    rest.n_ranges -= 1;
+    let moved = |v: Var| match v {
+        Var { kind: Kind::Range, index } if index > var.index => Ok(Expr::range(index - 1)),
+        _ => Ok(Expr::Var(v)),
+    };
+    let first = step.checked_mul(if step > 0 { interval.lo } else { interval.hi })?.checked_add(constant)?;
+    let without = Map::from_parts(domain.clone(), others().collect()).substituted(rest, &moved).ok()?;
+    Some((without, Steps { first, step: step.checked_abs()?, n: interval.size() }))
+}
+
+/// All numbers of a group, in runs with the same step, if those are fewer and each map has numbers of one of them.
+fn runs(group: &[(Steps, Coalesced)]) -> Option<Vec<Steps>> {
+    let total = group.iter().try_fold(0u128, |sum, (steps, _)| sum.checked_add(steps.n))?;
+    if group.len() < 2 || total > POINTS {
+        return None;
+    }
+    let mut numbers: Vec<i64> = Vec::with_capacity(total as usize);
+    for (steps, _) in group {
+        for i in 0..steps.n as i64 {
+            numbers.push(steps.step.checked_mul(i)?.checked_add(steps.first)?);
+        }
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    let mut step = 0;
+    for pair in numbers.windows(2) {
+        step = gcd(step, pair[1].checked_sub(pair[0])?)?;
+    }
+    let mut runs: Vec<Steps> = Vec::new();
+    for x in numbers {
+        match runs.last_mut() {
+            Some(run) if run.first + step * run.n as i64 == x => run.n += 1,
+            _ => runs.push(Steps { first: x, step, n: 1 }),
+        }
+        if runs.len() == group.len() {
+            return None;
+        }
+    }
+    let is_in_one = |(steps, _): &(Steps, Coalesced)| {
+        let run = &runs[runs.partition_point(|run| run.first <= steps.first) - 1];
+        steps.last() <= run.last()
+    };
+    group.iter().all(is_in_one).then_some(runs)
+}
+
+/// The map with a result that runs in steps, by a range where there are several.
+fn with_steps(rest: &Map, result: usize, run: &Steps, options: Options) -> Option<Map> {
+    let mut results: Vec<Expr> = rest.results().to_vec();
+    let mut domain: Domain = rest.domain().clone();
+    if run.n == 1 {
+        results.insert(result, Expr::Const(run.first));
+        return Some(simplify(&Map::from_parts(domain, results.into_iter().collect()), options));
+    }
+    // The range stands where it is first used.
+    let mut at = 0;
+    results[..result].iter().for_each(|e| {
+        e.for_each_var(&mut |v| at = at.max(if v.kind == Kind::Range { v.index + 1 } else { 0 }));
+    });
+    let moved = |v: Var| match v {
+        Var { kind: Kind::Range, index } if index >= at => Ok(Expr::range(index + 1)),
+        _ => Ok(Expr::Var(v)),
+    };
+    let last = i64::try_from(run.n).ok()? - 1;
+    let (first, last) = if run.step == 1 { (run.first, run.first.checked_add(last)?) } else { (0, last) };
+    domain.vars.insert(domain.n_dims + at as usize, Variable::new(Interval::new(first, last)));
+    domain.n_ranges += 1;
+    let wider = rest.substituted(domain, &moved).ok()?;
+    let own = Expr::range(at).scale(run.step).ok()?;
+    let own = if run.step == 1 { own } else { own.add(&Expr::Const(run.first)).ok()? };
+    let mut results: Vec<Expr> = wider.results().to_vec();
+    results.insert(result, own);
+    Some(simplify(&Map::from_parts(wider.domain().clone(), results.into_iter().collect()), options))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{merge, Counting, Map};
+
+    fn merged(maps: &[&str]) -> Vec<String> {
+        let maps: Vec<Map> = maps.iter().map(|text| text.parse().unwrap()).collect();
+        merge(&maps, Counting::Elements).iter().map(|item| item.map.to_string()).collect()
+    }
+
+    #[test]
+    fn steps_that_fill_each_others_gaps_are_one_run() {
+        let maps = [
+            "(d0)[s0] -> (s0, 2, d0), domain: d0 in [0, 3], s0 in [0, 1]",
+            "(d0)[s0, s1] -> (s0, s1 * 4, d0), domain: d0 in [0, 3], s0 in [0, 1], s1 in [0, 2]",
+            "(d0)[s0] -> (s0, 6, d0), domain: d0 in [0, 3], s0 in [0, 1]",
+        ];
+        let all = "(d0)[s0, s1] -> (s0, s1 * 2, d0), domain: d0 in [0, 3], s0 in [0, 1], s1 in [0, 4]";
+        assert_eq!(merged(&maps), [all]);
+        // Without 6 there are two runs, which are as many as the maps.
+        assert_eq!(merged(&maps[..2]), maps[..2]);
+    }
+
+    #[test]
+    fn what_differs_elsewhere_or_is_used_elsewhere_stays() {
+        let other_dims = [
+            "(d0)[s0] -> (s0 * 2), domain: d0 in [0, 3], s0 in [0, 3]",
+            "(d0)[s0] -> (s0 * 2 + 1), domain: d0 in [0, 4], s0 in [0, 2]",
+        ];
+        assert_eq!(merged(&other_dims).len(), 2);
+        let used_twice =
+            ["()[s0] -> (s0 * 2, s0), domain: s0 in [0, 3]", "()[s0] -> (s0 * 2 + 1, s0), domain: s0 in [0, 3]"];
+        assert_eq!(merged(&used_twice).len(), 2);
+        let bound = [
+            "(d0)[s0] -> (s0 * 2), domain: d0 in [0, 3], s0 in [0, 3], d0 + s0 in [0, 4]",
+            "(d0)[s0] -> (s0 * 2 + 1), domain: d0 in [0, 3], s0 in [0, 3], d0 + s0 in [0, 4]",
+        ];
+        assert_eq!(merged(&bound).len(), 2);
+    }
+}
