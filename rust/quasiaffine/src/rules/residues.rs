@@ -1,8 +1,8 @@
-//! Constraints on one remainder, together.
+//! What constraints say of the residues of a value, together.
 //!
-//! A sum of quotients of `x` that is the same for `x` and `x + n`, and does not fall while `x` passes a multiple of `n`,
-//! lies in an interval where `x mod n` does: `(x floordiv m) mod k` where `x mod (m*k)` has certain digits. Two such
-//! constraints are one if the residues that both allow are an interval, up to a multiple of `n`.
+//! A sum of quotients of `x` that is the same for `x` and `x + n`, and falls nowhere between two multiples of `n`, lies in
+//! an interval where `x mod n` lies in one: so does each digit `(x floordiv m) mod k`, where `n = m*k`. Two such constraints
+//! are one if the residues that both allow are an interval, which may run past `n` to 0.
 
 use smallvec::SmallVec;
 
@@ -33,7 +33,7 @@ struct Step {
 impl Residues {
     /// The residues of `x` for which `form in interval`.
     fn of(cx: &AffineContext, form: &AffineForm, interval: Interval) -> Option<Residues> {
-        let (_, (num, n)) = largest(cx, form)?;
+        let (num, n) = form.terms.iter().filter_map(|t| cx.as_div(t.atom)).max_by_key(|(_, n)| *n)?;
         let mut x = AffineForm { constant: 0, ..num.clone() };
         if x.terms.first()?.coefficient < 0 {
             x = x.scaled(-1).ok()?;
@@ -69,7 +69,10 @@ impl Residues {
         };
         (x.scaled(a).ok()?.terms == rest.terms).then_some(())?;
         let (a, n) = (i128::from(a), i128::from(n));
-        let slope = steps.iter().try_fold(a * n, |sum, s| (n % s.n == 0).then(|| sum + s.c * (n / s.n)))?;
+        let slope = steps.iter().try_fold(a * n, |sum, s| match n % s.n {
+            0 => sum.checked_add(s.c * (n / s.n)),
+            _ => None,
+        })?;
         let mut whole = steps.iter().filter(|s| s.n == n);
         let (Some(whole), None) = (whole.next(), whole.next()) else { return None };
         (slope == 0).then_some(())?;
@@ -88,12 +91,15 @@ impl Residues {
             return None;
         };
         let value = |r: i128| {
-            let of_steps = steps.iter().filter(|s| s.n < n).map(|s| s.c * (r + s.shift - shift).div_euclid(s.n));
-            sign * (i128::from(rest.constant) + a * (r - shift) + of_steps.sum::<i128>())
+            let mut sum = i128::from(rest.constant).checked_add(a.checked_mul(r - shift)?)?;
+            for s in steps.iter().filter(|s| s.n < n) {
+                sum = sum.checked_add(s.c.checked_mul((r + s.shift - shift).div_euclid(s.n))?)?;
+            }
+            Some(sign * sum)
         };
         let (lo, hi) = (sign * i128::from(interval.lo), sign * i128::from(interval.hi));
-        let first = |bound: i128| partition(n, |r| value(r) < bound);
-        let (first, end) = (first(lo.min(hi)), first(lo.max(hi) + 1));
+        let first = |bound: i128| partition(n, |r| Some(value(r)? < bound));
+        let (first, end) = (first(lo.min(hi))?, first(lo.max(hi) + 1)?);
         let len = i64::try_from(end - first).ok().filter(|&len| len > 0 && i128::from(len) < n)?;
         let n = n as i64;
         Some(Residues { x, n, start: i64::try_from((first - shift).rem_euclid(i128::from(n))).ok()?, len })
@@ -106,24 +112,24 @@ impl Residues {
             return None;
         }
         // The residues that the larger modulus leaves out, or not, run over some windows of the smaller one.
-        let windows = |start: i64, len: i64| {
-            let at = (i128::from(start) - i128::from(small.start)).rem_euclid(small.n.into());
-            let (len, n, window) = (i128::from(len), i128::from(small.n), i128::from(small.len));
+        let windows = |start: i128, len: i128| {
+            let (n, window) = (i128::from(small.n), i128::from(small.len));
+            let at = (start - i128::from(small.start)).rem_euclid(n);
             let first = if at < window { 0 } else { n - at };
             let first_len = (if at < window { window - at } else { window }).min(len - first);
             let next = if at < window { n - at } else { 2 * n - at };
             (first, first_len, next < len)
         };
-        let (_, left_out, more) = windows(large.start + large.len, large.n - large.len);
+        let (start, len, n) = (i128::from(large.start), i128::from(large.len), i128::from(large.n));
+        let (_, left_out, more) = windows(start + len, n - len);
         if left_out <= 0 && !more {
             return Some(small.clone());
         }
-        let (first, len, more) = windows(large.start, large.len);
+        let (first, len, more) = windows(start, len);
         if more || len <= 0 {
             return None;
         }
-        let start = (i128::from(large.start) + first).rem_euclid(large.n.into());
-        Some(Residues { x: large.x.clone(), n: large.n, start: start as i64, len: len as i64 })
+        Some(Residues { start: ((start + first) % n) as i64, len: len as i64, ..large.clone() })
     }
 
     /// The constant to have instead of that of a numerator, and what the quotient then lacks.
@@ -205,22 +211,17 @@ pub fn coarser(cx: &mut AffineContext, form: &AffineForm, a: AtomId) -> Result<O
 }
 
 /// The number of `r` from 0 on below `n` that come before one for which `is_before` is false.
-fn partition(n: i128, is_before: impl Fn(i128) -> bool) -> i128 {
+fn partition(n: i128, is_before: impl Fn(i128) -> Option<bool>) -> Option<i128> {
     let (mut lo, mut hi) = (0, n);
     while lo < hi {
         let middle = (lo + hi) / 2;
-        if is_before(middle) {
+        if is_before(middle)? {
             lo = middle + 1;
         } else {
             hi = middle;
         }
     }
-    lo
-}
-
-/// The quotient with the largest divisor.
-fn largest<'f>(cx: &'f AffineContext, form: &AffineForm) -> Option<(i64, (&'f AffineForm, i64))> {
-    form.terms.iter().filter_map(|t| Some((t.coefficient, cx.as_div(t.atom)?))).max_by_key(|(_, (_, n))| *n)
+    Some(lo)
 }
 
 /// `x mod n in [l, u]` and `x mod (k*n) in [p, q]` are one of the two, or one interval of `x mod (k*n)`, where the residues

@@ -135,7 +135,7 @@ fn runs(group: &[(Steps, Coalesced)]) -> Option<Vec<Steps>> {
     let mut runs: Vec<Steps> = Vec::new();
     for x in numbers {
         match runs.last_mut() {
-            Some(run) if run.first + step * run.n as i64 == x => run.n += 1,
+            Some(run) if run.last() + i128::from(step) == i128::from(x) => run.n += 1,
             _ => runs.push(Steps { first: x, step, n: 1 }),
         }
         if runs.len() == group.len() {
