@@ -144,7 +144,9 @@ impl<'a> NormalCheck<'a> {
         if constant != 0 && below == 0 {
             return None;
         }
-        self.quotient(a, below, *n, USED | DIVIDED, seen)
+        // With a constant it may be another quotient where a constraint tells residues.
+        let uses = if constant_of(a) == 0 { USED | DIVIDED } else { BESIDE_OTHERS };
+        self.quotient(a, below, *n, uses, seen)
     }
 
     fn expr(&self, e: &Expr, seen: &mut Seen) -> Option<()> {
@@ -372,10 +374,12 @@ fn decided_uses(c: &Constraint) -> Uses {
     }
 }
 
-/// The uses of which a constraint may decide something by its single value, or by the residues that it allows.
+/// The uses of which a constraint may decide something by its single value, or by the residues that it allows: they leave
+/// a quotient that is all of a result, and has no constant.
 fn equality_uses(c: &Constraint) -> Uses {
     match (c.interval.as_point(), c.expr.op()) {
-        (_, Some(Op::Mod(..))) | (Some(_), _) => DIVIDED,
+        (_, Some(Op::Mod(..))) => BESIDE,
+        (Some(_), _) => DIVIDED,
         (None, _) => 0,
     }
 }
