@@ -13,7 +13,6 @@ use crate::affine::summands::summands;
 use crate::analysis::interval::Interval;
 use crate::error::Stop;
 use crate::expr::{Expr, Kind, Op};
-use crate::int;
 use crate::map::domain::{Constraint, Domain, Source};
 use crate::rules::{constraint, extraction, residues, Rule};
 use crate::simplify::rewrite::rewrite;
@@ -318,14 +317,7 @@ fn as_constraint(cx: &mut AffineContext, mut form: AffineForm, interval: Interva
     let shift = i128::from(form.constant) - i128::from(constant);
     let shifted = Interval::exact(i128::from(interval.lo) + shift, i128::from(interval.hi) + shift);
     let interval = shifted.ok_or(Stop::Overflow)?;
-    // The sign of a value is that of its first term, which need not be that of what is written.
-    match bare.op() {
-        Some(Op::Sum(sum)) if sum.as_multiple().is_some_and(|t| t.coefficient < 0) => {
-            let interval = Interval::new(int::mul(interval.hi, -1)?, int::mul(interval.lo, -1)?);
-            Ok(Constraint { expr: bare.scale(-1)?, interval })
-        }
-        _ => Ok(Constraint { expr: bare, interval }),
-    }
+    Ok(Constraint { expr: bare, interval })
 }
 
 /// The runtime sources under what is known of the variables; variables that are equal to an earlier one become it.
