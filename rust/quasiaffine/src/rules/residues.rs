@@ -134,7 +134,7 @@ impl Residues {
 
     /// The constant to have instead of that of a numerator, and what the quotient then lacks.
     fn shift(&self, num: &AffineForm, n: i64) -> Option<(i64, i64)> {
-        if self.n % n != 0 || self.len >= n || num.terms != self.x.terms {
+        if self.n % n != 0 || self.len >= n {
             return None;
         }
         let own = Residues { n, start: self.start % n, ..self.clone() };

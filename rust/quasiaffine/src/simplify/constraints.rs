@@ -101,11 +101,13 @@ fn narrow(domain: &mut Domain, cx: &mut AffineContext, known: &mut Known) -> boo
                 Err(_) => known.untouched.push(c.clone()),
             }
         }
-        let apart = known.kept.clone();
-        match merge_residues(cx, known, &mut ranges) {
-            Ok(Some(narrows)) => changed |= narrows,
-            Ok(None) => return false,
-            Err(_) => known.kept = apart,
+        if known.kept.iter().any(|(form, _)| cx.has_div(form)) {
+            let apart = known.kept.clone();
+            match merge_residues(cx, known, &mut ranges) {
+                Ok(Some(narrows)) => changed |= narrows,
+                Ok(None) => return false,
+                Err(_) => known.kept = apart,
+            }
         }
         if ranges.iter().any(|r| r.is_empty()) {
             return false;
