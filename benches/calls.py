@@ -9,6 +9,7 @@ one that does nothing, with the number of modules of hlomap that it imports, and
 from __future__ import annotations
 
 import gc
+import os
 import resource
 import subprocess
 import sys
@@ -104,9 +105,13 @@ def microseconds_on_new(call: Callable[[hm.Module], object], *, forget_rules: bo
 
 
 def milliseconds_of_process(code: str, file: str, rounds: int = 7) -> tuple[float, str]:
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(Path(file).parent)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+
     def once() -> tuple[float, str]:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        run = subprocess.run([sys.executable, "-c", code, TEXT, file], capture_output=True, text=True, check=True)
+        command = [sys.executable, "-c", code, TEXT, file]
+        run = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         return spent * 1e3, run.stderr.strip()

@@ -73,11 +73,28 @@ def test_numpy_and_ml_dtypes_are_enough(use: str, extra: str) -> None:
     assert run.stderr.endswith(f"pip install 'hlomap[{extra}]'\n"), run.stderr
 
 
+LOOP = """
+c {
+  t = (s32[], u8[8]) parameter(0)  i = get-tuple-element(t), index=0  n = s32[] constant(8)
+  ROOT less = pred[] compare(i, n), direction=LT
+}
+b {
+  t = (s32[], u8[8]) parameter(0)  i = get-tuple-element(t), index=0  a = get-tuple-element(t), index=1
+  v = u8[1] dynamic-slice(a, i), dynamic_slice_sizes={1}  w = s8[1] bitcast-convert(v)  x = u8[1] bitcast-convert(w)
+  u = u8[8] dynamic-update-slice(a, x, i)  one = s32[] constant(1)  j = s32[] add(i, one)
+  ROOT r = (s32[], u8[8]) tuple(j, u)
+}
+ENTRY e {
+  a = u8[8] parameter(0)  o = s32[] constant(0)  t = (s32[], u8[8]) tuple(o, a)
+  ROOT w = while(t), condition=c, body=b
+}
+"""
 QUESTIONS = ["output_to_input", "indexing", "backward_slice", "tile", "schedule", "coalescing", "explain"]
 FIRST_USES = {
     "hm.parse(text)": 15,
     **{f"hm.{name}(hm.parse(text)['n'])": 120 for name in QUESTIONS},
     "hm.analyze(hm.parse(text))": 120,
+    "len(hm.analyze(hm.parse(loop)))": 120,
     "importlib.import_module('hlomap.ops').registered()": 250,
     "runpy.run_module('hlomap', run_name='__main__')": 40,
 }
@@ -90,6 +107,7 @@ def test_first_use_imports_little(use: str) -> None:
 import atexit, importlib, runpy, sys
 import hlomap as hm
 text = "ENTRY e {{ p = f32[2] parameter(0)  ROOT n = f32[2] negate(p) }}"
+loop = {LOOP!r}
 n_modules = lambda: sum(name.split(".")[0] == "hlomap" for name in sys.modules)
 atexit.register(lambda: print("\\n", n_modules(), "numpy" in sys.modules))
 {use}

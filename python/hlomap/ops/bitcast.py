@@ -21,7 +21,6 @@ from .._core import (
     logical_index,
 )
 from ..answers import Unknown
-from ..dtypes import bit_width
 from ..errors import UnsupportedError
 from ..lazy import np
 from ._indexing.maps import full_bounds, rules_between, simplify_maps, single_map
@@ -46,7 +45,7 @@ def is_tiled(shape: Shape) -> bool:
 def width_of(shape: Shape) -> int:
     """The bits that an element takes in memory: whole bytes unless the layout packs elements."""
     packed = shape.layout.element_size_in_bits if shape.layout is not None else 0
-    return packed or -(-bit_width(shape.dtype) // 8) * 8
+    return packed or -(-shape.value_bits // 8) * 8
 
 
 def mismatch(a: Shape, b: Shape) -> str | None:
@@ -102,8 +101,8 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
         raise UnsupportedError(reason)
     memory = _buffer(np.asarray(operands[0]), source)
     if source.dtype != target.dtype:
-        if bit_width(source.dtype) != bit_width(target.dtype):
-            if any(width_of(shape) != bit_width(shape.dtype) for shape in (source, target)):
+        if source.value_bits != target.value_bits:
+            if any(width_of(shape) != shape.value_bits for shape in (source, target)):
                 raise UnsupportedError(f"reading the bits of {source} as {target} is not supported")
             memory = np.pad(memory, (0, -len(memory) % max(1, width_of(target) // width_of(source))))
         memory = reinterpret_bits(memory, source.dtype, target.dtype)

@@ -41,6 +41,9 @@ def _id_of(instruction: Instruction, device: Device) -> int:
 
 
 def _known_constant(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
+    number = instruction._integer(0) if instruction.shape.n_elements == 1 else None
+    if number is not None:
+        return (Piece(frozenset([bool(number) if instruction.shape.dtype == "pred" else number])),)
     try:
         literal = instruction.literal
     except HlomapError:  # it is not in the text

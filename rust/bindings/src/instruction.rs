@@ -172,9 +172,10 @@ impl PyInstruction {
         arrays.any(shapes::is_unbounded).then(|| "elements along an unbounded dimension are not followed".into())
     }
 
-    /// The integer that a constant of one element holds; None for anything else.
-    fn _integer(&self) -> Option<i64> {
-        self.module.integer(self.id)
+    /// The number at an element, in row-major order, of a constant array of integers or truth values; None for
+    /// anything else.
+    fn _integer(&self, element: usize) -> Option<i128> {
+        self.module.integer(self.id, element)
     }
 
     /// A hash of 16 bytes, equal for instructions whose indexing rules must give equal results.

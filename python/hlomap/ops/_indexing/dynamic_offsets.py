@@ -26,11 +26,12 @@ def clamped_offsets(
     found: list[Offset] = []
     for i, (size, window_size) in enumerate(zip(sizes, window, strict=True)):
         limit = size - window_size
-        known = None if as_vector else operands[first + i]._integer()
+        operand, element = (first, i) if as_vector else (first + i, 0)
+        known = operands[operand]._integer(element)
         if known is not None:
             found.append(min(max(known, 0), limit))
         else:
-            found.append((0, limit, first, (i,)) if as_vector else (0, limit, first + i, ()))
+            found.append((0, limit, operand, (i,) if as_vector else ()))
     return found
 
 

@@ -44,7 +44,8 @@ def _known_offsets(instruction: Instruction) -> tuple[tuple[int, ...], ...] | No
                 if at.opcode != "tuple":
                     return None
                 at = at.operands[i]
-            starts = [x._integer() for x in at.operands] if at.opcode == "tuple" else [None]
+            is_index = at.opcode == "tuple" and all(x.shape.n_elements == 1 for x in at.operands)
+            starts = [x._integer(0) for x in at.operands] if is_index else [None]
             if None in starts:
                 return None
             found.append(tuple(start for start in starts if start is not None))

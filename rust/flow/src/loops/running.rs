@@ -5,7 +5,7 @@
 //! the program; integers wrap, and a value is unknown as soon as an operand is, but for the branch that a `select` does
 //! not take.
 
-use hlo::{ComputationId, InstructionId, LiteralValue, Module, Opcode, Trait, Value};
+use hlo::{ComputationId, InstructionId, Module, Opcode, Trait, Value};
 use layout::{ArrayShape, ElementKind, ElementType};
 use quasiaffine::interrupt::poll;
 use rustc_hash::FxHashMap;
@@ -251,7 +251,7 @@ impl<'m> Scalars<'m> {
         }
         let n = if index.is_empty() { length(m, *at)? } else { return None };
         match m.instructions()[*at as usize].opcode {
-            Opcode::Constant => known(m, *at, *element).map(Source::Known),
+            Opcode::Constant => m.integer(*at, usize::try_from(*element).ok()?).map(Source::Known),
             Opcode::Concatenate => {
                 let mut left = *element;
                 for k in m.operands(*at) {
@@ -325,14 +325,6 @@ fn length(m: &Module, at: InstructionId) -> Option<i64> {
 fn integers(t: ElementType) -> Option<Integers> {
     let is_integer = matches!(t.kind(), ElementKind::Boolean | ElementKind::Signed | ElementKind::Unsigned);
     is_integer.then(|| Integers { kind: t.kind(), bits: t.value_bits() })
-}
-
-fn known(m: &Module, at: InstructionId, element: i64) -> Option<i128> {
-    let t = array(m, at)?.element();
-    let Some(Ok(LiteralValue::Array(bytes))) = m.literal(at) else { return None };
-    let start = usize::try_from(element).ok()? * t.n_bytes();
-    let bits = bytes.get(start..start + t.n_bytes())?.iter().rev().fold(0, |bits, byte| bits << 8 | i128::from(*byte));
-    Some(integers(t)?.wrap(bits))
 }
 
 fn direction(m: &Module, at: InstructionId) -> Option<Direction> {

@@ -464,20 +464,18 @@ impl Module {
         Some(literal::decode(&self.source.text, i.body, self.shape(id)))
     }
 
-    /// The integer that a constant of one element holds, or `i64::MAX` if it is larger; `None` for anything else.
-    pub fn integer(&self, id: InstructionId) -> Option<i64> {
-        let element = self.shape(id).as_array().filter(|a| a.n_elements() == Some(1))?.element();
+    /// The number at an element, in row-major order, of a constant array of integers or truth values; `None` for
+    /// anything else.
+    pub fn integer(&self, id: InstructionId, element: usize) -> Option<i128> {
+        let t = self.shape(id).as_array()?.element();
         let Some(Ok(LiteralValue::Array(bytes))) = self.literal(id) else { return None };
-        let mut word = [0; 8];
-        if bytes.len() != element.n_bytes() || bytes.len() > word.len() {
-            return None;
-        }
-        word[..bytes.len()].copy_from_slice(&bytes);
-        let unused = 64 - element.bits();
-        let value = u64::from_le_bytes(word) << unused;
-        match element.kind() {
-            ElementKind::Signed => Some((value as i64) >> unused),
-            ElementKind::Unsigned | ElementKind::Boolean => Some(i64::try_from(value >> unused).unwrap_or(i64::MAX)),
+        let start = element.checked_mul(t.n_bytes())?;
+        let bits =
+            bytes.get(start..start + t.n_bytes())?.iter().rev().fold(0, |bits, byte| bits << 8 | u128::from(*byte));
+        let unused = 128 - t.value_bits();
+        match t.kind() {
+            ElementKind::Signed => Some((bits << unused) as i128 >> unused),
+            ElementKind::Unsigned | ElementKind::Boolean => Some((bits << unused >> unused) as i128),
             ElementKind::Float | ElementKind::Complex => None,
         }
     }

@@ -12,9 +12,7 @@ from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from ...._core import Computation, Expr, Instruction, Shape
-from ....dtypes import is_integer, is_unsigned, numpy_dtype
 from ....errors import HlomapError
-from ....lazy import np
 from ....types import ShapeIndex
 from ..._shapes import INT64_MAX
 
@@ -75,11 +73,11 @@ def dtype_interval(dtype: str) -> Interval | None:
     """The smallest and largest number of an integer type, or of pred; None for other types."""
     if dtype == "pred":
         return 0, 1
-    to = numpy_dtype(dtype)
-    if not is_integer(to) or to.itemsize > 8 or dtype[1:] not in ("8", "16", "32", "64"):
+    kind, bits = dtype[:1], dtype[1:]
+    if kind not in ("s", "u") or bits not in ("8", "16", "32", "64"):
         return None
-    bits = 8 * to.itemsize
-    return (0, 2**bits - 1) if is_unsigned(to) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    n = 2 ** int(bits)
+    return (0, n - 1) if kind == "u" else (-n // 2, n // 2 - 1)
 
 
 class _Place(NamedTuple):
@@ -312,14 +310,8 @@ def _same_element(at: Instruction, source: Instruction, element: int) -> int | N
 
 
 def _literal(instruction: Instruction, element: int) -> Value:
-    try:
-        literal = instruction.literal
-    except HlomapError:
-        return None
-    if literal is None:
-        return None
-    value = int(np.asarray(literal).item(element))
-    return Scalar.constant(value) if abs(value) <= INT64_MAX else None
+    value = instruction._integer(element)
+    return Scalar.constant(value) if value is not None and abs(value) <= INT64_MAX else None
 
 
 def _sum(a: Scalar, b: Scalar) -> Scalar:
