@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
-from .._core import Computation, Instruction, Module, Shape, reshape_is_bitcast
+from .._core import Computation, Instruction, Shape, reshape_is_bitcast
 from ..ops import lookup
 from . import reductions, transposes
 from .launch import memory_order, memory_permutation, storage_bits
@@ -280,27 +280,6 @@ def _config(instruction: Instruction, part: str) -> dict[str, Any]:
     except (ValueError, AttributeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-_BACKENDS = {
-    "CPU": ("outer_dimension_partitions", "fusion_config", "onednn_matmul_config", "onednn_fusion_config"),
-    "TPU": ("window_config", "used_scoped_memory_configs", "scoped_memory_configs", "flag_configs"),
-    "GPU": ("operation_queue_id", "fusion_backend_config", "native_emitter_backend_config", "gemm_backend_config"),
-}
-"""Fields of backend configs that only one backend writes."""
-
-
-def compiled_for(module: Module) -> str | None:
-    """The backend that compiled a module, ``"CPU"``, ``"TPU"`` or ``"GPU"``, by the first backend config that tells."""
-    if not module.attributes.get("is_scheduled"):
-        return None
-    for computation in module.computations:
-        for instruction in computation:
-            config = instruction.attributes.text("backend_config") or ""
-            for backend, names in _BACKENDS.items():
-                if any(f'"{name}"' in config for name in names):
-                    return backend
-    return None
 
 
 def _gemm_tiles(config: dict[str, Any], region: Region) -> TritonConfig | str:

@@ -71,7 +71,7 @@ class Schedule:
     @property
     def compiled_for(self) -> str | None:
         """The backend that compiled the module, ``"CPU"``, ``"TPU"`` or ``"GPU"``, where its backend configs tell."""
-        return fusions.compiled_for(self.hero.module)
+        return self.hero.module._backend
 
     @property
     def note(self) -> str | None:

@@ -143,6 +143,8 @@ getters! { PyModule_, self, py;
     };
     /// The number of instructions of all computations.
     n_instructions: usize = self.0.instructions().len();
+    /// The backend that compiled the module, by its backend configs: ``"CPU"``, ``"TPU"``, ``"GPU"``, or None.
+    _backend: Option<&'static str> = self.0.backend();
 }
 
 #[pymethods]

@@ -3,6 +3,7 @@
 //! Not here: text, protos, and the values of attributes.
 
 pub(crate) mod asynchronous;
+pub(crate) mod backend;
 pub(crate) mod equal;
 pub(crate) mod float;
 pub(crate) mod literal;

@@ -171,10 +171,7 @@ impl<'m> Writer<'m> {
         d.data(1, m.printed_module_name().as_bytes());
         let names: Vec<String> = (0..m.computations().len() as u32).map(|c| m.printed_name(c).into_owned()).collect();
         d.data(2, names[m.entry() as usize].as_bytes());
-        let is_scheduled = m
-            .header()
-            .iter()
-            .any(|a| m.attribute_name(a) == "is_scheduled" && matches!(m.value(a, None), Ok(Value::Bool(true))));
+        let is_scheduled = m.is_scheduled();
         let mut schedule = Encoder::default();
         for &c in all {
             let order = m.instruction_order(c);
