@@ -6,10 +6,12 @@ steps, become one, dimension by dimension outward: a triangle is one piece.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .._core import Expr, IndexingMap
+from ..dtypes import is_integer, is_packed
 from ..lazy import np
 from ._evaluation import Array
 from ._known import MAX_PIECES, UNKNOWN, Piece, Pieces, constant_or_affine, merged
@@ -32,22 +34,20 @@ class _Run(NamedTuple):
 
 def pieces_of(values: Array) -> Pieces:
     """The pieces of a constant array of numbers."""
-    from .elementwise.known import number_of
-
     if values.size == 0 or values.dtype.kind == "c":
         return UNKNOWN
     first = values.reshape(-1)[0]
     if (values == first).all() or values.size == 1:
-        return (Piece(frozenset([number_of(np.asarray(first))])),)
-    is_integer = values.dtype.kind in "iu" or values.dtype.name.startswith(("int", "uint"))
-    steps = _affine_steps(values) if is_integer else None
+        return (Piece(frozenset(numbers_of(values.reshape(-1)[:1]))),)
+    steps = _affine_steps(values) if is_integer(values.dtype) else None
     if steps is not None:
         return (Piece(_linear(int(first), steps), IndexingMap(list(values.shape), [])),)
     if values.size > _MAX_ELEMENTS:
         return UNKNOWN
     rows: list[list[_Run]] = []
     for row in values.reshape(-1, values.shape[-1]):
-        runs = _runs([int(v) for v in row]) if is_integer else _equal([number_of(np.asarray(v)) for v in row])
+        numbers = numbers_of(row)
+        runs = _runs(numbers) if is_integer(values.dtype) else _equal(numbers)
         if len(runs) > MAX_PIECES:
             return UNKNOWN
         rows.append(runs)
@@ -57,6 +57,14 @@ def pieces_of(values: Array) -> Pieces:
             return UNKNOWN
     (runs,) = rows
     return merged((_piece(run, values.shape) for run in runs), values.shape)
+
+
+def numbers_of(values: Array) -> list[Any]:
+    """The elements as numbers of Python: zeros of both signs are one, and so are NaNs of any bits."""
+    if values.dtype.kind == "b" or is_integer(values.dtype):
+        found: list[Any] = (values.astype(np.int64) if is_packed(values.dtype) else values).reshape(-1).tolist()
+        return found
+    return [math.nan if math.isnan(x) else x + 0.0 for x in values.astype(np.float64).reshape(-1).tolist()]
 
 
 def _affine_steps(values: Array) -> list[int] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
-from itertools import product
+from itertools import chain, product
 from typing import Any, TypeAlias
 
 from ..._core import Expr, IndexingMap, Instruction
@@ -38,6 +38,7 @@ from .._known import (
     together,
 )
 from .._rule import OperandIndexing
+from .._tables import numbers_of
 
 
 def known_values(evaluate: Evaluate) -> Callable[[Instruction, Sequence[Known], KnownContext], Known]:
@@ -192,8 +193,15 @@ def possible(evaluate: Evaluate) -> Callable[[Instruction, Sequence[Values], boo
         if math.prod(map(len, operands)) > MAX_PIECES:
             return _anything(instruction)
         found: set[Number | Some] = set()
-        for combination in product(*operands):
-            found |= _of_one(instruction, combination, evaluate, masks)
+        constants: list[list[Number]] = []
+        for chosen in product(*operands):
+            special = _with_unknown(instruction, chosen, masks)
+            if special is None:
+                constants.append([0.0 if isinstance(value, Some) else value for value in chosen])
+            else:
+                found |= special
+        if constants:
+            found |= _of_constants(instruction, constants, evaluate)
         return frozenset(found)
 
     return values
@@ -238,44 +246,28 @@ def _matters(
 _Set: TypeAlias = "AbstractSet[Number | Some]"
 
 
-def _of_one(instruction: Instruction, operands: Sequence[Number | Some], evaluate: Evaluate, masks: bool) -> _Set:
-    """The values of a result, where each operand has one value or is some number."""
+def _with_unknown(instruction: Instruction, operands: Sequence[Number | Some], masks: bool) -> _Set | None:
+    """The values of a result where some operand is any number; None where they are those for the number 0."""
     if not any(isinstance(value, Some) for value in operands):
-        return _constant(instruction, [value for value in operands if not isinstance(value, Some)], evaluate)
+        return None
     rule = _WITH_UNKNOWN.get(instruction.opcode)
     found = rule(operands, masks) if rule is not None else None
     if found is not None:
         return found
-    if instruction.opcode == "compare" and not all(_is_finite(value) for value in operands):
-        # Every finite number is on the same side of an infinite one.
-        stand_in = [0.0 if isinstance(value, Some) else value for value in operands]
-        return _constant(instruction, stand_in, evaluate)
-    return NUMBER if all(map(_is_finite, operands)) else _anything(instruction)
+    if all(map(_is_finite, operands)):
+        return NUMBER
+    # Every finite number is on the same side of an infinite one.
+    return None if instruction.opcode == "compare" else _anything(instruction)
 
 
-def _constant(instruction: Instruction, operands: Sequence[Number], evaluate: Evaluate) -> _Set:
-    """The result of constants; of a zero both signs count."""
-    dtypes = [numpy_dtype(operand.shape.dtype) for operand in instruction.operands]
-    signed = [(0.0, -0.0) if isinstance(value, float) and value == 0 else (value,) for value in operands]
-    found: set[Number | Some] = set()
+def _of_constants(instruction: Instruction, rows: Sequence[Sequence[Number]], evaluate: Evaluate) -> _Set:
+    """The results of rows of constants, one for each operand; of a zero both signs count."""
+    signed = [product(*((0.0, -0.0) if isinstance(x, float) and x == 0 else (x,) for x in row)) for row in rows]
+    columns = zip(instruction.operands, zip(*chain.from_iterable(signed), strict=True), strict=True)
     with np.errstate(all="ignore"):
-        for chosen in product(*signed):
-            arrays = [np.asarray(value).astype(dtype) for value, dtype in zip(chosen, dtypes, strict=True)]
-            result = np.asarray(evaluate(instruction, arrays, None))  # type: ignore[arg-type]
-            if result.dtype.kind == "c":
-                return ANYTHING
-            found.add(number_of(result))
-    return found
-
-
-def number_of(array: np.ndarray[Any, Any]) -> Number:
-    """The element of an array as a number of Python."""
-    if array.dtype.kind == "b":
-        return bool(array)
-    if array.dtype.kind in "iu" or array.dtype.name.startswith(("int", "uint")):
-        return int(array)
-    value = float(array)
-    return math.nan if math.isnan(value) else value + 0.0
+        arrays = [np.asarray(column).astype(numpy_dtype(operand.shape.dtype)) for operand, column in columns]
+        result = np.asarray(evaluate(instruction, arrays, None))  # type: ignore[arg-type]
+    return ANYTHING if result.dtype.kind == "c" else {*numbers_of(result)}
 
 
 def _anything(instruction: Instruction) -> Values:
