@@ -2,7 +2,8 @@
 //!
 //! At every point of the dims and for all values of the runtime variables, the result has the image of the original. A
 //! window over a window reads `d0 + s0 + s1`: that is `d0 + s0` for a longer `s0`, and what the constraints say of `s1`
-//! alone is left out by Fourier and Motzkin's elimination, where it is exact in the integers.
+//! alone is left out by Fourier and Motzkin's elimination, where it is exact in the integers. Before that a range may count
+//! something else: where `(d0 + s0) mod 2` is 1, the `t` of `d0 + s0 = 2*t + 1`; what is divided is its digits.
 
 use crate::limits::{ALTERNATIVES, ROUNDS};
 use smallvec::SmallVec;
@@ -13,10 +14,12 @@ use crate::decide::ranges::{has_var, range, range_terms};
 use crate::decide::separable::Separable;
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Op, Var};
+use crate::int;
 use crate::interrupt::poll;
 use crate::map::domain::{Constraint, Variable};
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
+use crate::simplify::variables::n_divmods;
 use crate::simplify::{compose, simplify};
 
 /// The map without the ranges that the others, with other bounds, can stand for. `options` are those of the simplifications;
@@ -31,8 +34,12 @@ use crate::simplify::{compose, simplify};
 /// ```
 pub fn eliminate_ranges(map: &Map, options: Options) -> Map {
     let options = Options { drop_unused: true, ..options };
-    let mut found = map.clone();
+    let (mut found, mut fewest) = (map.clone(), n_divmods(map));
     while found.state() == State::Defined && found.domain().n_ranges > 0 {
+        if let Some(next) = renumbered(&found, fewest, options) {
+            (found, fewest) = next;
+            continue;
+        }
         let Some(next) = one_less(&found, &mut { ROUNDS }) else { break };
         found = simplify(&next, options);
     }
@@ -63,6 +70,74 @@ pub fn compose_elements(first: &Map, second: &Map, options: Options) -> Result<M
         }
     }
     Ok(eliminate_ranges(&compose(first, second, options)?, options))
+}
+
+/// The map with two ranges in place of one, for its digits, or with another number for one: with fewer div/mod nodes than
+/// any before, and how many.
+fn renumbered(map: &Map, before: u64, options: Options) -> Option<(Map, u64)> {
+    let fewest = |maps: &mut dyn Iterator<Item = Map>| {
+        let counted = maps.map(|m| simplify(&m, options)).map(|m| (n_divmods(&m), m));
+        counted.min_by_key(|(n, _)| *n).filter(|(n, _)| *n < before).map(|(n, m)| (m, n))
+    };
+    let ranges = || (0..map.domain().n_ranges as u32).rev();
+    let pairs = (0..map.domain().constraints.len()).flat_map(|i| ranges().map(move |s| (i, s)));
+    let split = fewest(&mut ranges().filter_map(|s| split_digits(map, s)));
+    split.or_else(|| fewest(&mut pairs.filter_map(|(i, s)| counted(map, i, s))))
+}
+
+/// The map with `n*a + b` in place of a range whose quotient or remainder by `n` is somewhere.
+fn split_digits(map: &Map, s: u32) -> Option<Map> {
+    let mut domain = map.domain().clone();
+    let flat = domain.n_dims + s as usize;
+    let own = domain.vars[flat].interval;
+    let n = map.expressions().find_map(|e| divisor_of(e, range(s)))?;
+    if own.lo != 0 || own.hi % n != n - 1 {
+        return None;
+    }
+    domain.vars[flat] = Variable::new(Interval::new(0, own.hi / n));
+    domain.vars.insert(domain.n_dims + domain.n_ranges, Variable::new(Interval::new(0, n - 1)));
+    domain.n_ranges += 1;
+    let digits = Expr::range(s).scale(n).and_then(|x| x.add(&Expr::range(domain.n_ranges as u32 - 1))).ok()?;
+    map.with_value(domain, range(s), &digits).ok()
+}
+
+/// What a variable is divided by somewhere in an expression.
+fn divisor_of(e: &Expr, v: Var) -> Option<i64> {
+    if e.divmods() == 0 {
+        return None;
+    }
+    match e.op() {
+        Some(Op::FloorDiv(a, Expr::Const(n)) | Op::Mod(a, Expr::Const(n))) if *a == Expr::Var(v) => Some(*n),
+        _ => e.operands().find_map(|operand| divisor_of(operand, v)),
+    }
+}
+
+/// The map with another number for a range: where `(x + k*s) mod n` lies in `[k*l, k*l + k - 1]` and `k` divides `n`,
+/// `x floordiv k + s` is `l + n/k * t`, and `t` is the number.
+fn counted(map: &Map, i: usize, s: u32) -> Option<Map> {
+    let domain = map.domain();
+    let Constraint { expr, interval } = &domain.constraints[i];
+    let Some(Op::Mod(sum, Expr::Const(n))) = expr.op() else { return None };
+    let (k, rest) = split(sum, range(s))?;
+    let width = k.checked_abs()?;
+    let is_digit = n % width == 0 && interval.lo % width == 0 && interval.hi.checked_sub(interval.lo)? == width - 1;
+    if !is_digit {
+        return None;
+    }
+    let (n, l) = (n / width, interval.lo / width);
+    let values = AffineContext::new(domain).bounds(sum)?;
+    let number = |x: i64| int::floor_div(x, width).checked_sub(l);
+    let numbers = Interval::new(int::ceil_div(number(values.lo)?, n), int::floor_div(number(values.hi)?, n));
+    let digits = Expr::range(s).scale(n).and_then(|x| x.add(&Expr::Const(l)));
+    let rest = rest.floor_div(&Expr::Const(width)).ok()?;
+    let value = digits.and_then(|x| x.sub(&rest)).and_then(|x| x.scale(k.signum())).ok()?;
+    let flat = domain.n_dims + s as usize;
+    let mut renumbered = domain.clone();
+    let own = std::mem::replace(&mut renumbered.vars[flat], Variable::new(numbers)).interval;
+    let found = map.with_value(renumbered, range(s), &value).ok()?;
+    let mut domain = found.domain().clone();
+    domain.constraints.push(Constraint { expr: value, interval: own });
+    Map::new(domain, found.results().iter().cloned()).ok()
 }
 
 /// The map without one of its ranges.
@@ -220,6 +295,30 @@ mod tests {
         check(
             "(d0)[s0, s1] -> (d0 * 4 + s0 * 3 + s1), domain: d0 in [0, 9], s0 in [0, 2], s1 in [0, 1]",
             "(d0)[s0, s1] -> (d0 * 4 + s0 * 3 + s1), domain: d0 in [0, 9], s0 in [0, 2], s1 in [0, 1]",
+        );
+    }
+
+    #[test]
+    fn strides_of_gradients_leave_no_congruence() {
+        // Each of two gradients of a convolution with stride 2 hits one of two places.
+        check(
+            "(d0)[s0, s1, s2] -> ((s0 + s1 + s2 * 2) floordiv 4), domain: d0 in [0, 6], s0 in [0, 7], s1 in [0, 1], s2 in [0, 1], d0 + s0 in [3, 10], (s0 + s1) mod 2 in [1, 1], (s0 + s1 + s2 * 2) mod 4 in [3, 3]",
+            "(d0)[s0] -> (s0), domain: d0 in [0, 6], s0 in [0, 1]",
+        );
+        // Of rows and columns that one range counts, each digit is a range.
+        check(
+            "()[s0, s1, s2] -> ((s0 + s1 * 4) floordiv 8, (s0 mod 4 + s2) floordiv 2), domain: s0 in [0, 15], s1 in [0, 1], s2 in [0, 1], (s0 + s2) mod 2 in [1, 1], (s0 + s1 * 4) mod 8 in [4, 7]",
+            "()[s0, s1] -> (s0, s1), domain: s0 in [0, 1], s1 in [0, 1]",
+        );
+        // A residue of two values is no number.
+        let wide = "(d0)[s0] -> (s0), domain: d0 in [0, 9], s0 in [0, 9], (d0 + s0) mod 4 in [0, 1]";
+        check(wide, wide);
+        // Neither are the digits of a range that ends within one.
+        let uneven = "()[s0] -> (s0 floordiv 4, s0 mod 4), domain: s0 in [0, 9]";
+        check(uneven, uneven);
+        check(
+            "()[s0] -> (s0 floordiv 4, s0 mod 4), domain: s0 in [0, 11]",
+            "()[s0, s1] -> (s0, s1), domain: s0 in [0, 2], s1 in [0, 3]",
         );
     }
 

@@ -96,7 +96,7 @@ fn solved(map: &Map, i: usize, v: Var, value: &Expr) -> Option<Map> {
 }
 
 /// The div/mod nodes of a map, those of its constraints among them.
-fn n_divmods(map: &Map) -> u64 {
+pub fn n_divmods(map: &Map) -> u64 {
     map.cost().divmods + map.domain().constraints.iter().map(|c| u64::from(c.expr.divmods())).sum::<u64>()
 }
 
