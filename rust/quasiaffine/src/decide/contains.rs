@@ -30,6 +30,11 @@ pub(crate) enum Containment {
 /// Whether `outer` relates every point of the dims to all elements that `inner` relates it to; `None` where that is not
 /// decided. A point outside the domain is related to nothing.
 pub fn contains(outer: &Map, inner: &Map) -> Option<bool> {
+    contains_within(outer, inner, &mut Effort(EFFORT))
+}
+
+/// [`contains`], undecided also where the effort is used up.
+pub(crate) fn contains_within(outer: &Map, inner: &Map, effort: &mut Effort) -> Option<bool> {
     if inner.state() == State::Empty || (outer == inner && outer.state() == State::Defined) {
         return Some(true);
     }
@@ -41,7 +46,7 @@ pub fn contains(outer: &Map, inner: &Map) -> Option<bool> {
     if !has_both || !alike {
         return None;
     }
-    match containment(outer, inner) {
+    match containment(outer, inner, effort) {
         Containment::Yes => Some(true),
         Containment::No(_) => Some(false),
         Containment::Unknown => None,
@@ -49,15 +54,14 @@ pub fn contains(outer: &Map, inner: &Map) -> Option<bool> {
 }
 
 /// [`contains`], for maps that are defined and have equally many dims and results.
-pub(crate) fn containment(outer: &Map, inner: &Map) -> Containment {
+pub(crate) fn containment(outer: &Map, inner: &Map, effort: &mut Effort) -> Containment {
     let Ok(Some(choice)) = Choice::new(outer, inner) else { return Containment::Unknown };
     let Ok(conditions) = choice.conditions(outer, inner) else { return Containment::Unknown };
     let mut points = Points::new(inner);
-    let mut effort = Effort(EFFORT);
     let violation_decides = choice.is_only && inner.domain().n_runtime() == 0;
     let mut all = Containment::Yes;
     for (e, interval) in &conditions {
-        match points.violation(e, *interval, &mut effort) {
+        match points.violation(e, *interval, effort) {
             Ok(None) => {}
             Ok(Some(point)) if violation_decides => return Containment::No(point),
             Err(_) if violation_decides => all = Containment::Unknown,

@@ -6,12 +6,13 @@
 //! (`contains.rs`); where that is not decided, all points are gone through, if they are few. Runtime variables are
 //! inputs like dimensions, and must come from the same sources.
 
-use crate::limits::{NODES, POINTS, VALUES};
+use crate::limits::{EFFORT, NODES, POINTS, VALUES};
 use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
 use crate::analysis::wide_interval::{fits, interval};
 use crate::decide::contains::{containment, contains, Containment};
+use crate::decide::integer_system::Effort;
 use crate::error::{Error, Result};
 use crate::eval::points::{box_points, value_at, with_points};
 use crate::eval::program::Program;
@@ -241,7 +242,7 @@ impl<'a> Pair<'a> {
         let n_inputs = a.domain().n_dims;
         let mut answer = Some(Equivalence::Equal);
         for (outer, inner) in [(&a, &b), (&b, &a)] {
-            match containment(outer, inner) {
+            match containment(outer, inner, &mut Effort(EFFORT)) {
                 Containment::Yes => {}
                 Containment::No(point) if self.is_possible(&point[..n_inputs]) => {
                     return Some(Equivalence::Different(point[..n_inputs].to_vec()));

@@ -27,12 +27,13 @@ mod steps;
 pub use merge::{merge, Counting};
 pub use plain::plainly_contains;
 
-use crate::limits::{PIECES, ROUNDS, TOTAL_EFFORT};
+use crate::limits::{EFFORT, PIECES, ROUNDS, TOTAL_EFFORT};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
-use crate::decide::contains::contains;
+use crate::decide::contains::contains_within;
+use crate::decide::integer_system::Effort;
 use crate::decide::ranges::compact_ranges;
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
@@ -161,7 +162,7 @@ fn without_contained(items: Vec<Coalesced>) -> Vec<Coalesced> {
     let volumes: Vec<f64> = items.iter().zip(&bounds).map(volume).collect();
     order.sort_by(|i, j| volumes[*j].total_cmp(&volumes[*i]));
     let mut owner: Vec<Option<usize>> = vec![None; items.len()];
-    let mut asked = 0;
+    let (mut asked, mut effort) = (0, Effort(TOTAL_EFFORT));
     for (at, inner) in order.iter().enumerate() {
         let covers = |outer: &&usize| {
             bounds[**outer].len() == bounds[*inner].len()
@@ -174,7 +175,12 @@ fn without_contained(items: Vec<Coalesced>) -> Vec<Coalesced> {
             if asked > PIECES {
                 break;
             }
-            if contains(&items[*outer].map, &items[*inner].map) == Some(true) {
+            // What takes a large part of the work is hardly ever contained.
+            let mut own = Effort(effort.0.min(EFFORT / ROUNDS as u64));
+            effort.0 -= own.0;
+            let found = contains_within(&items[*outer].map, &items[*inner].map, &mut own);
+            effort.0 += own.0;
+            if found == Some(true) {
                 owner[*inner] = Some(*outer);
                 break;
             }
