@@ -225,6 +225,9 @@ impl<'p> Propagation<'p> {
         let Setting { m, schedule, .. } = self.setting;
         let (id, step) = (schedule.order[position as usize], schedule.steps[position as usize]);
         let Some(mut state) = self.states.remove(&position) else { return Ok(()) };
+        if self.setting.counts_no_reads() {
+            state.keep_whole(m.shape(id));
+        }
         self.setting.merge(&mut state, &mut self.apart);
         let is_replaced = state.keep_budget(m.shape(id), m.instruction_name(id), &self.setting);
         if let Some(limit) = self.setting.limit {
@@ -307,6 +310,9 @@ impl<'p> Propagation<'p> {
             }
         }
         if let Some(mut state) = state {
+            if setting.counts_no_reads() {
+                state.keep_whole(shape);
+            }
             setting.merge(&mut state, &mut self.apart);
             state.keep_budget(shape, m.instruction_name(user), &setting);
             self.states.insert(position, state);

@@ -404,6 +404,45 @@ impl State {
         true
     }
 
+    /// Leaves out the maps at whose points another one has all of the array: they add no elements.
+    pub(crate) fn keep_whole(&mut self, shape: &Shape) {
+        if self.entries.len() < 2 {
+            return;
+        }
+        let has_all = |e: &Entry| {
+            let array = shapes::at(shape, &e.index);
+            array.is_some_and(|array| e.map.results().len() == shapes::sizes(array).count() && is_whole(&e.map, array))
+        };
+        let whole: Vec<usize> = (0..self.entries.len()).filter(|&i| has_all(&self.entries[i])).collect();
+        let stands_for = |w: &Entry, e: &Entry| {
+            let (own, others) = (w.map.domain().dims(), e.map.domain().dims());
+            let covers = own.iter().zip(others).all(|(own, other)| own.interval.covers(other.interval));
+            w.index == e.index && own.len() == others.len() && covers
+        };
+        let owner = |i: usize| {
+            let stands = |&&w: &&usize| w != i && stands_for(&self.entries[w], &self.entries[i]);
+            whole.iter().find(stands).filter(|&&w| w < i || !whole.contains(&i)).copied()
+        };
+        let owners: Vec<Option<usize>> = (0..self.entries.len()).map(owner).collect();
+        if owners.iter().all(Option::is_none) {
+            return;
+        }
+        for (i, owner) in owners.iter().enumerate() {
+            if let Some(owner) = *owner {
+                let uses = std::mem::take(&mut self.entries[i].uses);
+                self.entries[owner].uses.extend(uses);
+            }
+        }
+        let mut kept = State::default();
+        let entries = std::mem::take(&mut self.entries).into_iter().zip(owners);
+        for (mut entry, _) in entries.filter(|(_, owner)| owner.is_none()) {
+            entry.uses.sort_unstable();
+            entry.uses.dedup();
+            kept.insert(entry);
+        }
+        (self.entries, self.by_hash, self.size) = (kept.entries, kept.by_hash, kept.size);
+    }
+
     /// Solves the equalities of the maps. Maps are merged before that, while their constraints are intervals.
     pub fn solve(&mut self) {
         if self.entries.iter().any(|e| solve(std::iter::once(&e.map)).is_some()) {
