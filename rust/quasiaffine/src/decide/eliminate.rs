@@ -91,14 +91,18 @@ fn split_digits(map: &Map, s: u32) -> Option<Map> {
     let flat = domain.n_dims + s as usize;
     let own = domain.vars[flat].interval;
     let n = map.expressions().find_map(|e| divisor_of(e, range(s)))?;
-    if own.lo != 0 || own.hi % n != n - 1 {
+    let quotients = Interval::new(int::floor_div(own.lo, n), int::floor_div(own.hi, n));
+    if quotients.lo == quotients.hi {
         return None;
     }
-    domain.vars[flat] = Variable::new(Interval::new(0, own.hi / n));
+    domain.vars[flat] = Variable::new(quotients);
     domain.vars.insert(domain.n_dims + domain.n_ranges, Variable::new(Interval::new(0, n - 1)));
     domain.n_ranges += 1;
     let digits = Expr::range(s).scale(n).and_then(|x| x.add(&Expr::range(domain.n_ranges as u32 - 1))).ok()?;
-    map.with_value(domain, range(s), &digits).ok()
+    let found = map.with_value(domain, range(s), &digits).ok()?;
+    let mut domain = found.domain().clone();
+    domain.constraints.push(Constraint { expr: digits, interval: own });
+    Map::new(domain, found.results().iter().cloned()).ok()
 }
 
 /// What a variable is divided by somewhere in an expression.
@@ -313,9 +317,13 @@ mod tests {
         // A residue of two values is no number.
         let wide = "(d0)[s0] -> (s0), domain: d0 in [0, 9], s0 in [0, 9], (d0 + s0) mod 4 in [0, 1]";
         check(wide, wide);
-        // Neither are the digits of a range that ends within one.
-        let uneven = "()[s0] -> (s0 floordiv 4, s0 mod 4), domain: s0 in [0, 9]";
-        check(uneven, uneven);
+        // Neither is a digit that is always the same.
+        let row = "()[s0] -> (s0 mod 8, s0), domain: s0 in [9, 14]";
+        check(row, row);
+        check(
+            "()[s0] -> (s0 floordiv 4, s0 mod 4), domain: s0 in [0, 9]",
+            "()[s0, s1] -> (s0, s1), domain: s0 in [0, 2], s1 in [0, 3], s0 * 4 + s1 in [0, 9]",
+        );
         check(
             "()[s0] -> (s0 floordiv 4, s0 mod 4), domain: s0 in [0, 11]",
             "()[s0, s1] -> (s0, s1), domain: s0 in [0, 2], s1 in [0, 3]",
