@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::expr::{Expr, Op, Var};
 use crate::int;
 use crate::interrupt::poll;
-use crate::map::domain::{Constraint, Variable};
+use crate::map::domain::{Constraint, Domain, Variable};
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
 use crate::simplify::variables::n_divmods;
@@ -75,6 +75,9 @@ pub fn compose_elements(first: &Map, second: &Map, options: Options) -> Result<M
 /// The map with two ranges in place of one, for its digits, or with another number for one: with fewer div/mod nodes than
 /// any before, and how many.
 fn renumbered(map: &Map, before: u64, options: Options) -> Option<(Map, u64)> {
+    if n_divmods(map) == 0 {
+        return None;
+    }
     let fewest = |maps: &mut dyn Iterator<Item = Map>| {
         let counted = maps.map(|m| simplify(&m, options)).map(|m| (n_divmods(&m), m));
         counted.min_by_key(|(n, _)| *n).filter(|(n, _)| *n < before).map(|(n, m)| (m, n))
@@ -87,10 +90,10 @@ fn renumbered(map: &Map, before: u64, options: Options) -> Option<(Map, u64)> {
 
 /// The map with `n*a + b` in place of a range whose quotient or remainder by `n` is somewhere.
 fn split_digits(map: &Map, s: u32) -> Option<Map> {
+    let n = map.expressions().find_map(|e| divisor_of(e, range(s)))?;
     let mut domain = map.domain().clone();
     let flat = domain.n_dims + s as usize;
     let own = domain.vars[flat].interval;
-    let n = map.expressions().find_map(|e| divisor_of(e, range(s)))?;
     let quotients = Interval::new(int::floor_div(own.lo, n), int::floor_div(own.hi, n));
     if quotients.lo == quotients.hi {
         return None;
@@ -99,10 +102,7 @@ fn split_digits(map: &Map, s: u32) -> Option<Map> {
     domain.vars.insert(domain.n_dims + domain.n_ranges, Variable::new(Interval::new(0, n - 1)));
     domain.n_ranges += 1;
     let digits = Expr::range(s).scale(n).and_then(|x| x.add(&Expr::range(domain.n_ranges as u32 - 1))).ok()?;
-    let found = map.with_value(domain, range(s), &digits).ok()?;
-    let mut domain = found.domain().clone();
-    domain.constraints.push(Constraint { expr: digits, interval: own });
-    Map::new(domain, found.results().iter().cloned()).ok()
+    with_range(map, domain, s, digits, own).ok()
 }
 
 /// What a variable is divided by somewhere in an expression.
@@ -138,10 +138,15 @@ fn counted(map: &Map, i: usize, s: u32) -> Option<Map> {
     let flat = domain.n_dims + s as usize;
     let mut renumbered = domain.clone();
     let own = std::mem::replace(&mut renumbered.vars[flat], Variable::new(numbers)).interval;
-    let found = map.with_value(renumbered, range(s), &value).ok()?;
+    with_range(map, renumbered, s, value, own).ok()
+}
+
+/// The map over a domain where a range counts something else: its old value, by the new one, lies where it did.
+fn with_range(map: &Map, domain: Domain, s: u32, old: Expr, interval: Interval) -> Result<Map> {
+    let found = map.with_value(domain, range(s), &old)?;
     let mut domain = found.domain().clone();
-    domain.constraints.push(Constraint { expr: value, interval: own });
-    Map::new(domain, found.results().iter().cloned()).ok()
+    domain.constraints.push(Constraint { expr: old, interval });
+    Map::new(domain, found.results().iter().cloned())
 }
 
 /// The map without one of its ranges.
@@ -193,10 +198,7 @@ fn joined(map: &Map, s: u32, t: u32, r: i64) -> Result<Map> {
     let flat = domain.n_dims + s as usize;
     domain.vars[flat] = Variable::new(all);
     let old = Expr::range(s).sub(&Expr::range(t).scale(r)?)?;
-    let joined = map.with_value(domain, range(s), &old)?;
-    let mut domain = joined.domain().clone();
-    domain.constraints.push(Constraint { expr: old, interval: of_s });
-    Map::new(domain, joined.results().iter().cloned())
+    with_range(map, domain, s, old, of_s)
 }
 
 /// `factor * t >= bound`, or `<=`.
@@ -314,10 +316,10 @@ mod tests {
             "()[s0, s1, s2] -> ((s0 + s1 * 4) floordiv 8, (s0 mod 4 + s2) floordiv 2), domain: s0 in [0, 15], s1 in [0, 1], s2 in [0, 1], (s0 + s2) mod 2 in [1, 1], (s0 + s1 * 4) mod 8 in [4, 7]",
             "()[s0, s1] -> (s0, s1), domain: s0 in [0, 1], s1 in [0, 1]",
         );
-        // A residue of two values is no number.
+        // A remainder that may be 0 or 1 does not tell what the range counts.
         let wide = "(d0)[s0] -> (s0), domain: d0 in [0, 9], s0 in [0, 9], (d0 + s0) mod 4 in [0, 1]";
         check(wide, wide);
-        // Neither is a digit that is always the same.
+        // All of a range within one digit have the same quotient, so that it has no second digit.
         let row = "()[s0] -> (s0 mod 8, s0), domain: s0 in [9, 14]";
         check(row, row);
         check(
