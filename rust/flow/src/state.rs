@@ -414,6 +414,9 @@ impl State {
             array.is_some_and(|array| e.map.results().len() == shapes::sizes(array).count() && is_whole(&e.map, array))
         };
         let whole: Vec<usize> = (0..self.entries.len()).filter(|&i| has_all(&self.entries[i])).collect();
+        if whole.is_empty() {
+            return;
+        }
         let stands_for = |w: &Entry, e: &Entry| {
             let (own, others) = (w.map.domain().dims(), e.map.domain().dims());
             let covers = own.iter().zip(others).all(|(own, other)| own.interval.covers(other.interval));
@@ -424,9 +427,6 @@ impl State {
             whole.iter().find(stands).filter(|&&w| w < i || !whole.contains(&i)).copied()
         };
         let owners: Vec<Option<usize>> = (0..self.entries.len()).map(owner).collect();
-        if owners.iter().all(Option::is_none) {
-            return;
-        }
         for (i, owner) in owners.iter().enumerate() {
             if let Some(owner) = *owner {
                 let uses = std::mem::take(&mut self.entries[i].uses);
@@ -554,4 +554,32 @@ fn hash_of(index: &ShapeIndex, map: &Map) -> u64 {
     map.hash(&mut hasher);
     names(map).for_each(|name| name.hash(&mut hasher));
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(maps: &[&str]) -> Vec<usize> {
+        let maps: Vec<(ShapeIndex, Map)> = maps.iter().map(|m| (ShapeIndex::new(), m.parse().unwrap())).collect();
+        let mut state = State::of(&maps);
+        state.keep_whole(&layout::parse_shape("f32[4]").unwrap());
+        maps.iter()
+            .enumerate()
+            .filter(|(_, (_, m))| state.entries.iter().any(|e| e.map == *m))
+            .map(|(i, _)| i)
+            .collect()
+    }
+
+    #[test]
+    fn a_map_to_all_of_an_array_stands_for_others_at_its_points() {
+        let whole = "(d0)[s0] -> (s0), domain: d0 in [0, 7], s0 in [0, 3]";
+        let one = "(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]";
+        assert_eq!(kept(&[one, whole]), [1]);
+        // At other points it says nothing, and less than all of the array stands for nothing.
+        assert_eq!(kept(&["(d0)[s0] -> (s0), domain: d0 in [0, 6], s0 in [0, 3]", one]), [0, 1]);
+        assert_eq!(kept(&["(d0)[s0] -> (s0), domain: d0 in [0, 7], s0 in [0, 2]", one]), [0, 1]);
+        // Of two that stand for each other one is left.
+        assert_eq!(kept(&[whole, "(d0)[s0, s1] -> (s1), domain: d0 in [0, 7], s0 in [0, 1], s1 in [0, 3]"]), [0]);
+    }
 }
