@@ -109,13 +109,39 @@ def test_outputs_that_are_read_alike_share_a_set(n: int) -> None:
     ]
 
 
-def test_too_many_maps_to_an_array_are_all_of_it() -> None:
-    """Each output counts its own maps: 129 are too many for one output, and 129 outputs may have one each."""
-    slices = "\n".join(f"s{k} = f32[1] slice(p), slice={{[{k}:{k + 1}]}}" for k in range(129))
-    sums = ["t0 = f32[1] negate(s0)", *(f"t{k} = f32[1] add(t{k - 1}, s{k})" for k in range(1, 129))]
-    shape, names = ", ".join(["f32[1]"] * 130), ", ".join([*(f"s{k}" for k in range(129)), "t128"])
+def needed_of_p(offsets: list[int]) -> list[hm.MapSet]:
+    """What each of these elements of an array, and the sum of all of them, needs of the array."""
+    n = len(offsets)
+    slices = "\n".join(f"s{k} = f32[1] slice(p), slice={{[{at}:{at + 1}]}}" for k, at in enumerate(offsets))
+    sums = ["t0 = f32[1] negate(s0)", *(f"t{k} = f32[1] add(t{k - 1}, s{k})" for k in range(1, n))]
+    shape, names = ", ".join(["f32[1]"] * (n + 1)), ", ".join([*(f"s{k}" for k in range(n)), f"t{n - 1}"])
     body = "\n".join(sums)
-    module = hm.parse(f"ENTRY e {{ p = f32[200] parameter(0)\n{slices}\n{body}\nROOT r = ({shape}) tuple({names}) }}")
-    needed = needed_by_outputs(RuleProvider(module), module.entry, [(k,) for k in range(130)])
-    assert all(str(sets[0]) == f"(d0) -> ({k}), domain: d0 in [0, 0]" for k, sets in enumerate(needed[:-1]))
-    assert needed[-1][0].reason == "the maps of p exceed the budget" and len(needed[-1][0]) == 1
+    size = max(offsets) + 9
+    module = hm.parse(
+        f"ENTRY e {{ p = f32[{size}] parameter(0)\n{slices}\n{body}\nROOT r = ({shape}) tuple({names}) }}"
+    )
+    return [sets[0] for sets in needed_by_outputs(RuleProvider(module), module.entry, [(k,) for k in range(n + 1)])]
+
+
+def test_maps_of_one_output_merge() -> None:
+    """Two outputs read both halves, and a third one of them: the halves are one map for the first two alone."""
+    module = hm.parse("""ENTRY e {
+      p = f32[8] parameter(0)
+      a = f32[4] slice(p), slice={[0:4]}
+      b = f32[4] slice(p), slice={[4:8]}
+      ab = f32[8] concatenate(a, b), dimensions={0}
+      ROOT r = (f32[8], f32[8], f32[4]) tuple(ab, ab, b)
+    }""")
+    needed = needed_by_outputs(RuleProvider(module), module.entry, [(k,) for k in range(3)])
+    ab, b = "(d0) -> (d0), domain: d0 in [0, 7]", "(d0) -> (d0 + 4), domain: d0 in [0, 3]"
+    assert [str(m) for sets in needed for m in sets[0]] == [ab, ab, b]
+
+
+def test_maps_of_each_output_have_a_budget() -> None:
+    """129 are too many for one output where they do not merge, and 129 outputs may have one each."""
+    together = needed_of_p(list(range(129)))
+    assert [str(one) for one in together[:-1]] == [f"(d0) -> ({k}), domain: d0 in [0, 0]" for k in range(129)]
+    assert str(together[-1]) == "(d0)[s0] -> (s0), domain: d0 in [0, 0], s0 in [0, 128]" and together[-1].exact
+    apart = needed_of_p([k * k for k in range(1, 130)])
+    assert [str(one) for one in apart[:-1]] == [f"(d0) -> ({k * k}), domain: d0 in [0, 0]" for k in range(1, 130)]
+    assert apart[-1].reason == "the maps of p exceed the budget" and len(apart[-1]) == 1

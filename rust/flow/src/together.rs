@@ -8,8 +8,8 @@
 use quasiaffine::expr::Kind;
 use quasiaffine::interrupt::poll;
 use quasiaffine::map::State as MapState;
-use quasiaffine::{compose, eliminate_ranges, simplify, Domain, Expr, Interval, Map, Variable};
-use rustc_hash::FxHashMap;
+use quasiaffine::{compose, eliminate_ranges, merge, simplify, Counting, Domain, Expr, Interval, Map, Variable};
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use hlo::InstructionId;
@@ -22,7 +22,7 @@ use crate::shapes;
 use crate::state::{is_whole, size_of, MAX_MAPS, MAX_SIZE};
 
 /// A set of starts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Starts(SmallVec<[u64; 2]>);
 
 impl Starts {
@@ -92,6 +92,8 @@ struct Array {
     known: FxHashMap<(DimsOf, Map), usize>,
     /// The starts that need all of the array.
     whole: Starts,
+    /// The unions that were added: one alone is merged already.
+    unions: usize,
     unknown: Reasons,
     inexact: Reasons,
 }
@@ -104,14 +106,52 @@ impl Array {
         all
     }
 
-    /// Adds a map that needs no more changes.
-    fn insert(&mut self, kind: DimsOf, map: Map, starts: &Starts) {
+    /// Adds a map from the dims of arrays of these sizes to this array of the given shape.
+    fn add(&mut self, kind: DimsOf, sizes: &[i64], map: Map, starts: &Starts, shape: Option<&Shape>) {
+        if map.state() == MapState::Empty {
+            return;
+        }
+        let (kind, map) = match without_dims(&map, sizes) {
+            Some(image) => (NO_DIMS, image),
+            None => (kind, map),
+        };
+        if kind == NO_DIMS && shape.is_some_and(|shape| is_whole(&map, shape)) {
+            self.whole.add(starts);
+            return;
+        }
         let next = self.maps.len();
         let at = *self.known.entry((kind, map.clone())).or_insert(next);
         match self.maps.get_mut(at) {
             Some((.., known)) => known.add(starts),
             None => self.maps.push((kind, map, starts.clone())),
         }
+    }
+
+    /// The starts whose maps are too many or too big.
+    fn over_budget(&self) -> Starts {
+        let mut over = Starts::default();
+        let size = self.maps.iter().map(|(_, map, _)| size_of(map)).sum::<u64>();
+        if self.maps.len() > MAX_MAPS || size > MAX_SIZE {
+            let mut totals: FxHashMap<u32, (usize, u64)> = FxHashMap::default();
+            for (_, map, starts) in &self.maps {
+                for k in starts.list() {
+                    let (n, size) = totals.entry(k).or_default();
+                    (*n, *size) = (*n + 1, *size + size_of(map));
+                }
+            }
+            let is_over = |(n, size): &(usize, u64)| *n > MAX_MAPS || *size > MAX_SIZE;
+            let starts = totals.iter().filter(|(_, total)| is_over(total));
+            starts.for_each(|(k, _)| over.add(&Starts::one(*k as usize)));
+        }
+        over
+    }
+
+    /// Leaves out the maps of the starts that need all of the array.
+    fn keep_whole(&mut self) {
+        self.maps.retain_mut(|(.., starts)| {
+            *starts = starts.without(&self.whole);
+            !starts.is_empty()
+        });
     }
 }
 
@@ -167,13 +207,21 @@ pub struct Together<'p> {
     sizes: Vec<SmallVec<[i64; 6]>>,
     /// For each start its kind.
     kinds: Vec<DimsOf>,
+    /// Unions that do not merge.
+    #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
+    apart: FxHashSet<Vec<Map>>,
 }
 
 impl<'p> Together<'p> {
     /// From each array of the first value on its own, or, with `as_one`, from all elements of all of them as one start.
     pub fn new(setting: Setting<'p>, indices: &[ShapeIndex], as_one: bool) -> Together<'p> {
-        let mut this =
-            Together { setting, values: FxHashMap::default(), sizes: vec![SmallVec::new()], kinds: Vec::new() };
+        let mut this = Together {
+            setting,
+            values: FxHashMap::default(),
+            sizes: vec![SmallVec::new()],
+            kinds: Vec::new(),
+            apart: FxHashSet::default(),
+        };
         let Some(&start) = setting.schedule.order.first() else { return this };
         for (k, index) in indices.iter().enumerate() {
             let array = shapes::at(setting.m.shape(start), index).filter(|shape| !shapes::is_empty(shape));
@@ -243,54 +291,74 @@ impl<'p> Together<'p> {
         Ok(Some(found))
     }
 
-    /// Leaves out what all of an array stands for, and replaces too many maps, or too big ones, by that.
-    fn settle(&self, id: InstructionId, value: &mut Value) {
+    /// Leaves out what all of an array stands for, merges maps, and replaces too many of them, or too big ones, by that.
+    fn settle(&mut self, id: InstructionId, value: &mut Value) {
         let m = self.setting.m;
-        for (_, array) in &mut value.arrays {
-            let mut over = Starts::default();
-            let size = array.maps.iter().map(|(_, map, _)| size_of(map)).sum::<u64>();
-            if array.maps.len() > MAX_MAPS || size > MAX_SIZE {
-                let mut totals: FxHashMap<u32, (usize, u64)> = FxHashMap::default();
-                for (_, map, starts) in &array.maps {
-                    for k in starts.list() {
-                        let (n, size) = totals.entry(k).or_default();
-                        (*n, *size) = (*n + 1, *size + size_of(map));
+        for (index, array) in &mut value.arrays {
+            let shape = shapes::at(m.shape(id), index);
+            array.keep_whole();
+            if array.unions > 1 {
+                let mut seen = FxHashSet::default();
+                let groups: Vec<(DimsOf, Starts)> =
+                    array.maps.iter().map(|(kind, _, with)| (*kind, with.clone())).collect();
+                for (kind, starts) in groups {
+                    if !seen.insert((kind, starts.clone())) {
+                        continue;
                     }
+                    self.merge(array, shape, kind, &starts, |with| *with == starts);
                 }
-                let is_over = |(n, size): &(usize, u64)| *n > MAX_MAPS || *size > MAX_SIZE;
-                let starts = totals.iter().filter(|(_, total)| is_over(total));
-                starts.for_each(|(k, _)| over.add(&Starts::one(*k as usize)));
             }
-            over = over.without(&array.whole);
+            for k in array.over_budget().list() {
+                let start = Starts::one(k as usize);
+                for kind in [NO_DIMS, self.kinds[k as usize]] {
+                    self.merge(array, shape, kind, &start, |with| !with.and(&start).is_empty());
+                }
+            }
+            let over = array.over_budget();
             if !over.is_empty() {
                 let reason = Text::from(format!("the maps of {} exceed the budget", m.instruction_name(id)));
                 note(&mut array.inexact, Some(&reason), &over);
                 array.whole.add(&over);
             }
             array.known.clear();
-            let whole = array.whole.clone();
-            array.maps.retain_mut(|(.., starts)| {
-                *starts = starts.without(&whole);
-                !starts.is_empty()
-            });
+            array.keep_whole();
+        }
+    }
+
+    /// Merges those maps of a kind that are `among` the ones to merge into fewer for these starts, which need all of them.
+    #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
+    fn merge(
+        &mut self,
+        array: &mut Array,
+        shape: Option<&Shape>,
+        kind: DimsOf,
+        starts: &Starts,
+        among: impl Fn(&Starts) -> bool,
+    ) {
+        let is_one = |(own, _, with): &(DimsOf, Map, Starts)| *own == kind && among(with);
+        let maps: Vec<Map> = array.maps.iter().filter(|one| is_one(one)).map(|(_, map, _)| map.clone()).collect();
+        if maps.len() < 2 || self.apart.contains(&maps) {
+            return;
+        }
+        let fewer = merge(&maps, Counting::Elements);
+        if fewer.len() == maps.len() {
+            self.apart.insert(maps);
+            return;
+        }
+        for one in array.maps.iter_mut().filter(|one| is_one(one)) {
+            one.2 = one.2.without(starts);
+        }
+        array.maps.retain(|(.., with)| !with.is_empty());
+        array.known = array.maps.iter().enumerate().map(|(at, (own, map, _))| ((*own, map.clone()), at)).collect();
+        for found in fewer {
+            array.add(kind, &self.sizes[kind], found.map, starts, shape);
         }
     }
 
     fn add(&mut self, to: InstructionId, index: &ShapeIndex, kind: DimsOf, map: Map, starts: &Starts) {
-        if map.state() == MapState::Empty {
-            return;
-        }
-        let (kind, map) = match without_dims(&map, &self.sizes[kind]) {
-            Some(image) => (NO_DIMS, image),
-            None => (kind, map),
-        };
         let shape = shapes::at(self.setting.m.shape(to), index);
         let array = self.values.entry(to).or_default().array(index);
-        if kind == NO_DIMS && shape.is_some_and(|shape| is_whole(&map, shape)) {
-            array.whole.add(starts);
-        } else {
-            array.insert(kind, map, starts);
-        }
+        array.add(kind, &self.sizes[kind], map, starts, shape);
     }
 
     fn hand_on(&mut self, value: &Value, to: InstructionId, new: &dyn Fn(i64) -> Option<i64>) {
@@ -299,6 +367,7 @@ impl<'p> Together<'p> {
                 self.add(to, index, *kind, remap_sources(map, new), starts);
             }
             let target = self.values.entry(to).or_default().array(index);
+            target.unions += 1;
             target.whole.add(&array.whole);
             array.unknown.iter().for_each(|(reason, starts)| note(&mut target.unknown, reason.as_ref(), starts));
             array.inexact.iter().for_each(|(reason, starts)| note(&mut target.inexact, reason.as_ref(), starts));
@@ -352,6 +421,7 @@ impl<'p> Together<'p> {
             }
             for (to, _) in &footprint.maps {
                 let target = target.array(to);
+                target.unions += 1;
                 if !footprint.exact {
                     note(&mut target.inexact, footprint.reason.as_ref(), &all);
                 }
