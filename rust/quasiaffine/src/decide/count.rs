@@ -5,7 +5,7 @@
 //! is a chain of strides or the map is injective; else points are enumerated within [`POINTS`]; else the
 //! number is bounded. `lower <= the true number <= upper`.
 
-use crate::limits::POINTS;
+use crate::limits::{POINTS, TOTAL_EFFORT};
 use rustc_hash::FxHashSet;
 use smallvec::{smallvec, SmallVec};
 
@@ -13,13 +13,14 @@ use crate::affine::context::{AffineContext, Budget};
 use crate::affine::form::AffineForm;
 use crate::analysis::interval::Interval;
 use crate::components::components;
-use crate::decide::injective::{is_injective, Injectivity};
+use crate::decide::injective::{is_injective_within, Injectivity};
 use crate::eval::program::{Points, Program};
 use crate::expr::{Expr, Kind};
 use crate::map::domain::{Constraint, Domain};
 use crate::map::{Map, State};
 use crate::rules::constraint::as_residue;
 use crate::simplify::options::Options;
+use crate::simplify::simplify;
 
 /// A number known to lie in `[lower, upper]`. An upper end of 2^128 - 1 is none: there may be any number above the lower end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -268,10 +269,52 @@ impl Group {
                 }
             }
         }
+        if let Some(map) = self.with_fewer_results(cx, domain, &forms) {
+            return Some(distinct(&map)).filter(|n| n.is_exact());
+        }
         let points = self.points(cx, domain);
-        let is_injective =
-            || matches!(is_injective(&self.alone(domain, &self.results)?), Injectivity::Injective).then_some(points);
-        points.is_exact().then(is_injective).flatten()
+        if !points.is_exact() {
+            return None;
+        }
+        let map = self.alone(domain, &self.results)?;
+        let is_injective = is_injective_within(&map, self.effort(domain, &map));
+        matches!(is_injective, Injectivity::Injective).then_some(points)
+    }
+
+    /// The work on a proof: no more than that of going through all points, where that can be done.
+    fn effort(&self, domain: &Domain, map: &Map) -> u64 {
+        let size = box_size(domain, self.vars.iter().copied());
+        let constraints = map.domain().constraints.iter().map(|c| u64::from(c.expr.nodes()));
+        let at_each = map.cost().nodes + constraints.sum::<u64>();
+        match u64::try_from(size) {
+            Ok(size) if u128::from(size) <= POINTS && !self.has_runtime(domain) => (size * at_each).min(TOTAL_EFFORT),
+            _ => TOTAL_EFFORT,
+        }
+    }
+
+    /// The map with one result for a quotient beside its remainder: `(a, b)` with `b` in `[0, n - 1]` takes as many values as
+    /// `a * n + b`.
+    fn with_fewer_results(&self, cx: &AffineContext, domain: &Domain, forms: &[AffineForm]) -> Option<Map> {
+        let residue = |form: &AffineForm| as_residue(cx, form).filter(|(num, _)| num.constant == form.constant);
+        let has_div = |form: &AffineForm, n: i64| {
+            form.terms.iter().any(|t| cx.as_div(t.atom).is_some_and(|(_, divisor)| divisor == n))
+        };
+        let before: u32 = self.results.iter().map(Expr::divmods).sum();
+        for (j, (_, n)) in forms.iter().enumerate().filter_map(|(j, form)| Some((j, residue(form)?))) {
+            for (i, _) in forms.iter().enumerate().filter(|(i, form)| *i != j && has_div(form, n)) {
+                let one = self.results[i].mul(&Expr::Const(n)).ok()?.add(&self.results[j]).ok()?;
+                let others =
+                    self.results.iter().enumerate().filter(|(k, _)| *k != i && *k != j).map(|(_, e)| e.clone());
+                let map = simplify(
+                    &self.alone(domain, &[one].into_iter().chain(others).collect::<Vec<_>>())?,
+                    Options::default(),
+                );
+                if map.cost().divmods < u64::from(before) {
+                    return Some(map);
+                }
+            }
+        }
+        None
     }
 }
 
@@ -384,6 +427,23 @@ mod tests {
         assert_eq!(counts(big), (Count::exact(16_000_000), Count::exact(16_000_000)));
         let split = "(d0) -> (d0 floordiv 8, d0 mod 8), domain: d0 in [0, 99999999]";
         assert_eq!(counts(split), (Count::exact(100_000_000), Count::exact(100_000_000)));
+    }
+
+    #[test]
+    fn a_quotient_beside_its_remainder_counts_as_one_number() {
+        let of = |quotient: &str, remainder: &str, n: i64| {
+            let domain = format!("d0 in [0, {n}], d1 in [0, 12], d2 in [0, 12]");
+            counts(&format!("(d0, d1, d2) -> ({quotient}, {remainder}), domain: {domain}")).1
+        };
+        // The remainder of d0*169 + d1*13 + d2 is written with the smallest coefficients.
+        let position = "(d0 * 169 + d1 * 13 + d2) floordiv 4";
+        assert_eq!(of(position, "(d0 + d1 + d2) mod 4", 511), Count::exact(512 * 169));
+        assert_eq!(of(position, "(d0 + d1 + d2) mod 4", 1), Count::exact(2 * 169));
+        // Another remainder, or that of another divisor, tells something else.
+        for remainder in ["(d0 + d1) mod 4", "(d0 + d1 + d2) mod 2"] {
+            assert!(!of(position, remainder, 511).is_exact());
+            assert!(of(position, remainder, 1).upper < 2 * 169);
+        }
     }
 
     #[test]

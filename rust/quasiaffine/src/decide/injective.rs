@@ -22,21 +22,27 @@ pub enum Injectivity {
 
 /// Whether different values of the dims and ranges in the domain reach different elements.
 pub fn is_injective(map: &Map) -> Injectivity {
+    is_injective_within(map, TOTAL_EFFORT)
+}
+
+/// [`is_injective`] with an effort that may be smaller.
+pub(crate) fn is_injective_within(map: &Map, effort: u64) -> Injectivity {
     let side = match Side::new(map) {
         Ok(None) => return Injectivity::Injective,
         Ok(Some(side)) => side,
         Err(reason) => return Injectivity::Unknown(reason),
     };
     let mut unknown = None;
-    let mut effort = Effort(TOTAL_EFFORT);
+    let mut effort = Effort(effort);
+    let for_each = EFFORT.min(effort.0);
     let vars = &side.flat().domain().vars;
     for variable in (0..side.n_free()).filter(|i| vars[*i].interval.as_point().is_none()) {
-        if effort.0 < EFFORT {
+        if effort.0 < for_each {
             return Injectivity::Unknown(NOT_DECIDED);
         }
-        let mut own = Effort(EFFORT);
+        let mut own = Effort(for_each);
         let found = find(&side, &side, Pairs::FirstDifference(variable), &mut own);
-        effort.0 -= EFFORT - own.0;
+        effort.0 -= for_each - own.0;
         match found {
             Search::None => {}
             Search::Found(common) => return Injectivity::Collision(common),
