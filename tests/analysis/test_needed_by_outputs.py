@@ -145,3 +145,27 @@ def test_maps_of_each_output_have_a_budget() -> None:
     apart = needed_of_p([k * k for k in range(1, 130)])
     assert [str(one) for one in apart[:-1]] == [f"(d0) -> ({k * k}), domain: d0 in [0, 0]" for k in range(1, 130)]
     assert apart[-1].reason == "the maps of p exceed the budget" and len(apart[-1]) == 1
+
+
+def test_what_runtime_values_alone_decide_is_no_condition() -> None:
+    """Of p all counts where any index is inside; for one row where that row is hit, which stays exact."""
+    module = hm.parse("""HloModule m
+    sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+    ENTRY e {
+      p = f32[7] parameter(0)
+      i = s32[3,1] parameter(1)
+      zero = f32[] constant(0)
+      zeros = f32[5] broadcast(zero), dimensions={}
+      all = f32[] reduce(p, zero), dimensions={0}, to_apply=sum
+      updates = f32[3] broadcast(all), dimensions={}
+      hit = f32[5] scatter(zeros, i, updates), update_window_dims={}, inserted_window_dims={0},
+        scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum
+      total = f32[] reduce(hit, zero), dimensions={0}, to_apply=sum
+      ROOT r = (f32[5], f32[]) tuple(hit, total)
+    }""")
+    row, total = (sets[0] for sets in needed_by_outputs(RuleProvider(module), module.entry, [(0,), (1,)]))
+    assert row.exact and all(m.runtime for m in row)
+    assert [str(m) for m in total] == ["()[s0] -> (s0), domain: s0 in [0, 6]"]
+    assert total.reason == "whether anything is read depends on runtime values"
+    forward = hm.forward_slice(module["p"])
+    assert forward[module["hit"]].exact and not forward[module["total"]].exact

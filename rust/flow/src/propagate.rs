@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use hlo::{InstructionId, Module};
 use layout::Shape;
-use quasiaffine::{compose, compose_elements, Counting, Map};
+use quasiaffine::{compose, compose_elements, unconditional, Counting, Map};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -21,7 +21,7 @@ use crate::indexing::{is_identity_on, Footprint, InstructionIndexing, OperandInd
 use crate::schedule::{Schedule, Step};
 use crate::shapes;
 use crate::sources::Sources;
-use crate::state::{after_all, is_whole, State, Use};
+use crate::state::{points_of_whole, State, Use};
 use crate::tiles::Parameters;
 
 pub use crate::state::{Entry, MAX_MAPS, MAX_SIZE};
@@ -269,11 +269,11 @@ impl<'p> Propagation<'p> {
         for (index, firsts) in state.by_index() {
             let indexing = rule(id, &index, Direction::Backward)?;
             let mut composed = Composed::default();
-            let reaches_all = reaching_all(setting, setting.m.shape(id), state, &index, &firsts);
+            let whole_at = points_of_wholes(setting, setting.m.shape(id), state, &index, &firsts);
             for (n, (k, _)) in indexing.parts.iter().enumerate() {
                 let Some(operand) = setting.m.operand(id, *k as usize) else { continue };
                 let usage = (id, *k);
-                let from = From { setting, state, index: &index, firsts: &firsts, reaches_all: &reaches_all, usage };
+                let from = From { setting, state, index: &index, firsts: &firsts, whole_at: &whole_at, usage };
                 let shape = setting.m.shape(operand);
                 follow(&from, &indexing, n, self.target(operand), shape, &ShapeIndex::new(), &mut composed);
             }
@@ -296,15 +296,15 @@ impl<'p> Propagation<'p> {
             for (index, firsts) in given.by_index() {
                 let indexing = rule(user, &index, Direction::Forward(k as u32))?;
                 let mut composed = Composed::default();
-                let reaches_all = reaching_all(setting, m.shape(operand), given, &index, &firsts);
+                let whole_at = points_of_wholes(setting, m.shape(operand), given, &index, &firsts);
                 for (n, (i, _)) in indexing.parts.iter().enumerate() {
                     let (output, at) = match shape {
                         Shape::Tuple(parts) => (parts.get(*i as usize), ShapeIndex::from_slice(&[*i])),
                         whole => (Some(whole), ShapeIndex::new()),
                     };
                     let Some(output) = output else { continue };
-                    let (firsts, reaches_all, usage) = (&firsts[..], &reaches_all[..], (user, k as u32));
-                    let from = From { setting, state: given, index: &index, firsts, reaches_all, usage };
+                    let (firsts, whole_at, usage) = (&firsts[..], &whole_at[..], (user, k as u32));
+                    let from = From { setting, state: given, index: &index, firsts, whole_at, usage };
                     follow(&from, &indexing, n, state, output, &at, &mut composed);
                 }
             }
@@ -342,21 +342,21 @@ struct From<'a> {
     state: &'a State,
     index: &'a ShapeIndex,
     firsts: &'a [Map],
-    /// For each of them whether it leads to all elements of the array; empty where that does not count.
-    reaches_all: &'a [bool],
+    /// For each of them the [points](points_of_whole) where it has all elements of the array; empty where that does not count.
+    whole_at: &'a [Option<Map>],
     usage: Use,
 }
 
-fn reaching_all(
+fn points_of_wholes(
     setting: Setting<'_>,
     shape: &Shape,
     state: &State,
     index: &ShapeIndex,
     firsts: &[Map],
-) -> SmallVec<[bool; 4]> {
+) -> SmallVec<[Option<Map>; 1]> {
     match shapes::at(shape, index) {
         Some(array) if setting.counts_no_reads() || !state.counts_reads(index) => {
-            firsts.iter().map(|m| is_whole(m, array)).collect()
+            firsts.iter().map(|m| points_of_whole(m, array)).collect()
         }
         _ => SmallVec::new(),
     }
@@ -364,6 +364,9 @@ fn reaching_all(
 
 /// Why elements that cross devices twice may be too many: without devices the second step does not know where the first led.
 pub(crate) const UNRELATED_DEVICES: &str = "which devices belong together is not known";
+
+/// Why all of an array may be too much, where chains of runtime indices lead to it: as exact maps they would grow with each.
+pub(crate) const CONDITIONAL: &str = "whether anything is read depends on runtime values";
 
 /// Adds to the target every map to an array followed by part `n` of its rule. `at` is where `shape` lies in the target.
 fn follow(
@@ -428,20 +431,24 @@ fn follow(
             if devices.is_some_and(|table| !table.share_group(first, second)) {
                 continue;
             }
-            let image = match from.reaches_all.get(i) {
-                Some(true) => indexing.images()[n][k].as_ref(),
-                _ => None,
-            };
-            let then = || match (parameters, image) {
+            let whole = from.whole_at.get(i).and_then(Option::as_ref).filter(|_| !footprint.crosses_devices);
+            let whole = whole.and_then(|points| Some((points, indexing.images()[n][k].as_ref()?)));
+            let then = || match (parameters, whole) {
                 (Some(parameters), _) => parameters.compose(from.usage, first, second),
-                (None, Some(image)) => Ok(after_all(first, image)),
+                (None, Some((points, image))) => quasiaffine::then(points, image),
                 (None, None) if !counts_reads => compose_elements(first, second, SIMPLIFY),
                 (None, None) => compose(first, second, SIMPLIFY),
             };
             match composed.of((i, footprint.crosses_devices), second, then) {
                 Err(e) => target.mark_unknown(to.clone(), &format!("composition: {e}").into()),
                 Ok(map) if map.state() == quasiaffine::map::State::Empty => {}
-                Ok(map) => target.add(to, map, Some(from.usage)),
+                Ok(map) => match unconditional(&map, SIMPLIFY).filter(|_| !counts_reads) {
+                    None => target.add(to, map, Some(from.usage)),
+                    Some(map) => {
+                        target.mark_inexact(Some(to), Some(&CONDITIONAL.into()));
+                        target.add(to, map, Some(from.usage));
+                    }
+                },
             }
         }
     }
@@ -453,30 +460,33 @@ fn mark_all_unknown(target: &mut State, shape: &Shape, at: &ShapeIndex, reason: 
     }
 }
 
-/// The number of a first map and whether it is on another device, the second map, and their composition.
-type Pair = ((usize, bool), Map, quasiaffine::Result<Map>);
+/// Whether a first map is on another device, the second map, and their composition.
+type Pair = (bool, Map, quasiaffine::Result<Map>);
 
-/// The latest compositions at one value: its operands are often read alike.
+/// The compositions at one value, by the number of the first map: its operands are often read alike.
 #[derive(Default)]
 pub(crate) struct Composed {
-    known: SmallVec<[Pair; 4]>,
+    known: Vec<SmallVec<[Pair; 1]>>,
 }
 
+/// The number of second maps that a search in turn finds faster than a composition is done.
 const REMEMBERED: usize = 16;
 
 impl Composed {
     pub(crate) fn of(
         &mut self,
-        i: (usize, bool),
+        (i, elsewhere): (usize, bool),
         second: &Map,
         compose: impl FnOnce() -> quasiaffine::Result<Map>,
     ) -> quasiaffine::Result<Map> {
-        if let Some((.., map)) = self.known.iter().find(|(k, m, _)| *k == i && m.is_same(second)) {
+        self.known.resize_with(self.known.len().max(i + 1), SmallVec::new);
+        let known = &mut self.known[i];
+        if let Some((.., map)) = known.iter().find(|(own, m, _)| *own == elsewhere && m == second) {
             return map.clone();
         }
         let map = compose();
-        if self.known.len() < REMEMBERED {
-            self.known.push((i, second.clone(), map.clone()));
+        if known.len() < REMEMBERED {
+            known.push((elsewhere, second.clone(), map.clone()));
         }
         map
     }

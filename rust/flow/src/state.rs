@@ -5,7 +5,9 @@ use std::hash::{Hash, Hasher};
 
 use hlo::InstructionId;
 use layout::Shape;
-use quasiaffine::{eliminate_ranges, merge, solve, Coalesced, Counting, Domain, Expr, Interval, Kind, Map, Variable};
+use quasiaffine::{
+    eliminate_ranges, merge, solve, Coalesced, Counting, Domain, Expr, Interval, Kind, Map, Var, Variable,
+};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 
@@ -507,20 +509,35 @@ fn box_of(dims: SmallVec<[Variable; 4]>, ranges: &[Interval]) -> Map {
     Map::from_parts(domain, (0..ranges.len() as u32).map(Expr::range).collect())
 }
 
-/// A map that leads from each point to every element of an array, followed by the map with this image.
-pub(crate) fn after_all(first: &Map, image: &Map) -> Map {
-    let (domain, dims) = (image.domain(), first.domain().dims());
-    let vars = dims.iter().chain(&domain.vars).cloned().collect();
-    let domain =
-        Domain { vars, n_dims: dims.len(), n_ranges: domain.n_ranges, constraints: domain.constraints.clone() };
-    match image.state() {
-        quasiaffine::map::State::Defined => Map::from_parts(domain, image.results().iter().cloned().collect()),
-        _ => Map::empty(&domain),
-    }
-}
-
 /// Whether a map has all elements of an array at each point of its dims: each result runs over its dimension on its own.
 pub(crate) fn is_whole(map: &Map, shape: &Shape) -> bool {
+    let domain = map.domain();
+    domain.constraints.is_empty() && domain.n_runtime() == 0 && runs_over(map, shape)
+}
+
+/// The map to `()` from the points of a map, where it has all elements of an array at each of them; else `None`. Followed
+/// by the image of a second map, it is the composition of both.
+pub(crate) fn points_of_whole(map: &Map, shape: &Shape) -> Option<Map> {
+    if !runs_over(map, shape) {
+        return None;
+    }
+    let mut domain = map.domain().clone();
+    let dropped = |v: Var| v.kind == Kind::Range && map.results().contains(&Expr::Var(v));
+    let place =
+        |v: Var| (0..v.index).filter(|&i| v.kind != Kind::Range || !dropped(Var { index: i, ..v })).count() as u32;
+    let own = map.domain();
+    domain.vars = (0..own.vars.len()).filter(|&i| !dropped(own.var(i))).map(|i| own.vars[i].clone()).collect();
+    domain.n_ranges -= own.vars.len() - domain.vars.len();
+    // A result that a constraint or an index of a runtime variable uses does not run on its own.
+    let renumbered = |v: Var| match dropped(v) {
+        true => Err(quasiaffine::Error::UnknownVariable(own.name(v))),
+        false => Ok(Expr::Var(Var { index: place(v), ..v })),
+    };
+    map.with_results(SmallVec::new()).substituted(domain, &renumbered).ok()
+}
+
+/// Whether each result runs over its dimension of an array on its own, wherever the map is defined.
+fn runs_over(map: &Map, shape: &Shape) -> bool {
     let domain = map.domain();
     let runs_over = |(e, n): (&Expr, i64)| match e {
         Expr::Const(0) => n == 1,
@@ -530,10 +547,7 @@ pub(crate) fn is_whole(map: &Map, shape: &Shape) -> bool {
         }
         _ => false,
     };
-    map.state() == quasiaffine::map::State::Defined
-        && domain.constraints.is_empty()
-        && domain.n_runtime() == 0
-        && map.results().iter().zip(shapes::sizes(shape)).all(runs_over)
+    map.state() == quasiaffine::map::State::Defined && map.results().iter().zip(shapes::sizes(shape)).all(runs_over)
 }
 
 /// The variables of a map, and the nodes in its results and constraints.

@@ -8,7 +8,9 @@
 use quasiaffine::expr::Kind;
 use quasiaffine::interrupt::poll;
 use quasiaffine::map::State as MapState;
-use quasiaffine::{compose, eliminate_ranges, merge, simplify, Counting, Domain, Expr, Interval, Map, Variable};
+use quasiaffine::{
+    compose, eliminate_ranges, merge, simplify, unconditional, Counting, Domain, Expr, Interval, Map, Variable,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -16,10 +18,10 @@ use hlo::InstructionId;
 use layout::Shape;
 
 use crate::indexing::{is_identity_on, remap_sources, OperandIndexing, ShapeIndex, Text, SIMPLIFY};
-use crate::propagate::{unnamed_operands, Composed, Direction, Rule, Setting, UNRELATED_DEVICES};
+use crate::propagate::{unnamed_operands, Composed, Direction, Rule, Setting, CONDITIONAL, UNRELATED_DEVICES};
 use crate::schedule::Step;
 use crate::shapes;
-use crate::state::{is_whole, size_of, MAX_MAPS, MAX_SIZE};
+use crate::state::{is_whole, points_of_whole, size_of, MAX_MAPS, MAX_SIZE};
 
 /// A set of starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -405,7 +407,9 @@ impl<'p> Together<'p> {
         let crossed = all.and(&value.crossed);
         let indexing = rule(id, index, Direction::Backward)?;
         let mut composed = Composed::default();
-        for (k, part) in &indexing.parts {
+        let array_shape = shapes::at(m.shape(id), index);
+        let whole_at: Vec<Option<Map>> = given.iter().map(|(_, map, _)| points_of_whole(map, array_shape?)).collect();
+        for (n, (k, part)) in indexing.parts.iter().enumerate() {
             let Some(operand) = m.operand(id, *k as usize) else { continue };
             let shape = m.shape(operand);
             let footprint = match part {
@@ -442,7 +446,7 @@ impl<'p> Together<'p> {
                     given.iter().map(|(kind, map, starts)| (*kind, elsewhere(map), starts.clone())).collect()
                 }),
             };
-            for (to, second) in &footprint.maps {
+            for (at, (to, second)) in footprint.maps.iter().enumerate() {
                 let is_identity = is_identity_on(second, &indexing.sizes);
                 for (i, (kind, first, starts)) in given.iter().enumerate() {
                     poll();
@@ -458,9 +462,20 @@ impl<'p> Together<'p> {
                         self.add(operand, to, *kind, first.clone(), &rest);
                         continue;
                     }
-                    let then = || Ok(eliminate_ranges(&compose(first, second, SIMPLIFY)?, SIMPLIFY));
+                    let whole = whole_at[i].as_ref().filter(|_| !footprint.crosses_devices);
+                    let then = || match whole.and_then(|points| Some((points, indexing.images()[n][at].as_ref()?))) {
+                        Some((points, image)) => quasiaffine::then(points, image),
+                        None => Ok(eliminate_ranges(&compose(first, second, SIMPLIFY)?, SIMPLIFY)),
+                    };
                     match composed.of((i, footprint.crosses_devices), second, then) {
-                        Ok(map) => self.add(operand, to, *kind, map, &rest),
+                        Ok(map) => match unconditional(&map, SIMPLIFY) {
+                            None => self.add(operand, to, *kind, map, &rest),
+                            Some(map) => {
+                                let target = self.values.entry(operand).or_default().array(to);
+                                note(&mut target.inexact, Some(&Text::from(CONDITIONAL)), &rest);
+                                self.add(operand, to, *kind, map, &rest);
+                            }
+                        },
                         Err(e) => {
                             let reason = Text::from(format!("composition: {e}"));
                             let target = self.values.entry(operand).or_default().array(to);

@@ -177,7 +177,7 @@ pub use decide::contains::contains;
 pub use decide::count::{distinct, touched, Count};
 pub use decide::eliminate::{compose_elements, eliminate_ranges};
 pub use decide::equal::{equivalent, is_empty, Equivalence};
-pub use decide::image::{for_any_runtime, image};
+pub use decide::image::{for_any_runtime, image, unconditional};
 pub use decide::injective::{is_injective, Injectivity};
 pub use decide::inverse::inverse;
 pub use decide::overlap::{overlap, Meeting, Overlap};

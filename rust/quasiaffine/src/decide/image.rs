@@ -1,13 +1,16 @@
-//! The elements that a map reaches: its dims become ranges.
+//! The elements that a map reaches: its dims become ranges. And for which runtime values it reaches them.
 
 use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
+use crate::components::components;
 use crate::decide::ranges::compact_ranges;
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Kind, Var};
 use crate::map::domain::{Domain, Variable};
-use crate::map::Map;
+use crate::map::{Map, State};
+use crate::simplify::options::Options;
+use crate::simplify::simplify;
 
 /// The map whose image, over all its ranges, is that of `map` over those points whose first dims lie in `bounds`. The dims
 /// that are not bounded stay dims. The ranges are compact, see [`compact_ranges`].
@@ -53,4 +56,66 @@ pub fn for_any_runtime(map: &Map) -> Result<Map> {
     let first = domain.n_ranges as u32;
     let rename = |v: Var| Ok(if v.kind == Kind::Runtime { Expr::range(first + v.index) } else { Expr::Var(v) });
     map.substituted(new, &rename)
+}
+
+/// The map without the constraints that only runtime values decide, in which no dim and no result takes part; `None` where
+/// there are none. It has all elements of `map`, and has them as well where `map` has none at any point.
+///
+/// ```
+/// use quasiaffine::{unconditional, Map, Options};
+/// let somewhere = "rt0 in [-1, 9], rt0 in [0, 8], runtime: rt0 = #1(s1)";
+/// let map: Map = format!("(d0)[s0, s1]{{rt0}} -> (d0, s0), domain: d0 in [0, 3], s0 in [0, 5], s1 in [0, 2], {somewhere}").parse()?;
+/// let always = "(d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [0, 5]";
+/// assert_eq!(unconditional(&map, Options::default()).unwrap().to_string(), always);
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
+pub fn unconditional(map: &Map, options: Options) -> Option<Map> {
+    let domain = map.domain();
+    if domain.n_runtime() == 0 || map.state() != State::Defined {
+        return None;
+    }
+    let flat = |e: &Expr| {
+        let mut vars: SmallVec<[usize; 8]> = SmallVec::new();
+        e.for_each_var(&mut |v| vars.extend(domain.flat(v)));
+        vars
+    };
+    let n = domain.vars.len();
+    let moved = (n - domain.n_runtime()..n).map(|at| {
+        let mut vars: SmallVec<[usize; 8]> = domain.vars[at].index().iter().flat_map(flat).collect();
+        vars.push(at);
+        vars
+    });
+    let together = components(n, domain.constraints.iter().map(|c| flat(&c.expr)).chain(moved));
+    let mut at_runtime = vec![false; n];
+    (n - domain.n_runtime()..n).for_each(|at| at_runtime[together[at]] = true);
+    (0..domain.n_dims).chain(map.results().iter().flat_map(flat)).for_each(|at| at_runtime[together[at]] = false);
+    let mut free = domain.clone();
+    free.constraints.retain(|c| flat(&c.expr).first().is_none_or(|at| !at_runtime[together[*at]]));
+    if free.constraints.len() == domain.constraints.len() {
+        return None;
+    }
+    let map = Map::new(free, map.results().iter().cloned()).ok()?;
+    Some(simplify(&map, Options { drop_unused: true, ..options }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_is_left_out_where_runtime_values_alone_decide_it() {
+        let free = |text: &str| unconditional(&text.parse().unwrap(), Options::default()).map(|map| map.to_string());
+        let hit = |of: &str, results: &str| {
+            let domain = "d0 in [0, 3], s0 in [0, 5], s1 in [0, 2], rt0 in [-1, 6]";
+            format!("(d0)[s0, s1]{{rt0}} -> ({results}), domain: {domain}, {of} in [0, 0], runtime: rt0 = #1(s1)")
+        };
+        let all = "(d0)[s0] -> (s0), domain: d0 in [0, 3], s0 in [0, 5]";
+        assert_eq!(free(&hit("s1 - rt0", "s0")).as_deref(), Some(all));
+        // A dim or a result takes part.
+        assert_eq!(free(&hit("d0 - rt0", "s0")), None);
+        assert_eq!(free(&hit("s0 - rt0", "s0")), None);
+        assert_eq!(free(&hit("s1 - rt0", "s1")), None);
+        // No runtime value takes part.
+        assert_eq!(free(&hit("(s1 * s1) mod 5", "s0, rt0")), None);
+    }
 }
