@@ -63,7 +63,7 @@ pub fn for_any_runtime(map: &Map) -> Result<Map> {
 ///
 /// ```
 /// use quasiaffine::{unconditional, Map, Options};
-/// let somewhere = "rt0 in [-1, 9], rt0 in [0, 8], runtime: rt0 = #1(s1)";
+/// let somewhere = "rt0 in [-1, 9], rt0 * 1 in [0, 8], runtime: rt0 = #1(s1)";
 /// let map: Map = format!("(d0)[s0, s1]{{rt0}} -> (d0, s0), domain: d0 in [0, 3], s0 in [0, 5], s1 in [0, 2], {somewhere}").parse()?;
 /// let always = "(d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [0, 5]";
 /// assert_eq!(unconditional(&map, Options::default()).unwrap().to_string(), always);
