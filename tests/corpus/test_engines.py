@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dask
 import psutil
 import pytest
 from support.datasets import left_over, tables, write_many
@@ -89,10 +90,11 @@ def test_a_lost_dask_scheduler(many: Path, tmp_path: Path, undisturbed: Tables, 
         if progress.report.files > 100:
             cluster.scheduler.kill()
 
-    with pytest.raises(EngineError, match="scheduler"):
-        analyze_corpus([many], output, engine=f"dask:{cluster.address}", progress=kill)
-    with pytest.raises(EngineError, match=f"cannot reach the Dask scheduler at {cluster.address}"):
-        analyze_corpus([many], output, engine=f"dask:{cluster.address}")
+    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
+        with pytest.raises(EngineError, match="scheduler"):
+            analyze_corpus([many], output, engine=f"dask:{cluster.address}", progress=kill)
+        with pytest.raises(EngineError, match=f"cannot reach the Dask scheduler at {cluster.address}"):
+            analyze_corpus([many], output, engine=f"dask:{cluster.address}")
     analyze_corpus([many], output, jobs=1)
     assert tables(output) == undisturbed and not left_over(output)
 

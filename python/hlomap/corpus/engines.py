@@ -102,7 +102,7 @@ def _open_dask(address: str) -> Iterator[Engine]:
         if os.path.isfile(address):
             client: Any = distributed.Client(scheduler_file=address, name="hlomap")
         else:
-            client = distributed.Client(address or None, name="hlomap", timeout=10)
+            client = distributed.Client(address or None, name="hlomap")
     except (OSError, ValueError) as error:
         raise EngineError(f"cannot reach the Dask scheduler at {address}: {error}") from error
 
