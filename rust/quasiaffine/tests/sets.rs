@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use quasiaffine::map::State;
 use quasiaffine::{
     coalesce, compact_ranges, compose_elements, contains, eliminate_ranges, fewest, image, is_injective, merge,
-    overlap, plainly_contains, simplify, CommonElement, Constraint, Counting, Domain, Expr, Injectivity, Interval, Map,
-    Options, Overlap, Point, Points, Program, Variable,
+    overlap, plainly_contains, simplify, then, unconditional, CommonElement, Constraint, Counting, Domain, Expr,
+    Injectivity, Interval, Map, Options, Overlap, Point, Points, Program, Variable,
 };
 
 type Element = Vec<i64>;
@@ -282,6 +282,17 @@ proptest! {
         prop_assert_eq!(wanted, found, "{}\n{:?}\n{}", map, bounds, reached);
         if reached.domain().constraints.is_empty() && reached.cost().divmods == 0 {
             prop_assert_eq!(&compact_ranges(&reached), &reached, "of {}", map);
+        }
+    }
+
+    #[test]
+    fn a_condition_on_runtime_values_leaves_all_elements_or_none(map in small_map(), other in small_map()) {
+        let of_all = |map: &Map| image(map, &map.domain().dims().iter().map(|v| v.interval).collect::<Vec<_>>()).unwrap();
+        let under_condition = then(&of_all(&other).with_results(vec![].into()), &of_all(&map)).unwrap();
+        for map in [map, under_condition] {
+            let Some(always) = unconditional(&map, Options::default()) else { continue };
+            let (Some(pairs), Some(all)) = (relation(&map), relation(&always)) else { continue };
+            prop_assert!(pairs.is_empty() || pairs == all, "{}\n{}", map, always);
         }
     }
 
