@@ -169,3 +169,22 @@ def test_what_runtime_values_alone_decide_is_no_condition() -> None:
     assert total.reason == "whether anything is read depends on runtime values"
     forward = hm.forward_slice(module["p"])
     assert forward[module["hit"]].exact and not forward[module["total"]].exact
+
+
+def test_one_runtime_value_is_a_condition_that_stays() -> None:
+    """An element of p that two updates at one place leave alone; the first of them is never read."""
+    module = hm.parse("""HloModule m
+    ENTRY e {
+      p = f32[5] parameter(0)
+      u = f32[2] parameter(1)
+      w = f32[2] parameter(2)
+      i = s32[] parameter(3)
+      once = f32[5] dynamic-update-slice(p, u, i)
+      twice = f32[5] dynamic-update-slice(once, w, i)
+      ROOT one = f32[1] slice(twice), slice={[0:1]}
+    }""")
+    (sets,) = needed_by_outputs(RuleProvider(module), module.entry, [()])
+    assert [str(m) for m in sets[0]] == [
+        "(d0){rt0} -> (0), domain: d0 in [0, 0], rt0 in [0, 3], rt0 * 1 in [1, 3], runtime: rt0 = #3()"
+    ]
+    assert 1 not in sets and all(maps.exact for maps in sets.values())

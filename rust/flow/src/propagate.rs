@@ -21,7 +21,7 @@ use crate::indexing::{is_identity_on, Footprint, InstructionIndexing, OperandInd
 use crate::schedule::{Schedule, Step};
 use crate::shapes;
 use crate::sources::Sources;
-use crate::state::{points_of_whole, State, Use};
+use crate::state::{after_whole, points_of_whole, State, Use};
 use crate::tiles::Parameters;
 
 pub use crate::state::{Entry, MAX_MAPS, MAX_SIZE};
@@ -365,7 +365,8 @@ fn points_of_wholes(
 /// Why elements that cross devices twice may be too many: without devices the second step does not know where the first led.
 pub(crate) const UNRELATED_DEVICES: &str = "which devices belong together is not known";
 
-/// Why all of an array may be too much, where chains of runtime indices lead to it: as exact maps they would grow with each.
+/// Why maps may have too much where conditions on runtime values are left out: as exact maps they would grow with each link
+/// of a chain of runtime indices.
 pub(crate) const CONDITIONAL: &str = "whether anything is read depends on runtime values";
 
 /// Adds to the target every map to an array followed by part `n` of its rule. `at` is where `shape` lies in the target.
@@ -435,20 +436,20 @@ fn follow(
             let whole = whole.and_then(|points| Some((points, indexing.images()[n][k].as_ref()?)));
             let then = || match (parameters, whole) {
                 (Some(parameters), _) => parameters.compose(from.usage, first, second),
-                (None, Some((points, image))) => quasiaffine::then(points, image),
+                (None, Some((points, image))) => after_whole(points, image),
                 (None, None) if !counts_reads => compose_elements(first, second, SIMPLIFY),
                 (None, None) => compose(first, second, SIMPLIFY),
             };
             match composed.of((i, footprint.crosses_devices), second, then) {
                 Err(e) => target.mark_unknown(to.clone(), &format!("composition: {e}").into()),
                 Ok(map) if map.state() == quasiaffine::map::State::Empty => {}
-                Ok(map) => match unconditional(&map, SIMPLIFY).filter(|_| !counts_reads) {
-                    None => target.add(to, map, Some(from.usage)),
-                    Some(map) => {
+                Ok(map) => {
+                    let wider = if counts_reads { None } else { unconditional(&map, SIMPLIFY) };
+                    if wider.is_some() {
                         target.mark_inexact(Some(to), Some(&CONDITIONAL.into()));
-                        target.add(to, map, Some(from.usage));
                     }
-                },
+                    target.add(to, wider.unwrap_or(map), Some(from.usage));
+                }
             }
         }
     }
@@ -469,7 +470,7 @@ pub(crate) struct Composed {
     known: Vec<SmallVec<[Pair; 1]>>,
 }
 
-/// The number of second maps that a search in turn finds faster than a composition is done.
+/// How many second maps a linear search goes through faster than one composition takes.
 const REMEMBERED: usize = 16;
 
 impl Composed {

@@ -6,7 +6,8 @@ use std::hash::{Hash, Hasher};
 use hlo::InstructionId;
 use layout::Shape;
 use quasiaffine::{
-    eliminate_ranges, merge, solve, Coalesced, Counting, Domain, Expr, Interval, Kind, Map, Var, Variable,
+    eliminate_ranges, merge, simplify, solve, then, Coalesced, Counting, Domain, Expr, Interval, Kind, Map, Var,
+    Variable,
 };
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
@@ -515,8 +516,7 @@ pub(crate) fn is_whole(map: &Map, shape: &Shape) -> bool {
     domain.constraints.is_empty() && domain.n_runtime() == 0 && runs_over(map, shape)
 }
 
-/// The map to `()` from the points of a map, where it has all elements of an array at each of them; else `None`. Followed
-/// by the image of a second map, it is the composition of both.
+/// The map to `()` from the points of a map, where it has all elements of an array at each of them; else `None`.
 pub(crate) fn points_of_whole(map: &Map, shape: &Shape) -> Option<Map> {
     if !runs_over(map, shape) {
         return None;
@@ -534,6 +534,15 @@ pub(crate) fn points_of_whole(map: &Map, shape: &Shape) -> Option<Map> {
         false => Ok(Expr::Var(Var { index: place(v), ..v })),
     };
     map.with_results(SmallVec::new()).substituted(domain, &renumbered).ok()
+}
+
+/// The composition of a map that has all elements of an array at its [points](points_of_whole), and a second one, by the
+/// image of that.
+pub(crate) fn after_whole(points: &Map, image: &Map) -> quasiaffine::Result<Map> {
+    let found = then(points, image)?;
+    // Simplified maps share nothing but runtime variables.
+    let is_simplified = points.domain().n_runtime() == 0 || image.domain().n_runtime() == 0;
+    Ok(if is_simplified { found } else { simplify(&found, SIMPLIFY) })
 }
 
 /// Whether each result runs over its dimension of an array on its own, wherever the map is defined.

@@ -21,7 +21,7 @@ use crate::indexing::{is_identity_on, remap_sources, OperandIndexing, ShapeIndex
 use crate::propagate::{unnamed_operands, Composed, Direction, Rule, Setting, CONDITIONAL, UNRELATED_DEVICES};
 use crate::schedule::Step;
 use crate::shapes;
-use crate::state::{is_whole, points_of_whole, size_of, MAX_MAPS, MAX_SIZE};
+use crate::state::{after_whole, is_whole, points_of_whole, size_of, MAX_MAPS, MAX_SIZE};
 
 /// A set of starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -94,7 +94,7 @@ struct Array {
     known: FxHashMap<(DimsOf, Map), usize>,
     /// The starts that need all of the array.
     whole: Starts,
-    /// The unions that were added: one alone is merged already.
+    /// How many times maps were added: those added at once do not merge further, as a rule.
     unions: usize,
     unknown: Reasons,
     inexact: Reasons,
@@ -310,12 +310,14 @@ impl<'p> Together<'p> {
                     self.merge(array, shape, kind, &starts, |with| *with == starts);
                 }
             }
+            array.keep_whole();
             for k in array.over_budget().list() {
                 let start = Starts::one(k as usize);
                 for kind in [NO_DIMS, self.kinds[k as usize]] {
                     self.merge(array, shape, kind, &start, |with| !with.and(&start).is_empty());
                 }
             }
+            array.keep_whole();
             let over = array.over_budget();
             if !over.is_empty() {
                 let reason = Text::from(format!("the maps of {} exceed the budget", m.instruction_name(id)));
@@ -327,7 +329,7 @@ impl<'p> Together<'p> {
         }
     }
 
-    /// Merges those maps of a kind that are `among` the ones to merge into fewer for these starts, which need all of them.
+    /// Replaces, for these starts, the maps of a kind that `among` selects by fewer; each of the starts needs all of them.
     #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
     fn merge(
         &mut self,
@@ -464,18 +466,18 @@ impl<'p> Together<'p> {
                     }
                     let whole = whole_at[i].as_ref().filter(|_| !footprint.crosses_devices);
                     let then = || match whole.and_then(|points| Some((points, indexing.images()[n][at].as_ref()?))) {
-                        Some((points, image)) => quasiaffine::then(points, image),
+                        Some((points, image)) => after_whole(points, image),
                         None => Ok(eliminate_ranges(&compose(first, second, SIMPLIFY)?, SIMPLIFY)),
                     };
                     match composed.of((i, footprint.crosses_devices), second, then) {
-                        Ok(map) => match unconditional(&map, SIMPLIFY) {
-                            None => self.add(operand, to, *kind, map, &rest),
-                            Some(map) => {
+                        Ok(map) => {
+                            let wider = unconditional(&map, SIMPLIFY);
+                            if wider.is_some() {
                                 let target = self.values.entry(operand).or_default().array(to);
                                 note(&mut target.inexact, Some(&Text::from(CONDITIONAL)), &rest);
-                                self.add(operand, to, *kind, map, &rest);
                             }
-                        },
+                            self.add(operand, to, *kind, wider.unwrap_or(map), &rest);
+                        }
                         Err(e) => {
                             let reason = Text::from(format!("composition: {e}"));
                             let target = self.values.entry(operand).or_default().array(to);

@@ -269,8 +269,9 @@ impl Group {
                 }
             }
         }
-        if let Some(map) = self.with_fewer_results(cx, domain, &forms) {
-            return Some(distinct(&map)).filter(|n| n.is_exact());
+        let fewer = self.with_fewer_results(cx, domain, &forms).map(|map| distinct(&map));
+        if let Some(n) = fewer.filter(|n| n.is_exact()) {
+            return Some(n);
         }
         let points = self.points(cx, domain);
         if !points.is_exact() {
@@ -281,13 +282,15 @@ impl Group {
         matches!(is_injective, Injectivity::Injective).then_some(points)
     }
 
-    /// The work on a proof: no more than that of going through all points, where that can be done.
+    /// The work on a proof: at most that of going through all points, where that can be done.
     fn effort(&self, domain: &Domain, map: &Map) -> u64 {
         let size = box_size(domain, self.vars.iter().copied());
         let constraints = map.domain().constraints.iter().map(|c| u64::from(c.expr.nodes()));
         let at_each = map.cost().nodes + constraints.sum::<u64>();
         match u64::try_from(size) {
-            Ok(size) if u128::from(size) <= POINTS && !self.has_runtime(domain) => (size * at_each).min(TOTAL_EFFORT),
+            Ok(size) if u128::from(size) <= POINTS && !self.has_runtime(domain) => {
+                size.saturating_mul(at_each).min(TOTAL_EFFORT)
+            }
             _ => TOTAL_EFFORT,
         }
     }

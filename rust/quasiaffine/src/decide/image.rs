@@ -1,4 +1,4 @@
-//! The elements that a map reaches: its dims become ranges. And for which runtime values it reaches them.
+//! The elements that a map reaches: its dims become ranges; and maps without conditions on runtime values.
 
 use smallvec::SmallVec;
 
@@ -7,7 +7,7 @@ use crate::components::components;
 use crate::decide::ranges::compact_ranges;
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Kind, Var};
-use crate::map::domain::{Domain, Variable};
+use crate::map::domain::{Constraint, Domain, Variable};
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
@@ -58,13 +58,14 @@ pub fn for_any_runtime(map: &Map) -> Result<Map> {
     map.substituted(new, &rename)
 }
 
-/// The map without the constraints that only runtime values decide, in which no dim and no result takes part; `None` where
-/// there are none. It has all elements of `map`, and has them as well where `map` has none at any point.
+/// The map without its conditions on runtime values: constraints such as "some index is inside", which ranges and runtime
+/// variables decide without any dim or result. `None` where it has none. The result has every element of `map`, and has
+/// them for all runtime values.
 ///
 /// ```
 /// use quasiaffine::{unconditional, Map, Options};
-/// let somewhere = "rt0 in [-1, 9], rt0 * 1 in [0, 8], runtime: rt0 = #1(s1)";
-/// let map: Map = format!("(d0)[s0, s1]{{rt0}} -> (d0, s0), domain: d0 in [0, 3], s0 in [0, 5], s1 in [0, 2], {somewhere}").parse()?;
+/// let inside = "rt0 in [-1, 9], rt0 * 1 in [0, 8], runtime: rt0 = #1(s1)";
+/// let map: Map = format!("(d0)[s0, s1]{{rt0}} -> (d0, s0), domain: d0 in [0, 3], s0 in [0, 5], s1 in [0, 2], {inside}").parse()?;
 /// let always = "(d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [0, 5]";
 /// assert_eq!(unconditional(&map, Options::default()).unwrap().to_string(), always);
 /// # Ok::<(), quasiaffine::Error>(())
@@ -79,21 +80,23 @@ pub fn unconditional(map: &Map, options: Options) -> Option<Map> {
         e.for_each_var(&mut |v| vars.extend(domain.flat(v)));
         vars
     };
-    let n = domain.vars.len();
-    let moved = (n - domain.n_runtime()..n).map(|at| {
+    let (n_free, n) = (domain.n_dims + domain.n_ranges, domain.vars.len());
+    let moved = (n_free..n).map(|at| {
         let mut vars: SmallVec<[usize; 8]> = domain.vars[at].index().iter().flat_map(flat).collect();
         vars.push(at);
         vars
     });
     let together = components(n, domain.constraints.iter().map(|c| flat(&c.expr)).chain(moved));
-    let mut at_runtime = vec![false; n];
-    (n - domain.n_runtime()..n).for_each(|at| at_runtime[together[at]] = true);
-    (0..domain.n_dims).chain(map.results().iter().flat_map(flat)).for_each(|at| at_runtime[together[at]] = false);
-    let mut free = domain.clone();
-    free.constraints.retain(|c| flat(&c.expr).first().is_none_or(|at| !at_runtime[together[*at]]));
-    if free.constraints.len() == domain.constraints.len() {
+    let of = |vars: &mut dyn Iterator<Item = usize>| vars.map(|at| together[at]).collect::<SmallVec<[usize; 8]>>();
+    let (ranges, runtime) = (of(&mut (domain.n_dims..n_free)), of(&mut (n_free..n)));
+    let asked = of(&mut (0..domain.n_dims).chain(map.results().iter().flat_map(flat)));
+    let is_condition = |group: usize| ranges.contains(&group) && runtime.contains(&group) && !asked.contains(&group);
+    let is_left_out = |c: &Constraint| flat(&c.expr).first().is_some_and(|at| is_condition(together[*at]));
+    if !domain.constraints.iter().any(is_left_out) {
         return None;
     }
+    let mut free = domain.clone();
+    free.constraints.retain(|c| !is_left_out(c));
     let map = Map::new(free, map.results().iter().cloned()).ok()?;
     Some(simplify(&map, Options { drop_unused: true, ..options }))
 }
@@ -103,19 +106,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_condition_is_left_out_where_runtime_values_alone_decide_it() {
+    fn a_condition_is_left_out_where_ranges_and_runtime_values_decide_it() {
         let free = |text: &str| unconditional(&text.parse().unwrap(), Options::default()).map(|map| map.to_string());
-        let hit = |of: &str, results: &str| {
+        let hit = |of: &str, results: &str, index: &str| {
             let domain = "d0 in [0, 3], s0 in [0, 5], s1 in [0, 2], rt0 in [-1, 6]";
-            format!("(d0)[s0, s1]{{rt0}} -> ({results}), domain: {domain}, {of} in [0, 0], runtime: rt0 = #1(s1)")
+            format!("(d0)[s0, s1]{{rt0}} -> ({results}), domain: {domain}, {of} in [0, 0], runtime: rt0 = #1({index})")
         };
         let all = "(d0)[s0] -> (s0), domain: d0 in [0, 3], s0 in [0, 5]";
-        assert_eq!(free(&hit("s1 - rt0", "s0")).as_deref(), Some(all));
+        assert_eq!(free(&hit("s1 - rt0", "s0", "0")).as_deref(), Some(all));
+        assert_eq!(free(&hit("rt0 * 1", "s0", "s1")).as_deref(), Some(all));
+        // A single runtime value decides.
+        assert_eq!(free(&hit("rt0 * 1", "s0", "0")), None);
         // A dim or a result takes part.
-        assert_eq!(free(&hit("d0 - rt0", "s0")), None);
-        assert_eq!(free(&hit("s0 - rt0", "s0")), None);
-        assert_eq!(free(&hit("s1 - rt0", "s1")), None);
+        assert_eq!(free(&hit("d0 - rt0", "s0", "s1")), None);
+        assert_eq!(free(&hit("s0 - rt0", "s0", "s1")), None);
+        assert_eq!(free(&hit("s1 - rt0", "s1", "0")), None);
         // No runtime value takes part.
-        assert_eq!(free(&hit("(s1 * s1) mod 5", "s0, rt0")), None);
+        assert_eq!(free(&hit("(s1 * s1) mod 5", "s0, rt0", "0")), None);
     }
 }

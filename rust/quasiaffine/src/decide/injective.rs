@@ -34,15 +34,15 @@ pub(crate) fn is_injective_within(map: &Map, effort: u64) -> Injectivity {
     };
     let mut unknown = None;
     let mut effort = Effort(effort);
-    let for_each = EFFORT.min(effort.0);
     let vars = &side.flat().domain().vars;
     for variable in (0..side.n_free()).filter(|i| vars[*i].interval.as_point().is_none()) {
-        if effort.0 < for_each {
+        if effort.0 == 0 {
             return Injectivity::Unknown(NOT_DECIDED);
         }
-        let mut own = Effort(for_each);
+        let given = EFFORT.min(effort.0);
+        let mut own = Effort(given);
         let found = find(&side, &side, Pairs::FirstDifference(variable), &mut own);
-        effort.0 -= for_each - own.0;
+        effort.0 -= given - own.0;
         match found {
             Search::None => {}
             Search::Found(common) => return Injectivity::Collision(common),
