@@ -112,11 +112,7 @@ impl Groups {
     /// The groups of variables that the results and constraints use together, or that are `tied`.
     fn of(map: &Map, results: &[Expr], tied: &[SmallVec<[usize; 8]>]) -> Groups {
         let domain = map.domain();
-        let vars_of = |e: &Expr| {
-            let mut vars: SmallVec<[usize; 8]> = SmallVec::new();
-            e.for_each_var(&mut |v| vars.extend(domain.flat(v)));
-            vars
-        };
+        let vars_of = |e: &Expr| domain.vars_of(e);
         let used = results.iter().chain(domain.constraints.iter().map(|c| &c.expr)).map(vars_of);
         let roots = components(domain.vars.len(), used.chain(tied.iter().cloned()));
         let mut list: Vec<Group> = Vec::new();
@@ -329,7 +325,7 @@ fn moved_by(domain: &Domain) -> Vec<SmallVec<[usize; 8]>> {
     for flat in moving {
         let mut vars: SmallVec<[usize; 8]> = smallvec![flat];
         match &domain.vars[flat].source {
-            Some(source) => source.index.iter().for_each(|e| e.for_each_var(&mut |v| vars.extend(domain.flat(v)))),
+            Some(source) => source.index.iter().for_each(|e| vars.extend(domain.vars_of(e))),
             None => vars.extend(0..first),
         }
         tied.push(vars);

@@ -72,14 +72,10 @@ pub fn for_any_runtime(map: &Map) -> Result<Map> {
 /// ```
 pub fn unconditional(map: &Map, options: Options) -> Option<Map> {
     let domain = map.domain();
-    if domain.n_runtime() == 0 || map.state() != State::Defined {
+    if domain.n_runtime() == 0 || domain.constraints.is_empty() || map.state() != State::Defined {
         return None;
     }
-    let flat = |e: &Expr| {
-        let mut vars: SmallVec<[usize; 8]> = SmallVec::new();
-        e.for_each_var(&mut |v| vars.extend(domain.flat(v)));
-        vars
-    };
+    let flat = |e: &Expr| domain.vars_of(e);
     let (n_free, n) = (domain.n_dims + domain.n_ranges, domain.vars.len());
     let moved = (n_free..n).map(|at| {
         let mut vars: SmallVec<[usize; 8]> = domain.vars[at].index().iter().flat_map(flat).collect();

@@ -128,6 +128,13 @@ impl Domain {
         ((v.index as usize) < n).then_some(start + v.index as usize)
     }
 
+    /// The flat numbers of the variables of an expression, as often as they occur.
+    pub(crate) fn vars_of(&self, e: &Expr) -> SmallVec<[usize; 8]> {
+        let mut vars = SmallVec::new();
+        e.for_each_var(&mut |v| vars.extend(self.flat(v)));
+        vars
+    }
+
     /// The variable with a flat number.
     pub fn var(&self, flat: usize) -> Var {
         Var::at(flat as u32, self.n_dims as u32, self.n_ranges as u32)
