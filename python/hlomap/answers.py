@@ -1,9 +1,12 @@
-"""Answers: to a yes-or-no question true, false or undecided, with its proof or its reason; and what is not known."""
+"""Answers: to a yes-or-no question true, false or undecided, with its proof or its reason; and what is not known.
+
+The first question of a process imports this module: classes without dataclasses spare it that package, which imports
+more than all of hlomap that the question needs.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Generic, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 from .errors import UndecidedError
 from .text import one_line
@@ -11,8 +14,42 @@ from .text import one_line
 _Witness = TypeVar("_Witness", covariant=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Answer(Generic[_Witness]):
+class ReadOnly:
+    """A result whose attributes are set once, by its constructor."""
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if hasattr(self, name):
+            raise AttributeError(f"a result of hlomap stays as it is: {type(self).__name__}.{name} cannot be set")
+        object.__setattr__(self, name, value)
+
+
+class Record(ReadOnly):
+    """A result whose fields are ``__match_args__``: equal where they are equal, as a frozen dataclass is."""
+
+    __slots__ = ()
+    __match_args__: tuple[str, ...] = ()
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in self.__match_args__)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Record) or type(other) is not type(self):
+            return NotImplemented
+        return self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__match_args__)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._values()
+
+
+class Answer(Record, Generic[_Witness]):
     """The answer to a question that may stay undecided, such as whether two maps are the same function.
 
     ``value`` is ``True``, ``False`` or ``None`` (undecided).  An answer is its own condition: ``if answer:`` and
@@ -39,16 +76,17 @@ class Answer(Generic[_Witness]):
     TypeError: an Answer is compared with a truth value: test `.value`
     """
 
-    #: ``True``, ``False``, or ``None`` where it is undecided.
-    value: bool | None
-    #: The proof of the value, or ``None``; the function that gives the answer says what it is.
-    witness: _Witness | None = None
-    #: Why it is undecided, or why it is ``False`` without a witness; else ``None``.
-    reason: str | None = None
+    __slots__ = __match_args__ = ("value", "witness", "reason")
 
-    def __post_init__(self) -> None:
-        if self.value is None and (self.reason is None or self.witness is not None):
+    def __init__(self, value: bool | None, witness: _Witness | None = None, reason: str | None = None) -> None:
+        if value is None and (reason is None or witness is not None):
             raise ValueError("an undecided Answer has a reason, and no witness")
+        #: ``True``, ``False``, or ``None`` where it is undecided.
+        self.value = value
+        #: The proof of the value, or ``None``; the function that gives the answer says what it is.
+        self.witness = witness
+        #: Why it is undecided, or why it is ``False`` without a witness; else ``None``.
+        self.reason = reason
 
     def __bool__(self) -> bool:
         if self.value is None:
@@ -56,14 +94,11 @@ class Answer(Generic[_Witness]):
         return self.value
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Answer):
-            return (self.value, self.witness, self.reason) == (other.value, other.witness, other.reason)
         if type(other).__name__ in ("bool", "bool_"):  # Python's, and NumPy's without importing it
             raise TypeError("an Answer is compared with a truth value: test `.value`")
-        return NotImplemented
+        return super().__eq__(other)
 
-    def __hash__(self) -> int:
-        return hash((self.value, self.witness, self.reason))
+    __hash__ = Record.__hash__
 
     def __repr__(self) -> str:
         witness = f", witness={one_line(str(self.witness))}" if self.witness is not None else ""
@@ -71,8 +106,7 @@ class Answer(Generic[_Witness]):
         return f"Answer({self.value}{witness}{reason})"
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Record):
     """A result that is not known, with the reason; it has no truth value.
 
     >>> factors = hm.layouts.decompose_bitcast(hm.Shape.parse("f32[8]{0:T(4)}"), hm.Shape.parse("f32[8]"))
@@ -80,7 +114,10 @@ class Unknown:
     'tiles or padding in f32[8]{0:T(4)}'
     """
 
-    reason: str
+    __slots__ = __match_args__ = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
 
     def __repr__(self) -> str:
         return f"Unknown(reason={one_line(self.reason)!r})"

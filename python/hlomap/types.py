@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
 from enum import Enum
 from operator import attrgetter, index
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeGuard, TypeVar
@@ -21,17 +20,6 @@ _Scalar = TypeVar("_Scalar", bound="np.generic")
 
 ShapeIndex: TypeAlias = tuple[int, ...]
 """The path from a value to one of the arrays in it: tuple elements from the outside in, ``()`` for an array itself."""
-
-
-class ReadOnly:
-    """A result whose attributes are set once, by its constructor."""
-
-    __slots__ = ()
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if hasattr(self, name):
-            raise AttributeError(f"a result of hlomap stays as it is: {type(self).__name__}.{name} cannot be set")
-        object.__setattr__(self, name, value)
 
 
 class ReadOnlyDict(dict[_Key, _T]):
@@ -74,8 +62,8 @@ def json_value(value: Any) -> Any:
     for method in ("to_dict", "tolist"):
         if hasattr(value, method):
             return getattr(value, method)()
-    if is_dataclass(value):
-        return {field.name: json_value(getattr(value, field.name)) for field in fields(value)}
+    if hasattr(value, "__match_args__"):  # a dataclass, or a tuple with names
+        return {name: json_value(getattr(value, name)) for name in value.__match_args__}
     if isinstance(value, Mapping):
         return {name: json_value(item) for name, item in value.items()}
     return list(map(json_value, value)) if isinstance(value, Iterable) else str(value)

@@ -4,7 +4,3 @@ Every query takes one path: ``queries`` calls the compiled propagation once; tha
 signature and composes them; ``assemble`` turns the records that come back into sets of maps.  An analysis of maps sees
 maps and shapes, never an opcode or an attribute.
 """
-
-from .reads import Reads, reads
-
-__all__ = ["Reads", "reads"]

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from .. import hooks
 from .._core import Computation, Expr, IndexingMap, Instruction, Shape, Variable
-from ..answers import Unknown
+from ..answers import ReadOnly, Unknown
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..maps.variables import suppliers_of, with_variables
@@ -23,7 +23,7 @@ from ..ops._indexing.loops.scalar_values import Scalar, ScalarValues
 from ..ops._indexing.loops.window import Access, accesses, values_in_nest
 from ..ops._shapes import array_leaves, shape_at
 from ..ops.loops import loop_facts, loop_maps
-from ..types import ReadOnly, ShapeIndex, instruction_of
+from ..types import ShapeIndex, instruction_of
 from .queries import indexing
 from .rule_provider import RuleProvider
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._core import Instruction
+from ..answers import ReadOnly
 from ..errors import NotFoundError
 from ..maps.map_set import MapSet
 from ..text import one_line
-from ..types import ReadOnly, ReadOnlyDict, ShapeIndex
+from ..types import ReadOnlyDict, ShapeIndex
 
 if TYPE_CHECKING:
     import networkx

@@ -11,13 +11,11 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .._core import is_module_head, unpack_head
+from .load import RIEGELI
 from .mlir import mlir_kind
-
-RIEGELI = b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f"
-"""The first bytes of a Riegeli file."""
 
 _HEAD_BYTES = 1 << 16
 _COMPILE_INPUT = re.compile(r"(?:^|/)module_\d+\.[^/]+/(?:module\.mlir|compile_options\.|topology\.)[\w.]*$")
@@ -32,8 +30,7 @@ _COMPUTATION = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class SourceFile:
+class SourceFile(NamedTuple):
     """A file that may hold HLO: its path, its name in tables, and its size in bytes."""
 
     path: str

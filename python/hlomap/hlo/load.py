@@ -16,7 +16,6 @@ from .. import _core
 from .._core import Module, unpack_head
 from ..errors import HloSyntaxError
 from ..types import expect
-from .discover import RIEGELI
 from .mlir import unpacked_mlir
 
 _Source = str | bytes | bytearray | memoryview
@@ -25,6 +24,9 @@ MAX_BYTES = 1 << 30
 """The largest file that is read unless the caller says otherwise, in bytes."""
 
 _BLOCK = 1 << 24
+
+RIEGELI = b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f"
+"""The first bytes of a Riegeli file."""
 
 
 def parse(source: _Source, /, *, name: str | None = None, strict: bool = False) -> Module:

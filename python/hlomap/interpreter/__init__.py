@@ -100,7 +100,7 @@ def execute(
         infeed=[iter(feeds)] if n_devices == 1 else [iter(feed) for feed in feeds],
         outfeed=outfeed,
         received={channel: iter(queue) for channel, queue in (received or {}).items()},
-        sent={} if sent is None else sent,
+        sent=sent,
         custom_calls={**CALLS, **(custom_calls or {})},
     )
     del arrays, feeds

@@ -9,13 +9,12 @@ unknown set.  HLO operations and the rewriting of single maps for another table 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from operator import and_, sub
 from typing import Any, TypeAlias
 
 from .. import hooks
 from .._core import Count, Expr, IndexingMap, Instruction, Variable, _coalesce, _eliminate_ranges, compose_many
-from ..answers import Answer, Unknown
+from ..answers import Answer, Record, Unknown
 from ..errors import DomainError, MapError, ShapeError
 from ..lazy import np, npt
 from ..text import one_line
@@ -379,7 +378,10 @@ class MapSet:
                 found.append(_covers(own, m, effort, containment))
         if False not in found and (self._devices is not None or inner._devices is not None):
             common = _bring_to_common_table([self, inner])
-            found.append(common[1][0].covers(common[1][1]).value if isinstance(common, tuple) else None)
+            if common is None or isinstance(common, DeviceIndexing):
+                found.append(None)
+            else:
+                found.append(common[1][0].covers(common[1][1]).value)
         if False in found:
             return Answer(False, reason="the other set has pairs that this one lacks")
         return Answer(None, reason="containment is not proved") if None in found else Answer(True)
@@ -661,8 +663,7 @@ class MapSet:
         return f"MapSet({n or 'no'} map{'s' if n > 1 else ''}, {truth}{': ' if n else ''}{maps})"
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceIndexing:
+class DeviceIndexing(Record):
     """Relates elements on one device to elements on another.
 
     ``groups`` lists the devices of each group.  ``ids`` is the kind of their numbers: ``replica`` (the devices of a
@@ -683,13 +684,12 @@ class DeviceIndexing:
     (d0, group, position) -> (d0 mod 2, group, d0 floordiv 2), domain: d0 in [0, 5], group in [0, 1], position in [0, 2]
     """
 
-    ids: str
-    groups: Sequence[Sequence[int]]
-    maps: MapSet
+    __slots__ = __match_args__ = ("ids", "groups", "maps")
 
-    def __post_init__(self) -> None:
-        if isinstance(self.groups, list):  # which has no hash
-            object.__setattr__(self, "groups", tuple(map(tuple, self.groups)))
+    def __init__(self, ids: str, groups: Sequence[Sequence[int]], maps: MapSet) -> None:
+        self.ids = ids
+        self.groups = tuple(map(tuple, groups)) if isinstance(groups, list) else groups  # a list has no hash
+        self.maps = maps
 
 
 def _uses_of(maps: Iterable[IndexingMap]) -> dict[_Key, tuple[Use, ...]]:

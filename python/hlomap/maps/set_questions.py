@@ -7,8 +7,7 @@ that it leaves open is decided by comparing the points, if there are few.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from .._core import IndexingMap, _contains, _is_injective, _overlap
 from ..answers import Answer
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
     from .map_set import MapSet
 
 
-@dataclass(frozen=True, slots=True)
-class MapPoint:
+class MapPoint(NamedTuple):
     """A point in the domain of a map: a value for each of its variables.
 
     ``map.evaluate(dims, ranges, runtime)`` is the element that the point reaches.
@@ -41,8 +39,7 @@ class MapPoint:
         return f"({_listed(self.dims)}){ranges}{runtime}"
 
 
-@dataclass(frozen=True, slots=True)
-class CommonElement:
+class CommonElement(NamedTuple):
     """An element that two points reach.
 
     With other values of the runtime variables the two points reach another common element.

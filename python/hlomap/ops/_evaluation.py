@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from .._core import Computation, Instruction
@@ -79,24 +78,33 @@ class Device(NamedTuple):
     number: int
 
 
-@dataclass(slots=True)
 class DeviceGrid:
     """The simulated devices, and the state that they share."""
 
-    n_replicas: int = 1
-    n_partitions: int = 1
-    infeed: Sequence[Iterator[Value]] = ()
-    """By device, the values that its infeeds receive."""
-    outfeed: list[Value] | None = None
-    """The values of outfeeds in the order they run; with several devices as (device number, value)."""
-    received: Mapping[int, Iterator[Value]] = field(default_factory=dict)
-    """By channel, the values that the host sends."""
-    sent: dict[int, list[Value]] = field(default_factory=dict)
-    """By channel, the values that the host receives."""
-    channels: dict[tuple[int, int, int], deque[Value]] = field(default_factory=dict)
-    """By channel, source and target, the values in flight between two devices."""
-    custom_calls: Mapping[str, Callable[..., Value]] = field(default_factory=dict)
-    """By target, the function that implements a custom call."""
+    def __init__(
+        self,
+        n_replicas: int = 1,
+        n_partitions: int = 1,
+        *,
+        infeed: Sequence[Iterator[Value]] = (),
+        outfeed: list[Value] | None = None,
+        received: Mapping[int, Iterator[Value]] | None = None,
+        sent: dict[int, list[Value]] | None = None,
+        custom_calls: Mapping[str, Callable[..., Value]] | None = None,
+    ) -> None:
+        self.n_replicas, self.n_partitions = n_replicas, n_partitions
+        self.infeed = infeed
+        """By device, the values that its infeeds receive."""
+        self.outfeed = outfeed
+        """The values of outfeeds in the order they run; with several devices as (device number, value)."""
+        self.received = received or {}
+        """By channel, the values that the host sends."""
+        self.sent = {} if sent is None else sent
+        """By channel, the values that the host receives."""
+        self.channels: dict[tuple[int, int, int], deque[Value]] = {}
+        """By channel, source and target, the values in flight between two devices."""
+        self.custom_calls = custom_calls or {}
+        """By target, the function that implements a custom call."""
 
 
 Evaluate: TypeAlias = Callable[[Instruction, list[Value], EvalContext], Value]

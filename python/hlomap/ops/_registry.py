@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
 from itertools import chain
-from pkgutil import iter_modules
 from typing import TypeAlias
 
 from .._core import Instruction, known_opcodes
@@ -78,9 +77,10 @@ def _imported(opcode: str) -> OpRule:
 
 @cache
 def _modules() -> tuple[list[str], list[str]]:
-    """The names of the modules that are named after an operation, and of the others."""
-    names = sorted(m.name for m in iter_modules([os.path.dirname(__file__)]) if not m.name.startswith("_"))
-    names.sort(key=lambda name: name not in ("elementwise", "calls", "sources"))  # first what programs consist of
+    """The modules that are named after an operation, and the others, those of common operations first."""
+    names = sorted(name.removesuffix(".py") for name in os.listdir(os.path.dirname(__file__)) if name[0] != "_")
+    common = ["calls", "elementwise", "sources", "tuples", "loops"]
+    names.sort(key=lambda name: common.index(name) if name in common else len(common))
     opcodes = {opcode.replace("-", "_") for opcode in known_opcodes()}
     return [name for name in names if name in opcodes], [name for name in names if name not in opcodes]
 

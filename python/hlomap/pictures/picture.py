@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from ..answers import ReadOnly
 from ..text import printable
-from ..types import ReadOnly
 from .style import document
 
 

@@ -17,11 +17,12 @@ from .. import hooks
 from .._core import Computation, Expr, IndexingMap, Instruction, Module, Shape, TilePlan, _over_all_parameters
 from ..analysis.queries import shape_indices
 from ..analysis.rule_provider import RuleProvider
+from ..answers import ReadOnly
 from ..devices import Device, Limits
 from ..errors import ShapeError
 from ..lazy import np, npt
 from ..ops._shapes import array_leaves, shape_at
-from ..types import ReadOnly, ShapeIndex, expect, expect_index, expect_ints, subject_of, wrong_type
+from ..types import ShapeIndex, expect, expect_index, expect_ints, subject_of, wrong_type
 from .candidates import candidates
 from .table import TileTable, reason_texts
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ...._core import Computation, Expr, Instruction, Shape, _count_iterations
@@ -30,35 +29,33 @@ class Induction(NamedTuple):
     step: int
 
 
-@dataclass
 class CountedLoop:
     """The facts about one loop that do not depend on its arrays."""
 
-    instruction: Instruction
-    condition: Computation
-    body: Computation
-    trip_count: int | None = None
-    shape: Shape = field(default_factory=lambda: Shape.tuple([]))
-    """The shape of the state."""
-    integers: dict[ShapeIndex, Interval] = field(default_factory=dict)
-    """The integer scalars of the state, with the values that their types have."""
-    reason: str | None = None
-    """Why the trip count is not known."""
-    counter: ShapeIndex | None = None
-    """The leaf that counts and that the condition reads."""
-    inductions: dict[ShapeIndex, Induction] = field(default_factory=dict)
-    invariants: dict[ShapeIndex, int | None] = field(default_factory=dict)
-    """Integer scalars that stay as they are, with the value where it is known."""
-    initial: dict[ShapeIndex, int] = field(default_factory=dict)
-    """The numbers with which integer scalars begin, where they are known: the other facts rest on them."""
-    symbols: list[int] = field(default_factory=list)
-    """The instructions with the initial values of invariant scalars; number k is ``Expr.dim(k + 1)`` in ``values``."""
-    values: ScalarValues | None = None
-    """The scalars of the body as expressions over the iteration ``Expr.dim(0)`` and the symbols."""
+    def __init__(self, instruction: Instruction, condition: Computation, body: Computation, start: Start) -> None:
+        self.instruction, self.condition, self.body = instruction, condition, body
+        self.shape = start.shape
+        """The shape of the state."""
+        self.integers = start.integers
+        """The integer scalars of the state, with the values that their types have."""
+        self.initial = dict(start.numbers)
+        """The numbers with which integer scalars begin, where they are known: the other facts rest on them."""
+        self.trip_count: int | None = None
+        self.reason: str | None = None
+        """Why the trip count is not known."""
+        self.counter: ShapeIndex | None = None
+        """The leaf that counts and that the condition reads."""
+        self.inductions: dict[ShapeIndex, Induction] = {}
+        self.invariants: dict[ShapeIndex, int | None] = {}
+        """Integer scalars that stay as they are, with the value where it is known."""
+        self.symbols: list[int] = []
+        """The instructions with the initial values of invariant scalars; number k is ``Expr.dim(k + 1)`` in
+        ``values``."""
+        self.values: ScalarValues | None = None
+        """The scalars of the body as expressions over the iteration ``Expr.dim(0)`` and the symbols."""
 
 
-@dataclass
-class Start:
+class Start(NamedTuple):
     """Known facts about a loop before its first iteration."""
 
     shape: Shape
@@ -75,9 +72,8 @@ def analyze_counts(
 ) -> CountedLoop:
     """The facts about a loop."""
     start = start or find_start(instruction, instruction.shape)
-    loop = CountedLoop(instruction, condition, body, shape=start.shape, integers=start.integers)
+    loop = CountedLoop(instruction, condition, body, start)
     config = start.config
-    loop.initial = dict(start.numbers)
     _find_steps(loop)
     loop.counter, by_condition = _count_by_condition(loop)
     count: int | str | None = by_condition

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...._core import Computation, Expr, Instruction
@@ -184,8 +183,7 @@ def accessed_window(at: Instruction, values: ScalarValues, callers: tuple[Instru
 _MAX_NESTED = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """A slice, update, gather or scatter whose offset is affine in the iterations of the loops around it.
 
     ``leaf`` is the carried array that is accessed, None for a value that the body computes.  ``offset`` has an
