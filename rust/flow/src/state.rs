@@ -327,22 +327,18 @@ impl State {
         if fewer.is_empty() {
             return;
         }
+        let (split, mut kept): (Vec<Entry>, Vec<Entry>) =
+            std::mem::take(&mut self.entries).into_iter().partition(|e| fewer.contains_key(&e.index));
         let mut joined: BTreeMap<ShapeIndex, Vec<Entry>> = BTreeMap::new();
-        let mut kept = State::default();
-        for e in std::mem::take(&mut self.entries) {
-            match fewer.contains_key(&e.index) {
-                true => joined.entry(e.index.clone()).or_default().push(e),
-                false => kept.insert(e),
-            }
-        }
+        split.into_iter().for_each(|e| joined.entry(e.index.clone()).or_default().push(e));
         for (index, entries) in joined {
             for Coalesced { map, parts } in fewer.remove(&index).unwrap_or_default() {
                 let mut seen: FxHashSet<Use> = FxHashSet::default();
                 let uses = parts.iter().flat_map(|&i| entries[i].uses.iter().copied()).filter(|u| seen.insert(*u));
-                kept.insert(Entry { index: index.clone(), map, uses: uses.collect() });
+                kept.push(Entry { index: index.clone(), map, uses: uses.collect() });
             }
         }
-        (self.entries, self.by_hash, self.size) = (kept.entries, kept.by_hash, kept.size);
+        self.refill(kept);
     }
 
     /// Replaces more maps of an array than the budget, or too big ones, by a box around their elements; whether the maps may
@@ -382,21 +378,18 @@ impl State {
             over.iter().enumerate().map(|(i, (index, _))| (index, i)).collect();
         let mut uses: Vec<SmallVec<[Use; 2]>> = vec![SmallVec::new(); over.len()];
         let mut seen: FxHashSet<(usize, Use)> = FxHashSet::default();
-        let mut kept = State::default();
+        let mut kept = Vec::new();
         for e in std::mem::take(&mut self.entries) {
             match position.get(&e.index) {
-                None => kept.insert(e),
+                None => kept.push(e),
                 Some(&i) => uses[i].extend(e.uses.into_iter().filter(|&u| seen.insert((i, u)))),
             }
         }
         for ((index, maps), uses) in over.iter().zip(uses) {
-            for map in shapes::at(shape, index).map(|array| around(maps, array, setting)).unwrap_or_default() {
-                kept.insert(Entry { index: index.clone(), map, uses: uses.clone() });
-            }
+            let boxes = shapes::at(shape, index).map(|array| around(maps, array, setting)).unwrap_or_default();
+            kept.extend(boxes.into_iter().map(|map| Entry { index: index.clone(), map, uses: uses.clone() }));
         }
-        self.entries = kept.entries;
-        self.by_hash = kept.by_hash;
-        self.size = kept.size;
+        self.refill(kept);
         let reason = Text::from(format!("the maps of {name} exceed the budget"));
         for index in over.iter().map(|(index, _)| index).chain(&big) {
             self.mark_inexact(Some(index), Some(&reason));
@@ -436,14 +429,14 @@ impl State {
                 self.entries[owner].uses.extend(uses);
             }
         }
-        let mut kept = State::default();
-        let entries = std::mem::take(&mut self.entries).into_iter().zip(owners);
-        for (mut entry, _) in entries.filter(|(_, owner)| owner.is_none()) {
+        let mut owners = owners.into_iter();
+        let mut kept = std::mem::take(&mut self.entries);
+        kept.retain_mut(|entry| {
             entry.uses.sort_unstable();
             entry.uses.dedup();
-            kept.insert(entry);
-        }
-        (self.entries, self.by_hash, self.size) = (kept.entries, kept.by_hash, kept.size);
+            owners.next().flatten().is_none()
+        });
+        self.refill(kept);
     }
 
     /// Solves the equalities of the maps. Maps are merged before that, while their constraints are intervals.
@@ -454,12 +447,15 @@ impl State {
     }
 
     fn rewrite(&mut self, change: impl Fn(&mut Map)) {
-        let mut changed = State::default();
-        for mut e in std::mem::take(&mut self.entries) {
-            change(&mut e.map);
-            changed.insert(e);
-        }
-        (self.entries, self.by_hash, self.size) = (changed.entries, changed.by_hash, changed.size);
+        let mut changed = std::mem::take(&mut self.entries);
+        changed.iter_mut().for_each(|e| change(&mut e.map));
+        self.refill(changed);
+    }
+
+    /// Replaces the maps, and leaves how far they can be trusted.
+    fn refill(&mut self, entries: Vec<Entry>) {
+        (self.entries, self.by_hash, self.size) = Default::default();
+        entries.into_iter().for_each(|e| self.insert(e));
     }
 
     fn insert(&mut self, entry: Entry) {
