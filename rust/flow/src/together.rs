@@ -8,9 +8,7 @@
 use quasiaffine::expr::Kind;
 use quasiaffine::interrupt::poll;
 use quasiaffine::map::State as MapState;
-use quasiaffine::{
-    compose, eliminate_ranges, merge, simplify, unconditional, Counting, Domain, Expr, Interval, Map, Variable,
-};
+use quasiaffine::{compose_elements, merge, simplify, unconditional, Counting, Domain, Expr, Interval, Map, Variable};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -326,6 +324,12 @@ impl<'p> Together<'p> {
             }
             array.known.clear();
             array.keep_whole();
+            // No elements are not too many.
+            let reached = array.starts();
+            array.inexact.retain_mut(|(_, starts)| {
+                *starts = starts.and(&reached);
+                !starts.is_empty()
+            });
         }
     }
 
@@ -467,7 +471,7 @@ impl<'p> Together<'p> {
                     let whole = whole_at[i].as_ref().filter(|_| !footprint.crosses_devices);
                     let then = || match whole.and_then(|points| Some((points, indexing.images()[n][at].as_ref()?))) {
                         Some((points, image)) => after_whole(points, image),
-                        None => Ok(eliminate_ranges(&compose(first, second, SIMPLIFY)?, SIMPLIFY)),
+                        None => compose_elements(first, second, SIMPLIFY),
                     };
                     match composed.of((i, footprint.crosses_devices), second, then) {
                         Ok(map) => {
