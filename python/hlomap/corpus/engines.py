@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,7 +122,7 @@ def _open_dask(address: str) -> Iterator[Engine]:
             yield Engine(executor, n_slots)
             executor.shutdown(wait=False)
     finally:
-        with _quiet():
+        with _quiet(), suppress(OSError, RuntimeError):  # a scheduler that is gone hears no goodbye
             client.close(timeout=5)
 
 
