@@ -176,7 +176,7 @@ class MapSet:
         found = self._change_parts(second, intersect)
         if not found:
             return MapSet()
-        devices = _combine_devices(self, second, and_)
+        devices = _combine_devices([self, second], and_)
         if devices is not None:
             return _with_devices(found._select(found._maps, "the pairs of devices are not known"), devices)
         return found if second._exact else found._select(found._maps, second._reason or "a set is over-approximate")
@@ -203,7 +203,7 @@ class MapSet:
         if self._unknown or not self or not taken:
             return self
         _expect_alike(self, taken, "-")
-        devices = _combine_devices(self, taken, sub)
+        devices = _combine_devices([self, taken], sub)
         if devices is not None:
             return _with_devices(self._select(self._maps, "elements on other devices are not subtracted"), devices)
         if not taken._exact:
@@ -302,7 +302,8 @@ class MapSet:
         if self._devices is not None and after._devices is not None:
             exact, reason = False, reason or "the pairs of devices are not known"
         assumes = self._assumes or after._assumes
-        return MapSet(members, exact=exact, reason=reason, devices=_compose_devices(self, after), assumes=assumes)
+        devices = _combine_devices([self, after], MapSet.then, once=True)
+        return MapSet(members, exact=exact, reason=reason, devices=devices, assumes=assumes)
 
     def restrict(self, dims: Mapping[int, Interval], /) -> MapSet:
         """The set for the points whose index lies in these intervals, a mapping from dimension to interval.
@@ -754,7 +755,7 @@ def union(sets: Sequence[MapSet]) -> MapSet:
         exact=all(one._exact for one in sets),
         reason=next((one._reason for one in sets if one._reason), None),
         uses=uses,
-        devices=_union_devices(sets),
+        devices=_combine_devices(sets, lambda *own: union(own)),
         assumes=next((one._assumes for one in sets if one._assumes), None),
     )
 
@@ -790,23 +791,6 @@ def unknown_devices(reason: str) -> DeviceIndexing:
     return DeviceIndexing("", (), MapSet.unknown(reason))
 
 
-def _union_devices(sets: Sequence[MapSet]) -> DeviceIndexing | None:
-    """The device indexing of a union; maps that stay on their device do so on every device of the table."""
-    common = _bring_to_common_table(sets)
-    if common is None or isinstance(common, DeviceIndexing):
-        return common
-    table, device_sets = common
-    return DeviceIndexing(table.ids, table.groups, union(device_sets))
-
-
-def _compose_devices(first: MapSet, second: MapSet) -> DeviceIndexing | None:
-    common = _bring_to_common_table([first, second], once=True)
-    if common is None or isinstance(common, DeviceIndexing):
-        return common
-    table, (a, b) = common
-    return DeviceIndexing(table.ids, table.groups, a.then(b))
-
-
 def _covers(maps: Sequence[IndexingMap], m: IndexingMap, effort: Effort, containment: Containment) -> bool | None:
     """Whether the union of maps contains one map; a single map that contains it is tried first."""
     if m in maps or any(effort.spend() and containment.contains(k, m) for k in maps):
@@ -819,13 +803,14 @@ def _covers(maps: Sequence[IndexingMap], m: IndexingMap, effort: Effort, contain
 
 
 def _combine_devices(
-    first: MapSet, second: MapSet, combine: Callable[[MapSet, MapSet], MapSet]
+    sets: Sequence[MapSet], combine: Callable[..., MapSet], *, once: bool = False
 ) -> DeviceIndexing | None:
-    common = _bring_to_common_table([first, second])
+    """The device indexing of a combination; maps that stay on their device do so on every device of the table."""
+    common = _bring_to_common_table(sets, once=once)
     if common is None or isinstance(common, DeviceIndexing):
         return common
-    table, (a, b) = common
-    return DeviceIndexing(table.ids, table.groups, combine(a, b))
+    table, device_sets = common
+    return DeviceIndexing(table.ids, table.groups, combine(*device_sets))
 
 
 def _with_devices(maps: MapSet, devices: DeviceIndexing) -> MapSet:
