@@ -7,7 +7,7 @@ devices, and requires one table for all collectives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from .._core import Computation, IndexingMap, Instruction, InstructionIndexing, Propagation, RuleCache
 from ..answers import Unknown
@@ -47,7 +47,7 @@ def device_rules(rules: RuleProvider, subjects: Iterable[Instruction | Computati
             if isinstance(groups, Unknown):
                 return groups
             if groups is not None:
-                tables.append(GroupTable(groups.ids, groups.groups))
+                tables.append(groups)
             for computation in instruction.called_computations:
                 if computation.number not in seen:
                     seen.add(computation.number)
@@ -88,13 +88,8 @@ class DeviceRules(RuleProvider):
         plain = self._plain.rule(instruction, key, index, direction, repeats).parts
         value = instruction if direction < 0 else instruction.operands[direction]
         rank = shape_at(self.shape_of(value), index).rank
-        found = checked_rule(
-            instruction,
-            index,
-            direction,
-            lambda: self._parts(instruction, index, direction, plain, rank),
-            on_devices=True,
-        )
+        arguments = (instruction, index, direction)
+        found = checked_rule(*arguments, self._parts, *arguments, plain, rank, on_devices=True)
         if found.parts.keys() <= plain.keys():
             return found
         # A rule that failed is unknown for all operands, but those that the plain rule does not read are not read.
@@ -110,10 +105,11 @@ class DeviceRules(RuleProvider):
         rank: int,
     ) -> RuleResult:
         op = op_of(instruction)
+        crossing = {k for k, part in plain.items() if isinstance(part, Footprint) and part.crosses_devices}
         parts: Mapping[int, OperandIndexing]
         if op.collective is not None:
             parts = self._collective(op.collective, instruction, index, direction, rank)
-        elif op.forwards_calls and any(isinstance(part, Footprint) and part.crosses_devices for part in plain.values()):
+        elif op.forwards_calls and crossing:
             if direction < 0:
                 result = op.output_to_input(instruction, index, self)
             else:
@@ -121,8 +117,13 @@ class DeviceRules(RuleProvider):
             followed = dict(result) if isinstance(result, Mapping) else dict(enumerate(result))
             parts = {k: followed.get(k, Unknown("not followed")) for k in plain}
         else:
-            parts = {k: _reject_crossing(instruction, part) for k, part in plain.items()}
-        return {k: self._lift_to_devices(part, rank) for k, part in parts.items()}
+            no_rule = Unknown(f"{instruction.opcode} has no rule with devices")
+            parts = {k: no_rule if k in crossing else part for k, part in plain.items()}
+        # Group and position for the maps that do not have them yet.
+        return {
+            k: _rewritten(part, lambda m: lift_to_devices(m, self.table) if len(m.dims) == rank else [m])
+            for k, part in parts.items()
+        }
 
     def _collective(
         self, rule: CollectiveRule, instruction: Instruction, index: ShapeIndex, direction: int, rank: int
@@ -132,37 +133,26 @@ class DeviceRules(RuleProvider):
             parts = rule.output_to_input(instruction, index)
         else:
             parts = rule.input_to_output(instruction, direction, index)
-        groups = rule.groups(instruction)
-        if isinstance(groups, Unknown):
-            return dict.fromkeys(parts, groups)
-        table = GroupTable(groups.ids, groups.groups)
-        if self._is_wide:
-            return {k: self._rewrite_for_one_group(part, rank, table) for k, part in parts.items()}
-        return parts if have_same_groups(table, self.table) else dict.fromkeys(parts, Unknown(NO_COMMON_GROUP))
-
-    def _rewrite_for_one_group(self, part: OperandIndexing, rank: int, table: GroupTable) -> OperandIndexing:
-        if isinstance(part, Unknown):
-            return part
-        maps: list[tuple[ShapeIndex, IndexingMap]] = []
-        for index, m in part.maps:
-            wide = [m] if len(m.dims) == rank else rewrite_for_one_group(m, table, len(self.table.groups[0]))
-            if wide is None:
-                return Unknown(NO_COMMON_GROUP)
-            maps += [(index, each) for each in wide]
-        return part.of(maps)
-
-    def _lift_to_devices(self, part: OperandIndexing, rank: int) -> OperandIndexing:
-        """Adds group and position to the maps that do not have them yet."""
-        if isinstance(part, Unknown):
-            return part
-        maps: list[tuple[ShapeIndex, IndexingMap]] = []
-        for index, m in part.maps:
-            on_devices: Sequence[IndexingMap] = lift_to_devices(m, self.table) if len(m.dims) == rank else [m]
-            maps += [(index, each) for each in on_devices]
-        return part.of(maps)
+        table = rule.groups(instruction)
+        if isinstance(table, Unknown):
+            return dict.fromkeys(parts, table)
+        if not self._is_wide:
+            return parts if have_same_groups(table, self.table) else dict.fromkeys(parts, Unknown(NO_COMMON_GROUP))
+        n = len(self.table.groups[0])
+        return {
+            k: _rewritten(part, lambda m: [m] if len(m.dims) == rank else rewrite_for_one_group(m, table, n))
+            for k, part in parts.items()
+        }
 
 
-def _reject_crossing(instruction: Instruction, part: OperandIndexing) -> OperandIndexing:
-    if isinstance(part, Footprint) and part.crosses_devices:
-        return Unknown(f"{instruction.opcode} has no rule with devices")
-    return part
+def _rewritten(part: OperandIndexing, rewrite: Callable[[IndexingMap], list[IndexingMap] | None]) -> OperandIndexing:
+    """The part with other maps in place of each; unknown where there are none."""
+    if isinstance(part, Unknown):
+        return part
+    maps: list[tuple[ShapeIndex, IndexingMap]] = []
+    for index, m in part.maps:
+        found = rewrite(m)
+        if found is None:
+            return Unknown(NO_COMMON_GROUP)
+        maps += [(index, each) for each in found]
+    return part.of(maps)
