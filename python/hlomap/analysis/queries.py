@@ -74,7 +74,8 @@ def output_to_input(
     indices = shape_indices(shape, output, "output")
     memory = (shape, lambda k: operands[k].shape, form) if form else None
     rules = rules_of(instruction.module, used, assume, "output_to_input")
-    found = _query(rules, instruction, -1, indices, len(operands), memory)
+    sets = _reached_sets(rules, instruction, -1, indices, memory)
+    found = tuple(sets.get(k, _NOTHING) for k in range(len(operands)))
     return tuple(maps._assuming(ASSUMPTIONS[assume]) for maps in found) if used else found
 
 
@@ -166,7 +167,8 @@ def input_to_output(
     operand_shape = operands[number].shape
     indices = shape_indices(operand_shape, tuple(below), "operand")
     memory = (operand_shape, lambda i: shape, form) if form else None
-    return _query(RuleProvider(instruction.module), instruction, number, indices, n_outputs(shape), memory)
+    sets = _reached_sets(RuleProvider(instruction.module), instruction, number, indices, memory)
+    return tuple(sets.get(k, _NOTHING) for k in range(n_outputs(shape)))
 
 
 def indexing(
@@ -268,22 +270,6 @@ def operands_and_shape(instruction: Instruction | Computation) -> tuple[Sequence
     return instruction.operands, instruction.shape
 
 
-def _query(
-    rules: RuleProvider,
-    instruction: Instruction | Computation,
-    direction: int,
-    indices: Sequence[ShapeIndex],
-    n: int,
-    memory: tuple[Shape, Callable[[int], Shape], Form] | None,
-) -> tuple[MapSet, ...]:
-    """The sets of ``n`` operands or outputs, for all arrays at ``indices`` together.
-
-    ``memory``: the shapes of the value with these arrays and of each operand or output, and the form of physical maps.
-    """
-    found = _reached_sets(rules, instruction, direction, indices, memory)
-    return tuple(found.get(k, _NOTHING) for k in range(n))
-
-
 def _reached_sets(
     rules: RuleProvider,
     instruction: Instruction | Computation,
@@ -291,7 +277,10 @@ def _reached_sets(
     indices: Sequence[ShapeIndex],
     memory: tuple[Shape, Callable[[int], Shape], Form] | None,
 ) -> dict[int, MapSet]:
-    """The sets by number; an operand or output that no record mentions has none."""
+    """The sets by number, for all arrays at ``indices`` together; what no record mentions has none.
+
+    ``memory``: the shapes of the value with these arrays and of each operand or output, and the form of physical maps.
+    """
     if isinstance(instruction, Computation) and direction < 0 and len(indices) > 1 and memory is None:
         together = _needed_by_all(rules, instruction, indices)
         if together is not None:
