@@ -222,7 +222,8 @@ class RuleProvider:
 
     def iteration(self, body: Computation, index: ShapeIndex, direction: int) -> OperandIndexing:
         """Through one iteration of a loop that runs any number of times."""
-        return self._of(body)._iteration(body.number, index, direction)
+        provider = self._of(body)
+        return merge_parts(provider.propagation.iteration(provider, body.number, index, direction).parts)
 
     def reach(self, body: Computation) -> _Reach:
         """The arrays to which iterations of a loop may lead, where all of them are asked for."""
@@ -240,6 +241,3 @@ class RuleProvider:
         if found is None:
             found = self._calls[key] = self.propagation.call(self, *key).parts
         return found
-
-    def _iteration(self, body: int, index: ShapeIndex, direction: int) -> OperandIndexing:
-        return merge_parts(self.propagation.iteration(self, body, index, direction).parts)

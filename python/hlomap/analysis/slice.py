@@ -6,6 +6,7 @@ A slice is a ``dict`` that never changes; it holds where its maps start.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._core import Instruction
@@ -74,8 +75,8 @@ class Slice(ReadOnly, ReadOnlyDict[Instruction, MapSet]):
         """
         inside = self.start.computation
         ends = {value for value in self if value.computation == inside} or set(inside.parameters)
-        ahead, back = (_operands, _users) if self.relation == "read" else (_users, _operands)
-        way = _reach([self.start], ahead) & _reach(ends, back)
+        ahead, back = ("operands", "users") if self.relation == "read" else ("users", "operands")
+        way = _reach([self.start], attrgetter(ahead)) & _reach(ends, attrgetter(back))
         values = [value for value in inside.instructions if value in way]
         return tuple(
             (operand, user, number)
@@ -127,14 +128,6 @@ class Slice(ReadOnly, ReadOnlyDict[Instruction, MapSet]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (dict(self), self.start, self.indices, self.relation, self.assumes)
-
-
-def _operands(value: Instruction) -> Iterable[Instruction]:
-    return value.operands
-
-
-def _users(value: Instruction) -> Iterable[Instruction]:
-    return value.users
 
 
 def _reach(starts: Iterable[Instruction], ahead: Callable[[Instruction], Iterable[Instruction]]) -> set[Instruction]:
