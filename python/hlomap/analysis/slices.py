@@ -7,10 +7,9 @@ callees, so work does not grow with the number of paths.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
-from .._core import Computation, Expr, IndexingMap, Instruction, Module
+from .._core import Computation, Expr, IndexingMap, Instruction, Module, Shape
 from ..answers import Unknown
 from ..errors import ShapeError
 from ..maps.map_set import MapSet
@@ -89,12 +88,11 @@ def backward_slice(
     rules = rules_of(instruction.module, used, assume, "backward_slice")
     entry = instruction.module.entry
     found: dict[Instruction, MapSet] = {}
-    pending: dict[int, dict[tuple[Instruction, ShapeIndex], MapSet]] = {}
     indices = shape_indices(instruction.shape, output, "output")
-    identities = {(instruction, index): _identity_set(instruction, index) for index in indices}
-    pending[instruction.computation.number] = dict(identities)
+    identities = {(instruction, index): identity_set(shape_at(instruction.shape, index)) for index in indices}
+    pending: _Pending = {instruction.computation.number: dict(identities)}
     # Each computation after those that it calls.
-    for computation in reverse_postorder(instruction.computation, _callers):
+    for computation in reverse_postorder(instruction.computation, lambda one: (c.computation for c in one.callers)):
         for (start, index), so_far in pending.pop(computation.number, {}).items():
             inside, ends = computation.instructions, computation.parameters
             values = reached(rules, start, [index], inside, ends=ends, elements_alone=True, ends_alone=True)
@@ -168,9 +166,9 @@ def _enqueue(pending: _Pending, start: Instruction, index: ShapeIndex, maps: Map
     here[start, index] = here[start, index] | maps if (start, index) in here else maps
 
 
-def _identity_set(start: Instruction, index: ShapeIndex) -> MapSet:
-    sizes = shape_at(start.shape, index).dimensions
-    return MapSet([IndexingMap.identity(list(sizes))] if 0 not in sizes else ())
+def identity_set(shape: Shape) -> MapSet:
+    """From each element of an array to itself."""
+    return MapSet([IndexingMap.identity(list(shape.dimensions))] if 0 not in shape.dimensions else ())
 
 
 def _pass_to_callers(
@@ -250,7 +248,3 @@ def _all_elements(maps: MapSet, sizes: tuple[int, ...]) -> MapSet:
         if 0 not in sizes
     ]
     return MapSet(members, exact=False, reason="a value inside a computation that is applied many times")
-
-
-def _callers(computation: Computation) -> Iterator[Computation]:
-    return (caller.computation for caller in computation.callers)

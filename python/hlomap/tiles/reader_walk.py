@@ -14,6 +14,7 @@ from .._core import Computation, Expr, IndexingMap, Instruction, Shape
 from ..analysis.loops import loop
 from ..analysis.queries import operand_maps
 from ..analysis.rule_provider import RuleProvider
+from ..analysis.slices import identity_set
 from ..answers import Unknown
 from ..errors import HlomapError
 from ..maps.map_set import MapSet, union
@@ -75,7 +76,7 @@ class Walk:
 
     def reads(self, value: Instruction, leaf: ShapeIndex) -> Reads:
         """The readers of an array, in its computation and below, and in those that call it."""
-        here = self._follow({(value, leaf): _identity(shape_at(value.shape, leaf))}, 0)
+        here = self._follow({(value, leaf): identity_set(shape_at(value.shape, leaf))}, 0)
         reads = dict(here.reads)
         pending = [(value.computation, here.outs)]
         seen: set[object] = set()
@@ -367,10 +368,6 @@ def _executions(user: Instruction, n: int | Unknown, extra: int, k: int, repeats
     if n <= k:
         return Times(0)
     return Times(1 if k < repeats else -(-(n - k) // period))
-
-
-def _identity(shape: Shape) -> MapSet:
-    return MapSet([IndexingMap.identity(list(shape.dimensions))] if 0 not in shape.dimensions else ())
 
 
 def _inexact(maps: MapSet, reason: str) -> MapSet:
