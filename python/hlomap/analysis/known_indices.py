@@ -133,9 +133,8 @@ def _replaced(m: IndexingMap, i: int, piece: Piece, sizes: Sequence[int]) -> Ind
         start = clamp(value.substitute(dims=variable.element), own, bounds)
     else:
         start = clamp(value or 0, (value or 0, value or 0), bounds)
-    start = Expr.constant(start) if isinstance(start, int) else start
-    others = [Expr.runtime(k - (k > i)) for k in range(len(m.runtime))]
-    by_number = [*others[:i], start.substitute(runtime=others), *others[i + 1 :]]
+    by_number: list[Expr | int] = [Expr.runtime(k - (k > i)) for k in range(len(m.runtime))]
+    by_number[i] = start if isinstance(start, int) else start.substitute(runtime=by_number)
     kept = [v for k, v in enumerate(m.runtime) if k != i]
     inside = within(piece.region, sizes, variable.element)
     found = with_variables(m, m.dims, m.ranges, ((), (), by_number), kept, inside)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -17,6 +17,7 @@ from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..maps.variables import suppliers_of, with_variables
 from ..ops import op_of
+from ..ops._indexing.index_vectors import clamp
 from ..ops._indexing.loops.counter import CountedLoop
 from ..ops._indexing.loops.maps import Edge, LoopMaps
 from ..ops._indexing.loops.scalar_values import Scalar, ScalarValues
@@ -117,7 +118,13 @@ class Loop(ReadOnly):
     @cached_property
     def carried(self) -> tuple[CarriedValue, ...]:
         """Each array of the state, in the order of the shape."""
-        return tuple(self._carried())
+        shape = self._instruction.shape
+        maps = loop_maps(self._instruction, self._rules, backward=True)
+        edges: dict[ShapeIndex, Sequence[Edge]] = {
+            leaf: () if maps is None or isinstance(maps.group(leaf), Unknown) else maps.edges(leaf)
+            for leaf in array_leaves(shape)
+        }
+        return tuple(self._leaf(leaf, shape_at(shape, leaf), maps, edges) for leaf in edges)
 
     def accesses(self) -> tuple[Access, ...]:
         """The slices, updates, gathers and scatters of the body whose offset is affine in the iterations.
@@ -176,17 +183,6 @@ class Loop(ReadOnly):
         n = self.trip_count
         count = "an unknown number of" if isinstance(n, Unknown) else n
         return f"<Loop {self._instruction.name}: {count} iterations>"
-
-    def _carried(self) -> Iterator[CarriedValue]:
-        shape = self._instruction.shape
-        maps = loop_maps(self._instruction, self._rules, backward=True)
-        leaves = list(array_leaves(shape))
-        edges = {leaf: self._edges(maps, leaf) for leaf in leaves}
-        for leaf in leaves:
-            yield self._leaf(leaf, shape_at(shape, leaf), maps, edges)
-
-    def _edges(self, maps: LoopMaps | None, leaf: ShapeIndex) -> Sequence[Edge]:
-        return () if maps is None or isinstance(maps.group(leaf), Unknown) else maps.edges(leaf)
 
     def _leaf(
         self, leaf: ShapeIndex, shape: Shape, maps: LoopMaps | None, edges: dict[ShapeIndex, Sequence[Edge]]
@@ -285,32 +281,16 @@ def over_iterations(maps: MapSet, values: ScalarValues, trip_counts: Sequence[in
 
 def _over_iterations(m: IndexingMap, values: ScalarValues, trip_counts: Sequence[int]) -> IndexingMap:
     iterations = [Expr.dim(len(m.dims) + k) for k in range(len(trip_counts))]
-    replaced: list[Expr] = []
+    replaced: list[Expr | int] = []
     kept: list[Variable] = []
     for variable in m.runtime:
-        value = _value(variable, values)
-        if value is None:
+        value = None if variable.supplier is None or variable.element else values.of(variable.supplier)
+        if isinstance(value, Scalar):
+            expr = value.expr.substitute(dims=iterations)
+            replaced.append(clamp(expr, (value.lower, value.upper), (variable.lower, variable.upper)))
+        else:
             replaced.append(Expr.runtime(len(kept)))
             kept.append(variable)
-        else:
-            replaced.append(_clamped(value, variable).substitute(dims=iterations))
     dims = [*m.dims, *(Variable(f"t{k}", 0, max(n - 1, 0)) for k, n in enumerate(trip_counts))]
     found = with_variables(m, dims, m.ranges, ((), (), replaced), kept).simplify(keep_point_dims=True, drop_unused=True)
     return found._placed(m.shape_index, m.use, suppliers_of(m))
-
-
-def _value(variable: Variable, values: ScalarValues) -> Scalar | None:
-    if variable.supplier is None or variable.element:
-        return None
-    value = values.of(variable.supplier)
-    return value if isinstance(value, Scalar) else None
-
-
-def _clamped(value: Scalar, variable: Variable) -> Expr:
-    """The value in the range of the variable, to which a dynamic-slice clamps its offsets."""
-    expr = value.expr
-    if value.lower < variable.lower:
-        expr = Expr.maximum(expr, Expr.constant(variable.lower))
-    if value.upper > variable.upper:
-        expr = Expr.minimum(expr, Expr.constant(variable.upper))
-    return expr

@@ -41,7 +41,7 @@ def with_variables(
     m: IndexingMap,
     dims: Sequence[int | tuple[int, int] | tuple[str, int, int] | Variable],
     ranges: Sequence[tuple[int, int] | Variable],
-    at: tuple[Sequence[Expr], Sequence[Expr]] | tuple[Sequence[Expr], Sequence[Expr], Sequence[Expr]],
+    at: tuple[Sequence[Expr | int], ...],
     runtime: Sequence[Variable] | None = None,
     conditions: Iterable[tuple[Expr, int, int]] = (),
 ) -> IndexingMap:
