@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from .._core import Constraint, IndexingMap, Instruction, Shape
+from .._core import IndexingMap, Instruction, Shape
 from ..answers import Unknown
 from ..errors import NotFoundError, ShapeError, UnsupportedError
 from ..maps.map_set import MapSet
+from ..maps.variables import with_conditions
 from ..ops._indexing.maps import inverted, merge_parts
 from ..ops._registry import custom_rules
 from ..ops._rule import CustomRule, Footprint, OperandIndexing, RuleContext, RuleResult
@@ -186,6 +187,4 @@ def _fault(m: IndexingMap, start: Shape, end: Shape, sources: Sequence[Shape]) -
 
 def _may_be(m: IndexingMap, k: int, lower: int, upper: int) -> bool:
     """Whether result ``k`` may be in these bounds: bounds ignore how the variables depend on each other."""
-    beyond = [*m.constraints, Constraint(m.results[k], lower, upper)]
-    within = IndexingMap(m.dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=beyond)
-    return within.is_empty().value is not True
+    return with_conditions(m, [(m.results[k], lower, upper)]).is_empty().value is not True

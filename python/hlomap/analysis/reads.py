@@ -42,18 +42,8 @@ def reads(maps: Sequence[IndexingMap], exact: bool, shape: Shape) -> Reads:
     >>> record.touched_lower, record.touched_upper, record.distinct_upper, record.bytes
     (6, 6, 3, 12)
     """
-    texts, divmod_, touched_lower, touched_upper, distinct_lower, distinct_upper, n_bytes = _reads(maps, exact, shape)
-    return Reads(
-        maps=tuple(texts),
-        exact=exact,
-        divmod=divmod_,
-        touched_lower=touched_lower,
-        touched_upper=touched_upper,
-        distinct_lower=distinct_lower,
-        distinct_upper=distinct_upper,
-        bytes=n_bytes,
-        unknown=None,
-    )
+    found = _reads(maps, exact, shape)
+    return Reads(tuple(found[0]), exact, *found[1:], None)
 
 
 def unknown(reason: str, parts: Sequence[Shape]) -> Reads:
