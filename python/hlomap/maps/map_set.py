@@ -24,7 +24,7 @@ from .device_groups import NO_COMMON_GROUP, GroupTable
 from .image import Box, Interval, image_maps, read_box
 from .set_questions import CommonElement, Containment, is_empty, is_injective, overlap, why_over_approximate
 from .subtract import Effort, find_meeting, intersect, subtract
-from .union_count import count_elements, count_points
+from .union_count import count_of
 from .variables import suppliers_of
 
 Use: TypeAlias = tuple[Instruction, int]
@@ -481,7 +481,7 @@ class MapSet:
         (Count(lower=16, upper=16), Count(lower=9, upper=9))
         """
         expect(bool, distinct, "MapSet.count", "a bool as `distinct`")
-        return count_elements(self) if distinct else count_points(self)
+        return count_of(self, distinct)
 
     def bounds(self, result: int | Expr, /) -> tuple[int, int] | Unknown:
         """Inclusive bounds ``(lower, upper)`` of a result of all maps, as :meth:`IndexingMap.bounds` has them.

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from .._core import Count, IndexingMap, _count, bounds_many, count_many, simplify_many
@@ -20,23 +20,14 @@ UNBOUNDED = (1 << 128) - 1
 """The upper bound of a count of which nothing is known."""
 
 
-def count_points(maps: MapSet) -> Count:
-    """:meth:`MapSet.count`."""
-    return _count_of(maps, [m.count() for m in maps])
-
-
-def count_elements(maps: MapSet) -> Count:
-    """:meth:`MapSet.count` with ``distinct=True``: of each map the elements that the ones before it do not reach.
+def count_of(maps: MapSet, distinct: bool) -> Count:
+    """:meth:`MapSet.count`; with ``distinct`` of each map the elements that the ones before it do not reach.
 
     Those of an array are at most those of a box that holds all of them.
     """
-    return _count_of(maps, [count_array(own) for own in maps._by_array().values()])
-
-
-def _count_of(maps: MapSet, counts: Sequence[Count]) -> Count:
-    """The sum of the counts of the parts of a set."""
     if maps.is_unknown:
         return _count(0, UNBOUNDED)
+    counts = map(count_array, maps._by_array().values()) if distinct else (m.count() for m in maps)
     found = sum(counts, _count(0, 0))
     return found if maps.exact else _count(0, found.upper)
 
