@@ -63,7 +63,7 @@ def enumerate_points(
     n_points = n_range_points * n_rows
     if n_points > limit:
         raise EnumerationLimitError(f"the map has {n_points} points; at most {limit} are enumerated")
-    at = _grid(dims) if rows is None else _select_inside(_unravel_points(rows, sizes), dims)
+    at = _grid(dims) if rows is None else _select_inside(unravel_points(rows, sizes), dims)
     s = _grid(ranges)
     at, s = np.repeat(at, len(s), axis=0), np.tile(s, (len(at), 1))
     runtime = _read_runtime(m, at, s, values)
@@ -101,10 +101,8 @@ def _to_int64(held: npt.NDArray[Any]) -> Ints:
 
 
 def _grid(bounds: Sequence[tuple[int, int]]) -> Ints:
-    if not bounds:
-        return np.zeros((1, 0), np.int64)
-    axes = np.meshgrid(*(np.arange(lower, upper + 1) for lower, upper in bounds), indexing="ij")
-    return np.stack([axis.reshape(-1) for axis in axes], axis=1).astype(np.int64)
+    sizes = [upper - lower + 1 for lower, upper in bounds]
+    return unravel_points(np.arange(prod(sizes)), sizes) + np.array([lower for lower, _ in bounds], np.int64)
 
 
 def _select_inside(points: Ints, bounds: Sequence[tuple[int, int]]) -> Ints:
@@ -114,7 +112,12 @@ def _select_inside(points: Ints, bounds: Sequence[tuple[int, int]]) -> Ints:
     return points[kept].astype(np.int64)
 
 
-def _unravel_points(numbers: Ints, sizes: Sequence[int]) -> Ints:
+def unravel_points(numbers: Ints, sizes: Sequence[int]) -> Ints:
+    """The indices of elements with these row-major numbers, a row for each.
+
+    >>> unravel_points(np.array([0, 5]), [2, 3]).tolist()
+    [[0, 0], [1, 2]]
+    """
     if not sizes:
         return np.zeros((len(numbers), 0), np.int64)
     return np.stack(np.unravel_index(numbers, tuple(sizes)), axis=1).astype(np.int64)

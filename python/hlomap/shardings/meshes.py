@@ -16,7 +16,7 @@ from ..errors import HlomapError, NotFoundError, ShapeError
 from ..lazy import np
 from ..types import wrong_type
 from .orders import Ints
-from .tiles import Tiles
+from .tiles import Tiles, n_common
 
 _SHARDY_MESH = re.compile(r"#sdy\.mesh<\[((?:\"[^\"'\[\]]*\"=\d+(?:, ?)?)*)\](?:, device_ids=\[([\d, ]*)\])?>")
 _MAX_DEVICES = 1 << 16
@@ -164,9 +164,5 @@ def _missing(held: Tiles, holders: np.ndarray, needed: Tiles, takers: np.ndarray
     wanted = np.flatnonzero(takers)[first]
     _, first = np.unique(held.numbers[holders], return_index=True)
     present = np.flatnonzero(holders)[first]
-    n = int(needed.n_elements[wanted].sum())
-    (low, high), (needed_low, needed_high) = held.bounds, needed.bounds
-    for row in present.tolist():
-        sides = np.minimum(high[row], needed_high[wanted]) - np.maximum(low[row], needed_low[wanted])
-        n -= int(np.prod(np.maximum(sides, 0), axis=1, dtype=np.int64).sum())
-    return n
+    shared = sum(int(n_common(held, row, needed, wanted).sum()) for row in present.tolist())
+    return int(needed.n_elements[wanted].sum()) - shared

@@ -80,8 +80,6 @@ def place_values(sizes: Sequence[int]) -> list[int]:
     >>> place_values([2, 3, 4])
     [12, 4, 1]
     """
-    if len(sizes) == 1:
-        return [1]
     found, place = [], 1
     for n in reversed(sizes):
         found.append(place)

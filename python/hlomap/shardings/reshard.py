@@ -6,7 +6,7 @@ hold, once; the named collective moves these bytes and no more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -15,13 +15,14 @@ from .._core import Mesh, Shape, Sharding
 from ..answers import Unknown
 from ..errors import SizeError, UnsupportedError
 from ..lazy import np
+from ..maps.enumerate_pairs import unravel_points
 from ..text import one_line, plural
 from ..types import expect, read_only
 from .assignment import Assignment, assign
 from .device_maps import read_count
 from .meshes import least_seconds, mesh_positions, read_links
 from .orders import Ints, place_values
-from .tiles import Tiles, overlap, rank_within
+from .tiles import Tiles, n_common, overlap, rank_within
 
 _MAX_PAIRS = 1 << 22
 
@@ -82,13 +83,16 @@ class Reshard:
         :class:`~hlomap.errors.UnsupportedError` for more than 2**22 pairs.
         """
         if self.groups is not None and self.collective != "collective-permute":
-            senders, receivers = _all_in_groups(self.groups)
+            n_groups, size = self.groups.shape
+            _check_number(n_groups * size * size)
+            senders = np.tile(self.groups, (1, size)).reshape(-1)
+            receivers = np.repeat(self.groups, size, axis=1).reshape(-1)
         elif self.bytes:
             senders, receivers = _holders(self._held, self._needed, self.collective == "collective-permute")
         else:
             senders = receivers = np.zeros(0, np.int64)
-        n_elements = _shared(self._held, senders, self._needed, receivers)
-        sent = _to_bytes(n_elements, self.shape)
+        at, to = self._held.rows_of(senders)[0], self._needed.rows_of(receivers)[0]
+        sent = _to_bytes(n_common(self._held, at, self._needed, to), self.shape)
         order = np.lexsort((senders, receivers))
         order = order[(sent[order] > 0) & (senders[order] != receivers[order])]
         return read_only(senders[order]), read_only(receivers[order]), read_only(sent[order])
@@ -155,7 +159,10 @@ def _moved(
     mesh: Mesh | None,
     links: Mapping[str, float] | None,
 ) -> Reshard:
-    before, after = _assign_both(shape, source, target, num_devices)
+    before, after = (_assign(sharding, shape, num_devices or 1) for sharding in (source, target))
+    if num_devices is None:
+        n = 1 + max(before.last_device, after.last_device)
+        before, after = (_assign(sharding, shape, n) for sharding in (source, target))
     if shape.n_elements * shape.element_bits * after.n_replicas >= 1 << 66:
         raise SizeError(f"the bytes of {one_line(str(shape))} on all devices do not fit in 64 bits")
     held, needed = Tiles.of(before), Tiles.of(after)
@@ -168,16 +175,6 @@ def _moved(
         if array is not None:
             read_only(array)
     return Reshard(shape, source, target, collective, groups, needed.devices, received, seconds, held, needed, mesh)
-
-
-def _assign_both(
-    shape: Shape, source: Sharding, target: Sharding, num_devices: int | None
-) -> tuple[Assignment, Assignment]:
-    before, after = (_assign(sharding, shape, num_devices or 1) for sharding in (source, target))
-    if num_devices is None:
-        n = 1 + max(before.last_device, after.last_device)
-        before, after = (_assign(sharding, shape, n) for sharding in (source, target))
-    return before, after
 
 
 def _assign(sharding: Sharding, shape: Shape, num_devices: int) -> Assignment:
@@ -251,12 +248,6 @@ def _is_one_of_each(held: Tiles, needed: Tiles, rows: Ints) -> bool:
 # ------------------------------------------------------------------------------------------------------------- pairs
 
 
-def _all_in_groups(groups: Ints) -> tuple[Ints, Ints]:
-    n_groups, size = groups.shape
-    _check_number(n_groups * size * size)
-    return np.tile(groups, (1, size)).reshape(-1), np.repeat(groups, size, axis=1).reshape(-1)
-
-
 def _holders(held: Tiles, needed: Tiles, is_permutation: bool) -> tuple[Ints, Ints]:
     """For each device that lacks something, and each tile that it needs, a device that holds the tile."""
     n_replicas = held.assignment.n_replicas
@@ -274,7 +265,7 @@ def _holders(held: Tiles, needed: Tiles, is_permutation: bool) -> tuple[Ints, In
     first, last = low // s, (high - 1) // s
     extents = (last - first).max(axis=0, initial=0) + 1
     _check_number(prod(extents.tolist()) * len(lacking))
-    steps = _all_steps(extents.tolist())
+    steps = unravel_points(np.arange(prod(extents.tolist())), extents.tolist())
     at = first[:, None, :] + steps
     inside = (at <= last[:, None, :]).all(axis=2)
     tiles = at @ np.array(place_values(held.assignment.tiles), np.int64)
@@ -283,26 +274,11 @@ def _holders(held: Tiles, needed: Tiles, is_permutation: bool) -> tuple[Ints, In
     return by_tile[tiles[inside], np.broadcast_to(rank[:, None], tiles.shape)[inside]], receiver
 
 
-def _all_steps(extents: Sequence[int]) -> Ints:
-    n = prod(extents)
-    if not extents:
-        return np.zeros((1, 0), np.int64)
-    return np.stack(np.unravel_index(np.arange(n), tuple(extents)), axis=1).astype(np.int64)
-
-
 def _tile_of(held: Assignment, needed: Tiles) -> Ints:
     """The number of the tile of ``held`` that has the first element of each device's tile."""
     s = np.maximum(np.array(held.tile_sizes, np.int64), 1)
     most = np.array(held.tiles, np.int64) - 1
     return np.minimum(needed.bounds[0] // s, most) @ np.array(place_values(held.tiles), np.int64)
-
-
-def _shared(held: Tiles, senders: Ints, needed: Tiles, receivers: Ints) -> Ints:
-    """The elements that each sender holds and its receiver needs."""
-    at, to = np.searchsorted(held.devices, senders), np.searchsorted(needed.devices, receivers)
-    (low, high), (needed_low, needed_high) = held.bounds, needed.bounds
-    sides = np.minimum(high[at], needed_high[to]) - np.maximum(low[at], needed_low[to])
-    return np.asarray(np.prod(np.maximum(sides, 0), axis=1, dtype=np.int64))
 
 
 def _check_number(n: int) -> None:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from ..errors import UnsupportedError
 from ..lazy import np, npt
+from ..maps.enumerate_pairs import unravel_points
 from .assignment import Assignment
 from .orders import Ints
 
@@ -41,10 +42,7 @@ class Tiles:
     @cached_property
     def positions(self) -> Ints:
         """``[device, dimension]``: the position of the tile along each dimension."""
-        tiles = self.assignment.tiles
-        if not tiles:
-            return np.zeros((len(self.devices), 0), np.int64)
-        return np.stack(np.unravel_index(self.numbers, tiles), axis=1).astype(np.int64)
+        return unravel_points(self.numbers, self.assignment.tiles)
 
     @cached_property
     def bounds(self) -> tuple[Ints, Ints]:
@@ -78,9 +76,14 @@ class Tiles:
 def overlap(held: Tiles, needed: Tiles) -> Ints:
     """For each device of ``needed`` the number of elements that it has in both."""
     rows, has_row = held.rows_of(needed.devices)
+    return np.where(has_row, n_common(held, rows, needed, slice(None)), 0)
+
+
+def n_common(held: Tiles, at: Ints | int, needed: Tiles, to: Ints | slice) -> Ints:
+    """The elements that the tiles of rows ``at`` of one share with those of rows ``to`` of the other."""
     (low, high), (needed_low, needed_high) = held.bounds, needed.bounds
-    sides = np.minimum(high[rows], needed_high) - np.maximum(low[rows], needed_low)
-    return np.where(has_row, np.prod(np.maximum(sides, 0), axis=1, dtype=np.int64), 0)
+    sides = np.minimum(high[at], needed_high[to]) - np.maximum(low[at], needed_low[to])
+    return np.asarray(np.prod(np.maximum(sides, 0), axis=1, dtype=np.int64))
 
 
 def rank_within(keys: Ints) -> Ints:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import isqrt, prod
 
 from ..lazy import np, npt
+from ..maps.enumerate_pairs import unravel_points
 
 _MOST = 1 << 26
 
@@ -37,30 +38,25 @@ def candidates(sizes: Sequence[int], kind: str, at_most: int | None, seed: int) 
     if at_most is None or total <= at_most:
         if total > _MOST:
             raise ValueError(f"there are {total} candidates; say `at_most` for a sample")
-        numbers = _unravel(np.arange(total, dtype=np.int64), counts)
+        numbers = unravel_points(np.arange(total, dtype=np.int64), counts)
     else:
         numbers = _sample(counts, total, max(0, at_most), seed)
-    n = min(total, total if at_most is None else max(0, at_most))
     if choices is None:  # every size, not stored
-        columns = [number + 1 for number in numbers]
-    else:
-        columns = [choice[number] for choice, number in zip(choices, numbers, strict=True)]
-    return np.stack(columns, axis=1) if columns else np.zeros((n, 0), np.int64)
+        return numbers + 1
+    for column, choice in zip(numbers.T, choices, strict=True):
+        column[:] = choice[column]
+    return numbers
 
 
-def _unravel(rows: npt.NDArray[np.int64], counts: Sequence[int]) -> list[npt.NDArray[np.int64]]:
-    return list(np.unravel_index(rows, counts)) if counts else []
-
-
-def _sample(counts: Sequence[int], total: int, n: int, seed: int) -> list[npt.NDArray[np.int64]]:
+def _sample(counts: Sequence[int], total: int, n: int, seed: int) -> npt.NDArray[np.int64]:
     """Numbers of different candidates, in order."""
     rng = np.random.default_rng(seed)
     if total <= _MOST:
         chosen = np.sort(rng.choice(total, n, replace=False)).astype(np.int64)
-        return _unravel(chosen, counts)
+        return unravel_points(chosen, counts)
     # Far fewer are drawn than there are, so repetitions are rare.
     rows = np.zeros((0, len(counts)), np.int64)
     while len(rows) < n:
         drawn = [rng.integers(0, count, n - len(rows), dtype=np.int64) for count in counts]
         rows = np.unique(np.concatenate([rows, np.stack(drawn, axis=1)]), axis=0)
-    return list(rows.T)
+    return rows
