@@ -7,12 +7,10 @@ shape)`` is the array.  Copying is compiled and releases the interpreter lock.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
-from functools import cache
 from typing import Any, TypeAlias
 
 from .._core import Layout, Shape, linear_index, logical_index, pack_into, spread_bits, squeeze_bits, unpack_into
-from ..dtypes import is_float, is_integer, is_unsigned, numpy_dtype
+from ..dtypes import element_type, is_float, is_integer, is_unsigned, numpy_dtype
 from ..errors import DomainError, ShapeError, UnsupportedError
 from ..lazy import np, npt
 from ..types import expect, is_index, wrong_type
@@ -20,11 +18,6 @@ from ..types import expect, is_index, wrong_type
 Array: TypeAlias = "npt.NDArray[Any]"
 
 _WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
-_ELEMENTS = (
-    *("pred", "f16", "bf16", "f32", "f64", "c64", "c128", "f4e2m1fn", "f8e3m4", "f8e4m3", "f8e4m3b11fnuz", "f8e4m3fn"),
-    *("f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0fnu"),
-    *(f"{sign}{bits}" for sign in "su" for bits in (1, 2, 4, 8, 16, 32, 64)),
-)
 _MAX_PADDED = 1 << 30  # bytes of a buffer that may be almost all padding
 _MIN_THREADED = 1 << 20  # bytes from which threads are faster
 
@@ -190,20 +183,13 @@ def _shape_of(array: Array, layout: Layout | Shape | str | None) -> Shape:
         if numpy_dtype(layout.dtype) != array.dtype:
             raise ShapeError(f"expected an array of {numpy_dtype(layout.dtype)} for {layout}, found {array.dtype}")
         return layout
-    element = _element_types().get(array.dtype)
-    if element is None:
+    try:
+        element = element_type(array.dtype)
+    except KeyError:
+        element = None
+    if element is None or not array.dtype.isnative:
         raise UnsupportedError(f"pack: HLO has no element type for arrays of {array.dtype}")
     return Shape(element, array.shape, layout)
-
-
-@cache
-def _element_types() -> dict[np.dtype[Any], str]:
-    """HLO element types by dtype, without those that the installed ml_dtypes lacks."""
-    found = {}
-    for name in _ELEMENTS:
-        with suppress(UnsupportedError):
-            found[numpy_dtype(name)] = name
-    return found
 
 
 def _check_element_bits(shape: Shape, bits: int) -> None:
