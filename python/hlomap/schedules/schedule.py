@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .._core import (
     Computation,
@@ -232,7 +232,7 @@ def _custom(instruction: Instruction, region: Region) -> Schedule | Unknown:
     if len(tiles.tiles) != len(region.roots):
         reason = f"the config has {len(tiles.tiles)} tiles for {len(region.roots)} outputs"
         return _unknown("triton_block", test, reason)
-    fastest = root.opcode == "dot" and _bytes(root.operands[0]) < _bytes(root.operands[1])
+    fastest = root.opcode == "dot" and root.operands[0].shape.buffer_bytes < root.operands[1].shape.buffer_bytes
     try:
         launches = [
             triton_block(fusions.first_array(root), tile, tiles.n_warps, first_fastest=fastest)
@@ -245,10 +245,6 @@ def _custom(instruction: Instruction, region: Region) -> Schedule | Unknown:
     heroes = [Hero(root, root, ()) for root in region.roots]
     outputs = [_output_of(hero, launch) for hero, launch in zip(heroes, launches, strict=True)]
     return _record(launches[0], test, root, outputs)
-
-
-def _bytes(instruction: Instruction) -> int:
-    return instruction.shape.buffer_bytes
 
 
 def _reduction(kernel: _Kernel) -> Schedule | Unknown | None:
@@ -312,17 +308,9 @@ def _in_group(launch: Launch, group: int, n_groups: int) -> Launch:
         moved = IndexingMap([*m.dims[:5], z], m.results, ranges=m.ranges, constraints=constraints)
         return moved.simplify(keep_point_dims=True)
 
-    def maybe(m: IndexingMap | None) -> IndexingMap | None:
-        return None if m is None else placed(m)
-
-    return replace(
-        launch,
-        blocks=(launch.blocks[0], launch.blocks[1], n_groups),
-        output=placed(launch.output),
-        input=maybe(launch.input),
-        shared_write=maybe(launch.shared_write),
-        shared_read=maybe(launch.shared_read),
-    )
+    maps = {part: getattr(launch, part) for part in ("output", "input", "shared_write", "shared_read")}
+    moved: dict[str, Any] = {part: placed(m) for part, m in maps.items() if m is not None}
+    return replace(launch, blocks=(*launch.blocks[:2], n_groups), **moved)
 
 
 def _transpose(kernel: _Kernel) -> Schedule | Unknown | None:
