@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .._core import TilePlan, _tile_reasons
+from .._core import _tile_reasons
 from ..analysis.table import SHOWN_ROWS, first_rows
 from ..devices import Device, Limits
 from ..errors import NotFoundError
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+
+    from .tiling import Tiling
 
 _COLUMNS = (
     "legal", "reason", "grid", "steps", "tile_bytes", "waste", "waste_exact", "read_bytes", "read_bytes_exact",
@@ -71,17 +73,15 @@ class TileTable:
     @classmethod
     def of(
         cls,
-        plan: TilePlan,
+        tiling: Tiling,
         rows: npt.NDArray[np.int64],
         device: Device,
         limits: Limits,
         stages: int,
         columns: Sequence[str] | None,
         threads: int,
-        texts: Mapping[int, str],
-        costs: Callable[[Sequence[str]], Mapping[str, npt.NDArray[Any]]],
     ) -> TileTable:
-        """The table of a plan."""
+        """The table of candidates of a tiling."""
         wanted = list(_COLUMNS)
         if columns is not None:
             wanted = expect_items(str, columns, "results.Tiling.evaluate", "names of columns as `columns`")
@@ -94,7 +94,7 @@ class TileTable:
         if threads < 0:
             raise ValueError(f"hm.results.Tiling.evaluate: expected 0 (all cores) or more as `threads`, got {threads}")
         over = -1 if limits.max_overshoot is None else int(limits.max_overshoot * 100)
-        found = plan.evaluate(
+        found = tiling._plan.evaluate(
             rows,
             (
                 limits.max_tile_elements,
@@ -118,8 +118,11 @@ class TileTable:
             min(threads or os.cpu_count() or 1, 1 << 16),  # there are no more processors
         )
         if columns is not None:
-            found |= costs([name for name in wanted if name in _COST_COLUMNS])
-        return cls(found if columns is None else {name: found[name] for name in wanted}, len(rows), texts)
+            from .costs import cost_columns
+
+            found |= cost_columns(tiling, rows, device, [name for name in wanted if name in _COST_COLUMNS])
+            found = {name: found[name] for name in wanted}
+        return cls(found, len(rows), tiling._reason_texts)
 
     @property
     def columns(self) -> tuple[str, ...]:

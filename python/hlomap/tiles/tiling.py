@@ -327,15 +327,8 @@ class Tiling(ReadOnly):
         Raises :class:`ShapeError` for candidates of another width, ``ValueError`` for sizes below 1, unknown names and
         unknown columns.
         """
-        rows, on = self._rows(candidates), _named(device, Device)
-
-        def costs(names: Sequence[str]) -> Mapping[str, npt.NDArray[Any]]:
-            from .costs import cost_columns
-
-            return cost_columns(self, rows, on, names)
-
-        limited = _named(limits, Limits)
-        return TileTable.of(self._plan, rows, on, limited, stages, columns, threads, self._reason_texts, costs)
+        rows, on, limited = self._rows(candidates), _named(device, Device), _named(limits, Limits)
+        return TileTable.of(self, rows, on, limited, stages, columns, threads)
 
     @cached_property
     def _reason_texts(self) -> Mapping[int, str]:
