@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .._core import Computation, Count, IndexingMap, Instruction, Module, Shape, _count, _count_windows
+from .._core import Computation, Count, Instruction, Module, Shape, _count, _count_windows
 from ..analysis.queries import maps_within, needed_by_outputs, output_to_input
 from ..analysis.rule_provider import RuleProvider
 from ..errors import HlomapError
@@ -120,15 +120,14 @@ def _of_operand(
     """``reads`` are those of the first outputs where they are partial; ``elements`` has no dims."""
     touched, distinct, n_elements, n_bytes = _ZERO, _ZERO, 0, 0
     leaves = dict(arrays(operand.shape))
-    by_leaf = _by_index(reads, leaves)
-    images_by_leaf = None if elements is None else _by_index([(elements, ())], leaves)
+    images: Sequence[_Read] = reads if elements is None else [(elements, ())]
+    by_leaf, images_by_leaf = _by_index(reads, leaves), _by_index(images, leaves)
     for index, shape in leaves.items():
-        images = None if images_by_leaf is None else next((own for own, _ in images_by_leaf[index]), MapSet())
-        reads_here, elements_here = _count_reads(by_leaf[index], is_partial, images, shape)
+        reads_here, elements_here = _count_reads(by_leaf[index], is_partial, images_by_leaf[index], shape)
         touched, distinct = touched + reads_here, distinct + elements_here
         n_elements += shape.n_elements
         n_bytes += -(-elements_here.upper * shape.element_bits // 8)
-    sets = [maps for maps, _ in reads] + ([] if elements is None else [elements])
+    sets = [maps for maps, _ in (*reads, *images)]
     reason = next((maps.reason or "the maps may have more" for maps in sets if not maps.exact), None)
     if reason is None and not (touched.exact and distinct.exact):
         has_runtime = any(m.runtime for maps in sets for m in maps)
@@ -145,25 +144,20 @@ def _by_index(reads: Sequence[_Read], indices: Iterable[ShapeIndex]) -> dict[Sha
     """The maps to each array; exact ones that lead elsewhere are left out."""
     found: dict[ShapeIndex, list[_Read]] = {index: [] for index in indices}
     for maps, sizes in reads:
-        own: dict[ShapeIndex, list[IndexingMap]] = {} if maps.exact else {index: [] for index in indices}
-        for m in maps:
-            own.setdefault(m.shape_index, []).append(m)
-        for index, members in own.items():
-            is_all = len(members) == len(maps)
-            here = maps if is_all else MapSet(members, exact=maps.exact, reason=maps.reason)
-            found[index].append((here, sizes))
+        own, nothing = maps._by_array(), maps._select(())
+        for index in own if maps.exact else indices:
+            found[index].append((own.get(index, nothing), sizes))
     return found
 
 
 def _count_reads(
-    reads: Sequence[_Read], is_partial: bool, elements: MapSet | None, shape: Shape
+    reads: Sequence[_Read], is_partial: bool, images: Sequence[_Read], shape: Shape
 ) -> tuple[Count, Count]:
-    """The reads of one array by all outputs, and the elements that they read."""
+    """The reads of one array by all outputs, and the elements that they read, by ``images``."""
     maps = [m for own, _ in reads for m in own]
-    images: Sequence[_Read] = reads if elements is None else [(elements, ())]
     is_unknown = any(own.is_unknown for own, _ in (*reads, *images))
     touched = sum([m.count() for m in maps], _ZERO)
-    if is_unknown or (is_partial and (elements or not all(own.exact for own, _ in images))):
+    if is_unknown or (is_partial and any(own or not own.exact for own, _ in images)):
         touched = _count(0 if is_unknown else touched.lower, UNBOUNDED)
     if is_unknown and any(own.is_unknown for own, _ in images):
         return touched, _count(0, shape.n_elements)
