@@ -11,6 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..lazy import np, npt
+from .candidates import powers
 
 if TYPE_CHECKING:
     from .tiling import TileRead, Tiling
@@ -124,10 +125,7 @@ def _is_progression(values: npt.NDArray[np.int64]) -> bool:
 
 def _is_box(elements: npt.NDArray[np.int64]) -> bool:
     columns = [np.unique(elements[:, k]) for k in range(elements.shape[1])]
-    n = 1
-    for values in columns:
-        n *= len(values)
-    return n == len(elements) and all(map(_is_progression, columns))
+    return prod(map(len, columns)) == len(elements) and all(map(_is_progression, columns))
 
 
 def _listed(values: npt.NDArray[np.int64]) -> str:
@@ -138,9 +136,8 @@ def _listed(values: npt.NDArray[np.int64]) -> str:
 def _nearest(t: Tiling, sizes: Sequence[int], given: Mapping[str, Any]) -> Iterator[str]:
     """For each parameter the legal sizes next to its own, all others as they are."""
     for k, p in enumerate(t.params):
-        powers = [1 << i for i in range(max(0, p.size - 1).bit_length())]
         near = {n for n in range(sizes[k] - _NEAR, sizes[k] + _NEAR) if 1 <= n <= p.size}
-        choices = np.array(sorted({*near, *powers, p.size} - {sizes[k]}), np.int64)
+        choices = np.array(sorted({*near, *powers(max(1, p.size))} - {sizes[k]}), np.int64)
         if len(choices) == 0:
             continue
         rows = np.tile(np.array(sizes, np.int64), (len(choices), 1))
