@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -27,10 +26,11 @@ from ..types import (
     expect_index,
     expect_ints,
     expect_items,
-    is_index,
+    expect_numbers,
+    json_fields,
+    json_value,
     read_only,
     subject_of,
-    wrong_type,
 )
 from .verify import at_leaf, differs, is_fixed, random_value, replace_leaf
 
@@ -92,22 +92,13 @@ class ObservedReads:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
-        return {
-            "subject": self.subject.name,
-            "output": list(self.output),
-            "element": list(self.element),
-            "observed": [
-                {
-                    "parameter": parameter.name,
-                    "shape_index": list(leaf),
-                    "elements": self.elements(parameter, leaf).tolist(),
-                }
-                for parameter in self.observed
-                for leaf in _arrays(parameter.shape)
-            ],
-            "n_runs": self.n_runs,
-            "is_complete": self.is_complete,
-        }
+        observed = [
+            {"parameter": parameter, "shape_index": leaf, "elements": self.elements(parameter, leaf)}
+            for parameter in self.observed
+            for leaf in _arrays(parameter.shape)
+        ]
+        about = json_fields(self, "subject output element") | {"observed": json_value(observed)}
+        return about | json_fields(self, "n_runs is_complete")
 
 
 def observed_reads(
@@ -383,14 +374,7 @@ def _words(mask: npt.NDArray[np.bool_]) -> str:
 
 
 def _checked_element(element: object, shape: Shape, what: str) -> tuple[int, ...]:
-    if hasattr(element, "__array__"):
-        element = np.asarray(element).tolist()
-    items: list[Any] = (
-        list(element) if isinstance(element, Sequence) and not isinstance(element, (str, bytes)) else [None]
-    )
-    if not all(map(is_index, items)):
-        raise wrong_type("observed_reads", "a sequence of int as `element`", element)
-    point = tuple(map(index, items))
+    point = tuple(expect_numbers(element, "observed_reads", "element"))
     sizes = shape.dimensions if shape.is_array else ()
     if not shape.is_array or len(point) != len(sizes) or not all(0 <= i < n for i, n in zip(point, sizes, strict=True)):
         raise ShapeError(f"hm.observed_reads: {what} is {shape} and has no element {list(point)}")
