@@ -22,7 +22,7 @@ from ..maps.union_count import UNBOUNDED
 from ..ops import lookup
 from ..ops._shapes import array_leaves, arrays, shape_at
 from ..text import table_lines
-from ..types import ShapeIndex, subject_of
+from ..types import ShapeIndex, json_fields, subject_of
 from .queries import operand_maps, reached
 from .rule_provider import RuleProvider
 from .toposort import reverse_postorder
@@ -65,8 +65,6 @@ class _Figures:
 
     def times(self, n: int) -> _Figures:
         """The numbers of ``n`` runs."""
-        if n == 1:
-            return self
         return _Figures(
             self.flops * n,
             self.transcendentals * n,
@@ -85,11 +83,6 @@ class _Figures:
         bandwidth = device.dram_bytes_per_second
         arithmetic = [_ratio(n, peak) for dtype, n in self.sure_flops.items() if (peak := device.peak(dtype))]
         return max([*arithmetic, _ratio(self.sure_bytes, bandwidth) if bandwidth else 0.0])
-
-    @property
-    def size(self) -> int:
-        """The measure by which a branch is dear where no device is given."""
-        return self.flops + self.transcendentals + (self.bytes_read or 0) + (self.bytes_written or 0)
 
 
 def _ratio(a: int, b: int) -> float:
@@ -155,14 +148,8 @@ class CostReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON values."""
-        return {
-            "name": self.name,
-            "kind": type(self.subject).__name__.lower(),
-            **{name: getattr(self, name) for name in _NUMBERS},
-            "device": None if self.device is None else self.device.name,
-            "notes": list(self.notes),
-            "parts": [part.to_dict() for part in self.parts],
-        }
+        head = {"name": self.name, "kind": type(self.subject).__name__.lower(), **json_fields(self, *_NUMBERS)}
+        return head | {"device": self.device and self.device.name} | json_fields(self, "notes parts")
 
     def __repr__(self) -> str:
         numbers = (f"{name}={getattr(self, name)!r}" for name in ("flops", "transcendentals", "bytes_read"))
@@ -188,7 +175,8 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-def _weight(part: CostReport) -> int:
+def _weight(part: CostReport | _Figures) -> int:
+    """The measure by which a part is dear where no device is given."""
     return part.flops + part.transcendentals + (part.bytes_read or 0) + (part.bytes_written or 0)
 
 
@@ -265,13 +253,6 @@ def costs_within(
         figures = run.of_instruction(instruction) if once else run.of_program(instruction)[0]
         found[instruction] = run.report(instruction, figures, 1, ())
     return found
-
-
-def _recomputed(figures: _Figures) -> float | None:
-    needed = figures.flops + figures.transcendentals
-    if figures.evaluated is None:
-        return None
-    return _ratio(figures.evaluated, needed) if needed else 1.0
 
 
 def _runs_once(instruction: Instruction) -> bool:
@@ -440,7 +421,7 @@ class _Run:
         factors = dict.fromkeys(called, 1)
         notes: tuple[str, ...] = ()
         if kind == "branch" and called:
-            dearest = max(called, key=lambda c: known[c].seconds(self.device) if self.device else known[c].size)
+            dearest = max(called, key=lambda c: known[c].seconds(self.device) if self.device else _weight(known[c]))
             factors = {dearest: 1}
             notes = (f"{instruction.name}: counted as its dearest branch, {dearest.name}",) if len(called) > 1 else ()
         elif kind == "loop":
@@ -460,12 +441,14 @@ class _Run:
         self, subject: Instruction | Computation, figures: _Figures, times: int, parts: Iterable[CostReport]
     ) -> CostReport:
         """The report of these figures, which are those of all runs."""
+        needed = figures.flops + figures.transcendentals
+        recomputed = None if figures.evaluated is None else _ratio(figures.evaluated, needed) if needed else 1.0
         return CostReport(
             subject,
             times,
             figures.flops,
             figures.transcendentals,
-            _recomputed(figures),
+            recomputed,
             figures.bytes_read,
             figures.bytes_reread,
             figures.bytes_written,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from ..errors import HlomapError
 from ..hlo.load import parse
 from ..ops import lookup
 from ..text import one_line, table_lines
-from ..types import ReadOnlyDict, expect_items, wrong_type
+from ..types import ReadOnlyDict, expect_items, json_fields, wrong_type
 from .cost import CostReport, costs_within
 
 _MAX_LINES = 20
@@ -59,8 +59,7 @@ class ProfileRow:
 
     def to_dict(self) -> dict[str, Any]:
         """The row as JSON values."""
-        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "instruction"}
-        return {**named, "planes": list(self.planes)}
+        return json_fields(self, *(f.name for f in fields(self) if f.name != "instruction"))
 
 
 @dataclass(frozen=True)
@@ -108,13 +107,8 @@ class Profile:
 
     def to_dict(self) -> dict[str, Any]:
         """The profile as JSON values."""
-        return {
-            "time_us": self.time_us,
-            "device": None if self.device is None else self.device.name,
-            "rows": [row.to_dict() for row in self.rows],
-            "unplaced": {plane: asdict(found) for plane, found in self.unplaced.items()},
-            "repeated": {plane: asdict(found) for plane, found in self.repeated.items()},
-        }
+        device = None if self.device is None else self.device.name
+        return json_fields(self, "time_us") | {"device": device} | json_fields(self, "rows unplaced repeated")
 
     def __repr__(self) -> str:
         return f"<hlomap.results.Profile: {len(self.rows)} rows, {self.time_us:.6g} us>"
