@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from .._core import Expr, IndexingMap, Shape, compose_many, linear_index, logical_index
-from ..answers import Unknown
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
@@ -42,11 +41,12 @@ def to_physical(maps: MapSet, source: Shape, target: Shape, form: Form = "linear
     except (HlomapError, OverflowError) as error:
         return MapSet.unknown(f"layout: {error}")
     done: list[IndexingMap] = []
-    for m, first in zip(maps, _compose_all([(to_index, m) for m in maps]), strict=True):
-        moved = first if isinstance(first, Unknown) else _compose((first, to_position[m.shape_index]))
-        if isinstance(moved, Unknown):
-            return MapSet.unknown(moved.reason)
-        done.append(moved)
+    try:
+        for m in maps:
+            (first,) = compose_many([(to_index, m)], simplify=True, drop_unused=True)
+            done += compose_many([(first, to_position[m.shape_index])], simplify=True, drop_unused=True)
+    except (HlomapError, OverflowError) as error:
+        return MapSet.unknown(f"composition: {error}")
     physical = maps._replace_maps(done)
     return physical._select([m for m in physical if not m.is_known_empty])
 
@@ -72,18 +72,3 @@ _FORMS: dict[Form, tuple[Callable[[Shape], IndexingMap], Callable[[Shape], Index
     "linear": (logical_index, linear_index),
     "dims": (_from_memory_order, _to_memory_order),
 }
-
-
-def _compose_all(pairs: Sequence[tuple[IndexingMap, IndexingMap]]) -> Sequence[IndexingMap | Unknown]:
-    """The composition of each pair, simplified."""
-    try:
-        return compose_many(pairs, simplify=True, drop_unused=True)
-    except (HlomapError, OverflowError):
-        return [_compose(pair) for pair in pairs]
-
-
-def _compose(pair: tuple[IndexingMap, IndexingMap]) -> IndexingMap | Unknown:
-    try:
-        return compose_many([pair], simplify=True, drop_unused=True)[0]
-    except (HlomapError, OverflowError) as error:
-        return Unknown(f"composition: {error}")
