@@ -12,6 +12,7 @@ from ..analysis.rows import leaf_shapes
 from ..analysis.rule_provider import RuleProvider
 from ..errors import HlomapError
 from ..maps.map_set import DeviceIndexing, MapSet, group_table
+from ..maps.variables import with_conditions, with_dims
 from ..ops import lookup
 from ..ops._known import Parts, fewer
 from ..shardings.meshes import axes_of_groups, mesh_of
@@ -152,17 +153,11 @@ def n_between_devices(maps: MapSet, slot: tuple[int, int] | None = None, *, is_r
         if m.runtime:
             return None
         reader, source = [Expr.dim(len(m.dims) - 2), Expr.dim(len(m.dims) - 1)], m.results[-2:]
-        constraints = [(c.expr, c.lower, c.upper) for c in m.constraints]
-        if slot is not None:
-            constraints += [(e - n, 0, 0) for e, n in zip(reader if is_reader else source, slot, strict=True)]
         same = [(a - b, 0, 0) for a, b in zip(source, reader, strict=True)]
+        at = zip(reader if is_reader else source, slot, strict=True) if slot is not None else ()
         try:
-            every, own = (
-                IndexingMap(m.dims, [*m.results, *reader], ranges=m.ranges, constraints=constraints + more).count(
-                    distinct=True
-                )
-                for more in ([], same)
-            )
+            pairs = with_conditions(with_dims(m, 2), [(e - n, 0, 0) for e, n in at])
+            every, own = (with_conditions(pairs, more).count(distinct=True) for more in ([], same))
         except (HlomapError, OverflowError):
             return None
         if not (every.exact and own.exact):

@@ -79,3 +79,9 @@ def with_conditions(m: IndexingMap, conditions: Iterable[tuple[Expr, int, int]])
     """A map where further expressions lie between bounds."""
     constraints = [*((c.expr, c.lower, c.upper) for c in m.constraints), *conditions]
     return IndexingMap(m.dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=constraints)
+
+
+def with_dims(m: IndexingMap, n: int) -> IndexingMap:
+    """A map with its last ``n`` dims as further results."""
+    dims = [Expr.dim(k) for k in range(len(m.dims) - n, len(m.dims))]
+    return IndexingMap(m.dims, [*m.results, *dims], ranges=m.ranges, runtime=m.runtime, constraints=m.constraints)

@@ -21,7 +21,7 @@ from ..answers import Unknown
 from ..errors import HlomapError
 from ..lazy import np
 from ..maps.map_set import MapSet, union
-from ..maps.variables import variables_of, with_conditions, with_variables
+from ..maps.variables import variables_of, with_conditions, with_dims, with_variables
 from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex, instruction_of, read_only
 from .assignment import Assignment, assign
@@ -389,7 +389,7 @@ class _Work:
         readers = self._most_readers(k, self.outputs[o].shape_index, box)
         for m, group in zip(self.reads[k][o], pieces, strict=True):
             if group and not m.runtime:
-                pairs = [_with_dims(piece).count(distinct=True).lower for piece in group]
+                pairs = [with_dims(piece, len(piece.dims)).count(distinct=True).lower for piece in group]
                 reads = min(sum(_most_values(piece) for piece in group), _most_values(m))
                 yield _Relation(sum(pairs), reads, operand.weight / max(1, readers))
 
@@ -572,11 +572,6 @@ def _least(by_operand: Sequence[Sequence[_Relation]], weight: Fraction) -> int:
             each = min(min(one.weight for one in chosen), weight / reads)
             best = max(best, each * sum(one.n_pairs for one in chosen))
     return ceil(best)
-
-
-def _with_dims(m: IndexingMap) -> IndexingMap:
-    dims = [Expr.dim(k) for k in range(len(m.dims))]
-    return IndexingMap(m.dims, [*dims, *m.results], ranges=m.ranges, constraints=m.constraints)
 
 
 def _most_values(m: IndexingMap) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple, TypeAlias, overload
 
-from .._core import Computation, Count, Expr, IndexingMap, Instruction, Shape, _count
+from .._core import Computation, Count, Instruction, Shape, _count
 from ..analysis.loops import loop, over_iterations
 from ..analysis.rule_provider import RuleProvider
 from ..analysis.toposort import reverse_postorder
@@ -21,7 +21,7 @@ from ..errors import ShapeError
 from ..lazy import np
 from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
 from ..maps.map_set import MapSet, union
-from ..maps.variables import suppliers_of
+from ..maps.variables import suppliers_of, with_dims
 from ..ops import op_of
 from ..ops._indexing.loops.window import enclosing_loop, values_in_nest
 from ..ops._shapes import array_leaves, shape_at
@@ -255,7 +255,8 @@ def _part(instruction: Instruction, leaf: ShapeIndex, shape: Shape, maps: MapSet
     if not trip_counts:
         return _Part(placed, distinct, times.n, _bytes(distinct.upper, shape) * times.n, reason)
     # An element with each iteration that reads it.
-    paired = _with_iterations(maps, len(trip_counts))
+    n_loops = len(trip_counts)
+    paired = MapSet((with_dims(m, n_loops) for m in maps), exact=maps.exact, reason=maps.reason)
     pairs = _distinct(paired, shape, prod(trip_counts))
     n: int | None = 1 if pairs.upper == distinct.upper else times.n
     if pairs.upper not in (distinct.upper, distinct.upper * times.n):
@@ -293,23 +294,6 @@ def _by_iteration(instruction: Instruction, maps: MapSet, times: Times) -> tuple
         return maps, []
     found = over_iterations(maps, values, known)
     return (maps, []) if any(m.runtime for m in found) else (found, known)
-
-
-def _with_iterations(maps: MapSet, n: int) -> MapSet:
-    """The maps with the iterations, their last ``n`` dims, as further results."""
-    return MapSet(
-        [
-            IndexingMap(
-                [(v.lower, v.upper) for v in m.dims],
-                [*m.results, *(Expr.dim(len(m.dims) - n + k) for k in range(n))],
-                ranges=[(v.lower, v.upper) for v in m.ranges],
-                constraints=m.constraints,
-            )
-            for m in maps
-        ],
-        exact=maps.exact,
-        reason=maps.reason,
-    )
 
 
 def _distinct(maps: MapSet, shape: Shape, n: int = 1) -> Count:
