@@ -14,7 +14,6 @@ from math import inf
 from typing import Any, NamedTuple
 
 from .._core import Computation, Count, IndexingMap, Instruction, Module, Shape, _count, _extent, _reads
-from ..answers import Unknown
 from ..devices import Device, as_device
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
@@ -265,19 +264,12 @@ def _fused(instruction: Instruction) -> Computation | None:
     return called[0] if lookup(instruction.opcode).inlines and len(called) == 1 and called[0].is_fusion else None
 
 
-class _Operations(NamedTuple):
-    """Flops, transcendentals, and whether there are not fewer."""
-
-    flops: int = 0
-    transcendentals: int = 0
-    exact: bool = True
-
-
 class _Counted(NamedTuple):
     """An instruction inside a fusion: its operations on the elements that are needed, and on those evaluated."""
 
     instruction: Instruction
-    needed: _Operations
+    needed: tuple[int, int, bool] | str
+    """Flops, transcendentals, and whether there are not fewer; or why they are not known."""
     evaluated: int | None
 
 
@@ -288,10 +280,6 @@ class _Run:
         self.rules = rules
         self.device = device
         self._known: dict[bytes, _Figures] = {}
-
-    def _operations(self, instruction: Instruction) -> _Operations | Unknown:
-        """Of the whole output."""
-        return _operations(self.rules.propagation.operations(self.rules, instruction.number))
 
     # ------------------------------------------------------------------ an instruction
 
@@ -305,14 +293,15 @@ class _Run:
 
     def _of_operation(self, instruction: Instruction) -> _Figures:
         op = lookup(instruction.opcode)
-        all_of_it = self._operations(instruction)
-        n = None if isinstance(all_of_it, Unknown) else all_of_it.flops + all_of_it.transcendentals
-        figures = self._arithmetic([_counted(instruction, all_of_it, n)])
+        operations = self.rules.propagation.operations(self.rules, instruction.number)  # of the whole output
+        n = None if isinstance(operations, str) else sum(operations[:2])
+        figures = self._arithmetic([_Counted(instruction, operations, n)])
         if op.moves_nothing:
             return figures
         updated = op.updated_operand(instruction) if op.updated_operand is not None else None
         if updated is not None and updated < len(instruction.operands):
-            return figures + self._of_update(instruction, updated)
+            combines = bool(instruction.called_computations) and operations != (0, 0, False)
+            return figures + self._of_update(instruction, updated, combines)
         unions: dict[tuple[Instruction, ShapeIndex], _Union] = {}
         for index in array_leaves(instruction.shape):
             found = operand_maps(self.rules, instruction, index)
@@ -322,12 +311,11 @@ class _Run:
         written = [shape_at(instruction.shape, i) for i in array_leaves(instruction.shape) if i not in aliases]
         return figures + _moved(unions, written)
 
-    def _of_update(self, instruction: Instruction, updated: int) -> _Figures:
+    def _of_update(self, instruction: Instruction, updated: int, combines: bool) -> _Figures:
         """Operand 0 stays where it is: what is read are the other operands, and the old elements if they count."""
         operands = instruction.operands[1:]
         whole = [operand.shape for operand in dict.fromkeys(operands) if operand != instruction.operands[0]]
         new = instruction.operands[updated].shape
-        combines = instruction.called_computations and self._operations(instruction) != _Operations(exact=False)
         read, written = _bytes([*whole, *([new] if combines else [])]), _bytes([new])
         sure = sum(_bytes([shape]) or 0 for shape in whole) if not combines else 0
         return _Figures(0, 0, 0, read, 0, written, {}, sure, not instruction.called_computations)
@@ -338,7 +326,7 @@ class _Run:
         """A fused computation that runs once, and what is evaluated inside."""
         rules, at = self.rules, computation.module.instruction
         starts, written, evaluated = rules.propagation.fused(rules, computation.number)
-        counted = [_counted(at(number), _operations(needed), n) for number, needed, n in evaluated]
+        counted = [_Counted(at(number), needed, n) for number, needed, n in evaluated]
         figures = self._arithmetic(counted)
         parameters: dict[tuple[Instruction, ShapeIndex], _Union] = {}
         for start in map(at, starts if with_bytes else ()):
@@ -349,21 +337,22 @@ class _Run:
                     _add_reads(parameters, instruction, maps)
         if with_bytes:
             figures += _moved(parameters, [at(number).shape for number in written])
-        return figures, [one for one in counted if isinstance(one, _Counted)]
+        return figures, [one for one in counted if not isinstance(one.needed, str)]
 
-    def _arithmetic(self, counted: Iterable[_Counted | Unknown]) -> _Figures:
+    def _arithmetic(self, counted: Iterable[_Counted]) -> _Figures:
         flops, others, exact, sure = 0, 0, True, Counter[str]()
         evaluated: int | None = 0
         notes: dict[str, None] = {}
         for one in counted:
-            if isinstance(one, Unknown):
+            if isinstance(one.needed, str):
                 exact, evaluated = False, None
-                notes[f"not counted: {one.reason}"] = None
+                notes[f"not counted: {one.needed}"] = None
                 continue
-            flops, others = flops + one.needed.flops, others + one.needed.transcendentals
-            exact, evaluated = exact and one.needed.exact, _sum(evaluated, one.evaluated)
-            if self.device is not None and one.needed.exact:
-                sure[_dtype(one.instruction)] += one.needed.flops
+            n_flops, n_others, is_exact = one.needed
+            flops, others = flops + n_flops, others + n_others
+            exact, evaluated = exact and is_exact, _sum(evaluated, one.evaluated)
+            if self.device is not None and is_exact:
+                sure[_dtype(one.instruction)] += n_flops
         return _Figures(flops, others, evaluated, sure_flops=sure, exact=exact, notes=tuple(notes))
 
     # ------------------------------------------------------------------ a program
@@ -538,14 +527,6 @@ def _bytes(shapes: Iterable[Shape]) -> int | None:
             return None
         total += found
     return total
-
-
-def _operations(found: tuple[int, int, bool] | str) -> _Operations | Unknown:
-    return Unknown(found) if isinstance(found, str) else _Operations(*found)
-
-
-def _counted(instruction: Instruction, needed: _Operations | Unknown, evaluated: int | None) -> _Counted | Unknown:
-    return needed if isinstance(needed, Unknown) else _Counted(instruction, needed, evaluated)
 
 
 def _dtype(instruction: Instruction) -> str:
