@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -257,7 +258,8 @@ class _Modules:
         for module in candidates:
             if isinstance(module, str):
                 return module
-            found += _named(module, op)
+            with suppress(KeyError):
+                found.append(module[op])
         if len(found) == 1:
             return found[0]
         return f"{len(found)} modules have an instruction of this name" if found else f"module {name} has no {op!r}"
@@ -269,13 +271,6 @@ class _Modules:
             except HlomapError as error:
                 self._read[key] = f"the module {key[0]} in the profile cannot be read: {one_line(str(error))}"
         return self._read[key]
-
-
-def _named(module: Module, op: str) -> list[Instruction]:
-    try:
-        return [module[op]]
-    except KeyError:
-        return []
 
 
 def _contains_others(instruction: Instruction | str) -> bool:
