@@ -15,7 +15,7 @@ from ..devices import Device, as_device
 from ..errors import ShapeError, UnsupportedError
 from ..maps.map_set import MapSet
 from ..text import plural
-from ..types import expect, expect_items, subject_of
+from ..types import expect, expect_ints, expect_items, subject_of
 from . import flat, reductions, transposes
 from .flat import triton_block
 from .launch import Launch, lacks_numbers, memory_order, memory_permutation, storage_bits
@@ -60,8 +60,7 @@ def thread_map(
     """
     fusion = subject_of(subject, "thread_map", 'use module["name"]; for a shape hm.flat_thread_map(shape)')
     _expect_schedule(schedule, of, "thread_map")
-    for name, number in (("operand", operand), ("output", output)):
-        expect(int, number, "thread_map", f"an int as `{name}`")
+    expect_ints("thread_map", operand=operand, output=output)
     chosen = as_device(device, "thread_map")
     found = schedule_as_loop(fusion, chosen) if schedule == "loop" else schedule_of(fusion, chosen)
     if isinstance(found, Unknown):
