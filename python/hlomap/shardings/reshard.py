@@ -145,36 +145,26 @@ def reshard(
         expect(Sharding, given, "reshard", "a Sharding", "read text with hm.hlo.Sharding.parse")
     if mesh is not None:
         expect(Mesh, mesh, "reshard", "a Mesh as `mesh`")
+    n = read_count(num_devices, "reshard")
     try:
-        return _moved(shape, source, target, read_count(num_devices, "reshard"), mesh, links)
+        before, after = (_assign(sharding, shape, n or 1) for sharding in (source, target))
+        if n is None:
+            n = 1 + max(before.last_device, after.last_device)
+            before, after = (_assign(sharding, shape, n) for sharding in (source, target))
+        if shape.n_elements * shape.element_bits * after.n_replicas >= 1 << 66:
+            raise SizeError(f"the bytes of {one_line(str(shape))} on all devices do not fit in 64 bits")
+        held, needed = Tiles.of(before), Tiles.of(after)
+        received = read_only(_to_bytes(needed.n_elements - overlap(held, needed), shape))
+        collective, groups = _collective(held, needed, received)
     except UnsupportedError as error:
         return Unknown(str(error))
-
-
-def _moved(
-    shape: Shape,
-    source: Sharding,
-    target: Sharding,
-    num_devices: int | None,
-    mesh: Mesh | None,
-    links: Mapping[str, float] | None,
-) -> Reshard:
-    before, after = (_assign(sharding, shape, num_devices or 1) for sharding in (source, target))
-    if num_devices is None:
-        n = 1 + max(before.last_device, after.last_device)
-        before, after = (_assign(sharding, shape, n) for sharding in (source, target))
-    if shape.n_elements * shape.element_bits * after.n_replicas >= 1 << 66:
-        raise SizeError(f"the bytes of {one_line(str(shape))} on all devices do not fit in 64 bits")
-    held, needed = Tiles.of(before), Tiles.of(after)
-    received = _to_bytes(needed.n_elements - overlap(held, needed), shape)
-    collective, groups = _collective(held, needed, received)
     mesh = mesh or source.mesh or target.mesh
     speeds = read_links(links, mesh, np.union1d(held.devices, needed.devices))
     seconds = None if speeds is None or mesh is None else least_seconds(held, needed, received, mesh, speeds)
-    for array in (groups, needed.devices, received):
-        if array is not None:
-            read_only(array)
-    return Reshard(shape, source, target, collective, groups, needed.devices, received, seconds, held, needed, mesh)
+    if groups is not None:
+        read_only(groups)
+    devices = read_only(needed.devices)
+    return Reshard(shape, source, target, collective, groups, devices, received, seconds, held, needed, mesh)
 
 
 def _assign(sharding: Sharding, shape: Shape, num_devices: int) -> Assignment:
