@@ -536,12 +536,11 @@ class MapSet:
         _expect_alike(self, self, "evaluate()")
         if len(maps) == 1:
             return maps[0].evaluate(dims, ranges, runtime, check=check, threads=threads)
-        found: npt.NDArray[np.int64] | None = None
-        is_found: npt.NDArray[np.bool_] = np.zeros((), np.bool_)
-        for m in maps:
+        found = maps[0].evaluate(dims, ranges, runtime, check=False, threads=threads)
+        is_found = np.asarray(maps[0].in_domain(dims, ranges, runtime))
+        for m in maps[1:]:
             own = m.evaluate(dims, ranges, runtime, check=False, threads=threads)
             inside = np.asarray(m.in_domain(dims, ranges, runtime))
-            found = own if found is None else found
             differs = inside & is_found & (own != found).any(axis=-1)
             if differs.any():
                 at = int(np.argmax(differs))
@@ -549,7 +548,6 @@ class MapSet:
             found, is_found = np.where(inside[..., None], own, found), is_found | inside
         if check and not np.all(is_found):
             raise DomainError(f"point {int(np.argmin(is_found))} lies outside the domains of all maps of the set")
-        assert found is not None
         return found
 
     def _nonempty(self) -> tuple[IndexingMap, ...]:
