@@ -365,9 +365,7 @@ class Tiling(ReadOnly):
         """
         expect((TileRead, int), read, "results.Tiling.box", "a read or its number as `read`")
         chosen = self.reads[read] if isinstance(read, int) else read
-        all_arrays = [*self.reads, *self.writes]
-        at = next((k for k, other in enumerate(all_arrays) if other is chosen), None)
-        if at is None:
+        if chosen._tiling is not self:
             raise ShapeError("read: expected one of the reads or writes of this tiling")
         if chosen._own_map is None:
             raise ShapeError(f"the reads of {chosen.instruction.name} are unknown: {chosen.unknown}")
@@ -379,7 +377,7 @@ class Tiling(ReadOnly):
         tile = [index(t) for t in tile_id]
         if any(not -(2**63) <= number < 2**63 for number in (*tile, *values)):
             raise ShapeError("expected tile numbers and runtime values of 64 bits")
-        runs = self._plan.tile(at, sizes, tile, values)
+        runs = self._plan.tile(chosen._number, sizes, tile, values)
         if runs is None:
             zeros = (0,) * len(self._shape(chosen).dimensions)
             return TileBox(zeros, zeros, tuple(1 for _ in zeros), zeros, zeros)
