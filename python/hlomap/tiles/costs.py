@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from .._core import Instruction
@@ -50,9 +50,7 @@ def contractions(t: Tiling) -> list[Contraction]:
         if len(counts) < 2:
             continue
         points = min(counts)
-        every = reduce(
-            lambda n, p: n * p.size, params, instruction.shape.n_elements if instruction.shape.is_array else 0
-        )
+        every = (instruction.shape.n_elements if instruction.shape.is_array else 0) * prod(p.size for p in params)
         found.append(Contraction(instruction, 2 * points, tuple(params) if points == every else ()))
     return found
 
