@@ -106,10 +106,8 @@ def _grid(bounds: Sequence[tuple[int, int]]) -> Ints:
 
 
 def _select_inside(points: Ints, bounds: Sequence[tuple[int, int]]) -> Ints:
-    kept = np.ones(len(points), np.bool_)
-    for axis, (lower, upper) in enumerate(bounds):
-        kept &= (points[:, axis] >= lower) & (points[:, axis] <= upper)
-    return points[kept].astype(np.int64)
+    lower, upper = np.array(bounds, np.int64).reshape(-1, 2).T
+    return points[((lower <= points) & (points <= upper)).all(axis=1)]
 
 
 def unravel_points(numbers: Ints, sizes: Sequence[int]) -> Ints:
