@@ -6,14 +6,14 @@ and the core cuts it to the domain.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from operator import index
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from .._core import IndexingMap, _image_many
 from ..errors import ShapeError
 from ..text import one_line, plural
-from ..types import is_index, wrong_type
+from ..types import expect_items, is_index, wrong_type
 
 Bounds: TypeAlias = tuple[int, int]
 
@@ -27,7 +27,7 @@ _LEAST, _GREATEST = -(2**63), 2**63 - 1
 _TAKES = "an interval for each dim as `{}`: an int, (lower, upper), a range, a slice or None"
 
 
-def read_box(box: object, function: str, parameter: str = "box") -> list[Bounds] | None:
+def read_box(box: Any, function: str, parameter: str = "box") -> list[Bounds] | None:
     """The inclusive bounds of each dim; None where there is no box.
 
     >>> read_box([7, (1, 2), range(4), slice(3), None], "image")
@@ -36,12 +36,9 @@ def read_box(box: object, function: str, parameter: str = "box") -> list[Bounds]
     if box is None:
         return None
     takes = _TAKES.format(parameter)
-    if not isinstance(box, Iterable) or isinstance(box, (str, bytes, Mapping, Set)):
+    if isinstance(box, (bytes, Mapping, Set)):
         raise wrong_type(function, takes, box)
-    try:
-        items = list(box)
-    except TypeError:
-        raise wrong_type(function, takes, box) from None
+    items = expect_items(object, box, function, takes)
     return [_cut(*_read_interval(item, function, takes)) for item in items]
 
 
