@@ -24,7 +24,6 @@ class _Subscript(NamedTuple):
 
     text: str
     kind: str  # "point", "whole", "slice" or "range"
-    n: int = 1
 
 
 def phrase(m: NamedMap, label: str, sizes: tuple[int, ...]) -> str:
@@ -95,9 +94,9 @@ def _subscript(m: NamedMap, e: Expr, size: int, free: _FreeRange | None) -> _Sub
     if n == 1:
         return _Subscript(m.text(start), "point")
     if n == size and start == Expr.constant(0) and abs(step) == 1:
-        return _Subscript(":", "whole", n)
+        return _Subscript(":", "whole")
     suffix = f":{abs(step)}" if abs(step) != 1 else ""
-    return _Subscript(f"{m.text(start)}:{m.text(stop)}{suffix}", "slice", n)
+    return _Subscript(f"{m.text(start)}:{m.text(stop)}{suffix}", "slice")
 
 
 class _FreeRange(NamedTuple):
