@@ -885,13 +885,11 @@ def _with_names(m: IndexingMap) -> str:
 
 
 def _restrict(m: IndexingMap, bounds: Mapping[int, tuple[int, int]]) -> IndexingMap:
-    for i in bounds:
-        if not 0 <= i < len(m.dims):
-            raise ShapeError(f"dimension {i} is out of range: the map has {len(m.dims)} dims")
-    dims = [
-        Variable(v.name, max(v.lower, low), min(v.upper, high))
-        for v, (low, high) in ((v, bounds.get(i, (v.lower, v.upper))) for i, v in enumerate(m.dims))
-    ]
+    dims = list(m.dims)
+    for i, (low, high) in bounds.items():
+        if not 0 <= i < len(dims):
+            raise ShapeError(f"dimension {i} is out of range: the map has {len(dims)} dims")
+        dims[i] = Variable(dims[i].name, max(dims[i].lower, low), min(dims[i].upper, high))
     if m.is_undefined or m.is_known_empty:
         return IndexingMap.undefined(dims) if m.is_undefined else m
     return IndexingMap(dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=m.constraints)
