@@ -11,7 +11,6 @@ from __future__ import annotations
 import operator
 import reprlib
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import Any
 
 from .._core import Shape
@@ -170,12 +169,9 @@ def retyped_shape(element_type: Any, sizes: Sequence[int], argument: str = "new_
     """The shape of an array with these sizes and the element type that an argument names."""
     dtype = text(argument, element_type)
     try:
-        shape = Shape(dtype, list(sizes))
+        return Shape(dtype, list(sizes))
     except HlomapError as error:
         raise invalid(argument, repr(dtype), str(error)) from None
-    if bit_width(dtype) == 0:
-        raise invalid(argument, repr(dtype), "expected an element type of arrays")
-    return shape
 
 
 def check_same_dtype(argument: str, values: Sequence[Value]) -> None:
@@ -184,11 +180,3 @@ def check_same_dtype(argument: str, values: Sequence[Value]) -> None:
         if value.dtype != values[0].dtype:
             rule = f"expected element type {values[0].dtype}, that of the first, {described(values[0])}"
             raise invalid(argument, described(value), rule)
-
-
-def bit_width(dtype: str) -> int:
-    """The number of bits of an element; 0 for a name that is not an element type of arrays."""
-    digits = {"pred": "8", "bf16": "16"}.get(dtype) or "".join(
-        takewhile(str.isdigit, dtype[1:]) if dtype[:1] in ("s", "u", "f", "c") else ""
-    )
-    return int(digits or 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..dtypes import bit_width
 from . import arguments as check
 from .broadcasting import expand
 from .constants import element_kind
@@ -73,7 +74,7 @@ class Elementwise(Core):
         value = self._array("operand", operand)
         sizes = value.dimensions
         check.retyped_shape(new_element_type, ())
-        wide, narrow = check.bit_width(value.dtype), check.bit_width(new_element_type)
+        wide, narrow = (8 if dtype == "pred" else bit_width(dtype) for dtype in (value.dtype, new_element_type))
         if wide > narrow:
             sizes = (*sizes, wide // narrow)
         elif wide < narrow:
