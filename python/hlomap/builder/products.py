@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
+from .._core import ConvolutionDimensionNumbers
+from ..errors import HlomapError
 from . import arguments as check
 from .core import Core
 from .naming import method_named
 from .values import Ints, Operand, Value
 from .windows import Padding, window_text
-
-# The dimension labels of input, kernel and output; the spatial dimensions are digits.
-_LABELS = re.compile(r"[bf0-9?]+_[io0-9?]+->[bf0-9?]+")
 
 
 class Products(Core):
@@ -125,20 +123,18 @@ class Products(Core):
             wanted = f"the rank of lhs, {check.described(left)}, which is at least 2"
             rule = f"expected {wanted}: batch, features, spatial dimensions"
             raise check.invalid("rhs", check.described(right), rule)
-        space = "".join(map(str, range(min(rank - 2, 10))))
-        labels = f"bf{space}_oi{space}->bf{space}"
-        if dimension_numbers:
-            labels = check.text("dimension_numbers", dimension_numbers)
-        if not _LABELS.fullmatch(labels) or any(
-            sorted(part) != sorted(names + space)
-            for part, names in zip(re.split("_|->", labels), ("bf", "io", "bf"), strict=True)
-        ):
+        space = "".join(map(str, range(rank - 2)))
+        labels = check.text("dimension_numbers", dimension_numbers or f"bf{space}_oi{space}->bf{space}")
+        try:
+            roles = ConvolutionDimensionNumbers.parse(labels)
+        except HlomapError:
+            roles = None
+        if roles is None or "?" in labels or len(roles.input_spatial) != rank - 2:
             rule = f"expected the labels of bf{space}_io{space}->bf{space}, in any order within each part"
             raise check.invalid("dimension_numbers", repr(labels), rule)
-        of_input, of_kernel, _ = re.split("_|->", labels)
-        sizes = [left.dimensions[of_input.index(d)] for d in space]
-        kernel = [right.dimensions[of_kernel.index(d)] for d in space]
-        outer = right.dimensions[of_kernel.index("o")]
+        sizes = [left.dimensions[d] for d in roles.input_spatial]
+        kernel = [right.dimensions[d] for d in roles.kernel_spatial]
+        outer = right.dimensions[roles.kernel_output_feature]
         counts = (("feature_group_count", feature_group_count), ("batch_group_count", batch_group_count))
         for name, count in counts:
             check.at_least(name, count, 1)
