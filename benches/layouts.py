@@ -35,66 +35,13 @@ SEED = 7
 REPEATS = 5
 
 
-class Value:
-    """A piecewise affine expression of isl with Python operators."""
-
-    def __init__(self, held) -> None:
-        self.held = held
-
-    def other(self, value):
-        if isinstance(value, Value):
-            return value.held
-        domain = self.held.domain().get_space()
-        constant = isl.Aff.val_on_domain(isl.LocalSpace.from_space(domain), isl.Val(value))
-        return isl.PwAff.from_aff(constant)
-
-    def __add__(self, value):
-        return Value(self.held.add(self.other(value)))
-
-    def __sub__(self, value):
-        return Value(self.held.sub(self.other(value)))
-
-    def __mul__(self, value):
-        return Value(self.held.mul(self.other(value)))
-
-    def __floordiv__(self, value):
-        return Value(self.held.div(self.other(value)).floor())
-
-    def __mod__(self, value):
-        return Value(self.held.mod_val(isl.Val(value)))
-
-    def __neg__(self):
-        return Value(self.held.neg())
-
-    __radd__, __rmul__ = __add__, __mul__
-
-    def __rsub__(self, value):
-        return -self + value
-
-
 def nodes_of_isl(m: hm.IndexingMap) -> int:
     """The number of divisions and remainders in the code that isl generates for a map within its domain."""
-    names = [f"d{i}" for i in range(len(m.dims))]
-    space = isl.Space.create_from_names(isl.DEFAULT_CONTEXT, set=names)
-    local = isl.LocalSpace.from_space(space)
-    variables = {
-        name: Value(isl.PwAff.from_aff(isl.Aff.var_on_domain(local, isl.dim_type.set, i)))
-        for i, name in enumerate(names)
-    }
-
-    def value(text: str) -> Value:
-        return eval(text.replace("floordiv", "//").replace("mod", "%"), {}, variables) + zero
-
-    zero = Value(isl.PwAff.from_aff(isl.Aff.val_on_domain(local, isl.Val(0))))
-    domain = isl.Set.universe(space)
-    bounds = [(variables[name], v) for name, v in zip(names, m.dims, strict=True)]
-    bounds += [(value(str(c.expr)), c) for c in m.constraints]
-    for e, bound in bounds:
-        domain = domain.intersect(e.held.ge_set((zero + bound.lower).held))
-        domain = domain.intersect(e.held.le_set((zero + bound.upper).held))
+    results = isl.PwMultiAff(m.to_isl())
+    domain = results.domain()
     build = isl.AstBuild.from_context(domain)
-    texts = (build.expr_from_pw_aff(value(str(r)).held.gist(domain).coalesce()).to_C_str() for r in m.results)
-    return sum(len(re.findall(r"floord|%|/", text)) for text in texts)
+    pieces = (results.get_at(k).gist(domain).coalesce() for k in range(len(m.results)))
+    return sum(len(re.findall(r"floord|%|/", build.expr_from_pw_aff(piece).to_C_str())) for piece in pieces)
 
 
 def random_layout(rng: random.Random) -> hm.Shape:
