@@ -76,54 +76,20 @@ class Isl:
     def begin(self, ranges: Ranges):
         import islpy as isl
 
-        self.isl = isl
         space = isl.Space.create_from_names(isl.DEFAULT_CONTEXT, set=list(ranges))
         bounds = " and ".join(f"{lo} <= {name} <= {hi}" for name, (lo, hi) in ranges.items())
         self.domain = isl.Set(f"{{ [{','.join(ranges)}] : {bounds} }}")
         local = isl.LocalSpace.from_space(space)
-        return [IslExpr(isl, isl.Aff.var_on_domain(local, isl.dim_type.set, i)) for i in range(len(ranges))]
+        return [isl.Aff.var_on_domain(local, isl.dim_type.set, i) for i in range(len(ranges))]
 
     def simplify(self, e):
-        return IslExpr(self.isl, e.aff.gist(self.domain))
+        return e.gist(self.domain)
 
     def text(self, e) -> str:
-        body = re.search(r"\[\((.*)\)\]", str(e.aff))
-        text = body.group(1) if body else str(e.aff)
+        body = re.search(r"\[\((.*)\)\]", str(e))
+        text = body.group(1) if body else str(e)
         text = re.sub(r"(\d+)\s*(?=[a-z(])", r"\1*", text.replace("floor", "")).replace("/", "//")
         return re.sub(r"\bd(\d+)\*", r"d\1", text).replace(" mod ", " % ")
-
-
-class IslExpr:
-    """An isl expression with Python operators."""
-
-    def __init__(self, isl, aff):
-        self.isl, self.aff = isl, aff
-
-    def __add__(self, other):
-        return IslExpr(self.isl, self.aff + (other.aff if isinstance(other, IslExpr) else other))
-
-    def __radd__(self, other):
-        return self + other
-
-    def __neg__(self):
-        return IslExpr(self.isl, -self.aff)
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __rsub__(self, other):
-        return -self + other
-
-    def __mul__(self, k):
-        return IslExpr(self.isl, self.aff.scale_val(self.isl.Val(k)))
-
-    __rmul__ = __mul__
-
-    def __floordiv__(self, n):
-        return IslExpr(self.isl, self.aff.scale_down_val(self.isl.Val(n)).floor())
-
-    def __mod__(self, n):
-        return IslExpr(self.isl, self.aff.mod_val(self.isl.Val(n)))
 
 
 class Tinygrad:
