@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import timeit
 from pathlib import Path
 
 import hlomap as hm
@@ -87,17 +88,6 @@ def transformer(n_instructions: int) -> hm.Module:
     return hm.parse("HloModule transformer\n" + "".join(fused) + "".join(entry))
 
 
-def seconds(call: object, n: int = 3) -> float:
-    """The smallest time of some calls."""
-    assert callable(call)
-    found = []
-    for _ in range(n):
-        began = time.perf_counter()
-        call()
-        found.append(time.perf_counter() - began)
-    return min(found)
-
-
 def command_seconds(text: str) -> float:
     """User and system time of the command, the smallest of three."""
     with tempfile.TemporaryDirectory() as folder:
@@ -164,7 +154,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, module in modules:
             page = str(hm.explore(module))
-            write = seconds(lambda module=module: hm.explore(module))
+            write = min(timeit.repeat(lambda module=module: hm.explore(module), number=1, repeat=3))
             cells = [name, f"{module.n_instructions:,}", f"{len(page) / 1e6:.2f} MB", f"{write:.2f} s"]
             cells.append(f"{command_seconds(str(module)):.2f} s")
             if arguments.frames:

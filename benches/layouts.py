@@ -13,7 +13,6 @@ from __future__ import annotations
 import random
 import re
 import sys
-import time
 import timeit
 from collections import Counter
 from collections.abc import Callable
@@ -71,12 +70,7 @@ def compare_nodes(n: int) -> None:
 
 def best(work: Callable[[], object]) -> float:
     """The minimum wall-clock time of ``REPEATS`` runs, in seconds."""
-    times = []
-    for _ in range(REPEATS):
-        began = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - began)
-    return min(times)
+    return min(timeit.repeat(work, number=1, repeat=REPEATS))
 
 
 def compare_packing() -> None:

@@ -21,7 +21,6 @@ HEADER = """HloModule rules
 sum { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
 less { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = pred[] compare(a, b), direction=LT }
 """
-ROWS = "index_vector_dim=1"
 OPERATIONS: dict[str, tuple[str, str]] = {
     "add": ("f32[A,B,4]", "f32[A,B,4] add(p0, p0)"),
     "convert": ("f32[A,B,4]", "bf16[A,B,4] convert(p0)"),

@@ -7,7 +7,7 @@ for one candidate of a transpose of rank 16.
 
 from __future__ import annotations
 
-import time
+import timeit
 from collections.abc import Callable
 
 import hlomap as hm
@@ -26,12 +26,7 @@ QUICK = ["legal", "grid", "read_bytes"]
 
 def seconds(call: Callable[[], object], n: int = 5) -> float:
     """The least time of some calls."""
-    times = []
-    for _ in range(n):
-        begin = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - begin)
-    return min(times)
+    return min(timeit.repeat(call, number=1, repeat=n))
 
 
 def chain(n: int) -> hm.Module:
