@@ -171,9 +171,8 @@ def chain(n: int, is_diamond: bool) -> str:
         lines.append(f"p{i + 1} = f32[64,64] {kind}({other}){attribute}")
     lines[-1] = "ROOT " + lines[-1]
     body = "\n  ".join(lines)
-    return f"HloModule m\nf {{\n  {body}\n}}\nENTRY e {{\n  a = f32[64,64] parameter(0)\n" + (
-        "  ROOT r = f32[64,64] fusion(a), kind=kLoop, calls=f\n}\n"
-    )
+    entry = "a = f32[64,64] parameter(0)\n  ROOT r = f32[64,64] fusion(a), kind=kLoop, calls=f"
+    return f"HloModule m\nf {{\n  {body}\n}}\nENTRY e {{\n  {entry}\n}}\n"
 
 
 def measured(path: str, n: int) -> list[float]:
@@ -200,14 +199,13 @@ def show(name: str, text: str) -> None:
 def show_families(divisor: int) -> None:
     """Programs that the growth tests generate: loops of unknown length, conditionals and whole training steps."""
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-    from support.families import FAMILIES, LOOPS
+    from support.families import FAMILIES
     from support.training import training_step
 
-    loops, branches = FAMILIES["running_loops"], FAMILIES["wide_conditional"]
     sizes = {
-        "layers": (LOOPS["unrolled_layers"], 64),
-        "branches": (branches, 50),
-        "loops": (loops, 8),
+        "layers": (FAMILIES["unrolled_layers"], 64),
+        "branches": (FAMILIES["wide_conditional"], 50),
+        "loops": (FAMILIES["running_loops"], 8),
         "step": (training_step, 40),
     }
     for name, (family, size) in sizes.items():
