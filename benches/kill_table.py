@@ -29,31 +29,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import psutil
-import pyarrow as pa
-from pyarrow import parquet
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from support.datasets import tables
 
 DISTURBANCES = 5  # of one dataset, at most
 KINDS = ("both", "terminate", "dask_worker", "parent", "worker", "interrupt", "disk", "pulled", "removed", "scheduler")
-
-
-class Table:
-    """The rows of a dataset in a fixed order, without times."""
-
-    def __init__(self, dataset: Path) -> None:
-        files = parquet.read_table(dataset / "files").drop_columns(["seconds"])
-        self.files = files.sort_by("path")
-        rows = parquet.read_table(dataset / "rows")
-        order = [name for name, kind in zip(rows.schema.names, rows.schema.types, strict=True) if _sortable(kind)]
-        self.rows = rows.sort_by([(name, "ascending") for name in order])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Table) and self.files.equals(other.files) and self.rows.equals(other.rows)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def _sortable(kind: pa.DataType) -> bool:
-    return not pa.types.is_nested(kind) and not pa.types.is_dictionary(kind)
 
 
 class Run:
@@ -303,7 +284,7 @@ def left_over(output: Path) -> list[str]:
     return [name for name in found if not allowed.fullmatch(name)]
 
 
-def try_dataset(kind: str, corpus: Path, reference: Table, wanted: int) -> dict[str, Any]:
+def try_dataset(kind: str, corpus: Path, reference: dict[str, Any], wanted: int) -> dict[str, Any]:
     """Disturbs one dataset, then lets it end: what the table counts, and ``failure`` where anything is wrong."""
     with place(kind) as output:
         kills = Kills(corpus, output, kind)
@@ -314,7 +295,7 @@ def try_dataset(kind: str, corpus: Path, reference: Table, wanted: int) -> dict[
             code = Run(corpus, output).end()
             if code not in (0, 1):
                 failure = f"the last run ends with exit code {code}"
-            elif Table(output) != reference:
+            elif tables(output) != reference:
                 failure = "differs"
             left = left_over(output)
         except Exception as error:
@@ -338,8 +319,8 @@ def main() -> None:
         began = time.perf_counter()
         Run(arguments.corpus, output).end()
         duration = time.perf_counter() - began
-        reference = Table(output)
-    n_files, n_rows = reference.files.num_rows, reference.rows.num_rows
+        reference = tables(output)
+    n_files, n_rows = map(len, reference.values())
     print(f"undisturbed: {n_files} files, {n_rows} rows, {duration:.1f} s", flush=True)
 
     found: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
