@@ -1,9 +1,9 @@
 """Runs optimized modules and compares their results with those that XLA found for the same inputs.
 
 ``python benches/agreement.py MODULES RESULTS`` takes a directory of HLO files and one of ``NAME.npz``, which have the
-arguments of the entry as ``in0``, ``in1``, ... and its arrays as ``out0``, ``out1``, ... in order; ``in0__dtype`` names
-the element type of arrays that are raw bits.  Bounds are relative to the largest element of a result: excess precision,
-and the order in which sums are taken, differ.
+arguments of the entry as ``in0``, ``in1``, ... and its arrays as ``out0``, ``out1``, ... in order, as ``hlomap run``
+reads and writes them.  Bounds are relative to the largest element of a result: excess precision, and the order in which
+sums are taken, differ.
 """
 
 from __future__ import annotations
@@ -13,36 +13,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 import hlomap as hm
+from hlomap.cli.run_file import arrange_inputs, flatten, load_npz
 
 Array = Any
 
 BOUNDS = {"float64": 1e-9, "complex128": 1e-9, "float32": 1e-4, "complex64": 1e-4, "float16": 1e-2, "bfloat16": 3e-2}
 """The largest difference by element type; f8 may differ by one part in four, and all other types must be equal."""
-
-
-def read(path: Path, prefix: str) -> list[Array]:
-    found = []
-    with np.load(path) as file:
-        while f"{prefix}{len(found)}" in file:
-            name = f"{prefix}{len(found)}"
-            array = file[name]
-            if f"{name}__dtype" in file:
-                array = array.view(np.dtype(getattr(ml_dtypes, str(file[f"{name}__dtype"]))))
-            found.append(array)
-    return found
-
-
-def flat(value: Any) -> list[Array]:
-    return [array for part in value for array in flat(part)] if isinstance(value, list) else [np.asarray(value)]
-
-
-def nested(shape: hm.Shape, arrays: list[Array]) -> Any:
-    """The next arrays as an argument of a shape."""
-    return [nested(part, arrays) for part in shape.tuple_shapes] if shape.is_tuple else arrays.pop(0)
 
 
 def difference(found: Array, expected: Array) -> float:
@@ -65,12 +44,11 @@ def difference(found: Array, expected: Array) -> float:
 def compare(path: Path, results: Path) -> tuple[str, str]:
     """The verdict, and what it rests on."""
     module = hm.load(path)
-    arrays = read(results, "in")
-    expected = read(results, "out")
+    held = load_npz(results)
+    expected = [held[f"out{k}"] for k in range(sum(name.startswith("out") for name in held))]
     try:
-        arguments = [nested(p.shape, arrays) for p in module.entry.parameters]
-        found = flat(hm.execute(module, *arguments))
-    except (hm.errors.HlomapError, IndexError) as error:
+        found = flatten(hm.execute(module, *arrange_inputs(module.entry, held)))
+    except hm.errors.HlomapError as error:
         return "not run", str(error).partition("\n")[0][:150]
     if len(found) != len(expected):
         return "differs", f"{len(found)} arrays for {len(expected)}"
