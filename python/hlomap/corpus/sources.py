@@ -161,19 +161,11 @@ class NotRegular(Exception):
     """The path leads to a pipe, a socket, a device or a folder."""
 
 
-class Reader:
+class Reader(contextlib.ExitStack):
     """Opens sources one after another and keeps the last archive open."""
 
-    def __init__(self) -> None:
-        self._zip_path: str | None = None
-        self._zip: zipfile.ZipFile | None = None
-        self._files = contextlib.ExitStack()
-
-    def __enter__(self) -> Reader:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._files.close()
+    _zip_path: str | None = None
+    _zip: zipfile.ZipFile | None = None
 
     @contextlib.contextmanager
     def open(self, source: Source) -> Iterator[Opened]:
@@ -205,8 +197,8 @@ class Reader:
 
     def _archive(self, path: str) -> zipfile.ZipFile:
         if self._zip is None or self._zip_path != path:
-            self._files.close()
-            self._zip = self._files.enter_context(zipfile.ZipFile(self._files.enter_context(open_bytes(path))))
+            self.close()
+            self._zip = self.enter_context(zipfile.ZipFile(self.enter_context(open_bytes(path))))
             self._zip_path = path
         return self._zip
 
