@@ -28,20 +28,6 @@ def lock(folder: Folder, name: str, *, wait: bool = False) -> Iterator[Callable[
     if not isinstance(folder, LocalFolder):
         yield lambda: None
         return
-    with _file_lock(folder, name, wait) as check:
-        yield check
-
-
-def remove_stale_locks(folder: Folder) -> None:
-    """Removes the locks whose holders were killed."""
-    for name in folder.names(""):
-        if name.startswith("_lock-"):
-            with contextlib.suppress(LockedError), lock(folder, name):
-                pass
-
-
-@contextlib.contextmanager
-def _file_lock(folder: LocalFolder, name: str, wait: bool) -> Iterator[Callable[[], None]]:
     path = Path(folder.url) / name
     while True:
         try:
@@ -76,6 +62,14 @@ def _file_lock(folder: LocalFolder, name: str, wait: bool) -> Iterator[Callable[
             with contextlib.suppress(OSError):
                 os.unlink(path)
         os.close(fd)
+
+
+def remove_stale_locks(folder: Folder) -> None:
+    """Removes the locks whose holders were killed."""
+    for name in folder.names(""):
+        if name.startswith("_lock-"):
+            with contextlib.suppress(LockedError), lock(folder, name):
+                pass
 
 
 def _is_same_file(fd: int, path: Path) -> bool:
