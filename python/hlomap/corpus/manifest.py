@@ -10,7 +10,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from .._core import __version__
@@ -56,10 +56,6 @@ class Manifest:
             "summary": self.summary,
         }
         folder.write(MANIFEST, (json.dumps(cells, indent=1) + "\n").encode())
-
-    def completed(self, summary: Mapping[str, Any]) -> Manifest:
-        """The manifest of the complete dataset."""
-        return replace(self, summary=summary)
 
 
 def read_manifest(folder: Folder) -> Manifest | None:
@@ -122,9 +118,16 @@ def done_shards(folder: Folder) -> set[int]:
 
 def read_reports(folder: Folder, shards: Iterable[int]) -> CorpusReport:
     """The counts of some shards that are done."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
     total = CorpusReport()
     for shard in sorted(shards):
-        total.add(_read_report(folder, shard))
+        name = part_name(FILES_FOLDER, shard)
+        content = pa.BufferReader(folder.read(name))
+        with work_file(folder, name, "remove it, and the same command makes it again, or remove the dataset"):
+            facts = parquet.read_metadata(content).metadata
+            total.add(CorpusReport.from_dict(json.loads(facts[b"hlomap.report"])))
     return total
 
 
@@ -143,13 +146,3 @@ def count_compilations(folder: Folder) -> int:
     """The number of compilations that have rows, by the names of their files."""
     parts = read_columns(folder, ["file_compilation", "status"])
     return len({name for part in parts for name, status in part if status == "done" and name is not None})
-
-
-def _read_report(folder: Folder, shard: int) -> CorpusReport:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    name = part_name(FILES_FOLDER, shard)
-    content = pa.BufferReader(folder.read(name))
-    with work_file(folder, name, "remove it, and the same command makes it again, or remove the dataset"):
-        return CorpusReport.from_dict(json.loads(parquet.read_metadata(content).metadata[b"hlomap.report"]))

@@ -45,10 +45,6 @@ class Plan:
     shards: tuple[Shard, ...]
 
     @property
-    def n_files(self) -> int:
-        return sum(shard.n_files for shard in self.shards)
-
-    @property
     def n_bytes(self) -> int:
         return sum(shard.n_bytes for shard in self.shards)
 

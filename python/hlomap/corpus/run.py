@@ -290,7 +290,7 @@ class _Run:
             if found is None or found.summary is None:
                 total = read_reports(folder, (shard.number for shard in plan.shards))
                 total.compilations = count_compilations(folder)
-                found = manifest.completed(total.to_dict())
+                found = replace(manifest, summary=total.to_dict())
                 found.write(folder)
         self._remove_work(folder)
         return found
