@@ -281,13 +281,11 @@ def doctor(as_json: bool) -> None:
       hlomap doctor
       hlomap doctor --json
     """
-    import json
-
     from .doctor import examine
 
     found = examine()
     if as_json:
-        console.say(json.dumps({line.subject: {"value": line.value, "good": line.is_good} for line in found}, indent=2))
+        console.print_json({line.subject: {"value": line.value, "good": line.is_good} for line in found})
     else:
         width = max(len(line.subject) for line in found)
         console.print_lines(

@@ -74,13 +74,7 @@ def _nest_arguments(computation: Computation, arrays: Sequence[Array]) -> list[A
 
 def _nest(shape: Shape, arrays: Iterator[Array]) -> Any:
     if shape.is_tuple:
-        parts: list[Any] = []
-        for part in shape.tuple_shapes:
-            if part.is_array or part.is_tuple:
-                parts.append(_nest(part, arrays))
-            else:
-                parts.append(None)
-        return tuple(parts)
+        return tuple([_nest(part, arrays) for part in shape.tuple_shapes])
     return next(arrays) if shape.is_array else None
 
 
