@@ -11,7 +11,7 @@ from html import escape
 from .._core import Layout, Shape
 from .layouts import Cell, Grid, Scene, build_scene, example_sizes
 from .picture import Picture
-from .style import CHARACTER, TILE_COLOURS, document, text
+from .style import CHARACTER, TILE_COLOURS, document, edges, text
 
 
 def layout_picture(scene: Scene) -> Picture:
@@ -85,13 +85,8 @@ class _Table:
         self.title_height = 20 if grid.title else 0
         self.x, self.y = x, y
         label_height = 16 if any(grid.columns) else 0
-        self.columns = [x + margin]
-        for c in range(len(grid.columns)):
-            is_gap = grid.columns[c] is None
-            self.columns.append(self.columns[-1] + (_GAP if is_gap else cell_width))
-        self.rows = [y + self.title_height + label_height]
-        for row in grid.rows:
-            self.rows.append(self.rows[-1] + (_GAP if row is None else _ROW))
+        self.columns = edges(grid.columns, cell_width, _GAP, x + margin)
+        self.rows = edges(grid.rows, _ROW, _GAP, y + self.title_height + label_height)
         self.right, self.bottom = self.columns[-1], self.rows[-1]
 
     def svg(self) -> str:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..text import cut, html
 from .scenes import LIT, MARKED, MAY, ArrayGrid, MapScene, Page, Relation
-from .style import CHARACTER, document, magnitude, text, wrap
+from .style import CHARACTER, document, edges, magnitude, text, wrap
 
 _EDGE = 16.0
 _GAP = 12.0  # width or height of a cut
@@ -77,8 +77,7 @@ class _Block:
         self.head = 16.0 * (1 + len(self.facts)) + 2
         row_labels = [str(i) for i in grid.rows if i is not None] if grid.dims[0] is not None else []
         self.margin = max((len(label) for label in row_labels), default=0) * _LABEL + (6 if row_labels else 0)
-        self.x_of = _edges(grid.columns, cell)
-        self.y_of = _edges(grid.rows, cell)
+        self.x_of, self.y_of = (edges(axis, cell, _GAP) for axis in (grid.columns, grid.rows))
         self.page_head = (15.0 if any(page.title for page in grid.pages) else 0.0) + (
             14.0 if grid.dims[1] is not None and not grid.is_empty else 2.0
         )
@@ -245,13 +244,6 @@ def _path(parts: Iterable[str], kind: str) -> Iterator[str]:
 
 def _cross(x0: float, y0: float, x1: float, y1: float) -> str:
     return f"M{_n(x0)},{_n(y0)}L{_n(x1)},{_n(y1)}M{_n(x0)},{_n(y1)}L{_n(x1)},{_n(y0)}"
-
-
-def _edges(axis: Sequence[int | None], cell: float) -> list[float]:
-    edges = [0.0]
-    for index in axis:
-        edges.append(edges[-1] + (_GAP if index is None else cell))
-    return edges
 
 
 def _segments(axis: Sequence[int | None]) -> list[tuple[int, int]]:

@@ -226,7 +226,6 @@ def draw_check(result: CheckResult) -> Picture:
         label=printable(instruction.name, 60) + leaf_text(result.output),
         facts=f"{shape.without_layout()}{f', {name} is lit' if name else ''}",
     )
-    assert isinstance(output, Array)
     title = f"{printable(instruction.name, 60)}, {result.direction}: {result.status}"
     return map_picture(build_map_scene(title, [printable(result, 120)], output, [read], box))
 

@@ -57,9 +57,7 @@ def _page(value: Any) -> str | None:
         return _div(f"<p>{html(found.title)}</p><ul>{lines}</ul>", draw_overview(found).svg, _table(head, rows))
     if isinstance(value, Instruction):
         return _page(explain(value))
-    if isinstance(value, Explanation):
-        return _div(value._html(), notebook_svg(value))
-    if isinstance(value, ModuleDiff):
+    if isinstance(value, (Explanation, ModuleDiff)):
         return _div(value._html(), notebook_svg(value))
     if isinstance(value, Table):
         return _rows(value)

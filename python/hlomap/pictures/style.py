@@ -9,7 +9,8 @@ page does not restyle it, and dark follows ``prefers-color-scheme``.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 
 from ..text import cut, html
 
@@ -57,6 +58,11 @@ def magnitude(n: int) -> str:
     ('1,200', 'about 10^30')
     """
     return f"{n:,}" if n < 10**15 else f"about 10^{round(n.bit_length() * 0.30103)}"
+
+
+def edges(axis: Sequence[object], cell: float, gap: float, start: float = 0.0) -> list[float]:
+    """Where the cells of an axis begin, and where the last one ends; None is a gap between cells."""
+    return list(accumulate((gap if index is None else cell for index in axis), initial=start))
 
 
 def text(x: float, y: float, value: object, kind: str) -> str:
