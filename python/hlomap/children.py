@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import IO, Any, TypeVar
 
 _T = TypeVar("_T")
@@ -39,14 +40,11 @@ def start(module: str, stderr: int | IO[bytes], **more: Any) -> tuple[subprocess
     return process, process.stdin, process.stdout
 
 
-def send(stream: IO[bytes], *parts: bytes) -> None:
+def send(stream: IO[bytes], message: bytes) -> None:
     """Sends a message to a process that may have ended: the end of its answers tells."""
-    try:
-        for part in parts:
-            stream.write(part)
+    with suppress(OSError):
+        stream.write(message)
         stream.flush()
-    except OSError:
-        pass
 
 
 def signal_name(code: int) -> str:
