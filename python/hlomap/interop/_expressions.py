@@ -6,7 +6,7 @@ that no expression is too deep.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from .._core import Expr, IndexingMap, Variable
@@ -49,15 +49,17 @@ def unused_name(name: str, taken: Container[str]) -> str:
     return name
 
 
-def free_variables(expr: Expr) -> set[Expr]:
-    """The variables that occur in an expression."""
-    seen = {expr}
-    stack = [expr]
+def nodes(exprs: Iterable[Expr]) -> Iterator[Expr]:
+    """The nodes of expressions, each once, after its operands."""
+    seen: set[Expr] = set()
+    stack = list(exprs)
     while stack:
-        new = set(stack.pop().operands) - seen
-        seen |= new
-        stack += new
-    return {e for e in seen if e.kind in ("dim", "range", "runtime")}
+        e = stack[-1]
+        if new := [operand for operand in e.operands if operand not in seen]:
+            stack += new
+        elif stack.pop() not in seen:
+            seen.add(e)
+            yield e
 
 
 def shortened(expr: Expr) -> str:

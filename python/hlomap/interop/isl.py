@@ -13,8 +13,8 @@ from ..errors import UnsupportedError
 from ._expressions import (
     Part,
     expect_defined,
-    free_variables,
     names,
+    nodes,
     shortened,
     sum_parts,
     text,
@@ -78,7 +78,7 @@ def _outputs(
         if result == Expr.range(n_named):
             outputs.append(name[result])
             n_named += 1
-        elif any(e.kind == "range" and e.value is not None and e.value >= n_named for e in free_variables(result)):
+        elif any(e.kind == "range" and e.value is not None and e.value >= n_named for e in nodes([result])):
             output = unused_name(f"o{i}", taken)
             outputs.append(output)
             equations.append(f"{output} = {write(result)}")

@@ -10,7 +10,7 @@ from typing import Literal
 
 from .._core import Expr, IndexingMap
 from ..errors import SizeError, UnsupportedError
-from ._expressions import expect_defined, shortened, variables
+from ._expressions import expect_defined, nodes, shortened, variables
 
 _SMALLEST = -(1 << 63)
 
@@ -59,16 +59,10 @@ def _text(e: Expr, m: IndexingMap) -> str:
     return text.replace(str(_SMALLEST), f"({_SMALLEST + 1} - 1)")
 
 
-def _check(e: Expr) -> None:
+def _check(root: Expr) -> None:
     """Raises where an expression is not semi-affine."""
     has_dim: dict[Expr, bool] = {}
-    stack = [e]
-    while stack:
-        e = stack[-1]
-        if new := [operand for operand in e.operands if operand not in has_dim]:
-            stack += new
-            continue
-        stack.pop()
+    for e in nodes([root]):
         has_dim[e] = e.kind == "dim" or any(has_dim[operand] for operand in e.operands)
         if e.kind in ("min", "max"):
             raise UnsupportedError(f"an affine map has no counterpart of {shortened(e)}")

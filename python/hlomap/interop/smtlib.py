@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .._core import Expr, IndexingMap
-from ._expressions import Part, expect_defined, multiple, names, text, unused_name, variables
+from ._expressions import Part, expect_defined, multiple, names, nodes, text, unused_name, variables
 
 _RESERVED = frozenset(
     {"_", "as", "BINARY", "DECIMAL", "exists", "forall", "HEXADECIMAL", "let", "match", "NUMERAL", "par", "STRING"}
@@ -44,7 +44,8 @@ def to_smtlib(m: IndexingMap) -> str:
     assertions += [f"(= {result} {value})" for result, value in zip(results, values, strict=True)]
     if m.is_known_empty:
         assertions = ["false"]
-    kinds = _kinds([*m.results, *(c.expr for c in m.constraints)])
+    # Of a multiple by a constant only the atom counts.
+    kinds = {e.kind for e in nodes([*m.results, *(c.expr for c in m.constraints)]) if multiple(e)[1] is e}
     lines = [f"(set-logic {'QF_LIA' if kinds <= _LINEAR else 'QF_NIA'})"]
     lines += [line for kind, line in _DEFINITIONS.items() if kind in kinds]
     lines += [f"(declare-const {symbol} Int)" for symbol in [*name.values(), *results]]
@@ -58,22 +59,6 @@ _DEFINITIONS = {
 }
 
 _LINEAR = {"constant", "dim", "range", "runtime", "sum", "min", "max"}
-
-
-def _kinds(exprs: list[Expr]) -> set[str]:
-    """The kinds of the nodes of expressions, without those of multiples by a constant."""
-    seen = set(exprs)
-    stack = list(seen)
-    kinds: set[str] = set()
-    while stack:
-        _, atom = multiple(stack.pop())
-        if atom is None:
-            continue
-        kinds.add(atom.kind)
-        new = set(atom.operands) - seen
-        seen |= new
-        stack += new
-    return kinds
 
 
 def _within(term: str, lower: int, upper: int) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core import Expr, IndexingMap
 from ..types import needs
-from ._expressions import expect_defined, variables
+from ._expressions import expect_defined, nodes, variables
 
 if TYPE_CHECKING:
     import sympy
@@ -48,35 +48,29 @@ def to_sympy(m: IndexingMap) -> SympyMap:
         import sympy
     expect_defined(m)
     symbols = {e: sympy.Symbol(variable.name, integer=True) for e, variable in variables(m)}
-    known: dict[Expr, Any] = dict(symbols)
+    known = _converted([*m.results, *(c.expr for c in m.constraints)], symbols)
     intervals = [(e, variable.lower, variable.upper) for e, variable in variables(m)]
     conditions: list[Any] = [sympy.false] if m.is_known_empty else []
     for e, lower, upper in [] if m.is_known_empty else intervals + [(c.expr, c.lower, c.upper) for c in m.constraints]:
-        value = _convert(e, known)
         if lower == upper:
-            conditions.append(sympy.Eq(value, lower, evaluate=False))
+            conditions.append(sympy.Eq(known[e], lower, evaluate=False))
         else:
-            conditions += [sympy.Ge(value, lower, evaluate=False), sympy.Le(value, upper, evaluate=False)]
+            conditions += [sympy.Ge(known[e], lower, evaluate=False), sympy.Le(known[e], upper, evaluate=False)]
     return SympyMap(
         dims=tuple(symbols[Expr.dim(i)] for i in range(len(m.dims))),
         ranges=tuple(symbols[Expr.range(i)] for i in range(len(m.ranges))),
         runtime=tuple(symbols[Expr.runtime(i)] for i in range(len(m.runtime))),
-        results=tuple(_convert(e, known) for e in m.results),
+        results=tuple(known[e] for e in m.results),
         conditions=tuple(conditions),
     )
 
 
-def _convert(root: Expr, known: dict[Expr, Any]) -> Any:
-    """The expression as a SymPy object, given those of other expressions; operands come before what uses them."""
+def _converted(exprs: list[Expr], symbols: dict[Expr, sympy.Symbol]) -> dict[Expr, Any]:
+    """All nodes of the expressions as SymPy objects."""
     import sympy
 
-    stack = [root]
-    while stack:
-        e = stack[-1]
-        if missing := [operand for operand in e.operands if operand not in known]:
-            stack += missing
-            continue
-        stack.pop()
+    known: dict[Expr, Any] = dict(symbols)
+    for e in nodes(exprs):
         operands = [known[operand] for operand in e.operands]
         if e.kind in ("sum", "product"):
             known[e] = (sympy.Add if e.kind == "sum" else sympy.Mul)(*operands)
@@ -89,4 +83,4 @@ def _convert(root: Expr, known: dict[Expr, Any]) -> Any:
         elif e not in known:
             function = {"mod": sympy.Mod, "min": sympy.Min, "max": sympy.Max}[e.kind]
             known[e] = function(*operands, evaluate=False)
-    return known[root]
+    return known
