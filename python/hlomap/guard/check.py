@@ -337,12 +337,10 @@ class _Checks:
 
 
 def _expect_limit(limit: object, name: str) -> None:
-    if not is_index(limit) or isinstance(limit, bool) or int(limit) < 0:
-        raise (
-            wrong_type("check", f"an int of at least 0 as `{name}`", limit)
-            if not is_index(limit)
-            else ValueError(f"hm.check: expected a number of at least 0 as `{name}`, found {limit!r}")
-        )
+    if not is_index(limit):
+        raise wrong_type("check", f"an int of at least 0 as `{name}`", limit)
+    if isinstance(limit, bool) or int(limit) < 0:
+        raise ValueError(f"hm.check: expected a number of at least 0 as `{name}`, found {limit!r}")
 
 
 def _patterns(got: Iterable[str], name: str) -> list[str]:

@@ -93,7 +93,7 @@ def against(module: Module, golden: Figures) -> CheckReport:
 
 def text_table(before: Figures, after: Figures, names: tuple[str, str]) -> str:
     """The figures side by side, as text."""
-    return "\n".join(table_lines([("", *names, ""), *((name, *_cells(a, b)) for name, a, b in _pairs(before, after))]))
+    return "\n".join(table_lines([("", *names, ""), *_rows(before, after)]))
 
 
 def markdown(before: Figures, after: Figures) -> str:
@@ -112,7 +112,7 @@ def markdown(before: Figures, after: Figures) -> str:
     """
     grown = {line: n - before.lines.get(line, 0) for line, n in after.lines.items()}
     worst = sorted((line for line in grown if grown[line] > 0), key=lambda line: (-grown[line], line))[:_MAX_LINES]
-    rows = [(name, *_cells(a, b)) for name, a, b in _pairs(before, after)]
+    rows = _rows(before, after)
     for line in worst:
         code = printable(line).replace("|", "\\|").replace("`", "'")
         rows.append((f"`{code}`: bytes", *_cells(before.lines.get(line, 0), after.lines[line])))
@@ -120,9 +120,9 @@ def markdown(before: Figures, after: Figures) -> str:
     return "\n".join(head + ["| " + " | ".join(row).rstrip() + " |" for row in rows])
 
 
-def _pairs(before: Figures, after: Figures) -> list[tuple[str, int | None, int | None]]:
-    old, new = before.rows(), after.rows()
-    return [(name, old[name], new[name]) for name in old]
+def _rows(before: Figures, after: Figures) -> list[tuple[str, str, str, str]]:
+    new = after.rows()
+    return [(name, *_cells(old, new[name])) for name, old in before.rows().items()]
 
 
 def _cells(before: int | None, after: int | None) -> tuple[str, str, str]:
