@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from hlomap.dtypes import is_float, is_integer, is_unsigned, numpy_dtype
 from hlomap.ops._numpy.numeric import width_of
+from support.text import commas
 
 SIGNED = ("s1", "s2", "s4", "s8", "s16", "s32", "s64")
 UNSIGNED = ("u1", "u2", "u4", "u8", "u16", "u32", "u64")
@@ -165,22 +166,23 @@ def _clamp_or_select(opcode: str, first: str, name: str, n: int, rng: np.random.
     a, b = pairs(name, n, rng)
     c = b.copy()
     rng.shuffle(c)
-    x = rng.integers(0, 2, len(a)).astype(bool) if first == "pred" else a
-    text = "HloModule m\nENTRY e {\n"
-    text += "".join(
-        f"  {v} = {t}[{len(a)}] parameter({k})\n"
-        for k, (v, t) in enumerate(zip("abc", (first, name, name), strict=True))
-    )
-    text += f"  ROOT r = {name}[{len(a)}] {opcode}(a, b, c)\n}}\n"
-    return Program(opcode, name, text, (x, b if first != "pred" else a, c))
+    arguments = (rng.integers(0, 2, len(a)).astype(bool), a, c) if first == "pred" else (a, b, c)
+    return _program(opcode, name, name, f"{opcode}(a, b, c)", *arguments)
 
 
 def _program(opcode: str, name: str, out: str, call: str, *arguments: np.ndarray) -> Program:
-    n = len(arguments[0])
-    text = "HloModule m\nENTRY e {\n"
-    text += "".join(f"  {v} = {name}[{n}] parameter({k})\n" for k, v in enumerate("ab"[: len(arguments)]))
-    text += f"  ROOT r = {out}[{n}] {call}\n}}\n"
-    return Program(opcode, name if opcode != "convert" else f"{name}->{out}", text, arguments)
+    made = program_of(opcode, name, f"ROOT r = {out}[{len(arguments[0])}] {call}", arguments)
+    return replace(made, dtype=f"{name}->{out}") if opcode == "convert" else made
+
+
+def program_of(opcode: str, name: str, lines: str, arguments: Sequence[np.ndarray], before: str = "") -> Program:
+    """A program whose entry has these lines after the parameters a, b, …, and this text before the entry."""
+    text = f"HloModule m\n{before}ENTRY e {{\n"
+    for k, x in enumerate(arguments):
+        # Of two names with one dtype, that of the program.
+        kind = next(known for known in (name, *TYPES) if numpy_dtype(known) == x.dtype)
+        text += f"  {'abcdefg'[k]} = {kind}[{commas(x.shape)}] parameter({k})\n"
+    return Program(opcode, name, text + f"  {lines}\n}}\n", tuple(arguments))
 
 
 def disagreement(found: Any, expected: Any) -> float | str:

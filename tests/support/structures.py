@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hlomap.dtypes import is_integer, numpy_dtype
-from support.elements import COMPLEX, FLOATS, INTEGERS, SMALL, TYPES, Program, values
+from support.elements import COMPLEX, FLOATS, INTEGERS, SMALL, TYPES, Program, program_of, values
 from support.text import commas
 
 Rng = np.random.Generator
@@ -567,14 +567,4 @@ def programs(seed: int = 0, n: int = 2) -> Iterator[Program]:
 def program(opcode: str, name: str, make: Callable[[str, Rng], GeneratedProgram], rng: Rng) -> Program:
     """One random program."""
     before, lines, arguments = make(name, rng)
-    text = f"HloModule m\n{before}ENTRY e {{\n"
-    for k, x in enumerate(arguments):
-        text += f"  {'abcdefg'[k]} = {_name_of(x, name)}[{commas(x.shape)}] parameter({k})\n"
-    return Program(opcode, name, text + f"  {lines}\n}}\n", tuple(arguments))
-
-
-def _name_of(x: np.ndarray, name: str) -> str:
-    for known in (name, *TYPES):
-        if numpy_dtype(known) == x.dtype:
-            return known
-    raise AssertionError(f"no name for {x.dtype}")
+    return program_of(opcode, name, lines, arguments, before)
