@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 import hlomap as hm
-from support.map_pairs import grid
+from support.map_pairs import points
 
 Rng = np.random.Generator
 Ints = npt.NDArray[np.int64]
@@ -24,15 +24,9 @@ class Enumerated:
     """All points of a map from parameters of the given sizes, with the elements that they reach."""
 
     def __init__(self, m: hm.IndexingMap, sizes: Sequence[int], runtime: Sequence[int] = ()) -> None:
-        spans = [range(n) for n in sizes] + [range(r.lower, r.upper + 1) for r in m.ranges]
-        points = grid(*spans)
-        dims, ranges = points[:, : len(sizes)], points[:, len(sizes) :]
-        values = np.tile(np.array(runtime, np.int64), (len(points), 1))
-        inside = m.in_domain(dims, ranges, values)
-        self.points = dims[inside]
-        self.elements: Ints = m.evaluate(dims, ranges, values, check=False)[inside]
+        self.points, elements = points(m, runtime)
+        self.elements: Ints = elements.reshape(len(self.points), len(m.results))
         self.runtime = dict(enumerate(runtime))
-        self.elements = self.elements.reshape(len(self.points), len(m.results))
         used = {name for e in [*m.results, *(c.expr for c in m.constraints)] for name in _names(str(e))}
         self.depends = [
             f"d{k}" in used or d.lower > 0 or d.upper + 1 < n
