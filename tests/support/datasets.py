@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from pyarrow import parquet
 
 GOOD = "HloModule good\n\nENTRY e {\n  p = f32[4,3] parameter(0)\n  ROOT n = f32[4,3] negate(p)\n}\n"
@@ -21,12 +20,8 @@ def module_text(number: int, n_instructions: int = 3) -> str:
 def tables(dataset: Path | str) -> dict[str, list[dict[str, Any]]]:
     """The rows of a dataset in a fixed order, without times; each table exists."""
     files = parquet.read_table(f"{dataset}/files").drop_columns(["seconds"])
-    rows = parquet.read_table(f"{dataset}/rows")
-    return {"files": files.sort_by("path").to_pylist(), "rows": _sorted(rows)}
-
-
-def _sorted(rows: pa.Table) -> list[dict[str, Any]]:
-    return sorted(rows.to_pylist(), key=repr)
+    rows = parquet.read_table(f"{dataset}/rows").to_pylist()
+    return {"files": files.sort_by("path").to_pylist(), "rows": sorted(rows, key=repr)}
 
 
 def left_over(dataset: Path) -> set[str]:

@@ -24,7 +24,6 @@ class Drawn:
     tiles: tuple[int, ...]
     position: dict[int, tuple[int, ...]]
     is_certain: bool = True
-    subgroup: dict[int, tuple[int, ...]] | None = None
 
     @property
     def sharding(self) -> hm.hlo.Sharding:
@@ -44,10 +43,7 @@ class Drawn:
 
     def pairs(self) -> np.ndarray:
         """A row for each device and element that it holds, sorted."""
-        rows = [np.zeros((0, 1 + len(self.sizes)), np.int64)]
-        for device in self.position:
-            rows.append(grid([device], *self.box(device)))
-        return np.unique(np.concatenate(rows), axis=0)
+        return np.unique(np.concatenate([grid([device], *self.box(device)) for device in self.position]), axis=0)
 
 
 def map_pairs(maps: hm.MapSet, *, to_devices: bool = False) -> np.ndarray:
@@ -179,15 +175,11 @@ def _random_named(rng: np.random.Generator, rank: int, n: int, even: bool, kinds
             text, numbers = _random_order(rng, n)
             order = f", device_ids=({text})"
     tiles = tuple(prod(part[1] for part in own) for own in by_dim)
-    position = {}
-    for m in range(n):
-        at = []
-        for own in by_dim:
-            c = 0
-            for _, size, along in own:
-                c = c * size + int(along[m])
-            at.append(c)
-        position[int(numbers[m])] = tuple(at)
+    places = np.zeros((n, rank), np.int64)
+    for d, own in enumerate(by_dim):
+        for _, size, along in own:
+            places[:, d] = places[:, d] * size + along
+    position = dict(zip(numbers.tolist(), map(tuple, places.tolist()), strict=True))
     dims = ", ".join(
         "{" + ", ".join([part[0] for part in own] + (["?"] if rng.random() < 0.2 else [])) + "}" for own in by_dim
     )
