@@ -141,7 +141,11 @@ def build_map_scene(
     """
     shown = operands[:_MAX_OPERANDS]
     boxes = [lit] * len(shown) if lit_per_operand is None else list(lit_per_operand)[: len(shown)]
-    out = _grid(output, _box_reader(lit), None, True, [] if lit is None else [lit])
+
+    def in_box(points: Points) -> npt.NDArray[np.uint8]:
+        return np.zeros(len(points), np.uint8) if lit is None else _inside(points, lit).astype(np.uint8) * LIT
+
+    out = _grid(output, in_box, None, True, [] if lit is None else [lit])
     grids = [_operand_grid(operand, box) for operand, box in zip(shown, boxes, strict=True)]
     pages = [page for grid in grids for page in grid.pages]
     counts = {float(n) for page in pages for n in np.unique(page.counts[(page.counts > 0) & (page.lit != LIT)])}
@@ -240,13 +244,6 @@ def _counts(maps: Sequence[IndexingMap], points: Points) -> Counts | None:
         return None if len(maps) > _MAX_COUNTED else count_reads(maps, points)
     except (HlomapError, OverflowError):
         return None
-
-
-def _box_reader(lit: Bounds | None) -> _Reader:
-    def read(points: Points) -> npt.NDArray[np.uint8]:
-        return np.zeros(len(points), np.uint8) if lit is None else _inside(points, lit).astype(np.uint8) * LIT
-
-    return read
 
 
 def _inside(points: Points, box: Bounds) -> npt.NDArray[np.bool_]:
