@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import islice
+from math import prod
 from typing import Any
 
 from .._core import Computation, IndexingMap, Instruction, Module, Shape, _extent, linear_index
@@ -247,12 +249,8 @@ class ReadTable:
         """The records of the arrays of an instruction's output, at most 64; none for a value without operands."""
         if not instruction.operands:
             return []
-        found: list[int] = []
-        for leaf, shape in leaf_shapes(instruction.shape):
-            if len(found) == _MAX_ARRAYS:
-                break
-            found.append(self._record(instruction, leaf, shape))
-        return found
+        leaves = islice(leaf_shapes(instruction.shape), _MAX_ARRAYS)
+        return [self._record(instruction, leaf, shape) for leaf, shape in leaves]
 
     def _record(self, instruction: Instruction, leaf: ShapeIndex, shape: Shape) -> int:
         try:
@@ -365,9 +363,7 @@ def _layout(shape: Shape) -> dict[str, Any]:
     layout = shape.layout
     assert layout is not None
     tile = layout.tiles[0] if layout.tiles else ()
-    block = 1
-    for n in tile:
-        block *= n or 1
+    block = prod(n or 1 for n in tile)
     if not tile and shape.rank:
         block = shape.dimensions[layout.minor_to_major[0]]
     text = str(linear_index(shape))
