@@ -25,19 +25,13 @@ def infer_shape(
     The reader parses a module that holds this one instruction.  Called computations appear there with their signatures
     alone, since a shape depends on nothing else of them.
     """
-    callees: dict[str, str] = {}
-    given = []
-    for key, attribute in attributes.items():
-        if isinstance(attribute, Callee):
-            callees[attribute.name] = _declaration(attribute)
-        given.append(f", {key}={attribute}")
-    for attribute in attributes.values():
-        if isinstance(attribute, Callees):
-            callees |= {one.name: _declaration(one) for one in attribute.all}
+    called = [one for a in attributes.values() for one in (a.all if isinstance(a, Callees) else [a])]
+    callees = {one.name: _declaration(one) for one in called if isinstance(one, Callee)}
+    given = "".join(f", {key}={attribute}" for key, attribute in attributes.items())
     lines = [f"  p{k} = {operand.shape} parameter({k})" for k, operand in enumerate(operands)]
     names = ", ".join(f"p{k}" for k in range(len(operands)))
     head = "\n".join(["HloModule b", *callees.values(), "ENTRY e {", *lines, "  ROOT r = "])
-    return _parsed(head, "" if shape is None else f"{shape} ", f"{opcode}({names}){''.join(given)}\n}}")
+    return _parsed(head, "" if shape is None else f"{shape} ", f"{opcode}({names}){given}\n}}")
 
 
 def _declaration(callee: Callee) -> str:
