@@ -191,11 +191,6 @@ def expect_end(processes: list[psutil.Process]) -> None:
     assert not alive, f"{alive} outlive the run"
 
 
-def kill_parent(run: Run, output: Path) -> bool:
-    run.process.kill()
-    return True
-
-
 def kill_worker(run: Run, output: Path) -> bool:
     children = run.children()
     with contextlib.suppress(psutil.NoSuchProcess, IndexError):
@@ -240,7 +235,7 @@ def remove(run: Run, output: Path) -> bool:
 
 
 DISTURB: dict[str, Callable[[Run, Path], bool]] = {
-    "parent": kill_parent,
+    "parent": send(signal.SIGKILL),
     "worker": kill_worker,
     "both": kill_both,
     "interrupt": send(signal.SIGINT),
