@@ -11,6 +11,7 @@ import contextlib
 import errno
 import glob
 import hashlib
+import itertools
 import os
 import shutil
 import sys
@@ -24,8 +25,8 @@ from ..hlo.discover import kind_of, kind_of_name, label_of, list_files
 from .folder import is_url
 from .sources import HEAD_BYTES, Source, archive_errors, is_archive, list_members, open_bytes, unpacker
 
-Unpack = Callable[[int], AbstractContextManager[tuple[str, str]]]
-"""Gives the path for a temporary copy of the n-th unpacked archive, and the path that it has when the block ends."""
+Unpack = Callable[[], AbstractContextManager[tuple[str, str]]]
+"""Gives the path for a temporary copy of an unpacked archive, and the path that it has when the block ends."""
 
 
 class Inputs:
@@ -71,93 +72,79 @@ class Inputs:
 
         Without ``unpack_to`` an archive is one file.
         """
-        counter = _Counter(unpack_to)
+        numbers = itertools.count()
         for path in self._paths:
             if path == "-" and self._stdin is not None:
                 self._stdin.seek(0)
-                yield from _list_lines(self._stdin, counter)
+                yield from _list_lines(self._stdin, numbers, unpack_to)
             elif path.startswith("@"):
                 with open_bytes(path[1:]) as stream:
-                    yield from _list_lines(stream, counter)
+                    yield from _list_lines(stream, numbers, unpack_to)
             else:
-                yield from _list_path(path, counter)
+                yield from _list_path(path, numbers, unpack_to)
 
 
-class _Counter:
-    def __init__(self, unpack_to: Unpack | None) -> None:
-        self.n_files = 0
-        self.n_archives = 0
-        self.unpack_to = unpack_to
-
-    def next(self) -> int:
-        self.n_files += 1
-        return self.n_files - 1
-
-
-def _list_lines(stream: IO[bytes], counter: _Counter) -> Iterator[Source]:
+def _list_lines(stream: IO[bytes], numbers: Iterator[int], unpack_to: Unpack | None) -> Iterator[Source]:
     for line in stream:
         path = os.fsdecode(line.rstrip(b"\r\n"))
         if path:
-            yield from _list_path(path, counter)
+            yield from _list_path(path, numbers, unpack_to)
 
 
-def _list_path(path: str, counter: _Counter) -> Iterator[Source]:
+def _list_path(path: str, numbers: Iterator[int], unpack_to: Unpack | None) -> Iterator[Source]:
     if is_url(path):
         from . import remote
 
         for url, size in remote.list_inputs(path):
-            yield from _file(url, url, size, counter, None if url == path else kind_of_name(url))
+            yield from _file(url, url, size, numbers, unpack_to, None if url == path else kind_of_name(url))
         return
     if os.path.isdir(path):
         roots = [path]
     elif os.path.lexists(path):
-        yield from _file(path, label_of(path), _size(path), counter)
+        yield from _file(path, label_of(path), _size(path), numbers, unpack_to)
         return
     else:
         roots = sorted(_expand(path))
         if not roots:  # of a list: reading it gives the error
-            yield Source(counter.next(), label_of(path), os.path.abspath(path), 0)
+            yield Source(next(numbers), label_of(path), os.path.abspath(path), 0)
             return
     named = set(roots)
     for file in list_files(roots):
         kind = None if file.path in named else kind_of_name(file.label)
-        yield from _file(file.path, file.label, file.size, counter, kind)
+        yield from _file(file.path, file.label, file.size, numbers, unpack_to, kind)
 
 
-def _file(path: str, label: str, size: int, counter: _Counter, kind: str | None = None) -> Iterator[Source]:
+def _file(
+    path: str, label: str, size: int, numbers: Iterator[int], unpack_to: Unpack | None, kind: str | None = None
+) -> Iterator[Source]:
     """A file, or the members of an archive; ``kind`` says why the file is not analyzed, unless the caller named it."""
     path = _absolute(path)
-    unpack_to = counter.unpack_to
     is_file = is_url(path) or os.path.isfile(path)  # a pipe would wait, a device never end
     if unpack_to is None or not is_archive(label) or not is_file:
-        yield Source(counter.next(), label, path, size, kind=kind)
+        yield Source(next(numbers), label, path, size, kind=kind)
         return
     try:
         with archive_errors(), contextlib.ExitStack() as stack:
             stream = stack.enter_context(open_bytes(path))
             if unpack := unpacker(label):
-                counter.n_archives += 1
-                with (
-                    unpack_to(counter.n_archives - 1) as (temporary, path),
-                    open(temporary, "wb") as copy,
-                    unpack(stream) as content,
-                ):
+                with unpack_to() as (temporary, path), open(temporary, "wb") as copy, unpack(stream) as content:
                     shutil.copyfileobj(content, copy)
                 stream = stack.enter_context(open_bytes(path))
-            before = counter.n_files
+            is_empty = True
             for member, n_bytes, offset in list_members(label, stream):
                 if not 0 <= n_bytes < 1 << 63:
                     raise OSError(f"damaged archive: a member of {n_bytes:,} bytes")
                 name = f"{label}!/{member}".encode("utf-8", "backslashreplace").decode()
                 kind = kind_of_name(name)
-                yield Source(counter.next(), name, path, n_bytes, member if offset is None else None, offset, kind=kind)
-            if counter.n_files == before:
-                yield Source(counter.next(), label, path, size, kind="archive without files")
+                yield Source(next(numbers), name, path, n_bytes, member if offset is None else None, offset, kind=kind)
+                is_empty = False
+            if is_empty:
+                yield Source(next(numbers), label, path, size, kind="archive without files")
     except OSError as error:
         if isinstance(error, OutputError) or error.errno == errno.ENOSPC:  # the copy: no fault of the archive
             raise
         message = f"{type(error).__name__}: {error.strerror or error}"
-        yield Source(counter.next(), label, path, size, error=message)
+        yield Source(next(numbers), label, path, size, error=message)
 
 
 def _check_list(stream: IO[bytes], name: str, hint: str) -> None:

@@ -7,6 +7,7 @@ of ``files``; it holds no rows.  Whatever ends it, the same call continues.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import time
 from collections import Counter, deque
@@ -328,11 +329,11 @@ class _Run:
 
     def _listed(self, folder: Folder, expand: bool = True) -> Iterator[Any]:
         progress = CorpusProgress("list")
-        last = 0.0
+        last, archives = 0.0, itertools.count()
 
         @contextlib.contextmanager
-        def unpack_to(number: int) -> Iterator[tuple[str, str]]:
-            name = f"{WORK}/archives/{number:06}.tar"
+        def unpack_to() -> Iterator[tuple[str, str]]:
+            name = f"{WORK}/archives/{next(archives):06}.tar"
             with folder.write_part(name) as path:
                 yield path, f"{folder.url}/{name}"
 

@@ -121,8 +121,7 @@ class _Location:
 
         if parts := self._parts(table):
             return self._open(parts)
-        is_dataset = self._exists(_MARK)
-        if not is_dataset and not any(self._parts(other) for other in TABLES):
+        if not self._exists(_MARK) and not any(self._parts(other) for other in TABLES):
             raise UnsupportedError(
                 f"{self._name}: expected rows/part-*.parquet in it; `hlomap analyze -o DIR` writes such a directory"
             )
