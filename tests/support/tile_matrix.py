@@ -145,19 +145,13 @@ _PARTS = (part.partition("\n") for part in _FILE.read_text(encoding="utf-8").spl
 KINDS = {name: _entries(text) for name, _, text in _PARTS}
 
 
-def count_kind(kind: str, seed: int = 0, at_most: int | None = None, n_programs: int | None = None) -> Counts:
+def count_kind(kind: str, at_most: int | None = None, n_programs: int | None = None) -> Counts:
     """The counts of all programs of a kind, or of some, with so many candidates each."""
-    rng = np.random.default_rng(seed)
-    found = Counts()
-    for body in islice(KINDS[kind], n_programs):
-        found += count(program(body), rng, at_most)
-    return found
+    rng = np.random.default_rng(0)
+    return sum((count(program(body), rng, at_most) for body in islice(KINDS[kind], n_programs)), Counts())
 
 
 def count_random(n: int, seed: int = 0, at_most: int | None = None) -> Counts:
     """The counts of random fusions."""
     rng = np.random.default_rng(seed)
-    found = Counts()
-    for _ in range(n):
-        found += count(random_tiled(rng), rng, at_most)
-    return found
+    return sum((count(random_tiled(rng), rng, at_most) for _ in range(n)), Counts())
