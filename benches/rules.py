@@ -62,11 +62,11 @@ OPERATIONS: dict[str, tuple[str, str]] = {
 """By opcode the shapes of the operands and the instruction; A, B and E = 4 * B are sizes."""
 
 
-def module(opcode: str, n: int = N) -> hm.Module:
-    """A module of n instructions of one operation, no two of equal sizes."""
+def module(opcode: str) -> hm.Module:
+    """A module of N instructions of one operation, no two of equal sizes."""
     shapes, operation = OPERATIONS[opcode]
     lines: list[str] = []
-    for k in range(n):
+    for k in range(N):
         a, b = 3 + k % 97, 5 + k // 97
 
         def sized(text: str, a: int = a, b: int = b) -> str:
@@ -82,16 +82,11 @@ def module(opcode: str, n: int = N) -> hm.Module:
     return hm.parse(HEADER + "ENTRY e {\n  " + "\n  ".join(lines) + "\n}\n")
 
 
-def instructions(opcode: str, n: int = N) -> list[hm.Instruction]:
-    """The instructions of :func:`module`."""
-    return [i for i in module(opcode, n).entry.instructions if i.opcode == opcode]
-
-
 def microseconds(opcode: str) -> tuple[float, float]:
     """The CPU time of one call of the rule, from the output and from operand 0."""
     least = [float("inf")] * 2
     for _ in range(ROUNDS):
-        own = instructions(opcode)
+        own = [i for i in module(opcode).entry.instructions if i.opcode == opcode]
         queries = [(at, at.signature()) for at in own]
         provider = RuleProvider(own[0].module)
         for direction in (-1, 0):
