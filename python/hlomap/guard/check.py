@@ -265,13 +265,13 @@ class _Checks:
         found = []
         for instruction in self.executed:
             for inner in (instruction, *_roots(instruction)):
-                if _matches(inner, pattern) and not _is_free(inner):
+                if _matches(inner.opcode, pattern) and not _is_free(inner):
                     found.append((instruction, inner))
         self._add_all("forbid", pattern, found)
 
     def max_count(self, pattern: str, limit: int) -> None:
         self._expect_opcode(pattern, "max_count")
-        found = [i for i in self.executed if _matches(i, pattern)]
+        found = [i for i in self.executed if _matches(i.opcode, pattern)]
         names = joined([printable(i.name, 60) for i in found[:5]] + [f"{len(found) - 5} more"] * (len(found) > 5))
         why = f"{plural(len(found), 'instruction')} outside fusions: {names}"
         self._add(f"max_count[{pattern}]", limit, len(found), found[-1] if found else None, why)
@@ -302,7 +302,7 @@ class _Checks:
         named = [i for i in every if i.name == pattern]
         if not named:
             self._expect_opcode(pattern, "bitcasts_only", "and no instruction that runs has this name")
-        found = [(i, i) for i in named or every if (named or _matches(i, pattern)) and not _is_free(i)]
+        found = [(i, i) for i in named or every if (named or _matches(i.opcode, pattern)) and not _is_free(i)]
         self._add_all("bitcasts_only", pattern, found)
 
     def _parameter(self, name: str | int) -> Instruction:
@@ -315,7 +315,7 @@ class _Checks:
         raise NotFoundError(f"hm.check: no parameter `{printable(name)}` in max_reads; there are {there}: {advice}")
 
     def _expect_opcode(self, pattern: str, rule: str, also: str = "") -> None:
-        if not any(fnmatchcase(opcode, pattern) for opcode in (*_opcodes(), *(i.opcode for i in self.executed))):
+        if not any(_matches(opcode, pattern) for opcode in (*known_opcodes(), *(i.opcode for i in self.executed))):
             raise NotFoundError(f"hm.check: no opcode matches `{printable(pattern)}` in {rule}{also and ', ' + also}")
 
     def _add(self, rule: str, limit: int, found: int | Unknown, at: Instruction | None, why: str) -> None:
@@ -347,15 +347,8 @@ def _patterns(got: Iterable[str], name: str) -> list[str]:
     return expect_items(str, [got] if isinstance(got, str) else got, "check", f"opcodes as `{name}`")
 
 
-def _opcodes() -> Iterator[str]:
-    for opcode in known_opcodes():
-        yield opcode.removesuffix("-start")
-        yield opcode
-
-
-def _matches(instruction: Instruction, pattern: str) -> bool:
-    """Whether the opcode is one of a pattern, where that of an asynchronous operation is that of its start."""
-    opcode = instruction.opcode
+def _matches(opcode: str, pattern: str) -> bool:
+    """Whether an opcode is one of a pattern, where that of an asynchronous operation is that of its start."""
     return fnmatchcase(opcode, pattern) or fnmatchcase(opcode.removesuffix("-start"), pattern)
 
 
