@@ -187,12 +187,10 @@ def _extend_to_tiles(shape: Shape) -> tuple[int, ...]:
 
 def _tile_widths(shape: Shape, dimension: int) -> list[int]:
     """The widths of the tiles of each level in a dimension; 0 where a tile does not reach it."""
-    widths = []
-    for tile in shape.layout.tiles if shape.layout else ():
-        at = shape.layout.minor_to_major.index(dimension) if shape.layout else 0
-        width = tile[len(tile) - 1 - at] if at < len(tile) else None
-        widths.append(width or 0)
-    return widths
+    if shape.layout is None:
+        return []
+    at = shape.layout.minor_to_major.index(dimension) + 1
+    return [(tile[-at] or 0) if at <= len(tile) else 0 for tile in shape.layout.tiles]
 
 
 def choose_indices(n: int, widths: Iterable[int]) -> list[int | None]:
