@@ -238,7 +238,8 @@ class _Run:
         with output_errors():
             work.mkdir(exist_ok=True)
         folder = LocalFolder(str(work))
-        with lock(folder, "_lock") as check, _removed_unless_killed(folder):
+        with lock(folder, "_lock") as check, contextlib.ExitStack() as at_end:
+            at_end.callback(folder.remove_all)  # a run that is killed leaves it to the next
             try:
                 if not self.resume:
                     raise DatasetError
@@ -419,11 +420,3 @@ def _is_module(source: Source) -> bool:
             return kind_of(opened.head) in ("HLO", "StableHLO")
     except (OSError, NotRegular):
         return False
-
-
-@contextlib.contextmanager
-def _removed_unless_killed(folder: LocalFolder) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        folder.remove_all()
