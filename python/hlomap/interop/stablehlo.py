@@ -31,8 +31,7 @@ def to_hlo_proto(source: str | bytes, name: str | None) -> bytes:
     """
     if not can_convert():
         raise _missing(name)
-    is_text = isinstance(source, str)
-    request = (TEXT if is_text else BYTECODE, source.encode("utf-8", "replace") if isinstance(source, str) else source)
+    request = (TEXT, source.encode("utf-8", "replace")) if isinstance(source, str) else (BYTECODE, source)
     while True:
         converter = _idle.pop() if _idle else _Converter()
         is_new = converter.is_new
