@@ -10,7 +10,7 @@ import heapq
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -38,16 +38,11 @@ def merge(folder: LocalFolder, plan: Plan, target: Path) -> None:
         os.replace(temporary, target)
 
 
-class _File(NamedTuple):
-    path: str
-    error: str | None
-    n_rows: int
-
-
-def _files(folder: LocalFolder, shard: int) -> Iterator[_File]:
+def _files(folder: LocalFolder, shard: int) -> Iterator[tuple[str, str | None, int]]:
+    """The path, the error and the number of rows of each file of a shard."""
     part = parquet.ParquetFile(os.path.join(folder.url, part_name(FILES_FOLDER, shard)))
     for batch in part.iter_batches(4096, columns=["path", "file_error", "rows"]):
-        yield from map(_File, *(column.to_pylist() for column in batch.columns))
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def _shard_rows(folder: LocalFolder, shard: int, names: pa.Schema) -> Iterator[tuple[int, pa.Table]]:
@@ -55,14 +50,14 @@ def _shard_rows(folder: LocalFolder, shard: int, names: pa.Schema) -> Iterator[t
     name = part_name(ROWS_FOLDER, shard, "arrow")
     with work_file(folder, name, f"remove {folder.url}"), pa.memory_map(os.path.join(folder.url, name)) as memory:
         rows = _Cursor(pa.ipc.open_stream(memory))
-        for source, file in zip(read_shard(folder, shard), _files(folder, shard), strict=True):
-            if file.error is not None:
-                cells = {"file": file.path, **name_columns(file.path), "error": file.error}
+        for source, (path, error, n_rows) in zip(read_shard(folder, shard), _files(folder, shard), strict=True):
+            if error is not None:
+                cells = {"file": path, **name_columns(path), "error": error}
                 yield source.number, from_rows([cells], names)
-            elif file.n_rows:
-                table = rows.take(file.n_rows)
-                path = repeated([file.path], [table.num_rows], pa.string())
-                yield source.number, pa.Table.from_arrays([path, *table.columns[1:]], schema=names)
+            elif n_rows:
+                table = rows.take(n_rows)
+                paths = repeated([path], [table.num_rows], pa.string())
+                yield source.number, pa.Table.from_arrays([paths, *table.columns[1:]], schema=names)
 
 
 class _Cursor:
