@@ -19,13 +19,7 @@ type Index = Vec<i64>;
 /// (InputOutputAlias(output_index=(), parameter_number=0, parameter_index=(), kind='must-alias'),)
 #[pyclass(name = "InputOutputAlias", module = "hlomap._core", frozen, eq, hash)]
 #[derive(PartialEq, Eq, Hash)]
-pub struct PyInputOutputAlias(Alias);
-
-impl From<Alias> for PyInputOutputAlias {
-    fn from(alias: Alias) -> PyInputOutputAlias {
-        PyInputOutputAlias(alias)
-    }
-}
+pub struct PyInputOutputAlias(pub Alias);
 
 getters! { PyInputOutputAlias, self, py;
     /// The shape index of the part of the output; ``()`` is all of it.
@@ -72,13 +66,7 @@ record!(PyInputOutputAlias: output_index parameter_number parameter_index kind);
 /// (BufferDonor(parameter_number=0, parameter_index=(1,)),)
 #[pyclass(name = "BufferDonor", module = "hlomap._core", frozen, eq, hash)]
 #[derive(PartialEq, Eq, Hash)]
-pub struct PyBufferDonor(Donor);
-
-impl From<Donor> for PyBufferDonor {
-    fn from(donor: Donor) -> PyBufferDonor {
-        PyBufferDonor(donor)
-    }
-}
+pub struct PyBufferDonor(pub Donor);
 
 getters! { PyBufferDonor, self, py;
     /// The number of the parameter.
@@ -106,13 +94,7 @@ record!(PyBufferDonor: parameter_number parameter_index);
 /// (OperandAlias(output_index=(), operand=0, operand_index=()),)
 #[pyclass(name = "OperandAlias", module = "hlomap._core", frozen, eq, hash)]
 #[derive(PartialEq, Eq, Hash)]
-pub struct PyOperandAlias(Alias);
-
-impl From<Alias> for PyOperandAlias {
-    fn from(alias: Alias) -> PyOperandAlias {
-        PyOperandAlias(alias)
-    }
-}
+pub struct PyOperandAlias(pub Alias);
 
 getters! { PyOperandAlias, self, py;
     /// The shape index of the part of the output; ``()`` is all of it.
@@ -146,13 +128,7 @@ record!(PyOperandAlias: output_index operand operand_index);
 /// ResultAccuracy(mode='tolerance', atol=0.0, rtol=0.5, ulps=2)
 #[pyclass(name = "ResultAccuracy", module = "hlomap._core", frozen, eq)]
 #[derive(PartialEq)]
-pub struct PyResultAccuracy(Accuracy);
-
-impl From<Accuracy> for PyResultAccuracy {
-    fn from(accuracy: Accuracy) -> PyResultAccuracy {
-        PyResultAccuracy(accuracy)
-    }
-}
+pub struct PyResultAccuracy(pub Accuracy);
 
 impl PyResultAccuracy {
     fn fields(&self) -> (&'static str, f64, f64, i64) {
@@ -229,20 +205,11 @@ impl PyResultAccuracy {
 /// ('{(f32[2]{0})->f32[2]{0}}', 'f32[2]{0}')
 #[pyclass(name = "EntryLayout", module = "hlomap._core", frozen, eq, hash)]
 #[derive(PartialEq, Eq, Hash)]
-pub struct PyEntryLayout(EntryLayout);
-
-impl From<EntryLayout> for PyEntryLayout {
-    fn from(layout: EntryLayout) -> PyEntryLayout {
-        PyEntryLayout(layout)
-    }
-}
+pub struct PyEntryLayout(pub EntryLayout);
 
 getters! { PyEntryLayout, self, py;
     /// The shapes of the parameters, by number.
-    parameters: PyResult<Bound<'py, PyTuple>> = {
-        let all = self.0.parameters.iter().map(|s| Bound::new(py, PyShape(s.clone())));
-        PyTuple::new(py, all.collect::<PyResult<Vec<_>>>()?)
-    };
+    parameters: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, self.0.parameters.iter().cloned().map(PyShape));
     /// The shape of the result.
     result: PyShape = PyShape(self.0.result.clone());
 }

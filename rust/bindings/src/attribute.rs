@@ -7,6 +7,7 @@ use pyo3::IntoPyObjectExt;
 
 use crate::alias::{PyBufferDonor, PyEntryLayout, PyInputOutputAlias, PyOperandAlias, PyResultAccuracy};
 use crate::argument::Arg;
+use crate::class::tuple_of;
 use crate::diagnostic::syntax_error;
 use crate::error::{not_a, raise};
 use crate::instruction::{instruction, instructions};
@@ -84,7 +85,7 @@ impl Attributes {
             Value::Word(text) | Value::Raw(text) => text.into_bound_py_any(py),
             Value::Text(text) => text.into_bound_py_any(py),
             Value::Ints(list) => tuple(PyTuple::new(py, list)?),
-            Value::IntLists(lists) => tuple(nested(py, &lists)?),
+            Value::IntLists(lists) => tuple(tuple_of(py, lists.into_iter().map(|row| PyTuple::new(py, row)))?),
             Value::Words(list) => tuple(PyTuple::new(py, list)?),
             Value::Slices(list) | Value::Padding(list) => tuple(PyTuple::new(py, list)?),
             Value::Window(window) => PyWindow(window).into_bound_py_any(py),
@@ -93,16 +94,13 @@ impl Attributes {
             Value::Computations(ids) => tuple(computations(py, &self.module, ids.iter().copied())?),
             Value::Instructions(ids) => tuple(instructions(py, &self.module, ids.into_iter())?),
             Value::Shape(shape) => PyShape(shape).into_bound_py_any(py),
-            Value::Shapes(shapes) => {
-                let all = shapes.into_iter().map(|s| Bound::new(py, PyShape(s)));
-                tuple(PyTuple::new(py, all.collect::<PyResult<Vec<_>>>()?)?)
-            }
+            Value::Shapes(shapes) => tuple(PyTuple::new(py, shapes.into_iter().map(PyShape))?),
             Value::DeviceGroups(groups) => PyReplicaGroups::new(groups).into_bound_py_any(py),
             Value::Sharding(sharding) => PySharding(sharding).into_bound_py_any(py),
-            Value::Aliases(all) => tuple(each::<_, PyInputOutputAlias>(py, all)?),
-            Value::OperandAliases(all) => tuple(each::<_, PyOperandAlias>(py, all)?),
-            Value::Donors(all) => tuple(each::<_, PyBufferDonor>(py, all)?),
-            Value::Accuracy(accuracy) => PyResultAccuracy::from(accuracy).into_bound_py_any(py),
+            Value::Aliases(all) => tuple(PyTuple::new(py, all.into_iter().map(PyInputOutputAlias))?),
+            Value::OperandAliases(all) => tuple(PyTuple::new(py, all.into_iter().map(PyOperandAlias))?),
+            Value::Donors(all) => tuple(PyTuple::new(py, all.into_iter().map(PyBufferDonor))?),
+            Value::Accuracy(accuracy) => PyResultAccuracy(accuracy).into_bound_py_any(py),
             Value::Sides(sides) => {
                 let dict = PyDict::new(py);
                 for (side, items) in sides.0 {
@@ -117,7 +115,7 @@ impl Attributes {
                 }
                 Ok(dict.into_any())
             }
-            Value::EntryLayout(layout) => PyEntryLayout::from(layout).into_bound_py_any(py),
+            Value::EntryLayout(layout) => PyEntryLayout(layout).into_bound_py_any(py),
             Value::Bools(list) => tuple(PyTuple::new(py, list)?),
             Value::Dictionary(pairs) => {
                 let dict = PyDict::new(py);
@@ -128,19 +126,6 @@ impl Attributes {
             }
         }
     }
-}
-
-/// Values as objects of their class.
-fn each<'py, T, C>(py: Python<'py>, all: Vec<T>) -> PyResult<Bound<'py, PyTuple>>
-where
-    C: From<T> + pyo3::PyClass + Into<pyo3::PyClassInitializer<C>>,
-{
-    PyTuple::new(py, all.into_iter().map(|one| Bound::new(py, C::from(one))).collect::<PyResult<Vec<_>>>()?)
-}
-
-fn nested<'py>(py: Python<'py>, lists: &[Vec<i64>]) -> PyResult<Bound<'py, PyTuple>> {
-    let rows = lists.iter().map(|row| PyTuple::new(py, row));
-    PyTuple::new(py, rows.collect::<PyResult<Vec<_>>>()?)
 }
 
 #[pymethods]
@@ -276,8 +261,7 @@ impl PyWindow {
     /// The dimensions, in order.
     #[getter]
     fn dims<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let dims = self.0.dims.iter().map(|&d| Bound::new(py, PyWindowDim::from(d)));
-        PyTuple::new(py, dims.collect::<PyResult<Vec<_>>>()?)
+        PyTuple::new(py, self.0.dims.iter().copied().map(PyWindowDim))
     }
 
     fn __len__(&self) -> usize {
@@ -296,37 +280,25 @@ by_its_text!(PyWindow, 0);
 /// >>> import hlomap as hm
 /// >>> hm.hlo.WindowDim(3, stride=2) == hm.hlo.Window.parse("{size=3 stride=2}").dims[0]
 /// True
-#[pyclass(name = "WindowDim", module = "hlomap._core", frozen, eq, hash, get_all)]
+#[pyclass(name = "WindowDim", module = "hlomap._core", frozen, eq, hash)]
 #[derive(PartialEq, Eq, Hash)]
-pub struct PyWindowDim {
-    /// The number of elements in the window.
-    size: i64,
-    /// The distance between the windows of neighbouring output elements, in elements of the padded operand.
-    stride: i64,
-    /// The number of elements of padding before the first element; a negative number removes elements.
-    pad_low: i64,
-    /// The number of elements of padding after the last element; a negative number removes elements.
-    pad_high: i64,
-    /// The distance between neighbouring elements of the operand; 1 leaves no holes.
-    base_dilation: i64,
-    /// The distance between neighbouring elements of the window; 1 leaves no holes.
-    window_dilation: i64,
-    /// Whether the window is reversed.
-    reversal: bool,
-}
+pub struct PyWindowDim(WindowDim);
 
-impl From<WindowDim> for PyWindowDim {
-    fn from(d: WindowDim) -> PyWindowDim {
-        PyWindowDim {
-            size: d.size,
-            stride: d.stride,
-            pad_low: d.pad_low,
-            pad_high: d.pad_high,
-            base_dilation: d.base_dilation,
-            window_dilation: d.window_dilation,
-            reversal: d.reversal,
-        }
-    }
+getters! { PyWindowDim, self, py;
+    /// The number of elements in the window.
+    size: i64 = self.0.size;
+    /// The distance between the windows of neighbouring output elements, in elements of the padded operand.
+    stride: i64 = self.0.stride;
+    /// The number of elements of padding before the first element; a negative number removes elements.
+    pad_low: i64 = self.0.pad_low;
+    /// The number of elements of padding after the last element; a negative number removes elements.
+    pad_high: i64 = self.0.pad_high;
+    /// The distance between neighbouring elements of the operand; 1 leaves no holes.
+    base_dilation: i64 = self.0.base_dilation;
+    /// The distance between neighbouring elements of the window; 1 leaves no holes.
+    window_dilation: i64 = self.0.window_dilation;
+    /// Whether the window is reversed.
+    reversal: bool = self.0.reversal;
 }
 
 #[pymethods]
@@ -346,7 +318,7 @@ impl PyWindowDim {
         reversal: Arg<'_, bool>,
     ) -> PyResult<PyWindowDim> {
         named!("hlo.WindowDim", size, stride, pad_low, pad_high, base_dilation, window_dilation, reversal);
-        Ok(PyWindowDim { size, stride, pad_low, pad_high, base_dilation, window_dilation, reversal })
+        Ok(PyWindowDim(WindowDim { size, stride, pad_low, pad_high, base_dilation, window_dilation, reversal }))
     }
 }
 

@@ -1,6 +1,15 @@
 //! What many classes have alike.
 
-use pyo3::pymethods;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+/// The tuple of these items, or the first of their exceptions.
+pub fn tuple_of<'py, T: IntoPyObject<'py>>(
+    py: Python<'py>,
+    items: impl Iterator<Item = PyResult<T>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, items.collect::<PyResult<Vec<_>>>()?)
+}
 
 /// The properties of a class as a table: below its docstring each name, with the type and the value of its getter.
 macro_rules! getters {

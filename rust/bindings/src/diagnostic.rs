@@ -124,8 +124,7 @@ pub fn _diagnostic(
 pub fn syntax_error(py: Python<'_>, source: &Arc<Source>, problems: &[Diagnostic]) -> PyErr {
     let message = problems.iter().map(|p| describe(source, p)).collect::<Vec<_>>().join("\n");
     let build = || -> PyResult<PyErr> {
-        let all = problems.iter().map(|p| Bound::new(py, PyDiagnostic::new(source, p)));
-        let all = PyTuple::new(py, all.collect::<PyResult<Vec<_>>>()?)?;
+        let all = PyTuple::new(py, problems.iter().map(|p| PyDiagnostic::new(source, p)))?;
         let fields = PyDict::new(py);
         if let Ok(first) = all.get_item(0) {
             for field in ["filename", "line", "column", "found", "expected", "snippet"] {

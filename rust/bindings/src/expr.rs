@@ -151,7 +151,7 @@ getters! { PyExpr, self, py;
             Some(Op::Sum(sum)) => sum.summands().or_raise(py)?,
             _ => self.0.operands().cloned().collect(),
         };
-        PyTuple::new(py, operands.into_iter().map(PyExpr::from).collect::<Vec<_>>())
+        PyTuple::new(py, operands.into_iter().map(PyExpr::from))
     };
 }
 

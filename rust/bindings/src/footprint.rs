@@ -13,6 +13,7 @@ use quasiaffine::map::State;
 use quasiaffine::{delinearize, Constraint, Domain, Expr, Interval, Map, Options, Source, Variable};
 use smallvec::SmallVec;
 
+use crate::class::tuple_of;
 use crate::error::{of_quasiaffine, raise, OrRaise};
 use crate::expr::{ExprLike, PyExpr};
 use crate::indexing::{index_tuple, End, IndexLike};
@@ -47,10 +48,8 @@ impl PyFootprint {
 
 getters! { PyFootprint, self, py;
     /// The maps, each behind the leaf that its results index.
-    maps: PyResult<Bound<'py, PyTuple>> = {
-        let maps = self.0.maps.iter().map(|(index, m)| Ok((index_tuple(py, index)?, PyMap::from(m.clone()))));
-        PyTuple::new(py, maps.collect::<PyResult<Vec<_>>>()?)
-    };
+    maps: PyResult<Bound<'py, PyTuple>> =
+        tuple_of(py, self.0.maps.iter().map(|(index, m)| Ok((index_tuple(py, index)?, PyMap::from(m.clone())))));
     /// Whether these are exactly the elements; otherwise there may be more than those.
     exact: bool = self.0.exact;
     /// Why they are not exact.

@@ -8,6 +8,7 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::argument::{print_options, Arg};
 use crate::attribute::{Attributes, Owner};
+use crate::class::tuple_of;
 use crate::detach::unlocked;
 use crate::diagnostic::syntax_error;
 use crate::error::raise;
@@ -51,7 +52,7 @@ pub fn instructions<'py>(
         }
         instruction(py, module, id)
     };
-    PyTuple::new(py, ids.enumerate().map(object).collect::<PyResult<Vec<_>>>()?)
+    tuple_of(py, ids.enumerate().map(object))
 }
 
 getters! { PyInstruction, self, py;
@@ -301,8 +302,7 @@ fn array<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     match (value, shape) {
         (LiteralValue::Tuple(values), ::layout::Shape::Tuple(shapes)) => {
-            let parts = values.iter().zip(shapes).map(|(v, s)| array(py, v, s, None));
-            Ok(PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)?.into_any())
+            tuple_of(py, values.iter().zip(shapes).map(|(v, s)| array(py, v, s, None))).map(Bound::into_any)
         }
         (LiteralValue::Array(bytes), ::layout::Shape::Array(a)) => {
             let make = py.import("hlomap.dtypes")?.getattr("array")?;

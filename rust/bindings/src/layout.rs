@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::argument::Arg;
+use crate::class::tuple_of;
 use crate::error::{of_quasiaffine, raise, InCall};
 use crate::hooks;
 use crate::repr;
@@ -113,7 +114,7 @@ getters! { PyLayout, self, py;
     /// combined with the next more minor one.
     tiles: PyResult<Bound<'py, PyTuple>> = {
         let tile = |t: &Tile| PyTuple::new(py, t.0.iter().map(|&n| (n != COMBINED).then_some(n)));
-        PyTuple::new(py, self.0.tiles.iter().map(tile).collect::<PyResult<Vec<_>>>()?)
+        tuple_of(py, self.0.tiles.iter().map(tile))
     };
     /// ``E(n)``: the number of bits of an element in memory; 0 stands for whole bytes.
     element_size_in_bits: i64 = self.0.element_size_in_bits;
@@ -125,7 +126,7 @@ getters! { PyLayout, self, py;
     /// starts.
     split_configs: PyResult<Bound<'py, PyTuple>> = {
         let pair = |c: &SplitConfig| Ok((c.dimension, PyTuple::new(py, &c.indices)?));
-        PyTuple::new(py, self.0.split_configs.iter().map(pair).collect::<PyResult<Vec<_>>>()?)
+        tuple_of(py, self.0.split_configs.iter().map(pair))
     };
     /// The size that each dimension is padded to before the array is laid out, or ``()``.  It has no text form.
     padded_dimensions: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.padded_dimensions);
@@ -319,10 +320,8 @@ getters! { PyShape, self, py;
     /// The layout as written; ``None`` for a shape without a layout, which is row-major.
     layout: Option<PyLayout> = self.0.as_array()?.layout().cloned().map(PyLayout);
     /// The shapes of the elements of a tuple; ``()`` for everything else.
-    tuple_shapes: PyResult<Bound<'py, PyTuple>> = {
-        let parts = self.0.as_tuple().unwrap_or(&[]).iter().map(|s| Py::new(py, PyShape(s.clone())));
-        PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)
-    };
+    tuple_shapes: PyResult<Bound<'py, PyTuple>> =
+        PyTuple::new(py, self.0.as_tuple().unwrap_or(&[]).iter().cloned().map(PyShape));
     /// Whether this is a tuple.
     is_tuple: bool = self.0.as_tuple().is_some();
     /// Whether this is an array; a scalar is one.
@@ -381,10 +380,8 @@ getters! { PyShape, self, py;
     /// (0, 0) f32[2,6]{1,0}
     /// (2, 0) f32[3,6]{1,0}
     parts: PyResult<Bound<'py, PyTuple>> = {
-        let parts = linear(py, self, ::layout::SplitPart::all)?;
-        let face =
-            |p: ::layout::SplitPart| Ok((PyTuple::new(py, p.start)?, Py::new(py, PyShape(Shape::Array(p.shape)))?));
-        PyTuple::new(py, parts.into_iter().map(face).collect::<PyResult<Vec<_>>>()?)
+        let parts = linear(py, self, ::layout::SplitPart::all)?.into_iter();
+        tuple_of(py, parts.map(|p| Ok((PyTuple::new(py, p.start)?, PyShape(Shape::Array(p.shape))))))
     };
 }
 

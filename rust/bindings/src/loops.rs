@@ -7,6 +7,7 @@ use flow::{Footprint, ShapeIndex, Text};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::class::tuple_of;
 use crate::detach::{locked, unlocked};
 use crate::error::of_quasiaffine;
 use crate::expr::PyExpr;
@@ -135,8 +136,8 @@ impl PyLoopMaps {
             Err(unknown) => return Ok(unknown),
         };
         let Footprint { maps, reason, crosses_devices, .. } = found;
-        let pair = |(index, map): (ShapeIndex, _)| (index_tuple(py, &index)?, PyMap::from(map)).into_pyobject(py);
-        let maps = PyTuple::new(py, maps.into_iter().map(pair).collect::<PyResult<Vec<_>>>()?)?;
+        let pair = |(index, map): (ShapeIndex, _)| Ok((index_tuple(py, &index)?, PyMap::from(map)));
+        let maps = tuple_of(py, maps.into_iter().map(pair))?;
         Ok((maps, reason.as_deref(), crosses_devices).into_pyobject(py)?.into_any())
     }
 

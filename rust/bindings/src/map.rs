@@ -166,13 +166,10 @@ getters! { PyMap, self, py;
     /// The runtime variables.
     runtime: PyResult<Bound<'py, PyTuple>> = self.variables(py, self.map.domain().runtime(), "rt");
     /// One expression for each dimension of the second array.
-    results: PyResult<Bound<'py, PyTuple>> =
-        PyTuple::new(py, self.map.results().iter().map(|e| PyExpr::from(e.clone())).collect::<Vec<_>>());
+    results: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, self.map.results().iter().cloned().map(PyExpr::from));
     /// The constraints of the domain besides the ranges of the variables.
-    constraints: PyResult<Bound<'py, PyTuple>> = {
-        let constraints: Vec<_> = self.map.domain().constraints.iter().map(|c| PyConstraint(c.clone())).collect();
-        PyTuple::new(py, constraints)
-    };
+    constraints: PyResult<Bound<'py, PyTuple>> =
+        PyTuple::new(py, self.map.domain().constraints.iter().cloned().map(PyConstraint));
     /// Whether the domain is known to be empty.  ``False`` does not prove a point: see :meth:`is_empty`.
     is_known_empty: bool = self.map.state() == State::Empty;
     /// Whether nothing is known about the map.

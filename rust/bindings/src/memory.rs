@@ -8,6 +8,7 @@ use pyo3::types::PyTuple;
 use quasiaffine::Equivalence;
 
 use crate::argument::Arg;
+use crate::class::tuple_of;
 use crate::detach::unlocked;
 use crate::error::{expect, expect_many, InCall};
 use crate::layout::{linear, linear_error, shape_error, PyShape};
@@ -344,8 +345,7 @@ pub fn bitcast_factors<'py>(
         return Ok(None);
     };
     let parts = [f.operand_perm, f.operand_physical_dims, f.output_physical_dims, f.output_perm];
-    let parts = parts.into_iter().map(|list| PyTuple::new(py, list)).collect::<PyResult<Vec<_>>>()?;
-    PyTuple::new(py, parts).map(Some)
+    tuple_of(py, parts.into_iter().map(|list| PyTuple::new(py, list))).map(Some)
 }
 
 /// Requests, sectors, bytes used, longest run.

@@ -9,6 +9,7 @@ use pyo3::types::{PyBytes, PyDict, PyIterator, PyString, PyTuple};
 
 use crate::argument::{print_options, Arg};
 use crate::attribute::{Attributes, Owner};
+use crate::class::tuple_of;
 use crate::detach::{unlocked, unlocked_if};
 use crate::diagnostic::{syntax_error, PyDiagnostic};
 use crate::error::{raise, wrong_type};
@@ -86,7 +87,7 @@ pub fn computations<'py>(
     module: &Handle,
     ids: impl Iterator<Item = ComputationId>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    PyTuple::new(py, ids.map(|id| computation(py, module, id)).collect::<PyResult<Vec<_>>>()?)
+    tuple_of(py, ids.map(|id| computation(py, module, id)))
 }
 
 fn not_found(py: Python<'_>, what: &str, name: &str, near: Option<&str>) -> PyErr {
@@ -137,10 +138,8 @@ getters! { PyModule_, self, py;
     /// The name of the module; empty for text without one.
     name: &str = self.0.name();
     /// The problems of the text that parsing could skip, in text order.
-    diagnostics: PyResult<Bound<'py, PyTuple>> = {
-        let all = self.0.diagnostics().iter().map(|d| Py::new(py, PyDiagnostic::new(self.0.source(), d)));
-        PyTuple::new(py, all.collect::<PyResult<Vec<_>>>()?)
-    };
+    diagnostics: PyResult<Bound<'py, PyTuple>> =
+        PyTuple::new(py, self.0.diagnostics().iter().map(|d| PyDiagnostic::new(self.0.source(), d)));
     /// The number of instructions of all computations.
     n_instructions: usize = self.0.instructions().len();
     /// The backend that compiled the module, by its backend configs: ``"CPU"``, ``"TPU"``, ``"GPU"``, or None.

@@ -2,21 +2,18 @@
 
 use std::sync::OnceLock;
 
-use hlo::{DeviceGroups, DeviceOrder, Iota, Mesh, MeshAxis, Reduction, Sharding, ShardingKind, Whole};
+use hlo::{DeviceGroups, DeviceOrder, Iota, Mesh, MeshAxis, Named, Reduction, Sharding, ShardingKind, Whole};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyTuple};
 
 use crate::argument::Arg;
+use crate::class::tuple_of;
 use crate::error::{not_a, raise, InCall};
 use crate::hooks;
 use crate::repr;
 
 /// More devices than this are not listed.
 const MAX_DEVICES: usize = 1 << 24;
-
-fn ints<'py>(py: Python<'py>, all: &[i64]) -> PyResult<Bound<'py, PyTuple>> {
-    PyTuple::new(py, all)
-}
 
 fn unlisted(py: Python<'_>, text: &str) -> PyErr {
     let shown: String = text.chars().take(100).collect();
@@ -29,7 +26,7 @@ fn unlisted(py: Python<'_>, text: &str) -> PyErr {
 
 /// ``(reshape, transpose)``
 fn iota<'py>(py: Python<'py>, iota: &Iota) -> PyResult<Bound<'py, PyTuple>> {
-    PyTuple::new(py, [ints(py, &iota.reshape)?, ints(py, &iota.permutation())?])
+    PyTuple::new(py, [PyTuple::new(py, &iota.reshape)?, PyTuple::new(py, iota.permutation())?])
 }
 
 /// The distribution of a value over devices: ``{replicated}``, ``{devices=[2,2]<=[4]}``, ``{mesh['x'=2],
@@ -70,9 +67,10 @@ impl PySharding {
         }
     }
 
-    fn axes<'py>(&self, py: Python<'py>, axes: &[MeshAxis]) -> PyResult<Bound<'py, PyTuple>> {
-        let mesh = self.over();
-        PyTuple::new(py, axes.iter().map(|a| mesh.map_or(String::new(), |m| axis_name(m, a))))
+    /// The names of axes of a sharding by them.
+    fn axes<'py>(&self, py: Python<'py>, of: fn(&Named) -> &[MeshAxis]) -> PyResult<Bound<'py, PyTuple>> {
+        let Sharding::Named(named) = &self.0 else { return Ok(PyTuple::empty(py)) };
+        PyTuple::new(py, of(named).iter().map(|a| axis_name(&named.mesh, a)))
     }
 }
 
@@ -105,8 +103,7 @@ getters! { PySharding, self, py;
             Sharding::Tuple(parts) => &parts[..],
             _ => &[],
         };
-        let parts = parts.iter().map(|p| Bound::new(py, PySharding(p.clone())));
-        PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)
+        PyTuple::new(py, parts.iter().cloned().map(PySharding))
     };
     /// The device of a ``"maximal"`` sharding; else ``None``.
     device: Option<i64> = match (&self.0, self.over()) {
@@ -115,14 +112,15 @@ getters! { PySharding, self, py;
     };
     /// The number of tiles along each dimension of a ``"tiled"`` sharding, then those that only devices have; else
     /// ``None``.
-    tile_dimensions: PyResult<Option<Bound<'py, PyTuple>>> = self.tiles().map(|t| ints(py, &t.dims)).transpose();
+    tile_dimensions: PyResult<Option<Bound<'py, PyTuple>>> =
+        self.tiles().map(|t| PyTuple::new(py, &t.dims)).transpose();
     /// The device of each tile of a ``"tiled"`` sharding, in row-major order of ``tile_dimensions``; else ``None``.
     ///
     /// Raises :class:`~hlomap.errors.UnsupportedError` for more than 2**24 devices.
     devices: PyResult<Option<Bound<'py, PyTuple>>> = {
         let Some(tiles) = self.tiles() else { return Ok(None) };
         match tiles.devices.expand(MAX_DEVICES) {
-            Some(all) => ints(py, &all).map(Some),
+            Some(all) => PyTuple::new(py, all).map(Some),
             None => Err(unlisted(py, &self.0.to_string())),
         }
     };
@@ -156,22 +154,15 @@ getters! { PySharding, self, py;
     /// ``()``.
     dimension_axes: PyResult<Bound<'py, PyTuple>> = {
         let Sharding::Named(named) = &self.0 else { return Ok(PyTuple::empty(py)) };
-        let dims = named.dims.iter().map(|(axes, is_open)| {
+        tuple_of(py, named.dims.iter().map(|(axes, is_open)| {
             let names = axes.iter().map(|a| axis_name(&named.mesh, a));
             PyTuple::new(py, names.chain(is_open.then(|| "?".to_string())).collect::<Vec<_>>())
-        });
-        PyTuple::new(py, dims.collect::<PyResult<Vec<_>>>()?)
+        }))
     };
     /// The axes of a ``"named"`` sharding along which all devices have the same data.
-    replicated_axes: PyResult<Bound<'py, PyTuple>> = match &self.0 {
-        Sharding::Named(named) => self.axes(py, &named.replicated),
-        _ => Ok(PyTuple::empty(py)),
-    };
+    replicated_axes: PyResult<Bound<'py, PyTuple>> = self.axes(py, |named| &named.replicated);
     /// The axes of a ``"named"`` sharding along which each device has a partial result.
-    unreduced_axes: PyResult<Bound<'py, PyTuple>> = match &self.0 {
-        Sharding::Named(named) => self.axes(py, &named.unreduced),
-        _ => Ok(PyTuple::empty(py)),
-    };
+    unreduced_axes: PyResult<Bound<'py, PyTuple>> = self.axes(py, |named| &named.unreduced);
     /// How the partial results of devices combine to the whole: ``"sum"``, ``"max"`` or ``"min"``; ``None`` if no
     /// device has any.
     ///
@@ -180,10 +171,7 @@ getters! { PySharding, self, py;
     /// 'max'
     reduction: Option<&'static str> = self.0.reduction().map(Reduction::name);
     /// The axes of a ``"named"`` sharding that the program partitions itself.
-    manual_axes: PyResult<Bound<'py, PyTuple>> = match &self.0 {
-        Sharding::Named(named) => self.axes(py, &named.manual),
-        _ => Ok(PyTuple::empty(py)),
-    };
+    manual_axes: PyResult<Bound<'py, PyTuple>> = self.axes(py, |named| &named.manual);
 }
 
 #[pymethods]
@@ -205,9 +193,8 @@ impl PySharding {
     fn _axis_numbers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let Sharding::Named(named) = &self.0 else { return Ok(PyTuple::empty(py)) };
         let list = |axes: &[MeshAxis]| PyTuple::new(py, axes.iter().map(|a| axis_numbers(&named.mesh, a)));
-        let dims = named.dims.iter().map(|(axes, _)| list(axes)).collect::<PyResult<Vec<_>>>()?;
-        let (replicated, unreduced, manual) = (list(&named.replicated)?, list(&named.unreduced)?, list(&named.manual)?);
-        PyTuple::new(py, [PyTuple::new(py, dims)?, replicated, unreduced, manual])
+        let dims = tuple_of(py, named.dims.iter().map(|(axes, _)| list(axes)))?;
+        PyTuple::new(py, [dims, list(&named.replicated)?, list(&named.unreduced)?, list(&named.manual)?])
     }
 
     /// Which element of an array lies on each device: a :class:`~hlomap.MapSet` from ``(device, l0, l1, …)``, an
@@ -313,7 +300,7 @@ getters! { PyMesh, self, py;
             Some(DeviceOrder::List(list)) => Some(list.clone()),
             _ => self.0.groups(&all, MAX_DEVICES).map(|groups| groups.concat()),
         };
-        ints(py, &listed.ok_or_else(|| unlisted(py, &self.0.to_string()))?)
+        PyTuple::new(py, listed.ok_or_else(|| unlisted(py, &self.0.to_string()))?)
     };
     /// ``(reshape, transpose)`` where the devices are an iota, as for a mesh without ``device_ids``; ``None`` where
     /// they are listed.
@@ -373,7 +360,7 @@ impl PyReplicaGroups {
     fn listed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let all = self.listed.get_or_init(|| self.groups.expand(MAX_DEVICES));
         let all = all.as_ref().ok_or_else(|| unlisted(py, &self.groups.to_string()))?;
-        PyTuple::new(py, all.iter().map(|group| ints(py, group)).collect::<PyResult<Vec<_>>>()?)
+        tuple_of(py, all.iter().map(|group| PyTuple::new(py, group)))
     }
 }
 

@@ -7,11 +7,12 @@ use flow::tiles::{numbers_of, over, without_names};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList};
 use quasiaffine::limits::FEW_POINTS;
 use quasiaffine::tile::{symbolic_tile, Clause, Refusal};
 use quasiaffine::{Domain, Expr, Interval, Kind, Map, Var, Variable};
 
+use crate::class::tuple_of;
 use crate::detach::unlocked;
 use crate::error::{raise, OrRaise};
 use crate::expr::PyExpr;
@@ -165,7 +166,7 @@ impl PyTilePlan {
         }
         for Clause { any, reason } in tile.clauses {
             let any = any.into_iter().map(|(expr, Interval { lo, hi })| Ok((e(expr)?, lo, hi)));
-            clauses.append((reason_of(reason), PyTuple::new(py, any.collect::<PyResult<Vec<_>>>()?)?))?;
+            clauses.append((reason_of(reason), tuple_of(py, any)?))?;
         }
         Ok((runs, clauses))
     }
