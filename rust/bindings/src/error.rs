@@ -3,7 +3,6 @@
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use pyo3::PyTypeCheck;
 use quasiaffine::Error;
 
 /// An exception of the class `class` of `hlomap.errors`.
@@ -28,16 +27,6 @@ pub fn wrong_type(function: &str, takes: &str, got: &Bound<'_, PyAny>, hint: &st
         Ok(PyErr::from_value(helper.call1((function, takes, got, hint))?))
     };
     build().unwrap_or_else(|e| e)
-}
-
-/// An argument as an object of a compiled class, or the exception that names the function and the class it takes.
-pub fn expect<'a, 'py, T: PyTypeCheck>(
-    got: &'a Bound<'py, PyAny>,
-    function: &str,
-    takes: &str,
-    hint: &str,
-) -> PyResult<&'a Bound<'py, T>> {
-    got.cast::<T>().map_err(|_| wrong_type(function, takes, got, hint))
 }
 
 /// The items of an argument that is a sequence of something; the exception names the first that is not.

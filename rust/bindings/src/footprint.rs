@@ -83,7 +83,7 @@ impl PyFootprint {
     /// ``reason``.
     #[pyo3(signature = (reason, /))]
     fn for_any_runtime(&self, py: Python<'_>, reason: &str) -> PyResult<PyFootprint> {
-        self.0.for_any_runtime(reason).map(PyFootprint).map_err(|error| of_quasiaffine(py, error))
+        self.0.for_any_runtime(reason).map(PyFootprint).or_raise(py)
     }
 
     /// The maps of both.
@@ -127,7 +127,7 @@ impl PyFootprint {
         let mut maps = Maps::new();
         for (_, m) in &self.0.maps {
             let converse = m.converse(&sizes[..m.results().len().min(sizes.len())]);
-            let inverse = simplified(py, &converse.map_err(|error| of_quasiaffine(py, error))?, options)?;
+            let inverse = simplified(py, &converse.or_raise(py)?, options)?;
             if inverse.state() != State::Empty {
                 maps.push((ShapeIndex::new(), inverse));
             }

@@ -9,7 +9,7 @@ use pyo3::types::PyTuple;
 
 use crate::class::tuple_of;
 use crate::detach::{locked, unlocked};
-use crate::error::of_quasiaffine;
+use crate::error::{of_quasiaffine, OrRaise};
 use crate::expr::PyExpr;
 use crate::indexing::{index_tuple, End, IndexLike};
 use crate::layout::PyShape;
@@ -168,14 +168,14 @@ impl PyLoopMaps {
                 .map(|(index, at, reason)| (index.clone(), at, reason.map(ToString::to_string)))
                 .collect::<Vec<_>>())
         });
-        let edges = edges.map_err(|error| of_quasiaffine(py, error))?;
+        let edges = edges.or_raise(py)?;
         edges.into_iter().map(|(index, at, reason)| Ok((index_tuple(py, &index)?, at, reason))).collect()
     }
 
     /// By how much one iteration moves each dimension of a leaf whose group is known; None where that is not one number.
     #[pyo3(signature = (leaf, /))]
     fn moves(&self, py: Python<'_>, leaf: IndexLike) -> PyResult<Vec<Option<i64>>> {
-        py.detach(|| self.state().moves(&leaf.0)).map_err(|error| of_quasiaffine(py, error))
+        py.detach(|| self.state().moves(&leaf.0)).or_raise(py)
     }
 }
 

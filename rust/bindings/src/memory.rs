@@ -5,18 +5,18 @@ use numpy::{Complex64, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use quasiaffine::Equivalence;
+use quasiaffine::{Equivalence, Map};
 
 use crate::argument::Arg;
 use crate::class::tuple_of;
 use crate::detach::unlocked;
-use crate::error::{expect, expect_many, InCall};
+use crate::error::{expect_many, wrong_type, InCall};
 use crate::layout::{linear, linear_error, shape_error, PyShape};
 use crate::map::PyMap;
 use crate::map_values::Answer;
 
 fn shape_argument<'a, 'py>(got: &'a Bound<'py, PyAny>, function: &str) -> PyResult<&'a Bound<'py, PyShape>> {
-    expect(got, function, "a Shape", "read text with hm.Shape.parse(text)")
+    got.cast::<PyShape>().map_err(|_| wrong_type(function, "a Shape", got, "read text with hm.Shape.parse(text)"))
 }
 
 fn unit_of(name: &str) -> PyResult<Unit> {
@@ -59,18 +59,11 @@ pub fn linear_index(
     unit: Option<Arg<'_, &str>>,
 ) -> PyResult<PyMap> {
     named!("linear_index", shape_index, part, unit);
-    let shape = shape_argument(shape, "linear_index")?;
     let unit = unit.map_or(Ok(Unit::Element), unit_of)?;
-    let of = |shape: &PyShape| match part {
-        None => linear(py, shape, |a| ::layout::address(a, unit)),
-        Some(part) => linear(py, shape, |a| SplitPart::of(a, part)?.address(unit)),
-    };
-    match shape_index {
-        None => of(shape.get()),
-        Some(index) => shape.get().at(py, Arg::from(index)).and_then(|shape| of(&shape)),
-    }
-    .in_call(py, "linear_index")
-    .map(PyMap::from)
+    map_of(py, "linear_index", shape, shape_index, |a| match part {
+        None => ::layout::address(a, unit),
+        Some(part) => SplitPart::of(a, part)?.address(unit),
+    })
 }
 
 /// The map from a position in the buffer, counted in elements, to the index of the element there.
@@ -90,17 +83,26 @@ pub fn logical_index(
     part: Option<Arg<'_, usize>>,
 ) -> PyResult<PyMap> {
     named!("logical_index", shape_index, part);
-    let shape = shape_argument(shape, "logical_index")?;
-    let of = |shape: &PyShape| match part {
-        None => linear(py, shape, ::layout::logical_index),
-        Some(part) => linear(py, shape, |a| SplitPart::of(a, part)?.logical_index()),
+    map_of(py, "logical_index", shape, shape_index, |a| match part {
+        None => ::layout::logical_index(a),
+        Some(part) => SplitPart::of(a, part)?.logical_index(),
+    })
+}
+
+/// The answer of the core about the array in a shape.
+fn map_of(
+    py: Python<'_>,
+    function: &str,
+    shape: &Bound<'_, PyAny>,
+    index: Option<Vec<i64>>,
+    ask: impl FnOnce(&ArrayShape) -> Result<Map, LinearError>,
+) -> PyResult<PyMap> {
+    let shape = shape_argument(shape, function)?.get();
+    let map = match index {
+        None => linear(py, shape, ask),
+        Some(index) => shape.at(py, Arg::from(index)).and_then(|part| linear(py, &part, ask)),
     };
-    match shape_index {
-        None => of(shape.get()),
-        Some(index) => shape.get().at(py, Arg::from(index)).and_then(|shape| of(&shape)),
-    }
-    .in_call(py, "logical_index")
-    .map(PyMap::from)
+    map.in_call(py, function).map(PyMap::from)
 }
 
 /// The size of the buffer of an array in elements, padding included: :attr:`Shape.buffer_elements`.
@@ -202,32 +204,16 @@ pub fn is_valid_bitcast(py: Python<'_>, operand: &Bound<'_, PyAny>, output: &Bou
 
 /// Runs a statement with `$t` the element type of the arrays.
 macro_rules! by_width {
-    ($array:expr, $t:ident => $run:expr) => {{
-        let width: usize = $array.getattr("itemsize")?.extract()?;
-        match width {
-            1 => {
-                type $t = u8;
+    ($array:expr, $t:ident => $run:expr) => { by_width!($array, $t => $run; 1 u8, 2 u16, 4 u32, 8 u64, 16 Complex64) };
+    ($array:expr, $t:ident => $run:expr; $($width:literal $kind:ty),*) => {
+        match $array.getattr("itemsize")?.extract::<usize>()? {
+            $($width => {
+                type $t = $kind;
                 $run
-            }
-            2 => {
-                type $t = u16;
-                $run
-            }
-            4 => {
-                type $t = u32;
-                $run
-            }
-            8 => {
-                type $t = u64;
-                $run
-            }
-            16 => {
-                type $t = Complex64;
-                $run
-            }
-            _ => return Err(PyTypeError::new_err(format!("elements of {width} bytes"))),
+            })*
+            width => return Err(PyTypeError::new_err(format!("elements of {width} bytes"))),
         }
-    }};
+    };
 }
 
 fn must_have(py: Python<'_>, what: &str, expected: usize, found: usize) -> PyResult<()> {
