@@ -245,7 +245,7 @@ pub(crate) fn cycle(rows: &[Instruction], operands: &[u32]) -> Option<u32> {
         let row = &rows[k as usize];
         &operands[row.operands as usize..(row.operands + row.n_operands) as usize]
     };
-    find_cycle(rows.len(), |k, i| of(k).get(i).copied().filter(|&o| (o as usize) < rows.len()))
+    depth_first(rows.len(), |k, i| of(k).get(i).copied().filter(|&o| (o as usize) < rows.len())).1
 }
 
 /// A computation that calls itself, directly or indirectly; `calls` are the calling instructions in order.
@@ -254,12 +254,12 @@ fn call_cycle(m: &Module, calls: &[InstructionId]) -> Option<ComputationId> {
     for &i in calls {
         called[m.computation_of(i) as usize].extend(m.called_computations(i));
     }
-    find_cycle(called.len(), |c, i| called[c as usize].get(i).copied())
+    depth_first(called.len(), |c, i| called[c as usize].get(i).copied()).1
 }
 
-/// A node of a graph that lies on a cycle; `next(n, i)` is the i-th successor of n. Iterative, so that long paths do
-/// not overflow the stack.
-fn find_cycle(n: usize, next: impl Fn(u32, usize) -> Option<u32>) -> Option<u32> {
+/// The nodes of a graph, successors before their predecessors, and the first one found that lies on a cycle;
+/// `next(n, i)` is the i-th successor of n. Iterative, so that long paths do not overflow the stack.
+pub(crate) fn depth_first(n: usize, next: impl Fn(u32, usize) -> Option<u32>) -> (Vec<u32>, Option<u32>) {
     #[derive(Clone, Copy, PartialEq)]
     enum Seen {
         No,
@@ -267,6 +267,7 @@ fn find_cycle(n: usize, next: impl Fn(u32, usize) -> Option<u32>) -> Option<u32>
         Done,
     }
     let mut seen = vec![Seen::No; n];
+    let (mut order, mut on_cycle) = (Vec::with_capacity(n), None);
     let mut path: Vec<(u32, usize)> = Vec::new();
     for start in 0..n as u32 {
         if seen[start as usize] != Seen::No {
@@ -277,12 +278,13 @@ fn find_cycle(n: usize, next: impl Fn(u32, usize) -> Option<u32>) -> Option<u32>
         while let Some((node, i)) = path.last_mut() {
             let Some(to) = next(*node, *i) else {
                 seen[*node as usize] = Seen::Done;
+                order.push(*node);
                 path.pop();
                 continue;
             };
             *i += 1;
             match seen[to as usize] {
-                Seen::Open => return Some(to),
+                Seen::Open => on_cycle = on_cycle.or(Some(to)),
                 Seen::Done => {}
                 Seen::No => {
                     seen[to as usize] = Seen::Open;
@@ -291,7 +293,7 @@ fn find_cycle(n: usize, next: impl Fn(u32, usize) -> Option<u32>) -> Option<u32>
             }
         }
     }
-    None
+    (order, on_cycle)
 }
 
 /// Whether the text of a shape has a layout without the order of dimensions: `{}`, or one of an array with dimensions

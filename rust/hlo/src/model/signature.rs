@@ -12,6 +12,7 @@ use layout::Shape;
 use smallvec::SmallVec;
 
 use crate::attribute::schema::{self, Form};
+use crate::check;
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module, UNKNOWN_KEY};
 use crate::Opcode;
 
@@ -132,28 +133,7 @@ impl Module {
         let called: Vec<Vec<u32>> = (0..n as u32)
             .map(|c| self.instructions_of(c).flat_map(|i| self.called_computations(i)).collect())
             .collect();
-        let (mut seen, mut order) = (vec![false; n], Vec::with_capacity(n));
-        for start in 0..n as u32 {
-            let mut path = vec![(start, 0usize)];
-            if std::mem::replace(&mut seen[start as usize], true) {
-                continue;
-            }
-            while let Some((c, i)) = path.last_mut() {
-                match called[*c as usize].get(*i) {
-                    None => {
-                        order.push(*c);
-                        path.pop();
-                    }
-                    Some(&callee) => {
-                        *i += 1;
-                        if !std::mem::replace(&mut seen[callee as usize], true) {
-                            path.push((callee, 0));
-                        }
-                    }
-                }
-            }
-        }
-        order
+        check::depth_first(n, |c, i| called[c as usize].get(i).copied()).0
     }
 }
 

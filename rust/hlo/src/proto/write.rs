@@ -22,6 +22,7 @@ use crate::attribute::alias::Alias;
 use crate::attribute::entry_layout::EntryLayout;
 use crate::attribute::schema::{self, Codec, Form};
 use crate::attribute::Value;
+use crate::check;
 use crate::cursor::clip;
 use crate::model::asynchronous::AsyncBindings;
 use crate::model::literal as literals;
@@ -103,29 +104,9 @@ impl Module {
         if range.clone().all(|i| needs(i).all(|k| k < i)) {
             return range.collect();
         }
-        let mut seen = vec![false; range.len()];
-        let mut order = Vec::with_capacity(range.len());
-        for start in range.clone() {
-            let mut path = vec![(start, 0usize)];
-            if std::mem::replace(&mut seen[(start - range.start) as usize], true) {
-                continue;
-            }
-            while let Some((i, k)) = path.last_mut() {
-                match needs(*i).nth(*k) {
-                    None => {
-                        order.push(*i);
-                        path.pop();
-                    }
-                    Some(need) => {
-                        *k += 1;
-                        if !std::mem::replace(&mut seen[(need - range.start) as usize], true) {
-                            path.push((need, 0));
-                        }
-                    }
-                }
-            }
-        }
-        order
+        let start = range.start;
+        let (order, _) = check::depth_first(range.len(), |i, k| Some(needs(start + i).nth(k)? - start));
+        order.into_iter().map(|i| start + i).collect()
     }
 
     fn control_predecessors(&self, i: InstructionId) -> impl Iterator<Item = InstructionId> + '_ {
