@@ -158,6 +158,19 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Consumes these two bytes if they are next.
+    pub fn accept_pair(&mut self, pair: [u8; 2]) -> bool {
+        let found = self.rest().starts_with(&pair);
+        self.pos += 2 * usize::from(found);
+        found
+    }
+
+    /// Skips space, then consumes these two bytes.
+    pub fn expect_pair(&mut self, pair: [u8; 2], expected: &'static str) -> Read<()> {
+        self.space();
+        self.accept_pair(pair).then_some(()).ok_or_else(|| self.expected(expected))
+    }
+
     /// The letters, digits, `.`, `_` and `-` from here on, possibly none. The `-` of `->` is not part of a word.
     #[inline]
     pub fn word(&mut self) -> &'a str {

@@ -5,7 +5,8 @@
 use std::fmt;
 
 use crate::attribute::int_lists;
-use crate::attribute::mesh::{axes_text, bracketed, joined, product, read_axes, read_mesh, Iota, Mesh, MeshAxis};
+use crate::attribute::mesh::{axes_text, bracketed, joined, product, read_axes, read_iota, read_mesh};
+use crate::attribute::mesh::{Iota, Mesh, MeshAxis};
 use crate::attribute::window::whole;
 use crate::cursor::{Cursor, Read};
 
@@ -96,6 +97,7 @@ pub(crate) fn read(c: &mut Cursor<'_>) -> Read<DeviceGroups> {
         Some(b'{') => int_lists(c).map(DeviceGroups::Lists),
         Some(b'[') => {
             let groups = bracketed(c, b'[', b']')?;
+            c.expect_pair(*b"<=", "`<=`")?;
             Ok(DeviceGroups::Iota { groups, iota: read_iota(c)? })
         }
         _ => {
@@ -104,18 +106,6 @@ pub(crate) fn read(c: &mut Cursor<'_>) -> Read<DeviceGroups> {
             Ok(DeviceGroups::Mesh { mesh, axes })
         }
     }
-}
-
-/// `<=[4,2]T(1,0)`
-pub(crate) fn read_iota(c: &mut Cursor<'_>) -> Read<Iota> {
-    c.space();
-    if !c.rest().starts_with(b"<=") {
-        return Err(c.expected("`<=`"));
-    }
-    c.pos += 2;
-    let reshape = bracketed(c, b'[', b']')?;
-    let transpose = if c.accept(b'T') { bracketed(c, b'(', b')')? } else { Vec::new() };
-    Ok(Iota::new(reshape, transpose))
 }
 
 #[cfg(test)]

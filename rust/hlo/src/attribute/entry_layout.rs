@@ -36,11 +36,7 @@ pub(crate) fn entry_shapes<'a, T>(
 ) -> Read<T> {
     c.expect(b'{', "`{`")?;
     c.items(*b"()", ["`(`", "`,` or `)`"], |c| one(c).map(&mut parameter))?;
-    c.space();
-    if !c.rest().starts_with(b"->") {
-        return Err(c.expected("`->`"));
-    }
-    c.pos += 2;
+    c.expect_pair(*b"->", "`->`")?;
     c.space();
     let result = one(c)?;
     c.expect(b'}', "`}`")?;

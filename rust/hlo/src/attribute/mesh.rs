@@ -76,19 +76,24 @@ impl Iota {
     /// The numbers in order; `None` if sizes and permutation are inconsistent, and for more than `limit`.
     pub fn expand(&self, limit: usize) -> Option<Vec<i64>> {
         let n = product(&self.reshape).filter(|&n| n <= limit)?;
-        let rank = self.reshape.len();
         let order = self.permutation_of_rank()?;
-        let mut strides = vec![1i64; rank];
-        for d in (1..rank).rev() {
-            strides[d - 1] = strides[d] * self.reshape[d];
-        }
+        let strides = strides(&self.reshape);
         let sizes: Vec<(i64, i64)> = order.iter().map(|&d| (self.reshape[d], strides[d])).collect();
         Some(count_through(&sizes, n))
     }
 }
 
+/// The strides of an array of these sizes in row-major order.
+fn strides(sizes: &[i64]) -> Vec<i64> {
+    let mut strides = vec![1i64; sizes.len()];
+    for d in (1..sizes.len()).rev() {
+        strides[d - 1] = strides[d] * sizes[d];
+    }
+    strides
+}
+
 /// The offsets of an array with these sizes and strides, last dimension fastest.
-fn count_through(dims: &[(i64, i64)], n: usize) -> Vec<i64> {
+pub(crate) fn count_through(dims: &[(i64, i64)], n: usize) -> Vec<i64> {
     let (mut index, mut offset) = (vec![0i64; dims.len()], 0i64);
     let mut all = Vec::with_capacity(n);
     for _ in 0..n {
@@ -214,10 +219,7 @@ impl Mesh {
             Some(order) => order.expand(limit).filter(|all| all.len() == n)?,
             None => (0..n as i64).collect(),
         };
-        let mut strides = vec![1i64; sizes.len()];
-        for d in (1..sizes.len()).rev() {
-            strides[d - 1] = strides[d] * sizes[d];
-        }
+        let strides = strides(&sizes);
         // Each chosen axis as (size, stride), and the remainder of every axis around its parts.
         let mut chosen = Vec::with_capacity(axes.len());
         let mut taken: Vec<Vec<(i64, i64)>> = vec![Vec::new(); sizes.len()];
@@ -302,17 +304,10 @@ pub(crate) fn read_mesh(c: &mut Cursor<'_>) -> Read<Mesh> {
         c.expect(b'=', "`=`")?;
         c.expect(b'(', "`(`")?;
         c.space();
-        devices = if c.peek() == Some(b'[') {
-            let reshape = bracketed(c, b'[', b']')?;
-            let transpose = if c.accept(b'T') { bracketed(c, b'(', b')')? } else { Vec::new() };
-            Some(DeviceOrder::Iota(Iota::new(reshape, transpose)))
-        } else {
-            let mut list = vec![c.int()?];
-            while c.accept_after_space(b',') {
-                list.push(c.int()?);
-            }
-            Some(DeviceOrder::List(list))
-        };
+        devices = Some(match c.peek() {
+            Some(b'[') => DeviceOrder::Iota(read_iota(c)?),
+            _ => DeviceOrder::List(read_list(c)?),
+        });
         c.expect(b')', "`)`")?;
     }
     Ok(Mesh::new(axes, devices))
@@ -352,6 +347,22 @@ pub(crate) fn read_axes(
         Ok(())
     })?;
     Ok(all)
+}
+
+/// `[4,2]T(1,0)`
+pub(crate) fn read_iota(c: &mut Cursor<'_>) -> Read<Iota> {
+    let reshape = bracketed(c, b'[', b']')?;
+    let transpose = if c.accept(b'T') { bracketed(c, b'(', b')')? } else { Vec::new() };
+    Ok(Iota::new(reshape, transpose))
+}
+
+/// `1,2`
+pub(crate) fn read_list(c: &mut Cursor<'_>) -> Read<Vec<i64>> {
+    let mut list = vec![c.int()?];
+    while c.accept_after_space(b',') {
+        list.push(c.int()?);
+    }
+    Ok(list)
 }
 
 /// `[1,2]`

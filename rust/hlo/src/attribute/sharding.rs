@@ -5,9 +5,9 @@
 
 use std::fmt;
 
-use crate::attribute::devices::read_iota;
 use crate::attribute::list;
-use crate::attribute::mesh::{bracketed, joined, read_axes, read_mesh, DeviceOrder, Mesh, MeshAxis, MESH_WORDS};
+use crate::attribute::mesh::{bracketed, joined, read_axes, read_iota, read_list, read_mesh};
+use crate::attribute::mesh::{DeviceOrder, Mesh, MeshAxis, MESH_WORDS};
 use crate::attribute::window::whole;
 use crate::cursor::{Cursor, Read};
 use crate::error::Span;
@@ -260,14 +260,10 @@ fn one(c: &mut Cursor<'_>) -> Read<Sharding> {
                 c.expect(b'=', "`=`")?;
                 let dims = bracketed(c, b'[', b']')?;
                 c.space();
-                let devices = if c.rest().starts_with(b"<=") {
+                let devices = if c.accept_pair(*b"<=") {
                     DeviceOrder::Iota(read_iota(c)?)
                 } else {
-                    let mut list = vec![c.int()?];
-                    while c.accept_after_space(b',') {
-                        list.push(c.int()?);
-                    }
-                    DeviceOrder::List(list)
+                    DeviceOrder::List(read_list(c)?)
                 };
                 tiles = Some((dims, devices));
             }

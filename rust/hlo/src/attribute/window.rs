@@ -192,10 +192,9 @@ pub(crate) fn dim_labels(c: &mut Cursor<'_>) -> Read<DimLabels> {
     let start = *c;
     let input = c.label_word();
     let kernel = if c.accept(b'_') { c.label_word() } else { "" };
-    if !c.rest().starts_with(b"->") {
+    if !c.accept_pair(*b"->") {
         return Err(c.expected("`->` of dim_labels"));
     }
-    c.pos += 2;
     let output = c.label_word();
     let span = Span::new(start.pos, c.pos);
     let bad = |what: &str| {

@@ -3,7 +3,7 @@
 //! The order of attributes, explicit defaults, the spelling of numbers and the tables of stack frames are ignored;
 //! shapes with their layouts, operands, values and metadata are compared.
 
-use layout::Shape;
+use layout::{with_layout, Shape};
 use quasiaffine::interrupt::poll;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::attribute::Value;
 use crate::cursor::Cursor;
 use crate::model::literal::with_shape;
 use crate::model::module::{Attribute, InstructionId, Module};
-use crate::proto::literal::{in_order, laid_out};
+use crate::proto::literal::in_order;
 use crate::proto::metadata::is_number;
 use crate::proto::original::encoded;
 use crate::Opcode;
@@ -70,7 +70,7 @@ impl Module {
     /// The shape as XLA holds it, which lays out each constant.
     fn laid_out(&self, i: InstructionId) -> Cow<'_, Shape> {
         match self.instructions()[i as usize].opcode {
-            Opcode::Constant => Cow::Owned(laid_out(self.shape(i))),
+            Opcode::Constant => Cow::Owned(with_layout(self.shape(i))),
             _ => Cow::Borrowed(self.shape(i)),
         }
     }

@@ -203,11 +203,7 @@ impl<'a> Parser<'a> {
                 }
                 self.c.expect(b')', "`,` or `)` after a parameter")?;
             }
-            self.c.space();
-            if !self.c.rest().starts_with(b"->") {
-                return Err(self.c.expected("`->`"));
-            }
-            self.c.pos += 2;
+            self.c.expect_pair(*b"->", "`->`")?;
             self.c.space();
             let start = self.c.pos;
             let shape = self.shape()?;

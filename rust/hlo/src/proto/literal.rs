@@ -9,6 +9,7 @@ use layout::{ArrayShape, ElementKind, ElementType, Layout, Shape};
 
 use super::shape;
 use super::wire::{Encoder, Message, Payload, Wire, WireError};
+use crate::attribute::mesh::count_through;
 use crate::model::float;
 use crate::model::literal::LiteralValue;
 
@@ -205,28 +206,13 @@ fn memory_order(a: &ArrayShape) -> Option<Vec<i64>> {
         return None;
     }
     let dims = a.dims();
-    let mut strides = vec![0i64; rank];
+    let mut sizes = vec![(0, 0); rank];
     let mut stride = 1;
     for &d in &layout.minor_to_major {
-        strides[d as usize] = stride;
+        sizes[d as usize] = (dims[d as usize], stride);
         stride *= dims[d as usize];
     }
-    let n = a.n_elements()?;
-    let (mut digits, mut at) = (vec![0i64; rank], 0);
-    let mut all = Vec::with_capacity(n as usize);
-    for _ in 0..n {
-        all.push(at);
-        for d in (0..rank).rev() {
-            digits[d] += 1;
-            at += strides[d];
-            if digits[d] < dims[d] {
-                break;
-            }
-            at -= strides[d] * digits[d];
-            digits[d] = 0;
-        }
-    }
-    Some(all)
+    Some(count_through(&sizes, a.n_elements()? as usize))
 }
 
 fn element(bits: &[u64], t: ElementType, out: &mut String) {
@@ -280,17 +266,6 @@ pub(crate) fn write(value: Option<&LiteralValue>, shape: &Shape) -> Encoder {
         _ => {}
     }
     d
-}
-
-/// A shape with a layout for every array.
-pub(crate) fn laid_out(shape: &Shape) -> Shape {
-    match shape {
-        Shape::Array(a) if a.layout().is_none() => {
-            a.with_layout(Some(a.layout_or_default())).map_or_else(|_| shape.clone(), Shape::Array)
-        }
-        Shape::Tuple(parts) => Shape::Tuple(parts.iter().map(laid_out).collect()),
-        other => other.clone(),
-    }
 }
 
 /// The shape of a literal, whose layout XLA reduces to minor-to-major.

@@ -264,7 +264,7 @@ impl<'m> Writer<'m> {
     fn shape(&mut self, i: InstructionId) -> &[u8] {
         let row = &self.m.instructions()[i as usize];
         if row.opcode == Opcode::Constant {
-            self.constant = shape::write(&literal::laid_out(self.m.shape(i))).0;
+            self.constant = shape::write(&layout::with_layout(self.m.shape(i))).0;
             return &self.constant;
         }
         let encoded = &mut self.shapes[row.shape as usize];
