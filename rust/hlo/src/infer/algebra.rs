@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use layout::{ArrayShape, ElementType, Shape};
+use layout::{ElementType, Shape};
 
 use super::elementwise::higher;
 use super::{dim, sizes, Check, Dim, Inference, Inferred, Operation};
@@ -221,7 +221,7 @@ impl Operation<'_> {
                     return misfit();
                 }
                 dims[end].size = half(last);
-                self.laid_out(to, dims, self.kept_layout(operand)).map(Inferred::Shape)
+                self.resized(operand, to, dims)
             }
             Some(Value::Word("IRFFT")) => {
                 let to = match element {
@@ -233,18 +233,9 @@ impl Operation<'_> {
                     return misfit();
                 }
                 dims[end].size = i128::from(last);
-                self.laid_out(to, dims, self.kept_layout(operand)).map(Inferred::Shape)
+                self.resized(operand, to, dims)
             }
             _ => Ok(Inferred::Unknown),
-        }
-    }
-
-    /// The layout of the operand if the shape is omitted.
-    fn kept_layout(&self, operand: &ArrayShape) -> Option<layout::Layout> {
-        if self.written.is_none() {
-            operand.layout().cloned()
-        } else {
-            None
         }
     }
 
@@ -296,7 +287,7 @@ impl Operation<'_> {
     pub(super) fn batch_norm_grad(&self) -> Inference {
         let features = self.features(3)?;
         if self.dims(4)? != self.dims(0)? {
-            return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[4]));
+            return Err(self.differ(0, 4));
         }
         let Inferred::Shape(first) = self.like(self.array(0)?.element(), 0)? else { return Ok(Inferred::Unknown) };
         self.with_statistics(first, features)

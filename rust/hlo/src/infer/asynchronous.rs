@@ -14,18 +14,10 @@ impl<'m> Operation<'m> {
     /// `((operands…), result, context…)`, of which later steps may bind the last operands and parts of the result.
     pub(super) fn async_start(&self) -> Inference {
         let Some(computation) = self.m.called_computations(self.id).next() else { return Ok(Inferred::Unknown) };
-        let parameters = self.m.parameters(computation);
-        if self.operands.len() > parameters.len() {
-            return Err(format!("{} operands for {} parameters", self.operands.len(), parameters.len()));
-        }
-        for (k, (operand, &p)) in self.operands.iter().zip(parameters).enumerate() {
-            if !operand.same_dims(self.m.shape(p)) {
-                return Err(format!("operand {k} of shape {operand} for a parameter of shape {}", self.m.shape(p)));
-            }
-        }
-        let root = self.m.shape(self.m.root(computation));
+        self.arguments(computation, false)?;
+        let root = self.root(computation);
         let result = self.written_result().filter(|part| is_prefix(part, root)).unwrap_or(root);
-        self.with_context(vec![self.bound(), result.clone()])
+        self.with_context(vec![Shape::Tuple(self.all_operands()), result.clone()])
     }
 
     /// The operands of the step before and its own new ones; a result that goes on from that of the step before.
@@ -51,10 +43,7 @@ impl<'m> Operation<'m> {
 
     /// The short form of a step, whose opcode names the wrapped operation.
     pub(super) fn short_async_form(&self) -> Inference {
-        let (inner, phase) = match async_form(self.m.opcode_name(self.id)) {
-            None => return Ok(Inferred::Unknown),
-            Some(form) => form,
-        };
+        let Some((inner, phase)) = async_form(self.m.opcode_name(self.id)) else { return Ok(Inferred::Unknown) };
         match (phase, inner) {
             (AsyncPhase::Update, _) => self.checked_late(inner, self.async_update()?, self.written_result()),
             (AsyncPhase::Done, _) => self.checked_late(inner, self.async_done()?, self.written),
@@ -71,7 +60,7 @@ impl<'m> Operation<'m> {
                     (Inferred::Unknown, Some(written)) => written.clone(),
                     (Inferred::Unknown, None) => return Ok(Inferred::Unknown),
                 };
-                self.with_context(vec![self.bound(), result])
+                self.with_context(vec![Shape::Tuple(self.all_operands()), result])
             }
         }
     }
@@ -97,10 +86,6 @@ impl<'m> Operation<'m> {
             }
             _ => Ok(inferred),
         }
-    }
-
-    fn bound(&self) -> Shape {
-        Shape::Tuple(self.operands.iter().map(|&s| s.clone()).collect())
     }
 
     fn written_result(&self) -> Option<&'m Shape> {

@@ -2,11 +2,11 @@
 
 use layout::{ArrayShape, ElementType, Shape};
 
-use super::{sizes, Check, Dim, Inference, Operation};
+use super::{part_of, sizes, Check, Dim, Inference, Operation};
 use crate::attribute::in_place::slices;
 use crate::attribute::Value;
 
-impl Operation<'_> {
+impl<'m> Operation<'m> {
     /// The number of devices per group, if the text gives it and the members are devices rather than replicas with
     /// several partitions each.
     fn group_size(&self) -> Option<i64> {
@@ -35,7 +35,7 @@ impl Operation<'_> {
 
     /// The operands with one size replaced by that of the written result, which must be a multiple of it or divide it.
     /// A scalar beside arrays, which orders collectives in PyTorch/XLA, passes unchanged.
-    fn resized(&self, values: &dyn Fn(usize) -> Option<Shape>, is_larger: bool) -> Check<Vec<Shape>> {
+    fn regrouped(&self, values: &dyn Fn(usize) -> Option<&'m Shape>, is_larger: bool) -> Check<Vec<Shape>> {
         let mut known = None;
         let is_scalar = |k| self.dims(k).is_ok_and(<[i64]>::is_empty);
         let has_arrays = !(0..self.operands.len()).all(is_scalar);
@@ -60,24 +60,19 @@ impl Operation<'_> {
 
     pub(super) fn all_gather(&self) -> Inference {
         let n = self.operands.len();
-        self.one_or_tuple(self.resized(&|k| self.written_part(k, n).cloned(), true)?)
+        self.one_or_tuple(self.regrouped(&|k| self.written_part(k, n), true)?)
     }
 
     pub(super) fn reduce_scatter(&self) -> Inference {
         let n = self.operands.len();
-        self.one_or_tuple(self.resized(&|k| self.written_part(k, n).cloned(), false)?)
+        self.one_or_tuple(self.regrouped(&|k| self.written_part(k, n), false)?)
     }
 
     /// `(operands, values)`, each alone or a tuple of several.
     pub(super) fn all_gather_start(&self) -> Inference {
         let n = self.operands.len();
         let value = self.written_part(1, 2);
-        let part = |k: usize| match value?.as_tuple() {
-            Some(parts) => parts.get(k).cloned(),
-            None => (n == 1).then(|| value.cloned()).flatten(),
-        };
-        let values = self.resized(&part, true)?;
-        self.pair(values)
+        self.pair(self.regrouped(&|k| part_of(value?, k, n), true)?)
     }
 
     /// The operands and the values as the first two parts of a tuple.
@@ -89,8 +84,7 @@ impl Operation<'_> {
                 last => Shape::Tuple(parts.into_iter().chain(last).collect()),
             }
         };
-        let operands = self.operands.iter().map(|&s| s.clone()).collect();
-        self.with_context(vec![group(0, operands), group(1, values)])
+        self.with_context(vec![group(0, self.all_operands()), group(1, values)])
     }
 
     /// One array whose pieces are exchanged, or as many arrays as there are devices in a group.
@@ -135,7 +129,7 @@ impl Operation<'_> {
     pub(super) fn collective_permute_start(&self) -> Inference {
         match self.in_place()? {
             true => self.with_context(vec![self.operand(0)?.clone(), self.operand(1)?.clone()]),
-            false => self.pair(self.operands.iter().map(|&s| s.clone()).collect()),
+            false => self.pair(self.all_operands()),
         }
     }
 

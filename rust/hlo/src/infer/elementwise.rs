@@ -17,7 +17,7 @@ impl Operation<'_> {
         for k in 1..self.operands.len() {
             let other = self.array(k)?;
             if !are_mixable(element, other.element()) || (!is_omitted && other.dims() != first.dims()) {
-                return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[k]));
+                return Err(self.differ(0, k));
             }
             if is_omitted {
                 element = higher(element, other.element());
@@ -30,7 +30,7 @@ impl Operation<'_> {
         let dims = self.stretched()?;
         let is_whole = |k| self.dims(k).is_ok_and(|other| other == first.dims());
         if (1..self.operands.len()).all(is_whole) {
-            return self.laid_out(element, dims, first.layout().cloned()).map(Inferred::Shape);
+            return self.resized(first, element, dims);
         }
         self.result(element, dims)
     }
@@ -44,9 +44,8 @@ impl Operation<'_> {
                 dims = if dims.is_empty() { sizes(other).collect() } else { dims };
                 continue;
             }
-            let differ = || format!("operands of shapes {} and {}", self.operands[0], self.operands[k]);
             if other.rank() != dims.len() {
-                return Err(differ());
+                return Err(self.differ(0, k));
             }
             for (d, known) in dims.iter_mut().enumerate() {
                 let other = dim(other, d);
@@ -57,7 +56,7 @@ impl Operation<'_> {
                     }
                     (_, true) => *known,
                     (true, false) => other,
-                    (false, false) => return Err(differ()),
+                    (false, false) => return Err(self.differ(0, k)),
                 };
             }
         }
@@ -65,9 +64,7 @@ impl Operation<'_> {
     }
 
     pub(super) fn stochastic_convert(&self) -> Inference {
-        if self.dims(0)? != self.dims(1)? {
-            return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[1]));
-        }
+        self.equal_sizes(2)?;
         self.like(self.written_element().unwrap_or(self.array(0)?.element()), 0)
     }
 
@@ -88,7 +85,7 @@ impl Operation<'_> {
             other => return Err(format!("complex numbers of {}, expected f32 or f64", other.name())),
         };
         if self.array(1)?.element() != self.array(0)?.element() {
-            return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[1]));
+            return Err(self.differ(0, 1));
         }
         self.elementwise(Some(element))
     }
@@ -98,7 +95,7 @@ impl Operation<'_> {
         if self.written.is_some() && self.operand(1)?.as_array().is_none() {
             return match self.operands[1].same_dims(self.operand(2)?) {
                 true => self.as_operand(1),
-                false => Err(format!("operands of shapes {} and {}", self.operands[1], self.operands[2])),
+                false => Err(self.differ(1, 2)),
             };
         }
         let (predicate, on_true, on_false) = (self.array(0)?, self.array(1)?, self.array(2)?);
@@ -106,7 +103,7 @@ impl Operation<'_> {
             return Err(format!("a predicate of shape {} for {}", self.operands[0], self.operands[1]));
         }
         if on_false.dims() != on_true.dims() || !are_mixable(on_true.element(), on_false.element()) {
-            return Err(format!("operands of shapes {} and {}", self.operands[1], self.operands[2]));
+            return Err(self.differ(1, 2));
         }
         let element = higher(on_true.element(), on_false.element());
         self.like(element, usize::from(predicate.rank() == 0))
@@ -148,20 +145,16 @@ impl Operation<'_> {
     /// The common sizes of the operands, with the element type of the computation's result.
     pub(super) fn map(&self) -> Inference {
         let Some(callee) = self.callee("to_apply") else { return Ok(Inferred::Unknown) };
-        for k in 1..self.operands.len() {
-            if self.dims(k)? != self.dims(0)? {
-                return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[k]));
-            }
-        }
+        self.equal_sizes(self.operands.len())?;
         // XLA requires all dimensions in order; a text without them is accepted as well.
         let dims = self.ints("dimensions");
         let rank = self.array(0)?.rank();
         if !dims.iter().copied().eq(0..rank as i64) && (self.written.is_none() || !dims.is_empty()) {
             return Err(format!("dimensions {dims:?}, expected all {rank} in order"));
         }
-        match self.m.shape(self.m.root(callee)).as_array() {
+        match self.root(callee).as_array() {
             Some(one) if one.rank() == 0 => self.result(one.element(), sizes(self.array(0)?)),
-            _ => Err(format!("a mapped value of {}, expected a scalar", self.m.shape(self.m.root(callee)))),
+            _ => Err(format!("a mapped value of {}, expected a scalar", self.root(callee))),
         }
     }
 }

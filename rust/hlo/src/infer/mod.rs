@@ -135,7 +135,7 @@ impl<'m> Operation<'m> {
     fn shape(&self, opcode: Opcode) -> Inference {
         use Opcode::*;
         match opcode {
-            Tuple => Ok(Inferred::Shape(Shape::Tuple(self.operands.iter().map(|&s| s.clone()).collect()))),
+            Tuple => Ok(Inferred::Shape(Shape::Tuple(self.all_operands()))),
             GetTupleElement => self.get_tuple_element(),
             Select => self.select(),
             Clamp => self.clamp(),
@@ -341,8 +341,26 @@ impl<'m> Operation<'m> {
     /// The sizes of an operand, and its layout if the shape is omitted.
     fn like(&self, element: ElementType, k: usize) -> Inference {
         let array = self.array(k)?;
-        let layout = if self.written.is_none() { array.layout().cloned() } else { None };
-        self.laid_out(element, sizes(array), layout).map(Inferred::Shape)
+        self.resized(array, element, sizes(array))
+    }
+
+    /// Other sizes of an array, with its layout if the shape is omitted.
+    fn resized(&self, array: &ArrayShape, element: ElementType, dims: impl IntoIterator<Item = Dim>) -> Inference {
+        let layout = array.layout().filter(|_| self.written.is_none()).cloned();
+        self.laid_out(element, dims, layout).map(Inferred::Shape)
+    }
+
+    /// Checks that the first `n` operands are arrays of equal sizes.
+    fn equal_sizes(&self, n: usize) -> Check<()> {
+        (1..n).try_for_each(|k| match self.dims(k)? == self.dims(0)? {
+            true => Ok(()),
+            false => Err(self.differ(0, k)),
+        })
+    }
+
+    /// The reason that two operands do not go together.
+    fn differ(&self, a: usize, b: usize) -> String {
+        format!("operands of shapes {} and {}", self.operands[a], self.operands[b])
     }
 
     /// The shape of an operand.
@@ -352,7 +370,7 @@ impl<'m> Operation<'m> {
 
     /// The shape of the only operand, or a tuple of them all.
     fn as_operands(&self) -> Inference {
-        self.one_or_tuple(self.operands.iter().map(|&s| s.clone()).collect())
+        self.one_or_tuple(self.all_operands())
     }
 
     /// An element of operand 0, a tuple.
@@ -374,11 +392,20 @@ impl<'m> Operation<'m> {
 
     /// The k-th of `n` written results: the shape itself, or an element of a tuple.
     fn written_part(&self, k: usize, n: usize) -> Option<&'m Shape> {
-        let written = self.written?;
-        match written.as_tuple() {
-            Some(parts) => parts.get(k),
-            None => (n == 1).then_some(written),
-        }
+        part_of(self.written?, k, n)
+    }
+
+    /// The shapes of all operands.
+    fn all_operands(&self) -> Vec<Shape> {
+        self.operands.iter().map(|&s| s.clone()).collect()
+    }
+}
+
+/// The k-th of `n` values: the shape itself, or an element of a tuple.
+fn part_of(shape: &Shape, k: usize, n: usize) -> Option<&Shape> {
+    match shape.as_tuple() {
+        Some(parts) => parts.get(k),
+        None => (n == 1).then_some(shape),
     }
 }
 

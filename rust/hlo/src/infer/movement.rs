@@ -103,7 +103,7 @@ impl Operation<'_> {
                 || !other.dims().iter().enumerate().all(fits)
                 || !are_mixable(element, other.element())
             {
-                return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[k]));
+                return Err(self.differ(0, k));
             }
             for (i, known) in dims.iter_mut().enumerate() {
                 known.is_dynamic |= other.is_dynamic(i);
@@ -201,8 +201,7 @@ impl Operation<'_> {
         }
         let mut dims: Vec<Dim> = sizes(operand).collect();
         dims[d].is_dynamic = true;
-        let layout = if self.written.is_none() { operand.layout().cloned() } else { None };
-        self.laid_out(operand.element(), dims, layout).map(Inferred::Shape)
+        self.resized(operand, operand.element(), dims)
     }
 
     /// The sizes of an index array without the index vector dimension, and the size of that dimension, which may be an

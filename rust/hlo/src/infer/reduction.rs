@@ -2,11 +2,10 @@
 
 use layout::{ArrayShape, ElementType, Shape};
 
-use super::{dim, sizes, Check, Dim, Inference, Inferred, Operation};
+use super::{dim, part_of, sizes, Check, Dim, Inference, Inferred, Operation};
 use crate::attribute::window;
 use crate::attribute::window::Window;
 use crate::attribute::Value;
-use crate::model::module::ComputationId;
 
 impl Operation<'_> {
     /// The number of inputs of a variadic reduction: arrays of equal sizes, followed by as many scalar initial values.
@@ -15,23 +14,15 @@ impl Operation<'_> {
         if n == 0 || self.operands.len() % 2 == 1 {
             return Err(format!("{} operands, expected arrays and as many initial values", self.operands.len()));
         }
-        for k in 0..n {
-            if self.dims(k)? != self.dims(0)? {
-                return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[k]));
-            }
-            if self.array(n + k)?.rank() != 0 {
-                return Err(format!("an initial value of shape {}, expected a scalar", self.operands[n + k]));
-            }
-        }
+        self.equal_sizes(n)?;
+        (n..2 * n).try_for_each(|k| self.initial_value(k))?;
         Ok(n)
     }
 
-    /// The k-th of `n` results of a called computation: its root, or an element of it.
-    fn value_of(&self, callee: ComputationId, k: usize, n: usize) -> Option<&Shape> {
-        let root = self.m.shape(self.m.root(callee));
-        match root.as_tuple() {
-            Some(parts) => parts.get(k),
-            None => (n == 1).then_some(root),
+    fn initial_value(&self, k: usize) -> Check<()> {
+        match self.array(k)?.rank() {
+            0 => Ok(()),
+            _ => Err(format!("an initial value of shape {}, expected a scalar", self.operands[k])),
         }
     }
 
@@ -40,12 +31,8 @@ impl Operation<'_> {
     fn reductions(&self, n: usize, dims: &[Dim]) -> Inference {
         let callee = self.callee("to_apply");
         let parts = (0..n).map(|k| {
-            let element = |s: &Shape| s.as_array().map(ArrayShape::element);
-            let given = match callee.and_then(|c| self.value_of(c, k, n)).and_then(element) {
-                Some(element) => element,
-                None => self.array(k)?.element(),
-            };
-            self.array_shape(given, dims.iter().copied())
+            let value = callee.and_then(|c| part_of(self.root(c), k, n)).and_then(Shape::as_array);
+            self.array_shape(value.map_or_else(|| self.array(k), Ok)?.element(), dims.iter().copied())
         });
         self.one_or_tuple(parts.collect::<Check<_>>()?)
     }
@@ -79,9 +66,7 @@ impl Operation<'_> {
 
     pub(super) fn select_and_scatter(&self) -> Inference {
         let (operand, source) = (self.array(0)?, self.dims(1)?);
-        if self.array(2)?.rank() != 0 {
-            return Err(format!("an initial value of shape {}, expected a scalar", self.operands[2]));
-        }
+        self.initial_value(2)?;
         let Some(window) = self.window(operand.rank())? else { return Ok(Inferred::Unknown) };
         let windows = window.dims.iter().zip(operand.dims()).map(|(w, &n)| window::output_size(w, n));
         let windows = windows.collect::<Check<Vec<_>>>()?;
@@ -94,11 +79,7 @@ impl Operation<'_> {
     pub(super) fn sort(&self) -> Inference {
         let rank = self.array(0)?.rank();
         self.one_dim("dimensions", rank)?;
-        for k in 1..self.operands.len() {
-            if self.dims(k)? != self.dims(0)? {
-                return Err(format!("operands of shapes {} and {}", self.operands[0], self.operands[k]));
-            }
-        }
+        self.equal_sizes(self.operands.len())?;
         self.as_operands()
     }
 
@@ -124,12 +105,7 @@ impl Operation<'_> {
         let Some(n_carries) = n_carries.filter(|&n| n <= self.operands.len()) else {
             return Err(format!("{:?} carries for {} operands", self.int("num_carries"), self.operands.len()));
         };
-        let Some(&[along]) = self.value("dimensions").as_ref().and_then(|v| match v {
-            Value::Ints(list) => Some(&list[..]),
-            _ => None,
-        }) else {
-            return Err("expected one dimension to scan along".into());
-        };
+        let [along] = self.ints("dimensions")[..] else { return Err("expected one dimension to scan along".into()) };
         let along = usize::try_from(along).map_err(|_| format!("a scan along dimension {along}"))?;
         let n_inputs = self.operands.len() - n_carries;
         let mut n_steps = None;
@@ -140,7 +116,7 @@ impl Operation<'_> {
                 return Err(format!("a scan along {n} elements of {}", self.operands[k]));
             }
         }
-        let root = self.m.shape(self.m.root(callee));
+        let root = self.root(callee);
         let Some(values) = root.as_tuple() else { return Err(format!("a step that returns {root}, expected a tuple")) };
         let Some(n_outputs) = values.len().checked_sub(n_carries) else {
             return Err(format!("a step that returns {} values, with {n_carries} carries", values.len()));

@@ -23,20 +23,19 @@ impl<'m> Operation<'m> {
         self.operands.first()?.as_tuple()?.get(index)
     }
 
-    fn root(&self, c: ComputationId) -> &'m Shape {
+    pub(super) fn root(&self, c: ComputationId) -> &'m Shape {
         self.m.shape(self.m.root(c))
     }
 
-    /// Checks that the operands from `first` on match the parameters of a computation.
-    fn arguments(&self, computation: ComputationId, first: usize) -> Check<()> {
+    /// Checks that the operands match the parameters of a computation, of which later steps may bind the last ones.
+    pub(super) fn arguments(&self, computation: ComputationId, are_all: bool) -> Check<()> {
         let parameters = self.m.parameters(computation);
-        let operands = self.operands.get(first..).unwrap_or(&[]);
-        if parameters.len() != operands.len() {
-            return Err(format!("{} operands for {} parameters", operands.len(), parameters.len()));
+        let n = self.operands.len();
+        if n > parameters.len() || are_all && n < parameters.len() {
+            return Err(format!("{n} operands for {} parameters", parameters.len()));
         }
-        for (k, (&p, operand)) in parameters.iter().zip(operands).enumerate() {
+        for (k, (&p, operand)) in parameters.iter().zip(&self.operands).enumerate() {
             if !self.m.shape(p).same_dims(operand) {
-                let k = first + k;
                 return Err(format!("operand {k} of shape {operand} for a parameter of shape {}", self.m.shape(p)));
             }
         }
@@ -46,7 +45,7 @@ impl<'m> Operation<'m> {
     /// A fusion or a call: the operands match the parameters, and the result is the root's.
     pub(super) fn call(&self) -> Inference {
         let Some(computation) = self.m.called_computations(self.id).next() else { return Ok(Inferred::Unknown) };
-        self.arguments(computation, 0)?;
+        self.arguments(computation, true)?;
         let root = self.root(computation);
         if self.written.is_some_and(|written| std::ptr::eq(written, root)) {
             return Ok(Inferred::Unknown);
@@ -60,7 +59,7 @@ impl<'m> Operation<'m> {
             return Ok(Inferred::Unknown);
         };
         for computation in [body, condition] {
-            self.arguments(computation, 0)?;
+            self.arguments(computation, true)?;
         }
         if !self.root(body).same_dims(self.operands[0]) {
             return Err(format!("a body that returns {} for a loop state of {}", self.root(body), self.operands[0]));
