@@ -4,6 +4,7 @@
 
 use super::rule::{broken, broken_by, Law, Rule};
 use super::sharding;
+use super::types::arrays;
 use crate::attribute::devices::DeviceGroups;
 use crate::attribute::mesh::product;
 use crate::attribute::Value;
@@ -19,7 +20,7 @@ pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
     match opcode {
         AllReduce | AllReduceStart | AllGather | AllGatherStart | CollectiveReduce | ReduceScatter | AllToAll
         | RaggedAllToAll => {
-            arrays(op)?;
+            arrays(&op.operands, op.name())?;
             groups(op, matches!(opcode, AllGather | AllGatherStart | ReduceScatter | AllToAll))?;
             match opcode {
                 AllToAll => exchange(op),
@@ -29,18 +30,11 @@ pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
         }
         CollectivePermute | CollectivePermuteStart => {
             if op.value("slice_sizes").is_none() {
-                arrays(op)?;
+                arrays(&op.operands, op.name())?;
             }
             pairs(op)
         }
         _ => Ok(()),
-    }
-}
-
-fn arrays(op: &Operation) -> Law {
-    match op.operands.iter().find(|s| s.as_array().is_none()) {
-        Some(other) => broken(Rule::OperandKind, format!("arrays as operands of {}", op.name()), other.to_string()),
-        None => Ok(()),
     }
 }
 

@@ -16,10 +16,10 @@ pub(crate) fn check(m: &Module) -> Vec<Violation> {
         let attribute = m.header().iter().find(|a| m.attribute_name(a) == name)?;
         m.value(attribute, None).ok()
     };
-    let mut laws = Vec::new();
-    if let Some(Value::EntryLayout(layout)) = value("entry_computation_layout") {
-        laws.push(entry(m, &layout));
-    }
+    let layout = match value("entry_computation_layout") {
+        Some(Value::EntryLayout(layout)) => entry(m, &layout),
+        _ => Ok(()),
+    };
     let aliases = match value("input_output_alias") {
         Some(Value::Aliases(aliases)) => aliases,
         _ => Vec::new(),
@@ -28,9 +28,7 @@ pub(crate) fn check(m: &Module) -> Vec<Violation> {
         Some(Value::Donors(donors)) => donors,
         _ => Vec::new(),
     };
-    laws.push(aliased(m, &aliases));
-    laws.push(donated(m, &donors, &aliases));
-    laws.into_iter().filter_map(Result::err).collect()
+    [layout, aliased(m, &aliases), donated(m, &donors, &aliases)].into_iter().filter_map(Result::err).collect()
 }
 
 fn entry(m: &Module, layout: &EntryLayout) -> Law {
@@ -55,15 +53,15 @@ fn entry(m: &Module, layout: &EntryLayout) -> Law {
 /// A part of a parameter of the entry.
 fn parameter_part<'m>(m: &'m Module, name: &'static str, number: i64, index: &[i64]) -> Result<&'m Shape, Violation> {
     let parameters = m.parameters(m.entry());
-    let fault = |expected: String, found: String| broken_by(name, Rule::Donation, expected, found).err();
-    let violation = match usize::try_from(number).ok().and_then(|k| parameters.get(k)) {
-        Some(&p) => match part(m.shape(p), index) {
-            Some(shape) => return Ok(shape),
-            None => fault(format!("a part of parameter {number}, {}", m.shape(p)), format!("{index:?}")),
-        },
-        None => fault(format!("one of {} parameters", parameters.len()), format!("parameter {number}")),
+    let Some(&p) = usize::try_from(number).ok().and_then(|k| parameters.get(k)) else {
+        let expected = format!("one of {} parameters", parameters.len());
+        return broken_by(name, Rule::Donation, expected, format!("parameter {number}"));
     };
-    violation.map_or_else(|| Ok(&Shape::Opaque), Err)
+    let Some(shape) = part(m.shape(p), index) else {
+        let expected = format!("a part of parameter {number}, {}", m.shape(p));
+        return broken_by(name, Rule::Donation, expected, format!("{index:?}"));
+    };
+    Ok(shape)
 }
 
 fn aliased(m: &Module, aliases: &[Alias]) -> Law {

@@ -147,11 +147,11 @@ pub(crate) fn broken(rule: Rule, expected: impl Into<Cow<'static, str>>, found: 
 }
 
 /// A violation by an attribute.
-pub(crate) fn broken_by(
+pub(crate) fn broken_by<T>(
     attribute: &'static str,
     rule: Rule,
     expected: impl Into<Cow<'static, str>>,
     found: impl Into<String>,
-) -> Law {
+) -> Result<T, Violation> {
     Err(Violation { rule, expected: expected.into(), found: found.into(), attribute: Some(attribute) })
 }

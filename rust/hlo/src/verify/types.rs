@@ -26,20 +26,15 @@ pub(super) fn fits(opcode: Opcode, shape: &Shape) -> bool {
 /// The rules on element types.
 pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
     let types = opcode.types();
-    if let Some(first) = op.operands.first().filter(|_| !types.are_all()) {
-        match first.as_array() {
-            Some(array) if types.has(array.element()) => {}
-            Some(array) => return element(op, types, array.element()),
-            None => {
-                return broken(Rule::OperandKind, format!("arrays as operands of {}", opcode.name()), first.to_string())
-            }
-        }
+    if let Some(array) = op.array_or_none(0).filter(|a| !types.has(a.element())) {
+        return element(op, types, array.element());
     }
-    if opcode.has(Trait::ELEMENTWISE) && opcode != Opcode::Copy {
-        if let Some(other) = op.operands.iter().find(|s| s.as_array().is_none()) {
-            return broken(Rule::OperandKind, format!("arrays as operands of {}", opcode.name()), other.to_string());
-        }
-    }
+    let n_arrays = match opcode {
+        Opcode::Copy => 0,
+        _ if opcode.has(Trait::ELEMENTWISE) => op.operands.len(),
+        _ => op.operands.len().min(usize::from(!types.are_all())),
+    };
+    arrays(&op.operands[..n_arrays], opcode.name())?;
     match opcode {
         Opcode::Compare => comparison(op),
         Opcode::BitcastConvert => bitcast_convert(op),
@@ -58,6 +53,13 @@ pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
     }
 }
 
+pub(super) fn arrays(operands: &[&Shape], opcode: &str) -> Law {
+    match operands.iter().find(|s| s.as_array().is_none()) {
+        Some(other) => broken(Rule::OperandKind, format!("arrays as operands of {opcode}"), other.to_string()),
+        None => Ok(()),
+    }
+}
+
 fn element(op: &Operation, types: Types, found: ElementType) -> Law {
     let opcode = op.m.opcode_name(op.id);
     broken(Rule::ElementType, format!("{} in {opcode}", types.1), found.name())
@@ -71,9 +73,7 @@ fn comparison(op: &Operation) -> Law {
 }
 
 fn bitcast_convert(op: &Operation) -> Law {
-    let (Some(from), Some(to)) = (op.operands.first().and_then(|s| s.as_array()), op.written_element()) else {
-        return Ok(());
-    };
+    let (Some(from), Some(to)) = (op.array_or_none(0), op.written_element()) else { return Ok(()) };
     let is_complex = |t: ElementType| t.kind() == ElementKind::Complex;
     if is_complex(from.element()) == is_complex(to) {
         return Ok(());
@@ -83,8 +83,7 @@ fn bitcast_convert(op: &Operation) -> Law {
 }
 
 fn stochastic_convert(op: &Operation) -> Law {
-    let (value, random) = (op.array_or_none(0), op.array_or_none(1));
-    let (Some(value), Some(random)) = (value, random) else { return Ok(()) };
+    let (Some(value), Some(random)) = (op.array_or_none(0), op.array_or_none(1)) else { return Ok(()) };
     if !UNSIGNED_INTEGERS.has(random.element()) {
         return element(op, Types(UNSIGNED, "unsigned integers as random numbers"), random.element());
     }
