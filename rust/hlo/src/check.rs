@@ -131,18 +131,9 @@ impl Findings {
         }
     }
 
-    /// Clears the results and keeps the allocations.
+    /// Those of the next module of a text.
     pub fn clear(&mut self) {
-        self.inconsistent.clear();
-        self.violations.clear();
-        self.related.clear();
-        self.calls.clear();
-        self.has_later_calls = false;
-        self.suspects.clear();
-        self.later.clear();
-        self.representatives = FxHashMap::default();
-        self.parts.clear();
-        self.is_provisional = false;
+        *self = Findings { n_checked_parts: self.n_checked_parts, ..Findings::default() };
     }
 }
 

@@ -33,10 +33,6 @@ impl SuspectNames {
             self.0.push((name, named));
         }
     }
-
-    pub fn clear(&mut self) {
-        self.0.clear();
-    }
 }
 
 /// The violations of names, at their spans.
