@@ -181,11 +181,11 @@ fn structured<'m>(c: &mut Cursor<'_>, form: Form) -> Read<Option<Value<'m>>> {
         Form::Sparsity => Some(Value::Sides(sides(c, Config::Sparsity)?)),
         Form::BlockScaling => Some(Value::Sides(sides(c, Config::Scaling)?)),
         Form::DebugAttributes => {
-            original::check_debug_attributes(c)?;
+            original::debug_entries(c, true)?;
             None
         }
         Form::RecoveryTable => {
-            original::check_recovery_table(c)?;
+            original::recoveries(c)?;
             None
         }
         _ => return Ok(None),

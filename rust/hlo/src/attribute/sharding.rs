@@ -171,11 +171,12 @@ impl Whole {
 }
 
 impl SubgroupKind {
-    pub(crate) const ALL: [(SubgroupKind, &'static str); 4] = [
-        (SubgroupKind::Replicated, "replicated"),
-        (SubgroupKind::Manual, "manual"),
-        (SubgroupKind::Unknown, "unknown"),
-        (SubgroupKind::Unreduced, "unreduced"),
+    /// Each with its word in text and its number in protos.
+    pub(crate) const ALL: [(SubgroupKind, &'static str, i64); 4] = [
+        (SubgroupKind::Replicated, "replicated", 0),
+        (SubgroupKind::Manual, "manual", 4),
+        (SubgroupKind::Unknown, "unknown", 5),
+        (SubgroupKind::Unreduced, "unreduced", 6),
     ];
 
     /// The word in text.

@@ -4,33 +4,21 @@
 
 use std::fmt::Write;
 
+use layout::MAX_DEPTH;
+
 use super::irregular::{ReadContext, WriteContext};
 use super::metadata::metadata_text;
 use super::payload::Payloads;
-use super::wire::{Encoder, Message, Wire, WireError};
+use super::wire::{bad, Encoder, Message, Wire};
 use crate::attribute::devices::DeviceGroups;
 use crate::attribute::mesh::{DeviceOrder, Iota, Mesh, MeshAxis};
 use crate::attribute::sharding::{empty_named, Named, Reduction, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};
 use crate::attribute::Value;
 
-/// Tuples of shardings nest at most this deep, as shapes do.
-const MAX_DEPTH: usize = 128;
-
-const SUBGROUPS: [(i64, SubgroupKind); 4] = [
-    (0, SubgroupKind::Replicated),
-    (4, SubgroupKind::Manual),
-    (5, SubgroupKind::Unknown),
-    (6, SubgroupKind::Unreduced),
-];
-
-fn bad<T>(m: Message<'_>, found: String) -> Wire<T> {
-    Err(WireError { at: m.at, found })
-}
-
 /// An `OpSharding`.
 pub(crate) fn sharding<'a>(m: Message<'a>, payloads: &Payloads<'a>, depth: usize) -> Wire<Sharding> {
     if depth > MAX_DEPTH {
-        return bad(m, format!("shardings nested deeper than {MAX_DEPTH} levels"));
+        return bad(m.at, format!("shardings nested deeper than {MAX_DEPTH} levels"));
     }
     if let Some(m) = m.sub(14)? {
         return named(m, payloads).map(Sharding::Named);
@@ -45,7 +33,7 @@ pub(crate) fn sharding<'a>(m: Message<'a>, payloads: &Payloads<'a>, depth: usize
         4 => ShardingKind::Manual,
         5 => ShardingKind::Unknown,
         6 => ShardingKind::Unreduced,
-        n => return bad(m, format!("sharding type {n}")),
+        n => return bad(m.at, format!("sharding type {n}")),
     };
     let group = (m.int(11) != 0).then(|| (m.int(13) == 1, m.int(12)));
     Ok(Sharding::Whole(Whole::new(kind, group, all_metadata(m, 7, payloads)?)))
@@ -63,9 +51,9 @@ fn tiles(m: Message<'_>) -> Wire<Tiles> {
         true => DeviceOrder::List(m.ints(4)?),
         false => DeviceOrder::Iota(Iota::new(reshape, m.ints(10)?)),
     };
-    let last_dims = m.ints(8)?.into_iter().map(|n| match SUBGROUPS.iter().find(|row| row.0 == n) {
-        Some(row) => Ok(row.1),
-        None => bad(m, format!("sharding type {n} of a dimension")),
+    let last_dims = m.ints(8)?.into_iter().map(|n| match SubgroupKind::ALL.iter().find(|row| row.2 == n) {
+        Some(row) => Ok(row.0),
+        None => bad(m.at, format!("sharding type {n} of a dimension")),
     });
     Ok(Tiles { dims: m.ints(3)?, devices, replicate_last: m.int(6) != 0, last_dims: last_dims.collect::<Wire<_>>()? })
 }
@@ -73,7 +61,9 @@ fn tiles(m: Message<'_>) -> Wire<Tiles> {
 fn mesh(m: Message<'_>) -> Wire<Mesh> {
     let axis = |a: Message<'_>| match a.text(1)? {
         // The text around a name may be skipped by its brackets.
-        name if name.contains(['{', '}', '[', ']', '(', ')', '"']) => bad(a, format!("axis name {name:?} of a mesh")),
+        name if name.contains(['{', '}', '[', ']', '(', ')', '"']) => {
+            bad(a.at, format!("axis name {name:?} of a mesh"))
+        }
         name => Ok((name.to_string(), a.int(2))),
     };
     let axes = m.subs(1).map(|a| axis(a?)).collect::<Wire<_>>()?;
@@ -90,7 +80,7 @@ fn axes(m: Message<'_>, number: u32, mesh: &Mesh) -> Wire<Vec<MeshAxis>> {
         .map(|axis| {
             let a = axis?;
             let Some(axis) = usize::try_from(a.int(1)).ok().filter(|&k| k < mesh.axes.len()) else {
-                return bad(a, format!("axis {} of a mesh of {}", a.int(1), mesh.axes.len()));
+                return bad(a.at, format!("axis {} of a mesh of {}", a.int(1), mesh.axes.len()));
             };
             Ok(MeshAxis { axis, part: a.sub(2)?.map(|part| (part.int(1), part.int(2))) })
         })
@@ -99,7 +89,7 @@ fn axes(m: Message<'_>, number: u32, mesh: &Mesh) -> Wire<Vec<MeshAxis>> {
 
 /// A `NamedShardingProto`.
 fn named<'a>(m: Message<'a>, payloads: &Payloads<'a>) -> Wire<Named> {
-    let Some(inner) = m.sub(2)? else { return bad(m, "a named sharding without a mesh".into()) };
+    let Some(inner) = m.sub(2)? else { return bad(m.at, "a named sharding without a mesh") };
     let mut n = empty_named(mesh(inner)?);
     // A closed dimension must not be sharded further.
     n.dims = m.subs(3).map(|d| d.and_then(|d| Ok((axes(d, 1, &n.mesh)?, d.int(2) == 0)))).collect::<Wire<_>>()?;
@@ -110,7 +100,7 @@ fn named<'a>(m: Message<'a>, payloads: &Payloads<'a>) -> Wire<Named> {
     match usize::try_from(m.int(8)).ok().and_then(|number| Reduction::ALL.get(number)) {
         Some(&reduction) if !n.unreduced.is_empty() => n.reduction = reduction,
         Some(_) => {}
-        None => return bad(m, format!("reduction {} of a sharding", m.int(8))),
+        None => return bad(m.at, format!("reduction {} of a sharding", m.int(8))),
     }
     Ok(n)
 }
@@ -163,7 +153,7 @@ fn write_tiles(t: &Tiles, d: &mut Encoder) {
         }
     }
     d.int_unless_zero(6, i64::from(t.replicate_last));
-    let number = |k: &SubgroupKind| SUBGROUPS.iter().find(|row| row.1 == *k).map_or(0, |row| row.0);
+    let number = |k: &SubgroupKind| SubgroupKind::ALL.iter().find(|row| row.0 == *k).map_or(0, |row| row.2);
     d.ints(8, &t.last_dims.iter().map(number).collect::<Vec<_>>());
 }
 
@@ -229,7 +219,7 @@ pub(crate) fn read_groups(r: &ReadContext<'_, '_>, out: &mut String) -> Wire<boo
 
 fn groups(r: &ReadContext<'_, '_>) -> Wire<Option<DeviceGroups>> {
     if let Some(m) = r.m.sub(93)? {
-        let Some(inner) = m.sub(1)? else { return bad(m, "device groups without a mesh".into()) };
+        let Some(inner) = m.sub(1)? else { return bad(m.at, "device groups without a mesh") };
         let mesh = mesh(inner)?;
         let axes = axes(m, 2, &mesh)?;
         return Ok(Some(DeviceGroups::Mesh { mesh, axes }));

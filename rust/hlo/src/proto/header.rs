@@ -8,18 +8,15 @@ use super::quote::is_word;
 use super::read::Reader;
 use super::shape;
 use super::wire::{Message, Wire};
-use crate::attribute::mesh::joined;
+use crate::attribute::alias::{Alias, Donor};
+use crate::attribute::entry_layout::EntryLayout;
 
 pub(super) fn read<'a>(r: &mut Reader<'a>, m: Message<'a>) -> Wire<()> {
     r.out.push_str("HloModule");
-    let name = match m.text(1)? {
-        "" => "",
-        name if is_word(name) => name,
-        _ => "module",
-    };
+    let name = m.text(1)?;
     if !name.is_empty() {
         r.out.push(' ');
-        r.out.push_str(name);
+        r.out.push_str(if is_word(name) { name } else { "module" });
     }
     attributes(&mut r.out, m)?;
     let nested = r.nested();
@@ -43,34 +40,16 @@ fn attributes(out: &mut String, m: Message<'_>) -> Wire<()> {
     if m.has(7) {
         out.push_str(", is_scheduled=true");
     }
-    let mut aliases = Vec::new();
-    if let Some(alias) = m.sub(8)? {
-        for e in alias.subs(1) {
-            let e = e?;
-            let kind = if e.int(4) == 2 { "must-alias" } else { "may-alias" };
-            let (output, index) = (joined(&e.ints(1)?), joined(&e.ints(3)?));
-            aliases.push(format!("{{{output}}}: ({}, {{{index}}}, {kind})", e.int(2)));
-        }
-    }
-    let mut donors = Vec::new();
-    if let Some(donor) = m.sub(18)? {
-        for e in donor.subs(1) {
-            let e = e?;
-            donors.push(format!("({}, {{{}}})", e.int(1), joined(&e.ints(2)?)));
-        }
-    }
-    for (name, all) in [("input_output_alias", aliases), ("buffer_donor", donors)] {
-        if !all.is_empty() {
-            let _ = write!(out, ", {name}={{ {} }}", all.join(", "));
-        }
-    }
-    if let Some(program) = m.sub(4)?.filter(|p| p.has(2)) {
-        out.push_str(", entry_computation_layout={(");
-        for (k, p) in program.subs(1).enumerate() {
-            let _ = write!(out, "{}{}", if k > 0 { ", " } else { "" }, shape::read(p?, 0)?);
-        }
+    list(out, "input_output_alias", m.sub(8)?, |e| {
+        let (output_index, number, index, must) = (e.ints(1)?, e.int(2), e.ints(3)?, e.int(4) == 2);
+        Ok(Alias { output_index, number, index, must })
+    })?;
+    list(out, "buffer_donor", m.sub(18)?, |e| Ok(Donor { number: e.int(1), index: e.ints(2)? }))?;
+    if let Some(program) = m.sub(4)? {
         if let Some(result) = program.sub(2)? {
-            let _ = write!(out, ")->{}}}", shape::read(result, 0)?);
+            let parameters = program.subs(1).map(|p| shape::read(p?, 0)).collect::<Wire<_>>()?;
+            let layout = EntryLayout { parameters, result: shape::read(result, 0)? };
+            let _ = write!(out, ", entry_computation_layout={layout}");
         }
     }
     if let Some(frontend) = m.sub(19)? {
@@ -79,6 +58,21 @@ fn attributes(out: &mut String, m: Message<'_>) -> Wire<()> {
         if !irregular::frontend(frontend, out)? {
             out.truncate(start);
         }
+    }
+    Ok(())
+}
+
+/// Appends the entries of a list, if there are any.
+fn list<'a, T: ToString>(
+    out: &mut String,
+    name: &str,
+    list: Option<Message<'a>>,
+    one: impl Fn(Message<'a>) -> Wire<T>,
+) -> Wire<()> {
+    let entries = list.into_iter().flat_map(|list| list.subs(1));
+    let all = entries.map(|e| Ok(one(e?)?.to_string())).collect::<Wire<Vec<_>>>()?;
+    if !all.is_empty() {
+        let _ = write!(out, ", {name}={{ {} }}", all.join(", "));
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use super::payload::{Payloads, WrittenPayloads};
 use super::quote::{is_dictionary, is_word, push_bytes, push_quoted};
 use super::regular;
 use super::shape;
-use super::wire::{Encoder, Message, Wire, WireError};
+use super::wire::{bad, Encoder, Message, Wire};
 use crate::attribute::accuracy::Accuracy;
 use crate::attribute::alias::Alias;
 use crate::attribute::comparison::{default_type, order_of, type_word};
@@ -152,7 +152,7 @@ pub(crate) const DIM_LABELS: Irregular = Irregular {
             .chain(labels.input_spatial.iter().chain(&labels.kernel_spatial).chain(&labels.output_spatial).copied());
         for dim in dims {
             if n > 10 || !(0..64).contains(&dim) {
-                return Err(WireError { at: m.at, found: format!("dimension {dim} of a convolution") });
+                return bad(m.at, format!("dimension {dim} of a convolution"));
             }
         }
         push(out, &labels)
@@ -292,7 +292,7 @@ pub(crate) const COMPARISON_TYPE: Irregular = Irregular {
             order => type_word(order, operand).unwrap_or(""),
         };
         if !word.is_empty() && !is_word(word) {
-            return Err(WireError { at: r.m.at, found: format!("comparison type {word:?}") });
+            return bad(r.m.at, format!("comparison type {word:?}"));
         }
         out.push_str(word);
         Ok(!word.is_empty() && word != default_type(operand))
@@ -308,7 +308,7 @@ pub(crate) const COMPARISON_ORDER: Irregular = Irregular {
     read: |r, out| {
         let word = r.m.text(102)?;
         if !word.is_empty() && !is_word(word) {
-            return Err(WireError { at: r.m.at, found: format!("comparison order {word:?}") });
+            return bad(r.m.at, format!("comparison order {word:?}"));
         }
         out.push_str(word);
         Ok(!word.is_empty() && type_word(word, (r.operand)(0)).is_none())
@@ -532,7 +532,7 @@ pub(crate) const STATISTICS: Irregular = Irregular {
             let s = s?;
             let name = s.text(1)?;
             if !is_word(name) {
-                return Err(WireError { at: s.at, found: format!("statistic name {name:?}") });
+                return bad(s.at, format!("statistic name {name:?}"));
             }
             is_empty = false;
             let _ = write!(text, ",{name}={}", s.f64(2));

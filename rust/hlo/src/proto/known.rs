@@ -4,6 +4,8 @@
 
 use std::sync::LazyLock;
 
+use layout::MAX_DEPTH;
+
 use super::wire::{each_field, Field, Payload};
 
 /// Messages, with their fields by number: `3` or `3-5`, and `3:Name` for a field that is a message. The first ones are
@@ -134,9 +136,6 @@ const UNKNOWN: u8 = 0;
 const VALUE: u8 = 1;
 const MESSAGE: u8 = 2;
 
-/// Messages nest at most this deep: those that nest deeper are refused elsewhere.
-const MAX_DEPTH: usize = 128;
-
 /// Calls `found` with the name of the message and the number of each unknown field of a message, and of those inside it.
 pub(super) fn each_unknown<'a>(
     message: usize,
@@ -153,7 +152,7 @@ fn unknown(table: &[[u8; 128]], message: usize, f: Field<'_>, depth: usize, foun
     match (table[message].get(f.number as usize).copied().unwrap_or(UNKNOWN), f.payload) {
         (VALUE, _) => {}
         (inner @ MESSAGE.., Payload::Bytes(bytes)) if depth < MAX_DEPTH => {
-            // Malformed bytes are refused where they are read.
+            // Malformed bytes are refused where they are read, and so are messages that nest deeper.
             let _ = each_field(bytes, f.at, |f| {
                 unknown(table, usize::from(inner - MESSAGE), f, depth + 1, found);
                 Ok(())

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use layout::{ArrayShape, ElementKind, ElementType, Layout, Shape};
 
 use super::shape;
-use super::wire::{Encoder, Message, Payload, Wire, WireError};
+use super::wire::{bad, Encoder, Message, Payload, Wire};
 use crate::attribute::mesh::count_through;
 use crate::model::float;
 use crate::model::literal::LiteralValue;
@@ -63,13 +63,11 @@ pub(crate) fn read(m: Message<'_>, shape: &Shape, encoded: &[u8], out: &mut Stri
             let order = match m.sub(1)?.map(|s| shape::read(s, 0)).transpose()? {
                 Some(Shape::Array(own)) if own.same_dims(a) => own,
                 None => a.clone(),
-                Some(own) => {
-                    return Err(WireError { at: m.at, found: format!("a literal of shape {own}, expected {shape}") })
-                }
+                Some(own) => return bad(m.at, format!("a literal of shape {own}, expected {shape}")),
             };
             array(m, a, &order, out, limit)
         }
-        _ => Err(WireError { at: m.at, found: format!("a literal of shape {shape}") }),
+        _ => bad(m.at, format!("a literal of shape {shape}")),
     }
 }
 
@@ -79,19 +77,18 @@ fn elided(out: &mut String) -> bool {
 }
 
 fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, limit: usize) -> Wire<bool> {
-    let bad = |found: String| Err(WireError { at: m.at, found });
     let bits = bits_of(m, a.element())?;
     let n = match a.n_elements() {
         Some(n) => n,
         None if bits.is_empty() => return Ok(elided(out)),
-        None => return bad("a literal of unbounded size".into()),
+        None => return bad(m.at, "a literal of unbounded size"),
     };
     let per = if a.element().kind() == ElementKind::Complex { 2 } else { 1 };
     if bits.is_empty() && n > 0 {
         return Ok(elided(out));
     }
     if bits.len() as i64 != n.saturating_mul(per) {
-        return bad(format!("{} elements in a literal of {n}", bits.len() as i64 / per));
+        return bad(m.at, format!("{} elements in a literal of {n}", bits.len() as i64 / per));
     }
     // An array without elements prints as empty braces, or as one number if there are too many braces.
     const MAX_EMPTY: i64 = 4096;
@@ -121,7 +118,7 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
         for _ in 0..edges(k) {
             out.push('{');
             if out.len() > limit {
-                return bad("data that expands to a disproportionate text".into());
+                return bad(m.at, "data that expands to a disproportionate text");
             }
         }
         if is_empty {
@@ -134,7 +131,7 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
             out.push('}');
         }
         if out.len() > limit {
-            return bad("data that expands to a disproportionate text".into());
+            return bad(m.at, "data that expands to a disproportionate text");
         }
     }
     Ok(false)
@@ -180,7 +177,7 @@ fn bits_of(m: Message<'_>, t: ElementType) -> Wire<Vec<u64>> {
         match f.payload {
             Payload::Bytes(bytes) => {
                 if bytes.len() % width != 0 {
-                    return Err(WireError { at: f.at, found: format!("{} bytes of {}", bytes.len(), t.name()) });
+                    return bad(f.at, format!("{} bytes of {}", bytes.len(), t.name()));
                 }
                 all.extend(bytes.chunks_exact(width).map(|c| {
                     let mut word = [0; 8];
@@ -191,7 +188,7 @@ fn bits_of(m: Message<'_>, t: ElementType) -> Wire<Vec<u64>> {
             Payload::Fixed32(v) => all.push(u64::from(v)),
             Payload::Fixed64(v) => all.push(v),
             Payload::Varint(_) => {
-                return Err(WireError { at: f.at, found: "an integer, expected elements".into() });
+                return bad(f.at, "an integer, expected elements");
             }
         }
     }

@@ -30,7 +30,7 @@ use std::fmt::Write;
 
 use crate::error::SyntaxErrors;
 use crate::model::module::{Ids, Module};
-use wire::{Message, WireError};
+use wire::{bad, Message, Wire};
 
 /// The maximum ratio of the length of the text to the bytes; real modules grow less than tenfold.
 const GROWTH: usize = 64;
@@ -50,7 +50,7 @@ fn push_int(out: &mut String, n: i64) {
 
 /// The module in a message: an `HloModuleProto` itself, or a message that holds one in its first field (HloProto,
 /// HloSnapshot, HloUnoptimizedSnapshot, HloModuleProtoWithConfig).
-fn find_module(bytes: &[u8], at: usize, depth: usize) -> Result<Option<Message<'_>>, WireError> {
+fn find_module(bytes: &[u8], at: usize, depth: usize) -> Wire<Option<Message<'_>>> {
     const MAX_DEPTH: usize = 3;
     let m = Message::new(bytes, at)?;
     if is_module(m) {
@@ -108,7 +108,7 @@ impl Ids {
 pub fn parse_proto(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
     let read = find_module(bytes, 0, 0).and_then(|found| match found {
         Some(m) => read::module(m, name, strict, bytes.len().saturating_mul(GROWTH).saturating_add(1 << 16), 0),
-        None => Err(WireError { at: 0, found: "a message without an HLO module".into() }),
+        None => bad(0, "a message without an HLO module"),
     });
     match read {
         Ok(read) => read.map(|module| vec![module]),

@@ -3,14 +3,13 @@
 //! The text is a tree of leaves, the proto a list of leaves with shape indices; behind the tree may be the calls around
 //! the value, `{{"a"},["call.1/call.2"]}`.
 
+use layout::MAX_DEPTH;
+
 use super::irregular::{Irregular, ReadContext};
 use super::original::Array;
 use super::quote::push_quoted;
-use super::wire::{Encoder, Message, Wire, WireError};
+use super::wire::{bad, Encoder, Message, Wire};
 use crate::cursor::Cursor;
-
-/// Origins nest at most this deep, as shapes do.
-const MAX_DEPTH: usize = 128;
 
 pub(crate) const ORIGIN: Irregular = Irregular { read, write: |w, d| write_text(w.text(), d) };
 
@@ -36,10 +35,9 @@ fn read(r: &ReadContext<'_, '_>, text: &mut String) -> Wire<bool> {
     }
     leaves.sort_by(|a, b| a.index.cmp(&b.index));
     let leaves = if is_synthetic { &[] } else { &leaves[..] };
-    tree(leaves, 0, r.limit, text).ok_or_else(|| {
-        let found = format!("an origin that is nested deeper than {MAX_DEPTH} levels, or too large");
-        WireError { at: m.at, found }
-    })?;
+    if tree(leaves, 0, r.limit, text).is_none() {
+        return bad(m.at, format!("an origin that is nested deeper than {MAX_DEPTH} levels, or too large"));
+    }
     if m.has(3) {
         text.push_str(",[");
         push_quoted(text, calls);

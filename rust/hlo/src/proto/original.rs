@@ -7,14 +7,14 @@ use std::fmt::Write;
 
 use super::quote::push_quoted;
 use super::read::Nested;
-use super::wire::{Encoder, Message, Wire, WireError};
+use super::wire::{bad, Encoder, Message, Wire};
 use crate::attribute::unescape;
 use crate::cursor::{Cursor, Read};
 use crate::error::Span;
 
 /// `{"name" {1,0}}`: the result of an instruction, or a part of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Array {
+pub(crate) struct Array {
     name: String,
     index: Vec<i64>,
 }
@@ -75,14 +75,9 @@ const READABLE_MODES: [&str; 2] = ["default", "fusion_debugger"];
 const X64_FIELDS: [(&str, u32); 3] =
     [("xprecision_64bit_fragment", 1), ("original_log_instruction_name", 2), ("xprecision_64bit_original_type", 3)];
 
-/// Checks `debug_attributes` as XLA reads it.
-pub(crate) fn check_debug_attributes(c: &mut Cursor<'_>) -> Read<()> {
-    debug_entries(c, true).map(drop)
-}
-
-/// The rows by array, each with its `DebugAttributesProto`s. What XLA does not read in text, but has in protos, is
+/// The rows of `debug_attributes` by array, each with its `DebugAttributesProto`s. What XLA does not read in text, but has in protos, is
 /// an error if `is_strict`.
-fn debug_entries(c: &mut Cursor<'_>, is_strict: bool) -> Read<Vec<(Option<Array>, Vec<Encoder>)>> {
+pub(crate) fn debug_entries(c: &mut Cursor<'_>, is_strict: bool) -> Read<Vec<(Option<Array>, Vec<Encoder>)>> {
     c.expect(b'{', "`{` of debug attributes")?;
     let mut all = Vec::new();
     while !c.accept_after_space(b'}') {
@@ -156,7 +151,7 @@ pub(super) fn read_debug_attributes(m: Message<'_>, number: u32, out: &mut Strin
             let m = m?;
             let mode = usize::try_from(m.int(1)).ok().and_then(|n| LOG_MODES.get(n));
             let Some(mode) = mode else {
-                return Err(WireError { at: m.at, found: format!("log mode {} of debug attributes", m.int(1)) });
+                return bad(m.at, format!("log mode {} of debug attributes", m.int(1)));
             };
             let mut fields = Vec::new();
             if m.int(1) != 0 {
@@ -213,14 +208,10 @@ pub(crate) fn write_debug_attributes(text: &str, number: u32, d: &mut Encoder) -
 }
 
 /// A row of the recovery table: the old array, the new one, and how to compute the old from it, as the text of a module.
-type Recovery = (Option<Array>, Option<Array>, Option<Span>);
+pub(crate) type Recovery = (Option<Array>, Option<Array>, Option<Span>);
 
-/// Checks `origin_recovery_table`.
-pub(crate) fn check_recovery_table(c: &mut Cursor<'_>) -> Read<()> {
-    recoveries(c).map(drop)
-}
-
-fn recoveries(c: &mut Cursor<'_>) -> Read<Vec<Recovery>> {
+/// The rows of `origin_recovery_table`.
+pub(crate) fn recoveries(c: &mut Cursor<'_>) -> Read<Vec<Recovery>> {
     c.expect(b'{', "`{` of a recovery table")?;
     let mut all = Vec::new();
     while !c.accept_after_space(b'}') {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 
-use super::wire::{Encoder, Field, Message, Payload, Wire, WireError};
+use super::wire::{bad, Encoder, Field, Message, Payload, Wire};
 
 /// The field of `HloModuleProto` that lists them.
 const LIST: u32 = 22;
@@ -27,13 +27,10 @@ impl<'a> Payloads<'a> {
         // The last of several alternatives counts.
         match m.fields().filter(|f| f.number <= 2).last().map(|f| (f.number, f.payload)) {
             Some((1, Payload::Bytes(bytes))) => Ok(bytes),
-            Some((2, Payload::Varint(id))) => {
-                let found = usize::try_from(id).ok().and_then(|id| self.0.get(id).copied());
-                found.ok_or_else(|| WireError {
-                    at: m.at,
-                    found: format!("payload id {}, of {} payloads of the module", id as i64, self.0.len()),
-                })
-            }
+            Some((2, Payload::Varint(id))) => match usize::try_from(id).ok().and_then(|id| self.0.get(id)) {
+                Some(bytes) => Ok(bytes),
+                None => bad(m.at, format!("payload id {}, of {} payloads of the module", id as i64, self.0.len())),
+            },
             _ => Ok(&[]),
         }
     }

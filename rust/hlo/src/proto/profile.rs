@@ -8,7 +8,7 @@
 use quasiaffine::interrupt::poll;
 use rustc_hash::FxHashMap;
 
-use super::wire::{each_field, Field, Message, Payload, Wire, WireError};
+use super::wire::{bad, each_field, Field, Message, Payload, Wire};
 use crate::error::SyntaxErrors;
 
 /// The planes of a profile, and the modules in it.
@@ -80,7 +80,7 @@ fn space(bytes: &[u8]) -> Wire<Profile<'_>> {
         Ok(())
     })?;
     if found.planes.is_empty() && !bytes.is_empty() {
-        return Err(WireError { at: 0, found: "a message without planes of a profile".into() });
+        return bad(0, "a message without planes of a profile");
     }
     Ok(found)
 }

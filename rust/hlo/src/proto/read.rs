@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::payload::Payloads;
 use super::row::{Scope, REPEATED};
 use super::shape::Shapes;
-use super::wire::{decode, each_field, Encoder, Field, Index, Message, Payload, Wire, WireError};
+use super::wire::{bad, decode, each_field, Encoder, Field, Index, Message, Payload, Wire};
 use super::{header, irregular, known, tables, WORDLESS};
 use crate::cursor::clip;
 use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
@@ -101,10 +101,6 @@ pub(super) fn path(computation: &str, instruction: Option<&str>) -> String {
     }
 }
 
-pub(super) fn bad<T>(at: usize, found: impl Into<String>) -> Wire<T> {
-    Err(WireError { at, found: found.into() })
-}
-
 impl<'a> Reader<'a> {
     pub fn nested(&self) -> Nested {
         Nested { limit: self.limit, depth: self.depth }
@@ -119,7 +115,7 @@ impl<'a> Reader<'a> {
         let mut has_repeated_ids = false;
         for f in m.fields().filter(|f| f.number == 3) {
             poll();
-            let mut row = Row { bytes: bytes_of(f)?, at: f.at, id: 0, name: "" };
+            let mut row = Row { bytes: f.bytes()?, at: f.at, id: 0, name: "" };
             each_field(row.bytes, row.at, |f| {
                 match (f.number, f.payload) {
                     (1, _) => row.name = f.text()?,
@@ -291,12 +287,4 @@ fn schedule(m: Message<'_>) -> Wire<FxHashMap<i64, Message<'_>>> {
         }
     }
     Ok(all)
-}
-
-/// The bytes of a message in a field.
-pub(super) fn bytes_of(f: Field<'_>) -> Wire<&[u8]> {
-    match f.payload {
-        Payload::Bytes(bytes) => Ok(bytes),
-        _ => bad(f.at, format!("a number in field {}, expected a message", f.number)),
-    }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use super::push_int;
 use super::quote::{is_word, push_quoted};
-use super::wire::{Encoder, Message, Wire, WireError};
+use super::wire::{bad, Encoder, Message, Wire};
 use crate::attribute::schema::{Codec, Form, OperationField};
 use crate::attribute::Value;
 
@@ -56,7 +56,7 @@ pub(crate) fn read(f: &OperationField, codec: Codec, m: Message<'_>, out: &mut S
         Codec::Name => {
             let word = m.text(field)?;
             if !word.is_empty() && !is_word(word) {
-                return Err(WireError { at: m.at, found: format!("{} {word:?}", f.row.name) });
+                return bad(m.at, format!("{} {word:?}", f.row.name));
             }
             out.push_str(word);
             !word.is_empty()
@@ -74,44 +74,39 @@ pub(crate) fn read(f: &OperationField, codec: Codec, m: Message<'_>, out: &mut S
                     push_int(out, n);
                     true
                 }
-                None => return Err(WireError { at: m.at, found: format!("{n} for {}", f.row.name) }),
+                None => return bad(m.at, format!("{n} for {}", f.row.name)),
             }
         }
         Codec::Ints => {
-            let start = out.len();
-            push_list(out, |each| m.each_int(field, each))?;
-            is_required || out.len() > start + 2
+            let has_items = push_list(m, field, out, push_int)?;
+            is_required || has_items
         }
         Codec::Words(words) => {
             let mut is_default = true;
-            let mut open = '{';
-            m.each_int(field, |n| {
+            push_list(m, field, out, |out, n| {
                 is_default &= n == 0;
-                out.push(std::mem::replace(&mut open, ','));
                 match word(words, n) {
                     Some(word) => out.push_str(word),
                     None => push_int(out, n),
                 }
             })?;
-            out.push('}');
             !is_default
         }
         Codec::Irregular(_) => false,
     })
 }
 
-/// Appends integers in braces, which `all` passes to its argument.
-fn push_list(out: &mut String, all: impl FnOnce(&mut dyn FnMut(i64)) -> Wire<()>) -> Wire<()> {
-    let mut open = '{';
-    all(&mut |n| {
-        out.push(std::mem::replace(&mut open, ','));
-        push_int(out, n);
+/// Appends the items of a field in braces; false if there are none.
+fn push_list(m: Message<'_>, field: u32, out: &mut String, mut push: impl FnMut(&mut String, i64)) -> Wire<bool> {
+    out.push('{');
+    let mut has_items = false;
+    m.each_int(field, |n| {
+        out.push_str(if has_items { "," } else { "" });
+        has_items = true;
+        push(out, n);
     })?;
-    if open == '{' {
-        out.push('{');
-    }
     out.push('}');
-    Ok(())
+    Ok(has_items)
 }
 
 /// Writes the field of an attribute; `None` if it cannot represent the value.

@@ -5,8 +5,8 @@ use rustc_hash::FxHashMap;
 
 use super::irregular::ReadContext;
 use super::quote::is_word;
-use super::read::{bad, bytes_of, path, word, Reader};
-use super::wire::{decode, each_field, Field, Index, Message, Payload, Wire};
+use super::read::{path, word, Reader};
+use super::wire::{bad, decode, each_field, Field, Index, Message, Payload, Wire};
 use super::{known, literal, operation, push_int, regular};
 use crate::attribute::schema::{self, Codec, Form, OperationField};
 use crate::error::Span;
@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
         scope.rows.clear();
         (scope.name, scope.has_repeated_ids) = (name, false);
         for &f in fields.iter().filter(|f| f.number == 2) {
-            scope.rows.push(self.row(bytes_of(f)?, f.at)?);
+            scope.rows.push(self.row(f.bytes()?, f.at)?);
         }
         if scope.rows.is_empty() {
             return bad(c.at, format!("{} without instructions", path(name, None)));

@@ -4,7 +4,7 @@ use layout::{ArrayShape, ElementType, Layout, Shape, SplitConfig, Tile};
 use rustc_hash::FxHashMap;
 
 use super::known::{each_unknown, SHAPE};
-use super::wire::{Encoder, Message, Payload, Wire, WireError};
+use super::wire::{bad, Encoder, Message, Payload, Wire};
 use crate::cursor::brief;
 
 /// The number of `PrimitiveType` and the field of `LiteralProto` of each element type; 0 if a literal cannot hold it.
@@ -85,7 +85,7 @@ impl<'a> Shapes<'a> {
         // Some layouts, such as a split without indices, cannot be written as text.
         let text = shape.to_string();
         if !layout::read_shape(text.as_bytes(), 0).is_ok_and(|(read, end)| read == shape && end == text.len()) {
-            return Err(WireError { at, found: format!("a shape that text cannot express: {}", brief(&shape)) });
+            return bad(at, format!("a shape that text cannot express: {}", brief(&shape)));
         }
         let number = self.all.len() as u32;
         each_unknown(SHAPE, m.fields(), &mut |message, field| self.unknown.push((number, message, field)));
@@ -105,9 +105,8 @@ impl<'a> Shapes<'a> {
 
 /// The shape of a `ShapeProto`.
 pub(crate) fn read(m: Message<'_>, depth: usize) -> Wire<Shape> {
-    let bad = |found: String| Err(WireError { at: m.at, found });
     if depth > layout::MAX_DEPTH {
-        return bad(format!("shapes nested deeper than {} levels", layout::MAX_DEPTH));
+        return bad(m.at, format!("shapes nested deeper than {} levels", layout::MAX_DEPTH));
     }
     Ok(match m.int(2) {
         TUPLE => Shape::Tuple(m.subs(4).map(|part| read(part?, depth + 1)).collect::<Wire<_>>()?),
@@ -115,10 +114,10 @@ pub(crate) fn read(m: Message<'_>, depth: usize) -> Wire<Shape> {
         OPAQUE => Shape::Opaque,
         BUFFER => match m.sub(4)? {
             Some(inner) => Shape::Buffer(Box::new(read(inner, depth + 1)?)),
-            None => return bad("a buffer shape without an element shape".into()),
+            None => return bad(m.at, "a buffer shape without an element shape"),
         },
         number => {
-            let Some(element) = element(number) else { return bad(format!("element type {number}")) };
+            let Some(element) = element(number) else { return bad(m.at, format!("element type {number}")) };
             let dims = m.ints(3)?;
             let mut dynamic: Vec<bool> = Vec::new();
             m.each_int(6, |v| dynamic.push(v != 0))?;
@@ -128,7 +127,7 @@ pub(crate) fn read(m: Message<'_>, depth: usize) -> Wire<Shape> {
             let layout = m.sub(5)?.map(|l| read_layout(l, dims.len(), depth)).transpose()?;
             match ArrayShape::new(element, &dims, &dynamic, layout) {
                 Ok(array) => Shape::Array(array),
-                Err(e) => return bad(format!("an invalid shape: {e}")),
+                Err(e) => return bad(m.at, format!("an invalid shape: {e}")),
             }
         }
     })

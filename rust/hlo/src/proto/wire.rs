@@ -22,6 +22,11 @@ impl WireError {
 
 pub(crate) type Wire<T> = Result<T, WireError>;
 
+/// The error of bytes at this offset.
+pub(crate) fn bad<T>(at: usize, found: impl Into<String>) -> Wire<T> {
+    Err(WireError { at, found: found.into() })
+}
+
 /// The bytes of one message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Message<'a> {
@@ -63,12 +68,6 @@ impl<'a> Index<'a> {
     #[inline]
     pub fn lacks(&self, number: u32) -> bool {
         self.there & bit(number) == 0
-    }
-
-    /// Whether any field of a set of bits is present.
-    #[inline]
-    pub fn has_any(&self, bits: u128) -> bool {
-        self.there & bits != 0
     }
 }
 
@@ -145,7 +144,7 @@ impl<'a> Message<'a> {
     /// Whether an indexed message has any field of a set of bits.
     #[inline]
     pub fn has_any(self, bits: u128) -> bool {
-        self.index.is_none_or(|index| index.has_any(bits))
+        self.index.is_none_or(|index| index.there & bits != 0)
     }
 
     /// The encoded message, unless it is indexed.
@@ -155,7 +154,7 @@ impl<'a> Message<'a> {
 
     #[inline]
     pub fn has(self, number: u32) -> bool {
-        self.index.is_none_or(|index| !index.lacks(number)) && self.last(number).is_some()
+        self.last(number).is_some()
     }
 
     /// An integer, an enum or a bool; 0 if the field is absent, as the format defines.
@@ -253,22 +252,22 @@ impl<'a> Field<'a> {
                     each(varint(bytes, &mut pos, self.at)? as i64);
                 }
             }
-            _ => {
-                let found = format!("a value in field {} that is not an integer", self.number);
-                return Err(WireError { at: self.at, found });
-            }
+            _ => return bad(self.at, format!("a value in field {} that is not an integer", self.number)),
         }
         Ok(())
     }
 
+    /// The bytes of its value, a message.
+    pub fn bytes(self) -> Wire<&'a [u8]> {
+        match self.payload {
+            Payload::Bytes(bytes) => Ok(bytes),
+            _ => bad(self.at, format!("a number in field {}, expected a message", self.number)),
+        }
+    }
+
     /// Its value as a message.
     pub fn message(self) -> Wire<Message<'a>> {
-        match self.payload {
-            Payload::Bytes(bytes) => Message::new(bytes, self.at),
-            _ => {
-                Err(WireError { at: self.at, found: format!("a number in field {}, expected a message", self.number) })
-            }
-        }
+        Message::new(self.bytes()?, self.at)
     }
 }
 
@@ -344,7 +343,7 @@ fn short_varint(bytes: &[u8], pos: usize) -> Option<(u32, usize)> {
 fn next<'a>(bytes: &'a [u8], pos: &mut usize, at: usize) -> Wire<Field<'a>> {
     let start = *pos;
     let tag = varint(bytes, pos, at)?;
-    let bad = |found: String| Err(WireError { at: at + start, found });
+    let bad = |found: String| bad(at + start, found);
     let Some(number) = u32::try_from(tag >> 3).ok().filter(|&n| n > 0 && n < 1 << 29) else {
         return bad(format!("field number {}", tag >> 3));
     };
@@ -401,7 +400,7 @@ fn long_varint(bytes: &[u8], pos: &mut usize, at: usize) -> Wire<u64> {
             return Ok(value);
         }
     }
-    Err(WireError { at: at + start, found: "an integer of more than ten bytes".into() })
+    bad(at + start, "an integer of more than ten bytes")
 }
 
 fn end(bytes: &[u8], at: usize) -> WireError {

@@ -9,7 +9,7 @@ use quasiaffine::interrupt::poll;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use layout::Shape;
+use layout::{ElementType, Shape};
 use rustc_hash::FxHashMap;
 
 use super::irregular::{self, WriteContext};
@@ -338,13 +338,9 @@ impl<'m> Writer<'m> {
         }
     }
 
-    /// Whether [`Writer::head`] writes an attribute: control predecessors, if there are any.
-    fn is_in_head(&self, a: &Attribute) -> bool {
-        a.form == Form::Instructions && !self.m.list(a.link).is_empty()
-    }
-
     pub fn has_predicate(&self, i: InstructionId) -> bool {
-        self.m.operands(i).next().is_some_and(|k| is_predicate(self.m.shape(k)))
+        let first = self.m.operands(i).next().and_then(|k| self.m.shape(k).as_array());
+        first.is_some_and(|a| a.element() == ElementType::Pred)
     }
 
     /// Writes attributes in the fields of operation `opcode`, apart from those that no field can represent.
@@ -356,14 +352,18 @@ impl<'m> Writer<'m> {
         }
         let code = Opcode::from_bytes(opcode.as_bytes());
         // XLA writes defaults other than 0, since an absent field stands for 0.
-        for &(key, number, value) in schema::defaults_of(code) {
-            if m.attributes(i).iter().all(|a| a.key != key) {
-                d.int(number, value);
+        for f in schema::fields_of(code) {
+            if let (Some(value @ 1..), &[number]) = (f.default, f.field.path) {
+                if m.attributes(i).iter().all(|a| a.key != f.key) {
+                    d.int(number, value);
+                }
             }
         }
         let start = d.0.len();
         for a in m.attributes(i) {
-            if a.calls() || self.is_in_head(a) || !keeps(m.attribute_name(a)) {
+            // `head` writes control predecessors, if there are any.
+            let is_in_head = a.form == Form::Instructions && !m.list(a.link).is_empty();
+            if a.calls() || is_in_head || !keeps(m.attribute_name(a)) {
                 continue;
             }
             let before = d.0.len();
@@ -424,10 +424,6 @@ fn sequence_of(computation: i64, ids: impl Iterator<Item = i64>, schedule: &mut 
         pair.int(1, computation);
         pair.nested(2, |sequence| sequence.each_int(1, ids));
     });
-}
-
-fn is_predicate(shape: &Shape) -> bool {
-    shape.as_array().is_some_and(|a| a.element() == layout::ElementType::Pred)
 }
 
 /// An entry layout as a `ProgramShape`; `None` if the number of parameters differs.

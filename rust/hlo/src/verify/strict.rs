@@ -4,7 +4,7 @@
 //! types of different precision, scalars beside the arrays of a collective, unbounded sizes, element sizes), or they
 //! concern no map (origins).
 
-use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
+use layout::{ArrayShape, ElementKind, ElementType, Shape, MAX_DEPTH, UNBOUNDED};
 use smallvec::SmallVec;
 
 use super::aliasing::n_leaves;
@@ -16,9 +16,6 @@ use crate::error::Diagnostic;
 use crate::infer::{self, Inferred};
 use crate::model::module::{InstructionId, Module};
 use crate::{Opcode, Trait};
-
-/// Origins nest at most this deep, as shapes do.
-const MAX_DEPTH: usize = 128;
 
 /// The first `limit` violations.
 pub(crate) fn check(m: &Module, limit: usize) -> Vec<Diagnostic> {
@@ -48,11 +45,9 @@ fn shape_law(shape: &Shape) -> Law {
             broken(Rule::UnboundedSize, "sizes or their bounds", shape.to_string())
         }
         Shape::Array(array) => {
-            let bits = array.layout().map_or(0, |l| l.element_size_in_bits);
             let is_whole = array.element().bits() >= 8 || array.element().kind() == ElementKind::Boolean;
-            match bits {
-                0 => Ok(()),
-                _ if is_whole => {
+            match array.layout() {
+                Some(l) if l.element_size_in_bits != 0 && is_whole => {
                     broken(Rule::ElementSize, "no element size of a type of whole bytes", shape.to_string())
                 }
                 _ => Ok(()),

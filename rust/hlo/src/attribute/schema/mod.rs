@@ -91,8 +91,6 @@ struct Index {
     required: Vec<Vec<u16>>,
     /// By opcode, in the order of rows.
     fields: Vec<Vec<OperationField>>,
-    /// By opcode: keys of attributes with a default other than 0, their field number and the default.
-    defaults: Vec<Vec<(u16, u32, i64)>>,
 }
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
@@ -120,12 +118,7 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
     }
     let fields: Vec<Vec<OperationField>> =
         Opcode::names().chain([""]).zip(&required).map(|(opcode, required)| fields(opcode, required)).collect();
-    let default = |f: &OperationField| match (f.default, f.field.path) {
-        (Some(value @ 1..), &[number]) => Some((f.key, number, value)),
-        _ => None,
-    };
-    let defaults = fields.iter().map(|all| all.iter().filter_map(default).collect()).collect();
-    Index { sorted, allowed, required, fields, defaults }
+    Index { sorted, allowed, required, fields }
 });
 
 fn fields(opcode: &str, required: &[u16]) -> Vec<OperationField> {
@@ -246,11 +239,6 @@ pub(crate) fn field_of(opcode: Opcode, key: u16) -> Option<&'static OperationFie
     let all = fields_of(opcode);
     // In the order of rows, which is that of keys.
     all.binary_search_by_key(&key, |f| f.key).ok().map(|k| &all[k])
-}
-
-/// The attributes whose default is not 0, which stands for an absent field: key, field number and default.
-pub(crate) fn defaults_of(opcode: Opcode) -> &'static [(u16, u32, i64)] {
-    &INDEX.defaults[opcode as usize]
 }
 
 /// An attribute as the schema specifies it for one owner.
