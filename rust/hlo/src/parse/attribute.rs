@@ -102,7 +102,7 @@ impl<'a> Parser<'a> {
         let mut c = self.c;
         if c.accept_after_space(b'=') {
             let span = Span::new(self.c.pos, c.pos);
-            self.refuse(|| Diagnostic::expected(span, "`=` directly behind the name of an attribute", "space"));
+            self.refuse(|_| Diagnostic::expected(span, "`=` directly behind the name of an attribute", "space"));
         }
     }
 

@@ -515,7 +515,7 @@ impl<'a> Parser<'a> {
         let shape = attribute::shape(&mut self.c)?;
         if self.is_strict && check::lacks_order(&self.c.bytes()[start..self.c.pos]) {
             let span = Span::new(start, self.c.pos);
-            self.refuse(|| Diagnostic::new(span, check::NO_ORDER));
+            self.refuse(|_| Diagnostic::new(span, check::NO_ORDER));
         }
         let id = self.intern(shape, Span::new(start, self.c.pos));
         self.shape_texts.insert(self.c.bytes(), Span::new(start, self.c.pos), id);
@@ -550,10 +550,7 @@ impl<'a> Parser<'a> {
         while !self.c.at_end() {
             self.skip_line();
             self.c.space();
-            let mut c = self.c;
-            c.accept_word("ROOT");
-            let is_instruction = c.name("").is_ok() && c.accept_after_space(b'=');
-            if self.c.peek() == Some(b'}') || is_instruction || self.starts_computation() {
+            if self.c.peek() == Some(b'}') || self.starts_instruction() || self.starts_computation() {
                 return;
             }
         }

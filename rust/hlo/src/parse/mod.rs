@@ -265,9 +265,10 @@ impl<'a> Parser<'a> {
     }
 
     /// Refuses what is next if the reading is strict.
-    pub(crate) fn refuse(&mut self, problem: impl FnOnce() -> Diagnostic) {
+    pub(crate) fn refuse(&mut self, problem: impl FnOnce(&Self) -> Diagnostic) {
         if self.is_strict && self.refusals.len() < MAX_PROBLEMS {
-            self.refusals.push(problem());
+            let problem = problem(self);
+            self.refusals.push(problem);
         }
     }
 

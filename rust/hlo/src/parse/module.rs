@@ -113,15 +113,13 @@ impl<'a> Parser<'a> {
         let mut start = self.c.pos;
         self.c.word();
         if self.c.pos == start && self.starts_module_name() {
-            self.c.space();
-            self.c.accept(b'%');
+            self.c.accept_after_space(b'%');
             start = self.c.pos;
             self.c.word();
         }
         self.m.name = Span::new(start, self.c.pos);
         if self.m.name.is_empty() {
-            let problem = self.c.expected("the name of the module");
-            self.refuse(|| problem);
+            self.refuse(|p| p.c.expected("the name of the module"));
         }
         // Some texts have a colon behind the name.
         self.c.accept(b':');
@@ -142,8 +140,7 @@ impl<'a> Parser<'a> {
     /// Whether the name of a module begins with `%` or on another line; otherwise it has none.
     fn starts_module_name(&self) -> bool {
         let mut c = self.c;
-        c.space();
-        let has_sign = c.accept(b'%');
+        let has_sign = c.accept_after_space(b'%');
         let word = c.word();
         let is_known = matches!(word, "" | "ENTRY" | "HloModule" | "FileNames" | "FunctionNames");
         let is_header = matches!(c.peek(), Some(b',' | b':' | b'\r' | b'\n'));
@@ -164,8 +161,7 @@ impl<'a> Parser<'a> {
         let is_entry = self.c.accept_word("ENTRY");
         let header = self.computation_header()?;
         if header.name.is_empty() {
-            let problem = self.c.expected("the name of a computation");
-            self.refuse(|| problem);
+            self.refuse(|p| p.c.expected("the name of a computation"));
         }
         let id = self.computation(header, 0, false)?;
         if is_entry && entry.replace(id).is_some() {
@@ -229,8 +225,7 @@ impl<'a> Parser<'a> {
         self.c.expect(b'{', "`{` of a computation")?;
         let mut scope = self.spare.pop().unwrap_or_default();
         loop {
-            self.c.space();
-            if self.stop || self.c.accept(b'}') {
+            if self.stop || self.c.accept_after_space(b'}') {
                 break;
             }
             if self.c.at_end() {

@@ -60,7 +60,10 @@ impl<'a> Parser<'a> {
                 match self.operand_or_head(scope)? {
                     Found::Operand(operand) => open.operands.push(operand),
                     Found::Instruction(mut row, span) if matches!(row.opcode, Opcode::Constant | Opcode::Parameter) => {
-                        self.body_without_attributes(&mut row, scope)?;
+                        match row.opcode {
+                            Opcode::Constant => self.constant(&mut row)?,
+                            _ => self.parameter(&mut row, scope)?,
+                        }
                         let operand = self.complete(row, scope, span, depth)?;
                         open.operands.push(operand);
                     }
@@ -172,13 +175,6 @@ impl<'a> Parser<'a> {
         scope.parts.insert((tuple, index), local);
         scope.rows.push(row);
         Ok(local)
-    }
-
-    fn body_without_attributes(&mut self, row: &mut Instruction, scope: &mut Scope) -> Read<()> {
-        match row.opcode {
-            Opcode::Constant => self.constant(row),
-            _ => self.parameter(row, scope),
-        }
     }
 
     /// Moves the operands of an instruction to the module, now that those in it are complete.

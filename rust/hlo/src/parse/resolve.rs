@@ -7,7 +7,7 @@ use crate::check;
 use crate::cursor::{brief, clip};
 use crate::error::{Diagnostic, Span};
 use crate::infer::RestatedShape;
-use crate::model::module::{Attribute, Computation, LOST, SHAPE_OMITTED};
+use crate::model::module::{Attribute, Computation, Instruction, LOST, SHAPE_OMITTED};
 use crate::parse::instruction::{Scope, Stem, UNRESOLVED};
 use crate::parse::module::{Header, Signature};
 use crate::parse::Parser;
@@ -98,32 +98,25 @@ impl<'a> Parser<'a> {
 
     pub(crate) fn resolve_operands(&mut self, scope: &mut Scope) {
         let (mut is_ordered, mut has_unknown) = (true, false);
-        for (at, name) in std::mem::take(&mut scope.pending) {
+        let operands = std::mem::take(&mut scope.pending).into_iter().map(|(at, name)| (at, name, true, true));
+        let links = std::mem::take(&mut scope.pending_links)
+            .into_iter()
+            .map(|(at, name, is_later)| (at, name, is_later, false));
+        for (at, name, is_later, is_operand) in operands.chain(links) {
             poll();
-            match scope.names.find(self.c.bytes(), name) {
-                Some(k) => {
-                    self.m.operands[at] = k;
-                    is_ordered = false;
-                    self.used_before_definition(name);
-                }
-                None => {
-                    has_unknown = true;
-                    self.unknown_operand(scope, name);
-                }
+            let Some(k) = scope.names.find(self.c.bytes(), name) else {
+                has_unknown = true;
+                self.unknown_operand(scope, name);
+                continue;
+            };
+            if is_later {
+                self.used_before_definition(name);
             }
-        }
-        for (at, name, is_later) in std::mem::take(&mut scope.pending_links) {
-            match scope.names.find(self.c.bytes(), name) {
-                Some(k) => {
-                    self.m.links[at] = k;
-                    if is_later {
-                        self.used_before_definition(name);
-                    }
-                }
-                None => {
-                    has_unknown = true;
-                    self.unknown_operand(scope, name);
-                }
+            if is_operand {
+                self.m.operands[at] = k;
+                is_ordered = false;
+            } else {
+                self.m.links[at] = k;
             }
         }
         if has_unknown {
@@ -133,16 +126,8 @@ impl<'a> Parser<'a> {
             let Some(row) = scope.rows.get(self.m.operands[at] as usize).filter(|row| row.flags & LOST == 0) else {
                 continue;
             };
-            if row.flags & SHAPE_OMITTED != 0 {
-                let instruction = self.m.instructions.len() as u32 + self.m.operands[at];
-                self.restated_shapes.push(RestatedShape { what: "shape of an operand", instruction, shape, span });
-                continue;
-            }
-            let (found, expected) = (&self.m.shapes[shape as usize], &self.m.shapes[row.shape as usize]);
-            if !found.same_dims(expected) {
-                let problem = Diagnostic::disagrees(span, "shape of an operand", brief(expected), brief(found));
-                self.diagnose(|_| problem);
-            }
+            let instruction = self.m.instructions.len() as u32 + self.m.operands[at];
+            self.restated(row, RestatedShape { what: "shape of an operand", instruction, shape, span });
         }
         if !is_ordered {
             if let Some(k) = check::cycle(&scope.rows, &self.m.operands) {
@@ -189,21 +174,25 @@ impl<'a> Parser<'a> {
         Diagnostic::unknown_word(name, "operand", found, layout::nearest(found, rows))
     }
 
-    pub(crate) fn check_signature(&mut self, scope: &Scope, signature: Signature, root: usize) {
+    /// Compares a shape with that of its instruction, now or when that is known.
+    fn restated(&mut self, row: &Instruction, restated: RestatedShape) {
+        let RestatedShape { what, shape, span, .. } = restated;
+        let (found, expected) = (&self.m.shapes[shape as usize], &self.m.shapes[row.shape as usize]);
+        if row.flags & SHAPE_OMITTED != 0 {
+            self.restated_shapes.push(restated);
+        } else if !found.same_dims(expected) {
+            let problem = Diagnostic::disagrees(span, what, brief(expected), brief(found));
+            self.diagnose(|_| problem);
+        }
+    }
+
+    fn check_signature(&mut self, scope: &Scope, signature: Signature, root: usize) {
         let Signature { parameters, result } = signature;
         let rows = scope.parameters.iter().map(|p| p.1 as usize);
         let pairs = parameters.iter().copied().zip(rows).chain([(result, root)]);
         for ((shape, span), row) in pairs {
-            if scope.rows[row].flags & SHAPE_OMITTED != 0 {
-                let instruction = self.m.instructions.len() as u32 + row as u32;
-                self.restated_shapes.push(RestatedShape { what: "shape in a signature", instruction, shape, span });
-                continue;
-            }
-            let (written, own) = (&self.m.shapes[shape as usize], &self.m.shapes[scope.rows[row].shape as usize]);
-            if shape != scope.rows[row].shape && !written.same_dims(own) {
-                let problem = Diagnostic::disagrees(span, "shape in a signature", brief(own), brief(written));
-                self.diagnose(|_| problem);
-            }
+            let instruction = self.m.instructions.len() as u32 + row as u32;
+            self.restated(&scope.rows[row], RestatedShape { what: "shape in a signature", instruction, shape, span });
         }
         if parameters.len() != scope.parameters.len() {
             let (expected, found) = (scope.parameters.len(), parameters.len().to_string());

@@ -24,10 +24,13 @@ impl<'a> Parser<'a> {
         let Some(k) = TABLES.iter().position(|word| self.at_word(word)) else { return Ok(false) };
         let at = self.c;
         if self.m.name == Span::default() {
-            let problem = at.expected("`HloModule` before the tables of stack frames");
-            self.refuse(|| problem);
+            self.refuse(|_| at.expected("`HloModule` before the tables of stack frames"));
         } else if k != self.n_tables {
-            self.out_of_order(at);
+            let expected = match TABLES.get(self.n_tables) {
+                Some(table) => format!("the table `{table}`"),
+                None => "a computation".into(),
+            };
+            self.refuse(|_| at.expected(expected));
         }
         self.n_tables = k + 1;
         if k < 2 {
@@ -45,16 +48,7 @@ impl<'a> Parser<'a> {
         let span = Cursor { pos: first.start as usize, ..self.c }.word_span();
         let found = format!("none behind `{}`", TABLES[n_tables - 1]);
         let expected = format!("`{}`", TABLES[n_tables]);
-        self.refuse(|| Diagnostic::disagrees(span, "tables of stack frames", expected, found));
-    }
-
-    fn out_of_order(&mut self, at: Cursor<'a>) {
-        let expected = match TABLES.get(self.n_tables) {
-            Some(table) => format!("the table `{table}`"),
-            None => "a computation".into(),
-        };
-        let problem = at.expected(expected);
-        self.refuse(|| problem);
+        self.refuse(|_| Diagnostic::disagrees(span, "tables of stack frames", expected, found));
     }
 
     /// `FileNames` or `FunctionNames`: rows of an id and a string.
@@ -66,7 +60,7 @@ impl<'a> Parser<'a> {
             let text = self.c.string()?;
             if self.is_strict {
                 if let Some(problem) = fields::invalid_escape(self.c.text, text) {
-                    self.refuse(|| problem);
+                    self.refuse(|_| problem);
                 }
             }
             let table = if is_files { &mut self.m.frames.files } else { &mut self.m.frames.functions };
@@ -96,8 +90,7 @@ impl<'a> Parser<'a> {
                 }
                 let span = Span::new(at.pos, self.c.pos);
                 if self.c.peek() != Some(b'=') {
-                    let problem = self.c.expected("`=` directly behind the name of a field");
-                    self.refuse(|| problem);
+                    self.refuse(|p| p.c.expected("`=` directly behind the name of a field"));
                 }
                 self.c.expect(b'=', "`=`")?;
                 self.c.space();
@@ -107,13 +100,12 @@ impl<'a> Parser<'a> {
                 // Fields are mostly in their order.
                 let n = seen.count_ones() as usize;
                 match (n..known.len()).chain(0..n).find(|&k| known[k] == field) {
-                    None => self.refuse(|| unknown_word("field of a stack frame", field, known, span)),
+                    None => self.refuse(|_| unknown_word("field of a stack frame", field, known, span)),
                     Some(k) => {
                         if seen >> k & 1 == 1 {
-                            self.refuse(|| Diagnostic::duplicate(span, "field", field));
+                            self.refuse(|_| Diagnostic::duplicate(span, "field", field));
                         } else if i32::try_from(value).is_err() {
-                            let problem = Diagnostic::out_of_range(of_value, "s32", self.c.str(of_value));
-                            self.refuse(|| problem);
+                            self.refuse(|p| Diagnostic::out_of_range(of_value, "s32", p.c.str(of_value)));
                         }
                         seen |= 1 << k;
                         values[k] = value;
@@ -121,8 +113,7 @@ impl<'a> Parser<'a> {
                 }
             }
             if let Some(missing) = (0..known.len()).find(|k| seen >> k & 1 == 0) {
-                let problem = open.expected(format!("a row with `{}=`", known[missing]));
-                self.refuse(|| problem);
+                self.refuse(|_| open.expected(format!("a row with `{}=`", known[missing])));
             }
             let [first, second, line, _, column, _] = values;
             if is_locations {
