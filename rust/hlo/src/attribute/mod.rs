@@ -29,7 +29,7 @@ use entry_layout::{entry_layout, EntryLayout};
 use fields::{escape, Escaped};
 use form::Form;
 use sharding::Sharding;
-use sides::{sides, Config, Sides};
+use sides::{sides, Sides, SCALING, SPARSITY};
 use window::{dim_labels, window, DimLabels, Window};
 
 use crate::cursor::{Cursor, Read};
@@ -101,25 +101,13 @@ pub enum Value<'m> {
 pub(crate) fn check(c: &mut Cursor<'_>, form: Form) -> Read<()> {
     match form {
         Form::Int => c.int().map(drop),
-        Form::Float => float(c).map(drop),
-        Form::Bool => boolean(c).map(drop),
         Form::Word => word(c).map(drop),
         Form::Text => c.string().map(drop),
         Form::Ints => ints(c, &mut |_| ()),
-        Form::IntLists => int_lists(c).map(drop),
-        Form::Words => words(c).map(drop),
-        Form::Slices => slices(c).map(drop),
-        Form::Padding => padding(c).map(drop),
-        Form::Window => window(c).map(drop),
-        Form::DimLabels => dim_labels(c).map(drop),
         Form::DeviceGroups => match c.peek() {
             Some(b'{' | b'[') => devices::read(c).map(drop),
             _ => mesh_groups(c),
         },
-        Form::Bools if c.peek() == Some(b'{') => list(c, boolean).map(drop),
-        Form::Bools => boolean(c).map(drop),
-        Form::Shape => shape(c).map(drop),
-        Form::Shapes => shapes(c).map(drop),
         Form::Metadata | Form::FrontendAttributes | Form::Braced => c.braced(),
         Form::Sharding | Form::Aliases | Form::OperandAliases | Form::Donors => c.braced(),
         Form::Accuracy | Form::EntryLayout | Form::Sparsity | Form::BlockScaling => c.braced(),
@@ -129,27 +117,25 @@ pub(crate) fn check(c: &mut Cursor<'_>, form: Form) -> Read<()> {
             _ => c.string().map(drop),
         },
         Form::Raw | Form::Literal | Form::Computation | Form::Computations | Form::Instructions => raw(c),
+        form => plain(c, form).map(drop),
     }
 }
 
-/// The value of a text that [`check`] accepts.
-pub(crate) fn decode<'m>(text: &'m str, span: Span, form: Form) -> Read<Value<'m>> {
-    let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
-    let c = &mut c;
-    let whole = &text[span.range()];
-    Ok(match form {
+/// The value at the cursor, of a form that does not fall back to text; `None` for other forms.
+fn plain<'m>(c: &mut Cursor<'m>, form: Form) -> Read<Option<Value<'m>>> {
+    Ok(Some(match form {
         Form::Int => Value::Int(c.int()?),
         Form::Float => Value::Float(float(c)?),
         Form::Bool => Value::Bool(boolean(c)?),
-        Form::Word => Value::Word(whole),
-        Form::Text => Value::Text(unescape(&text[c.string()?.range()])),
+        Form::Word => Value::Word(word(c)?),
+        Form::Text => Value::Text(unescape(&c.text[c.string()?.range()])),
         Form::Ints => {
-            let mut list = Vec::with_capacity(if whole == "{}" { 0 } else { 4 });
+            let mut list = Vec::with_capacity(if c.rest().starts_with(b"{}") { 0 } else { 4 });
             ints(c, &mut |n| list.push(n))?;
             Value::Ints(list)
         }
         Form::IntLists => Value::IntLists(int_lists(c)?),
-        Form::Words => Value::Words(words(c)?),
+        Form::Words => Value::Words(list(c, word)?),
         Form::Slices => Value::Slices(slices(c)?),
         Form::Padding => Value::Padding(padding(c)?),
         Form::Window => Value::Window(window(c)?),
@@ -157,13 +143,22 @@ pub(crate) fn decode<'m>(text: &'m str, span: Span, form: Form) -> Read<Value<'m
         Form::Bools if c.peek() == Some(b'{') => Value::Bools(list(c, boolean)?),
         Form::Bools => Value::Bools(vec![boolean(c)?]),
         Form::Shape => Value::Shape(shape(c)?),
-        Form::Shapes => Value::Shapes(shapes(c)?),
-        Form::FrontendAttributes => match dictionary(c) {
-            Ok(pairs) => Value::Dictionary(pairs),
-            Err(_) => Value::Raw(whole),
-        },
+        Form::Shapes => Value::Shapes(list(c, shape)?),
+        _ => return Ok(None),
+    }))
+}
+
+/// The value of a text that [`check`] accepts.
+pub(crate) fn decode<'m>(text: &'m str, span: Span, form: Form) -> Read<Value<'m>> {
+    let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
+    let whole = &text[span.range()];
+    Ok(match form {
+        Form::FrontendAttributes => dictionary(&mut c).map_or(Value::Raw(whole), Value::Dictionary),
         Form::Config if whole.starts_with(['"', '\'']) => Value::Text(unescape(&text[c.string()?.range()])),
-        form => structured(c, form).ok().flatten().unwrap_or(Value::Raw(whole)),
+        form => match plain(&mut c, form)? {
+            Some(value) => value,
+            None => structured(&mut c, form).ok().flatten().unwrap_or(Value::Raw(whole)),
+        },
     })
 }
 
@@ -178,8 +173,8 @@ fn structured<'m>(c: &mut Cursor<'_>, form: Form) -> Read<Option<Value<'m>>> {
         Form::Donors => Some(Value::Donors(alias::donors(c)?)),
         Form::Accuracy => Some(Value::Accuracy(accuracy(c)?)),
         Form::EntryLayout => Some(Value::EntryLayout(entry_layout(c)?)),
-        Form::Sparsity => Some(Value::Sides(sides(c, Config::Sparsity)?)),
-        Form::BlockScaling => Some(Value::Sides(sides(c, Config::Scaling)?)),
+        Form::Sparsity => Some(Value::Sides(sides(c, SPARSITY)?)),
+        Form::BlockScaling => Some(Value::Sides(sides(c, SCALING)?)),
         Form::DebugAttributes => {
             original::debug_entries(c, true)?;
             None
@@ -252,10 +247,6 @@ pub(crate) fn int_lists(c: &mut Cursor<'_>) -> Read<Vec<Vec<i64>>> {
         ints(c, &mut |n| row.push(n))?;
         Ok(row)
     })
-}
-
-fn words<'a>(c: &mut Cursor<'a>) -> Read<Vec<&'a str>> {
-    list(c, word)
 }
 
 fn word<'a>(c: &mut Cursor<'a>) -> Read<&'a str> {
@@ -347,10 +338,6 @@ pub(crate) fn shape(c: &mut Cursor<'_>) -> Read<Shape> {
             })
         }
     }
-}
-
-fn shapes(c: &mut Cursor<'_>) -> Read<Vec<Shape>> {
-    list(c, shape)
 }
 
 fn dictionary<'a>(c: &mut Cursor<'a>) -> Read<Vec<(&'a str, Cow<'a, str>)>> {

@@ -236,11 +236,7 @@ fn one(c: &mut Cursor<'_>) -> Read<Sharding> {
     let mut reduction = None;
     let (mut kind, mut device, mut tiles) = (None, None, None);
     let (mut replicate_last, mut last_dims, mut group, mut metadata) = (false, Vec::new(), None, None);
-    loop {
-        c.space();
-        if c.accept(b'}') {
-            break;
-        }
+    while !c.accept_after_space(b'}') {
         let at = *c;
         match c.word() {
             "replicated" => kind = kind.or(Some(ShardingKind::Replicated)),
@@ -306,7 +302,6 @@ fn subgroups(c: &mut Cursor<'_>) -> Read<Vec<SubgroupKind>> {
     let mut all = Vec::new();
     c.expect(b'{', "`{`")?;
     while !c.accept_after_space(b'}') {
-        c.space();
         let at = *c;
         let word = c.word();
         match SubgroupKind::ALL.iter().find(|row| row.1 == word) {
@@ -345,8 +340,7 @@ fn named(c: &mut Cursor<'_>) -> Read<Named> {
     let mut n = empty_named(read_mesh(c)?);
     loop {
         c.accept_after_space(b',');
-        c.space();
-        if c.accept(b'}') {
+        if c.accept_after_space(b'}') {
             return Ok(n);
         }
         if c.peek() == Some(b'[') {
@@ -371,11 +365,8 @@ fn named(c: &mut Cursor<'_>) -> Read<Named> {
         if !matches!(word, "replicated" | "unreduced" | "manual") {
             return Err(at.expected("`[`, replicated, unreduced, manual, metadata or `}`"));
         }
-        c.space();
         let has_value = c.accept_after_space(b'=');
-        if has_value {
-            c.space();
-        }
+        c.space();
         if word == "unreduced" && has_value && c.peek() != Some(b'{') {
             n.reduction = read_reduction(c)?;
             c.space();

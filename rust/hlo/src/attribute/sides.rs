@@ -22,41 +22,23 @@ enum Kind {
 }
 
 /// An item of a configuration: its name, what it holds, and its first field in the proto.
-struct Item(&'static str, Kind, u32);
+pub(crate) struct Item(&'static str, Kind, u32);
 
-/// The items of `sparsity_config`.
-const SPARSITY: &[Item] = &[
+/// The items of `sparsity_config`: which elements an operand holds.
+pub(crate) const SPARSITY: &[Item] = &[
     Item("sparsity", Kind::Pair, 1),
     Item("dimension", Kind::Number, 3),
     Item("stride", Kind::Number, 4),
     Item("idx", Kind::Number, 5),
 ];
 
-/// The items of `block_scaling_config`.
-const SCALING: &[Item] = &[
+/// The items of `block_scaling_config`: the scales of the blocks of an operand.
+pub(crate) const SCALING: &[Item] = &[
     Item("scale_idx", Kind::Number, 1),
     Item("zero_idx", Kind::Optional, 2),
     Item("strides", Kind::Sizes, 3),
     Item("steps", Kind::Sizes, 4),
 ];
-
-/// Which attribute a configuration belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Config {
-    /// `sparsity_config`: which elements an operand holds.
-    Sparsity,
-    /// `block_scaling_config`: the scales of the blocks of an operand.
-    Scaling,
-}
-
-impl Config {
-    fn items(self) -> &'static [Item] {
-        match self {
-            Config::Sparsity => SPARSITY,
-            Config::Scaling => SCALING,
-        }
-    }
-}
 
 /// An item with its numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,9 +78,9 @@ impl Sides {
 }
 
 /// The items of one side, in the order of the table and with the defaults of those that are absent.
-fn completed<E>(config: Config, found: impl Fn(&Item) -> Result<Vec<i64>, E>) -> Result<Vec<SideItem>, E> {
+fn completed<E>(config: &[Item], found: impl Fn(&Item) -> Result<Vec<i64>, E>) -> Result<Vec<SideItem>, E> {
     let mut all = Vec::new();
-    for item in config.items() {
+    for item in config {
         let &Item(name, kind, _) = item;
         let mut numbers = found(item)?;
         match kind {
@@ -114,7 +96,7 @@ fn completed<E>(config: Config, found: impl Fn(&Item) -> Result<Vec<i64>, E>) ->
 }
 
 /// `{lhs={…} rhs={…}}`
-pub(crate) fn sides(c: &mut Cursor<'_>, config: Config) -> Read<Sides> {
+pub(crate) fn sides(c: &mut Cursor<'_>, config: &[Item]) -> Read<Sides> {
     let mut all: [Option<Vec<SideItem>>; 2] = [None, None];
     each_item(c, |c, at, word| {
         let Some(side) = SIDES.iter().position(|&side| side == word).filter(|&side| all[side].is_none()) else {
@@ -122,9 +104,9 @@ pub(crate) fn sides(c: &mut Cursor<'_>, config: Config) -> Read<Sides> {
         };
         let mut found: Vec<(&str, Vec<i64>)> = Vec::new();
         each_item(c, |c, at, word| {
-            let item = config.items().iter().find(|item| item.0 == word);
+            let item = config.iter().find(|item| item.0 == word);
             let Some(&Item(name, kind, _)) = item.filter(|item| found.iter().all(|(name, _)| *name != item.0)) else {
-                let names: Vec<_> = config.items().iter().map(|item| item.0).collect();
+                let names: Vec<_> = config.iter().map(|item| item.0).collect();
                 return Err(at.expected(format!("{}, each once", names.join(", "))));
             };
             c.space();
@@ -179,7 +161,7 @@ impl fmt::Display for Sides {
 }
 
 /// The configurations in a proto, whose sides are the fields 1 and 2.
-pub(crate) fn read(m: Message<'_>, config: Config) -> Wire<Sides> {
+pub(crate) fn read(m: Message<'_>, config: &[Item]) -> Wire<Sides> {
     let mut all = Vec::new();
     for (number, side) in (1..).zip(SIDES) {
         let Some(m) = m.sub(number)? else { continue };
@@ -195,11 +177,11 @@ pub(crate) fn read(m: Message<'_>, config: Config) -> Wire<Sides> {
 }
 
 /// The message of [`read`].
-pub(crate) fn write(sides: &Sides, config: Config) -> Encoder {
+pub(crate) fn write(sides: &Sides, config: &[Item]) -> Encoder {
     let mut d = Encoder::default();
     for (side, items) in &sides.0 {
         let mut m = Encoder::default();
-        for &Item(name, kind, field) in config.items() {
+        for &Item(name, kind, field) in config {
             let Some(item) = items.iter().find(|item| item.name == name) else { continue };
             match (kind, &item.numbers[..]) {
                 (Kind::Sizes, sizes) => m.ints(field, sizes),

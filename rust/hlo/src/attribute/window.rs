@@ -148,11 +148,7 @@ pub(crate) fn window(c: &mut Cursor<'_>) -> Read<Window> {
         reversal: false,
     };
     let mut seen = [false; 6];
-    loop {
-        c.space();
-        if c.accept(b'}') {
-            break;
-        }
+    while !c.accept_after_space(b'}') {
         let at = *c;
         const FIELDS: [&str; 6] = ["size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal"];
         let word = c.word();

@@ -21,7 +21,7 @@ use crate::attribute::fields;
 use crate::attribute::in_place::slices;
 use crate::attribute::mesh::joined;
 use crate::attribute::schema::{self, ROTATE};
-use crate::attribute::sides::{self, Config};
+use crate::attribute::sides;
 use crate::attribute::window::{DimLabels, Window, WindowDim};
 use crate::attribute::{unescape_bytes, Value};
 use crate::cursor::Cursor;
@@ -338,15 +338,13 @@ pub(crate) const OLD_CONVOLUTION_KIND: Irregular = Irregular {
     },
 };
 
-pub(crate) const SPARSITY: Irregular = Irregular {
-    read: |r, out| read_sides(r, Config::Sparsity, out),
-    write: |w, d| write_sides(w, Config::Sparsity, d),
-};
+pub(crate) const SPARSITY: Irregular =
+    Irregular { read: |r, out| read_sides(r, sides::SPARSITY, out), write: |w, d| write_sides(w, sides::SPARSITY, d) };
 
 pub(crate) const BLOCK_SCALING: Irregular =
-    Irregular { read: |r, out| read_sides(r, Config::Scaling, out), write: |w, d| write_sides(w, Config::Scaling, d) };
+    Irregular { read: |r, out| read_sides(r, sides::SCALING, out), write: |w, d| write_sides(w, sides::SCALING, d) };
 
-fn read_sides(r: &ReadContext<'_, '_>, config: Config, out: &mut String) -> Wire<bool> {
+fn read_sides(r: &ReadContext<'_, '_>, config: &[sides::Item], out: &mut String) -> Wire<bool> {
     let Some(m) = r.m.sub(r.path[0])? else { return Ok(false) };
     let found = sides::read(m, config)?;
     push(out, &found)?;
@@ -354,7 +352,7 @@ fn read_sides(r: &ReadContext<'_, '_>, config: Config, out: &mut String) -> Wire
     Ok(!found.0.is_empty())
 }
 
-fn write_sides(w: &WriteContext<'_>, config: Config, d: &mut Encoder) -> Option<()> {
+fn write_sides(w: &WriteContext<'_>, config: &[sides::Item], d: &mut Encoder) -> Option<()> {
     let Value::Sides(found) = w.value()? else { return None };
     d.message(w.field(), &sides::write(&found, config));
     Some(())
