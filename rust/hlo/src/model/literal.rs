@@ -69,8 +69,7 @@ pub(crate) fn check(c: &mut Cursor<'_>, shape: &Shape, zeros: &mut u64) -> Read<
 /// A literal that includes its shape: an array behind its shape, or a tuple of such literals in parentheses. Advances
 /// past it; the value is `None` if a part is elided.
 pub(crate) fn with_shape(c: &mut Cursor<'_>, depth: usize, zeros: &mut u64) -> Read<(Shape, Option<LiteralValue>)> {
-    c.space();
-    if !c.accept(b'(') {
+    if !c.accept_after_space(b'(') {
         let shape = shape_before_literal(c)?;
         let start = c.pos;
         check(c, &shape, zeros)?;
@@ -89,7 +88,6 @@ pub(crate) fn with_shape(c: &mut Cursor<'_>, depth: usize, zeros: &mut u64) -> R
             all
         });
         if !c.accept_after_space(b',') {
-            c.space();
             c.expect(b')', "`,` or `)` after a part of a tuple")?;
             break;
         }

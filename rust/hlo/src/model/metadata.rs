@@ -166,8 +166,10 @@ impl Module {
             "stack_frame_id" => m.stack_frame_id = value.parse().ok(),
             _ => {}
         });
-        m.stack_frame_id = m.stack_frame_id.filter(|&id| self.has_frame(id));
-        if let Some(location) = m.stack_frame_id.and_then(|id| self.location(id)) {
+        // A text without tables may be a part of one that has them.
+        m.stack_frame_id = m.stack_frame_id.filter(|&id| self.frames.frames.is_empty() || self.frames.is_sound(id));
+        let frame = m.stack_frame_id.and_then(|id| self.frames.frames.get(&id));
+        if let Some(location) = frame.and_then(|(location, _)| self.frames.locations.get(location)) {
             if m.source_file.is_none() {
                 m.source_file = self.table_text(self.frames.files.get(&location.file));
                 m.source_line = Some(location.line).filter(|&n| n > 0);
@@ -176,16 +178,6 @@ impl Module {
             m.function = self.table_text(self.frames.functions.get(&location.function));
         }
         m
-    }
-
-    /// Whether the tables have a frame. A text without tables may be a part of one that has them.
-    fn has_frame(&self, id: i64) -> bool {
-        self.frames.frames.is_empty() || self.frames.is_sound(id)
-    }
-
-    fn location(&self, frame: i64) -> Option<Location> {
-        let (location, _) = self.frames.frames.get(&frame)?;
-        self.frames.locations.get(location).copied()
     }
 }
 
@@ -212,8 +204,7 @@ pub(crate) fn each_raw_field<'m>(text: &'m str, span: Span, mut found: impl FnMu
     let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
     c.accept_after_space(b'{');
     loop {
-        c.space();
-        c.accept(b',');
+        c.accept_after_space(b',');
         c.space();
         let name = c.word();
         if name.is_empty() || !c.accept_after_space(b'=') {

@@ -115,21 +115,14 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
         if k > 0 {
             out.push_str(", ");
         }
-        for _ in 0..edges(k) {
-            out.push('{');
-            if out.len() > limit {
-                return bad(m.at, "data that expands to a disproportionate text");
-            }
-        }
+        (0..edges(k)).for_each(|_| out.push('{'));
         if is_empty {
             out.push_str("{}");
         } else {
             let at = source.as_ref().map_or(k, |s| s[k as usize]) * per;
             element(&bits[at as usize..(at + per) as usize], a.element(), out);
         }
-        for _ in 0..edges(k + 1) {
-            out.push('}');
-        }
+        (0..edges(k + 1)).for_each(|_| out.push('}'));
         if out.len() > limit {
             return bad(m.at, "data that expands to a disproportionate text");
         }
@@ -179,11 +172,7 @@ fn bits_of(m: Message<'_>, t: ElementType) -> Wire<Vec<u64>> {
                 if bytes.len() % width != 0 {
                     return bad(f.at, format!("{} bytes of {}", bytes.len(), t.name()));
                 }
-                all.extend(bytes.chunks_exact(width).map(|c| {
-                    let mut word = [0; 8];
-                    word[..width].copy_from_slice(c);
-                    u64::from_le_bytes(word)
-                }));
+                all.extend(bytes.chunks_exact(width).map(little_endian));
             }
             Payload::Fixed32(v) => all.push(u64::from(v)),
             Payload::Fixed64(v) => all.push(v),
@@ -193,6 +182,13 @@ fn bits_of(m: Message<'_>, t: ElementType) -> Wire<Vec<u64>> {
         }
     }
     Ok(all)
+}
+
+/// A number of at most eight bytes.
+fn little_endian(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
 }
 
 /// The memory index of each element in row-major order; `None` if both orders are equal.
@@ -322,10 +318,8 @@ fn write_array(d: &mut Encoder, bytes: &[u8], a: &ArrayShape, sizes: &[i64]) {
         }
         Packing::Varints => {
             let values = bytes.chunks_exact(width).map(|c| {
-                let mut word = [0; 8];
-                word[..width].copy_from_slice(c);
                 let shift = 64 - 8 * width;
-                let value = u64::from_le_bytes(word) << shift;
+                let value = little_endian(c) << shift;
                 if t.kind() == ElementKind::Signed {
                     value as i64 >> shift
                 } else {

@@ -83,11 +83,11 @@ pub fn is_module_head(head: &[u8]) -> bool {
     // An HloModuleProto begins with its name, the others with the embedded HloModuleProto.
     let mut rest = head;
     for _ in 0..3 {
-        let Some((inner, is_cut)) = wire::first_field(rest) else { return false };
+        let Some((inner, behind, is_cut)) = wire::first_field(rest) else { return false };
         // The name of a module may be empty.
         let is_name = quote::is_word(&String::from_utf8_lossy(inner)) || (inner.is_empty() && rest.len() > 2);
         if is_name && !is_cut {
-            return wire::second_tag(rest).is_none_or(|tag| tag == 0x12);
+            return behind.first().is_none_or(|&tag| tag == 0x12);
         }
         rest = inner;
     }

@@ -22,7 +22,6 @@ pub(crate) struct Array {
 impl Array {
     /// The array at the cursor; `None` for `{}`.
     pub fn parse(c: &mut Cursor<'_>) -> Read<Option<Array>> {
-        c.space();
         c.expect(b'{', "`{` and the name of an instruction")?;
         if c.accept_after_space(b'}') {
             return Ok(None);
@@ -32,12 +31,10 @@ impl Array {
         let mut index = Vec::new();
         if c.accept_after_space(b'{') {
             while !c.accept_after_space(b'}') {
-                c.space();
                 index.push(c.int()?);
                 c.accept_after_space(b',');
             }
         }
-        c.space();
         c.expect(b'}', "`}` behind the name of an instruction")?;
         Ok(Some(Array { name, index }))
     }
@@ -82,9 +79,7 @@ pub(crate) fn debug_entries(c: &mut Cursor<'_>, is_strict: bool) -> Read<Vec<(Op
     let mut all = Vec::new();
     while !c.accept_after_space(b'}') {
         let array = Array::parse(c)?;
-        c.space();
         c.expect(b':', "`:` and debug attributes")?;
-        c.space();
         c.expect(b'(', "`(` of a list of debug attributes")?;
         let mut items = Vec::new();
         loop {
@@ -93,7 +88,6 @@ pub(crate) fn debug_entries(c: &mut Cursor<'_>, is_strict: bool) -> Read<Vec<(Op
                 break;
             }
         }
-        c.space();
         c.expect(b')', "`,` or `)` of a list of debug attributes")?;
         all.push((array, items));
         c.accept_after_space(b',');
@@ -103,7 +97,6 @@ pub(crate) fn debug_entries(c: &mut Cursor<'_>, is_strict: bool) -> Read<Vec<(Op
 
 fn debug_item(c: &mut Cursor<'_>, is_strict: bool) -> Read<Encoder> {
     let (mut d, mut x64) = (Encoder::default(), Encoder::default());
-    c.space();
     c.expect(b'{', "`{` of debug attributes")?;
     let mut is_empty = true;
     while !(c.accept_after_space(b'}') && !(is_strict && is_empty)) {
@@ -216,7 +209,6 @@ pub(crate) fn recoveries(c: &mut Cursor<'_>) -> Read<Vec<Recovery>> {
     let mut all = Vec::new();
     while !c.accept_after_space(b'}') {
         let old = Array::parse(c)?;
-        c.space();
         c.expect(b':', "`:` and the array from which to recover")?;
         let new = Array::parse(c)?;
         let is_comma = c.accept_after_space(b',');

@@ -31,8 +31,7 @@ pub(crate) fn module(
     // Real modules have a text of about this length; unused capacity costs no memory.
     let _ = r.out.try_reserve(m.bytes().len() + m.bytes().len() / 4);
     let mut fields = Vec::new();
-    let there = decode(m.bytes(), m.at, &mut fields)?;
-    let index = Index::new(&fields, there);
+    let index = Index { there: decode(m.bytes(), m.at, &mut fields)?, fields: &fields };
     r.module(index.message(m.at))?;
     let modules = parse::parse_source(Source::new(r.out, name), r.diagnostics, strict);
     Ok(modules.map(|mut all| all.swap_remove(0).with_ids(Some(r.ids))))
@@ -162,8 +161,7 @@ impl<'a> Reader<'a> {
     /// Appends a computation behind its name, and says whether several instructions of it have one id.
     fn computation(&mut self, row: &Row<'a>, name: Span, order: Option<Message<'a>>) -> Wire<bool> {
         let mut fields = std::mem::take(&mut self.computation_fields);
-        let there = decode(row.bytes, row.at, &mut fields)?;
-        let index = Index::new(&fields, there);
+        let index = Index { there: decode(row.bytes, row.at, &mut fields)?, fields: &fields };
         let (c, text) = (index.message(row.at), row.name);
         self.unknown_fields(known::COMPUTATION, fields.iter().copied().filter(|f| f.number != 2), || path(text, None));
         self.out.push_str(" {\n");

@@ -113,8 +113,7 @@ impl<'a> Reader<'a> {
     pub fn instruction(&mut self, scope: &Scope<'a>, local: u32) -> Wire<()> {
         let row = &scope.rows[local as usize];
         let mut fields = std::mem::take(&mut self.fields);
-        let there = decode(row.bytes, row.at, &mut fields)?;
-        let index = Index::new(&fields, there);
+        let index = Index { there: decode(row.bytes, row.at, &mut fields)?, fields: &fields };
         let m = index.message(row.at);
         let opcode = Opcode::from_bytes(m.data(2));
         let opcode_word = match opcode {

@@ -93,7 +93,6 @@ pub(crate) fn write(text: &str) -> Option<Encoder> {
             let mut row = Encoder::default();
             c.accept_after_space(b'{').then_some(())?;
             while !c.accept_after_space(b'}') {
-                c.space();
                 let name = c.word();
                 let &(_, number) = fields.iter().find(|f| f.0 == name)?;
                 c.accept_after_space(b'=').then_some(())?;

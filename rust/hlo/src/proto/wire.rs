@@ -39,9 +39,9 @@ pub(crate) struct Message<'a> {
 /// The decoded fields of a message with many lookups.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Index<'a> {
-    fields: &'a [Field<'a>],
-    /// The bits of the fields that are present.
-    there: u128,
+    /// The bits of the fields that are present; see [`decode`].
+    pub there: u128,
+    pub fields: &'a [Field<'a>],
 }
 
 /// A bit for each field number of XLA's messages, and one for all others.
@@ -53,12 +53,7 @@ pub(crate) const fn bit(number: u32) -> u128 {
     }
 }
 
-impl<'a> Index<'a> {
-    /// The index of these fields, whose bits are `there`; see [`decode`].
-    pub fn new(fields: &'a [Field<'a>], there: u128) -> Index<'a> {
-        Index { fields, there }
-    }
-
+impl Index<'_> {
     /// The message.
     pub fn message(&self, at: usize) -> Message<'_> {
         Message { bytes: &[], at, index: Some(self) }
@@ -271,23 +266,15 @@ impl<'a> Field<'a> {
     }
 }
 
-/// The bytes of field 1 in the head of a message, and whether they are truncated.
-pub(crate) fn first_field(head: &[u8]) -> Option<(&[u8], bool)> {
+/// The bytes of field 1 in the head of a message, what follows it, and whether it is truncated.
+pub(crate) fn first_field(head: &[u8]) -> Option<(&[u8], &[u8], bool)> {
     if head.first() != Some(&0x0a) {
         return None;
     }
     let mut pos = 1;
     let length = usize::try_from(varint(head, &mut pos, 0).ok()?).ok()?;
-    let rest = &head[pos..];
-    Some((&rest[..length.min(rest.len())], length > rest.len()))
-}
-
-/// The tag after field 1.
-pub(crate) fn second_tag(head: &[u8]) -> Option<u8> {
-    let (inner, _) = first_field(head)?;
-    let mut pos = 1;
-    varint(head, &mut pos, 0).ok()?;
-    head.get(pos + inner.len()).copied()
+    let (inner, behind) = head[pos..].split_at(length.min(head.len() - pos));
+    Some((inner, behind, inner.len() < length))
 }
 
 /// Calls `each` with every field of a message while it is decoded, which may not be valid.

@@ -209,10 +209,6 @@ impl<'m> Writer<'m> {
             });
         };
         match (self.m.attribute_name(a), self.m.value(a, None).ok()?) {
-            ("is_scheduled", _) => {}
-            (_, Value::EntryLayout(layout)) => {
-                entry_layout(&layout, self.parameter_names(self.m.entry()))?;
-            }
             (_, Value::Aliases(all)) => d.nested(8, |d| all.iter().for_each(|alias| entry(alias, d))),
             (_, Value::Donors(all)) => d.nested(18, |d| {
                 for donor in all {
