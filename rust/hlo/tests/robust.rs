@@ -258,7 +258,7 @@ fn many_names_that_are_not_known() {
     assert!(error.contains("names of unknown attributes"), "{error}");
 }
 
-/// Found by fuzzing: texts that are accepted although their protos were rejected.
+/// Texts that are accepted although their protos were rejected, or the verifier failed on them.
 #[test]
 fn found_by_fuzzing() {
     for text in [
@@ -282,6 +282,13 @@ fn found_by_fuzzing() {
         "ENTRY e { ROOT c = f32[] custom-call(), custom_call_target=\"t\", literal=(pred[]{:L(119)} true) }",
         "HloModule m\nENTRY e { ROOT p = f32[] parameter(0) }\n\nHloModule n\nENTRY e {\n p = f32[3] parameter(0)\n \
          t = token[] after-all()\n ROOT r = (f32[3], u32[], token[]) send(p, t), channel_id=1\n}",
+        "s { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=GE } \
+         t { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) } \
+         ENTRY e { p = f32[4] parameter(0) ROOT x = ((f32[4]), f32[4]) select-and-scatter-start(p), select=s, \
+         scatter=t, window={size=2 stride=2} }",
+        "t { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) } ENTRY e { \
+         ROOT x = ((), ()) scatter-start(), to_apply=t, update_window_dims={}, inserted_window_dims={}, \
+         scatter_dims_to_operand_dims={}, index_vector_dim=0 }",
     ] {
         assert!(parse(text, None, false).is_ok(), "{text}");
         read(text.as_bytes());

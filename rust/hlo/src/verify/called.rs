@@ -15,16 +15,20 @@ use crate::Opcode;
 pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
     match opcode {
         Opcode::Reduce | Opcode::ReduceWindow => {
-            let n = op.operands.len() / 2;
-            reducer(op, "to_apply", &op.operands[..n], &op.operands[n..])
+            let (values, inits) = op.operands.split_at(op.operands.len() / 2);
+            reducer(op, "to_apply", values, inits)
         }
         Opcode::Scatter => {
-            let n = op.operands.len() / 2;
-            reducer(op, "to_apply", &op.operands[n + 1..], &op.operands[..n])
+            let (inits, rest) = op.operands.split_at(op.operands.len() / 2);
+            reducer(op, "to_apply", rest.get(1..).unwrap_or(&[]), inits)
         }
         Opcode::SelectAndScatter => {
             selection(op)?;
-            reducer(op, "scatter", &op.operands[1..2], &op.operands[2..])
+            // The start of an asynchronous one may bind fewer operands.
+            match op.operands[..] {
+                [_, value, init] => reducer(op, "scatter", &[value], &[init]),
+                _ => Ok(()),
+            }
         }
         Opcode::Sort => comparator(op),
         Opcode::Map => mapped(op),
