@@ -140,7 +140,7 @@ impl Findings {
 /// The attributes that an inference rule may depend on, as text.
 fn inference_inputs(m: &Module, i: InstructionId) -> impl Iterator<Item = (u16, &[u8])> {
     let is_input = |a: &&Attribute| {
-        !matches!(a.form(), Form::Metadata | Form::Config | Form::FrontendAttributes | Form::Instructions)
+        !matches!(a.form, Form::Metadata | Form::Config | Form::FrontendAttributes | Form::Instructions)
     };
     m.attributes(i).iter().filter(is_input).map(|a| (a.key, m.attribute_bytes(a)))
 }

@@ -235,14 +235,9 @@ impl SyntaxErrors {
         let problems = vec![Diagnostic { kind: DiagnosticKind::Bytes, ..problem }];
         SyntaxErrors { source: Arc::new(Source::new("", name)), problems }
     }
-
-    /// One problem with its position, line and caret.
-    pub fn describe(&self, problem: &Diagnostic) -> String {
-        describe(&self.source, problem)
-    }
 }
 
-/// `name:line:column: message`, the line, and a caret below the span.
+/// One problem: `name:line:column: message`, the line, and a caret below the span.
 pub fn describe(source: &Source, problem: &Diagnostic) -> String {
     if problem.kind == DiagnosticKind::Bytes {
         return format!("{}: {problem}", source.name.as_deref().unwrap_or("<bytes>"));
@@ -258,7 +253,7 @@ impl fmt::Display for SyntaxErrors {
             if i > 0 {
                 f.write_str("\n")?;
             }
-            f.write_str(&self.describe(problem))?;
+            f.write_str(&describe(&self.source, problem))?;
         }
         Ok(())
     }

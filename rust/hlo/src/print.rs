@@ -126,7 +126,7 @@ impl<'m> Printer<'m> {
             write!(f, "\n{}\n", m.frames_text())?;
         }
         for c in 0..m.computations().len() as u32 {
-            if !m.computations()[c as usize].is_inline() {
+            if !m.computations()[c as usize].is_inline {
                 f.write_str("\n")?;
                 self.computation(f, c)?;
             }
@@ -296,7 +296,7 @@ impl<'m> Printer<'m> {
     }
 
     fn callee(&self, f: &mut dyn Write, id: ComputationId, depth: usize) -> fmt::Result {
-        if !self.m.computations()[id as usize].is_inline() {
+        if !self.m.computations()[id as usize].is_inline {
             return write!(f, "%{}", self.computation_name(id));
         }
         write!(f, "\n{:1$}", "", 2 * depth + 2)?;

@@ -83,7 +83,7 @@ fn round_trip() {
             assert_eq!(again[0].to_string(), printed, "{}", file.display());
             // A module or computation without a name gets one when it is printed.
             let has_names = (0..module.computations().len() as u32)
-                .all(|c| module.computations()[c as usize].is_inline() || !module.computation_name(c).is_empty());
+                .all(|c| module.computations()[c as usize].is_inline || !module.computation_name(c).is_empty());
             if has_names && !module.name().is_empty() {
                 assert!(module.same_as(&again[0], hlo::Names::Count), "{} reads back differently", file.display());
             }

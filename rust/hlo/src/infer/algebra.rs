@@ -221,7 +221,7 @@ impl Operation<'_> {
                     return misfit();
                 }
                 dims[end].size = half(last);
-                self.resized(operand, to, dims)
+                self.resized(operand, to, dims).map(Inferred::Shape)
             }
             Some(Value::Word("IRFFT")) => {
                 let to = match element {
@@ -233,7 +233,7 @@ impl Operation<'_> {
                     return misfit();
                 }
                 dims[end].size = i128::from(last);
-                self.resized(operand, to, dims)
+                self.resized(operand, to, dims).map(Inferred::Shape)
             }
             _ => Ok(Inferred::Unknown),
         }
@@ -277,11 +277,10 @@ impl Operation<'_> {
     /// The normalized operand alone, or with mean and variance.
     pub(super) fn batch_norm(&self, n_values: usize) -> Inference {
         let features = self.features(if n_values == 3 { 2 } else { 4 })?;
-        let Inferred::Shape(first) = self.like(self.array(0)?.element(), 0)? else { return Ok(Inferred::Unknown) };
-        if n_values == 1 {
-            return Ok(Inferred::Shape(first));
+        match n_values {
+            1 => self.like(self.array(0)?.element(), 0),
+            _ => self.with_statistics(features),
         }
-        self.with_statistics(first, features)
     }
 
     pub(super) fn batch_norm_grad(&self) -> Inference {
@@ -289,11 +288,12 @@ impl Operation<'_> {
         if self.dims(4)? != self.dims(0)? {
             return Err(self.differ(0, 4));
         }
-        let Inferred::Shape(first) = self.like(self.array(0)?.element(), 0)? else { return Ok(Inferred::Unknown) };
-        self.with_statistics(first, features)
+        self.with_statistics(features)
     }
 
-    fn with_statistics(&self, first: Shape, features: Dim) -> Inference {
+    fn with_statistics(&self, features: Dim) -> Inference {
+        let array = self.array(0)?;
+        let first = self.resized(array, array.element(), sizes(array))?;
         let one = |k: usize| self.array_shape(self.array(k)?.element(), [features]);
         Ok(Inferred::Shape(Shape::Tuple(vec![first, one(1)?, one(2)?])))
     }

@@ -58,14 +58,10 @@ impl<'m> Operation<'m> {
             .collect()
     }
 
-    pub(super) fn all_gather(&self) -> Inference {
+    /// The values of an all-gather, or the smaller ones of a reduce-scatter.
+    pub(super) fn regrouped_values(&self, is_larger: bool) -> Inference {
         let n = self.operands.len();
-        self.one_or_tuple(self.regrouped(&|k| self.written_part(k, n), true)?)
-    }
-
-    pub(super) fn reduce_scatter(&self) -> Inference {
-        let n = self.operands.len();
-        self.one_or_tuple(self.regrouped(&|k| self.written_part(k, n), false)?)
+        self.one_or_tuple(self.regrouped(&|k| self.written_part(k, n), is_larger)?)
     }
 
     /// `(operands, values)`, each alone or a tuple of several.

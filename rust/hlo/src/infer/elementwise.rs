@@ -30,7 +30,7 @@ impl Operation<'_> {
         let dims = self.stretched()?;
         let is_whole = |k| self.dims(k).is_ok_and(|other| other == first.dims());
         if (1..self.operands.len()).all(is_whole) {
-            return self.resized(first, element, dims);
+            return self.resized(first, element, dims).map(Inferred::Shape);
         }
         self.result(element, dims)
     }

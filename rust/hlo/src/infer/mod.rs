@@ -212,10 +212,10 @@ impl<'m> Operation<'m> {
             AllReduce | AllReduceStart => self.as_operands(),
             CollectiveBroadcast | CollectiveReduce => self.data_operands(),
             AllReduceDone => self.as_operand(0),
-            AllGather => self.all_gather(),
+            AllGather => self.regrouped_values(true),
             AllGatherStart => self.all_gather_start(),
             AllGatherDone | CollectivePermuteDone => self.part(1),
-            ReduceScatter => self.reduce_scatter(),
+            ReduceScatter => self.regrouped_values(false),
             AllToAll => self.all_to_all(),
             RaggedAllToAll => self.as_operand(1),
             CollectivePermute => self.collective_permute(),
@@ -341,13 +341,12 @@ impl<'m> Operation<'m> {
     /// The sizes of an operand, and its layout if the shape is omitted.
     fn like(&self, element: ElementType, k: usize) -> Inference {
         let array = self.array(k)?;
-        self.resized(array, element, sizes(array))
+        self.resized(array, element, sizes(array)).map(Inferred::Shape)
     }
 
     /// Other sizes of an array, with its layout if the shape is omitted.
-    fn resized(&self, array: &ArrayShape, element: ElementType, dims: impl IntoIterator<Item = Dim>) -> Inference {
-        let layout = array.layout().filter(|_| self.written.is_none()).cloned();
-        self.laid_out(element, dims, layout).map(Inferred::Shape)
+    fn resized(&self, array: &ArrayShape, element: ElementType, dims: impl IntoIterator<Item = Dim>) -> Check<Shape> {
+        self.laid_out(element, dims, array.layout().filter(|_| self.written.is_none()).cloned())
     }
 
     /// Checks that the first `n` operands are arrays of equal sizes.

@@ -201,7 +201,7 @@ impl Operation<'_> {
         }
         let mut dims: Vec<Dim> = sizes(operand).collect();
         dims[d].is_dynamic = true;
-        self.resized(operand, operand.element(), dims)
+        self.resized(operand, operand.element(), dims).map(Inferred::Shape)
     }
 
     /// The sizes of an index array without the index vector dimension, and the size of that dimension, which may be an
@@ -290,10 +290,7 @@ impl Operation<'_> {
                 }
             }
         }
-        let all = (0..n).map(|k| match self.like(self.array(k)?.element(), k)? {
-            Inferred::Shape(shape) => Ok(shape),
-            Inferred::Unknown => Ok(self.operands[k].clone()),
-        });
+        let all = (0..n).map(|k| self.array(k).and_then(|a| self.resized(a, a.element(), sizes(a))));
         self.one_or_tuple(all.collect::<Check<_>>()?)
     }
 }

@@ -82,7 +82,7 @@ pub struct Computation {
     pub(crate) parameters: (u32, u32),
     pub(crate) attributes: Vec<Attribute>,
     /// Whether it is written inline, in the instruction that calls it.
-    pub(crate) is_inline: bool,
+    pub is_inline: bool,
 }
 
 /// An instruction.
@@ -594,13 +594,6 @@ fn with_hash(names: &[(u64, u32)], hash: u64) -> &[(u64, u32)] {
     &names[start..start + n]
 }
 
-impl Computation {
-    /// Whether it is written inline, in the instruction that calls it.
-    pub fn is_inline(&self) -> bool {
-        self.is_inline
-    }
-}
-
 impl Attribute {
     /// Whether its value names computations.
     pub(crate) fn calls(&self) -> bool {
@@ -610,11 +603,6 @@ impl Attribute {
     /// Whether the text omits it and an empty list is meant: `dimensions` of a broadcast of a scalar.
     pub(crate) fn is_implied(&self) -> bool {
         self.form == Form::Ints && self.value.is_empty()
-    }
-
-    /// The form of its value.
-    pub fn form(&self) -> Form {
-        self.form
     }
 }
 

@@ -105,9 +105,7 @@ impl Writer<'_> {
         }
         (id, n + 1)
     }
-}
 
-impl Writer<'_> {
     /// The shapes of all operands and of the result of the operation that a short start wraps, of which later steps may
     /// bind some. XLA gives those that no step binds a placeholder.
     fn wrapped_shapes(&mut self, i: InstructionId, opcode: &str) -> (Vec<Shape>, Shape) {
