@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..lazy import np
-from ._indexing.maps import dim_exprs, map_keeping, single_map
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
+from ._indexing.maps import rules_by_dims
+from ._op import EvalContext, Value, moving, register
 
 
 def _dimensions(instruction: Instruction) -> tuple[int, ...]:
@@ -18,16 +18,9 @@ def _dimensions(instruction: Instruction) -> tuple[int, ...]:
     return found
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """operand[d[dimensions[0]], d[dimensions[1]], ...]."""
-    dims = dim_exprs(instruction.shape.rank)
-    return [single_map(instruction.shape, [dims[i] for i in _dimensions(instruction)])]
-
-
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """A range for each output dimension along which the operand is repeated."""
-    own = {o: i for i, o in enumerate(_dimensions(instruction))}
-    return [map_keeping(instruction.operands[0].shape.dimensions, instruction.shape.dimensions, own)]
+def _kept(instruction: Instruction, operand: int, output: int) -> dict[int, int]:
+    """The other dimensions of the output repeat the operand."""
+    return dict(enumerate(_dimensions(instruction)))
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -39,6 +32,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.broadcast_to(ordered.reshape([sizes[i] if i in kept else 1 for i in range(len(sizes))]), sizes)
 
 
-register(
-    moving("broadcast", output_to_input, input_to_output, evaluate, builder_methods=("broadcast", "broadcast_in_dim"))
-)
+register(moving("broadcast", *rules_by_dims(_kept), evaluate, builder_methods=("broadcast", "broadcast_in_dim")))
