@@ -262,11 +262,12 @@ def _computation(name: str, lines: Sequence[str]) -> str:
 _FFI_VALUE = r'(?:"[^"\\]*"|[\w.+-]+)'
 
 
-class Config(Mapping[str, Any]):
+class Config(dict[str, Any]):
     """A part of the configuration of a call: JSON, or the attributes of typed calls, ``{name = value : type, …}``."""
 
     def __init__(self, values: Mapping[str, Any], what: str) -> None:
-        self._values, self._what = values, what
+        super().__init__(values)
+        self._what = what
 
     @classmethod
     def whole(cls, instruction: Instruction) -> Config:
@@ -294,42 +295,42 @@ class Config(Mapping[str, Any]):
 
     def expect_only(self, understood: Collection[str]) -> None:
         """Raises :class:`NotUnderstood` for a field that is neither understood nor empty."""
-        for field, value in self._values.items():
+        for field, value in self.items():
             require(field in understood or not value or value == "0", f"{self._what} has {field}={json.dumps(value)}")
 
     def number(self, field: str, default: float) -> float:
         """A finite number."""
-        value = self._values.get(field, default)
+        value = self.get(field, default)
         require(isinstance(value, (int, float)) and abs(value) < float("inf"), f"{self._what}.{field} is not a number")
         return float(value)
 
     def integer(self, field: str, default: int | None = None) -> int:
         """An integer, which must be there if it has no default; JSON writes those of 64 bits as strings."""
-        text = str(self._values.get(field, default))
+        text = str(self.get(field, default))
         require(re.fullmatch(r"-?[0-9]{1,18}", text) is not None, f"{self._what}.{field} is {text[:80]}")
         return int(text)
 
     def flag(self, field: str, default: bool) -> bool:
         """True or false."""
-        value = self._values.get(field, default)
+        value = self.get(field, default)
         require(isinstance(value, bool), f"{self._what}.{field} is neither true nor false")
         return bool(value)
 
     def word(self, field: str, default: str) -> str:
         """A string."""
-        value = self._values.get(field, default)
+        value = self.get(field, default)
         require(isinstance(value, str), f"{self._what}.{field} is not a string")
         return str(value)
 
     def dimensions(self, field: str) -> list[int]:
         """A list of dimension numbers; JSON writes 64-bit numbers as strings."""
-        value = self._values.get(field, [])
+        value = self.get(field, [])
         require(isinstance(value, list) and all(str(n).isdigit() for n in value), f"{self._what}.{field} is not a list")
         return [int(n) for n in value]
 
     def bits(self, field: str, default: float) -> float:
         """A float that is written as the integer of its 32 bits."""
-        value = self._values.get(field)
+        value = self.get(field)
         if value is None:
             return default
         require(isinstance(value, int) and -(2**31) <= value < 2**32, f"{self._what}.{field} is not a 32-bit integer")
@@ -339,7 +340,7 @@ class Config(Mapping[str, Any]):
 
     def words(self, field: str) -> list[str]:
         """A list of strings."""
-        value = self._values.get(field, [])
+        value = self.get(field, [])
         require(
             isinstance(value, list) and all(isinstance(x, str) for x in value), f"{self._what}.{field} is not a list"
         )
@@ -347,15 +348,6 @@ class Config(Mapping[str, Any]):
 
     def part(self, field: str) -> Config:
         """An object in this one."""
-        value = self._values.get(field, {})
+        value = self.get(field, {})
         require(isinstance(value, dict), f"{self._what}.{field} is not an object")
         return Config(value, f"{self._what}.{field}")
-
-    def __getitem__(self, field: str) -> Any:
-        return self._values[field]
-
-    def __iter__(self) -> Any:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
