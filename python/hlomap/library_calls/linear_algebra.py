@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._core import Instruction
-from .body import Body, Config, NotUnderstood, require
+from .body import Body, Config, require
 
 _TRANSPOSES = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
 
@@ -12,13 +12,8 @@ def triangular_solve(instruction: Instruction) -> str:
     """``__cublas$triangularSolve``: its configuration has the options of the operation triangular-solve."""
     options = Config.whole(instruction)
     options.expect_only({"left_side", "lower", "unit_diagonal", "transpose_a"})
-    return _solve(
-        instruction,
-        options.flag("left_side", False),
-        options.flag("lower", False),
-        options.flag("unit_diagonal", False),
-        options.word("transpose_a", ""),
-    )
+    flags = {name: options.flag(name, False) for name in ("left_side", "lower", "unit_diagonal")}
+    return _solve(instruction, **flags, transpose_a=options.word("transpose_a", ""))
 
 
 def lapack_triangular_solve(instruction: Instruction) -> str:
@@ -28,14 +23,9 @@ def lapack_triangular_solve(instruction: Instruction) -> str:
     codes = {name: config.integer(name, 0) for name in letters}
     fits = set(config) == set(letters) and all(codes[name] in map(ord, letters[name]) for name in letters)
     require(fits, f"its backend_config is {str(instruction.attributes.get('backend_config', ''))[:80]!r}")
-    options = {name: chr(code) for name, code in codes.items()}
-    return _solve(
-        instruction,
-        options["side"] == "L",
-        options["uplo"] == "L",
-        options["diag"] == "U",
-        _TRANSPOSES[options["trans_x"]],
-    )
+    side, uplo, diag, trans_x = map(chr, codes.values())
+    flags = {"left_side": side == "L", "lower": uplo == "L", "unit_diagonal": diag == "U"}
+    return _solve(instruction, **flags, transpose_a=_TRANSPOSES[trans_x])
 
 
 def symmetric_product(instruction: Instruction) -> str:
@@ -51,20 +41,11 @@ def symmetric_product(instruction: Instruction) -> str:
     return body.finish(instruction.shape, [value])
 
 
-def _solve(instruction: Instruction, left: bool, lower: bool, unit: bool, transpose: str) -> str:
+def _solve(instruction: Instruction, *, transpose_a: str, **flags: bool) -> str:
     body = Body(instruction)
-    require(len(body.operands) == 2, f"{len(body.operands)} operands, where a triangular solve has 2")
-    if transpose not in _TRANSPOSES.values():
-        raise NotUnderstood(f"transpose_a={transpose}")
+    body.require_operands(2, "a triangular solve has 2")
+    require(transpose_a in _TRANSPOSES.values(), f"transpose_a={transpose_a}")
+    options = "".join(f", {name}={str(value).lower()}" for name, value in flags.items())
     b = body.operands[1]
-
-    def flag(value: bool) -> str:
-        return "true" if value else "false"
-
-    value = body.add(
-        b.dtype,
-        b.dimensions,
-        f"triangular-solve(p0, p1), left_side={flag(left)}, lower={flag(lower)}, unit_diagonal={flag(unit)}, "
-        f"transpose_a={transpose}",
-    )
+    value = body.add(b.dtype, b.dimensions, f"triangular-solve(p0, p1){options}, transpose_a={transpose_a}")
     return body.finish(instruction.shape, [value])
