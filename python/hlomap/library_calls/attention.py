@@ -168,9 +168,7 @@ def _forward(body: Body, call: _Call, parts: Sequence[Shape]) -> list[str]:
     largest weight, the largest element of o [, statistics], workspace).
     """
     expected = 9 if call.is_f8 else 3 + call.has_bias + 2 * call.has_lengths + 2 * call.paged
-    require(
-        len(body.operands) == expected, f"{len(body.operands)} operands, where its backend_config asks for {expected}"
-    )
+    body.require_operands(expected, f"its backend_config asks for {expected}")
     n_values = 3 if call.is_f8 else 1
     n_results = min(len(parts), n_values + (len(parts) > n_values + 1))
     require(len(parts) >= n_values, f"{len(parts)} results")
@@ -210,9 +208,7 @@ def _backward(body: Body, call: _Call, parts: Sequence[Shape]) -> list[str]:
     of the weights, dq, dk, dv and dp -> (dq, dk, dv, the largest elements of dq, dk, dv and dp, workspace).
     """
     expected = 18 if call.is_f8 else 6 + call.has_bias + 2 * call.has_lengths
-    require(
-        len(body.operands) == expected, f"{len(body.operands)} operands, where its backend_config asks for {expected}"
-    )
+    body.require_operands(expected, f"its backend_config asks for {expected}")
     n_values = 7 if call.is_f8 else 3
     require(len(parts) >= n_values, f"{len(parts)} results")
     q, k, v = _heads(body, call)

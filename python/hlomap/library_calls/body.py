@@ -66,6 +66,10 @@ class Body:
         self._types[name] = (dtype, sizes)
         return name
 
+    def require_operands(self, n: int, reason: str) -> None:
+        """Raises :class:`NotUnderstood` unless the call has ``n`` operands, with the reason why it should."""
+        require(len(self.operands) == n, f"{len(self.operands)} operands, where {reason}")
+
     def type_of(self, name: str) -> tuple[str, Sequence[int]]:
         """The element type and the sizes of a value."""
         return self._types[name]

@@ -170,7 +170,7 @@ def _config(instruction: Instruction) -> Config:
 
 
 def _pair(body: Body) -> tuple[Shape, Shape]:
-    require(len(body.operands) == 2, f"{len(body.operands)} operands, where a convolution has 2")
+    body.require_operands(2, "a convolution has 2")
     return body.operands[0], body.operands[1]
 
 

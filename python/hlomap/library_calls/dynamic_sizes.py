@@ -21,7 +21,7 @@ def slice_to_dynamic(instruction: Instruction) -> str:
 def pad_to_static(instruction: Instruction) -> str:
     """dynamic array -> the array, filled up to its bounds, and its sizes."""
     body = Body(instruction)
-    require(len(body.operands) == 1, f"{len(body.operands)} operands, where PadToStatic has 1")
+    body.require_operands(1, "PadToStatic has 1")
     array = body.operands[0]
     parts = instruction.shape.tuple_shapes if instruction.shape.is_tuple else ()
     fits = len(parts) == 1 + array.rank and all(part.is_array for part in parts)
@@ -37,7 +37,7 @@ def pad_to_static(instruction: Instruction) -> str:
 def allocate_buffer(instruction: Instruction) -> str:
     """An array that reads nothing, of zeros."""
     body = Body(instruction)
-    require(not body.operands, f"{len(body.operands)} operands, where AllocateBuffer has none")
+    body.require_operands(0, "AllocateBuffer has none")
     output = instruction.shape
     require(output.is_array, "its result is not an array")
     return body.finish(output, [body.filled(output.dtype, output.dimensions, 0)])

@@ -60,7 +60,7 @@ def grouped_gemm(instruction: Instruction) -> str:
     require(not gemm.integer("scale_mode", 0), "scales of its operands")
     ragged.expect_only({"dot_dimension_numbers", "lhs_ragged_dimensions", "rhs_group_dimensions"})
     body = Body(instruction)
-    require(len(body.operands) == 3, f"{len(body.operands)} operands, where a grouped product has 3")
+    body.require_operands(3, "a grouped product has 3")
     dims = _dimensions(ragged.part("dot_dimension_numbers"))
     dims.update({f"{name}": ragged.dimensions(f"{name}_dimensions") for name in ("lhs_ragged", "rhs_group")})
     output = first_result(instruction)
@@ -104,8 +104,7 @@ def _gemm(instruction: Instruction, scaled: bool) -> str:
     scales = _Scales.of(body, n_matrices, has_bias) if scaled else _Scales()
     require(scales.d is not None or not config.flag("has_d_scale", False), "has_d_scale without a scale of d alone")
     expected = n_matrices + scales.count + has_bias
-    found = len(instruction.operands)
-    require(found == expected, f"{found} operands, where its backend_config asks for {expected}")
+    body.require_operands(expected, f"its backend_config asks for {expected}")
 
     parts = instruction.shape.tuple_shapes if instruction.shape.is_tuple else (instruction.shape,)
     computed = _computed(body)

@@ -20,7 +20,7 @@ def split_high(instruction: Instruction) -> str:
 def combine(instruction: Instruction) -> str:
     """low, high -> the integer of 64 bits."""
     body = Body(instruction)
-    require(len(body.operands) == 2, f"{len(body.operands)} operands, where X64Combine has 2")
+    body.require_operands(2, "X64Combine has 2")
     output = _integers(instruction.shape, 64)
     halves = []
     for k, operand in enumerate(body.operands):
@@ -34,7 +34,7 @@ def combine(instruction: Instruction) -> str:
 
 def _half(instruction: Instruction, shift: int) -> str:
     body = Body(instruction)
-    require(len(body.operands) == 1, f"{len(body.operands)} operands, where a half has 1")
+    body.require_operands(1, "a half has 1")
     operand, output = _integers(body.operands[0], 64), _integers(instruction.shape, 32)
     bits = body.add("u64", operand.dimensions, "bitcast-convert(p0)")
     moved = body.two("shift-right-logical", bits, body.like(bits, shift))
@@ -59,7 +59,7 @@ def threefry(instruction: Instruction) -> str:
     1, 2, 3, 2011): the elements of two counters are mixed under the elements of two keys.
     """
     body = Body(instruction)
-    require(len(body.operands) == 4, f"{len(body.operands)} operands, where Threefry has 4")
+    body.require_operands(4, "Threefry has 4")
     sizes = body.operands[0].dimensions
     same = all((one.dtype, one.dimensions) == ("u32", sizes) for one in body.operands)
     require(same, f"operands that are not all {array_text('u32', sizes)}")

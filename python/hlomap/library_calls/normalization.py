@@ -26,7 +26,7 @@ def layer_norm(instruction: Instruction) -> str:
         values, n_operands = ["y", "mean", "deviation"][: 3 if kind == "LAYER_FWD_TRAIN" else 1], 3
     else:
         raise NotUnderstood(f"the kind {kind}")
-    require(len(body.operands) == n_operands, f"{len(body.operands)} operands, where {kind} has {n_operands}")
+    body.require_operands(n_operands, f"{kind} has {n_operands}")
     require(len(parts) >= len(values), f"fewer than {len(values)} results")
     x, scale = body.operands[:2]
     axes = _normalized_dims(x, scale)

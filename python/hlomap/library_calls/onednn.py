@@ -90,7 +90,7 @@ def softmax(instruction: Instruction) -> str:
     config = Config.of(instruction, "onednn_softmax_config")
     config.expect_only({"softmax_axis"})
     body, output = Body(instruction), first_result(instruction)
-    require(len(body.operands) == 1, f"{len(body.operands)} operands, where a softmax has 1")
+    body.require_operands(1, "a softmax has 1")
     sizes = body.operands[0].dimensions
     axis = _one(config, "softmax_axis")
     require(axis < len(sizes), f"softmax_axis={axis}")
@@ -117,9 +117,7 @@ def _fused(body: Body, config: Config, value: str, feature: int) -> str:
         else:
             require(operation in _ACTIVATIONS, f"the fused operation {operation}")
             value = body.activated(_ACTIVATIONS[operation], value)
-    require(
-        operand == len(body.operands), f"{len(body.operands)} operands, where its backend_config asks for {operand}"
-    )
+    body.require_operands(operand, f"its backend_config asks for {operand}")
     return value
 
 

@@ -11,7 +11,7 @@ from .body import Body, Config, first_result, require
 def topk(instruction: Instruction) -> str:
     """values -> (values, indices): along the last dimension, k from the sizes of the result."""
     body = Body(instruction)
-    require(len(body.operands) == 1, f"{len(body.operands)} operands, where TopK has 1")
+    body.require_operands(1, "TopK has 1")
     parts = instruction.shape.tuple_shapes if instruction.shape.is_tuple else ()
     require(len(parts) == 2 and parts[1].dtype == "s32", "its result is not a pair of values and s32 indices")
     k = parts[0].dimensions[-1] if parts[0].rank else 0
@@ -50,7 +50,7 @@ def running_sum(instruction: Instruction) -> str:
     config = Config.whole(instruction)
     config.expect_only({"vector_length", "row_length", "column_length", "kind", "is_reverse"})
     require(config.get("kind") in (1, "SUM"), f"kind={config.get('kind')}")
-    require(len(body.operands) == 1, f"{len(body.operands)} operands, where a running sum has 1")
+    body.require_operands(1, "a running sum has 1")
     source = body.operands[0]
     output = first_result(instruction)
     require(output.dimensions == source.dimensions, f"a result {output} for {source}")
