@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .._core import ConvolutionDimensionNumbers, Instruction, Shape, WindowDim
-from .body import Body, Config, first_result, numbers, require
+from .body import Body, Config, first_result, require
 
 _UNDERSTOOD = {"activation_mode", "conv_result_scale", "side_input_scale", "leakyrelu_alpha", "algorithm"}
 _ACTIVATIONS = {"kRelu": "relu", "kRelu6": "relu6", "kElu": "elu", "kLeakyRelu": "leaky relu"}
@@ -19,14 +19,18 @@ _ACTIVATIONS = {"kRelu": "relu", "kRelu6": "relu6", "kElu": "elu", "kLeakyRelu":
 
 @dataclass(frozen=True)
 class _Dim:
-    """One spatial dimension of a forward convolution: the sizes of input, kernel and output, and the window."""
+    """One spatial dimension of a forward convolution: the sizes of kernel and output, and the window.
 
-    input: int
+    ``low`` and ``high`` are the padding that the output reaches, ``reach`` is the last element of a window.
+    """
+
     kernel: int
     output: int
     stride: int
     low: int
+    high: int
     dilation: int
+    reach: int
 
 
 @dataclass(frozen=True)
@@ -53,24 +57,23 @@ class _Forward:
         ):
             w = window.dims[k] if window is not None else WindowDim(1)
             require(w.base_dilation == 1 and not w.reversal, "a gradient with a dilated input or a reversed filter")
-            sizes = (x.dimensions[i], kernel.dimensions[j], y.dimensions[o])
-            require(w.size == sizes[1], "its window has another size than the filter")
-            dims.append(_Dim(*sizes, stride=w.stride, low=w.pad_low, dilation=w.window_dilation))
+            output, reach = y.dimensions[o], (w.size - 1) * w.window_dilation
+            require(w.size == kernel.dimensions[j], "its window has another size than the filter")
+            high = reach + (output - 1) * w.stride + 1 - x.dimensions[i] - w.pad_low
+            dims.append(_Dim(w.size, output, w.stride, w.pad_low, high, w.window_dilation, reach))
         return cls(instruction, kernel, labels, dims, _groups(instruction))
 
     def regrouped_kernel(self, body: Body) -> str:
         """The filter with its groups among the input features, where they are the output features of the gradient."""
         if self.groups == 1:
             return "p1"
-        dtype, sizes = self.kernel.dtype, list(self.kernel.dimensions)
+        sizes = list(self.kernel.dimensions)
         out, into = self.labels.kernel_output_feature, self.labels.kernel_input_feature
         split = [*sizes[:out], self.groups, sizes[out] // self.groups, *sizes[out + 1 :]]
         order = [d for d in range(len(split)) if d != out]
         order.insert(order.index(into + (into > out)), out)
         merged = [n // self.groups if d == out else n * self.groups if d == into else n for d, n in enumerate(sizes)]
-        value = body.add(dtype, split, "reshape(p1)")
-        value = body.add(dtype, [split[d] for d in order], f"transpose({value}), dimensions={{{numbers(order)}}}")
-        return body.add(dtype, merged, f"reshape({value})")
+        return body.reshaped(body.transposed(body.reshaped("p1", split), order), merged)
 
     def finish(
         self, body: Body, factors: tuple[str, str], window: str, labels: tuple[str, str, str], grouped: str, to: Shape
@@ -121,11 +124,9 @@ def gradient_of_input(instruction: Instruction) -> str:
     dx = first_result(instruction)
     dy, kernel = _pair(body)
     forward = _Forward.of(instruction, x=dx, kernel=kernel, y=dy)
-    reach = [(dim.kernel - 1) * dim.dilation for dim in forward.dims]
-    span = [(dim.output - 1) * dim.stride + 1 for dim in forward.dims]
     window = _window(
         size=[dim.kernel for dim in forward.dims],
-        pad=[f"{r - dim.low}_{dim.input - s + dim.low}" for dim, r, s in zip(forward.dims, reach, span, strict=True)],
+        pad=[f"{dim.reach - dim.low}_{dim.reach - dim.high}" for dim in forward.dims],
         lhs_dilate=[dim.stride for dim in forward.dims],
         rhs_dilate=[dim.dilation for dim in forward.dims],
         rhs_reversal=[1] * len(forward.dims),
@@ -146,11 +147,9 @@ def gradient_of_filter(instruction: Instruction) -> str:
     dw = first_result(instruction)
     x, dy = _pair(body)
     forward = _Forward.of(instruction, x=x, kernel=dw, y=dy)
-    reach = [(dim.kernel - 1) * dim.dilation for dim in forward.dims]
-    span = [(dim.output - 1) * dim.stride + 1 for dim in forward.dims]
     window = _window(
         size=[dim.output for dim in forward.dims],
-        pad=[f"{dim.low}_{r + s - dim.input - dim.low}" for dim, r, s in zip(forward.dims, reach, span, strict=True)],
+        pad=[f"{dim.low}_{dim.high}" for dim in forward.dims],
         stride=[dim.dilation for dim in forward.dims],
         rhs_dilate=[dim.stride for dim in forward.dims],
     )
