@@ -168,7 +168,7 @@ class Edges:
         at, callers = supplier
         if self._loop.values is None or not at.shape.is_array:
             return None
-        value = self._loop.values.of(at, (), callers, element=element)
+        value = self._loop.values.of(at, (), callers, element)
         return value if isinstance(value, Scalar) else None
 
 

@@ -80,23 +80,6 @@ def dtype_interval(dtype: str) -> Interval | None:
     return (0, n - 1) if kind == "u" else (-n // 2, n // 2 - 1)
 
 
-class _Place(NamedTuple):
-    """The element of a vector, and the calls around it with their numbers."""
-
-    element: int
-    callers: tuple[Instruction, ...]
-    numbers: tuple[int, ...]
-
-    def at(self, element: int) -> _Place:
-        return _Place(element, self.callers, self.numbers)
-
-    def called_by(self, caller: Instruction) -> _Place:
-        return _Place(self.element, (*self.callers, caller), (*self.numbers, caller.number))
-
-    def in_caller(self, callers: tuple[Instruction, ...]) -> _Place:
-        return _Place(self.element, callers, self.numbers[: len(callers)])
-
-
 class ScalarValues:
     """The values of the integer scalars of one computation and of those that it calls.
 
@@ -109,36 +92,28 @@ class ScalarValues:
         self._computation = computation
         self._parameter = parameter
         self._wraps = wraps
-        self._known: dict[tuple[int, ShapeIndex, int, tuple[int, ...]], Value] = {}
+        self._known: dict[_Part, Value] = {}
         self._depth = MAX_DEPTH  # how much further to look
         self.only_compares: bool = True
         """Whether nothing was computed from scalars so far but comparisons."""
 
     def of(
-        self,
-        instruction: Instruction,
-        index: ShapeIndex = (),
-        callers: tuple[Instruction, ...] = (),
-        *,
-        element: int = 0,
+        self, at: Instruction, index: ShapeIndex = (), callers: tuple[Instruction, ...] = (), element: int = 0
     ) -> Value:
         """The value of a scalar, or of an element of a vector.
 
         ``callers`` are the calls that lead to the computation of the instruction, the innermost last; a computation
         with one caller needs none.
         """
-        return self._value(instruction, index, _Place(element, callers, tuple(c.number for c in callers)))
-
-    def _value(self, at: Instruction, index: ShapeIndex, place: _Place) -> Value:
         if self._depth == 0:
             return None
-        key = (at.number, index, place.element, place.numbers)
+        key = (at, index, callers, element)
         if key in self._known:
             return self._known[key]
         value: Value = None
         self._depth -= 1
         try:
-            value = self._computed(at, index, place)
+            value = self._computed(*key)
         except (HlomapError, OverflowError, LookupError, ValueError, TypeError, AttributeError):
             pass
         finally:
@@ -146,34 +121,35 @@ class ScalarValues:
         self._known[key] = value
         return value
 
-    def _computed(self, at: Instruction, index: ShapeIndex, place: _Place) -> Value:
+    def _computed(self, at: Instruction, index: ShapeIndex, callers: tuple[Instruction, ...], element: int) -> Value:
         """The value of an operation on values at the same place."""
         opcode = at.opcode
         if opcode == "parameter":
-            return self._of_parameter(at, index, place)
+            return self._of_parameter(at, index, callers, element)
         if opcode == "get-tuple-element":
-            return self._value(at.operands[0], (int(at.attributes["index"]), *index), place)
+            return self.of(at.operands[0], (int(at.attributes["index"]), *index), callers, element)
         if opcode == "tuple":
-            return self._value(at.operands[index[0]], index[1:], place) if index else None
+            return self.of(at.operands[index[0]], index[1:], callers, element) if index else None
         if opcode == "opt-barrier" and len(at.operands) == 1:
-            return self._value(at.operands[0], index, place)
+            return self.of(at.operands[0], index, callers, element)
         if opcode in ("fusion", "call"):
             called = at.called_computations
-            return self._value(called[0].root, index, place.called_by(at)) if len(called) == 1 else None
+            return self.of(called[0].root, index, (*callers, at), element) if len(called) == 1 else None
         shape = at.shape
         if index or not _is_vector(shape):
             return None
         if opcode == "concatenate":
-            return self._of_concatenate(at, place)
+            part = _of_concatenate(at, element)
+            return None if part is None else self.of(part[0], (), callers, part[1])
         if at._has("moves"):
             source = at.operands[0]
-            element = _same_element(at, source, place.element) if source.shape.dtype == shape.dtype else None
-            return self._value(source, (), place.at(element)) if element is not None else None
+            same = _same_element(at, source, element) if source.shape.dtype == shape.dtype else None
+            return self.of(source, (), callers, same) if same is not None else None
         interval = dtype_interval(shape.dtype)
         if interval is None:
             return None
         if opcode == "constant":
-            return _literal(at, place.element)
+            return _literal(at, element)
         rule = _RULES.get(opcode)
         if rule is None or (self._wraps and not at._has("modular")) or (interval == (0, 1) and at._has("linear")):
             return None
@@ -182,27 +158,16 @@ class ScalarValues:
         sizes = [o.shape.n_elements for o in operands]
         if any(size not in (1, n) for size in sizes):
             return None
-        places = [place if size == n else place.at(0) for size in sizes]
-        value = rule(at, [self._value(o, (), own) for o, own in zip(operands, places, strict=True)])
+        elements = [element if size == n else 0 for size in sizes]
+        value = rule(at, [self.of(o, (), callers, own) for o, own in zip(operands, elements, strict=True)])
         return _fitted(value, interval, wraps=self._wraps)
 
-    def _of_concatenate(self, at: Instruction, place: _Place) -> Value:
-        """An element of a concatenation of vectors, along their one dimension that is not 1."""
-        element = place.element
-        for operand in at.operands:
-            n = operand.shape.n_elements
-            if not _is_vector(operand.shape):
-                return None
-            if element < n:
-                return self._value(operand, (), place.at(element))
-            element -= n
-        return None
-
-    def _of_parameter(self, at: Instruction, index: ShapeIndex, place: _Place) -> Value:
-        computation, callers = at.computation, place.callers
-        number = at.parameter_number or 0
+    def _of_parameter(
+        self, at: Instruction, index: ShapeIndex, callers: tuple[Instruction, ...], element: int
+    ) -> Value:
+        computation, number = at.computation, at.parameter_number or 0
         if computation == self._computation:
-            if place.element:
+            if element:
                 return None
             return self._parameter(index if len(computation.parameters) == 1 else (number, *index))
         if callers and computation in callers[-1].called_computations:
@@ -212,13 +177,25 @@ class ScalarValues:
         else:
             return None
         if caller.opcode in ("fusion", "call") and number < len(caller.operands):
-            return self._value(caller.operands[number], index, place.in_caller(outer))
+            return self.of(caller.operands[number], index, outer, element)
         if caller.opcode == "while" and computation._forwards(index):
-            return self._value(caller.operands[0], index, place.in_caller(outer))
+            return self.of(caller.operands[0], index, outer, element)
         if caller.opcode == "conditional" and caller.called_computations.count(computation) == 1:
             branch = caller.called_computations.index(computation)
-            return self._value(caller.operands[branch + 1], index, place.in_caller(outer))
+            return self.of(caller.operands[branch + 1], index, outer, element)
         return None
+
+
+def _of_concatenate(at: Instruction, element: int) -> tuple[Instruction, int] | None:
+    """The operand of a concatenation that has an element of a vector, along its one dimension that is not 1."""
+    for operand in at.operands:
+        n = operand.shape.n_elements
+        if not _is_vector(operand.shape):
+            return None
+        if element < n:
+            return operand, element
+        element -= n
+    return None
 
 
 def arithmetic(at: Instruction, operands: list[Value]) -> Value:
@@ -242,13 +219,12 @@ def _fitted(value: Value, interval: Interval, *, wraps: bool) -> Value:
 def is_invariant(body: Computation, at: Instruction, callers: tuple[Instruction, ...], element: int) -> bool:
     """Whether an element of a vector in a loop's body is the same in every iteration, as leaves are that stay."""
     pending: list[_Part] = [(at, (), callers, element)]
-    seen: set[tuple[object, ...]] = set()
+    seen: set[_Part] = set()
     while pending:
         part = pending.pop()
-        key = (part[0].number, part[1], tuple(c.number for c in part[2]), part[3])
-        if key in seen:
+        if part in seen:
             continue
-        seen.add(key)
+        seen.add(part)
         before = _parts_before(body, part) if len(seen) <= _MAX_SEEN else None
         if before is None:
             return False
@@ -278,12 +254,12 @@ def _parts_before(body: Computation, part: _Part) -> list[_Part] | None:
         return [(around[0].operands[at.parameter_number or 0], index, callers[:-1], element)]
     if at.called_computations or at._has("varies"):
         return None
-    if at.opcode == "concatenate" and element is not None and all(_is_vector(o.shape) for o in at.operands):
-        for operand in at.operands:
-            if element < operand.shape.n_elements:
-                return [(operand, (), callers, element)]
-            element -= operand.shape.n_elements
-    own = at.opcode in _RULES and _is_vector(at.shape)
+    is_vector = _is_vector(at.shape)
+    if at.opcode == "concatenate" and element is not None and is_vector:
+        found = _of_concatenate(at, element)
+        if found is not None:
+            return [(found[0], (), callers, found[1])]
+    own = at.opcode in _RULES and is_vector
     n = at.shape.n_elements
     return [(o, (), callers, element if own and o.shape.n_elements == n else None) for o in at.operands]
 
