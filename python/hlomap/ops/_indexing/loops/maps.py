@@ -53,7 +53,7 @@ class LoopMaps:
     ) -> None:
         assert loop.trip_count is not None, "the loop is counted"
         self.body: Computation = loop.body
-        self._body = _Body(Edges(loop, step, branch), written)
+        self._body = _Body(loop, step, written, branch)
         self._maps = _LoopMaps(loop.shape, loop.trip_count, backward)
 
     def maps(self, start: ShapeIndex, *, anywhere: bool = False) -> Footprint | Unknown:
@@ -87,22 +87,6 @@ class LoopMaps:
         return tuple(self._maps.moves(leaf))
 
 
-class _Body:
-    """A loop's body as the search sees it."""
-
-    def __init__(self, edges: Edges, written: FindWindow) -> None:
-        self.step = edges.find
-        self.offset = edges.offset
-        self._written = written
-
-    def window(self, leaf: ShapeIndex) -> tuple[int, int, int, int, tuple[tuple[int, int, int], ...]] | None:
-        w = self._written(leaf)
-        return None if w is None else (w.dim, w.start, w.step, w.size, w.fixed)
-
-
-# The edges of one iteration: the maps of a loop's body, and what their offsets are in terms of the iteration.
-
-
 _CALLS = 2**62  # from here on, numbers of sources are those of values in nested calls
 
 Step: TypeAlias = Callable[[ShapeIndex], OperandIndexing]
@@ -115,21 +99,20 @@ Offset: TypeAlias = list[tuple[Expr, Condition | None]] | int | str | None
 depends on data; None where it is the same in every iteration."""
 
 
-class Edges:
-    """The maps from each leaf of a loop, and their offsets; ``step`` gives the maps of one iteration from a leaf.
+class _Body:
+    """One iteration as the search sees it, with the arguments of :class:`LoopMaps`: maps, offsets, written windows."""
 
-    ``branch`` is a conditional of which the iteration alone decides the branch: its maps mention all of them.
-    """
+    def __init__(self, loop: CountedLoop, step: Step, written: FindWindow, branch: Instruction | None) -> None:
+        self._loop, self._maps_from, self._written, self._branch = loop, step, written, branch
 
-    def __init__(self, loop: CountedLoop, step: Step, branch: Instruction | None) -> None:
-        assert loop.trip_count is not None, "the loop is counted"
-        self._loop = loop
-        self._step = step
-        self._branch = branch
+    def window(self, leaf: ShapeIndex) -> tuple[int, int, int, int, tuple[tuple[int, int, int], ...]] | None:
+        """The window of a leaf that the body updates."""
+        w = self._written(leaf)
+        return None if w is None else (w.dim, w.start, w.step, w.size, w.fixed)
 
-    def find(self, leaf: ShapeIndex) -> tuple[tuple[tuple[ShapeIndex, IndexingMap], ...], str | None, bool] | Unknown:
+    def step(self, leaf: ShapeIndex) -> tuple[tuple[tuple[ShapeIndex, IndexingMap], ...], str | None, bool] | Unknown:
         """The maps from a leaf, why they may contain too much, and whether they reach elements on other devices."""
-        part = self._step(leaf)
+        part = self._maps_from(leaf)
         if isinstance(part, Unknown):
             return part
         reason = None if part.exact else part.reason or "the body is over-approximate"
@@ -150,7 +133,8 @@ class Edges:
             return None if is_invariant(self._loop.body, *supplier, element) else unknown
         if value.expr.kind == "dim" and value.expr.value:
             return self._loop.symbols[value.expr.value - 1]
-        return unknown if _uses_symbols(value.expr) else _clamped(value, lower, upper)
+        depends_on_symbols = any(numbers_of(value.expr, "dim"))  # d0 is the iteration
+        return unknown if depends_on_symbols else _clamped(value, lower, upper)
 
     def _supplier(self, source: int | None) -> tuple[Instruction, tuple[Instruction, ...]] | None:
         """The instruction with the value of a source, and the calls that lead to it."""
@@ -183,8 +167,3 @@ def _clamped(value: Scalar, lower: int, upper: int) -> list[tuple[Expr, Conditio
     if value.upper > upper:
         pieces.append((Expr.constant(upper), (expr, upper + 1, value.upper)))
     return pieces
-
-
-def _uses_symbols(expr: Expr) -> bool:
-    """Whether an expression depends on anything but the iteration."""
-    return any(numbers_of(expr, "dim"))
