@@ -27,15 +27,31 @@ class Window(NamedTuple):
 
 
 def written_window(loop: CountedLoop, leaf: ShapeIndex) -> Window | None:
-    """The window of a leaf of which each iteration writes another one, where the body ends with such an update."""
-    found = update_of(loop, leaf)
-    return None if found is None else window_of(loop, *found)
+    """The window of a leaf of which each iteration writes another one, where the body ends with such an update.
 
-
-def update_of(loop: CountedLoop, leaf: ShapeIndex) -> tuple[Instruction, tuple[Instruction, ...]] | None:
-    """The update or scatter whose value a leaf has after an iteration, and the calls that lead to it."""
-    at, index, callers = _origin(loop.body.root, leaf, ())
-    return (at, callers) if at.opcode in ("dynamic-update-slice", "scatter") and not index else None
+    One offset is affine in the iteration, and the others are constant.
+    """
+    update, index, callers = _origin(loop.body.root, leaf, ())
+    if update.opcode not in ("dynamic-update-slice", "scatter") or index or loop.values is None:
+        return None
+    found = accessed_window(update, loop.values, callers)
+    if found is None:
+        return None
+    moving: tuple[int, int, int] | None = None
+    fixed: list[tuple[int, int, int]] = []
+    sizes = update.shape.dimensions
+    for i, (offset, width) in enumerate(zip(*found, strict=True)):
+        affine = linear(offset) if width < sizes[i] else (0, 0)
+        if affine is None:
+            return None
+        start, step = affine
+        if step and moving is not None:
+            return None
+        if step:
+            moving = (i, start, step)
+        elif width < sizes[i]:
+            fixed.append((i, start, start + width - 1))
+    return None if moving is None else Window(*moving, found[1][moving[0]], tuple(fixed))
 
 
 def known_branch(loop: CountedLoop) -> Instruction | None:
@@ -86,28 +102,6 @@ def _keeps_sizes(at: Instruction) -> bool:
     return before.is_tuple or (at.shape.is_array and before.is_array and before.dimensions == at.shape.dimensions)
 
 
-def window_of(loop: CountedLoop, update: Instruction, callers: tuple[Instruction, ...]) -> Window | None:
-    """The window of an update, if one offset is affine in the iteration and the others are constant."""
-    found = accessed_window(update, loop.values, callers) if loop.values is not None else None
-    if found is None:
-        return None
-    moving: tuple[int, int, int] | None = None
-    fixed: list[tuple[int, int, int]] = []
-    sizes = update.shape.dimensions
-    for i, (offset, width) in enumerate(zip(*found, strict=True)):
-        affine = linear(offset) if width < sizes[i] else (0, 0)
-        if affine is None:
-            return None
-        start, step = affine
-        if step and moving is not None:
-            return None
-        if step:
-            moving = (i, start, step)
-        elif width < sizes[i]:
-            fixed.append((i, start, start + width - 1))
-    return None if moving is None else Window(*moving, found[1][moving[0]], tuple(fixed))
-
-
 # The windows that slices, updates, gathers and scatters access, with their offsets as expressions.
 
 
@@ -134,27 +128,10 @@ def _scalar_offsets(
     return (known, window) if len(known) == len(sizes) else None
 
 
-def _slice(at: Instruction, values: ScalarValues, callers: tuple[Instruction, ...]) -> Offsets | None:
-    return _scalar_offsets(at, 1, at.shape.dimensions, values, callers)
-
-
-def _update(at: Instruction, values: ScalarValues, callers: tuple[Instruction, ...]) -> Offsets | None:
-    return _scalar_offsets(at, 2, at.operands[1].shape.dimensions, values, callers)
-
-
-def _gather(at: Instruction, values: ScalarValues, callers: tuple[Instruction, ...]) -> Offsets | None:
-    """A gather of one window with one index."""
-    return _one_index(at, gather_dimensions(at), values, callers)
-
-
-def _scatter(at: Instruction, values: ScalarValues, callers: tuple[Instruction, ...]) -> Offsets | None:
-    """A scatter of one window with one index."""
-    return _one_index(at, scatter_dimensions(at)[1], values, callers) if len(at.operands) == 3 else None
-
-
 def _one_index(
     at: Instruction, d: GatherDimensions, values: ScalarValues, callers: tuple[Instruction, ...]
 ) -> Offsets | None:
+    """A gather or scatter of one window with one index."""
     indices = at.operands[d.indices_operand]
     if indices.shape.n_elements != 1 or len(d.start_components) != 1 or d.paired_dims:
         return None
@@ -165,16 +142,20 @@ def _one_index(
     return tuple(offset if i == p else Expr.constant(0) for i in range(len(d.operand_sizes))), d.window_sizes
 
 
-_WINDOWS = {"dynamic-slice": _slice, "dynamic-update-slice": _update, "gather": _gather, "scatter": _scatter}
-
-
 def accessed_window(at: Instruction, values: ScalarValues, callers: tuple[Instruction, ...]) -> Offsets | None:
     """The offset and the sizes of the window that an instruction accesses in its first operand.
 
     None for other operations and inconsistent ones, and where an offset has no value or may be out of bounds.
     """
-    window = _WINDOWS.get(at.opcode)
-    return None if window is None or at.inconsistency is not None else window(at, values, callers)
+    if at.opcode not in ("dynamic-slice", "dynamic-update-slice", "gather", "scatter") or at.inconsistency is not None:
+        return None
+    if at.opcode == "dynamic-slice":
+        return _scalar_offsets(at, 1, at.shape.dimensions, values, callers)
+    if at.opcode == "dynamic-update-slice":
+        return _scalar_offsets(at, 2, at.operands[1].shape.dimensions, values, callers)
+    if at.opcode == "gather":
+        return _one_index(at, gather_dimensions(at), values, callers)
+    return _one_index(at, scatter_dimensions(at)[1], values, callers) if len(at.operands) == 3 else None
 
 
 # The accesses of a loop's body whose offset is affine in the iterations.
