@@ -14,7 +14,7 @@ from ...._core import Computation, Expr, Instruction, Shape, _count_iterations
 from ....errors import HlomapError
 from ....types import ShapeIndex
 from ..._shapes import arrays
-from .scalar_values import Comparison, Interval, Scalar, ScalarValues, Value, dtype_interval
+from .scalar_values import Comparison, Interval, ParameterValue, Scalar, ScalarValues, Value, dtype_interval
 
 MAX_TRIP_COUNT = 2**40
 """A loop with more iterations is not counted: its offsets might not fit in 64 bits."""
@@ -90,7 +90,7 @@ def analyze_counts(
         loop.reason = f"{count} iterations are more than {MAX_TRIP_COUNT}"
     else:
         loop.trip_count = count
-        loop.values = _values_of_body(loop)
+        loop.values = values_of_body(loop, _invariants(loop).get)
     return loop
 
 
@@ -290,9 +290,19 @@ def _first_false(test: Comparison) -> int | None:
     return -((a - end) // b) if b > 0 else None
 
 
-def _values_of_body(loop: CountedLoop) -> ScalarValues:
-    """The scalars of the body as expressions over the iteration."""
-    last = (loop.trip_count or 1) - 1
+def values_of_body(loop: CountedLoop, others: ParameterValue) -> ScalarValues:
+    """The scalars of the body as expressions over the iteration; ``others`` has the leaves that do not count."""
+    last = max((loop.trip_count or 1) - 1, 0)
+
+    def parameter(index: ShapeIndex) -> Value:
+        count = loop.inductions.get(index)
+        return others(index) if count is None else _counting(loop, index, count, last)
+
+    return ScalarValues(loop.body, parameter)
+
+
+def _invariants(loop: CountedLoop) -> dict[ShapeIndex, Value]:
+    """The leaves that stay as they are: numbers, and symbols for other initial values."""
     symbol: dict[ShapeIndex, Value] = {}
     for leaf, known in loop.invariants.items():
         if known is not None:
@@ -303,10 +313,4 @@ def _values_of_body(loop: CountedLoop) -> ScalarValues:
                 if supplier.number not in loop.symbols:
                     loop.symbols.append(supplier.number)
                 symbol[leaf] = Scalar(Expr.dim(1 + loop.symbols.index(supplier.number)), *interval)
-
-    def parameter(index: ShapeIndex) -> Value:
-        if (count := loop.inductions.get(index)) is not None:
-            return _counting(loop, index, count, max(last, 0))
-        return symbol.get(index)
-
-    return ScalarValues(loop.body, parameter)
+    return symbol

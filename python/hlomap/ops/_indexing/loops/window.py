@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ...._core import Computation, Expr, Instruction
 from ....types import ShapeIndex
 from ..._attributes import GatherDimensions, gather_dimensions, scatter_dimensions
-from .counter import CountedLoop, analyze_counts, initial_instruction, linear
+from .counter import CountedLoop, analyze_counts, initial_instruction, linear, values_of_body
 from .scalar_values import Scalar, ScalarValues, Value
 
 _MAX_FORWARDS = 1000
@@ -209,25 +209,18 @@ def values_in_nest(loop: CountedLoop, depth: int = _MAX_NESTED) -> tuple[ScalarV
         outer, loops = values_in_nest(around, depth - 1)
     shifted = [Expr.dim(k + 1) for k in range(len(loops))]
 
-    def initial(leaf: ShapeIndex) -> Value:
-        start = initial_instruction(loop.instruction, leaf)
-        found = outer.of(start) if outer is not None and start is not None else None
-        return (
-            Scalar(found.expr.substitute(dims=shifted), found.lower, found.upper) if isinstance(found, Scalar) else None
-        )
-
-    last = max((loop.trip_count or 1) - 1, 0)
-
-    def parameter(leaf: ShapeIndex) -> Value:
-        if (count := loop.inductions.get(leaf)) is not None:
-            ends = (count.start, count.start + count.step * last)
-            return Scalar(Expr.dim(0) * count.step + count.start, min(ends), max(ends))
+    def invariant(leaf: ShapeIndex) -> Value:
         if leaf not in loop.invariants:
             return None
-        known = loop.invariants[leaf]
-        return initial(leaf) if known is None else Scalar.constant(known)
+        if (known := loop.invariants[leaf]) is not None:
+            return Scalar.constant(known)
+        start = initial_instruction(loop.instruction, leaf)
+        found = outer.of(start) if outer is not None and start is not None else None
+        if not isinstance(found, Scalar):
+            return None
+        return Scalar(found.expr.substitute(dims=shifted), found.lower, found.upper)
 
-    return ScalarValues(loop.body, parameter), (loop.instruction, *loops)
+    return values_of_body(loop, invariant), (loop.instruction, *loops)
 
 
 def enclosing_loop(instruction: Instruction) -> CountedLoop | None:
