@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..._core import Expr, IndexingMap, Instruction
 from ...errors import HlomapError
@@ -18,56 +18,6 @@ from .._known import UNKNOWN, Known, Parts, Piece, Pieces, is_constant, through,
 from .._rule import NOTHING, Bounds, ExprLike, Footprint, RuleContext
 from .._tables import pieces_of
 from .maps import dim_exprs, single_map
-
-
-class Vectors(NamedTuple):
-    """The components of index vectors, as expressions of the number of the vector, for those in a region."""
-
-    components: list[ExprLike]
-    runtime: list[Any]
-    constraints: list[tuple[ExprLike, int, int]]
-
-
-def index_vectors(
-    indices: Instruction,
-    operand: int,
-    index_vector_dim: int,
-    vector: Sequence[Expr],
-    components: Sequence[Bounds],
-    adjust: Callable[[ExprLike, Bounds, Bounds], ExprLike],
-    context: RuleContext,
-) -> list[Vectors]:
-    """The components of the index vector numbered by the expressions ``vector``, in regions without common vectors.
-
-    Where the values of the indices are known, ``adjust`` gets the value with its own bounds and the bounds of the
-    component.  Otherwise the component is a new runtime variable within its bounds, read from operand ``operand``.
-    """
-    of_vector: list[list[ExprLike]] = []
-    for k in range(len(components)):
-        of_vector.append([*vector])
-        if index_vector_dim < indices.shape.rank:
-            of_vector[k].insert(index_vector_dim, k)
-    sizes = [size for i, size in enumerate(indices.shape.dimensions) if i != index_vector_dim]
-    of_component = [_component(indices, sizes, index_vector_dim, k, context) for k in range(len(components))]
-    result: list[Vectors] = []
-    regions = list(together(of_component))
-    if len(regions) > _MAX_REGIONS:
-        regions = list(together([UNKNOWN] * len(components)))
-    for region, chosen in regions:
-        part = Vectors([], [], [*within(region, sizes, vector)])
-        for k, (piece, bounds) in enumerate(zip(chosen, components, strict=True)):
-            value = known_value(piece)
-            if value is None:
-                part.components.append(Expr.runtime(len(part.runtime)))
-                part.runtime.append((*bounds, operand, of_vector[k]))
-            elif isinstance(value, int):
-                part.components.append(adjust(value, (value, value), bounds))
-            else:
-                own = (region or IndexingMap(sizes, [])).bounds(value)
-                part.components.append(adjust(value.substitute(dims=vector), own, bounds))
-        result.append(part)
-    return result
-
 
 _MAX_REGIONS = 8
 """Regions of index vectors that become maps; more say less to a reader than a runtime variable."""
@@ -125,28 +75,29 @@ def clamp(value: ExprLike, value_bounds: Bounds, bounds: Bounds) -> ExprLike:
     return value
 
 
-def keep(value: ExprLike, value_bounds: Bounds, bounds: Bounds) -> ExprLike:
-    """The value itself, whatever its bounds."""
-    return value
-
-
 def _component(
-    indices: Instruction, sizes: Sequence[int], index_vector_dim: int, k: int, context: RuleContext
+    instruction: Instruction, d: GatherDimensions, sizes: Sequence[int], k: int, context: RuleContext
 ) -> Pieces:
     """The values of component k by the number of the vector; of a constant those of this component alone."""
+    indices = instruction.operands[d.indices_operand]
     if indices.opcode == "constant":
         with suppress(HlomapError):  # it is not in the text, or does not fit into 64 bits
             values = np.asarray(indices.literal)
-            own = np.take(values, k, axis=index_vector_dim) if index_vector_dim < values.ndim else values
+            own = np.take(values, k, axis=d.index_vector_dim) if d.index_vector_dim < values.ndim else values
             return pieces_for_maps(pieces_of(own))
     known = pieces_for_maps(context.known_integers(indices))
     if known is UNKNOWN:
         return UNKNOWN
-    element: list[ExprLike] = [Expr.dim(i) for i in range(len(sizes))]
-    if index_vector_dim < indices.shape.rank:
-        element.insert(index_vector_dim, k)
-    m = IndexingMap(sizes, element)
+    m = IndexingMap(sizes, _of_component(d, dim_exprs(len(sizes)), k))
     return tuple(piece for each in known if (piece := through(m, each)) is not None) or UNKNOWN
+
+
+def _of_component(d: GatherDimensions, vector: Sequence[Expr], k: int) -> list[ExprLike]:
+    """The index of component k of a vector in the indices."""
+    element: list[ExprLike] = [*vector]
+    if d.index_vector_dim < len(d.indices_sizes):
+        element.insert(d.index_vector_dim, k)
+    return element
 
 
 # Maps between an array and its windows at index vectors, as gather reads and scatter updates them.
@@ -163,15 +114,33 @@ def _starts(
 ) -> Iterator[tuple[dict[int, ExprLike], list[Any], Constraints]]:
     """By operand dimension the start of a vector's window, with the runtime variables and what holds of the vector.
 
-    Without clamping, a runtime start has one value more on either side, which represents all starts out of bounds.
+    The vectors are those in regions without common vectors.  Where the values of the indices are known, so are the
+    starts; any other is a new runtime variable.  Without clamping, that has one value more on either side, which
+    represents all starts out of bounds.
     """
     outside = 0 if d.clamps else 1
-    bounds_of = {k: (-outside, d.last_start(p) + outside) for p, k in d.start_components.items()}
-    bounds = [bounds_of[k] for k in range(len(bounds_of))]
-    indices = instruction.operands[d.indices_operand]
-    adjust = clamp if d.clamps else keep
-    for part in index_vectors(indices, d.indices_operand, d.index_vector_dim, vector, bounds, adjust, context):
-        yield {p: part.components[k] for p, k in d.start_components.items()}, part.runtime, part.constraints
+    sizes = [d.indices_sizes[i] for i in d.batch_dims]
+    components = [_component(instruction, d, sizes, k, context) for k in d.start_components.values()]
+    regions = list(together(components))
+    if len(regions) > _MAX_REGIONS:
+        regions = list(together([UNKNOWN] * len(components)))
+    for region, chosen in regions:
+        starts: dict[int, ExprLike] = {}
+        runtime: list[Any] = []
+        for (p, k), piece in zip(d.start_components.items(), chosen, strict=True):
+            bounds = (-outside, d.last_start(p) + outside)
+            value = known_value(piece)
+            if value is None:
+                starts[p] = Expr.runtime(len(runtime))
+                runtime.append((*bounds, d.indices_operand, _of_component(d, vector, k)))
+                continue
+            if isinstance(value, int):
+                own = (value, value)
+            else:
+                own = (region or IndexingMap(sizes, [])).bounds(value)
+                value = value.substitute(dims=vector)
+            starts[p] = clamp(value, own, bounds) if d.clamps else value
+        yield starts, runtime, [*within(region, sizes, vector)]
 
 
 def window_to_operand(
