@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,7 +18,6 @@ from .._core import Computation, Instruction, Module, Shape
 from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..ops import lookup
 from ..ops._evaluation import EvalContext, Evaluate
-from ..ops._shapes import n_elements
 
 MAX_BYTES = 2**34
 """The largest array that an instruction may compute; declared shapes may exceed any memory."""
@@ -135,7 +135,7 @@ class Plans:
 
 def _work_of(instruction: Instruction) -> int:
     shape = instruction.shape
-    return 1 + (n_elements(shape.dimensions) // ELEMENTS_OF_WORK if shape.is_array else 0)
+    return 1 + (prod(shape.dimensions) // ELEMENTS_OF_WORK if shape.is_array else 0)
 
 
 def plan_instruction(instruction: Instruction) -> Plan:
@@ -224,7 +224,7 @@ def dtype_of(shape: Shape) -> np.dtype[Any]:
         raise UnsupportedError(f"an array of {len(shape.dimensions)} dimensions: NumPy has up to {max_rank()}")
     if min(shape.dimensions, default=0) < 0:
         raise UnsupportedError(f"{shape} has an unbounded dimension")
-    if n_elements(shape.dimensions) * dtype.itemsize > MAX_BYTES:
+    if prod(shape.dimensions) * dtype.itemsize > MAX_BYTES:
         raise ShapeError(f"{shape} takes more than {MAX_BYTES >> 30} GiB: run a smaller shape")
     return dtype
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from math import prod
 
 from .._core import Instruction, Shape
 from ..errors import ShapeError, SizeError
@@ -63,22 +64,14 @@ def require(holds: bool, what: str) -> None:
         raise ShapeError(what)
 
 
-def n_elements(sizes: Iterable[int]) -> int:
-    """The product of the sizes, as an unbounded integer."""
-    product = 1
-    for size in sizes:
-        product *= size
-    return product
-
-
 def matched_dims(a: Sequence[int], b: Sequence[int]) -> Iterator[tuple[range, range]]:
     """The smallest groups of consecutive dimensions of two arrays that have equal numbers of elements.
 
     >>> list(matched_dims([4, 6], [4, 2, 3]))
     [(range(0, 1), range(0, 1)), (range(1, 2), range(1, 3))]
     """
-    require(n_elements(a) == n_elements(b), "the arrays have different numbers of elements")
-    if n_elements(a) == 0:
+    require(prod(a) == prod(b), "the arrays have different numbers of elements")
+    if prod(a) == 0:
         yield range(len(a)), range(len(b))
         return
     i = j = 0

@@ -9,6 +9,7 @@ of XLA's documentation.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from .._core import (
     Expr,
@@ -27,7 +28,6 @@ from ._indexing.maps import full_bounds, rules_between, simplify_maps, single_ma
 from ._numpy.numeric import reinterpret_bits
 from ._op import Array, EvalContext, Value, moving, register
 from ._rule import ExprLike, Footprint, OperandIndexing
-from ._shapes import n_elements
 
 
 def major_to_minor(shape: Shape) -> tuple[int, ...]:
@@ -57,7 +57,7 @@ def mismatch(a: Shape, b: Shape) -> str | None:
             return f"bitcast with a layout that does not fit its shape: {shape}"
     if max(width_of(a), width_of(b)) % min(width_of(a), width_of(b)):
         return f"bitcast between element types of widths that do not divide: {a} and {b}"
-    if n_elements(a.dimensions) * width_of(a) != n_elements(b.dimensions) * width_of(b):
+    if prod(a.dimensions) * width_of(a) != prod(b.dimensions) * width_of(b):
         return f"bitcast between different sizes in memory: {a} and {b}"
     return None
 
@@ -106,12 +106,12 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
                 raise UnsupportedError(f"reading the bits of {source} as {target} is not supported")
             memory = np.pad(memory, (0, -len(memory) % max(1, width_of(target) // width_of(source))))
         memory = reinterpret_bits(memory, source.dtype, target.dtype)
-    if not is_tiled(target) and memory.size == n_elements(target.dimensions):
+    if not is_tiled(target) and memory.size == prod(target.dimensions):
         order = major_to_minor(target)
         ordered = memory.reshape([target.dimensions[i] for i in order])
         return ordered.transpose([order.index(i) for i in range(len(order))])
     # The buffer of the target's elements numbered from 1 shows which element each position holds; 0 is padding.
-    n = n_elements(target.dimensions)
+    n = prod(target.dimensions)
     positions = _buffer(np.arange(1, n + 1).reshape(target.dimensions), target)
     common = min(len(positions), len(memory))
     used = positions[:common] > 0

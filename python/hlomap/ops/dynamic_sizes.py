@@ -7,6 +7,7 @@ GetDimensionSize, SetDimensionSize and DynamicReshape of XLA's operation semanti
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from .._core import Instruction, _delinearize as delinearize
 from ..errors import UnsupportedError
@@ -23,7 +24,7 @@ from ._indexing.maps import (
 )
 from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._rule import Footprint, OperandIndexing
-from ._shapes import n_elements, require
+from ._shapes import require
 
 
 def _same_element(instruction: Instruction, operand: int, output: int) -> dict[int, int]:
@@ -38,7 +39,7 @@ def _map_between(source: Sequence[int], target: Sequence[int]) -> OperandIndexin
     any; only arrays with one dimension longer than 1 keep their order.
     """
     rows = (sum(size != 1 for size in sizes) > 1 for sizes in (source, target))
-    if n_elements(source) == n_elements(target) and not any(rows):
+    if prod(source) == prod(target) and not any(rows):
         part = single_map(source, delinearize(dim_exprs(len(source)), source, target))
         return Footprint(part.maps, False, "the sizes are values")
     return Footprint(map_to_all(source, target).maps, False, "the sizes are values")
@@ -81,7 +82,7 @@ def dynamic_reshape(instruction: Instruction, operands: Sequence[Value], context
         all(0 <= n <= bound for n, bound in zip(sizes, bounds, strict=True)),
         f"sizes {sizes} are not within the bounds {list(bounds)}",
     )
-    require(n_elements(sizes) == operands[0].size, f"{operands[0].size} elements cannot have sizes {sizes}")
+    require(prod(sizes) == operands[0].size, f"{operands[0].size} elements cannot have sizes {sizes}")
     return operands[0].reshape(sizes)
 
 

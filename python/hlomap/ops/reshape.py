@@ -6,6 +6,7 @@ Sections Reshape and Collapse of XLA's operation semantics.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from .._core import Instruction, Shape, _delinearize as delinearize
 from ..errors import UnsupportedError
@@ -13,7 +14,7 @@ from ..lazy import np
 from ._indexing.maps import dim_exprs, map_to_all, over_approximate, rules_between, simplify_maps, single_map
 from ._op import EvalContext, Value, moving, register
 from ._rule import OperandIndexing
-from ._shapes import matched_dims, n_elements
+from ._shapes import matched_dims
 
 
 def _keeps_linear_order(a: Shape, b: Shape) -> bool:
@@ -55,11 +56,11 @@ def reshaped_sizes(instruction: Instruction, sizes: Sequence[int]) -> list[int]:
     if tuple(sizes) == tuple(bounds):
         return found
     for ours, theirs in matched_dims(bounds, shape.dimensions):
-        n = n_elements(sizes[k] for k in ours)
+        n = prod(sizes[k] for k in ours)
         varying = [k for k in theirs if shape.dynamic[k] and shape.dimensions[k] > 1] or [
             k for k in theirs if shape.dynamic[k]
         ]
-        fixed = n_elements(shape.dimensions[k] for k in theirs if k not in varying)
+        fixed = prod(shape.dimensions[k] for k in theirs if k not in varying)
         if len(varying) > 1 or fixed == 0 or n % fixed or (not varying and n != fixed):
             raise UnsupportedError(f"the sizes in use, {list(sizes)}, do not determine those of {shape}")
         for k in varying:

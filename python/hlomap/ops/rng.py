@@ -7,6 +7,7 @@ not specify the values of ``rng``.  Sections RngNormal, RngUniform and RngBitGen
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from .._core import Instruction
 from ..dtypes import is_integer, numpy_dtype
@@ -66,7 +67,7 @@ def _three_fry(words: Array, sizes: tuple[int, ...], wide: bool) -> Array:
         along = sizes.index(max(sizes))
     if not wide and along is not None:
         half[along] = -(-sizes[along] // 2)
-    count = int(np.prod(half, dtype=np.int64))
+    count = prod(half)
     counters = words[1] + np.arange(count, dtype=np.uint64).reshape(half)
     low, high = _three_fry_block(counters, words[0])
     words[1:2] += np.uint64(count)
@@ -95,7 +96,7 @@ def _three_fry_block(counter: Array, key: Array) -> tuple[Array, Array]:
 
 def _philox(words: Array, sizes: tuple[int, ...], wide: bool) -> Array:
     """Four words for each counter; with a state of two words, the key is also the upper half of the counter."""
-    n = int(np.prod(sizes, dtype=np.int64))
+    n = prod(sizes)
     count = -(-n * (2 if wide else 1) // 4)
     number = np.arange(count, dtype=np.uint64)
     low = words[1] + number

@@ -8,6 +8,7 @@ XLA's operation semantics.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from .._core import Instruction
 from ..lazy import np
@@ -19,7 +20,6 @@ from ._numpy.window import index_vectors, window_indices
 from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import scattered
 from ._rule import InPlace
-from ._shapes import n_elements
 
 
 def constant_operands(instruction: Instruction) -> tuple[int, ...]:
@@ -51,7 +51,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     for at, size in zip(index, sizes, strict=True):
         target = target * size + at
     vectors = [size if u in d.batch_dims.values() else 1 for u, size in enumerate(updates)]
-    number = np.broadcast_to(np.arange(n_elements(vectors)).reshape(vectors), updates)
+    number = np.broadcast_to(np.arange(prod(vectors)).reshape(vectors), updates)
     values = [np.array(x).reshape(-1) for x in operands[:n]]
     new_values = [np.asarray(x).reshape(-1) for x in operands[n + 1 :]]
     in_bounds = np.flatnonzero(np.broadcast_to(fits, updates))

@@ -7,6 +7,7 @@ with it.  Section SelectAndScatter of XLA's operation semantics.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from .._core import Instruction
 from ..lazy import np
@@ -44,7 +45,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     data, source, init = (np.asarray(x) for x in operands)
     select, scatter = (instruction.attributes[name] for name in ("select", "scatter"))
     dims, axes = window_dims(instruction), range(data.ndim)
-    count = int(np.prod([dim.size for dim in dims], dtype=np.int64))
+    count = prod(dim.size for dim in dims)
     context.count_elements(source.size * count)
 
     def in_windows(array: Array, fill: object) -> Array:

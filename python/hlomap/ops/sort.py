@@ -7,13 +7,13 @@ Sort of XLA's operation semantics.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from .._core import Instruction
 from ..lazy import np
 from ._indexing.maps import rules_by_dims
 from ._op import Array, EvalContext, OpRule, Value, register
 from ._operations import sorted_along
-from ._shapes import n_elements
 
 
 def _rows(instruction: Instruction, operand: int, output: int) -> dict[int, int]:
@@ -27,7 +27,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     rows = [np.moveaxis(np.asarray(x), along, -1) for x in operands]
     shape = rows[0].shape
     n = shape[-1]
-    flat = [x.reshape(n_elements(shape[:-1]), n) for x in rows]
+    flat = [x.reshape(prod(shape[:-1]), n) for x in rows]
     order = np.broadcast_to(np.arange(n), flat[0].shape)
 
     def precedes(a: Array, b: Array) -> Array:

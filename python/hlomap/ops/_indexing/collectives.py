@@ -7,6 +7,7 @@ of groups may depend on the module, so the maps with group and position are crea
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Final, Literal, NamedTuple
 
 from ..._core import Expr, IndexingMap, Instruction, Shape, Variable
@@ -16,7 +17,7 @@ from ...maps.variables import with_variables
 from ...types import ShapeIndex
 from .._attributes import group_mode, is_start, listed_groups, root_operand, source_target_pairs, split_dimension
 from .._rule import Bounds, CollectiveRule, ExprLike, Footprint, InputToOutput, OperandIndexing, OutputToInput
-from .._shapes import n_elements, require, require_sizes, shape_at
+from .._shapes import require, require_sizes, shape_at
 from .maps import dim_exprs, full_bounds, identity_map, single_map
 
 ALL_POSITIONS: Final = None
@@ -204,9 +205,9 @@ def _group_size_of_shapes(instruction: Instruction, transfer: Transfer | None, o
         return len(instruction.operands)
     if transfer is None or transfer.split not in ("source", "target"):
         return None
-    a = n_elements(instruction.operands[operand].shape.dimensions)
+    a = prod(instruction.operands[operand].shape.dimensions)
     output = _leaf_of(instruction, operand)
-    b = n_elements(shape_at(instruction.shape, output).dimensions)
+    b = prod(shape_at(instruction.shape, output).dimensions)
     return max(a, b) // min(a, b) if a and b else None
 
 

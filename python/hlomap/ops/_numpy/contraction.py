@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from ..._core import Instruction
@@ -12,7 +13,6 @@ from ...errors import UnsupportedError
 from ...lazy import np
 from .._attributes import scale_operands, sparse_sides
 from .._evaluation import Array, Value
-from .._shapes import n_elements
 from .numeric import accumulated, cast, widened, width_of
 
 
@@ -37,7 +37,7 @@ def _accumulation_type(
     if to == np.bool_:
         return np.dtype(np.float32)
     if is_integer(to):
-        n = n_elements(size for size, axis in zip(a.shape, a_axes, strict=True) if axis not in out)
+        n = prod(size for size, axis in zip(a.shape, a_axes, strict=True) if axis not in out)
         exact = n * 2 ** (width_of(a.dtype) + width_of(b.dtype)) < 2**53
         return np.dtype(np.float64) if exact else widened(to)
     return np.result_type(accumulated(to), accumulated(a.dtype), accumulated(b.dtype))
@@ -59,7 +59,7 @@ def _product(a: Array, a_axes: Sequence[int], b: Array, b_axes: Sequence[int], o
 
     def matrix(x: Array, axes: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> Array:
         ordered = x.transpose([axes.index(axis) for axis in (*batch, *rows, *columns)])
-        lengths = [n_elements(size[axis] for axis in part) for part in (rows, columns)]
+        lengths = [prod(size[axis] for axis in part) for part in (rows, columns)]
         return ordered.reshape([*(size[axis] for axis in batch), *lengths])
 
     left, right = matrix(a, a_axes, free_a, summed), matrix(b, b_axes, summed, free_b)

@@ -8,6 +8,7 @@ values come before the first element.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 from ..._core import Computation
@@ -63,7 +64,7 @@ def reduce_axes(
 
     def flatten_axes(x: Array) -> Array:
         ordered = np.transpose(x, [*kept, *axes])
-        return ordered.reshape(*(x.shape[axis] for axis in kept), -1 if x.size else _product(x.shape, axes))
+        return ordered.reshape(*(x.shape[axis] for axis in kept), prod(x.shape[axis] for axis in axes))
 
     flat = [flatten_axes(x) for x in arrays]
     mask = None if valid is None else flatten_axes(np.broadcast_to(valid, arrays[0].shape))
@@ -74,10 +75,6 @@ def reduce_axes(
     if all(instruction._has("selects") for instruction in computation.instructions):
         return reduce_pairwise(flat, initial, combine, mask)
     return _reduce_in_order(flat, initial, combine, mask)
-
-
-def _product(sizes: Sequence[int], axes: Sequence[int]) -> int:
-    return int(np.prod([sizes[axis] for axis in axes], dtype=np.int64))
 
 
 def identity(name: str, dtype: np.dtype[Any]) -> Any:
@@ -124,7 +121,7 @@ def _reduce_with_ufunc(name: str, array: Array, initial: Array, axes: tuple[int,
 
 
 def _reduced(function: Any, array: Array, axes: tuple[int, ...], name: str) -> Array:
-    if function.identity is None and not _product(array.shape, axes):
+    if function.identity is None and 0 in (array.shape[axis] for axis in axes):
         sizes = [size for axis, size in enumerate(array.shape) if axis not in axes]
         return np.full(sizes, identity(name, array.dtype))
     return np.asarray(function.reduce(array, axis=axes))
