@@ -24,7 +24,7 @@ from .._core import (
 from ..answers import Unknown
 from ..errors import UnsupportedError
 from ..lazy import np
-from ._indexing.maps import full_bounds, rules_between, simplify_maps, single_map
+from ._indexing.maps import full_bounds, rules_between, single_map
 from ._numpy.numeric import reinterpret_bits
 from ._op import Array, EvalContext, Value, moving, register
 from ._rule import ExprLike, Footprint, OperandIndexing
@@ -80,7 +80,7 @@ def _map_between(source: Shape, target: Shape) -> OperandIndexing:
     results: list[ExprLike] = [0] * target.rank
     for i, index in zip(to_order, indices[:-1], strict=True):
         results[i] = index
-    return simplify_maps(single_map(full_bounds(sizes), results, ranges=[(0, n_inner - 1)] if n_inner > 1 else []))
+    return single_map(full_bounds(sizes), results, ranges=[(0, n_inner - 1)] if n_inner > 1 else []).simplified()
 
 
 def _map_through_positions(source: Shape, target: Shape, n_inner: int, n_outer: int) -> OperandIndexing:
@@ -90,7 +90,7 @@ def _map_through_positions(source: Shape, target: Shape, n_inner: int, n_outer: 
         position = Expr.dim(0) * n_inner + Expr.range(0) if n_inner > 1 else Expr.dim(0) // n_outer
         ranges = [(0, n_inner - 1)] if n_inner > 1 else []
         m = m.then(IndexingMap([(0, n - 1)], [position], ranges=ranges))
-    return simplify_maps(Footprint((((), m.then(logical_index(target))),)))
+    return Footprint((((), m.then(logical_index(target))),)).simplified()
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

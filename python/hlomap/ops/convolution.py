@@ -17,7 +17,7 @@ from ..errors import UnsupportedError
 from ..lazy import np
 from ._attributes import SparseSide, WindowedDim, sparse_sides, windowed_dims
 from ._indexing.contraction import extra_operand, whole_index
-from ._indexing.maps import full_bounds, inverted, simplify_maps, single_map
+from ._indexing.maps import full_bounds, inverted, single_map
 from ._indexing.window import WindowIndex, operand_index, output_index, window_variables
 from ._numpy.contraction import dense_operands, sum_of_products
 from ._numpy.window import sliding_windows
@@ -170,7 +170,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     runtime: list[Variable] = []
     constraints.append((whole_index(c.sparse, kernel, runtime) - feature % c.features, 0, 0))
     ranges = [*ranges, (0, c.kernel_features - 1)]
-    return [simplify_maps(single_map(dims, results, ranges=ranges, runtime=runtime, constraints=constraints))]
+    return [single_map(dims, results, ranges=ranges, runtime=runtime, constraints=constraints).simplified()]
 
 
 MAX_WINDOW_ELEMENTS = 2**21

@@ -17,7 +17,7 @@ from ..dtypes import numpy_dtype
 from ..errors import UnsupportedError
 from ._attributes import SparseSide, sparse_sides
 from ._indexing.contraction import extra_operand, whole_index
-from ._indexing.maps import dim_exprs, inverted, range_exprs, simplify_maps, single_map
+from ._indexing.maps import dim_exprs, inverted, range_exprs, single_map
 from ._known import (
     ANYTHING,
     NUMBER,
@@ -108,9 +108,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
             # An index is read whether the other operand has an element there or not.
             runtime, constraints = (terms.runtime, terms.constraints) if k < 2 else ([], [])
             index = (lhs, rhs)[extra]
-            extra = simplify_maps(
-                single_map(shape, index, ranges=terms.ranges, runtime=runtime, constraints=constraints)
-            )
+            extra = single_map(shape, index, ranges=terms.ranges, runtime=runtime, constraints=constraints).simplified()
         parts.append(extra)
     return parts
 

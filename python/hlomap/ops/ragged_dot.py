@@ -14,7 +14,7 @@ from .._core import Expr, Instruction, Variable
 from ..dtypes import numpy_dtype
 from ..lazy import np
 from ._indexing.contraction import map_by_labels
-from ._indexing.maps import inverted, simplify_maps, single_map
+from ._indexing.maps import inverted, single_map
 from ._numpy.contraction import sum_of_products
 from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._rule import NOTHING, Footprint
@@ -85,12 +85,12 @@ def _map_side(d: RaggedDotDimensions, side: Sequence[str]) -> Footprint:
     ends = [sum((Expr.runtime(i) for i in range(k)), Expr.constant(0)) for k in range(n_groups + 1)]
     if "g" not in at:  # rows in no group are not read
         within = [(ends[-1] - row, 1, n_groups * n_rows)]
-        return simplify_maps(single_map(dims, results, ranges=ranges, runtime=sizes, constraints=within))
+        return single_map(dims, results, ranges=ranges, runtime=sizes, constraints=within).simplified()
     footprint = NOTHING
     for k in range(n_groups):
         own = [(at["g"] - k, 0, 0), (row - ends[k], 0, n_rows - 1), (ends[k + 1] - row, 1, n_rows)]
         footprint = footprint + single_map(dims, results, ranges=ranges, runtime=sizes[: k + 1], constraints=own)
-    return simplify_maps(footprint)
+    return footprint.simplified()
 
 
 def _map_group_sizes(d: RaggedDotDimensions) -> Footprint:

@@ -11,7 +11,7 @@ from math import prod
 from .._core import Instruction, Shape, _delinearize as delinearize
 from ..errors import UnsupportedError
 from ..lazy import np
-from ._indexing.maps import dim_exprs, map_to_all, over_approximate, rules_between, simplify_maps, single_map
+from ._indexing.maps import dim_exprs, map_to_all, over_approximate, rules_between, single_map
 from ._op import EvalContext, Value, moving, register
 from ._rule import OperandIndexing
 from ._shapes import matched_dims
@@ -35,7 +35,7 @@ def _keeps_linear_order(a: Shape, b: Shape) -> bool:
 def _map_between(a: Shape, b: Shape) -> OperandIndexing:
     if not _keeps_linear_order(a, b):
         return over_approximate(map_to_all(a, b))
-    return simplify_maps(single_map(a, delinearize(dim_exprs(a.rank), a.dimensions, b.dimensions)))
+    return single_map(a, delinearize(dim_exprs(a.rank), a.dimensions, b.dimensions)).simplified()
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

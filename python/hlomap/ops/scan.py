@@ -14,7 +14,7 @@ from typing import NamedTuple
 from .._core import Computation, Expr, Instruction
 from ..answers import Unknown
 from ..lazy import np
-from ._indexing.maps import by_number, dim_exprs, full_bounds, identity_map, inverted, simplify_maps, single_map
+from ._indexing.maps import by_number, dim_exprs, full_bounds, identity_map, inverted, single_map
 from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
 from ._operations import Operations
 from ._rule import NOTHING, Bounds, ExprLike, Footprint, OperandIndexing
@@ -83,7 +83,7 @@ def _map_between(instruction: Instruction, result: int, operand: int, dependence
     footprint = single_map(
         full_bounds(source), results, ranges=ranges, constraints=[constraint] if constraint is not None else []
     )
-    footprint = simplify_maps(footprint)
+    footprint = footprint.simplified()
     exact = dependence.exact and same and not dependence.crosses_devices
     return footprint if exact else Footprint(footprint.maps, False, _REASON, dependence.crosses_devices)
 

@@ -12,7 +12,7 @@ from math import prod
 from .._core import Instruction
 from ..lazy import np
 from ._attributes import WindowedDim, windowed_dims
-from ._indexing.maps import inverted, map_to_scalar, simplify_maps
+from ._indexing.maps import inverted, map_to_scalar
 from ._indexing.window import map_by_windows, operand_index
 from ._numpy.window import sliding_windows
 from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
@@ -37,7 +37,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     windows = map_by_windows(window_dims(instruction), operand_index)
     sources = windows.inverse(sizes)
     sharing = sources.of(((), first.then(second)) for _, first in sources.maps for _, second in windows.maps)
-    return [simplify_maps(sharing), sources, map_to_scalar(sizes)]
+    return [sharing.simplified(), sources, map_to_scalar(sizes)]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

@@ -118,11 +118,6 @@ def over_approximate(footprint: Footprint) -> Footprint:
     return Footprint(footprint.maps, False, "the sizes in use are values")
 
 
-def simplify_maps(footprint: Footprint) -> Footprint:
-    """Simplify maps; dimensions of size 1 remain variables, unused ranges do not."""
-    return footprint.simplified()
-
-
 def forward_from_operand(
     instruction: Instruction, output: ShapeIndex, operand: int, leaf: ShapeIndex
 ) -> Mapping[int, OperandIndexing]:
