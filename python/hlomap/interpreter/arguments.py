@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from .._core import Computation, Shape
 from ..errors import ShapeError
+from ..ops._evaluation import Array, on_arrays
 from ..ops._numpy.input_checks import check_value
 
 Value = Any
@@ -38,18 +39,15 @@ def distribute_arguments(
         where = f"parameter {number}, {parameter.name},"
         for device, argument in enumerate(_split_by_device(value, parameter.shape, n, where)):
             label = where if n == 1 else f"{where} on device {device}"
-            arguments[device].append(_read_only(check_value(argument, parameter.shape, label)))
+            arguments[device].append(on_arrays(_read_only, check_value(argument, parameter.shape, label)))
     return arguments
 
 
-def _read_only(value: Value) -> Value:
-    """Views of the arrays of the caller, which nothing overwrites."""
-    if isinstance(value, tuple):
-        return tuple(map(_read_only, value))
-    if value is not None:
-        value = value.view()
-        value.flags.writeable = False
-    return value
+def _read_only(array: Array) -> Array:
+    """A view of an array of the caller, which nothing overwrites."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _split_by_device(value: Any, shape: Shape, n: int, where: str) -> Sequence[Any]:

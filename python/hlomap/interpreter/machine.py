@@ -24,7 +24,7 @@ import numpy as np
 from .._core import Computation
 from ..dtypes import is_float
 from ..errors import HlomapError, ShapeError, UnsupportedError
-from ..ops._evaluation import Device, DeviceGrid, Request, Steps
+from ..ops._evaluation import Device, DeviceGrid, Request, Steps, on_arrays
 from ..ops._numpy.input_checks import UserFunctionError, call_user_function
 from ..ops._numpy.numeric import cast
 from .plan import ELEMENTS_OF_WORK, Dtypes, Plan, Plans, dtype_of
@@ -329,7 +329,8 @@ class Processor:
             raise UnsupportedError(f"computations applied to every element nest more than {MAX_APPLIED} deep")
         sizes = np.broadcast_shapes(*(np.shape(argument) for argument in arguments))
         if self._plans.is_pointwise(plan):
-            return _broadcast(self._run_applied(plan, list(arguments), pointwise=True), sizes)
+            found = self._run_applied(plan, list(arguments), pointwise=True)
+            return on_arrays(lambda x: x if x.shape == sizes else np.broadcast_to(x, sizes), found)
         return self._one_by_one(computation, plan, arguments, sizes)
 
     def _run_applied(self, plan: Plan, arguments: list[Value], *, pointwise: bool) -> Value:
@@ -405,12 +406,6 @@ def _rounded(value: Value, dtype: Dtypes) -> Value:
     if isinstance(value, np.ndarray) and isinstance(dtype, np.dtype) and value.dtype != dtype:
         return cast(value, dtype) if is_float(value.dtype) and is_float(dtype) else value
     return value
-
-
-def _broadcast(value: Value, sizes: tuple[int, ...]) -> Value:
-    if isinstance(value, tuple):
-        return tuple(_broadcast(x, sizes) for x in value)
-    return value if value.shape == sizes else np.broadcast_to(value, sizes)
 
 
 # Flushes denormal numbers to zero, operands and results, as XLA does on CPU.

@@ -107,6 +107,13 @@ class DeviceGrid:
         """By target, the function that implements a custom call."""
 
 
+def on_arrays(function: Callable[..., Any], *values: Value) -> Value:
+    """The function of the arrays at the same place in values of one shape; a token stays a token."""
+    if isinstance(values[0], tuple):
+        return tuple(on_arrays(function, *parts) for parts in zip(*values, strict=True))
+    return None if values[0] is None else function(*values)
+
+
 Evaluate: TypeAlias = Callable[[Instruction, list[Value], EvalContext], Value]
 """The semantics of an operation: from the values of its operands to its own value, or to a generator of requests
 (:data:`Steps`) that returns it."""

@@ -7,12 +7,13 @@ Conditional of XLA's operation semantics.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from .._core import Computation, Instruction
 from ..answers import Unknown
 from ..lazy import np
 from ..types import ShapeIndex
-from ._evaluation import EvalContext, Steps, Value
+from ._evaluation import EvalContext, Steps, Value, on_arrays
 from ._indexing.maps import map_to_all, map_to_scalar, merge_parts
 from ._registry import register
 from ._rule import NOTHING, Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
@@ -88,18 +89,12 @@ def evaluate(instruction: Instruction, operands: list[Value], context: EvalConte
     value: Value = None
     for number in selected:
         new = yield context.call(branches[number], [arguments[number]])
-        value = new if value is None else _where(branch_of == number, new, value)
+        value = new if value is None else on_arrays(partial(np.where, branch_of == number), new, value)
     return value
 
 
 def _in_range(index: np.ndarray, n: int) -> np.ndarray:
     return np.where((index < 0) | (index >= n), n - 1, index)
-
-
-def _where(here: np.ndarray, new: Value, old: Value) -> Value:
-    if isinstance(new, tuple):
-        return tuple(_where(here, a, b) for a, b in zip(new, old, strict=True))
-    return None if new is None else np.where(here, new, old)
 
 
 register(

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import partial
-from typing import Any
 
 from .._core import Computation, IndexingMap, Instruction, _closure, _Reach
 from ..answers import Unknown
 from ..lazy import np
+from ._evaluation import on_arrays
 from ._indexing.loops.counter import CountedLoop, Start, analyze_counts, find_start
 from ._indexing.loops.maps import LoopMaps, Step
 from ._indexing.loops.window import known_branch, written_window
@@ -248,13 +248,7 @@ def evaluate(instruction: Instruction, operands: list[Value], context: EvalConte
         else:
             before = carried[0]
             after = yield context.call(body, list(carried))
-            carried[0] = _select(continues, after, before)
-
-
-def _select(where: Any, after: Value, before: Value) -> Value:
-    if isinstance(after, tuple):
-        return tuple(_select(where, a, b) for a, b in zip(after, before, strict=True))
-    return None if after is None else np.where(where, after, before)
+            carried[0] = on_arrays(partial(np.where, continues), after, before)
 
 
 register(

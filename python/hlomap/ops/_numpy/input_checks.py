@@ -10,7 +10,7 @@ from ...dtypes import bit_width, is_float, is_unsigned, numpy_dtype
 from ...errors import ShapeError
 from ...lazy import np
 from ...text import one_line
-from .._evaluation import Array, Value
+from .._evaluation import Array, Value, on_arrays
 
 
 class UserFunctionError(Exception):
@@ -31,9 +31,7 @@ def call_user_function(function: Callable[..., Any], *arguments: Any, **keywords
 
 def owned(value: Value) -> Value:
     """A copy that shares no memory with the value: what one side keeps, the other may overwrite."""
-    if isinstance(value, (tuple, list)):
-        return type(value)(owned(part) for part in value)
-    return None if value is None else np.array(value)
+    return on_arrays(np.array, value)
 
 
 def check_value(value: Any, shape: Shape, where: str) -> Value:
