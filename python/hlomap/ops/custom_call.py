@@ -88,7 +88,7 @@ def _value(instruction: Instruction, operands: Sequence[Value], context: EvalCon
     offered = {"instruction": instruction, "count_steps": context.count_steps}
     keywords = {name: value for name, value in offered.items() if name in _parameters(function)}
     value = call_user_function(function, *map(owned, operands), **keywords)
-    return owned(check_value(_as_tuples(value), instruction.shape, f"the value of custom call target {target!r}"))
+    return owned(check_value(value, instruction.shape, f"the value of custom call target {target!r}"))
 
 
 def _parameters(function: Callable[..., Value]) -> Container[str]:
@@ -96,10 +96,6 @@ def _parameters(function: Callable[..., Value]) -> Container[str]:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):
         return ()  # some compiled functions have no signature
-
-
-def _as_tuples(value: Value) -> Value:
-    return tuple(_as_tuples(x) for x in value) if isinstance(value, (tuple, list)) else value
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
