@@ -6,7 +6,6 @@ Conditional of XLA's operation semantics.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 
 from .._core import Computation, Instruction
@@ -14,9 +13,9 @@ from ..answers import Unknown
 from ..lazy import np
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Steps, Value, on_arrays
-from ._indexing.maps import map_to_all, map_to_scalar, merge_parts
+from ._indexing.maps import by_number, map_to_all, map_to_scalar, merge_parts
 from ._registry import register
-from ._rule import NOTHING, Footprint, OperandIndexing, OpRule, RuleContext, RuleResult
+from ._rule import NOTHING, OperandIndexing, OpRule, RuleContext, RuleResult
 from ._shapes import array_leaves, n_outputs, require, same_arrays, shape_at
 
 
@@ -60,18 +59,14 @@ def _of_branch(part: OperandIndexing) -> OperandIndexing:
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Through the branch of the operand; the selector affects every element."""
-    parts: list[OperandIndexing] = [NOTHING] * n_outputs(instruction.shape)
     if operand == 0:
+        parts = [NOTHING] * n_outputs(instruction.shape)
         for output in array_leaves(instruction.shape):
-            number = output[0] if output else 0
-            before = parts[number]
-            assert isinstance(before, Footprint), "all parts are footprints"
-            parts[number] = before + map_to_all((), shape_at(instruction.shape, output).dimensions).at(output)
+            everything = map_to_all((), shape_at(instruction.shape, output).dimensions)
+            parts[output[0] if output else 0] += everything.at(output)
         return parts
     result = context.input_to_output(instruction, context.fact(instruction, _branches)[operand - 1], 0, leaf)
-    for number, part in result.items() if isinstance(result, Mapping) else enumerate(result):
-        parts[number] = _of_branch(part)
-    return parts
+    return {number: _of_branch(part) for number, part in by_number(result).items()}
 
 
 def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:

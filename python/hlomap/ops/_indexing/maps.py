@@ -135,18 +135,15 @@ def forward_array(shape: Shape, number: int, leaf: ShapeIndex) -> Mapping[int, O
 
 def forward_to_outputs(
     instruction: Instruction, operand: int, leaf: ShapeIndex, *output_leaves: ShapeIndex
-) -> list[OperandIndexing]:
+) -> list[Footprint]:
     """A leaf of an operand appears unchanged at some leaves of the output and nowhere else."""
-    parts: list[OperandIndexing] = [NOTHING] * n_outputs(instruction.shape)
+    parts = [NOTHING] * n_outputs(instruction.shape)
     sizes = shape_at(instruction.operands[operand].shape, leaf).dimensions
     for output in output_leaves:
         shape = shape_at(instruction.shape, output)
         require_sizes(shape.dimensions, sizes, "the output")
         if shape.is_array:
-            number = output[0] if output else 0
-            before = parts[number]
-            assert isinstance(before, Footprint), "all parts are footprints"
-            parts[number] = before + identity_map(shape.dimensions).at(output)
+            parts[output[0] if output else 0] += identity_map(shape.dimensions).at(output)
     return parts
 
 
