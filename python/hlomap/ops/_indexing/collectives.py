@@ -414,13 +414,6 @@ def _first_ids(n: int) -> Sequence[int]:
     return tuple(range(n)) if n <= MAX_LISTED_DEVICES else range(n)
 
 
-def n_devices(instruction: Instruction) -> int | None:
-    """The number of devices among which a permutation moves values, where the header of the module gives it."""
-    attribute = "num_partitions" if group_mode(instruction) == "cross_partition" else "replica_count"
-    n: int | None = instruction.module.attributes.get(attribute)
-    return n
-
-
 def pair_table(instruction: Instruction) -> GroupTable:
     """The groups of a permutation: each pair is a group of its source and its target."""
     return GroupTable(_IDS[group_mode(instruction)], source_target_pairs(instruction))

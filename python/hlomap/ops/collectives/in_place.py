@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import combinations
 from typing import Any, NamedTuple
 
 from ..._core import Expr, IndexingMap, Instruction
@@ -16,9 +17,9 @@ from ...answers import Unknown
 from ...errors import ShapeError
 from ...maps.device_groups import MAX_LISTED_DEVICES, GroupTable
 from ...types import ShapeIndex
-from .._attributes import is_start, permuted_slices, source_target_pairs
-from .._indexing.collectives import CollectiveIndexing, n_devices, pair_table
-from .._indexing.maps import dim_exprs, full_bounds, identity_map, inverted_at
+from .._attributes import group_mode, is_start, permuted_slices, source_target_pairs
+from .._indexing.collectives import CollectiveIndexing, pair_table
+from .._indexing.maps import dim_exprs, full_bounds, identity_map, inverted_at, range_exprs
 from .._rule import NOTHING, Bounds, CollectiveRule, ExprLike, Footprint, OperandIndexing, RuleContext
 from .._shapes import require, shape_at
 
@@ -53,11 +54,10 @@ def _known_offsets(instruction: Instruction) -> tuple[tuple[int, ...], ...] | No
 
 
 class _Move(NamedTuple):
-    """A slice with its offsets in input and output."""
+    """A slice: where it is in the output, and by how much less than in the input."""
 
-    extents: tuple[int, ...]
-    start: tuple[int, ...]
-    target: tuple[int, ...]
+    box: list[Bounds]
+    shift: list[int]
 
 
 def _moves(instruction: Instruction, buffer: ShapeIndex) -> list[_Move] | None:
@@ -73,7 +73,8 @@ def _moves(instruction: Instruction, buffer: ShapeIndex) -> list[_Move] | None:
             sizes = shape_at(instruction.operands[operand].shape, buffer).dimensions
             inside = all(a >= 0 and a + n <= m for a, n, m in zip(first, s.extents, sizes, strict=True))
             require(inside, f"a slice at {list(first)} of sizes {list(s.extents)} in sizes {list(sizes)}")
-        moves.append(_Move(s.extents, start, target))
+        box = [(a, a + n - 1) for a, n in zip(target, s.extents, strict=True)]
+        moves.append(_Move(box, [a - b for a, b in zip(start, target, strict=True)]))
     return moves
 
 
@@ -91,50 +92,35 @@ def groups(instruction: Instruction) -> GroupTable | Unknown:
 
 def _n_devices(instruction: Instruction) -> int:
     """The number of devices in the header, or as many as the pairs name."""
+    attribute = "num_partitions" if group_mode(instruction) == "cross_partition" else "replica_count"
     named = 1 + max((i for pair in source_target_pairs(instruction) for i in pair), default=0)
-    return max(named, n_devices(instruction) or 0)
+    return max(named, instruction.module.attributes.get(attribute) or 0)
 
 
 class _Maps:
     """Makes maps between arrays: for a target and its source, or on a device that is not a target."""
 
     def __init__(self, instruction: Instruction, *, on_devices: bool) -> None:
-        targets = len(source_target_pairs(instruction))
-        self.on_devices, self._targets = on_devices, targets
-        self._n_others = _n_devices(instruction) - targets
+        self.on_devices = on_devices
+        self._n_targets, self._n_devices = len(source_target_pairs(instruction)), _n_devices(instruction)
 
-    def moved(
+    def between(
         self,
         dims: Sequence[Bounds],
         results: Sequence[ExprLike],
         positions: tuple[int, int],
         ranges: Sequence[Bounds] = (),
-    ) -> Footprint:
-        """From one position of a pair to one position, 0 for its source and 1 for its target."""
-        crosses = self.on_devices or positions[0] != positions[1]
-        return self._map(dims, results, (0, self._targets - 1), positions, ranges, crosses=crosses)
-
-    def kept(self, sizes: Sequence[int]) -> Footprint:
-        """The element itself on devices that are not targets."""
-        groups = (self._targets, self._targets + self._n_others - 1)
-        return self._map(full_bounds(sizes), dim_exprs(len(sizes)), groups, (0, 0), (), crosses=self.on_devices)
-
-    def _map(
-        self,
-        dims: Sequence[Bounds],
-        results: Sequence[ExprLike],
-        groups: Bounds,
-        positions: tuple[int, int],
-        ranges: Sequence[Bounds],
         *,
-        crosses: bool,
+        on_targets: bool = True,
     ) -> Footprint:
+        """From one position of a pair to one position, 0 for its source and 1 for its target; 0 without a pair."""
+        groups = (0, self._n_targets - 1) if on_targets else (self._n_targets, self._n_devices - 1)
         if any(lower > upper for lower, upper in (*dims, *ranges, groups)):
             return NOTHING
-        n = len(dims)
+        crosses = self.on_devices or positions[0] != positions[1]
         if self.on_devices:
+            results = [*results, Expr.dim(len(dims)), positions[1]]
             dims = [*dims, groups, (positions[0], positions[0])]
-            results = [*results, Expr.dim(n), positions[1]]
         return Footprint((((), IndexingMap(dims, results, ranges=ranges)),), crosses_devices=crosses)
 
 
@@ -169,21 +155,23 @@ def output_to_input(
     moves = _moves(instruction, leaf)
     if moves is None:
         source = shape_at(instruction.operands[0].shape, leaf).dimensions
-        whole = maps.moved(full_bounds(sizes), [Expr.range(i) for i in range(len(source))], (1, 0), full_bounds(source))
+        whole = maps.between(full_bounds(sizes), range_exprs(len(source)), (1, 0), full_bounds(source))
         parts = [Footprint(f.maps, False, _UNKNOWN_OFFSETS, f.crosses_devices) for f in (whole, identity_map(sizes))]
     else:
         read = NOTHING
-        for extents, start, target in moves:
-            results = [Expr.dim(i) + (a - b) for i, (a, b) in enumerate(zip(start, target, strict=True))]
-            read = read + maps.moved(_box(target, extents), results, (1, 0))
-        read = Footprint(read.maps, *_exactness(moves), read.crosses_devices)
+        for move in moves:
+            read += maps.between(move.box, [Expr.dim(i) + n for i, n in enumerate(move.shift)], (1, 0))
+        overlap = any(
+            all(max(x[0], y[0]) <= min(x[1], y[1]) for x, y in zip(a.box, b.box, strict=True))
+            for a, b in combinations(moves, 2)
+        )
+        read = Footprint(read.maps, not overlap, _OVERLAP if overlap else None, read.crosses_devices)
         parts = [read, _stays(maps, sizes, moves)]
     offsets = [NOTHING, NOTHING]
     for s in (s for s in permuted_slices(instruction) if s.buffer == leaf):
         for d in range(len(s.extents)):
-            for k, position in enumerate((0, 1)):
-                scalar = maps.moved(full_bounds(sizes), [], (1, position))
-                offsets[k] = offsets[k] + scalar.at((*s.offsets, d))
+            for k in range(2):
+                offsets[k] += maps.between(full_bounds(sizes), [], (1, k)).at((*s.offsets, d))
     return {0: parts[0].at(leaf), 1: parts[1].at(leaf), 2: offsets[0], 3: offsets[1]}
 
 
@@ -197,20 +185,16 @@ def input_to_output(
     return inverted_at(instruction, operand, leaf, back, devices)
 
 
-def _box(first: Sequence[int], extents: Sequence[int]) -> list[Bounds]:
-    return [(a, a + n - 1) for a, n in zip(first, extents, strict=True)]
-
-
 def _stays(maps: _Maps, sizes: Sequence[int], moves: Sequence[_Move]) -> Footprint:
     """The elements of the output that no slice replaces: boxes around each slice in turn on a target, else all."""
-    kept = maps.kept(sizes)
+    kept = maps.between(full_bounds(sizes), dim_exprs(len(sizes)), (0, 0), on_targets=False)
     if kept.maps and not maps.on_devices:
         return kept
     boxes = [full_bounds(sizes)]
     for move in moves:
-        boxes = [rest for box in boxes for rest in _outside(box, _box(move.target, move.extents))]
+        boxes = [rest for box in boxes for rest in _outside(box, move.box)]
     for box in boxes:
-        kept = kept + maps.moved(box, dim_exprs(len(sizes)), (1, 1))
+        kept += maps.between(box, dim_exprs(len(sizes)), (1, 1))
     return kept
 
 
@@ -227,13 +211,3 @@ def _outside(box: list[Bounds], hole: list[Bounds]) -> list[list[Bounds]]:
         if inner[d][0] > inner[d][1]:
             break
     return found
-
-
-def _exactness(moves: Sequence[_Move]) -> tuple[bool, str | None]:
-    """Whether each element of the output is in one slice at most."""
-    boxes = [_box(move.target, move.extents) for move in moves]
-    for k, a in enumerate(boxes):
-        for b in boxes[:k]:
-            if all(max(x[0], y[0]) <= min(x[1], y[1]) for x, y in zip(a, b, strict=True)):
-                return False, _OVERLAP
-    return True, None
