@@ -18,7 +18,7 @@ from ...types import ShapeIndex
 from .._attributes import group_mode, is_start, listed_groups, root_operand, source_target_pairs, split_dimension
 from .._rule import Bounds, CollectiveRule, ExprLike, Footprint, InputToOutput, OperandIndexing, OutputToInput
 from .._shapes import require, require_sizes, shape_at
-from .maps import dim_exprs, full_bounds, identity_map, single_map
+from .maps import dim_exprs, full_bounds, identity_map, range_exprs, single_map
 
 ALL_POSITIONS: Final = None
 """The position of a peer on every device of the group."""
@@ -80,11 +80,6 @@ class Transfer(NamedTuple):
     split: Split | None = None
     kind: str | None = None
 
-    @staticmethod
-    def splitting(split: Split) -> Callable[[Callable[[ElementOnDevice], Peer]], Transfer]:
-        """A decorator for ``peer``."""
-        return lambda peer: Transfer(peer, split)
-
 
 TransferOf = Callable[[Instruction, int, int], Transfer | None]
 """The transfer between a result and an operand of an instruction, by their numbers; None if they have no elements in
@@ -121,7 +116,7 @@ def collective_rules(
         transfers = ((k, back(instruction, result, k)) for k in range(n))
         parts = {k: maps.of(t, operands[k].shape.dimensions) for k, t in transfers if t is not None}
         if roots is not None:
-            parts[roots] = single_map(full_bounds(sizes), [result])
+            parts[roots] = single_map(sizes, [result])
         return parts
 
     def forward(
@@ -169,8 +164,7 @@ def _root_reaches(shape: Shape, result: int) -> Footprint:
     """The position of the root of a result affects all of it."""
     output: ShapeIndex = (result,) if shape.is_tuple else ()
     sizes = shape_at(shape, output).dimensions
-    whole = [Expr.range(i) for i in range(len(sizes))]
-    return single_map([(result, result)], whole, ranges=full_bounds(sizes)).at(output)
+    return single_map([(result, result)], range_exprs(len(sizes)), ranges=sizes).at(output)
 
 
 def _by_number(transfer: Transfer | TransferOf) -> TransferOf:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from functools import partial
 
 from ..._core import Expr, Instruction, Variable
 from .._attributes import root_operand
-from .._indexing.collectives import ALL_POSITIONS, ElementOnDevice, Peer, Transfer
+from .._indexing.collectives import ALL_POSITIONS, ElementOnDevice, Peer, Transfer, TransferOf
 from .._indexing.maps import dim_exprs
 from .._rule import ExprLike
 
@@ -18,7 +18,7 @@ def same_everywhere(element: ElementOnDevice) -> Peer:
     return Peer(dim_exprs(element.rank), ALL_POSITIONS)
 
 
-@Transfer.splitting("target")
+@partial(Transfer, split="target")
 def whole_to_part(element: ElementOnDevice) -> Peer:
     """Element d of the whole is element d mod part_size of part d div part_size."""
     return Peer(
@@ -26,13 +26,13 @@ def whole_to_part(element: ElementOnDevice) -> Peer:
     )
 
 
-@Transfer.splitting("source")
+@partial(Transfer, split="source")
 def part_to_whole(element: ElementOnDevice) -> Peer:
     """Element d of part p is element d + p * part_size of the whole, which every device has."""
     return Peer(element.with_split_index(element.split_index + element.position * element.part_size), ALL_POSITIONS)
 
 
-@Transfer.splitting("both")
+@partial(Transfer, split="both")
 def part_to_part(element: ElementOnDevice) -> Peer:
     """all-to-all: part q at position p is part p at position q."""
     return Peer(
@@ -70,10 +70,7 @@ def parts_to_output(instruction: Instruction, result: int, operand: int) -> Tran
     return between_positions(result, operand) if instruction.shape.is_tuple else part_to_part
 
 
-_TransferOf: TypeAlias = Callable[[Instruction, int, int], Transfer | None]
-
-
-def by_root(static: Transfer, peer: Callable[[ElementOnDevice, Callable[[ExprLike], Variable]], Peer]) -> _TransferOf:
+def by_root(static: Transfer, peer: Callable[[ElementOnDevice, Callable[[ExprLike], Variable]], Peer]) -> TransferOf:
     """Transfer of the element itself, of the first position or the root of an operand: ``peer`` receives a function
     from a position to a variable, the root on the device there."""
 
@@ -83,12 +80,11 @@ def by_root(static: Transfer, peer: Callable[[ElementOnDevice, Callable[[ExprLik
             return static if result == operand else None
 
         def dynamic(e: ElementOnDevice) -> Peer:
-            return peer(
-                e,
-                lambda position: Variable(
-                    None, 0, e.n_devices - 1, source=roots, element=[operand, Expr.dim(e.rank), position]
-                ),
-            )
+            def root(position: ExprLike) -> Variable:
+                element: list[ExprLike] = [operand, Expr.dim(e.rank), position]
+                return Variable(None, 0, e.n_devices - 1, source=roots, element=element)
+
+            return peer(e, root)
 
         return Transfer(dynamic)
 
@@ -100,13 +96,9 @@ def _if(element: ElementOnDevice, root: Variable, is_at: ExprLike) -> Peer:
     return Peer(dim_exprs(element.rank), ALL_POSITIONS, runtime=[root], constraints=[(Expr.runtime(0) - is_at, 0, 0)])
 
 
-broadcast_to_input: _TransferOf = by_root(
+broadcast_to_input = by_root(
     first_position, lambda e, root: Peer(dim_exprs(e.rank), Expr.runtime(0), runtime=[root(e.position)])
 )
-broadcast_to_output: _TransferOf = by_root(
-    between_positions(0, None), lambda e, root: _if(e, root(e.other_position), e.position)
-)
-reduce_to_input: _TransferOf = by_root(between_positions(0, None), lambda e, root: _if(e, root(e.position), e.position))
-reduce_to_output: _TransferOf = by_root(
-    first_position, lambda e, root: _if(e, root(e.other_position), e.other_position)
-)
+broadcast_to_output = by_root(between_positions(0, None), lambda e, root: _if(e, root(e.other_position), e.position))
+reduce_to_input = by_root(between_positions(0, None), lambda e, root: _if(e, root(e.position), e.position))
+reduce_to_output = by_root(first_position, lambda e, root: _if(e, root(e.other_position), e.other_position))
