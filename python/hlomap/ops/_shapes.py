@@ -106,8 +106,3 @@ def result_shape(instruction: Instruction) -> Shape:
     """The shape of the first output of a variadic operation, with the sizes of all."""
     shape = instruction.shape
     return elements_of(shape)[0] if shape.is_tuple else shape
-
-
-def result_sizes(instruction: Instruction) -> tuple[int, ...]:
-    """The sizes that all outputs of a variadic operation share."""
-    return result_shape(instruction).dimensions

@@ -10,32 +10,34 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..lazy import np
 from ._attributes import WindowedDim, windowed_dims
-from ._indexing.maps import map_to_all, map_to_scalar, on_all_outputs
+from ._indexing.maps import map_to_all, map_to_scalar
 from ._indexing.window import map_by_windows, operand_index, output_index
 from ._numpy.reduction import pack_results, reduce_axes
 from ._numpy.window import sliding_windows
 from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._rule import OperandIndexing
-from ._shapes import result_sizes
+from ._shapes import array_leaves, result_shape
 
 
 def _dims(instruction: Instruction) -> list[WindowedDim]:
     operand = instruction.operands[0].shape.dimensions
-    return windowed_dims(instruction.attributes.get("window"), operand, result_sizes(instruction))
+    return windowed_dims(instruction.attributes.get("window"), operand, result_shape(instruction).dimensions)
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The elements in the window, a range for each dimension of the window, and the init values."""
     data: OperandIndexing = map_by_windows(_dims(instruction), operand_index)
     n = len(instruction.operands) // 2
-    return [data] * n + [map_to_scalar(result_sizes(instruction))] * n
+    return [data] * n + [map_to_scalar(result_shape(instruction))] * n
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The outputs whose window contains the element; an init value affects every element."""
     if operand >= len(instruction.operands) // 2:
-        return on_all_outputs(instruction, map_to_all((), result_sizes(instruction)))
-    return on_all_outputs(instruction, map_by_windows(_dims(instruction), output_index))
+        part = map_to_all((), result_shape(instruction))
+    else:
+        part = map_by_windows(_dims(instruction), output_index)
+    return [part.at(output) for output in array_leaves(instruction.shape)]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

@@ -162,13 +162,6 @@ def forwarding(source: ShapeIndex, *targets: ShapeIndex) -> tuple[OutputToInput,
     return output_to_input, input_to_output
 
 
-def on_all_outputs(instruction: Instruction, footprint: Footprint) -> list[OperandIndexing]:
-    """Repeat a footprint for every output of an operation whose outputs have equal sizes."""
-    if not instruction.shape.is_tuple:
-        return [footprint]
-    return [footprint.at((i,)) for i in range(n_outputs(instruction.shape))]
-
-
 def reads_nothing(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The rule from output to input of operations that read no array element."""
     return {}
