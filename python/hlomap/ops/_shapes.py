@@ -94,12 +94,10 @@ def require_int64(value: int) -> int:
 
 def same_arrays(a: Shape, b: Shape) -> bool:
     """Whether two values have arrays of the same sizes at the same leaves."""
-    if a.is_array and b.is_array:
-        return a.dimensions == b.dimensions
     if a == b:
         return True
-    here, there = list(array_leaves(a)), list(array_leaves(b))
-    return here == there and all(shape_at(a, leaf).dimensions == shape_at(b, leaf).dimensions for leaf in here)
+    here, there = ([(leaf, one.dimensions) for leaf, one in arrays(shape)] for shape in (a, b))
+    return here == there
 
 
 def result_shape(instruction: Instruction) -> Shape:
