@@ -17,7 +17,6 @@ from ._indexing.maps import (
     inverted,
     map_to_all,
     map_to_scalar,
-    reaches_nothing,
     reads_nothing,
     rules_by_dims,
     single_map,
@@ -86,7 +85,7 @@ def dynamic_reshape(instruction: Instruction, operands: Sequence[Value], context
     return operands[0].reshape(sizes)
 
 
-register(OpRule("get-dimension-size", reads_nothing, reaches_nothing, get_dimension_size, operations="moves"))
+register(OpRule("get-dimension-size", reads_nothing, reads_nothing, get_dimension_size, operations="moves"))
 register(
     OpRule(
         "set-dimension-size",

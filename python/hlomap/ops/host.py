@@ -14,7 +14,7 @@ from .._core import Instruction, Shape
 from ..dtypes import numpy_dtype
 from ..errors import ShapeError, UnsupportedError
 from ..lazy import np
-from ._indexing.maps import forwarding, reaches_nothing, reads_nothing
+from ._indexing.maps import forwarding, reads_nothing
 from ._numpy.input_checks import check_value, owned
 from ._op import EvalContext, OpRule, Steps, Value, register
 
@@ -129,7 +129,7 @@ for _name, _evaluate in (("infeed", infeed), ("outfeed", outfeed), ("recv", recv
         OpRule(
             _name,
             reads_nothing,
-            reaches_nothing,
+            reads_nothing,
             _evaluate,
             has_side_effect=True,
             operations="moves",

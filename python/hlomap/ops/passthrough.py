@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from .._core import Instruction
 from ._evaluation import Evaluate
-from ._indexing.maps import forwarding, reaches_nothing, reads_nothing
+from ._indexing.maps import forwarding, reads_nothing
 from ._op import EvalContext, OpRule, ShapeIndex, Value, register
 from ._rule import InPlace, nothing_in_place
 from ._shapes import n_outputs
@@ -70,7 +70,7 @@ register(
     OpRule(
         "send-done",
         reads_nothing,
-        reaches_nothing,
+        reads_nothing,
         lambda instruction, operands, context: None,
         builder_methods=("send",),
         operations="moves",

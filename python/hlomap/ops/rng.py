@@ -13,7 +13,7 @@ from .._core import Instruction
 from ..dtypes import is_integer, numpy_dtype
 from ..errors import UnsupportedError
 from ..lazy import np
-from ._indexing.maps import inverted, map_to_all, reaches_nothing, reads_nothing
+from ._indexing.maps import inverted, map_to_all, reads_nothing
 from ._numpy.numeric import convert, widened
 from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import random_bits as bits_each
@@ -147,4 +147,4 @@ register(
     )
 )
 register(OpRule("rng-bit-generator", output_to_input, inverted(output_to_input), random_bits, operations=bits_each))
-register(OpRule("rng-get-and-update-state", reads_nothing, reaches_nothing, next_state, operations="moves"))
+register(OpRule("rng-get-and-update-state", reads_nothing, reads_nothing, next_state, operations="moves"))

@@ -13,7 +13,7 @@ from ..errors import HlomapError
 from ..lazy import np
 from ._evaluation import Device
 from ._indexing.loops.scalar_values import dtype_interval
-from ._indexing.maps import reaches_nothing, reads_nothing
+from ._indexing.maps import reads_nothing
 from ._known import UNKNOWN, Known, KnownContext, Piece
 from ._op import EvalContext, OpRule, Value, register
 from ._tables import pieces_of
@@ -76,7 +76,7 @@ for _name, _evaluate, _known in (
         OpRule(
             _name,
             reads_nothing,
-            reaches_nothing,
+            reads_nothing,
             _evaluate,
             pointwise=_name not in ("iota", "after-all"),
             known_values=_known,

@@ -162,13 +162,8 @@ def forwarding(source: ShapeIndex, *targets: ShapeIndex) -> tuple[OutputToInput,
     return output_to_input, input_to_output
 
 
-def reads_nothing(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The rule from output to input of operations that read no array element."""
-    return {}
-
-
-def reaches_nothing(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The rule from input to output of operations that read no array element."""
+def reads_nothing(*_: object) -> RuleResult:
+    """The rule, in either direction, of operations that read no array element."""
     return {}
 
 
