@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from .._core import Computation, Instruction, Module, Shape
+from ..dtypes import max_rank, numpy_dtype
 from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..ops import lookup
 from ..ops._evaluation import EvalContext, Evaluate
@@ -207,8 +208,6 @@ def _trim_operands(evaluate: Evaluate) -> Evaluate:
 
 
 def _dtypes(shape: Shape) -> Dtypes:
-    from ..dtypes import numpy_dtype
-
     if shape.is_tuple:
         return tuple(map(_dtypes, shape.tuple_shapes))
     return numpy_dtype(shape.dtype) if shape.is_array else None
@@ -216,9 +215,6 @@ def _dtypes(shape: Shape) -> Dtypes:
 
 def dtype_of(shape: Shape) -> np.dtype[Any]:
     """The NumPy type of an array's elements; :class:`ShapeError` for an array above :data:`MAX_BYTES`."""
-    # Imported when a program runs: the element types that NumPy lacks come from a package that is slow to import.
-    from ..dtypes import max_rank, numpy_dtype
-
     dtype = numpy_dtype(shape.dtype)
     if len(shape.dimensions) > max_rank():
         raise UnsupportedError(f"an array of {len(shape.dimensions)} dimensions: NumPy has up to {max_rank()}")
