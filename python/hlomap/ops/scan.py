@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .._core import Computation, Expr, Instruction
+from .._core import Expr, Instruction
 from ..answers import Unknown
 from ..lazy import np
 from ._indexing.maps import by_number, dim_exprs, full_bounds, identity_map, inverted, single_map
@@ -41,11 +41,6 @@ def scan_dimensions(instruction: Instruction) -> ScanDimensions:
 
 
 _REASON = "scan: the elements and steps that reach the carries depend on the computation"
-
-
-def _dependence(instruction: Instruction, result: int, context: RuleContext) -> StepDependence:
-    _, n_inputs, n_outputs, _ = scan_dimensions(instruction)
-    return step_dependence(instruction, instruction.called_computations[0], result, n_inputs, n_outputs, context)
 
 
 def _map_between(instruction: Instruction, result: int, operand: int, dependence: StepDependence) -> Footprint:
@@ -80,17 +75,15 @@ def _map_between(instruction: Instruction, result: int, operand: int, dependence
     ranges += [] if same else full_bounds(kept)
     if by_step_in:
         results = [*results[:along], Expr.range(0), *results[along:]]
-    footprint = single_map(
-        full_bounds(source), results, ranges=ranges, constraints=[constraint] if constraint is not None else []
-    )
-    footprint = footprint.simplified()
+    constraints = [constraint] if constraint is not None else []
+    footprint = single_map(source, results, ranges=ranges, constraints=constraints).simplified()
     exact = dependence.exact and same and not dependence.crosses_devices
     return footprint if exact else Footprint(footprint.maps, False, _REASON, dependence.crosses_devices)
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The steps up to that of the element, all steps for a carry, and the init values of the carries."""
-    dependence = _dependence(instruction, leaf[0], context)
+    dependence = step_dependence(instruction, leaf[0], context)
     operands = range(len(instruction.operands))
     return [_map_between(instruction, leaf[0], k, dependence) for k in operands]
 
@@ -145,17 +138,13 @@ def _is_identity(part: OperandIndexing) -> bool:
     return all(part == identity_map([v.upper + 1 for v in m.dims]) for _, m in part.maps)
 
 
-def step_dependence(
-    instruction: Instruction, computation: Computation, result: int, n_inputs: int, n_outputs: int, context: RuleContext
-) -> StepDependence:
-    """The dependence of a result, found by following carries to a fixed point.
-
-    The first ``n_inputs`` parameters are inputs, the first ``n_outputs`` results outputs; the others are carries.
-    """
+def step_dependence(instruction: Instruction, result: int, context: RuleContext) -> StepDependence:
+    """The dependence of a result, found by following carries to a fixed point."""
+    _, n_inputs, n_outputs, _ = scan_dimensions(instruction)
     reach = StepDependence()
 
     def parameters_of(number: int) -> dict[int, bool]:
-        parts = by_number(context.output_to_input(instruction, computation, (number,)))
+        parts = by_number(context.output_to_input(instruction, instruction.called_computations[0], (number,)))
         reach.crosses_devices = reach.crosses_devices or any(
             isinstance(part, Footprint) and part.crosses_devices for part in parts.values()
         )
