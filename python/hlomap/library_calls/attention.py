@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from .._core import Instruction, Shape
 from .body import Body, Config, NotUnderstood, array_text, require
@@ -38,18 +39,13 @@ _MASKS = {"NO_MASK": (False, False), "PADDING": (True, False), "CAUSAL": (False,
 """Whether sequences have lengths, and whether a query sees the keys up to its own position alone."""
 
 
-@dataclass(frozen=True)
-class _Axes:
+class _Axes(NamedTuple):
     """The dimensions of an array of rank 4."""
 
     batch: int
     head: int
     sequence: int
     feature: int
-
-    @property
-    def order(self) -> tuple[int, int, int, int]:
-        return self.batch, self.head, self.sequence, self.feature
 
 
 @dataclass(frozen=True)
@@ -274,7 +270,7 @@ def _heads(body: Body, call: _Call) -> tuple[str, str, str]:
 
 def _canonical(body: Body, operand: int, axes: _Axes) -> str:
     require(body.operands[operand].rank == 4, f"operand {operand} does not have 4 dimensions")
-    return body.transposed(body.converted(f"p{operand}", "f32"), axes.order)
+    return body.transposed(body.converted(f"p{operand}", "f32"), axes)
 
 
 def _from_pages(body: Body, pages: str, table: int, batch: int) -> str:

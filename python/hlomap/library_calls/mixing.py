@@ -50,10 +50,6 @@ class Mixing:
     kept: Mapping[tuple[int, int], Sequence[tuple[int, int]]] = field(default_factory=dict)
     unread: Collection[int] = ()
 
-    def between(self, operand: int, result: int) -> Sequence[tuple[int, int]]:
-        """The dimensions of an operand and a result that keep their identity."""
-        return self.kept.get((operand, result), ())
-
 
 def mixing_of(instruction: Instruction) -> Mixing | Unknown | None:
     """How a call mixes its operands; ``None`` for other targets.

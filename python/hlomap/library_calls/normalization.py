@@ -30,12 +30,11 @@ def layer_norm(instruction: Instruction) -> str:
     require(len(parts) >= len(values), f"fewer than {len(values)} results")
     x, scale = body.operands[:2]
     axes = _normalized_dims(x, scale)
-    kept = [d for d in range(x.rank) if d not in axes]
     if kind == "LAYER_BWD":
-        found = _gradients(body, axes, kept)
+        found = _gradients(body, axes)
     else:
         _require_sizes(body.operands[2], scale.dimensions, "a bias")
-        found = _forward(body, axes, kept, config.number("epsilon", 0))
+        found = _forward(body, axes, config.number("epsilon", 0))
     results = []
     for value, part in zip(found[: len(values)], parts, strict=False):
         require(part.is_array, f"a result {part} of the call")
@@ -60,18 +59,18 @@ def normalized(body: Body, x: str, axes: Sequence[int], epsilon: float) -> tuple
     return body.two("multiply", centred, body.broadcast(deviation, sizes, kept)), mean, deviation
 
 
-def _forward(body: Body, axes: Sequence[int], kept: Sequence[int], epsilon: float) -> list[str]:
+def _forward(body: Body, axes: Sequence[int], epsilon: float) -> list[str]:
     sizes = body.operands[0].dimensions
     value, mean, deviation = normalized(body, body.converted("p0", "f32"), axes, epsilon)
     scale, bias = (_along(body, f"p{k}", axes, sizes) for k in (1, 2))
     return [body.two("add", body.two("multiply", value, scale), bias), mean, deviation]
 
 
-def _gradients(body: Body, axes: Sequence[int], kept: Sequence[int]) -> list[str]:
+def _gradients(body: Body, axes: Sequence[int]) -> list[str]:
     """x, scale, gradient, mean, reciprocal deviation -> the gradients of x, scale and bias."""
     x, _, dy, *statistics = body.operands
     _require_sizes(dy, x.dimensions, "a gradient")
-    sizes = x.dimensions
+    sizes, kept = x.dimensions, [d for d in range(x.rank) if d not in axes]
     for one in statistics:
         _require_sizes(one, [n if d in kept else 1 for d, n in enumerate(sizes)], "a mean or deviation")
     wide, gradient = body.converted("p0", "f32"), body.converted("p2", "f32")

@@ -134,7 +134,7 @@ def _mixed(instruction: Instruction, leaf: ShapeIndex, number: int, mixing: Mixi
     """Dimensions that the call keeps have the index of the output, the others any: what matters is in the numbers."""
     sizes = shape_at(instruction.shape, leaf).dimensions
     shapes = [operand.shape.dimensions for operand in instruction.operands]
-    every = (map_keeping(sizes, of, dict(mixing.between(k, number))) for k, of in enumerate(shapes))
+    every = (map_keeping(sizes, of, dict(mixing.kept.get((k, number), ()))) for k, of in enumerate(shapes))
     return [Footprint(part.maps, False, mixing.reason) for part in every]
 
 
