@@ -53,11 +53,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
 
     element, valid = in_windows(data, 0), in_windows(np.ones(data.shape, np.bool_), False)
     number = in_windows(np.arange(data.size).reshape(data.shape), -1)
-    chosen, at, found = (
-        element[:, :0].sum(axis=1).astype(data.dtype),
-        np.zeros(source.size, np.int64),
-        np.zeros(source.size, np.bool_),
-    )
+    chosen, at, found = (np.zeros(source.size, dtype) for dtype in (data.dtype, np.int64, np.bool_))
     for k in range(count):
         keeps = found & np.asarray(context.apply(select, [chosen, element[:, k]]))
         replaces = valid[:, k] & ~keeps

@@ -6,7 +6,7 @@ Sort of XLA's operation semantics.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 from .._core import Instruction
@@ -43,9 +43,8 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return results if instruction.shape.is_tuple else results[0]
 
 
-def _merged(order: Array, width: int, precedes: object) -> Array:
+def _merged(order: Array, width: int, precedes: Callable[[Array, Array], Array]) -> Array:
     """Merge neighboring sorted runs of length ``width``."""
-    assert callable(precedes)
     n = order.shape[1]
     index = np.arange(n)
     run, own = index // width, index % width
