@@ -13,10 +13,8 @@ import numpy.typing as npt
 
 from .._core import Computation, Shape
 from ..errors import ShapeError
-from ..ops._evaluation import Array, on_arrays
+from ..ops._evaluation import Array, Value, on_arrays
 from ..ops._numpy.input_checks import check_value
-
-Value = Any
 
 
 def distribute_arguments(

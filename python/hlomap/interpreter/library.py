@@ -11,14 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._core import Instruction
 from ..errors import UnsupportedError
+from ..ops._evaluation import Array, Value
 from ..types import needs
 
-Array = npt.NDArray[Any]
-Value = Any
 CountSteps = Callable[[int], None]
 
 

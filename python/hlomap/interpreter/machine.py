@@ -24,12 +24,11 @@ import numpy as np
 from .._core import Computation
 from ..dtypes import is_float
 from ..errors import HlomapError, ShapeError, UnsupportedError
-from ..ops._evaluation import Device, DeviceGrid, Request, Steps, on_arrays
+from ..ops._evaluation import Device, DeviceGrid, Request, Steps, Value, on_arrays
 from ..ops._numpy.input_checks import UserFunctionError, call_user_function
 from ..ops._numpy.numeric import cast
 from .plan import ELEMENTS_OF_WORK, Dtypes, Plan, Plans, dtype_of
 
-Value = Any
 OnValue = Callable[..., None]
 
 MAX_DEPTH = 5000

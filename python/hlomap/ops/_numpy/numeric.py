@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from sys import getrefcount
-from typing import Any, TypeAlias
+from typing import Any
 
 from ...dtypes import bit_width, is_float, is_integer, is_packed, is_unsigned, numpy_dtype
 from ...errors import ShapeError, UnsupportedError
-from ...lazy import np, npt
-
-Array: TypeAlias = "npt.NDArray[Any]"
+from ...lazy import np
+from .._evaluation import Array
 
 
 def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
