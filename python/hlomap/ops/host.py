@@ -51,14 +51,13 @@ def _pairs(instruction: Instruction) -> list[tuple[int, int]] | None:
     return None if text is None else [(int(a), int(b)) for a, b in re.findall(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}", text)]
 
 
-def _own_id(context: EvalContext) -> int:
-    """Transfers are between the partitions of a replica, or between replicas if there is one partition."""
-    return context.device.partition if context.grid.n_partitions > 1 else context.device.replica
-
-
 def _peer(instruction: Instruction, context: EvalContext, side: int) -> int | None:
-    """The number of the device that a transfer goes to (side 1) or comes from (side 0); None if there is none."""
-    pairs, own, grid = _pairs(instruction), _own_id(context), context.grid
+    """The number of the device that a transfer goes to (side 1) or comes from (side 0); None if there is none.
+
+    Transfers are between the partitions of a replica, or between replicas if there is one partition.
+    """
+    pairs, device, grid = _pairs(instruction), context.device, context.grid
+    own, count = (device.partition, grid.n_partitions) if grid.n_partitions > 1 else (device.replica, grid.n_replicas)
     if pairs is None:
         if grid.n_replicas * grid.n_partitions > 1 and not _pairs_of_channel(instruction):
             raise UnsupportedError(f"a transfer between devices needs {_PAIRS}")
@@ -66,10 +65,9 @@ def _peer(instruction: Instruction, context: EvalContext, side: int) -> int | No
     found = next((pair[side] for pair in pairs if pair[1 - side] == own), None)
     if found is None:
         return None
-    count = grid.n_partitions if grid.n_partitions > 1 else grid.n_replicas
     if found >= count:
         raise ShapeError(f"a transfer with device {found}, there are {count}")
-    return context.device.number + found - own if grid.n_partitions > 1 else found
+    return device.number + found - own
 
 
 def _pairs_of_channel(instruction: Instruction) -> list[tuple[int, int]]:

@@ -28,11 +28,7 @@ def group_of(instruction: Instruction, context: EvalContext) -> list[int] | None
     if not groups:
         groups = [tuple(range(_n_ids(mode, grid)))]
     _require_ids(groups, mode, grid)
-    own = {
-        "cross_replica": device.replica,
-        "cross_replica_and_partition": device.replica,
-        "cross_partition": device.partition,
-    }.get(mode, device.number)
+    own = own_id(instruction, context)
     found = [group for group in groups if own in group]
     if len(found) > 1:
         raise ShapeError(f"device {device.number} is in several groups: {groups}")
@@ -53,13 +49,14 @@ def require_ids(instruction: Instruction, ids: Sequence[int], context: EvalConte
 
 
 def own_id(instruction: Instruction, context: EvalContext) -> int:
-    """The id of this device in a permutation."""
-    return context.device.partition if group_mode(instruction) == "cross_partition" else context.device.replica
+    """The id of this device in the groups or pairs of an instruction."""
+    mode, device = group_mode(instruction), context.device
+    return {"cross_partition": device.partition, "flattened_id": device.number}.get(mode, device.replica)
 
 
 def permuted_devices(instruction: Instruction, context: EvalContext) -> list[int]:
     """The numbers of all devices between which a permutation may move values of this device."""
-    mode: GroupMode = "cross_partition" if group_mode(instruction) == "cross_partition" else "cross_replica"
+    mode = group_mode(instruction)
     return _device_numbers(range(_n_ids(mode, context.grid)), mode, context.device, context.grid)
 
 
