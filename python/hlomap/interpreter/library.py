@@ -22,7 +22,7 @@ CountSteps = Callable[[int], None]
 
 def _option(instruction: Instruction, name: str, default: str) -> str:
     """An option such as ``uplo = 76 : ui8`` as a letter."""
-    found = re.search(rf"\b{name} = (\d+)", instruction.attributes.text("backend_config") or "")
+    found = re.search(rf"\b{name} = (\d+)", _config(instruction))
     return chr(int(found[1])) if found else default
 
 
@@ -64,7 +64,7 @@ def cholesky(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> 
     return _batched(count_steps, one, a)
 
 
-def lu(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
+def lu(a: Array, *, count_steps: CountSteps) -> Value:
     """Both factors in one matrix, the swapped rows and the first zero pivot, counted from 1."""
 
     def one(matrix: Array) -> tuple[Array, Array, np.int32]:
@@ -74,9 +74,9 @@ def lu(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
     return _batched(count_steps, one, a)
 
 
-def lu_on_tpu(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
+def lu_on_tpu(a: Array, *, count_steps: CountSteps) -> Value:
     """Both factors in one matrix, the swapped rows, counted from 0, and the permutation that they are."""
-    factors, swaps, _ = lu(a, instruction=instruction, count_steps=count_steps)
+    factors, swaps, _ = lu(a, count_steps=count_steps)
     return factors, swaps - 1, _permutation(swaps - 1, a.shape[-2])
 
 
@@ -98,12 +98,12 @@ def _permutation(pivots: Array, n: int) -> Array:
     return order
 
 
-def qr(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
+def qr(a: Array, *, count_steps: CountSteps) -> Value:
     """R with the reflectors below its diagonal, and their factors."""
     return _batched(count_steps, lambda matrix: _lapack("geqrf", matrix)(matrix)[:2], a)
 
 
-def householder_product(a: Array, factors: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
+def householder_product(a: Array, factors: Array, *, count_steps: CountSteps) -> Value:
     """The first columns of the product of the reflectors below the diagonal of a."""
     return _batched(count_steps, lambda matrix, taus: _lapack("orgqr", matrix)(matrix, taus)[:1], a, factors)[0]
 
@@ -201,7 +201,7 @@ def svd_of_gpu(a: Array, *, instruction: Instruction) -> Value:
     return (a, s.astype(a.real.dtype), first.astype(a.dtype), second.astype(a.dtype), info)
 
 
-def tridiagonal_solve(lower: Array, middle: Array, upper: Array, b: Array, *, instruction: Instruction) -> Value:
+def tridiagonal_solve(lower: Array, middle: Array, upper: Array, b: Array) -> Value:
     """x for a matrix given by three diagonals; ``lower`` may begin and ``upper`` may end with an unused element."""
     n = middle.shape[-1]
     rows = np.arange(n)
@@ -214,9 +214,9 @@ def tridiagonal_solve(lower: Array, middle: Array, upper: Array, b: Array, *, in
     return (lower, middle, upper, x, np.zeros(middle.shape[:-1], np.int32))
 
 
-def tridiagonal_solution(lower: Array, middle: Array, upper: Array, b: Array, *, instruction: Instruction) -> Value:
+def tridiagonal_solution(lower: Array, middle: Array, upper: Array, b: Array) -> Value:
     """The x of :func:`tridiagonal_solve` alone."""
-    return tridiagonal_solve(lower, middle, upper, b, instruction=instruction)[3]
+    return tridiagonal_solve(lower, middle, upper, b)[3]
 
 
 _LAPACK: tuple[tuple[str, str, Callable[..., Value]], ...] = (

@@ -42,9 +42,9 @@ def layer_norm(instruction: Instruction) -> str:
     return body.finish(instruction.shape, results)
 
 
-def normalized(body: Body, x: str, axes: Sequence[int], epsilon: float) -> tuple[str, str, str]:
-    """``(x - mean) * rsqrt(variance + epsilon)``, the mean and the reciprocal deviation, without the axes."""
-    sizes = body.type_of(x)[1]
+def normalized(body: Body, axes: Sequence[int], epsilon: float) -> tuple[str, str, str]:
+    """``(x - mean) * rsqrt(variance + epsilon)`` of operand 0; mean and reciprocal deviation without the axes."""
+    x, sizes = body.converted("p0", "f32"), body.operands[0].dimensions
     kept = [d for d in range(len(sizes)) if d not in axes]
     n = prod(sizes[d] for d in axes)
 
@@ -61,7 +61,7 @@ def normalized(body: Body, x: str, axes: Sequence[int], epsilon: float) -> tuple
 
 def _forward(body: Body, axes: Sequence[int], epsilon: float) -> list[str]:
     sizes = body.operands[0].dimensions
-    value, mean, deviation = normalized(body, body.converted("p0", "f32"), axes, epsilon)
+    value, mean, deviation = normalized(body, axes, epsilon)
     scale, bias = (_along(body, f"p{k}", axes, sizes) for k in (1, 2))
     return [body.two("add", body.two("multiply", value, scale), bias), mean, deviation]
 

@@ -14,6 +14,7 @@ from .normalization import normalized
 
 _ACTIVATIONS = {name: name.lower() for name in ("RELU", "RELU6", "TANH", "SIGMOID", "ELU")}
 _ACTIVATIONS |= {"SWISH": "silu", "GELU_ERF": "gelu by erf", "GELU_TANH": "gelu by tanh"}
+_OPTIMIZATIONS = {"user_scratchpad", "bias_broadcast"}  # not weights_prepacked: their order is oneDNN's own
 _WIDER = {"f16": "f32", "bf16": "f32"}
 
 
@@ -21,7 +22,7 @@ def matmul(instruction: Instruction) -> str:
     """``__onednn$matmul``: a, b, then an operand for each BIAS, BINARY_ADD and SUM among its fusions."""
     config = Config.of(instruction, "onednn_matmul_config")
     config.expect_only({"transpose_a", "transpose_b", "fusions", "optimization_config"})
-    _require_plain_weights(config)
+    config.part("optimization_config").expect_only(_OPTIMIZATIONS)
     body, output = Body(instruction), first_result(instruction)
     require(
         len(body.operands) >= 2 and all(one.rank >= 2 for one in body.operands[:2]), "factors that are not matrices"
@@ -43,7 +44,7 @@ def convolution(instruction: Instruction) -> str:
     """``__onednn$convolution``: input, filter, then the operands of its fusions."""
     config = Config.of(instruction, "onednn_conv_config")
     config.expect_only({"input", "kernel", "output", "window", "fusions", "feature_groups", "optimization_config"})
-    _require_plain_weights(config)
+    config.part("optimization_config").expect_only(_OPTIMIZATIONS)
     body, output = Body(instruction), first_result(instruction)
     require(len(body.operands) >= 2, f"{len(body.operands)} operands")
     rank = body.operands[0].rank
@@ -78,7 +79,7 @@ def layer_norm(instruction: Instruction) -> str:
     require(len(body.operands) == 1 + len(factors), f"{len(body.operands)} operands, with rescale={rescale}")
     x = body.operands[0]
     require(x.rank > 0 and 0 not in x.dimensions, f"a normalization of {x}")
-    value, _, _ = normalized(body, body.converted("p0", "f32"), [x.rank - 1], config.bits("epsilon_typecast", 0))
+    value, _, _ = normalized(body, [x.rank - 1], config.bits("epsilon_typecast", 0))
     for k, operation in enumerate(factors, start=1):
         along = body.broadcast(body.converted(f"p{k}", "f32"), x.dimensions, [x.rank - 1])
         value = body.two("multiply" if operation == "*" else "add", value, along)
@@ -119,11 +120,6 @@ def _fused(body: Body, config: Config, value: str, feature: int) -> str:
             value = body.activated(_ACTIVATIONS[operation], value)
     body.require_operands(operand, f"its backend_config asks for {operand}")
     return value
-
-
-def _require_plain_weights(config: Config) -> None:
-    optimized = config.part("optimization_config")
-    optimized.expect_only({"user_scratchpad", "bias_broadcast"})  # weights_prepacked: their order is oneDNN's own
 
 
 def _finish(body: Body, instruction: Instruction, output: Shape, value: str) -> str:

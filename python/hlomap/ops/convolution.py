@@ -90,10 +90,9 @@ def convolution_attributes(instruction: Instruction) -> Convolution | Unknown:
     return Convolution(labels, dims, sizes[0], sizes[1], sizes[2], *groups, sparse)
 
 
-def _kernel_index(c: Convolution, feature: ExprLike, out: ExprLike, spatial: Sequence[ExprLike]) -> list[ExprLike]:
-    labels = c.labels
-    dims = labels.kernel_input_feature, labels.kernel_output_feature, *labels.kernel_spatial
-    return _ordered(dims, (feature, out, *spatial))
+def _kernel_index(c: Convolution, feature: ExprLike, out: ExprLike, elements: Sequence[Expr | None]) -> list[ExprLike]:
+    dims = c.labels.kernel_input_feature, c.labels.kernel_output_feature, *c.labels.kernel_spatial
+    return _ordered(dims, (feature, out, *(0 if element is None else element for element in elements)))
 
 
 def _ordered(dims: Sequence[int], indices: Sequence[ExprLike]) -> list[ExprLike]:
@@ -125,7 +124,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
         operand_index(dim, Expr.dim(o), element) for dim, o, element in zip(c.dims, spatial, elements, strict=True)
     ]
     group = out // max(1, c.group_outputs)
-    kernel = _kernel_index(c, feature, out, [0 if element is None else element for element in elements])
+    kernel = _kernel_index(c, feature, out, elements)
     runtime: list[Variable] = []
     of_image = feature if c.sparse is None else whole_index(c.sparse, kernel, runtime)
     batch = batch + group * c.batches if c.batch_groups > 1 else batch
@@ -166,7 +165,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
         return [single_map(dims, results, ranges=ranges, constraints=constraints)]
     # The held element of the kernel whose index is that of the image's feature in its group.
     block = Expr.range(len(ranges))
-    kernel = _kernel_index(c, block, out, [0 if element is None else element for element in elements])
+    kernel = _kernel_index(c, block, out, elements)
     runtime: list[Variable] = []
     constraints.append((whole_index(c.sparse, kernel, runtime) - feature % c.features, 0, 0))
     ranges = [*ranges, (0, c.kernel_features - 1)]
@@ -193,7 +192,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     windows = sliding_windows(image, axes, c.dims, 0)
     windows = windows.reshape(c.batch_groups, c.batches, c.feature_groups, c.features, *windows.shape[2:])
     kernel = kernel.reshape(c.batch_groups, c.feature_groups, c.group_outputs, *kernel.shape[1:])
-    parts = [_products(part, kernel, n, numpy_dtype(instruction.shape.dtype)) for part in _batch_chunks(windows, n)]
+    parts = [_products(part, kernel, n, numpy_dtype(instruction.shape.dtype)) for part in _batch_chunks(windows)]
     done = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
     done = done.transpose(1, 0, 2, 3, *range(4, 4 + n))
     done = done.reshape(c.batches, c.output_sizes[c.labels.output_feature], *done.shape[4:])
@@ -201,7 +200,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.transpose(done, np.argsort(order))
 
 
-def _batch_chunks(windows: Array, n: int) -> list[Array]:
+def _batch_chunks(windows: Array) -> list[Array]:
     """The windows of some batches at a time: they take as much memory as the image times the size of a window."""
     batches = windows.shape[1]
     step = max(1, MAX_WINDOW_ELEMENTS * batches // max(1, windows.size))

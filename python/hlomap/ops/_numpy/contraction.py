@@ -20,7 +20,7 @@ def sum_of_products(
     a: Array, a_axes: Sequence[int], b: Array, b_axes: Sequence[int], out: Sequence[int], to: np.dtype[Any]
 ) -> Array:
     """``einsum`` with numbered axes: small floats accumulate in f32, integers in the result type, pred with ``or``."""
-    work = _accumulation_type(a, a_axes, b, b_axes, out, to)
+    work = _accumulation_type(a, a_axes, b, out, to)
     total = _product(a.astype(work, copy=False), a_axes, b.astype(work, copy=False), b_axes, out)
     if to == np.bool_:
         return np.asarray(total != 0)
@@ -31,7 +31,7 @@ def sum_of_products(
 
 
 def _accumulation_type(
-    a: Array, a_axes: Sequence[int], b: Array, b_axes: Sequence[int], out: Sequence[int], to: np.dtype[Any]
+    a: Array, a_axes: Sequence[int], b: Array, out: Sequence[int], to: np.dtype[Any]
 ) -> np.dtype[Any]:
     """The type in which products are summed: f64 for small integers, as long as every sum is exact in it."""
     if to == np.bool_:

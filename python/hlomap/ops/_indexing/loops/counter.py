@@ -258,15 +258,15 @@ def _counting(loop: CountedLoop, leaf: ShapeIndex, count: Induction, last: int |
     return Scalar(expr, min(ends), max(ends))
 
 
-def linear(expr: Expr, dim: int = 0) -> tuple[int, int] | None:
-    """``(a, b)`` where the expression is ``a + b * d``; None where it is not, or has other variables."""
+def linear(expr: Expr) -> tuple[int, int] | None:
+    """``(a, b)`` where the expression is ``a + b * d0``; None where it is not, or has other variables."""
     try:
-        at = [expr.substitute(dims=[*(Expr.dim(k) for k in range(dim)), x]) for x in (0, 1)]
+        at = [expr.substitute(dims=[x]) for x in (0, 1)]
         difference = at[1] - at[0]
         if at[0].kind != "constant" or difference.kind != "constant":
             return None
         a, b = at[0].value or 0, difference.value or 0
-        return (a, b) if expr == Expr.dim(dim) * b + a else None
+        return (a, b) if expr == Expr.dim(0) * b + a else None
     except (HlomapError, OverflowError):
         return None
 
