@@ -8,7 +8,7 @@ function.  Section CustomCall of XLA's operation semantics.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping
 
 from .._core import Computation, Expr, IndexingMap, Instruction, Shape
 from ..answers import Unknown
@@ -67,28 +67,22 @@ def band_of(instruction: Instruction) -> Band | None:
 def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
     """The function for the target, applied to the operands; without one the definition of a library call."""
     target = target_of(instruction)
-    if target not in context.grid.custom_calls:
-        definition = definition_of(instruction)
-        if isinstance(definition, Instruction):
-            return (yield context.call(definition.called_computations[0], operands))
-        if isinstance(definition, Unknown):
-            raise UnsupportedError(f"{definition.reason}; pass custom_calls={{{target!r}: …}}")
-    return _value(instruction, operands, context)
-
-
-def _value(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    target = target_of(instruction)
     function = context.grid.custom_calls.get(target)
-    if function is None:
-        if is_annotation(instruction):
-            return operands[0]
-        if target in SINKS and instruction.shape.is_tuple and not instruction.shape.tuple_shapes:
-            return ()
-        raise UnsupportedError(f"no function for custom call target {target!r}: pass custom_calls={{{target!r}: …}}")
-    offered = {"instruction": instruction, "count_steps": context.count_steps}
-    keywords = {name: value for name, value in offered.items() if name in _parameters(function)}
-    value = call_user_function(function, *map(owned, operands), **keywords)
-    return owned(check_value(value, instruction.shape, f"the value of custom call target {target!r}"))
+    if function is not None:
+        offered = {"instruction": instruction, "count_steps": context.count_steps}
+        keywords = {name: value for name, value in offered.items() if name in _parameters(function)}
+        value = call_user_function(function, *map(owned, operands), **keywords)
+        return owned(check_value(value, instruction.shape, f"the value of custom call target {target!r}"))
+    definition = definition_of(instruction)
+    if isinstance(definition, Instruction):
+        return (yield context.call(definition.called_computations[0], operands))
+    if isinstance(definition, Unknown):
+        raise UnsupportedError(f"{definition.reason}; pass custom_calls={{{target!r}: …}}")
+    if is_annotation(instruction):
+        return operands[0]
+    if target in SINKS and instruction.shape.is_tuple and not instruction.shape.tuple_shapes:
+        return ()
+    raise UnsupportedError(f"no function for custom call target {target!r}: pass custom_calls={{{target!r}: …}}")
 
 
 def _parameters(function: Callable[..., Value]) -> Container[str]:
