@@ -6,13 +6,13 @@ semantics.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from .._core import Instruction
 from ..dtypes import numpy_dtype
 from ..lazy import np
 from ._indexing.maps import rules_by_dims
-from ._op import Array, EvalContext, OpRule, Value, register
+from ._op import EvalContext, OpRule, Value, register
 from ._operations import transformed
 from ._shapes import require_sizes
 
@@ -31,14 +31,8 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     dtype = numpy_dtype(instruction.shape.dtype)
     if 0 in instruction.shape.dimensions or 0 in length:
         return np.zeros(instruction.shape.dimensions, dtype)
-    kinds: dict[str, Callable[..., Array]] = {
-        "FFT": np.fft.fftn,
-        "IFFT": np.fft.ifftn,
-        "RFFT": np.fft.rfftn,
-        "IRFFT": np.fft.irfftn,
-    }
-    axes = range(-len(length), 0)
-    return kinds[str(instruction.attributes["fft_type"])](operands[0], s=length, axes=axes).astype(dtype)
+    transform = getattr(np.fft, f"{str(instruction.attributes['fft_type']).lower()}n")  # fftn, ifftn, rfftn, irfftn
+    return transform(operands[0], s=length, axes=range(-len(length), 0)).astype(dtype)
 
 
 register(OpRule("fft", *rules_by_dims(_batches), evaluate, operations=transformed))
