@@ -27,7 +27,7 @@ def group_of(instruction: Instruction, context: EvalContext) -> list[int] | None
     mode = group_mode(instruction)
     if not groups:
         groups = [tuple(range(_n_ids(mode, grid)))]
-    _require_ids(groups, mode, grid)
+    require_ids(instruction, [i for group in groups for i in group], context)
     own = own_id(instruction, context)
     found = [group for group in groups if own in group]
     if len(found) > 1:
@@ -44,8 +44,16 @@ def own_group(instruction: Instruction, context: EvalContext) -> list[int]:
 
 
 def require_ids(instruction: Instruction, ids: Sequence[int], context: EvalContext) -> None:
-    """:class:`ShapeError` unless all ids of a permutation name devices of the grid."""
-    _require_ids([tuple(ids)], group_mode(instruction), context.grid)
+    """:class:`ShapeError` unless all ids of groups or pairs name devices of the grid."""
+    mode = group_mode(instruction)
+    count, highest = _n_ids(mode, context.grid), max(ids, default=-1)
+    if highest >= count or min(ids, default=0) < 0:
+        what, option = {
+            "cross_partition": ("partition", "num_partitions"),
+            "flattened_id": ("device", "num_replicas * num_partitions"),
+        }.get(mode, ("replica", "num_replicas"))
+        wanted = f"{option} of {highest + 1} or more" if highest >= count else "ids from 0"
+        raise ShapeError(f"{what} {highest} is in its groups, there are {count}: run it with {wanted}")
 
 
 def own_id(instruction: Instruction, context: EvalContext) -> int:
@@ -74,15 +82,3 @@ def _n_ids(mode: GroupMode, grid: DeviceGrid) -> int:
     if mode == "cross_partition":
         return grid.n_partitions
     return grid.n_replicas * grid.n_partitions if mode == "flattened_id" else grid.n_replicas
-
-
-def _require_ids(groups: Sequence[Sequence[int]], mode: GroupMode, grid: DeviceGrid) -> None:
-    count = _n_ids(mode, grid)
-    highest = max((i for group in groups for i in group), default=-1)
-    if highest >= count or min((i for group in groups for i in group), default=0) < 0:
-        what, option = {
-            "cross_partition": ("partition", "num_partitions"),
-            "flattened_id": ("device", "num_replicas * num_partitions"),
-        }.get(mode, ("replica", "num_replicas"))
-        wanted = f"{option} of {highest + 1} or more" if highest >= count else "ids from 0"
-        raise ShapeError(f"{what} {highest} is in its groups, there are {count}: run it with {wanted}")
