@@ -8,6 +8,7 @@ values come before the first element.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -68,12 +69,9 @@ def reduce_axes(
 
     flat = [flatten_axes(x) for x in arrays]
     mask = None if valid is None else flatten_axes(np.broadcast_to(valid, arrays[0].shape))
-
-    def combine(both: Sequence[Array]) -> Value:
-        return context.apply(computation, both)
-
+    combine = partial(context.apply, computation)
     if all(instruction._has("selects") for instruction in computation.instructions):
-        return reduce_pairwise(flat, initial, combine, mask)
+        return _reduce_pairwise(flat, initial, combine, mask)
     return _reduce_in_order(flat, initial, combine, mask)
 
 
@@ -140,13 +138,12 @@ def _reduce_in_order(
     return current
 
 
-def reduce_pairwise(
-    arrays: Sequence[Array], initial: Sequence[Array], combine: Combine, valid: Array | None = None
+def _reduce_pairwise(
+    arrays: Sequence[Array], initial: Sequence[Array], combine: Combine, valid: Array | None
 ) -> list[Array]:
     """Reduce the last axis of n arrays pairwise; elements that ``valid`` does not mark are left out."""
     outer = arrays[0].shape[:-1]
-    current = list(arrays)
-    mask = valid
+    current, mask = list(arrays), valid
     while current[0].shape[-1] > 1:
         even = current[0].shape[-1] // 2 * 2
         first, second = [x[..., 0:even:2] for x in current], [x[..., 1:even:2] for x in current]
