@@ -14,7 +14,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from .._core import Instruction, Shape
-from .body import Body, Config, NotUnderstood, array_text, require
+from .body import Body, Config, array_text, require
 
 TARGETS = (
     "__cudnn$fmhaScaleBiasSoftmax", "__cudnn$fmhaScaleBiasSoftmaxBackward", "__cudnn$fmhaScaleBiasSoftmaxDropout",
@@ -72,8 +72,7 @@ class _Call:
         config.expect_only(_UNDERSTOOD)
         require(not packs_segments(instruction), "several segments in a row")
         mask = config.word("mask_type", "NO_MASK")
-        if mask not in _MASKS:
-            raise NotUnderstood(f"the mask {mask}")
+        require(mask in _MASKS, f"the mask {mask}")
         padded, causal = _MASKS[mask]
         window = int(config.number("sliding_window_length", 0))
         require(window >= 0 and (causal or window == 0), f"a window of {window} with the mask {mask}")
@@ -172,7 +171,7 @@ def _forward(body: Body, call: _Call, parts: Sequence[Shape]) -> list[str]:
     factors = [_scalar(body, n) for n in range(3, 9)] if call.is_f8 else []
     if call.is_f8:
         q, k, v = (_times(body, x, by) for x, by in zip((q, k, v), factors[:3], strict=True))
-    scores, allowed = _scores(body, call, q, k, 3 + call.has_bias)
+    scores, allowed = _scores(body, call, q, k)
     sizes = body.type_of(scores)[1]
     largest = body.reduced(scores, "maximum", {3})
     shifted = body.two("subtract", scores, body.broadcast(largest, sizes, range(3)))
@@ -187,7 +186,7 @@ def _forward(body: Body, call: _Call, parts: Sequence[Shape]) -> list[str]:
     amax: list[str] = []
     if call.is_f8:
         amax.append(_amax(body, weights))
-        weights = _quantized(body, weights, factors[4], factors[3], body.operands[0].dtype)
+        weights = _quantized(body, weights, factors[4], factors[3])
     value = body.product(weights, v, 2, (3, 2))
     if call.is_f8:
         amax.append(_amax(body, value))
@@ -213,7 +212,7 @@ def _backward(body: Body, call: _Call, parts: Sequence[Shape]) -> list[str]:
     scales = [_scalar(body, n) for n in range(6, 18)] if call.is_f8 else []
     if call.is_f8:
         q, k, v, o, dy = (_times(body, x, by) for x, by in zip((q, k, v, o, dy), scales[:5], strict=True))
-    scores, allowed = _scores(body, call, q, k, 5, 6 + call.has_bias)
+    scores, allowed = _scores(body, call, q, k)
     sizes = body.type_of(scores)[1]
     statistics = body.converted(f"p{at_statistics}", "f32")
     weights = body.one("exponential", body.two("subtract", scores, body.broadcast(statistics, sizes, range(3))))
@@ -226,9 +225,9 @@ def _backward(body: Body, call: _Call, parts: Sequence[Shape]) -> list[str]:
     dscores = body.two("multiply", weights, centred)
     amax: list[str] = []
     if call.is_f8:
-        dropped = _quantized(body, dropped, scales[7], scales[5], body.operands[0].dtype)
+        dropped = _quantized(body, dropped, scales[7], scales[5])
         amax.append(_amax(body, dscores))
-        dscores = _quantized(body, dscores, scales[11], scales[6], body.operands[0].dtype)
+        dscores = _quantized(body, dscores, scales[11], scales[6])
     scale = call.config.number("fmha_scale", 1)
     scaled = body.two("multiply", dscores, body.like(dscores, scale))
     dq = body.product(scaled, k, 2, (3, 2))
@@ -307,12 +306,12 @@ def _over_groups(body: Body, x: str, n_heads: int) -> str:
     return body.reduced(body.reshaped(x, [batch, n_heads, heads // n_heads, length, features]), "add", {2})
 
 
-def _scores(body: Body, call: _Call, q: str, k: str, at_bias: int, at_lengths: int = 0) -> tuple[str, str | None]:
+def _scores(body: Body, call: _Call, q: str, k: str) -> tuple[str, str | None]:
     """``scale * q k + bias``, very small where masked, and where it is not masked; None for everywhere."""
     scores = body.product(q, k, 2, (3, 3))
     sizes = body.type_of(scores)[1]
     scores = body.two("multiply", scores, body.like(scores, call.config.number("fmha_scale", 1)))
-    at_bias, at_lengths = (at_bias - call.has_bias, at_bias) if not call.is_backward else (at_bias, at_lengths)
+    at_bias, at_lengths = (5, 6 + call.has_bias) if call.is_backward else (3, 3 + call.has_bias)
     if call.has_bias:
         require(body.operands[at_bias].rank == 4, "a bias without 4 dimensions")
         scores = body.two("add", scores, body.stretched(body.converted(f"p{at_bias}", "f32"), sizes))
@@ -354,9 +353,9 @@ def _times(body: Body, x: str, scalar: str) -> str:
     return body.two("multiply", x, body.broadcast(scalar, body.type_of(x)[1], []))
 
 
-def _quantized(body: Body, x: str, scale: str, inverse: str, dtype: str) -> str:
-    """A value, rounded to a narrow float type after it is scaled."""
-    narrow = body.saturated(_times(body, x, scale), dtype)
+def _quantized(body: Body, x: str, scale: str, inverse: str) -> str:
+    """A value, rounded to the narrow float type of the operands after it is scaled."""
+    narrow = body.saturated(_times(body, x, scale), body.operands[0].dtype)
     return _times(body, body.converted(narrow, "f32"), inverse)
 
 
