@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..lazy import np
-from ._indexing.dynamic_offsets import clamped_offsets, from_window, offset_reaches, reads_offsets, to_window
+from ._indexing.dynamic_offsets import clamped_offsets, from_window, reads_offsets, to_window
+from ._indexing.maps import map_to_all
 from ._numpy.window import window_slices
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
 
@@ -29,7 +30,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """output[d - offset] where d is in the window; an offset affects every element."""
     if operand > 0:
-        return [offset_reaches(instruction, operand)]
+        return [map_to_all(instruction.operands[operand].shape, instruction.shape)]
     operands, window = instruction.operands, instruction.shape.dimensions
     sizes = operands[0].shape.dimensions
     return [to_window(sizes, window, clamped_offsets(operands, 1, sizes, window))]

@@ -13,11 +13,11 @@ from ._indexing.dynamic_offsets import (
     Offset,
     clamped_offsets,
     from_window,
-    offset_reaches,
     outside_window,
     reads_offsets,
     to_window,
 )
+from ._indexing.maps import map_to_all
 from ._numpy.numeric import take_writable
 from ._numpy.window import window_slices
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
@@ -44,7 +44,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """output[d] outside the window, output[d + offset] for the update; an offset affects every element."""
     if operand > 1:
-        return [offset_reaches(instruction, operand)]
+        return [map_to_all(instruction.operands[operand].shape, instruction.shape)]
     sizes, window, offsets = _window(instruction)
     return [outside_window(sizes, window, offsets) if operand == 0 else from_window(window, offsets)]
 

@@ -91,8 +91,3 @@ def reads_offsets(shape: Shape, offsets: Sequence[Instruction]) -> list[OperandI
     if len(offsets) == 1:
         return [map_to_all(shape, offsets[0].shape)]
     return [map_to_scalar(shape)] * len(offsets)
-
-
-def offset_reaches(instruction: Instruction, operand: int) -> Footprint:
-    """An offset affects every output element."""
-    return map_to_all(instruction.operands[operand].shape, instruction.shape)
