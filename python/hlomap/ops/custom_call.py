@@ -59,11 +59,6 @@ def is_annotation(instruction: Instruction) -> bool:
     )
 
 
-def band_of(instruction: Instruction) -> Band | None:
-    """Which keys a query sees, for a call to an attention that says so."""
-    return attention.band_of(instruction) if target_of(instruction) in attention.TARGETS else None
-
-
 def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
     """The function for the target, applied to the operands; without one the definition of a library call."""
     target = target_of(instruction)
@@ -96,7 +91,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     """An annotation forwards its operand, a library call has a definition or mixes; any other target is unknown."""
     if is_annotation(instruction):
         return forward_from_operand(instruction, leaf, 0, leaf)
-    if changes_shards(instruction):
+    if target_of(instruction) in SHARDS:
         return _shard_output_to_input(instruction, leaf)
     mixing, number = mixing_of(instruction), leaf[0] if leaf else 0
     if isinstance(mixing, Mixing):
@@ -113,7 +108,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     """As :func:`output_to_input`."""
     if is_annotation(instruction):
         return forward_to_outputs(instruction, operand, leaf, leaf)
-    if changes_shards(instruction):
+    if target_of(instruction) in SHARDS:
         return _shard_input_to_output(instruction, operand)
     if isinstance(mixing_of(instruction), Mixing):
         return inverted(output_to_input)(instruction, operand, leaf, context)
@@ -140,7 +135,7 @@ def _adapted(
 ) -> list[OperandIndexing]:
     """The parts of the maps of a definition, for any values inside it, and within the band of an attention."""
     parts = [by_number(result).get(k, NOTHING) for k in range(n)]
-    band = band_of(instruction)
+    band = attention.band_of(instruction) if target_of(instruction) in attention.TARGETS else None
     for k, part in enumerate(parts):
         if isinstance(part, Footprint):
             # Runtime variables are values inside the definition, which its caller cannot name.
@@ -194,11 +189,6 @@ _TO_PARTS = {"SPMDFullToShardShape", "xla.sdy.GlobalToLocalShape"}
 _TO_WHOLE = {"SPMDShardToFullShape", "xla.sdy.LocalToGlobalShape"}
 SHARDS = _TO_PARTS | _TO_WHOLE
 """Targets that change arrays to their parts, or parts to the arrays."""
-
-
-def changes_shards(instruction: Instruction) -> bool:
-    """Whether the call changes arrays to their parts, or parts to the arrays."""
-    return target_of(instruction) in SHARDS
 
 
 def _shard_output_to_input(instruction: Instruction, leaf: ShapeIndex) -> dict[int, Footprint]:
