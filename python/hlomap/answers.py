@@ -6,7 +6,7 @@ more than all of hlomap that the question needs.
 
 from __future__ import annotations
 
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, ClassVar, Generic, NoReturn, TypeVar
 
 from .errors import UndecidedError
 from .text import one_line
@@ -29,7 +29,7 @@ class Record(ReadOnly):
     """A result whose fields are ``__match_args__``: equal where they are equal, as a frozen dataclass is."""
 
     __slots__ = ()
-    __match_args__: tuple[str, ...] = ()
+    __match_args__: ClassVar[tuple[str, ...]] = ()
 
     def _values(self) -> tuple[Any, ...]:
         return tuple(getattr(self, name) for name in self.__match_args__)
@@ -76,17 +76,20 @@ class Answer(Record, Generic[_Witness]):
     TypeError: an Answer is compared with a truth value: test `.value`
     """
 
-    __slots__ = __match_args__ = ("value", "witness", "reason")
+    __slots__ = ("reason", "value", "witness")
+    __match_args__: ClassVar[tuple[str, ...]] = ("value", "witness", "reason")
+
+    #: ``True``, ``False``, or ``None`` where it is undecided.
+    value: bool | None
+    #: The proof of the value, or ``None``; the function that gives the answer says what it is.
+    witness: _Witness | None
+    #: Why it is undecided, or why it is ``False`` without a witness; else ``None``.
+    reason: str | None
 
     def __init__(self, value: bool | None, witness: _Witness | None = None, reason: str | None = None) -> None:
         if value is None and (reason is None or witness is not None):
             raise ValueError("an undecided Answer has a reason, and no witness")
-        #: ``True``, ``False``, or ``None`` where it is undecided.
-        self.value = value
-        #: The proof of the value, or ``None``; the function that gives the answer says what it is.
-        self.witness = witness
-        #: Why it is undecided, or why it is ``False`` without a witness; else ``None``.
-        self.reason = reason
+        self.value, self.witness, self.reason = value, witness, reason
 
     def __bool__(self) -> bool:
         if self.value is None:
@@ -98,7 +101,8 @@ class Answer(Record, Generic[_Witness]):
             raise TypeError("an Answer is compared with a truth value: test `.value`")
         return super().__eq__(other)
 
-    __hash__ = Record.__hash__
+    def __hash__(self) -> int:
+        return super().__hash__()
 
     def __repr__(self) -> str:
         witness = f", witness={one_line(str(self.witness))}" if self.witness is not None else ""
@@ -114,7 +118,10 @@ class Unknown(Record):
     'tiles or padding in f32[8]{0:T(4)}'
     """
 
-    __slots__ = __match_args__ = ("reason",)
+    __slots__ = ("reason",)
+    __match_args__: ClassVar[tuple[str, ...]] = ("reason",)
+
+    reason: str
 
     def __init__(self, reason: str) -> None:
         self.reason = reason

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import and_, sub
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from .. import hooks
 from .._core import Count, Expr, IndexingMap, Instruction, Variable, _coalesce, _eliminate_ranges, compose_many
@@ -683,7 +683,12 @@ class DeviceIndexing(Record):
     (d0, group, position) -> (d0 mod 2, group, d0 floordiv 2), domain: d0 in [0, 5], group in [0, 1], position in [0, 2]
     """
 
-    __slots__ = __match_args__ = ("ids", "groups", "maps")
+    __slots__ = ("groups", "ids", "maps")
+    __match_args__: ClassVar[tuple[str, ...]] = ("ids", "groups", "maps")
+
+    ids: str
+    groups: Sequence[Sequence[int]]
+    maps: MapSet
 
     def __init__(self, ids: str, groups: Sequence[Sequence[int]], maps: MapSet) -> None:
         self.ids = ids

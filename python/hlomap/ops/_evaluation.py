@@ -92,18 +92,19 @@ class DeviceGrid:
         sent: dict[int, list[Value]] | None = None,
         custom_calls: Mapping[str, Callable[..., Value]] | None = None,
     ) -> None:
-        self.n_replicas, self.n_partitions = n_replicas, n_partitions
-        self.infeed = infeed
+        self.n_replicas: int = n_replicas
+        self.n_partitions: int = n_partitions
+        self.infeed: Sequence[Iterator[Value]] = infeed
         """By device, the values that its infeeds receive."""
-        self.outfeed = outfeed
+        self.outfeed: list[Value] | None = outfeed
         """The values of outfeeds in the order they run; with several devices as (device number, value)."""
-        self.received = received or {}
+        self.received: Mapping[int, Iterator[Value]] = received or {}
         """By channel, the values that the host sends."""
-        self.sent = {} if sent is None else sent
+        self.sent: dict[int, list[Value]] = {} if sent is None else sent
         """By channel, the values that the host receives."""
         self.channels: dict[tuple[int, int, int], deque[Value]] = {}
         """By channel, source and target, the values in flight between two devices."""
-        self.custom_calls = custom_calls or {}
+        self.custom_calls: Mapping[str, Callable[..., Value]] = custom_calls or {}
         """By target, the function that implements a custom call."""
 
 

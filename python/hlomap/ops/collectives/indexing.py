@@ -96,9 +96,11 @@ def _if(element: ElementOnDevice, root: Variable, is_at: ExprLike) -> Peer:
     return Peer(dim_exprs(element.rank), ALL_POSITIONS, runtime=[root], constraints=[(Expr.runtime(0) - is_at, 0, 0)])
 
 
-broadcast_to_input = by_root(
+broadcast_to_input: TransferOf = by_root(
     first_position, lambda e, root: Peer(dim_exprs(e.rank), Expr.runtime(0), runtime=[root(e.position)])
 )
-broadcast_to_output = by_root(between_positions(0, None), lambda e, root: _if(e, root(e.other_position), e.position))
-reduce_to_input = by_root(between_positions(0, None), lambda e, root: _if(e, root(e.position), e.position))
-reduce_to_output = by_root(first_position, lambda e, root: _if(e, root(e.other_position), e.other_position))
+broadcast_to_output: TransferOf = by_root(
+    between_positions(0, None), lambda e, root: _if(e, root(e.other_position), e.position)
+)
+reduce_to_input: TransferOf = by_root(between_positions(0, None), lambda e, root: _if(e, root(e.position), e.position))
+reduce_to_output: TransferOf = by_root(first_position, lambda e, root: _if(e, root(e.other_position), e.other_position))

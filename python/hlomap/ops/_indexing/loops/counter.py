@@ -33,12 +33,14 @@ class CountedLoop:
     """The facts about one loop that do not depend on its arrays."""
 
     def __init__(self, instruction: Instruction, condition: Computation, body: Computation, start: Start) -> None:
-        self.instruction, self.condition, self.body = instruction, condition, body
-        self.shape = start.shape
+        self.instruction: Instruction = instruction
+        self.condition: Computation = condition
+        self.body: Computation = body
+        self.shape: Shape = start.shape
         """The shape of the state."""
-        self.integers = start.integers
+        self.integers: dict[ShapeIndex, Interval] = start.integers
         """The integer scalars of the state, with the values that their types have."""
-        self.initial = dict(start.numbers)
+        self.initial: dict[ShapeIndex, int] = dict(start.numbers)
         """The numbers with which integer scalars begin, where they are known: the other facts rest on them."""
         self.trip_count: int | None = None
         self.reason: str | None = None
