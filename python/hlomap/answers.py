@@ -24,6 +24,9 @@ class ReadOnly:
             raise AttributeError(f"a result of hlomap stays as it is: {type(self).__name__}.{name} cannot be set")
         object.__setattr__(self, name, value)
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a result of hlomap stays as it is: {type(self).__name__}.{name} cannot be deleted")
+
 
 class Record(ReadOnly):
     """A result whose fields are ``__match_args__``: equal where they are equal, as a frozen dataclass is."""

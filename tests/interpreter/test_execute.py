@@ -196,6 +196,15 @@ ENTRY e {
 """
 
 
+def test_bits_of_four_bit_floats() -> None:
+    """The lowest bits of a byte are the first element, as of integers of four bits: XLA computes these values."""
+    module = hm.parse("ENTRY e { p = s8[3] parameter(0)  ROOT r = f4e2m1fn[3,2] bitcast-convert(p) }")
+    found = hm.execute(module, np.array([0x12, -0x55, 0x7E], np.int8))
+    assert found.astype(np.float32).tolist() == [[1, 0.5], [-1.5, -1], [-4, 6]]
+    back = hm.parse("ENTRY e { p = f4e2m1fn[3,2] parameter(0)  ROOT r = s8[3] bitcast-convert(p) }")
+    assert hm.execute(back, found).tolist() == [0x12, -0x55, 0x7E]
+
+
 def test_a_loop_updates_its_array_in_place() -> None:
     """Arguments and values with other users are unchanged; the loop copies the array once."""
     given = np.zeros((3, 2), np.float32)

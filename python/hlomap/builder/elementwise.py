@@ -70,6 +70,8 @@ class Elementwise(Core):
 
         >>> print(b.bitcast_convert_type(b.parameter(0, "f32[10]", "x"), "f16"))
         bitcast-convert = f16[10,2] bitcast-convert(x)
+        >>> print(b.bitcast_convert_type(b.parameter(1, "f4e2m1fn[3,2]", "y"), "s8"))
+        bitcast-convert.1 = s8[3] bitcast-convert(y)
         """
         value = self._array("operand", operand)
         sizes = value.dimensions

@@ -101,8 +101,10 @@ def _to_int64(held: npt.NDArray[Any]) -> Ints:
 
 
 def _grid(bounds: Sequence[tuple[int, int]]) -> Ints:
-    sizes = [upper - lower + 1 for lower, upper in bounds]
-    return unravel_points(np.arange(prod(sizes)), sizes) + np.array([lower for lower, _ in bounds], np.int64)
+    if not bounds:
+        return np.zeros((1, 0), np.int64)
+    axes = np.meshgrid(*(np.arange(lower, upper + 1) for lower, upper in bounds), indexing="ij")
+    return np.stack([axis.reshape(-1) for axis in axes], axis=1).astype(np.int64)
 
 
 def _select_inside(points: Ints, bounds: Sequence[tuple[int, int]]) -> Ints:

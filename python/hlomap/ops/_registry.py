@@ -78,7 +78,8 @@ def _imported(opcode: str) -> OpRule:
 @cache
 def _modules() -> tuple[list[str], list[str]]:
     """The modules that are named after an operation, and the others, those of common operations first."""
-    names = sorted(name.removesuffix(".py") for name in os.listdir(os.path.dirname(__file__)) if name[0] != "_")
+    found = {name.removesuffix(".py") for name in os.listdir(os.path.dirname(__file__))}
+    names = sorted(name for name in found if name.isidentifier() and name[0] != "_")  # editors leave other files
     common = ["calls", "elementwise", "sources", "tuples", "loops"]
     names.sort(key=lambda name: common.index(name) if name in common else len(common))
     opcodes = {opcode.replace("-", "_") for opcode in known_opcodes()}
