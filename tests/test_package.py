@@ -99,7 +99,7 @@ FIRST_USES = {
     "runpy.run_module('hlomap', run_name='__main__')": (40, "numpy"),
 }
 """First calls of a program, the most modules of hlomap that each may import, and what it does without: NumPy, and what
-`dataclasses` imports, which takes as long as a question."""
+`dataclasses` imports, which takes longer than reading a module."""
 
 
 @pytest.mark.parametrize("use", FIRST_USES)

@@ -1,7 +1,7 @@
 """Answers: to a yes-or-no question true, false or undecided, with its proof or its reason; and what is not known.
 
-The first question of a process imports this module: classes without dataclasses spare it that package, which imports
-more than all of hlomap that the question needs.
+The first question of a process imports this module.  Its classes are no dataclasses, since that package imports
+``inspect`` and ``ast``, which takes longer than reading a module.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from ..analysis.queries import output_to_input
 from ..devices import Device
 from ..errors import UnsupportedError
 from ..lazy import np, npt
+from ..types import read_only
 
 if TYPE_CHECKING:
     from .tiling import TileParameter, Tiling
@@ -99,7 +100,7 @@ def cost_columns(
     for name in names:
         number = getattr(report, name)
         whole = np.full(len(rows), np.nan if number is None else min(number, 2**63 - 1))
-        columns[name] = time_at_least(t, rows, device, None) if name == "time_at_least" else whole
+        columns[name] = read_only(time_at_least(t, rows, device, None) if name == "time_at_least" else whole)
     return columns
 
 

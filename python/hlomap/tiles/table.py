@@ -66,7 +66,7 @@ class TileTable:
     __slots__ = ("_columns", "_n", "_texts")
 
     def __init__(self, columns: Mapping[str, npt.NDArray[Any]], n: int, texts: Mapping[int, str]) -> None:
-        self._columns = {name: read_only(column) for name, column in columns.items()}
+        self._columns = dict(columns)
         self._n = n
         self._texts = texts
 
@@ -171,7 +171,7 @@ class TileTable:
         return ReadOnlyDict({number: self._texts[number] for number in numbers if number})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TileTable, (self._columns, self._n, self._texts)
+        return _unpickled, (self._columns, self._n, self._texts)
 
     def __repr__(self) -> str:
         return f"<TileTable of {self._n} candidates: {', '.join(self._columns)}>"
@@ -205,6 +205,10 @@ class TileTable:
         from ..interop import columns
 
         return columns.to_polars(self._columns)
+
+
+def _unpickled(columns: Mapping[str, npt.NDArray[Any]], n: int, texts: Mapping[int, str]) -> TileTable:
+    return TileTable({name: read_only(column) for name, column in columns.items()}, n, texts)
 
 
 def _least(*limits: int) -> int:
