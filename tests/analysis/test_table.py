@@ -5,15 +5,16 @@ from __future__ import annotations
 import pickle
 import sys
 from types import FrameType
-from typing import Any
 
 import pytest
 from support.families import FAMILIES
 
 import hlomap as hm
 from hlomap._core import InstructionIndexing, RuleCache
-from hlomap.analysis.rule_cache import cache
-from hlomap.analysis.rule_provider import RuleProvider
+from hlomap.analysis.rule_provider import cache
+from hlomap.answers import Unknown
+from hlomap.ops._registry import _registry, lookup
+from hlomap.ops._rule import OutputToInput, RuleContext, RuleResult
 
 
 def test_conversions_keep_nulls_and_types() -> None:
@@ -65,12 +66,13 @@ def test_wide_tuples_stay_linear() -> None:
 def test_rules_run_once_per_signature(monkeypatch: pytest.MonkeyPatch) -> None:
     """Within a module and across modules; for elementwise operations once for equal sizes."""
     computed: list[str] = []
-    rule = RuleProvider.rule
 
-    def counted(self: RuleProvider, instruction: hm.Instruction, key: bytes, *rest: Any) -> Any:
-        if cache.find(key, rest[0], rest[1]) is None:
+    def counted(rule: OutputToInput) -> OutputToInput:
+        def output_to_input(instruction: hm.Instruction, leaf: hm.ShapeIndex, context: RuleContext) -> RuleResult:
             computed.append(instruction.opcode)
-        return rule(self, instruction, key, *rest)
+            return rule(instruction, leaf, context)
+
+        return output_to_input
 
     def module(n: int) -> hm.Module:
         lines = ["p0 = f32[7,7] parameter(0)"]
@@ -80,18 +82,21 @@ def test_rules_run_once_per_signature(monkeypatch: pytest.MonkeyPatch) -> None:
         return hm.parse("HloModule m\nENTRY e {\n  " + "\n  ".join(lines) + f"\n  ROOT r = f32[7,7] add(p{n}, t0)\n}}")
 
     cache.clear()
-    monkeypatch.setattr(RuleProvider, "rule", counted)
+    for opcode in ("add", "negate", "cosine", "transpose"):
+        op = lookup(opcode)
+        monkeypatch.setitem(_registry, opcode, op._replace(output_to_input=counted(op.output_to_input)))
     assert len(hm.analyze(module(50))) == 102
     assert sorted(computed) == ["add", "negate", "transpose"]
     hm.analyze(module(80))
     assert len(computed) == 3
+    cache.clear()  # of rules that count
 
 
 def test_only_recent_results_of_rules_are_cached() -> None:
     """One that is asked for stays; one that is not asked for while as many again come is dropped."""
     own = RuleCache()
     negate = hm.parse("ENTRY e { p = f32[7] parameter(0)  ROOT n = f32[7] negate(p) }")["n"]
-    result = InstructionIndexing.unknown(negate, (), -1, "any")
+    result = InstructionIndexing(negate, (), -1, [Unknown("any")])
     for i in range(3 * 16384):
         own.keep(i.to_bytes(16, "little"), (), -1, result)
         assert i % 1000 or own.find(bytes(16), (), -1) is not None

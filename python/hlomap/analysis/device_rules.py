@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from .._core import Computation, IndexingMap, Instruction, InstructionIndexing, Propagation, RuleCache
+from .._core import (
+    Computation,
+    IndexingMap,
+    Instruction,
+    InstructionIndexing,
+    Propagation,
+    RuleCache,
+    checked_rule,
+)
 from ..answers import Unknown
 from ..maps.device_groups import (
     NO_COMMON_GROUP,
@@ -24,7 +32,6 @@ from ..ops import op_of
 from ..ops._rule import CollectiveRule, Footprint, OperandIndexing, RuleResult
 from ..ops._shapes import shape_at
 from ..types import ShapeIndex
-from .rule_cache import checked_rule
 from .rule_provider import RuleProvider, RuleTraits
 
 _MAX_COMPUTATIONS = 4096

@@ -18,6 +18,7 @@ from .._core import (
     RuleCache,
     Shape,
     _Reach,
+    checked_rule,
 )
 from ..answers import Unknown
 from ..errors import HlomapError
@@ -27,15 +28,18 @@ from ..ops._indexing.maps import merge_parts
 from ..ops._known import Known
 from ..ops._operations import Operations
 from ..ops._registry import custom_rules
-from ..ops._rule import OperandIndexing, RuleContext, no_constant_operands
+from ..ops._rule import InputToOutput, OperandIndexing, OutputToInput, RuleContext, no_constant_operands
 from ..text import error_text
 from ..types import ShapeIndex
-from .rule_cache import cache, checked_rule
 
 if TYPE_CHECKING:
     from .known_values import KnownValues
 
 T = TypeVar("T")
+
+cache: RuleCache = RuleCache()
+"""The results of rules by signature, which all modules share; cleared where a rule changes, which signatures do not
+show."""
 
 _N_TRIP_COUNTS = 4096
 
@@ -52,6 +56,8 @@ class RuleTraits(NamedTuple):
     hands_on: bool
     constant_operands: tuple[int, ...]
     by_opcode: bool
+    rules: tuple[OutputToInput, InputToOutput] | None
+    """The rules themselves, where the signature determines their results and the propagation may call them."""
     sizes_class: str | None
     unshared: bool
     work: str
@@ -85,13 +91,14 @@ class RuleProvider:
     def traits(self, instruction: Instruction) -> RuleTraits:
         """The traits that decide how the rule is used."""
         op, plain = op_of(instruction), lookup(instruction.opcode)
-        updated = plain.updated_operand
+        updated, own = plain.updated_operand, bool(custom_rules) or op.surroundings is not None
         return RuleTraits(
             inlines=op.inlines,
             per_instruction=op.depends_on_called_values,
             structural=op.structural,
             hands_on=op.hands_on,
             constant_operands=op.constant_operands(instruction),
+            rules=None if own or op.depends_on_called_values else (op.output_to_input, op.input_to_output),
             by_opcode=op.constant_operands is no_constant_operands and not custom_rules and updated is None,
             sizes_class=op.sizes_class,
             unshared=op.surroundings is not None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from .._core import Computation, Expr, IndexingMap, Instruction, Module, Shape
+from .._core import Computation, Expr, IndexingMap, Instruction, Module, Shape, checked_rule
 from ..answers import Unknown
 from ..errors import ShapeError
 from ..maps.map_set import MapSet
@@ -21,7 +21,6 @@ from ..types import ShapeIndex, expect_index, instruction_of, subject_of
 from .assemble import assemble, devices_not_requested
 from .known_indices import with_known_indices
 from .queries import reached, shape_indices
-from .rule_cache import checked_rule
 from .rule_provider import RuleProvider
 from .slice import Slice
 from .toposort import reverse_postorder

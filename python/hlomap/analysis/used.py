@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from .._core import Instruction, InstructionIndexing, Module, RuleCache
+from .._core import Instruction, InstructionIndexing, Module, RuleCache, checked_rule
 from ..errors import HlomapError
 from ..ops import op_of
 from ..ops._known import is_plain
 from ..types import ShapeIndex
 from .known_values import KnownValues
-from .rule_cache import checked_rule
 from .rule_provider import RuleProvider, RuleTraits
 
 Assume: TypeAlias = Literal["finite", "masks"]

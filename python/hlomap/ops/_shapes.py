@@ -1,6 +1,6 @@
 """Shape arithmetic: leaves, sizes, and checks that sizes agree.
 
-A failed check raises :class:`ShapeError`, which :mod:`hlomap.analysis.rule_cache` turns into Unknown.
+A failed check raises :class:`ShapeError`, which the propagation turns into Unknown.
 """
 
 from __future__ import annotations

@@ -6,6 +6,10 @@ use ::layout::Shape;
 use flow::propagate::n_outputs;
 use flow::{shapes, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
 use hlo::{InstructionId, Module};
+use pyo3::exceptions::{
+    PyArithmeticError, PyAssertionError, PyAttributeError, PyLookupError, PyOverflowError, PyStopIteration,
+    PyTypeError, PyValueError,
+};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -77,11 +81,134 @@ impl<'m> Subject<'m> {
         }
     }
 
-    fn indexing(&self, mut parts: Vec<(u32, OperandIndexing)>) -> PyInstructionIndexing {
+    fn indexing(&self, mut parts: Vec<(u32, OperandIndexing)>) -> Arc<InstructionIndexing> {
         parts.retain(|(k, _)| self.target(*k).is_some_and(shapes::has_elements));
         let sizes: SmallVec<[i64; 6]> = shapes::sizes(self.given).collect();
-        Arc::new(InstructionIndexing::new(&sizes, parts)).into()
+        Arc::new(InstructionIndexing::new(&sizes, parts))
     }
+
+    /// The result of a rule, whose parts are in order, or a mapping from their numbers.
+    fn of_result(&self, result: &Bound<'_, PyAny>, on_devices: bool) -> PyResult<Arc<InstructionIndexing>> {
+        let py = result.py();
+        let n_device_dims = if on_devices { 2 } else { 0 };
+        let (rank, n) = (shapes::sizes(self.given).count(), self.n);
+        let mut found = Vec::with_capacity(n.min(8));
+        let mut push = |k: i64, given: &Bound<'_, PyAny>| {
+            let number = u32::try_from(k).ok();
+            let target = number.and_then(|k| Some((k, self.target(k)?)));
+            let (k, target) = target.ok_or_else(|| {
+                raise(py, "ShapeError", format!("the rule returned part {k}, expected parts 0 to {}", n as i64 - 1))
+            })?;
+            // Forward, shape indices are those of the whole output.
+            let target = if self.is_forward { self.m.shape(self.id) } else { target };
+            let part = checked(given, rank, target, n_device_dims)?;
+            if !part.reads_nothing() {
+                found.push((k, part));
+            }
+            PyResult::Ok(())
+        };
+        if let Ok(result) = result.cast::<PyDict>() {
+            for (k, part) in result {
+                push(k.extract()?, &part)?;
+            }
+        } else if is_mapping(result)? {
+            for item in result.call_method0(intern!(py, "items"))?.try_iter()? {
+                let (k, part) = item?.extract::<(i64, Bound<'_, PyAny>)>()?;
+                push(k, &part)?;
+            }
+        } else {
+            let parts = result.try_iter()?.collect::<PyResult<SmallVec<[_; 4]>>>()?;
+            if parts.len() != n {
+                return Err(raise(py, "ShapeError", format!("the rule returned {} parts, expected {n}", parts.len())));
+            }
+            for (k, part) in parts.iter().enumerate() {
+                push(k as i64, part)?;
+            }
+        }
+        Ok(self.indexing(found))
+    }
+}
+
+/// The result of a rule that `call` calls, for an array of the output, or of operand `direction`.
+///
+/// All parts are unknown in a buffer, whose dimensions no rule sees, where a dimension is unbounded, where the
+/// attributes and shapes do not fit, so that rules need not check it, and where a number does not fit in 64 bits.
+pub fn checked_call<'py>(
+    instruction: &Bound<'py, PyInstruction>,
+    index: &ShapeIndex,
+    direction: i64,
+    on_devices: bool,
+    call: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
+) -> PyResult<Arc<InstructionIndexing>> {
+    let (py, this) = (instruction.py(), instruction.get());
+    let subject = || Subject::new(py, this, index, direction);
+    let reason = match unanswerable(this, index, direction) {
+        Some(reason) => reason,
+        None => match call().and_then(|result| subject()?.of_result(&result, on_devices)) {
+            Ok(found) => return Ok(found),
+            Err(error) => reason_of(py, error)?,
+        },
+    };
+    let (subject, m) = (subject()?, &this.module);
+    let reason = Text::from(format!("{}: {reason}", m.opcode_name(this.id)));
+    Ok(subject.indexing((0..subject.n as u32).map(|k| (k, OperandIndexing::Unknown(reason.clone()))).collect()))
+}
+
+/// Why no rule answers for an array, if none does.
+fn unanswerable(instruction: &PyInstruction, index: &ShapeIndex, direction: i64) -> Option<String> {
+    let (m, id): (&Module, _) = (&instruction.module, instruction.id);
+    if let Some(reason) = m.inconsistency(id) {
+        return Some(reason);
+    }
+    let operand = usize::try_from(direction).ok().and_then(|k| m.operand(id, k));
+    let (own, whole) = (m.shape(id), m.shape(operand.unwrap_or(id)));
+    let given = shapes::at(whole, index).unwrap_or(whole);
+    if [own, given].iter().any(|shape| matches!(shape, Shape::Buffer(_))) {
+        return Some("elements in a buffer are not followed".into());
+    }
+    if !m.has_unbounded() {
+        return None;
+    }
+    let mut arrays = m.operands(id).map(|k| m.shape(k)).chain([own, given]);
+    arrays.any(shapes::is_unbounded).then(|| "elements along an unbounded dimension are not followed".into())
+}
+
+/// The characters of an exception's message that a reason repeats.
+const MAX_MESSAGE: usize = 1000;
+
+/// What an error of a rule says about attributes and shapes; any other error is raised.
+fn reason_of(py: Python<'_>, error: PyErr) -> PyResult<String> {
+    let of_hlomap = py.import(intern!(py, "hlomap.errors"))?.getattr(intern!(py, "HlomapError"))?;
+    if error.is_instance(py, &of_hlomap) || error.is_instance_of::<PyOverflowError>(py) {
+        return error.value(py).str()?.extract();
+    }
+    macro_rules! is_one_of {
+        ($($class:ident)*) => { $(error.is_instance_of::<$class>(py))||* };
+    }
+    if !is_one_of!(
+        PyArithmeticError PyAssertionError PyAttributeError PyLookupError PyStopIteration PyTypeError PyValueError
+    ) {
+        return Err(error);
+    }
+    let (class, message) = (error.get_type(py).name()?, error.value(py).str()?);
+    let message: String = message.to_string_lossy().chars().take(MAX_MESSAGE).collect();
+    Ok(format!("the rule failed on these attributes and shapes ({class}: {message})"))
+}
+
+/// The result of ``rule(*arguments)``, for an array of the output (direction -1), or of operand ``direction``; unknown,
+/// with a reason, where no rule answers and where the rule fails.
+#[pyfunction]
+#[pyo3(signature = (instruction, index, direction, rule, *arguments, on_devices=false))]
+pub fn checked_rule(
+    instruction: &Bound<'_, PyInstruction>,
+    index: IndexLike,
+    direction: i64,
+    rule: &Bound<'_, PyAny>,
+    arguments: &Bound<'_, PyTuple>,
+    on_devices: bool,
+) -> PyResult<PyInstructionIndexing> {
+    checked_call(instruction, &index.0, direction, on_devices, || rule.call1(arguments))
+        .map(PyInstructionIndexing::from)
 }
 
 /// Whether an object is a mapping. A cast to `PyMapping` asks the same and drops what that raises, Ctrl-C included.
@@ -124,56 +251,7 @@ impl PyInstructionIndexing {
         result: &Bound<'_, PyAny>,
         on_devices: bool,
     ) -> PyResult<PyInstructionIndexing> {
-        let subject = Subject::new(py, instruction.get(), &index.0, direction)?;
-        let n_device_dims = if on_devices { 2 } else { 0 };
-        let (rank, n) = (shapes::sizes(subject.given).count(), subject.n);
-        let mut parts = Vec::new();
-        if let Ok(result) = result.cast::<PyDict>() {
-            for (k, part) in result {
-                parts.push((k.extract::<i64>()?, part));
-            }
-        } else if is_mapping(result)? {
-            for item in result.call_method0(intern!(py, "items"))?.try_iter()? {
-                parts.push(item?.extract::<(i64, Bound<'_, PyAny>)>()?);
-            }
-        } else {
-            for (k, part) in result.try_iter()?.enumerate() {
-                parts.push((k as i64, part?));
-            }
-            if parts.len() != n {
-                return Err(raise(py, "ShapeError", format!("the rule returned {} parts, expected {n}", parts.len())));
-            }
-        }
-        let mut found = Vec::with_capacity(parts.len());
-        for (k, given) in parts {
-            let number = u32::try_from(k).ok();
-            let target = number.and_then(|k| Some((k, subject.target(k)?)));
-            let (k, target) = target.ok_or_else(|| {
-                raise(py, "ShapeError", format!("the rule returned part {k}, expected parts 0 to {}", n as i64 - 1))
-            })?;
-            // Forward, shape indices are those of the whole output.
-            let target = if subject.is_forward { subject.m.shape(subject.id) } else { target };
-            let part = checked(&given, rank, target, n_device_dims)?;
-            if !part.reads_nothing() {
-                found.push((k, part));
-            }
-        }
-        Ok(subject.indexing(found))
-    }
-
-    /// The indexing of which all parts are unknown for one reason.
-    #[staticmethod]
-    #[pyo3(signature = (instruction, index, direction, reason, /))]
-    fn unknown(
-        py: Python<'_>,
-        instruction: &Bound<'_, PyInstruction>,
-        index: IndexLike,
-        direction: i64,
-        reason: &str,
-    ) -> PyResult<PyInstructionIndexing> {
-        let subject = Subject::new(py, instruction.get(), &index.0, direction)?;
-        let reason = Text::from(reason);
-        Ok(subject.indexing((0..subject.n as u32).map(|k| (k, OperandIndexing::Unknown(reason.clone()))).collect()))
+        Ok(Subject::new(py, instruction.get(), &index.0, direction)?.of_result(result, on_devices)?.into())
     }
 
     fn __len__(&self) -> usize {

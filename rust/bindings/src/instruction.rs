@@ -1,6 +1,5 @@
 //! Python classes for instructions, which are frozen views of (module, number), and for their metadata.
 
-use flow::shapes;
 use hlo::{InstructionId, LiteralError, LiteralValue, Trait};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -13,7 +12,6 @@ use crate::detach::unlocked;
 use crate::diagnostic::syntax_error;
 use crate::error::raise;
 use crate::hooks;
-use crate::indexing::IndexLike;
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle, PyComputation, PyModule_};
 use crate::pickle::{by_fields, by_function, Reduced};
@@ -152,25 +150,6 @@ impl PyInstruction {
     fn has(&self, name: &str) -> PyResult<bool> {
         let found = Trait::from_name(name).ok_or_else(|| PyValueError::new_err(format!("no trait {name}")))?;
         Ok(self.module.has_trait(self.id, found))
-    }
-
-    /// Why no rule can answer for the array ``index`` of the output (direction -1) or of operand ``direction``; None if
-    /// one can: shapes, operands and attributes fit together, and no buffer or unbounded dimension takes part.
-    fn _unanswerable(&self, index: IndexLike, direction: i64) -> Option<String> {
-        if let Some(reason) = self.module.inconsistency(self.id) {
-            return Some(reason);
-        }
-        let operand = usize::try_from(direction).ok().and_then(|k| self.module.operands(self.id).nth(k));
-        let (own, whole) = (self.module.shape(self.id), self.module.shape(operand.unwrap_or(self.id)));
-        let given = shapes::at(whole, &index.0).unwrap_or(whole);
-        if [own, given].iter().any(|shape| matches!(shape, ::layout::Shape::Buffer(_))) {
-            return Some("elements in a buffer are not followed".into());
-        }
-        if !self.module.has_unbounded() {
-            return None;
-        }
-        let mut arrays = self.module.operands(self.id).map(|k| self.module.shape(k)).chain([own, given]);
-        arrays.any(shapes::is_unbounded).then(|| "elements along an unbounded dimension are not followed".into())
     }
 
     /// The number at an element, in row-major order, of a constant array of integers or truth values; None for

@@ -50,7 +50,7 @@ mod _core {
         diagnostic::{_diagnostic, PyDiagnostic},
         expr::PyExpr,
         footprint::{_closure, _delinearize, _identity_map, _map_to_all, _outside, _single_map, PyFootprint, PyReach},
-        indexing::PyInstructionIndexing,
+        indexing::{checked_rule, PyInstructionIndexing},
         instruction::{PyInstruction, PyMetadata},
         layout::{PyLayout, PyShape},
         loops::{_count_iterations, PyLoopMaps},

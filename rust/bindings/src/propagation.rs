@@ -26,7 +26,7 @@ use rustc_hash::FxHashMap;
 use crate::detach::{locked, unlocked};
 use crate::error::raise;
 use crate::footprint::PyReach;
-use crate::indexing::{index_tuple, IndexLike, PyInstructionIndexing};
+use crate::indexing::{checked_call, index_tuple, IndexLike, PyInstructionIndexing};
 use crate::instruction::{instruction, PyInstruction};
 use crate::layout::PyShape;
 use crate::map::PyMap;
@@ -90,8 +90,14 @@ impl RuleProvider for PythonRules<'_> {
                 )
             });
             let by_opcode: bool = traits.getattr(intern!(py, "by_opcode"))?.extract()?;
-            if let Some(cache) = cache.filter(|_| by_opcode) {
-                cache.keep_traits(opcode, &found);
+            if let Some(cache) = cache {
+                if by_opcode {
+                    cache.keep_traits(opcode, &found);
+                }
+                let rules = traits.getattr(intern!(py, "rules"))?;
+                if !rules.is_none() {
+                    cache.keep_rules(opcode, rules.extract()?);
+                }
             }
             Ok(found)
         })
@@ -106,12 +112,23 @@ impl RuleProvider for PythonRules<'_> {
         repeats: bool,
     ) -> PyResult<Arc<InstructionIndexing>> {
         // The provider caches what needs no instruction by the signature; else by a key of its own.
-        if let Some(found) = self.cache.as_ref().and_then(|cache| cache.get().signatures.find(key, index, direction)) {
+        let cache = self.cache.as_ref().map(Py::get);
+        if let Some(found) = cache.and_then(|cache| cache.signatures.find(key, index, direction)) {
             return Ok(found);
         }
         locked(|py| {
-            let (instruction, key) = (instruction(py, self.module, id)?, PyBytes::new(py, key));
-            let arguments = (instruction, key, index_tuple(py, index)?, number_of(direction), repeats);
+            let (instruction, array) = (instruction(py, self.module, id)?, index_tuple(py, index)?);
+            let rule = cache.and_then(|cache| Some((cache, cache.rule(py, self.module.opcode_name(id), direction)?)));
+            if let Some((cache, rule)) = rule {
+                let (instruction, rule) = (instruction.bind(py), rule.bind(py));
+                let found = checked_call(instruction, index, number_of(direction), false, || match direction {
+                    Direction::Backward => rule.call1((instruction, array, &self.rules)),
+                    Direction::Forward(k) => rule.call1((instruction, k, array, &self.rules)),
+                })?;
+                cache.signatures.keep(key, index, direction, &found);
+                return Ok(found);
+            }
+            let arguments = (instruction, PyBytes::new(py, key), array, number_of(direction), repeats);
             let indexing = self.rules.bind(py).call_method1(intern!(py, "rule"), arguments)?;
             Ok(indexing.cast::<PyInstructionIndexing>()?.get().indexing.clone())
         })

@@ -68,6 +68,8 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct PyRuleCache {
     /// Of opcodes whose instructions all have the same traits.
     traits: Mutex<FxHashMap<String, Arc<RuleTraits>>>,
+    /// Of opcodes whose results the signature alone determines: the rule of the output, and that of operands.
+    rules: Mutex<FxHashMap<String, [Py<PyAny>; 2]>>,
     /// Runtime source k is the value of operand k.
     pub signatures: Recent,
     /// Runtime sources are positions in the computation.
@@ -82,6 +84,18 @@ impl PyRuleCache {
     pub fn keep_traits(&self, opcode: &str, traits: &Arc<RuleTraits>) {
         held(&self.traits).insert(opcode.to_owned(), traits.clone());
     }
+
+    /// The rule of an opcode for arrays in this direction.
+    pub fn rule(&self, py: Python<'_>, opcode: &str, direction: Direction) -> Option<Py<PyAny>> {
+        let rules = held(&self.rules);
+        let [of_output, of_operands] = rules.get(opcode)?;
+        Some(if direction == Direction::Backward { of_output } else { of_operands }.clone_ref(py))
+    }
+
+    pub fn keep_rules(&self, opcode: &str, rules: [Py<PyAny>; 2]) {
+        let replaced = held(&self.rules).insert(opcode.to_owned(), rules);
+        drop(replaced); // without the lock
+    }
 }
 
 #[pymethods]
@@ -89,7 +103,7 @@ impl PyRuleCache {
     #[new]
     fn new() -> PyRuleCache {
         let (signatures, fingerprints) = (Recent::new(MAX_SIGNATURES), Recent::new(MAX_FINGERPRINTS));
-        PyRuleCache { traits: Mutex::default(), signatures, fingerprints }
+        PyRuleCache { traits: Mutex::default(), rules: Mutex::default(), signatures, fingerprints }
     }
 
     /// The result of a rule for an instruction with this signature, or None.
@@ -107,6 +121,8 @@ impl PyRuleCache {
     /// Drop everything.
     fn clear(&self) {
         held(&self.traits).clear();
+        let rules = mem::take(&mut *held(&self.rules));
+        drop(rules); // without the lock
         for Recent { young_and_old, .. } in [&self.signatures, &self.fingerprints] {
             let dropped = mem::take(&mut *held(young_and_old));
             drop(dropped); // without the lock
