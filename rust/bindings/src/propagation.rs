@@ -7,7 +7,7 @@ use flow::arithmetic::{Costs, Known, Operations, Work};
 use flow::devices::DeviceTable;
 use flow::propagate::Entry;
 use flow::query::Key;
-use flow::reads::{self, Union};
+use flow::reads::{self, Counts, Union};
 use flow::schedule::Region;
 use flow::together::Dependence;
 use flow::{
@@ -666,9 +666,10 @@ pub fn _reads(
     shape: &PyShape,
 ) -> PyResult<(Vec<String>, i64, i64, Option<i64>, i64, Option<i64>, Option<i64>)> {
     let maps: Vec<Map> = maps.iter().map(|m| m.map.clone()).collect();
-    let r = unlocked(py, || Arc::new(Union::new(&maps.iter().collect::<Vec<_>>())).of(&shape.0, exact))?;
+    let maps: Vec<&Map> = maps.iter().collect();
+    let r = unlocked(py, || Arc::new(Union::new(&maps, Counts::new(&maps))).of(&shape.0, exact))?;
     let texts = r.union.texts.iter().map(|text| text.to_string()).collect();
-    Ok((texts, r.union.divmod, r.touched.0, r.touched.1, r.distinct.0, r.distinct.1, r.bytes))
+    Ok((texts, r.union.counts.divmod, r.touched.0, r.touched.1, r.distinct.0, r.distinct.1, r.bytes))
 }
 
 /// Upper bounds of the number of elements in values, and of their bytes; None where there is no bound.

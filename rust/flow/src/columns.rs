@@ -216,7 +216,7 @@ pub const COLUMNS: [Column; 39] = {
         column(
             "divmod",
             Int,
-            R(|r| Value::Int(r.union.divmod)),
+            R(|r| Value::Int(r.union.counts.divmod)),
             "Number of `floordiv` and `mod` nodes in all maps, a measure of the cost of the index arithmetic.",
         ),
         column(

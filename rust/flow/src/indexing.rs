@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use crate::arithmetic::Arithmetic;
 use crate::bitcasts::Bitcasts;
-use crate::reads::Union;
+use crate::reads::{Counts, Union};
 
 /// The path from a value to one of the arrays in it: an element number for each nested tuple.
 pub type ShapeIndex = SmallVec<[u32; 4]>;
@@ -110,6 +110,9 @@ pub struct InstructionIndexing {
     pub has_runtime: bool,
     /// Of a fused computation the arithmetic that it takes, once it is counted.
     pub(crate) arithmetic: Option<Arithmetic>,
+    /// The indexing that differs from this one in the numbers of its sources alone, and whose counts therefore hold.
+    renumbered: Option<Arc<InstructionIndexing>>,
+    counts: OnceLock<Vec<Vec<Counts>>>,
     unions: OnceLock<Vec<Unions>>,
     images: OnceLock<Vec<Vec<Option<Map>>>>,
     free: OnceLock<Arc<InstructionIndexing>>,
@@ -136,16 +139,7 @@ impl InstructionIndexing {
             maps_of(&mut parts).zip(solved).for_each(|(m, solved)| *m = simplify(&solved, options));
         }
         let has_runtime = footprints(&parts).any(Footprint::has_runtime);
-        InstructionIndexing {
-            sizes: SmallVec::from_slice(sizes),
-            parts,
-            has_runtime,
-            arithmetic: None,
-            unions: OnceLock::new(),
-            images: OnceLock::new(),
-            free: OnceLock::new(),
-            bitcasts: Bitcasts::default(),
-        }
+        InstructionIndexing { sizes: SmallVec::from_slice(sizes), parts, has_runtime, ..InstructionIndexing::default() }
     }
 
     /// The indexing of an array that is one of operand `k` as it is; `union` is that of the map.
@@ -174,7 +168,21 @@ impl InstructionIndexing {
     }
 
     /// The indexing with renumbered sources, without the maps that become empty.
-    pub fn remap_sources(&self, new: &dyn Fn(i64) -> Option<i64>) -> InstructionIndexing {
+    pub fn remap_sources(self: &Arc<Self>, new: &dyn Fn(i64) -> Option<i64>) -> InstructionIndexing {
+        let own = self.sources();
+        let others: FxHashSet<i64> = own.iter().map(|&id| new(id).unwrap_or(id)).collect();
+        if others.len() == own.len() {
+            let mut parts = self.parts.clone();
+            maps_of(&mut parts).for_each(|m| *m = m.remap_sources(new));
+            return InstructionIndexing {
+                sizes: self.sizes.clone(),
+                parts,
+                has_runtime: self.has_runtime,
+                arithmetic: self.arithmetic,
+                renumbered: Some(self.clone()),
+                ..InstructionIndexing::default()
+            };
+        }
         let parts = self.parts.iter().map(|(k, part)| {
             let OperandIndexing::Known(f) = part else { return (*k, part.clone()) };
             let maps = f.maps.iter().map(|(index, m)| (index.clone(), remap_sources(m, new)));
@@ -216,13 +224,35 @@ impl InstructionIndexing {
         once(&self.free, || Arc::new(InstructionIndexing::new(&self.sizes, parts()))).clone()
     }
 
+    /// For each part the counts of the unions of its maps, by shape index. Computed once.
+    fn counts(&self) -> &[Vec<Counts>] {
+        if let Some(other) = &self.renumbered {
+            return other.counts();
+        }
+        once::<Vec<_>>(&self.counts, || {
+            // Arrays of one shape often have equal maps, and so have operands.
+            #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
+            let mut known: FxHashMap<Vec<&Map>, Counts> = FxHashMap::default();
+            let mut of = |maps| *known.entry(maps).or_insert_with_key(|maps| Counts::new(maps));
+            self.parts.iter().map(|(_, part)| arrays_of(part).into_iter().map(|(_, maps)| of(maps)).collect()).collect()
+        })
+    }
+
     /// For each part the unions of its maps by shape index, with their texts and counts. Computed once.
     pub fn unions(&self) -> &[Unions] {
         once::<Vec<_>>(&self.unions, || {
-            // Arrays of one shape often have equal maps, and so have operands.
             #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
-            let mut known = KnownUnions::default();
-            self.parts.iter().map(|(_, part)| unions_of(part, &mut known)).collect()
+            let mut known: FxHashMap<Vec<&Map>, Arc<Union>> = FxHashMap::default();
+            let mut unions = Vec::with_capacity(self.parts.len());
+            for ((_, part), counts) in self.parts.iter().zip(self.counts()) {
+                let arrays = arrays_of(part).into_iter().zip(counts);
+                let of = |((index, maps), &counts): ((&ShapeIndex, _), _)| {
+                    let union = known.entry(maps).or_insert_with_key(|maps| Arc::new(Union::new(maps, counts)));
+                    (index.clone(), union.clone())
+                };
+                unions.push(arrays.map(of).collect());
+            }
+            unions
         })
     }
 }
@@ -239,10 +269,8 @@ fn maps_of(parts: &mut [(u32, OperandIndexing)]) -> impl Iterator<Item = &mut Ma
     known.flatten().map(|(_, m)| m)
 }
 
-type KnownUnions<'a> = FxHashMap<Vec<&'a Map>, Arc<Union>>;
-
-#[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
-fn unions_of<'a>(part: &'a OperandIndexing, known: &mut KnownUnions<'a>) -> Unions {
+/// The distinct maps to each array of a value.
+fn arrays_of(part: &OperandIndexing) -> Vec<(&ShapeIndex, Vec<&Map>)> {
     let Some(footprint) = part.footprint() else { return Vec::new() };
     let mut arrays: Vec<(&ShapeIndex, Vec<&Map>)> = Vec::new();
     let mut sorted: Vec<&(ShapeIndex, Map)> = footprint.maps.iter().collect();
@@ -257,12 +285,7 @@ fn unions_of<'a>(part: &'a OperandIndexing, known: &mut KnownUnions<'a>) -> Unio
             _ => arrays.push((index, vec![m])),
         }
     }
-    let mut found = Vec::with_capacity(arrays.len());
-    for (index, maps) in arrays {
-        let union = known.entry(maps).or_insert_with_key(|maps| Arc::new(Union::new(maps)));
-        found.push((index.clone(), union.clone()));
-    }
-    found
+    arrays
 }
 
 /// A map with renumbered sources. Sources that become equal make their variables equal, which may simplify the map.

@@ -20,7 +20,7 @@ use crate::devices::DeviceTable;
 use crate::indexing::{InstructionIndexing, OperandIndexing, ShapeIndex};
 use crate::outputs;
 use crate::propagate::{Propagation, Rule, Setting};
-use crate::reads::Union;
+use crate::reads::{Counts, Union};
 use crate::schedule::{fits, only_callee, Region, Schedule};
 use crate::shapes;
 use crate::sources::Sources;
@@ -360,7 +360,7 @@ impl Propagator {
             Some(known) => known,
             None => {
                 let map = Map::identity(Domain::of_sizes(&own)).ok()?;
-                let union = Arc::new(Union::new(&[&map]));
+                let union = Arc::new(Union::new(&[&map], Counts::new(&[&map])));
                 cache.identities.entry(own).or_insert((map, union))
             }
         };

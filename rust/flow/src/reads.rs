@@ -43,39 +43,53 @@ impl Reads {
     }
 }
 
-/// The texts and counts of a union of maps, whatever the array is that they lead to.
-#[derive(Debug, Default)]
-pub struct Union {
-    /// The texts of the maps.
-    pub texts: Vec<Text>,
+/// The counts of a union of maps, whatever the array is that they lead to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
     /// Floor divisions and remainders in all maps.
     pub divmod: i64,
     touched: Count,
     distinct: Count,
 }
 
-impl Union {
-    /// The union of distinct maps into one array.
-    pub fn new(maps: &[&Map]) -> Union {
-        let text = |m: &&Map| Text::from(m.to_text(Style::Line).unwrap_or_else(|e| format!("<{e}>")));
-        let texts = maps.iter().map(text).collect();
+impl Counts {
+    /// Those of distinct maps into one array.
+    pub fn new(maps: &[&Map]) -> Counts {
         let divmod = maps.iter().map(|m| m.cost().divmods).fold(0, u64::saturating_add);
         let (touched, distinct) = count(maps);
-        Union { texts, divmod: i64::try_from(divmod).unwrap_or(i64::MAX), touched, distinct }
+        Counts { divmod: i64::try_from(divmod).unwrap_or(i64::MAX), touched, distinct }
+    }
+}
+
+/// The texts and counts of a union of maps.
+#[derive(Debug, Default)]
+pub struct Union {
+    /// The texts of the maps.
+    pub texts: Vec<Text>,
+    /// How much they read.
+    pub counts: Counts,
+}
+
+impl Union {
+    /// The union of distinct maps into one array, which have these counts.
+    pub fn new(maps: &[&Map], counts: Counts) -> Union {
+        let text = |m: &&Map| Text::from(m.to_text(Style::Line).unwrap_or_else(|e| format!("<{e}>")));
+        Union { texts: maps.iter().map(text).collect(), counts }
     }
 
     /// The record of this union for an array of the given shape; `exact` tells whether the union is.
     pub fn of(self: &Arc<Union>, shape: &Shape, exact: bool) -> Reads {
         let (size, bits) = extent(shape);
-        let elements = self.distinct.upper.min(size.unwrap_or(u128::MAX));
+        let Counts { touched, distinct, .. } = self.counts;
+        let elements = distinct.upper.min(size.unwrap_or(u128::MAX));
         let lower = |n: u128| if exact { i64::try_from(n).unwrap_or(i64::MAX) } else { 0 };
         Reads {
             union: self.clone(),
             exact,
-            touched: (lower(self.touched.lower), fitting(self.touched.upper)),
-            distinct: (lower(self.distinct.lower), fitting(elements)),
+            touched: (lower(touched.lower), fitting(touched.upper)),
+            distinct: (lower(distinct.lower), fitting(elements)),
             bytes: fitting(bytes(elements, bits)),
-            bytes_reread: fitting(bytes(self.touched.upper.saturating_sub(elements), bits)),
+            bytes_reread: fitting(bytes(touched.upper.saturating_sub(elements), bits)),
             unknown: None,
         }
     }

@@ -37,7 +37,9 @@ def known_surroundings(
 
     def surroundings(instruction: Instruction, context: RuleContext) -> Hashable:
         own = instruction.operands
-        known = (pieces_for_maps(context.known_integers(own[k])) for k in operands(instruction))
+        known = [pieces_for_maps(context.known_integers(own[k])) for k in operands(instruction)]
+        if all(pieces is UNKNOWN for pieces in known):
+            return None
         return tuple(tuple((str(piece.values), str(piece.region)) for piece in pieces) for pieces in known)
 
     return surroundings
