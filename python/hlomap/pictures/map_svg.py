@@ -120,21 +120,27 @@ class _Block:
         if page.title:
             yield text(x, y + 10, page.title, "label")
         left, top = x + self.margin, y + self.page_head
-        yield from self._labels(page, left, top)
+        xs, ys = [left + edge for edge in self.x_of], [top + edge for edge in self.y_of]
+        yield from self._labels(page, xs, ys)
         level = np.zeros(page.counts.shape, np.int64)
         for count, n in self.levels.items():
             level[page.counts == count] = n
-        for n in range(1, 6):
-            yield from self._fill((level == n) & (page.lit != LIT), left, top, f"g{n}")
-        yield from self._fill(page.lit == LIT, left, top, "lit")
-        yield self._lines(left, top)
-        yield from self._dots((page.counts < 0) & (page.lit == 0), left, top)
-        yield from self._hatch(page.lit == MAY, left, top)
-        yield from self._outline(page.lit, left, top)
-        yield from self._crosses(page.lit == MARKED, left, top)
-        yield from self._cuts(left, top)
+        fills = [(f"g{n}", (level == n) & (page.lit != LIT)) for n in range(1, 6)] + [("lit", page.lit == LIT)]
+        at_x, at_y, half = [_n(x) for x in xs], [_n(y) for y in ys], self.cell / 2
+        for kind, mask in fills:
+            runs = (f"M{at_x[a]},{at_y[r]}H{at_x[b]}V{at_y[r + 1]}H{at_x[a]}z" for r, a, b in _runs(mask))
+            yield from _path(runs, kind)
+        yield from _path(self._lines(at_x, at_y), "line")
+        dots = np.argwhere((page.counts < 0) & (page.lit == 0))
+        yield from _path((f"M{_n(xs[c] + half)},{_n(ys[r] + half)}h.01" for r, c in dots), "dot")
+        hatched = np.argwhere(page.lit == MAY)
+        yield from _path((f"M{at_x[c]},{at_y[r + 1]}L{at_x[c + 1]},{at_y[r]}" for r, c in hatched), "may")
+        yield from _path(self._outline(page.lit == LIT, at_x, at_y), "edge")
+        for r, c in np.argwhere(page.lit == MARKED):
+            yield from _path([_cross(xs[c] + 3, ys[r] + 3, xs[c + 1] - 3, ys[r + 1] - 3)], "edge")
+        yield from _path(self._cuts(xs, ys), "gap")
 
-    def _labels(self, page: Page, left: float, top: float) -> Iterator[str]:
+    def _labels(self, page: Page, xs: Sequence[float], ys: Sequence[float]) -> Iterator[str]:
         """The indices of what is lit and of the ends, as far as they do not overlap."""
         lit: npt.NDArray[np.bool_] = page.lit > 0
         rows_lit, columns_lit = np.logical_or.reduce(lit, axis=1), np.logical_or.reduce(lit, axis=0)
@@ -142,99 +148,50 @@ class _Block:
             taken: list[tuple[float, float]] = []
             for c in _labelled(self.grid.columns, columns_lit):
                 label = str(self.grid.columns[c])
-                x = left + (self.x_of[c] + self.x_of[c + 1]) / 2
+                x = (xs[c] + xs[c + 1]) / 2
                 own = x - len(label) * _LABEL / 2 - 3, x + len(label) * _LABEL / 2 + 3
                 if all(own[1] <= a or b <= own[0] for a, b in taken):
                     taken.append(own)
-                    yield text(x, top - 4, label, "label middle")
+                    yield text(x, ys[0] - 4, label, "label middle")
         if self.grid.dims[0] is not None:
             rows: list[float] = []
             for r in _labelled(self.grid.rows, rows_lit):
-                y = top + (self.y_of[r] + self.y_of[r + 1]) / 2 + 4
+                y = (ys[r] + ys[r + 1]) / 2 + 4
                 if all(abs(y - other) >= 11 for other in rows):
                     rows.append(y)
-                    yield text(left - 4, y, str(self.grid.rows[r]), "label right")
+                    yield text(xs[0] - 4, y, str(self.grid.rows[r]), "label right")
 
-    def _fill(self, mask: npt.NDArray[np.bool_], left: float, top: float, kind: str) -> Iterator[str]:
-        path = (
-            f"M{_n(left + self.x_of[a])},{_n(top + self.y_of[r])}H{_n(left + self.x_of[b])}"
-            f"V{_n(top + self.y_of[r + 1])}H{_n(left + self.x_of[a])}z"
-            for r, a, b in _runs(mask)
-        )
-        yield from _path(path, kind)
-
-    def _lines(self, left: float, top: float) -> str:
+    def _lines(self, xs: Sequence[str], ys: Sequence[str]) -> Iterator[str]:
         """The lines between cells, but not across cuts."""
-        path = []
-        columns, rows = _segments(self.grid.columns), _segments(self.grid.rows)
-        for a, b in columns:
-            for r, index in enumerate((*self.grid.rows, None)):
-                if index is not None or (r and self.grid.rows[r - 1] is not None):
-                    path.append(f"M{_n(left + self.x_of[a])},{_n(top + self.y_of[r])}H{_n(left + self.x_of[b])}")
-        for a, b in rows:
-            for c, index in enumerate((*self.grid.columns, None)):
-                if index is not None or (c and self.grid.columns[c - 1] is not None):
-                    path.append(f"M{_n(left + self.x_of[c])},{_n(top + self.y_of[a])}V{_n(top + self.y_of[b])}")
-        return f'<path d="{"".join(path)}" class="line"/>'
+        rows, columns = self.grid.rows, self.grid.columns
 
-    def _dots(self, mask: npt.NDArray[np.bool_], left: float, top: float) -> Iterator[str]:
-        half = self.cell / 2
-        path = (f"M{_n(left + self.x_of[c] + half)},{_n(top + self.y_of[r] + half)}h.01" for r, c in np.argwhere(mask))
-        yield from _path(path, "dot")
+        def is_edge(axis: Sequence[int | None], k: int) -> bool:
+            return any(index is not None for index in axis[max(k - 1, 0) : k + 1])
 
-    def _hatch(self, mask: npt.NDArray[np.bool_], left: float, top: float) -> Iterator[str]:
-        path = (
-            f"M{_n(left + self.x_of[c])},{_n(top + self.y_of[r + 1])}"
-            f"L{_n(left + self.x_of[c + 1])},{_n(top + self.y_of[r])}"
-            for r, c in np.argwhere(mask)
-        )
-        yield from _path(path, "may")
+        for a, b in _segments(columns):
+            yield from (f"M{xs[a]},{y}H{xs[b]}" for r, y in enumerate(ys) if is_edge(rows, r))
+        for a, b in _segments(rows):
+            yield from (f"M{x},{ys[a]}V{ys[b]}" for c, x in enumerate(xs) if is_edge(columns, c))
 
-    def _crosses(self, mask: npt.NDArray[np.bool_], left: float, top: float) -> Iterator[str]:
-        for r, c in np.argwhere(mask):
-            x0, x1, y0, y1 = self.x_of[c] + 3, self.x_of[c + 1] - 3, self.y_of[r] + 3, self.y_of[r + 1] - 3
-            path = _cross(left + x0, top + y0, left + x1, top + y1)
-            yield f'<path d="{path}" class="edge"/>'
-
-    def _outline(self, lit: npt.NDArray[np.uint8], left: float, top: float) -> Iterator[str]:
+    def _outline(self, lit: npt.NDArray[np.bool_], xs: Sequence[str], ys: Sequence[str]) -> Iterator[str]:
         """A line around what is lit, across cuts too."""
-        extended = lit == LIT
-        for c, index in enumerate(self.grid.columns):
-            if index is None:
-                extended[:, c] = extended[:, c - 1] & extended[:, c + 1]
-        for r, index in enumerate(self.grid.rows):
-            if index is None:
-                extended[r] = extended[r - 1] & extended[r + 1]
-        padded = np.pad(extended, 1)
-        path = []
-        for r, c in np.argwhere(padded[1:-1, 1:-1]):
-            x0, x1 = _n(left + self.x_of[c]), _n(left + self.x_of[c + 1])
-            y0, y1 = _n(top + self.y_of[r]), _n(top + self.y_of[r + 1])
-            if not padded[r, c + 1]:
-                path.append(f"M{x0},{y0}H{x1}")
-            if not padded[r + 2, c + 1]:
-                path.append(f"M{x0},{y1}H{x1}")
-            if not padded[r + 1, c]:
-                path.append(f"M{x0},{y0}V{y1}")
-            if not padded[r + 1, c + 2]:
-                path.append(f"M{x1},{y0}V{y1}")
-        yield from _path(path, "edge")
+        for c in _gaps(self.grid.columns):
+            lit[:, c] = lit[:, c - 1] & lit[:, c + 1]
+        for r in _gaps(self.grid.rows):
+            lit[r] = lit[r - 1] & lit[r + 1]
+        around = np.pad(lit, 1)
+        rows, columns = around[:, 1:-1], around[1:-1]
+        yield from (f"M{xs[c]},{ys[r]}H{xs[c + 1]}" for r, c in np.argwhere(rows[1:] != rows[:-1]))
+        yield from (f"M{xs[c]},{ys[r]}V{ys[r + 1]}" for r, c in np.argwhere(columns[:, 1:] != columns[:, :-1]))
 
-    def _cuts(self, left: float, top: float) -> Iterator[str]:
+    def _cuts(self, xs: Sequence[float], ys: Sequence[float]) -> Iterator[str]:
         """A zigzag along every cut."""
-        path = []
-        height, width = self.y_of[-1], self.x_of[-1]
-        for c, index in enumerate(self.grid.columns):
-            if index is None:
-                n = max(2, round(height / 6))
-                x, step = left + self.x_of[c] + _GAP / 2, height / n
-                path.append(f"M{_n(x)},{_n(top)}" + "".join(f"l{3 - 6 * (k % 2)},{step:.2f}" for k in range(n)))
-        for r, index in enumerate(self.grid.rows):
-            if index is None:
-                n = max(2, round(width / 6))
-                y, step = top + self.y_of[r] + _GAP / 2, width / n
-                path.append(f"M{_n(left)},{_n(y)}" + "".join(f"l{step:.2f},{3 - 6 * (k % 2)}" for k in range(n)))
-        yield from _path(path, "gap")
+        for c in _gaps(self.grid.columns):
+            zigzag = "".join(f"l{side},{step:.2f}" for side, step in _zigzag(ys[-1] - ys[0]))
+            yield f"M{_n(xs[c] + _GAP / 2)},{_n(ys[0])}{zigzag}"
+        for r in _gaps(self.grid.rows):
+            zigzag = "".join(f"l{step:.2f},{side}" for side, step in _zigzag(xs[-1] - xs[0]))
+            yield f"M{_n(xs[0])},{_n(ys[r] + _GAP / 2)}{zigzag}"
 
 
 def _path(parts: Iterable[str], kind: str) -> Iterator[str]:
@@ -246,18 +203,26 @@ def _cross(x0: float, y0: float, x1: float, y1: float) -> str:
     return f"M{_n(x0)},{_n(y0)}L{_n(x1)},{_n(y1)}M{_n(x0)},{_n(y1)}L{_n(x1)},{_n(y0)}"
 
 
+def _gaps(axis: Sequence[int | None]) -> list[int]:
+    return [k for k, index in enumerate(axis) if index is None]
+
+
 def _segments(axis: Sequence[int | None]) -> list[tuple[int, int]]:
     """The stretches between cuts."""
-    ends = [-1, *(k for k, index in enumerate(axis) if index is None), len(axis)]
-    return [(a + 1, b) for a, b in pairwise(ends)]
+    return [(a + 1, b) for a, b in pairwise([-1, *_gaps(axis), len(axis)])]
+
+
+def _zigzag(length: float) -> list[tuple[int, float]]:
+    """The steps of a line of this length, to one side and the other."""
+    n = max(2, round(length / 6))
+    return [(3 - 6 * (k % 2), length / n) for k in range(n)]
 
 
 def _labelled(axis: Sequence[int | None], lit: npt.NDArray[np.bool_]) -> list[int]:
     """The places of labels, the most wanted first."""
     marked = [k for k in np.flatnonzero(lit).tolist() if axis[k] is not None]
-    ends = [0, len(axis) - 1]
-    cuts = [place for k, index in enumerate(axis) if index is None for place in (k - 1, k + 1)]
-    wanted = [*marked[:1], *marked[-1:], *ends, *cuts]
+    cuts = [place for k in _gaps(axis) for place in (k - 1, k + 1)]
+    wanted = [*marked[:1], *marked[-1:], 0, len(axis) - 1, *cuts]
     return [k for k in dict.fromkeys(wanted) if 0 <= k < len(axis) and axis[k] is not None]
 
 
@@ -276,41 +241,19 @@ def _n(value: float) -> str:
 def _legend(scene: MapScene, x: float, y: float) -> tuple[list[str], float]:
     """The legend of the colours, and where it ends."""
     parts: list[str] = []
-
-    def entry(kind: str, words: str) -> None:
-        nonlocal x
+    for kind, words in scene.legend:
+        if kind == "read":
+            continue  # the levels of grey say it
         box = f"M{_n(x)},{_n(y)}h14v14h-14z"
-        if kind == "may":
-            parts.append(f'<path d="{box}" class="line"/><path d="M{_n(x)},{_n(y + 14)}l14,-14" class="may"/>')
-        elif kind == "dot":
-            parts.append(f'<path d="{box}" class="line"/><path d="M{_n(x + 7)},{_n(y + 7)}h.01" class="dot"/>')
-        elif kind == "cross":
-            parts.append(f'<path d="{_cross(x + 2, y + 2, x + 12, y + 12)}" class="edge"/>')
-        elif kind == "none":
-            parts.append(f'<path d="{box}" class="line"/>')
-        else:
-            parts.append(f'<path d="{box}" class="{kind}"/>')
-            parts.append(f'<path d="{box}" class="{"edge" if kind == "lit" else "line"}"/>')
+        shown = {
+            "lit": [(box, "lit"), (box, "edge")],
+            "may": [(box, "line"), (f"M{_n(x)},{_n(y + 14)}l14,-14", "may")],
+            "marked": [(_cross(x + 2, y + 2, x + 12, y + 12), "edge")],
+            "none": [(box, "line")],
+            "unknown": [(box, "line"), (f"M{_n(x + 7)},{_n(y + 7)}h.01", "dot")],
+        }
+        for path, name in shown.get(kind, [(box, kind), (box, "line")]):
+            parts += _path([path], name)
         parts.append(text(x + 20, y + 11, words, "note"))
         x += 20 + len(words) * CHARACTER + 16
-
-    if scene.has_lit:
-        entry("lit", f"lit, and what it {'reads' if scene.relation == 'read' else 'reaches'}")
-    if scene.has_may:
-        entry("may", f"may be {scene.relation}")
-    if scene.has_marked:
-        entry("cross", "changes the lit element")
-    if scene.has_never:
-        entry("none", f"never {scene.relation}")
-    if scene.levels:
-        for level in sorted(set(scene.levels.values())):
-            counts = [n for n, own in scene.levels.items() if own == level]
-            numbers = _times(counts[0]) if len(counts) == 1 else f"{_times(counts[0])} to {_times(counts[-1])}"
-            entry(f"g{level}", f"{scene.relation} " + {"1": "once", "2": "twice"}.get(numbers, f"{numbers} times"))
-    if scene.has_unknown_counts:
-        entry("dot", "not counted")
     return parts, x
-
-
-def _times(n: float) -> str:
-    return f"{int(n):,}" if n < 2**53 else f"{n:.3g}"

@@ -32,25 +32,10 @@ def render_map_text(scene: MapScene) -> str:
     lines += _beside(row)
     if scene.n_hidden:
         lines += ["", f"… and {scene.n_hidden:,} more operands"]
-    legend = _legend(scene)
+    legend = [f"{BLOCKS[kind]} {words}" for kind, words in scene.legend if kind in BLOCKS and kind != "none"]
     if legend:
-        lines += ["", legend]
+        lines += ["", "  ".join(legend)]
     return "\n".join(line.rstrip() for line in lines)
-
-
-def _legend(scene: MapScene) -> str:
-    parts = []
-    if scene.has_lit:
-        parts.append(f"{BLOCKS['lit']} lit, and what it {'reads' if scene.relation == 'read' else 'reaches'}")
-    if scene.has_may:
-        parts.append(f"{BLOCKS['may']} may be {scene.relation}")
-    if scene.has_marked:
-        parts.append(f"{BLOCKS['marked']} changes the lit element")
-    if scene.levels:
-        parts.append(f"{BLOCKS['read']} {scene.relation} by others")
-    if scene.has_unknown_counts:
-        parts.append(f"{BLOCKS['unknown']} not counted")
-    return "  ".join(parts)
 
 
 def _width(block: Sequence[str]) -> int:

@@ -7,7 +7,7 @@ or depend on runtime values.  Rendering is in ``map_svg.py`` and ``map_text.py``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import prod
@@ -101,11 +101,8 @@ class MapScene:
     n_hidden: int
     #: The numbers of reads that are drawn in grey, ascending, each with its level from 1.
     levels: dict[float, int]
-    has_lit: bool
-    has_may: bool
-    has_marked: bool
-    has_unknown_counts: bool
-    has_never: bool
+    #: The kinds of cells that occur, with words: a level of grey as ``g1`` to ``g5``, all levels together as ``read``.
+    legend: tuple[tuple[str, str], ...]
     #: The relation of the maps to an element: ``"read"``, or, of maps whose direction is not known, ``"reached"``.
     relation: Relation = "read"
 
@@ -149,21 +146,36 @@ def build_map_scene(
     grids = [_operand_grid(operand, box) for operand, box in zip(shown, boxes, strict=True)]
     pages = [page for grid in grids for page in grid.pages]
     counts = {float(n) for page in pages for n in np.unique(page.counts[(page.counts > 0) & (page.lit != LIT)])}
-    every = [page.lit for page in (*out.pages, *pages)]
-    return MapScene(
-        title,
-        tuple(facts),
-        out,
-        tuple(grids),
-        len(operands) - len(shown),
-        _levels(sorted(counts)),
-        any((page == LIT).any() for page in every),
-        any((page == MAY).any() for page in every),
-        any((page == MARKED).any() for page in every),
-        any(((page.counts < 0) & (page.lit == 0)).any() for page in pages),
-        any((page.counts[page.lit == 0] == 0).any() for page in pages),
-        relation,
-    )
+    levels = _levels(sorted(counts))
+    n_hidden = len(operands) - len(shown)
+    legend = tuple(_legend([*out.pages, *pages], pages, levels, relation))
+    return MapScene(title, tuple(facts), out, tuple(grids), n_hidden, levels, legend, relation)
+
+
+def _legend(
+    every: Sequence[Page], of_operands: Sequence[Page], levels: Mapping[float, int], relation: Relation
+) -> Iterator[tuple[str, str]]:
+    codes = {int(code) for page in every for code in np.unique(page.lit)}
+    if LIT in codes:
+        yield "lit", f"lit, and what it {'reads' if relation == 'read' else 'reaches'}"
+    if MAY in codes:
+        yield "may", f"may be {relation}"
+    if MARKED in codes:
+        yield "marked", "changes the lit element"
+    if any((page.counts[page.lit == 0] == 0).any() for page in of_operands):
+        yield "none", f"never {relation}"
+    for level in sorted(set(levels.values())):
+        counts = [n for n, own in levels.items() if own == level]
+        numbers = _times(counts[0]) if len(counts) == 1 else f"{_times(counts[0])} to {_times(counts[-1])}"
+        yield f"g{level}", f"{relation} " + {"1": "once", "2": "twice"}.get(numbers, f"{numbers} times")
+    if levels:
+        yield "read", f"{relation} by others"
+    if any((page.counts[page.lit == 0] < 0).any() for page in of_operands):
+        yield "unknown", "not counted"
+
+
+def _times(n: float) -> str:
+    return f"{int(n):,}" if n < 2**53 else f"{n:.3g}"
 
 
 def _levels(counts: list[float]) -> dict[float, int]:
