@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import pairwise
 
 from .._core import Layout, Shape
 from .layouts import Cell, Grid, Scene, build_scene, example_sizes
@@ -39,6 +40,7 @@ _HATCH = (
 )
 _GAP = 16  # width or height of a gap for left-out cells
 _EDGE = 16
+_OUTSIDE = Cell("", True, ())  # around a grid
 
 
 def render_svg(scene: Scene) -> str:
@@ -116,41 +118,29 @@ class _Table:
 
     def _lines(self) -> list[str]:
         """A thick line around each tile of the first level, a thin one around each of the second."""
-        thin: list[str] = []
-        thick: list[str] = []
-        for r, row in enumerate(self.grid.cells):
-            for c, cell in enumerate(row):
-                if cell is None:
-                    continue
-                for other_r, other_c in ((r - 1, c), (r + 1, c), (r, c - 1), (r, c + 1)):
-                    level = self._boundary(cell, other_r, other_c)
-                    if level is not None:
-                        (thick if level == 0 else thin).append(self._side(r, c, other_r, other_c))
-        shown = [("gap", thin), ("edge", thick)]
-        return [f'<path d="{"".join(dict.fromkeys(sides))}" class="{kind}"/>' for kind, sides in shown if sides]
+        n = len(self.grid.columns)
+        rows = [[_OUTSIDE, *row, *[_OUTSIDE] * (n + 1 - len(row))] for row in ((), *self.grid.cells, ())]
+        sides: tuple[list[str], list[str]] = [], []
+        for r, (above, row) in enumerate(pairwise(rows)):
+            for c in range(n + 1):
+                start = f"M{self.columns[c]:.1f},{self.rows[r]:.1f}"
+                if (level := self._level_between(row[c], row[c + 1])) is not None:
+                    sides[level].append(f"{start}V{self.rows[r + 1]:.1f}")
+                if (level := self._level_between(above[c + 1], row[c + 1])) is not None:
+                    sides[level].append(f"{start}H{self.columns[c + 1]:.1f}")
+        shown = zip(("gap", "edge"), reversed(sides), strict=True)
+        return [f'<path d="{"".join(paths)}" class="{kind}"/>' for kind, paths in shown if paths]
 
-    def _boundary(self, cell: Cell, r: int, c: int) -> int | None:
-        """The level of the line between a cell and its neighbour; None for no line."""
-        inside = 0 <= r < len(self.grid.cells) and 0 <= c < len(self.grid.cells[r])
-        if not inside:
+    def _level_between(self, one: Cell | None, other: Cell | None) -> int | None:
+        """The level of the line between two cells; None for no line."""
+        if one is None or other is None or one is other:
+            return None
+        if one is _OUTSIDE or other is _OUTSIDE:
             return 0
-        other = self.grid.cells[r][c]
-        if other is None:
+        if not self.is_plane and not (one.tiles and other.tiles):
             return None
-        if not self.is_plane and (not cell.tiles or not other.tiles):
-            return None
-        for level, (a, b) in enumerate(zip(cell.tiles, other.tiles, strict=False)):
-            if a != b:
-                return level
-        return None
-
-    def _side(self, r: int, c: int, other_r: int, other_c: int) -> str:
-        x0, x1, y0, y1 = self.columns[c], self.columns[c + 1], self.rows[r], self.rows[r + 1]
-        if other_r == r:
-            x = x1 if other_c > c else x0
-            return f"M{x:.1f},{y0:.1f}V{y1:.1f}"
-        y = y1 if other_r > r else y0
-        return f"M{x0:.1f},{y:.1f}H{x1:.1f}"
+        pairs = zip(one.tiles, other.tiles, strict=False)
+        return next((level for level, (a, b) in enumerate(pairs) if a != b), None)
 
 
 # The same as text: numbers in columns, lines between tiles.
