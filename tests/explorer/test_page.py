@@ -184,7 +184,7 @@ def test_dump_directories(tmp_path: Path) -> None:
 
 
 def test_a_dump_beyond_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hlomap.explorer.subjects.MAX_INSTRUCTIONS", 20)
+    monkeypatch.setattr("hlomap.explorer.page.MAX_INSTRUCTIONS", 20)
     errors = [one["error"] for one in blocks(hm.explore(dump(tmp_path)))["index"]["modules"]]
     assert errors[:2] == ["", ""] and errors[2] == "left out: 8 instructions, 4 fit; open the file itself"
 

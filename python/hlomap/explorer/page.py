@@ -12,21 +12,23 @@ from base64 import b64encode
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._core import Instruction, Module, __version__
 from ..differences.diff import diff
 from ..hlo.dump_directory import DumpDirectory, DumpedModule
-from ..text import html, printable
+from ..text import html, plural, printable
 from ..types import expect, module_hint
 from .contents import change_contents, instruction_numbers, module_contents
-from .subjects import Choice, choose
 
 # In the order of their use.
 _SCRIPTS = ("evaluate", "model", "layout", "arrays", "graph", "hover", "panel", "list", "page")
 _TAKES = "a Module, a DumpedModule or a DumpDirectory"
+MAX_INSTRUCTIONS = 20_000
+"""How many instructions of a dump directory a page has; a single module is shown whole."""
 
 
 @dataclass(frozen=True)
@@ -88,14 +90,59 @@ def explore(
     expect((Module, DumpedModule, type(None)), after, "explore", takes, hint)
     if isinstance(subject, DumpDirectory) and after is not None:
         raise ValueError("hm.explore: expected no `after` with a dump directory, which has its own stages")
-    return _assemble(choose(subject, after))
+    if isinstance(subject, DumpDirectory):
+        return _assemble(*_of_dump(subject))
+    given = {getattr(subject, "stage", ""): subject} if after is None else {"before": subject, "after": after}
+    modules = [(stage, one.load() if isinstance(one, DumpedModule) else one) for stage, one in given.items()]
+    return _assemble([_Subject(printable(m.name), stage, m) for stage, m in modules], [] if after is None else [(0, 1)])
 
 
-def _assemble(choice: Choice) -> ExplorerPage:
+class _Subject(NamedTuple):
+    """A module of the page, or the reason why it is not there."""
+
+    name: str
+    stage: str
+    module: Module | None
+    error: str = ""
+
+
+def _of_dump(dump: DumpDirectory) -> tuple[list[_Subject], list[tuple[int, int]]]:
+    """The first and the last stage of every compilation, and the pairs to compare, as places in the list."""
+    subjects: list[_Subject] = []
+    pairs: list[tuple[int, int]] = []
+    n_left = MAX_INSTRUCTIONS
+    for stages in dump._groups():
+        shown: list[int] = []
+        for one in dict.fromkeys((stages[0], stages[-1])):
+            found = _of_file(one, n_left)
+            if found.module is not None:
+                n_left -= found.module.n_instructions
+                shown.append(len(subjects))
+            subjects.append(found)
+        pairs += pairwise(shown)
+    return subjects, pairs
+
+
+def _of_file(one: DumpedModule, n_left: int) -> _Subject:
+    name, stage = printable(one.name), printable(one.stage)
+    if n_left <= 0:
+        reason = f"left out: the page has {plural(MAX_INSTRUCTIONS, 'instruction')} already; open the file itself"
+        return _Subject(name, stage, None, reason)
+    try:
+        module = one.load()
+    except (ValueError, OSError) as error:
+        return _Subject(name, stage, None, printable(str(error).split("\n", 1)[0], 300))
+    if module.n_instructions > n_left and n_left < MAX_INSTRUCTIONS:
+        reason = f"left out: {plural(module.n_instructions, 'instruction')}, {n_left:,} fit; open the file itself"
+        return _Subject(name, stage, None, reason)
+    return _Subject(name, stage, module)
+
+
+def _assemble(subjects: list[_Subject], pairs: list[tuple[int, int]]) -> ExplorerPage:
     blocks: list[str] = []
     rows: list[dict[str, Any]] = []
     sides: dict[int, tuple[Module, dict[Instruction, int]]] = {}
-    for k, one in enumerate(choice.subjects):
+    for k, one in enumerate(subjects):
         row = {"name": one.name, "stage": one.stage, "n": 0, "error": one.error, "block": None}
         rows.append(row)
         if one.module is not None:
@@ -104,12 +151,12 @@ def _assemble(choice: Choice) -> ExplorerPage:
             row |= {"n": len(numbers), "block": f"module-{k}"}
             blocks.append(_block(f"module-{k}", module_contents(one.module, numbers)))
     diffs: list[dict[str, Any]] = []
-    for k, (before, after) in enumerate(choice.pairs):
+    for k, (before, after) in enumerate(pairs):
         (old, old_numbers), (new, new_numbers) = sides[before], sides[after]
         blocks.append(_block(f"diff-{k}", change_contents(diff(old, new), old_numbers, new_numbers)))
         diffs.append({"before": before, "after": after, "block": f"diff-{k}"})
-    start = choice.pairs[0][1] if choice.pairs else next(iter(sides), None)  # people look at the result of a change
-    names = tuple(choice.subjects[k].name for k in sides)
+    start = pairs[0][1] if pairs else next(iter(sides), None)  # people look at the result of a change
+    names = tuple(subjects[k].name for k in sides)
     return ExplorerPage(
         _fill([_block("index", {"modules": rows, "diffs": diffs, "start": start}), *blocks], names), names
     )
