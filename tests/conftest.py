@@ -223,3 +223,21 @@ def differs(a: Any, b: Any) -> np.ndarray:
     a, b = np.asarray(a), np.asarray(b)
     both_nan = (a != a) & (b != b)
     return ((a != b) & ~both_nan).reshape(-1)
+
+
+@pytest.fixture(scope="session")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus of 310 files."""
+    from support.datasets import write_many
+
+    return write_many(tmp_path_factory.mktemp("many"))
+
+
+@pytest.fixture(scope="session")
+def undisturbed(many: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The tables of its dataset."""
+    from support.datasets import tables
+
+    output = tmp_path_factory.mktemp("undisturbed") / "dataset"
+    hm.analyze_corpus([many], output, jobs=2)
+    return tables(output)

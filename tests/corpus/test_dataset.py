@@ -23,7 +23,7 @@ import duckdb
 import psutil
 import pytest
 from pyarrow import parquet
-from support.datasets import BROKEN, GOOD, left_over, module_text, tables, write_many
+from support.datasets import BROKEN, GOOD, Tables, left_over, module_text, tables
 
 import hlomap as hm
 from hlomap.corpus import run as corpus_run, supervisor
@@ -39,18 +39,6 @@ from hlomap.corpus.tables import FILES, rows_schema
 from hlomap.corpus.tasks import Task
 from hlomap.corpus.work import analyze_shard
 from hlomap.errors import DatasetError, EngineError, LockedError, OutputError
-
-
-@pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_many(tmp_path_factory.mktemp("many"))
-
-
-@pytest.fixture(scope="module")
-def undisturbed(many: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
-    output = tmp_path_factory.mktemp("undisturbed") / "dataset"
-    analyze_corpus([many], output, jobs=2)
-    return tables(output)
 
 
 def test_layout(many: Path, tmp_path: Path) -> None:
@@ -144,18 +132,14 @@ def test_other_versions_and_folders_do_not_mix(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("order", [(2, 0, 1)])
-def test_shards_make_the_same_dataset(
-    many: Path, tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]], order: tuple[int, ...]
-) -> None:
+def test_shards_make_the_same_dataset(many: Path, tmp_path: Path, undisturbed: Tables, order: tuple[int, ...]) -> None:
     output = tmp_path / "dataset"
     complete = [analyze_corpus([many], output, jobs=1, shard=(i, 3)).is_complete for i in order]
     assert complete == [False, False, True]
     assert tables(output) == undisturbed and not left_over(output)
 
 
-def test_shards_that_begin_at_the_same_moment(
-    many: Path, tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]]
-) -> None:
+def test_shards_that_begin_at_the_same_moment(many: Path, tmp_path: Path, undisturbed: Tables) -> None:
     """One of them makes the dataset and the plan, and one completes it."""
     output = tmp_path / "dataset"
     runs = [start(many, output, "--shard", f"{i}/3") for i in range(3)]
@@ -185,7 +169,7 @@ class _FailsAfter(Executor):
 def test_a_lost_engine_is_continued(
     many: Path,
     tmp_path: Path,
-    undisturbed: dict[str, list[dict[str, Any]]],
+    undisturbed: Tables,
     monkeypatch: pytest.MonkeyPatch,
     n_tasks: int,
 ) -> None:
@@ -225,9 +209,7 @@ KILL_POINTS: dict[str, Callable[[Path], object]] = {
 }
 
 
-def test_a_killed_coordinator_is_continued(
-    many: Path, tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]]
-) -> None:
+def test_a_killed_coordinator_is_continued(many: Path, tmp_path: Path, undisturbed: Tables) -> None:
     """Killed at one point after the other, each time by the run that continues the one before."""
     output = tmp_path / "dataset"
     for is_there in KILL_POINTS.values():
@@ -243,7 +225,7 @@ def test_a_killed_coordinator_is_continued(
     assert tables(output) == undisturbed and not left_over(output)
 
 
-def test_killed_workers_are_replaced(many: Path, tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]]) -> None:
+def test_killed_workers_are_replaced(many: Path, tmp_path: Path, undisturbed: Tables) -> None:
     output = tmp_path / "dataset"
     process = start(many, output)
     for n_parts in (1, 4, 7):
@@ -255,9 +237,7 @@ def test_killed_workers_are_replaced(many: Path, tmp_path: Path, undisturbed: di
     assert tables(output) == undisturbed and not left_over(output)
 
 
-def test_an_interrupt_keeps_what_is_done(
-    many: Path, tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]]
-) -> None:
+def test_an_interrupt_keeps_what_is_done(many: Path, tmp_path: Path, undisturbed: Tables) -> None:
     output = tmp_path / "dataset"
     process = start(many, output)
     wait_for(lambda: any(output.glob("files/part*")), process)
@@ -270,7 +250,7 @@ def test_an_interrupt_keeps_what_is_done(
 
 
 @pytest.mark.filterwarnings("ignore:os.fork.. was called:RuntimeWarning")  # of JAX, if another test imported it
-def test_a_full_disk_ends_the_run(many: Path, tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]]) -> None:
+def test_a_full_disk_ends_the_run(many: Path, tmp_path: Path, undisturbed: Tables) -> None:
     """The limit of the size of files fails like a full disk; it is the run's error, not the files'."""
     output = tmp_path / "dataset"
     command = [sys.executable, "-m", "hlomap", "analyze", str(many), "-o", str(output), "-j", "1"]

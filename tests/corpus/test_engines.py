@@ -7,30 +7,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import dask
 import psutil
 import pytest
-from support.datasets import left_over, tables, write_many
+from support.datasets import Tables, left_over, tables
 
 from hlomap.corpus.engines import open_engine
 from hlomap.corpus.run import CorpusProgress, analyze_corpus
 from hlomap.errors import EngineError, UnsupportedError
-
-Tables = dict[str, list[dict[str, Any]]]
-
-
-@pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_many(tmp_path_factory.mktemp("many"))
-
-
-@pytest.fixture(scope="module")
-def undisturbed(many: Path, tmp_path_factory: pytest.TempPathFactory) -> Tables:
-    output = tmp_path_factory.mktemp("undisturbed") / "dataset"
-    analyze_corpus([many], output, jobs=2)
-    return tables(output)
 
 
 class Cluster:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from conftest import CASES
 from pyarrow import parquet
+from support.datasets import BROKEN, GOOD, module_text
 
 from hlomap.corpus.reports import CorpusReport
 from hlomap.corpus.run import analyze_corpus
@@ -23,9 +24,6 @@ from hlomap.hlo.discover import detect_kind, list_files
 
 DUMPS = CASES / "dumps"
 MODULES = CASES / "modules"
-
-GOOD = "HloModule good\n\nENTRY e {\n  p = f32[4,3] parameter(0)\n  ROOT n = f32[4,3] negate(p)\n}\n"
-BROKEN = "HloModule broken\n\nENTRY e {\n  p = f32[4,3 parameter(0)\n}\n"
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
@@ -96,37 +94,23 @@ def test_sample_dumps(tmp_path: Path) -> None:
     assert {row["module"] for row in rows} == {"jit_attn", "jit_step"}
 
 
-def test_a_broken_file_is_a_row(tmp_path: Path) -> None:
+def test_files_and_their_rows(tmp_path: Path) -> None:
+    """A file that is broken or cannot be read is a row with its error; equal content counts once."""
     tree = tmp_path / "tree"
     tree.mkdir()
-    (tree / "1.txt").write_text(GOOD)
-    (tree / "2.txt").write_text(BROKEN)
-    (tree / "3.txt").write_text(GOOD.replace("good", "other"))
+    texts = {"1.txt": GOOD, "2.txt": BROKEN, "3.txt": GOOD.replace("good", "other"), "4.hlo": GOOD}
+    for name, text in texts.items():
+        (tree / name).write_text(text)
+    (tree / "5.txt").symlink_to(tmp_path / "nowhere")
     summary, rows = analyze(tmp_path, tree)
     assert [(Path(row["file"]).name, row["module"], row["error"] is None) for row in rows] == [
         ("1.txt", "good", True),
         ("2.txt", None, False),
         ("3.txt", "other", True),
+        ("5.txt", None, False),
     ]
-    assert summary.failed == 1 and len(summary.errors) == 1 and "4" in rows[1]["error"]
-
-
-def test_an_unreadable_file_is_a_row(tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    (tree / "gone.txt").symlink_to(tmp_path / "nowhere")
-    _, rows = analyze(tmp_path, tree)
-    assert [row["error"] for row in rows] == ["FileNotFoundError: No such file or directory"]
-
-
-def test_equal_content_counts_once(tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    for name in ["a.txt", "b.hlo", "c"]:
-        (tree / name).write_text(GOOD)
-    summary, rows = analyze(tmp_path, tree)
-    assert summary.status["duplicate"] == 2 and summary.modules == 1
-    assert [Path(row["file"]).name for row in rows] == ["a.txt"]
+    assert rows[3]["error"] == "FileNotFoundError: No such file or directory" and "4" in rows[1]["error"]
+    assert summary.status == {"done": 2, "duplicate": 1, "error": 2} and len(summary.errors) == 2
 
 
 def test_any_number_of_workers_gives_the_same_rows(tmp_path: Path) -> None:
@@ -170,11 +154,8 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path, jobs: int) -> None:
     """Ctrl-C reaches the whole process group, as from a terminal; the command exits with 130 and leaves no file."""
     tree = tmp_path / "tree"
     tree.mkdir()
-    body = "\n".join(f"  n{i} = f32[4,3] negate({'p' if i == 0 else f'n{i - 1}'})" for i in range(200))
     for number in range(2000):
-        (tree / f"{number}.txt").write_text(
-            f"HloModule m{number}\n\nENTRY e {{\n  p = f32[4,3] parameter(0)\n{body}\n}}\n"
-        )
+        (tree / f"{number}.txt").write_text(module_text(number, 200))
     output = tmp_path / "out" / "rows.parquet"
     output.parent.mkdir()
     command = [sys.executable, "-m", "hlomap", "analyze", str(tree), "-o", str(output), "--jobs", str(jobs)]

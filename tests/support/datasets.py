@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyarrow import parquet
+
+Tables: TypeAlias = dict[str, list[dict[str, Any]]]
 
 GOOD = "HloModule good\n\nENTRY e {\n  p = f32[4,3] parameter(0)\n  ROOT n = f32[4,3] negate(p)\n}\n"
 BROKEN = "HloModule broken\n\nENTRY e {\n  p = f32[4,3 parameter(0)\n}\n"
@@ -17,7 +19,7 @@ def module_text(number: int, n_instructions: int = 3) -> str:
     return f"HloModule m{number:04}\n\nENTRY e {{\n  p = f32[4,3] parameter(0)\n{body}\n}}\n"
 
 
-def tables(dataset: Path | str) -> dict[str, list[dict[str, Any]]]:
+def tables(dataset: Path | str) -> Tables:
     """The rows of a dataset in a fixed order, without times; each table exists."""
     files = parquet.read_table(f"{dataset}/files").drop_columns(["seconds"])
     rows = parquet.read_table(f"{dataset}/rows").to_pylist()
