@@ -1,17 +1,12 @@
 """Writes ``derived.pyi`` and ``examples.py`` of the builder, and the table in ``docs/builder.md``, from the op rules.
 
-    python tests/support/generate_builder.py            writes them
-    python tests/support/generate_builder.py --check    exits with 1 and names the files that are out of date
-
 Examples come from ``tests/cases/builder/examples.txt``.
 """
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import re
-import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -208,21 +203,7 @@ def outdated() -> dict[Path, str]:
     return {path: text for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text}
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        description="Writes derived.pyi and examples.py of the builder and the table in its docs."
-    )
-    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a file is out of date")
-    is_check = parser.parse_args(arguments).check
-    stale = outdated()
-    for path, text in stale.items():
-        if is_check:
-            print(f"{path.relative_to(ROOT)} is out of date: run python tests/support/generate_builder.py")
-        else:
-            path.write_text(text, encoding="utf-8")
-            print(f"wrote {path.relative_to(ROOT)}")
-    return int(is_check and bool(stale))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    for path, text in outdated().items():
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote {path.relative_to(ROOT)}")
