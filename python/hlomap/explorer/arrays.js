@@ -259,7 +259,7 @@ function pictureColours() {
 /** The layout of a shape: a table of positions in memory, coloured by tile.
  * @param {Model} model @param {ShapeRecord} shape */
 function layoutTable(model, shape) {
-  const map = model.positions(shape);
+  const map = shape.layout.map && model.map(shape.layout.map);
   const sizes = (shape.dims ?? []).map(Number);
   if (!map || !sizes.length || sizes.some((n) => n === 0)) return null;
   const rank = sizes.length;

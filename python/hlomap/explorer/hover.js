@@ -82,7 +82,7 @@ class ReadsView {
     const picture = shape.dims && !shape.dims.some((n) => Number(n) === 0)
       ? new ArrayPicture(shape, `operand ${read.operand}, ${label}: ${shape.text}`) : null;
     const now = note("");
-    const maps = read.maps.map((k) => model.map(k)).filter((map) => map !== null);
+    const maps = read.maps.map((k) => model.map(model.data.maps[k])).filter((map) => map !== null);
     const texts = read.maps.map((k) => element("code", { class: "map" }, model.data.maps[k]));
     if (read.left_out) texts.push(note(`${plural(read.left_out, "more map")}, too many or too long for the page`));
     const facts = read.reason ? [read.reason] : [];

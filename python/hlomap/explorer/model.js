@@ -66,7 +66,7 @@ class Model {
     this.n = data.columns.name.length;
     /** @type {number[][] | null} */
     this._users = null;
-    /** @type {Map<number, any>} */
+    /** @type {Map<string, IndexMap | null>} */
     this._maps = new Map();
     /** @type {number[] | null} */
     this._order = null;
@@ -150,30 +150,19 @@ class Model {
     return this._order[low];
   }
 
-  /** A map by number, read when it is first asked for. @param {number} k @returns {IndexMap | null} */
-  map(k) {
-    let found = this._maps.get(k);
+  /** A map by its text, read when it is first asked for; null where it cannot be read.
+   * @param {string} text @returns {IndexMap | null} */
+  map(text) {
+    let found = this._maps.get(text);
     if (found === undefined) {
       try {
-        found = parseMap(this.data.maps[k]);
+        found = parseMap(text);
       } catch (error) {
         found = null;
       }
-      this._maps.set(k, found);
+      this._maps.set(text, found);
     }
     return found;
-  }
-
-  /** The map from an element of a shape to its position in memory. @param {ShapeRecord} shape */
-  positions(shape) {
-    if (shape.layout?.map && shape.layout.parsed === undefined) {
-      try {
-        shape.layout.parsed = parseMap(shape.layout.map);
-      } catch (error) {
-        shape.layout.parsed = null;
-      }
-    }
-    return /** @type {IndexMap | null} */ (shape.layout?.parsed ?? null);
   }
 
   /** Bytes read of an operand, an upper bound; of all operands with -1. @param {number} i @param {number} [k] */
