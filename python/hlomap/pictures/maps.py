@@ -81,8 +81,12 @@ def draw_maps(values: Sequence[MapSet | IndexingMap], element: Element | None, t
     if not starts and any(maps.is_unknown for maps in sets):
         box = []
     title = f"maps to {plural(len(sets), 'value')}" if len(sets) != 1 else _title(sets[0])
-    output = replace(array, facts=array.facts + (f", {name} is lit" if name else ""))
-    return map_picture(build_map_scene(cut(title, 120), [], output, operands, box, relation="reached"))
+    return map_picture(build_map_scene(cut(title, 120), [], _lit(array, name), operands, box, relation="reached"))
+
+
+def _lit(array: Array, name: str) -> Array:
+    """The output, with the name of what is lit."""
+    return replace(array, facts=array.facts + (f", {name} is lit" if name else ""))
 
 
 def starts_of(values: Iterable[MapSet | IndexingMap]) -> set[tuple[tuple[int, int], ...]]:
@@ -164,7 +168,7 @@ def explanation_scene(
     found: Explanation, element: Element | None, tile: Element | None, steps: Sequence[Step] = ()
 ) -> MapScene:
     """The contents of the picture; ``found`` explains the whole output, and ``steps`` the way back from the element."""
-    own = array_of(f"output{leaf_text(found.shape_index)}", found.shape)
+    own = array_of(printable(found.instruction.name, 60) + leaf_text(found.shape_index), found.shape)
     operands = [_operand(read) for read in found.reads]
     output_is = f"; {output_name(found.instruction, found.shape_index)} is {found.shape}, `output` chooses another one"
     box, name = read_box(own.bounds, operands, element, tile, output_is if found.shape_index else "")
@@ -176,9 +180,8 @@ def explanation_scene(
             more = value_operands(step.instruction, step.maps, is_counted=False)
             operands += more
             boxes += [[]] * len(more)  # their maps start at the element
-    facts = f"{found.shape.without_layout()}{f', {name} is lit' if name else ''}"
-    output = Array(printable(found.instruction.name, 60) + leaf_text(found.shape_index), facts, own.bounds)
-    return build_map_scene(cut(found.title, 120), wrap(found.sentence, 110, 3), output, operands, box, boxes)
+    facts = wrap(found.sentence, 110, 3)
+    return build_map_scene(cut(found.title, 120), facts, _lit(own, name), operands, box, boxes)
 
 
 def value_operands(value: Instruction, maps: MapSet, *, is_counted: bool = True) -> list[Operand]:
@@ -219,15 +222,10 @@ def draw_check(result: CheckResult) -> Picture:
         marked, output_element = result.witness
         facts += f"; the element {list(marked)} that changes it is crossed"
     read = Operand(array_of(label, source, facts), known, result.claims_exact, marked=marked)
-    own_array = array_of("", shape)
-    box, name = read_box(own_array.bounds, [read], output_element, None)
-    output = replace(
-        own_array,
-        label=printable(instruction.name, 60) + leaf_text(result.output),
-        facts=f"{shape.without_layout()}{f', {name} is lit' if name else ''}",
-    )
+    own = array_of(printable(instruction.name, 60) + leaf_text(result.output), shape)
+    box, name = read_box(own.bounds, [read], output_element, None)
     title = f"{printable(instruction.name, 60)}, {result.direction}: {result.status}"
-    return map_picture(build_map_scene(title, [printable(result, 120)], output, [read], box))
+    return map_picture(build_map_scene(title, [printable(result, 120)], _lit(own, name), [read], box))
 
 
 # Pictures of slices: of each value the elements that an element of one instruction needs, or that depend on it.
@@ -257,5 +255,4 @@ def draw_slice(slice_: Mapping[Instruction, MapSet], element: Element | None, ti
     verb = "depends on" if relation == "read" else "reaches"
     subject = f"{array.label} {verb} elements of" if start is not None else "maps to"
     title = f"{subject} {plural(len(values), 'value')}"
-    output = Array(array.label, array.facts + (f", {name} is lit" if name else ""), array.bounds)
-    return map_picture(build_map_scene(cut(title, 120), [], output, operands, box, relation=relation))
+    return map_picture(build_map_scene(cut(title, 120), [], _lit(array, name), operands, box, relation=relation))
