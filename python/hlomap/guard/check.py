@@ -277,22 +277,17 @@ class _Checks:
         self._add(f"max_count[{pattern}]", limit, len(found), found[-1] if found else None, why)
 
     def max_remote_bytes(self, limit: int) -> None:
-        found: int = 0
-        unknown: tuple[Instruction, Unknown] | None = None
-        by_instruction: dict[Instruction, int] = {}
+        known: dict[Instruction, int] = {}
         for instruction in self.executed:
             n = remote_bytes(instruction)
             if isinstance(n, Unknown):
-                unknown = unknown or (instruction, n)
-            elif n:
-                by_instruction[instruction] = n
-                found += n
-        if unknown is not None:
-            why = f"what {printable(unknown[0].name, 60)} reads from other devices is not known: {unknown[1].reason}"
-            self._add("max_remote_bytes", limit, unknown[1], unknown[0], why)
-            return
-        most = max(by_instruction, key=lambda i: by_instruction[i], default=None)
-        share = "" if most is None else f"; the most in {printable(most.name, 60)} ({by_instruction[most]:,} bytes)"
+                why = f"what {printable(instruction.name, 60)} reads from other devices is not known: {n.reason}"
+                self._add("max_remote_bytes", limit, n, instruction, why)
+                return
+            known[instruction] = n
+        found = sum(known.values())
+        most = max(known, key=lambda i: known[i]) if found else None
+        share = "" if most is None else f"; the most in {printable(most.name, 60)} ({known[most]:,} bytes)"
         why = f"devices read {found:,} bytes from each other{share}"
         self._add("max_remote_bytes", limit, found, most, why)
 
