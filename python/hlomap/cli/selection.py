@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,14 +22,6 @@ class Place(NamedTuple):
     line: int | None
 
 
-class Section(NamedTuple):
-    """Instructions of one computation under a heading."""
-
-    title: str
-    computation: Computation
-    instructions: Sequence[Instruction]
-
-
 @dataclass(frozen=True)
 class Selection:
     """Computations and filters; every filter that is given must hold."""
@@ -40,13 +32,15 @@ class Selection:
     only_fusions: bool = False
     source: Place | None = None
 
-    def sections(self, module: Module, found: Overview) -> Iterator[Section]:
+    def sections(self, module: Module, found: Overview) -> Iterator[tuple[Computation, list[Instruction]]]:
         """The entry first, then what it runs; with ``everything`` the other computations, too."""
-        for computation in self._computations(module, found):
-            mark = "ENTRY " if computation == module.entry else ""
-            instructions = [i for i in computation if self._includes(i)]
-            if instructions:
-                yield Section(f"{mark}{computation.name}", computation, instructions)
+        if self.computation is not None:
+            computations = [_find_computation(module, self.computation)]
+        else:
+            computations = [*found.executed, *(_others(module, found) if self.everything else ())]
+        for computation in computations:
+            if instructions := [i for i in computation if self._includes(i)]:
+                yield computation, instructions
 
     def left_out(self, module: Module, found: Overview) -> str:
         """The computations that are not listed, in words; empty if there are none."""
@@ -55,11 +49,6 @@ class Selection:
         counts = [(fused, "fused"), (len(rest) - fused, "applied to elements or not run")]
         words = " and ".join(f"{n} {kind}" for n, kind in counts if n)
         return f"{plural(len(rest), 'computation')}: {words}" if rest else ""
-
-    def _computations(self, module: Module, found: Overview) -> list[Computation]:
-        if self.computation is not None:
-            return [_find_computation(module, self.computation)]
-        return [*found.executed, *(_others(module, found) if self.everything else ())]
 
     def _includes(self, instruction: Instruction) -> bool:
         return (

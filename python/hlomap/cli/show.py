@@ -183,9 +183,12 @@ def _module_listing(module: Module, selection: Selection, direction: Direction, 
     found = overview(module)
     sections = selection.sections(module, found)
     if by is None:
-        parts = (Part(s.title, s.computation.name, entries(s.instructions, direction)) for s in sections)
+        parts = (
+            Part("ENTRY " * (c == module.entry) + c.name, c.name, entries(instructions, direction))
+            for c, instructions in sections
+        )
         return Listing(module.name, parts, None if selection.computation else found, selection.left_out(module, found))
-    selected = {instruction for section in sections for instruction in section.instructions}
+    selected = {instruction for _, instructions in sections for instruction in instructions}
     if by != "bytes":
         from ..analysis.cost import cost
 
