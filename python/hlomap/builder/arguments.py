@@ -118,10 +118,7 @@ def integer_lists(argument: str, values: Any) -> list[list[int]]:
     """A sequence of sequences of integers as lists."""
     expected = "a sequence of sequences of integers"
     try:
-        return [
-            [operator.index(value) for value in items(argument, entry, expected)]
-            for entry in items(argument, values, expected)
-        ]
+        return [list(map(operator.index, entry)) for entry in items(argument, values, expected)]
     except TypeError:
         raise wrong_type(argument, values, expected) from None
 

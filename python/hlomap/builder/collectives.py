@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -146,9 +147,8 @@ class Collectives(Core):
         collective-permute = f32[3] collective-permute(iota), source_target_pairs={{0,1},{1,0}}
         """
         value = self._array("operand", operand)
-        pairs = check.integer_lists("source_target_pairs", source_target_pairs)
-        shape = value.shape.without_layout()
-        return self._emit("collective-permute", [value], shape, source_target_pairs=pairs, **_channel(channel_id))
+        given = {"source_target_pairs": source_target_pairs, **_channel(channel_id)}
+        return self._emit("collective-permute", [value], value.shape.without_layout(), **given)
 
     def collective_broadcast(self, operand: Operand, replica_groups: Groups, channel_id: int | None = None) -> Value:
         """The operand of the first device of each group, on all devices of the group.
@@ -196,14 +196,11 @@ class Collectives(Core):
 def _groups(groups: Groups, size: int | None = None, argument: str = "") -> dict[str, Any]:
     """Disjoint groups of devices; ``argument`` requires that each has ``size`` devices."""
     given = check.integer_lists("replica_groups", groups)
-    seen: set[int] = set()
-    for group in given:
-        if size is not None and len(group) != size:
-            raise check.invalid("replica_groups", given, f"expected groups of {argument}={size} devices")
-        for device in group:
-            if device in seen:
-                raise check.invalid("replica_groups", given, f"device {device} is repeated")
-            seen.add(device)
+    if size is not None and any(len(group) != size for group in given):
+        raise check.invalid("replica_groups", given, f"expected groups of {argument}={size} devices")
+    devices = [device for group in given for device in group]
+    if twice := [device for device, n in Counter(devices).items() if n > 1]:
+        raise check.invalid("replica_groups", given, f"device {twice[0]} is repeated")
     return {"replica_groups": given}
 
 

@@ -23,8 +23,7 @@ class Numerics(Core):
         >>> print(b.fft(b.iota("f32[3,8]"), "RFFT", [8]))
         fft = c64[3,5] fft(iota), fft_type=RFFT, fft_length={8}
         """
-        value, lengths = self._array("operand", operand), check.integers("fft_length", fft_length)
-        return self._emit("fft", [value], fft_type=fft_type, fft_length=lengths)
+        return self._emit("fft", [self._array("operand", operand)], fft_type=fft_type, fft_length=fft_length)
 
     def cholesky(self, a: Operand, *, lower: bool = True) -> Value:
         """The Cholesky factor of each matrix: ``l`` with ``l l^H = a`` if ``lower``, else ``u`` with ``u^H u = a``.
