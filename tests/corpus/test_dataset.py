@@ -29,7 +29,6 @@ import hlomap as hm
 from hlomap.corpus import run as corpus_run, supervisor
 from hlomap.corpus.engines import Engine
 from hlomap.corpus.folder import LocalFolder
-from hlomap.corpus.locks import lock
 from hlomap.corpus.manifest import open_dataset
 from hlomap.corpus.plan import make_plan, read_shard
 from hlomap.corpus.run import analyze_corpus
@@ -280,7 +279,7 @@ def test_a_removed_output_ends_the_run(many: Path, tmp_path: Path) -> None:
 def test_two_runs_on_one_output(many: Path, tmp_path: Path) -> None:
     output = tmp_path / "dataset"
     output.mkdir()
-    with lock(LocalFolder(str(output)), "_lock"):
+    with LocalFolder(str(output)).lock("_lock"):
         with pytest.raises(LockedError, match=f"another run is at work .process {os.getpid()} on "):
             analyze_corpus([many], output, jobs=1)
         process = start(many, output)

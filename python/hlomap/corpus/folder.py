@@ -11,13 +11,15 @@ import errno
 import os
 import re
 import shutil
+import socket
 import stat
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..errors import HlomapError, OutputError
+from ..errors import HlomapError, LockedError, OutputError
 
 if TYPE_CHECKING:
     from .remote import RemoteFolder
@@ -152,6 +154,80 @@ class LocalFolder:
     def remove_all(self) -> None:
         """Removes the folder itself."""
         shutil.rmtree(self._path, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def lock(self, name: str, *, wait: bool = False) -> Iterator[Callable[[], None]]:
+        """Holds a lock of the folder; yields a function that raises :class:`LockedError` when it was lost.
+
+        It is a lock of the operating system on an open file: it ends with the process, however that ends, and works on
+        NFS.  Raises :class:`LockedError` at once where another process holds it; with ``wait`` waits for it.
+        """
+        path = self._path / name
+        while True:
+            with output_errors():
+                fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:  # of somebody else, who would lose its content
+                os.close(fd)
+                raise OutputError(errno.EEXIST, "expected a lock, found a link: remove it", str(path))
+            try:
+                _lock_descriptor(fd, wait)
+            except OSError:
+                holder = os.pread(fd, 200, 0).decode(errors="replace") if hasattr(os, "pread") else ""
+                os.close(fd)
+                raise LockedError(f"{self.url}: another run is at work{f' ({holder})' if holder else ''}") from None
+            if _is_same_file(fd, path):
+                break
+            os.close(fd)  # its last holder has removed it
+        with contextlib.suppress(OSError):  # a full disk: the text is only for the message
+            os.ftruncate(fd, 0)
+            os.write(fd, f"process {os.getpid()} on {socket.gethostname()}".encode())
+
+        def check() -> None:
+            if not _is_same_file(fd, path):
+                raise LockedError(f"{self.url}: the folder was removed or replaced while the run was at work")
+
+        try:
+            yield check
+        finally:
+            if _is_same_file(fd, path):
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+            os.close(fd)
+
+
+def remove_stale_locks(folder: Folder) -> None:
+    """Removes the locks whose holders were killed."""
+    for name in folder.names(""):
+        if name.startswith("_lock-"):
+            with contextlib.suppress(LockedError), folder.lock(name):
+                pass
+
+
+def _is_same_file(fd: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except OSError:
+        return False
+
+
+def _lock_descriptor(fd: int, wait: bool) -> None:
+    """Raises ``OSError`` where another process holds the lock."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        while True:
+            try:
+                os.lseek(fd, 1 << 20, os.SEEK_SET)
+                msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+                return
+            except OSError:
+                if not wait:
+                    raise
+                time.sleep(0.5)
+    fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
 
 def remove_temporaries() -> None:

@@ -24,9 +24,8 @@ from ..hlo.load import MAX_BYTES
 from ..interop.row_files import SUFFIXES
 from ..types import expect, expect_paths, needs
 from .engines import IN_PROCESS, Engine, open_engine
-from .folder import Folder, LocalFolder, contains, is_url, open_folder, output_errors, place_of
+from .folder import Folder, LocalFolder, contains, is_url, open_folder, output_errors, place_of, remove_stale_locks
 from .inputs import Inputs
-from .locks import lock, remove_stale_locks
 from .manifest import (
     MANIFEST,
     Manifest,
@@ -213,7 +212,7 @@ class _Run:
         folder = open_folder(target)
         index, n = self.shard
         # Shards lock their own share; the whole corpus is the only share of a run without.
-        with lock(folder, "_lock" if n == 1 else f"_lock-{index}-of-{n}") as check:
+        with folder.lock("_lock" if n == 1 else f"_lock-{index}-of-{n}") as check:
             is_begun = read_manifest(folder) is not None
             if is_begun and not self.resume:
                 raise DatasetError(f"{folder.url} has a dataset: choose another folder, or continue it with --resume")
@@ -238,7 +237,7 @@ class _Run:
         with output_errors():
             work.mkdir(exist_ok=True)
         folder = LocalFolder(str(work))
-        with lock(folder, "_lock") as check, contextlib.ExitStack() as at_end:
+        with folder.lock("_lock") as check, contextlib.ExitStack() as at_end:
             at_end.callback(folder.remove_all)  # a run that is killed leaves it to the next
             try:
                 if not self.resume:
@@ -259,7 +258,7 @@ class _Run:
         return {"inputs": self.inputs.names, **self.options}
 
     def _run(self, folder: Folder, form: Form, check: Callable[[], None]) -> tuple[Manifest, CorpusReport]:
-        with lock(folder, _CHANGES, wait=True):
+        with folder.lock(_CHANGES, wait=True):
             manifest = open_dataset(folder, self._options())
         if manifest.summary is not None:
             self._remove_work(folder)
@@ -287,7 +286,7 @@ class _Run:
         return self.engine == "local" and not has_limits and len(plan.shards) == 1 and plan.n_bytes <= _FEW_BYTES
 
     def _complete(self, folder: Folder, manifest: Manifest, plan: Plan) -> Manifest:
-        with lock(folder, _CHANGES, wait=True):
+        with folder.lock(_CHANGES, wait=True):
             found = read_manifest(folder)
             if found is None or found.summary is None:
                 total = read_reports(folder, (shard.number for shard in plan.shards))
@@ -299,7 +298,7 @@ class _Run:
 
     def _remove_work(self, folder: Folder) -> None:
         """Removes all that is not a part of a complete dataset; a run that was killed meanwhile has left some."""
-        with lock(folder, _CHANGES, wait=True):
+        with folder.lock(_CHANGES, wait=True):
             folder.remove(WORK)
             for name in (FILES_FOLDER, ROWS_FOLDER, MODULES_FOLDER, ""):
                 folder.clean(name)
@@ -310,7 +309,7 @@ class _Run:
         plan = read_plan(folder)
         if plan is not None:
             return plan
-        with lock(folder, _CHANGES, wait=True):
+        with folder.lock(_CHANGES, wait=True):
             plan = read_plan(folder)
             manifest = read_manifest(folder)
             if plan is not None or (manifest is not None and manifest.summary is not None):
