@@ -7,7 +7,6 @@ instructions; read the diff.
 
 from __future__ import annotations
 
-import inspect
 import re
 from typing import Any, NamedTuple
 
@@ -156,8 +155,3 @@ def test_elementwise_methods_write_one_instruction(opcode: str, row: Any) -> Non
     value = getattr(b, row.name)(*operands)
     assert (value.opcode, value.operands) == (opcode, tuple(operands))
     assert len(b.build(value).entry) == row.n_operands + 1
-
-
-def test_cases_name_existing_methods() -> None:
-    for case in CASES:
-        assert inspect.isfunction(getattr(hm.Builder, case.title.split(":")[0])), case.title

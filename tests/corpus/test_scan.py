@@ -111,36 +111,30 @@ def test_an_object_in_memory() -> None:
     assert hm.scan("memory://scan").to_table()["module"].to_pylist() == ["cloud"]
 
 
-def _text_file(path: Path) -> Path:
-    (path / "x.csv").write_text("a,b\n1,2\n")
-    return path / "x.csv"
+def _written(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
 
 
-def _other_parquet(path: Path) -> Path:
-    pq.write_table(pa.table({"a": [1]}), path / "x.parquet")
+def _parquet(path: Path, table: pa.Table) -> Path:
+    pq.write_table(table, path / "x.parquet")
     return path / "x.parquet"
 
 
-def _torn_parquet(path: Path) -> Path:
-    (path / "x.parquet").write_bytes(b"PAR1" + bytes(100))
-    return path / "x.parquet"
-
-
-def _later_version(path: Path) -> Path:
-    table = _rows("m")
-    later = {b"hlomap.schema_version": str(SCHEMA_VERSION + 1).encode()}
-    pq.write_table(table.replace_schema_metadata(later), path / "x.parquet")
-    return path / "x.parquet"
+LATER = {b"hlomap.schema_version": str(SCHEMA_VERSION + 1).encode()}
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda path: path, "expected rows/part-.*parquet in it"),
-        (_text_file, "expected a dataset directory or a Parquet file"),
-        (_other_parquet, "expected the columns of `hlomap analyze`, found a"),
-        (_torn_parquet, "x.parquet: .*[Pp]arquet"),
-        (_later_version, f"this hlomap reads up to {SCHEMA_VERSION}; update hlomap"),
+        (lambda path: _written(path / "x.csv", b"a,b\n1,2\n"), "expected a dataset directory or a Parquet file"),
+        (lambda path: _parquet(path, pa.table({"a": [1]})), "expected the columns of `hlomap analyze`, found a"),
+        (lambda path: _written(path / "x.parquet", b"PAR1" + bytes(100)), "x.parquet: .*[Pp]arquet"),
+        (
+            lambda path: _parquet(path, _rows("m").replace_schema_metadata(LATER)),
+            f"this hlomap reads up to {SCHEMA_VERSION}; update hlomap",
+        ),
         (lambda path: "nothing-opens-this://bucket/x", "nothing-opens-this"),
     ],
 )
