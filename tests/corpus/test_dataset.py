@@ -14,7 +14,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from hlomap.corpus.engines import Engine
 from hlomap.corpus.folder import LocalFolder
 from hlomap.corpus.manifest import open_dataset
 from hlomap.corpus.plan import make_plan, read_shard
+from hlomap.corpus.reports import CorpusReport
 from hlomap.corpus.run import analyze_corpus
 from hlomap.corpus.sources import Source
 from hlomap.corpus.supervisor import Children
@@ -148,22 +149,6 @@ def test_shards_that_begin_at_the_same_moment(many: Path, tmp_path: Path, undist
     assert tables(output) == undisturbed and not left_over(output)
 
 
-class _FailsAfter(Executor):
-    """Runs tasks at once in this process, and is lost after some of them."""
-
-    def __init__(self, n: int) -> None:
-        self._left = n
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        if self._left:
-            future.set_result(fn(*args))
-        else:
-            future.set_exception(ConnectionError("the scheduler is gone"))
-        self._left = max(self._left - 1, 0)
-        return future
-
-
 @pytest.mark.parametrize("n_tasks", [0, 5])
 def test_a_lost_engine_is_continued(
     many: Path,
@@ -173,10 +158,20 @@ def test_a_lost_engine_is_continued(
     n_tasks: int,
 ) -> None:
     output = tmp_path / "dataset"
+    done: list[Task] = []
+
+    def submit(task: Task) -> Future[CorpusReport]:
+        future: Future[CorpusReport] = Future()
+        if len(done) < n_tasks:
+            future.set_result(supervisor.run_task(task))
+        else:
+            future.set_exception(ConnectionError("the scheduler is gone"))
+        done.append(task)
+        return future
 
     @contextmanager
     def open_engine(*_: Any, **__: Any) -> Iterator[Engine]:
-        yield Engine(_FailsAfter(n_tasks), lambda: 1)
+        yield Engine(submit, lambda: 1)
 
     with monkeypatch.context() as patch:
         patch.setattr(corpus_run, "open_engine", open_engine)

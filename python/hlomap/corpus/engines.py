@@ -1,7 +1,7 @@
-"""Engines: they map a function over tasks and tell when each ends.
+"""Engines: they run tasks and tell when each ends.
 
-Start with :func:`open_engine`.  An engine is a :class:`concurrent.futures.Executor`: a thread for each child process
-here, or a Dask cluster (extra ``dask``).  Both run :func:`hlomap.corpus.supervisor.run_task`.
+Start with :func:`open_engine`.  An engine is a thread for each child process here, or a Dask cluster (extra ``dask``).
+Both run :func:`hlomap.corpus.supervisor.run_task`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -23,15 +23,13 @@ from .tasks import Task
 
 @dataclass(frozen=True)
 class Engine:
-    """``n_slots`` is how many tasks run at a time now; twice as many are submitted.
+    """``submit`` begins a task.  ``n_slots`` is how many run at a time now; twice as many are submitted.
 
-    ``run`` is the function to submit.  ``at_work`` counts the files and bytes that are done of running tasks, as far as
-    the engine knows.
+    ``at_work`` counts the files and bytes that are done of running tasks, as far as the engine knows.
     """
 
-    executor: Executor
+    submit: Callable[[Task], Future[CorpusReport]]
     n_slots: Callable[[], int]
-    run: Callable[[Task], CorpusReport] = run_task
     at_work: Callable[[], tuple[int, int]] = lambda: (0, 0)
 
 
@@ -64,28 +62,26 @@ def _open_local(jobs: int) -> Iterator[Engine]:
     children = Children()
     executor = ThreadPoolExecutor(jobs, "hlomap-worker")
     try:
-        yield Engine(executor, lambda: jobs, children.run_task, children.at_work)
+        yield Engine(lambda task: executor.submit(children.run_task, task), lambda: jobs, children.at_work)
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
         children.close()
         executor.shutdown()
 
 
-class _Here(Executor):
-    """Runs a task when it is submitted, without a child: a file can hurt the run."""
+def _run_here(task: Task) -> Future[CorpusReport]:
+    """Runs a task without a child: a file can hurt the run."""
+    from .work import analyze_shard
 
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        from .work import analyze_shard
-
-        future: Future[Any] = Future()
-        try:
-            future.set_result(analyze_shard(args[0], {}, lambda position, stage, n_bytes: None))
-        except Exception as error:
-            future.set_exception(error)
-        return future
+    future: Future[CorpusReport] = Future()
+    try:
+        future.set_result(analyze_shard(task, {}, lambda position, stage, n_bytes: None))
+    except Exception as error:
+        future.set_exception(error)
+    return future
 
 
-IN_PROCESS = Engine(_Here(), lambda: 1)
+IN_PROCESS = Engine(_run_here, lambda: 1)
 """Runs tasks in this very process, one after the other."""
 
 
@@ -119,7 +115,7 @@ def _open_dask(address: str) -> Iterator[Engine]:
     executor = client.get_executor(pure=False)
     try:
         with _quiet():
-            yield Engine(executor, n_slots)
+            yield Engine(lambda task: executor.submit(run_task, task), n_slots)
             executor.shutdown(wait=False)
     finally:
         with _quiet(), suppress(OSError, RuntimeError):  # a scheduler that is gone hears no goodbye

@@ -388,7 +388,7 @@ class _Run:
             while waiting and len(running) < 2 * engine.n_slots():
                 shard = waiting.popleft()
                 task = Task(folder.url, manifest.dataset, shard.number, shard.n_files, form, **self.options)
-                running[engine.executor.submit(engine.run, task)] = shard
+                running[engine.submit(task)] = shard
             if not running:
                 return progress.report
             ended, _ = wait(running, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
