@@ -326,7 +326,7 @@ def planned(paths: list[Path], output: Path) -> Task:
     folder = LocalFolder(str(output))
     manifest = open_dataset(folder, {})
     sources = [Source(number, str(path), str(path), path.stat().st_size) for number, path in enumerate(paths)]
-    (shard,) = make_plan(sources, folder).shards
+    (shard,) = make_plan(sources, folder)
     return Task(folder.url, manifest.dataset, shard.number)
 
 
@@ -451,7 +451,7 @@ def test_a_plan_keeps_equal_contents_together(tmp_path: Path) -> None:
     folder = LocalFolder(str(tmp_path / "dataset"))
     os.mkdir(folder.url)
     plan = make_plan(sources, folder)
-    shards = [read_shard(folder, shard.number) for shard in plan.shards]
+    shards = [read_shard(folder, shard.number) for shard in plan]
     assert Counter(source.identity for shard in shards for source in shard) == Counter({s.identity for s in sources})
     homes = [{int(Path(source.path).name) % 10 for source in shard if source.offset is None} for shard in shards]
     assert sum(map(len, homes)) == 10

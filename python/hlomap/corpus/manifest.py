@@ -10,7 +10,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from .._core import __version__
@@ -47,14 +47,7 @@ class Manifest:
 
     def write(self, folder: Folder) -> None:
         """Creates or replaces the file in a folder."""
-        cells = {
-            "schema_version": self.schema_version,
-            "hlomap_version": self.hlomap_version,
-            "dataset": self.dataset,
-            "options": self.options,
-            "complete": self.summary is not None,
-            "summary": self.summary,
-        }
+        cells = {**vars(self), "complete": self.summary is not None}
         folder.write(MANIFEST, (json.dumps(cells, indent=1) + "\n").encode())
 
 
@@ -66,9 +59,7 @@ def read_manifest(folder: Folder) -> Manifest | None:
         return None
     with work_file(folder, MANIFEST, "it is not the manifest of a dataset; choose another folder, or remove this one"):
         cells = json.loads(content)
-        found = Manifest(
-            cells["dataset"], cells["options"], cells["schema_version"], cells["hlomap_version"], cells["summary"]
-        )
+        found = Manifest(**{one.name: cells[one.name] for one in fields(Manifest)})
         if not isinstance(found.dataset, str) or not isinstance(found.options, dict):
             raise ValueError("expected a text as dataset, an object as options")
         if found.summary is not None:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Hashable, Iterable
-from dataclasses import astuple, dataclass
 from itertools import groupby
 from operator import index
+from typing import NamedTuple, TypeAlias
 
 from .folder import Folder
 from .manifest import work_file
@@ -29,8 +29,7 @@ _SHARD_BYTES = (1 << 19, 1 << 26)
 _SHARD_FILES = 4096
 
 
-@dataclass(frozen=True)
-class Shard:
+class Shard(NamedTuple):
     """A shard: its number, the sum of its files' sizes, the number of its files."""
 
     number: int
@@ -38,15 +37,8 @@ class Shard:
     n_files: int
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The shards, largest first: the last ones to end are small."""
-
-    shards: tuple[Shard, ...]
-
-    @property
-    def n_bytes(self) -> int:
-        return sum(shard.n_bytes for shard in self.shards)
+Plan: TypeAlias = tuple[Shard, ...]
+"""The shards, largest first: the last ones to end are small."""
 
 
 def read_plan(folder: Folder) -> Plan | None:
@@ -58,9 +50,9 @@ def read_plan(folder: Folder) -> Plan | None:
         return None
     with work_file(folder, name, _ADVICE):
         shards = tuple(Shard(*map(index, cell)) for cell in json.loads(content))
-        if len({shard.number for shard in shards}) < len(shards) or any(min(astuple(s)) < 0 for s in shards):
+        if len({shard.number for shard in shards}) < len(shards) or any(min(shard) < 0 for shard in shards):
             raise ValueError("expected numbers of shards that differ, and counts")
-        return Plan(shards)
+        return shards
 
 
 def read_shard(folder: Folder, number: int, n_files: int | None = None) -> list[Source]:
@@ -95,9 +87,8 @@ def make_plan(sources: Iterable[Source], folder: Folder) -> Plan:
                     packer.add(same_head)
     packer.flush()
     shards = sorted(packer.shards, key=lambda shard: (-shard.n_bytes, shard.number))
-    cells = [[shard.number, shard.n_bytes, shard.n_files] for shard in shards]
-    folder.write(f"{WORK}/plan.json", json.dumps(cells).encode())
-    return Plan(tuple(shards))
+    folder.write(f"{WORK}/plan.json", json.dumps(shards).encode())
+    return tuple(shards)
 
 
 class _Packer:

@@ -274,7 +274,7 @@ class _Run:
             if self._is_small(plan):
                 engine = IN_PROCESS
             report = self._analyze(folder, manifest, plan, form, engine, check)
-        if {shard.number for shard in plan.shards} <= done_shards(folder) and form == "parquet":
+        if {shard.number for shard in plan} <= done_shards(folder) and form == "parquet":
             manifest = self._complete(folder, manifest, plan)
             if manifest.summary is not None and self.shard[1] == 1:
                 report = CorpusReport.from_dict(manifest.summary)
@@ -283,13 +283,13 @@ class _Run:
     def _is_small(self, plan: Plan) -> bool:
         """Whether this process analyzes the files before a worker would have started."""
         has_limits = self.options["timeout"] is not None or self.options["memory"] is not None
-        return self.engine == "local" and not has_limits and len(plan.shards) == 1 and plan.n_bytes <= _FEW_BYTES
+        return self.engine == "local" and not has_limits and len(plan) == 1 and plan[0].n_bytes <= _FEW_BYTES
 
     def _complete(self, folder: Folder, manifest: Manifest, plan: Plan) -> Manifest:
         with folder.lock(_CHANGES, wait=True):
             found = read_manifest(folder)
             if found is None or found.summary is None:
-                total = read_reports(folder, (shard.number for shard in plan.shards))
+                total = read_reports(folder, (shard.number for shard in plan))
                 total.compilations = count_compilations(folder)
                 found = replace(manifest, summary=total.to_dict())
                 found.write(folder)
@@ -373,7 +373,7 @@ class _Run:
         self, folder: Folder, manifest: Manifest, plan: Plan, form: Form, engine: Engine, check: Callable[[], None]
     ) -> CorpusReport:
         index, n = self.shard
-        ours = [shard for k, shard in enumerate(plan.shards) if k % n == index]
+        ours = [shard for k, shard in enumerate(plan) if k % n == index]
         done = done_shards(folder)
         before = read_reports(folder, done & {shard.number for shard in ours})
         progress = CorpusProgress("analyze", sum(s.n_files for s in ours), sum(s.n_bytes for s in ours), before)

@@ -31,7 +31,7 @@ def merge(folder: LocalFolder, plan: Plan, target: Path) -> None:
     # The file is opened by name inside the folder of the run, so that the process's umask applies.
     temporary = os.path.join(folder.url, f"merged{target.suffix}")
     folder.remove(f"merged{target.suffix}")  # it may be a link
-    shards = [_shard_rows(folder, shard.number, names) for shard in plan.shards]
+    shards = [_shard_rows(folder, shard.number, names) for shard in plan]
     with output_errors():
         rows = (table for _, table in heapq.merge(*shards, key=lambda item: item[0]))
         row_files.write(temporary, target.suffix, names, rows)

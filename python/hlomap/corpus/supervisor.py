@@ -164,10 +164,9 @@ class Child:
 
     def run(self, task: Task, verdicts: dict[int, Verdict], stall: float) -> dict[str, Any]:
         """The answer to a task; raises :class:`ChildDied`."""
-        cells = {position: [v.status, v.message, v.stage] for position, v in verdicts.items()}
         self.state[0], self.state[3], self.state[4] = -1, 0, 0
         self.state[2] = time.monotonic_ns()
-        self._send({"task": asdict(task), "verdicts": cells})
+        self._send({"task": asdict(task), "verdicts": verdicts})
         left = min(stall, (task.timeout or stall) + _GRACE)
         while True:
             try:

@@ -7,7 +7,7 @@ A :class:`Task` is all that a worker needs for a shard; it finds the files' name
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from ..hlo.load import MAX_BYTES
 
@@ -42,8 +42,7 @@ class Task:
     max_bytes: int = MAX_BYTES
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """How a file ended its worker: the status and error of its row, and the stage: ``read`` or ``analyze``."""
 
     status: str
