@@ -13,7 +13,7 @@ from support.datasets import BROKEN, GOOD, module_text, write_many
 import hlomap as hm
 from hlomap.analysis.table import SCHEMA_VERSION, arrow_schema
 from hlomap.corpus.run import analyze_corpus
-from hlomap.corpus.scan import tables
+from hlomap.corpus.scan import Location
 from hlomap.corpus.tables import FILES, rows_schema
 from hlomap.interop.duckdb import query
 
@@ -47,7 +47,7 @@ def test_a_table_has_the_rows_of_its_parts_in_their_order(dataset: Path) -> None
 
 
 def test_tables_are_those_that_the_dataset_has(dataset: Path) -> None:
-    assert {name: table.count_rows() for name, table in tables(dataset).items()} == {"rows": 2, "files": 2}
+    assert {name: table.count_rows() for name, table in Location(dataset).tables().items()} == {"rows": 2, "files": 2}
 
 
 def test_a_file_of_rows(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_dataset_of_the_runner(tmp_path: Path) -> None:
     assert texts == {"a": GOOD, "b": module_text(1)}
     sql = """select status, count(distinct path) as files, count(instruction) as rows
              from files left join rows using (content_hash) group by all order by all"""
-    _, batches = query(tables(output), sql)
+    _, batches = query(Location(output).tables(), sql)
     assert [row for batch in batches for row in batch.to_pylist()] == [
         {"status": "done", "files": 2, "rows": 4},
         {"status": "duplicate", "files": 1, "rows": 1},
@@ -168,7 +168,7 @@ def test_passes_without_a_change(tmp_path: Path) -> None:
     found = {
         source: [
             row
-            for batch in query(tables(tmp_path / "dataset"), sql.format(columns, source))[1]
+            for batch in query(Location(tmp_path / "dataset").tables(), sql.format(columns, source))[1]
             for row in batch.to_pylist()
         ]
         for source, columns in {

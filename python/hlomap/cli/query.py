@@ -50,13 +50,14 @@ def query(dataset: str, sql: str, as_json: bool, as_csv: bool, output: Path | No
         )
     refuse_overwriting(output, dataset, *Path(dataset).glob("*/part-*.parquet"))
     from ..corpus.folder import LocalFolder
-    from ..corpus.scan import tables, unfinished
+    from ..corpus.scan import Location
     from ..interop.duckdb import SqlError, query as run
 
     try:
-        if message := unfinished(dataset):
+        location = Location(dataset)
+        if message := location.unfinished():
             say(message, err=True)
-        schema, batches = run(tables(dataset), sql)
+        schema, batches = run(location.tables(), sql)
         if output is not None:
             with LocalFolder(str(output.parent)).write_part(output.name) as temporary:
                 row_files.write(temporary, output.suffix, schema, batches)

@@ -52,34 +52,22 @@ def scan(path: str | os.PathLike[str], /, table: TableName = "rows") -> Dataset:
     expect(str, table, "scan", "the name of a table")
     if table not in TABLES:
         raise ValueError(f"table: expected one of {', '.join(TABLES)}, found {one_line(repr(table), 60)}")
-    location = _Location(os.fspath(path))
+    location = Location(path)
     if message := location.unfinished():
         warnings.warn(message, stacklevel=2)
     return location.dataset(table)
 
 
-def unfinished(path: str | os.PathLike[str]) -> str | None:
-    """How many shards of a dataset are done, if some are missing; errors as for :func:`scan`."""
-    return _Location(os.fspath(path)).unfinished()
+class Location:
+    """A directory or a file in some file system, with errors as of :func:`scan`."""
 
-
-def tables(path: str | os.PathLike[str]) -> dict[str, Dataset]:
-    """All tables that a dataset has; errors as for :func:`scan`."""
-    location = _Location(os.fspath(path))
-    names = [name for name in TABLES if name == "rows" or location.has(name)]
-    return {name: location.dataset(name) for name in names}
-
-
-class _Location:
-    """A directory or a file in some file system."""
-
-    def __init__(self, name: str) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         with needs("corpus", "scan"):
             from pyarrow import fs
 
             from ..interop.filesystems import connect
 
-        self._name = name
+        self._name = name = os.fspath(path)
         self._files, self._path = connect(name)
         info = self._files.get_file_info(self._path)
         if info.type == fs.FileType.NotFound:
@@ -87,6 +75,7 @@ class _Location:
         self._is_directory = info.type == fs.FileType.Directory
 
     def unfinished(self) -> str | None:
+        """How many shards of a dataset are done, if some are missing."""
         if not self._is_directory or b'"complete": false' not in self._read(_MARK):
             return None
         try:
@@ -102,10 +91,13 @@ class _Location:
         with self._files.open_input_file(f"{self._path.rstrip('/')}/{name}") as stream:
             return bytes(stream.read())
 
-    def has(self, table: TableName) -> bool:
-        return self._is_directory and bool(self._parts(table))
+    def tables(self) -> dict[str, Dataset]:
+        """All tables that are there."""
+        found = [name for name in TABLES if name == "rows" or (self._is_directory and self._parts(name))]
+        return {name: self.dataset(name) for name in found}
 
     def dataset(self, table: TableName) -> Dataset:
+        """A table, of which nothing is read yet."""
         found = self._directory(table) if self._is_directory else self._file(table)
         version = (found.schema.metadata or {}).get(b"hlomap.schema_version", b"")
         if version.isdigit() and int(version) > SCHEMA_VERSION:
