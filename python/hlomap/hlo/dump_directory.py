@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
@@ -54,18 +55,15 @@ class DumpedModule:
     pipeline: str | None = None
     after: str | None = None
     before: str | None = None
-    _key: list[bytes] = field(default_factory=list, repr=False, compare=False)
 
     def load(self) -> Module:
         """Parses the module; raises the errors of :func:`hlomap.load`."""
         return load(self.files[0])
 
-    @property
+    @cached_property
     def key(self) -> bytes:
         """A 16-byte fingerprint of the entry computation; unlike ids, it identifies a module across runs."""
-        if not self._key:
-            self._key.append(self.load().entry.fingerprint)
-        return self._key[0]
+        return self.load().entry.fingerprint
 
     def __repr__(self) -> str:
         files = plural(len(self.files), "file")
