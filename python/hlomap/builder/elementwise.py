@@ -48,6 +48,13 @@ class Elementwise(Core):
         operands = [v if v.dimensions else expand(self, v, full) for v in (mask, yes, no)]
         return self._emit("select", operands)
 
+    def _shift_right(self, lhs: Operand, rhs: Operand) -> Value:
+        """``>>``: arithmetic for signed integers, logical for unsigned ones."""
+        like = lhs if isinstance(lhs, Value) else rhs
+        kind = "arithmetic" if isinstance(like, Value) and like.dtype.startswith("s") else "logical"
+        made: Value = getattr(self, f"shift_right_{kind}")(lhs, rhs)
+        return made
+
     def convert_element_type(self, operand: Operand, new_element_type: str) -> Value:
         """The elements converted to another type; floats are truncated to integers, integers rounded to floats.
 

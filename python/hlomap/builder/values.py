@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +56,20 @@ class Callee:
 
 Function: TypeAlias = Callable[..., Any] | str | Callee
 """A computation as an argument: a Python function over Values, the name of a common one, or a :class:`Callee`."""
+
+
+class _Operator:
+    """An operator of Values that is a method of the builder."""
+
+    def __init__(self, method: str, *, is_reflected: bool = False) -> None:
+        self._method, self._is_reflected = method, is_reflected
+
+    def __get__(self, value: Value, owner: type[Value]) -> Callable[[Operand], Value]:
+        def operator(other: Operand) -> Value:
+            operands = (other, value) if self._is_reflected else (value, other)
+            return getattr(value.builder, self._method)(*operands)  # type: ignore[no-any-return]
+
+        return operator
 
 
 @dataclass(eq=False, repr=False)
@@ -183,99 +197,40 @@ class Value(NamesMethods):
     def __invert__(self) -> Value:
         return self.builder.not_(self)
 
-    def __add__(self, other: Operand) -> Value:
-        return self.builder.add(self, other)
-
-    def __radd__(self, other: Operand) -> Value:
-        return self.builder.add(other, self)
-
-    def __sub__(self, other: Operand) -> Value:
-        return self.builder.sub(self, other)
-
-    def __rsub__(self, other: Operand) -> Value:
-        return self.builder.sub(other, self)
-
-    def __mul__(self, other: Operand) -> Value:
-        return self.builder.mul(self, other)
-
-    def __rmul__(self, other: Operand) -> Value:
-        return self.builder.mul(other, self)
-
-    def __truediv__(self, other: Operand) -> Value:
-        return self.builder.div(self, other)
-
-    def __rtruediv__(self, other: Operand) -> Value:
-        return self.builder.div(other, self)
-
-    def __mod__(self, other: Operand) -> Value:
-        return self.builder.rem(self, other)
-
-    def __rmod__(self, other: Operand) -> Value:
-        return self.builder.rem(other, self)
-
-    def __pow__(self, other: Operand) -> Value:
-        return self.builder.pow(self, other)
-
-    def __rpow__(self, other: Operand) -> Value:
-        return self.builder.pow(other, self)
-
-    def __and__(self, other: Operand) -> Value:
-        return self.builder.and_(self, other)
-
-    def __rand__(self, other: Operand) -> Value:
-        return self.builder.and_(other, self)
-
-    def __or__(self, other: Operand) -> Value:
-        return self.builder.or_(self, other)
-
-    def __ror__(self, other: Operand) -> Value:
-        return self.builder.or_(other, self)
-
-    def __xor__(self, other: Operand) -> Value:
-        return self.builder.xor(self, other)
-
-    def __rxor__(self, other: Operand) -> Value:
-        return self.builder.xor(other, self)
-
-    def __lshift__(self, other: Operand) -> Value:
-        return self.builder.shift_left(self, other)
-
-    def __rlshift__(self, other: Operand) -> Value:
-        return self.builder.shift_left(other, self)
-
-    def __rshift__(self, other: Operand) -> Value:
-        if self.dtype.startswith("s"):
-            return self.builder.shift_right_arithmetic(self, other)
-        return self.builder.shift_right_logical(self, other)
-
-    def __rrshift__(self, other: Operand) -> Value:
-        if self.dtype.startswith("s"):
-            return self.builder.shift_right_arithmetic(other, self)
-        return self.builder.shift_right_logical(other, self)
-
-    def __matmul__(self, other: Operand) -> Value:
-        return self.builder._matmul(self, other)
-
-    def __rmatmul__(self, other: Operand) -> Value:
-        return self.builder._matmul(other, self)
+    __add__: ClassVar[_Operator] = _Operator("add")
+    __radd__: ClassVar[_Operator] = _Operator("add", is_reflected=True)
+    __sub__: ClassVar[_Operator] = _Operator("sub")
+    __rsub__: ClassVar[_Operator] = _Operator("sub", is_reflected=True)
+    __mul__: ClassVar[_Operator] = _Operator("mul")
+    __rmul__: ClassVar[_Operator] = _Operator("mul", is_reflected=True)
+    __truediv__: ClassVar[_Operator] = _Operator("div")
+    __rtruediv__: ClassVar[_Operator] = _Operator("div", is_reflected=True)
+    __mod__: ClassVar[_Operator] = _Operator("rem")
+    __rmod__: ClassVar[_Operator] = _Operator("rem", is_reflected=True)
+    __pow__: ClassVar[_Operator] = _Operator("pow")
+    __rpow__: ClassVar[_Operator] = _Operator("pow", is_reflected=True)
+    __and__: ClassVar[_Operator] = _Operator("and_")
+    __rand__: ClassVar[_Operator] = _Operator("and_", is_reflected=True)
+    __or__: ClassVar[_Operator] = _Operator("or_")
+    __ror__: ClassVar[_Operator] = _Operator("or_", is_reflected=True)
+    __xor__: ClassVar[_Operator] = _Operator("xor")
+    __rxor__: ClassVar[_Operator] = _Operator("xor", is_reflected=True)
+    __lshift__: ClassVar[_Operator] = _Operator("shift_left")
+    __rlshift__: ClassVar[_Operator] = _Operator("shift_left", is_reflected=True)
+    __rshift__: ClassVar[_Operator] = _Operator("_shift_right")
+    __rrshift__: ClassVar[_Operator] = _Operator("_shift_right", is_reflected=True)
+    __matmul__: ClassVar[_Operator] = _Operator("_matmul")
+    __rmatmul__: ClassVar[_Operator] = _Operator("_matmul", is_reflected=True)
+    __lt__: ClassVar[_Operator] = _Operator("lt")
+    __le__: ClassVar[_Operator] = _Operator("le")
+    __gt__: ClassVar[_Operator] = _Operator("gt")
+    __ge__: ClassVar[_Operator] = _Operator("ge")
 
     def __eq__(self, other: Operand) -> Value:  # type: ignore[override]
         return self.builder.eq(self, other)
 
     def __ne__(self, other: Operand) -> Value:  # type: ignore[override]
         return self.builder.ne(self, other)
-
-    def __lt__(self, other: Operand) -> Value:
-        return self.builder.lt(self, other)
-
-    def __le__(self, other: Operand) -> Value:
-        return self.builder.le(self, other)
-
-    def __gt__(self, other: Operand) -> Value:
-        return self.builder.gt(self, other)
-
-    def __ge__(self, other: Operand) -> Value:
-        return self.builder.ge(self, other)
 
     def __hash__(self) -> int:
         return object.__hash__(self)
