@@ -181,6 +181,25 @@ def test_hover_lights_what_is_read(browser: Browser, tmp_path: Path) -> None:
         assert set(map(tuple, np.argwhere(centers).tolist())) == read
 
 
+def test_a_long_step_is_drawn_by_its_pixels(browser: Browser, tmp_path: Path) -> None:
+    """A row of 7.5 * 10^8 elements, of which the picture has 208 pixels, in one of 2 * 10^9 planes."""
+    text = """
+    add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
+    ENTRY e {
+      x = f32[2000000000,3,750000000] parameter(0)
+      zero = f32[] constant(0)
+      ROOT r = f32[2000000000,3] reduce(x, zero), dimensions={2}, to_apply=add
+    }"""
+    show(browser, tmp_path, text, select="r")
+    browser.run("explorer.panel.reads._set([1234567890, 1])")
+    browser.frame()
+    picture = browser.run(
+        "const { picture } = explorer.panel.reads.reads[0]; return [picture.plane, [...picture.mask]]"
+    )
+    rows = np.array(picture[1]).reshape(-1, 208)
+    assert picture[0] == 1234567890 and rows.all(axis=1).sum() == rows.any(axis=1).sum() == len(rows) // 3 + 1
+
+
 def test_tiles(browser: Browser, tmp_path: Path) -> None:
     module = show(browser, tmp_path, PRODUCT, select="y")
     browser.run("document.querySelector('.tile input').focus()")

@@ -108,6 +108,25 @@ class ArrayPicture {
     for (const plane of planes) found.add(plane);
   }
 
+  /**
+   * The points of a part that can change the shown plane. Of the elements of a step that is long, each pixel needs one.
+   * @param {Part} part @param {number | null} plane @param {boolean} isRow @returns {Iterable<number>}
+   */
+  *_visible(part, plane, isRow) {
+    const step = Number(part.step ?? 1);
+    let [k, end, skip] = [0, part.n, 1];
+    if (!part.points && plane !== null) {
+      k = (plane - Number(part.start ?? 0)) / step;
+      if (!Number.isInteger(k) || k < 0 || k >= end) return;
+      end = k + 1;
+    } else if (!part.points) {
+      const [n, length] = isRow ? [this.rows, this.height] : [this.columns, this.width];
+      skip = Math.max(1, Math.floor(Math.floor(n / length) / Math.abs(step)));
+    }
+    for (; k < end - 1; k += skip) yield k;
+    yield end - 1;
+  }
+
   /** Marks the pixels of the shown plane. @param {Image} image */
   _plane(image) {
     const n = this.outer.length;
@@ -128,7 +147,7 @@ class ArrayPicture {
       /** @type {number[]} */
       const both = [];
       let isThere = false;
-      for (let k = 0; k < part.n; k++) {
+      for (const k of this._visible(part, fixed.length ? outer[fixed[0].result] : null, r >= 0)) {
         if (!fixed.every(({ result, i }) => Number(valueAt(part, k, i)) === outer[result])) continue;
         isThere = true;
         if (isBoth) both.push(Number(valueAt(part, k, r)), Number(valueAt(part, k, c)));
