@@ -4,7 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use flow::tile_table::{Columns, DeviceCounts, Limits, Request, TilePlan, TiledArray, Wanted, REASONS};
 use flow::tiles::{numbers_of, over, without_names};
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::ndarray::Array;
+use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -212,7 +213,8 @@ fn columns_of<'py>(
     let all = PyDict::new(py);
     macro_rules! add {
         ($shape:expr; $($name:ident)*) => { $(if wanted.$name {
-            let column = PyArray1::from_vec(py, columns.$name).reshape($shape)?;
+            let column = Array::from_shape_vec($shape, columns.$name);
+            let column = column.map_err(|error| raise(py, "ShapeError", error.to_string()))?.into_pyarray(py);
             column.readwrite().make_nonwriteable();
             all.set_item(intern!(py, stringify!($name)), column)?;
         })* };
