@@ -16,7 +16,7 @@ from support.training import training_step
 
 import hlomap as hm
 from hlomap import _core
-from hlomap.analysis.rule_provider import cache
+from hlomap.analysis import rule_cache
 
 N = 40
 FACTOR = 3
@@ -35,7 +35,7 @@ def steps(call: Callable[[], object]) -> int:
         nonlocal n_calls
         n_calls += event in {"call", "c_call"}
 
-    cache.clear()
+    rule_cache.clear()
     before = _core._n_steps()
     sys.setprofile(count)
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Barrier
 
 import hlomap as hm
-from hlomap.analysis.rule_provider import cache
+from hlomap.analysis import rule_cache
 
 MODULES = sorted((Path(__file__).parent / "cases" / "modules").glob("*.hlo"))
 N_THREADS = 4
@@ -43,14 +43,14 @@ def in_threads(work: Callable[[], list[str]]) -> list[list[str]]:
 def test_shared_values_and_caches() -> None:
     expected = answers([hm.load(path) for path in MODULES])
     shared = [hm.load(path) for path in MODULES]
-    cache.clear()  # so that every thread finds empty caches
+    rule_cache.clear()  # so that every thread finds empty caches
     assert in_threads(lambda: answers(shared)) == [expected] * N_THREADS
 
 
 def test_own_modules() -> None:
     """Each thread parses for itself; only the caches are shared."""
     expected = answers([hm.load(path) for path in MODULES])
-    cache.clear()
+    rule_cache.clear()
     assert in_threads(lambda: answers([hm.load(path) for path in MODULES])) == [expected] * N_THREADS
 
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 import hlomap as hm
-from hlomap.analysis.rule_provider import cache
+from hlomap.analysis import rule_cache
 
 
 def _program(seed: int) -> tuple[int, str]:
@@ -55,9 +55,9 @@ def test_the_table_has_the_maps_of_each_question(part: int) -> None:
     n_maps = 0
     for seed in range(part, 200, 4):
         n, text = _program(seed)
-        cache.clear()
+        rule_cache.clear()
         table = hm.analyze(hm.parse(text))
-        cache.clear()
+        rule_cache.clear()
         loop = hm.parse(text)["w"]
         for k in range(n):
             found = hm.output_to_input(loop, (k,))[0]

@@ -11,7 +11,7 @@ from support.families import FAMILIES
 
 import hlomap as hm
 from hlomap._core import InstructionIndexing, RuleCache
-from hlomap.analysis.rule_provider import cache
+from hlomap.analysis.rule_cache import cache
 from hlomap.answers import Unknown
 from hlomap.ops._registry import _registry, lookup
 from hlomap.ops._rule import OutputToInput, RuleContext, RuleResult

@@ -21,7 +21,7 @@ from ..ops._rule import CustomRule, Footprint, OperandIndexing, RuleContext, Rul
 from ..ops._shapes import elements_of, shape_at
 from ..text import error_text, plural
 from ..types import ShapeIndex, expect, expect_items
-from .rule_provider import cache
+from .rule_cache import clear
 
 Maps: TypeAlias = IndexingMap | MapSet | Iterable[IndexingMap]
 PartResult: TypeAlias = Maps | Mapping[ShapeIndex, Maps]
@@ -96,7 +96,7 @@ def register_rule(
         )  # fmt: skip
 
     custom_rules[name] = CustomRule(backward, forward, tuple(constant_operands))
-    cache.clear()
+    clear()
 
 
 def unregister_rule(name: str, /) -> None:
@@ -109,7 +109,7 @@ def unregister_rule(name: str, /) -> None:
     expect(str, name, "unregister_rule", "an opcode or custom-call target (str)")
     if custom_rules.pop(name, None) is None:
         raise NotFoundError(f"unregister_rule: no rule is registered for {name!r}")
-    cache.clear()
+    clear()
 
 
 def _to_operand_indexing(result: PartResult) -> OperandIndexing:

@@ -31,15 +31,12 @@ from ..ops._registry import custom_rules
 from ..ops._rule import InputToOutput, OperandIndexing, OutputToInput, RuleContext, no_constant_operands
 from ..text import error_text
 from ..types import ShapeIndex
+from .rule_cache import cache
 
 if TYPE_CHECKING:
     from .known_values import KnownValues
 
 T = TypeVar("T")
-
-cache: RuleCache = RuleCache()
-"""The results of rules by signature, which all modules share; cleared where a rule changes, which signatures do not
-show."""
 
 _N_TRIP_COUNTS = 4096
 
