@@ -14,7 +14,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from .._core import Instruction, Shape
-from .body import Body, Config, array_text, require
+from .body import Call, Config, Value, array_text, require
 
 TARGETS = (
     "__cudnn$fmhaScaleBiasSoftmax", "__cudnn$fmhaScaleBiasSoftmaxBackward", "__cudnn$fmhaScaleBiasSoftmaxDropout",
@@ -48,8 +48,7 @@ class _Axes(NamedTuple):
     feature: int
 
 
-@dataclass(frozen=True)
-class _Call:
+class _Options(NamedTuple):
     """The properties that a call states."""
 
     config: Config
@@ -66,10 +65,9 @@ class _Call:
     v: _Axes
 
     @classmethod
-    def of(cls, instruction: Instruction) -> _Call:
+    def of(cls, instruction: Instruction) -> _Options:
         target = str(instruction.attributes.get("custom_call_target", ""))
-        config = Config.of(instruction, "cudnn_fmha_backend_config")
-        config.expect_only(_UNDERSTOOD)
+        config = Config.of(instruction, "cudnn_fmha_backend_config").only(_UNDERSTOOD)
         require(not packs_segments(instruction), "several segments in a row")
         mask = config.word("mask_type", "NO_MASK")
         require(mask in _MASKS, f"the mask {mask}")
@@ -106,42 +104,40 @@ def packs_segments(instruction: Instruction) -> bool:
     return config.number("max_seg_per_batch", 1) > 1
 
 
-def attention(instruction: Instruction) -> str:
+def attention(call: Call) -> list[Value]:
     """``__cudnn$fmha*``: see the module, and the operands in :func:`_forward` and :func:`_backward`."""
-    call = _Call.of(instruction)
-    body = Body(instruction)
-    parts = instruction.shape.tuple_shapes if instruction.shape.is_tuple else (instruction.shape,)
-    require(all(part.is_array for part in parts), "a result that is not an array")
-    build = _backward if call.is_backward else _forward
-    return body.finish(instruction.shape, build(body, call, parts))
+    options = _Options.of(call.instruction)
+    require(all(part.is_array for part in call.results), "a result that is not an array")
+    values = _backward(call, options) if options.is_backward else _forward(call, options)
+    return [_result(value, part) for value, part in zip(values, call.results, strict=False)]
 
 
 def band_of(instruction: Instruction) -> Band | None:
     """The keys that a query at a position sees, and where the arrays have queries and keys; None for all of them."""
-    call = _Call.of(instruction)
-    if not call.causal:
+    options = _Options.of(instruction)
+    if not options.causal:
         return None
-    q, k, v = ({Role.QUERY: call.q.sequence}, {Role.KEY: call.k.sequence}, {Role.KEY: call.v.sequence})
-    if call.paged:
+    q, k, v = ({Role.QUERY: options.q.sequence}, {Role.KEY: options.k.sequence}, {Role.KEY: options.v.sequence})
+    if options.paged:
         k = v = {}
     statistics, bias = {Role.QUERY: 2}, {Role.QUERY: 2, Role.KEY: 3}
-    biases: list[Mapping[Role, int]] = [bias] * call.has_bias
+    biases: list[Mapping[Role, int]] = [bias] * options.has_bias
     operands: list[Mapping[Role, int]]
-    if call.is_backward:
-        others = [q, q, statistics] if call.is_f8 else [statistics, q, *biases, q]
+    if options.is_backward:
+        others = [q, q, statistics] if options.is_f8 else [statistics, q, *biases, q]
         operands = [q, k, v, *others]
         results: list[Mapping[Role, int]] = [{Role.QUERY: 2}, {Role.KEY: 2}, {Role.KEY: 2}]
-        if call.has_bias and len(instruction.shape.tuple_shapes) > 4:
+        if options.has_bias and len(instruction.shape.tuple_shapes) > 4:
             results.append(bias)
     else:
         operands = [q, k, v, *biases]
         results = [{Role.QUERY: 2}]
-        if call.is_f8:
+        if options.is_f8:
             results += [{}, {}]
         if instruction.shape.is_tuple and len(instruction.shape.tuple_shapes) > len(results) + 1:
             results.append(statistics)
-    n_queries = instruction.operands[0].shape.dimensions[call.q.sequence]
-    return Band(operands, results, min(call.window or n_queries, n_queries) - 1)
+    n_queries = instruction.operands[0].shape.dimensions[options.q.sequence]
+    return Band(operands, results, min(options.window or n_queries, n_queries) - 1)
 
 
 def _axes(config: Config, gemm: str, side: str, contracted: str) -> _Axes:
@@ -156,220 +152,206 @@ def _axes(config: Config, gemm: str, side: str, contracted: str) -> _Axes:
     return _Axes(batch[0], batch[1], sequence, feature)
 
 
-def _forward(body: Body, call: _Call, parts: Sequence[Shape]) -> list[str]:
+def _forward(call: Call, options: _Options) -> list[Value]:
     """q, k, v [, bias][, q lengths, k lengths][, pages of k, pages of v] -> (o [, statistics], workspace).
 
     With f8: q, k, v, the inverse scales of q, k, v and the weights, the scales of the weights and of o -> (o, the
     largest weight, the largest element of o [, statistics], workspace).
     """
-    expected = 9 if call.is_f8 else 3 + call.has_bias + 2 * call.has_lengths + 2 * call.paged
-    body.require_operands(expected, f"its backend_config asks for {expected}")
-    n_values = 3 if call.is_f8 else 1
-    n_results = min(len(parts), n_values + (len(parts) > n_values + 1))
-    require(len(parts) >= n_values, f"{len(parts)} results")
-    q, k, v = _heads(body, call)
-    factors = [_scalar(body, n) for n in range(3, 9)] if call.is_f8 else []
-    if call.is_f8:
-        q, k, v = (_times(body, x, by) for x, by in zip((q, k, v), factors[:3], strict=True))
-    scores, allowed = _scores(body, call, q, k)
-    sizes = body.type_of(scores)[1]
-    largest = body.reduced(scores, "maximum", {3})
-    shifted = body.two("subtract", scores, body.broadcast(largest, sizes, range(3)))
-    weights = body.one("exponential", shifted)
+    is_f8 = options.is_f8
+    expected = 9 if is_f8 else 3 + options.has_bias + 2 * options.has_lengths + 2 * options.paged
+    call.require_operands(expected, f"its backend_config asks for {expected}")
+    n_values, n_parts = 3 if is_f8 else 1, len(call.results)
+    n_results = min(n_parts, n_values + (n_parts > n_values + 1))
+    require(n_parts >= n_values, f"{n_parts} results")
+    q, k, v = _heads(call, options)
+    factors = [_scalar(call, n) for n in range(3, 9)] if is_f8 else []
+    if is_f8:
+        q, k, v = (_times(x, by) for x, by in zip((q, k, v), factors[:3], strict=True))
+    scores, allowed = _scores(call, options, q, k)
+    largest = scores.reduced("maximum", {3})
+    weights = (scores - largest.broadcast(scores.sizes, range(3))).one("exponential")
     if allowed is not None:
-        weights = body.selected(allowed, weights, body.like(weights, 0))
-    total = body.reduced(weights, "add", {3})
-    if call.has_lengths:  # a row without keys has no weights
-        total = body.selected(body.compared(total, "GT", body.like(total, 0)), total, body.like(total, 1))
-    weights = body.two("divide", weights, body.broadcast(total, sizes, range(3)))
-    weights = _dropped(body, call, weights)
-    amax: list[str] = []
-    if call.is_f8:
-        amax.append(_amax(body, weights))
-        weights = _quantized(body, weights, factors[4], factors[3])
-    value = body.product(weights, v, 2, (3, 2))
-    if call.is_f8:
-        amax.append(_amax(body, value))
-        value = body.saturated(_times(body, value, factors[5]), parts[0].dtype)
-    statistics = body.two("add", largest, body.one("log", total))
-    found = [value, *amax, statistics][:n_results]
-    return [_result(body, one, part) for one, part in zip(found, parts, strict=False)]
+        weights = weights.where(allowed, 0)
+    total = weights.reduced("add", {3})
+    if options.has_lengths:  # a row without keys has no weights
+        total = total.where(total.compared("GT", 0), 1)
+    weights = _dropped(call, options, weights / total.broadcast(scores.sizes, range(3)))
+    amax: list[Value] = []
+    if is_f8:
+        amax.append(_amax(weights))
+        weights = _quantized(call, weights, factors[4], factors[3])
+    value = weights.product(v, 2, (3, 2))
+    if is_f8:
+        amax.append(_amax(value))
+        value = _times(value, factors[5]).saturated(call.results[0].dtype)
+    return [value, *amax, largest + total.one("log")][:n_results]
 
 
-def _backward(body: Body, call: _Call, parts: Sequence[Shape]) -> list[str]:
+def _backward(call: Call, options: _Options) -> list[Value]:
     """q, k, v, statistics, gradient of o [, bias], o [, q lengths, k lengths] -> (dq, dk, dv [, dbias], workspace).
 
     With f8: q, k, v, o, gradient of o, statistics, the inverse scales of q, k, v, o, do, the weights and dp, the scales
     of the weights, dq, dk, dv and dp -> (dq, dk, dv, the largest elements of dq, dk, dv and dp, workspace).
     """
-    expected = 18 if call.is_f8 else 6 + call.has_bias + 2 * call.has_lengths
-    body.require_operands(expected, f"its backend_config asks for {expected}")
-    n_values = 7 if call.is_f8 else 3
+    is_f8, parts = options.is_f8, call.results
+    expected = 18 if is_f8 else 6 + options.has_bias + 2 * options.has_lengths
+    call.require_operands(expected, f"its backend_config asks for {expected}")
+    n_values = 7 if is_f8 else 3
     require(len(parts) >= n_values, f"{len(parts)} results")
-    q, k, v = _heads(body, call)
-    at_o, at_dy, at_statistics = (3, 4, 5) if call.is_f8 else (5 + call.has_bias, 4, 3)
-    o, dy = (_canonical(body, n, call.q) for n in (at_o, at_dy))
-    scales = [_scalar(body, n) for n in range(6, 18)] if call.is_f8 else []
-    if call.is_f8:
-        q, k, v, o, dy = (_times(body, x, by) for x, by in zip((q, k, v, o, dy), scales[:5], strict=True))
-    scores, allowed = _scores(body, call, q, k)
-    sizes = body.type_of(scores)[1]
-    statistics = body.converted(f"p{at_statistics}", "f32")
-    weights = body.one("exponential", body.two("subtract", scores, body.broadcast(statistics, sizes, range(3))))
+    q, k, v = _heads(call, options)
+    at_o, at_dy, at_statistics = (3, 4, 5) if is_f8 else (5 + options.has_bias, 4, 3)
+    o, dy = (_canonical(call, n, options.q) for n in (at_o, at_dy))
+    scales = [_scalar(call, n) for n in range(6, 18)] if is_f8 else []
+    if is_f8:
+        q, k, v, o, dy = (_times(x, by) for x, by in zip((q, k, v, o, dy), scales[:5], strict=True))
+    scores, allowed = _scores(call, options, q, k)
+    sizes = scores.sizes
+    statistics = call.operands[at_statistics].converted("f32")
+    weights = (scores - statistics.broadcast(sizes, range(3))).one("exponential")
     if allowed is not None:
-        weights = body.selected(allowed, weights, body.like(weights, 0))
-    dropped = _dropped(body, call, weights)
-    dweights = _dropped(body, call, body.product(dy, v, 2, (3, 3)))
-    along = body.reduced(body.two("multiply", dy, o), "add", {3})
-    centred = body.two("subtract", dweights, body.broadcast(along, sizes, range(3)))
-    dscores = body.two("multiply", weights, centred)
-    amax: list[str] = []
-    if call.is_f8:
-        dropped = _quantized(body, dropped, scales[7], scales[5])
-        amax.append(_amax(body, dscores))
-        dscores = _quantized(body, dscores, scales[11], scales[6])
-    scale = call.config.number("fmha_scale", 1)
-    scaled = body.two("multiply", dscores, body.like(dscores, scale))
-    dq = body.product(scaled, k, 2, (3, 2))
-    n_heads = body.operands[1].dimensions[call.k.head]
-    dk, dv = (_over_groups(body, body.product(a, b, 2, (2, 2)), n_heads) for a, b in ((scaled, q), (dropped, dy)))
+        weights = weights.where(allowed, 0)
+    dropped = _dropped(call, options, weights)
+    dweights = _dropped(call, options, dy.product(v, 2, (3, 3)))
+    along = (dy * o).reduced("add", {3})
+    dscores = weights * (dweights - along.broadcast(sizes, range(3)))
+    amax: list[Value] = []
+    if is_f8:
+        dropped = _quantized(call, dropped, scales[7], scales[5])
+        amax.append(_amax(dscores))
+        dscores = _quantized(call, dscores, scales[11], scales[6])
+    scaled = dscores * options.config.number("fmha_scale", 1)
+    dq = scaled.product(k, 2, (3, 2))
+    n_heads = call.shapes[1].dimensions[options.k.head]
+    dk, dv = (_over_groups(a.product(b, 2, (2, 2)), n_heads) for a, b in ((scaled, q), (dropped, dy)))
     found = [dq, dk, dv]
-    if call.is_f8:
-        amax = [*(_amax(body, one) for one in found), *amax]
-        found = [
-            body.saturated(_times(body, one, by), parts[n].dtype)
-            for n, (one, by) in enumerate(zip(found, scales[8:11], strict=True))
-        ]
-        found += amax
-    elif call.has_bias and len(parts) > n_values + 1:
-        bias = body.operands[5].dimensions
-        spread = {d for d in range(4) if bias[d] == 1 != sizes[d]}
-        found.append(body.reduced(dscores, "add", spread) if spread else dscores)
-    return [_result(body, one, part) for one, part in zip(found, parts, strict=False)]
+    if is_f8:
+        amax = [*map(_amax, found), *amax]
+        factors = zip(found, scales[8:11], parts, strict=False)
+        return [*(_times(one, by).saturated(part.dtype) for one, by, part in factors), *amax]
+    if options.has_bias and len(parts) > n_values + 1:
+        spread = {d for d, n in enumerate(call.shapes[5].dimensions) if n == 1 != sizes[d]}
+        found.append(dscores.reduced("add", spread) if spread else dscores)
+    return found
 
 
-def _heads(body: Body, call: _Call) -> tuple[str, str, str]:
+def _heads(call: Call, options: _Options) -> tuple[Value, Value, Value]:
     """Queries, and the keys and values of the head of each query: batch, head, sequence, feature."""
-    require(all(one.rank == 4 for one in body.operands[:3]), "queries, keys or values without 4 dimensions")
-    q, k, v = (_canonical(body, n, axes) for n, axes in enumerate((call.q, call.k, call.v)))
-    batch, heads = body.type_of(q)[1][:2]
-    if call.paged:
-        k, v = (_from_pages(body, x, len(body.operands) - 2 + n, batch) for n, x in enumerate((k, v)))
-    sizes = [body.type_of(x)[1] for x in (q, k, v)]
-    n_heads, n_keys = sizes[1][1], sizes[1][2]
-    fits = sizes[1][0] == sizes[2][0] == batch and sizes[0][3] == sizes[1][3] and sizes[2][1:3] == sizes[1][1:3]
+    require(all(one.rank == 4 for one in call.operands[:3]), "queries, keys or values without 4 dimensions")
+    q, k, v = (_canonical(call, n, axes) for n, axes in enumerate((options.q, options.k, options.v)))
+    batch, heads = q.sizes[:2]
+    if options.paged:
+        k, v = (_from_pages(call, x, call.operands[n - 2], batch) for n, x in enumerate((k, v)))
+    n_heads, n_keys = k.sizes[1:3]
+    fits = k.sizes[0] == v.sizes[0] == batch and q.sizes[3] == k.sizes[3] and v.sizes[1:3] == k.sizes[1:3]
     require(fits and n_heads > 0 and heads % n_heads == 0, "queries, keys and values whose sizes do not fit")
-    shape = call.config.part("intermediate_tensor_shape").dimensions("dimensions")
+    shape = options.config.part("intermediate_tensor_shape").dimensions("dimensions")
     require(
-        call.paged or not shape or shape == [batch, heads, sizes[0][2], n_keys],
+        options.paged or not shape or shape == [batch, heads, q.sizes[2], n_keys],
         "an intermediate_tensor_shape that does not fit",
     )
-    return q, _for_queries(body, k, heads), _for_queries(body, v, heads)
+    return q, _for_queries(k, heads), _for_queries(v, heads)
 
 
-def _canonical(body: Body, operand: int, axes: _Axes) -> str:
-    require(body.operands[operand].rank == 4, f"operand {operand} does not have 4 dimensions")
-    return body.transposed(body.converted(f"p{operand}", "f32"), axes)
+def _canonical(call: Call, operand: int, axes: _Axes) -> Value:
+    require(call.operands[operand].rank == 4, f"operand {operand} does not have 4 dimensions")
+    return call.operands[operand].converted("f32").transposed(axes)
 
 
-def _from_pages(body: Body, pages: str, table: int, batch: int) -> str:
+def _from_pages(call: Call, pages: Value, table: Value, batch: int) -> Value:
     """The pages that a table [batch, 1, pages of a row, 1] names, one after the other."""
-    dtype, (_, heads, size, features) = body.type_of(pages)
-    numbers = body.operands[table]
-    fits = numbers.dtype == "s32" and numbers.rank == 4 and numbers.dimensions[::2][0] == batch
-    require(fits and numbers.dimensions[1] == numbers.dimensions[3] == 1, f"a page table {numbers}")
-    n_row = numbers.dimensions[2]
-    rows = body.reshaped(f"p{table}", [batch, n_row])
-    found = body.add(
-        dtype,
+    _, heads, size, features = pages.sizes
+    fits = table.dtype == "s32" and table.rank == 4 and table.sizes[0] == batch
+    require(fits and table.sizes[1] == table.sizes[3] == 1, f"a page table {array_text(table.dtype, table.sizes)}")
+    n_row = table.sizes[2]
+    rows = table.reshaped([batch, n_row])
+    found = call.add(
+        pages.dtype,
         [batch, n_row, heads, size, features],
         f"gather({pages}, {rows}), offset_dims={{2,3,4}}, collapsed_slice_dims={{0}}, start_index_map={{0}}, "
         f"index_vector_dim=2, slice_sizes={{1,{heads},{size},{features}}}",
     )
-    return body.reshaped(body.transposed(found, [0, 2, 1, 3, 4]), [batch, heads, n_row * size, features])
+    return found.transposed([0, 2, 1, 3, 4]).reshaped([batch, heads, n_row * size, features])
 
 
-def _for_queries(body: Body, x: str, heads: int) -> str:
+def _for_queries(x: Value, heads: int) -> Value:
     """Each head of keys or values, for all heads of queries that share it."""
-    _, (batch, own, length, features) = body.type_of(x)
+    batch, own, length, features = x.sizes
     if own == heads:
         return x
-    wide = body.broadcast(x, [batch, own, heads // own, length, features], [0, 1, 3, 4])
-    return body.reshaped(wide, [batch, heads, length, features])
+    wide = x.broadcast([batch, own, heads // own, length, features], [0, 1, 3, 4])
+    return wide.reshaped([batch, heads, length, features])
 
 
-def _over_groups(body: Body, x: str, n_heads: int) -> str:
+def _over_groups(x: Value, n_heads: int) -> Value:
     """The sum over the heads of queries that share a head."""
-    _, (batch, heads, length, features) = body.type_of(x)
+    batch, heads, length, features = x.sizes
     if heads == n_heads:
         return x
-    return body.reduced(body.reshaped(x, [batch, n_heads, heads // n_heads, length, features]), "add", {2})
+    return x.reshaped([batch, n_heads, heads // n_heads, length, features]).reduced("add", {2})
 
 
-def _scores(body: Body, call: _Call, q: str, k: str) -> tuple[str, str | None]:
+def _scores(call: Call, options: _Options, q: Value, k: Value) -> tuple[Value, Value | None]:
     """``scale * q k + bias``, very small where masked, and where it is not masked; None for everywhere."""
-    scores = body.product(q, k, 2, (3, 3))
-    sizes = body.type_of(scores)[1]
-    scores = body.two("multiply", scores, body.like(scores, call.config.number("fmha_scale", 1)))
-    at_bias, at_lengths = (5, 6 + call.has_bias) if call.is_backward else (3, 3 + call.has_bias)
-    if call.has_bias:
-        require(body.operands[at_bias].rank == 4, "a bias without 4 dimensions")
-        scores = body.two("add", scores, body.stretched(body.converted(f"p{at_bias}", "f32"), sizes))
+    scores = q.product(k, 2, (3, 3)) * options.config.number("fmha_scale", 1)
+    sizes = scores.sizes
+    at_bias, at_lengths = (5, 6 + options.has_bias) if options.is_backward else (3, 3 + options.has_bias)
+    if options.has_bias:
+        require(call.operands[at_bias].rank == 4, "a bias without 4 dimensions")
+        scores += call.operands[at_bias].converted("f32").stretched(sizes)
     conditions = []
-    query, key = (body.add("s32", sizes, f"iota(), iota_dimension={d}") for d in (2, 3))
-    if call.causal:
-        conditions.append(body.compared(query, "GE", key))
-    if call.window:
-        behind = body.two("subtract", query, key)
-        conditions.append(body.compared(behind, "LT", body.like(behind, call.window)))
-    if call.has_lengths:
-        for n, position in enumerate((query, key)):
-            lengths = body.operands[at_lengths + n]
-            fits = lengths.dtype == "s32" and tuple(lengths.dimensions) == tuple(sizes[:1])
-            require(fits, f"lengths {lengths} for {array_text('f32', sizes)}")
-            conditions.append(body.compared(position, "LT", body.broadcast(f"p{at_lengths + n}", sizes, [0])))
+    query, key = (call.add("s32", sizes, f"iota(), iota_dimension={d}") for d in (2, 3))
+    if options.causal:
+        conditions.append(query.compared("GE", key))
+    if options.window:
+        conditions.append((query - key).compared("LT", options.window))
+    if options.has_lengths:
+        for position, lengths in zip((query, key), call.operands[at_lengths:], strict=False):
+            fits = lengths.dtype == "s32" and tuple(lengths.sizes) == tuple(sizes[:1])
+            own = array_text(lengths.dtype, lengths.sizes)
+            require(fits, f"lengths {own} for {array_text('f32', sizes)}")
+            conditions.append(position.compared("LT", lengths.broadcast(sizes, [0])))
     if not conditions:
         return scores, None
     allowed = conditions[0]
     for condition in conditions[1:]:
-        allowed = body.two("and", allowed, condition)
-    return body.selected(allowed, scores, body.like(scores, -1e30)), allowed
+        allowed = allowed.two("and", condition)
+    return scores.where(allowed, -1e30), allowed
 
 
-def _dropped(body: Body, call: _Call, weights: str) -> str:
-    if call.dropout == 0:
+def _dropped(call: Call, options: _Options, weights: Value) -> Value:
+    if options.dropout == 0:
         return weights
-    mask = body.add(*body.type_of(weights), f'custom-call(), custom_call_target="{DROPOUT_MASK}"')
-    return body.two("multiply", body.two("multiply", weights, mask), body.like(weights, 1 / (1 - call.dropout)))
+    mask = call.add(weights.dtype, weights.sizes, f'custom-call(), custom_call_target="{DROPOUT_MASK}"')
+    return weights * mask * (1 / (1 - options.dropout))
 
 
-def _scalar(body: Body, operand: int) -> str:
-    found = body.operands[operand]
-    require(all(n == 1 for n in found.dimensions), f"operand {operand} is not one number")
-    return body.reshaped(body.converted(f"p{operand}", "f32"), [])
+def _scalar(call: Call, operand: int) -> Value:
+    found = call.operands[operand]
+    require(all(n == 1 for n in found.sizes), f"operand {operand} is not one number")
+    return found.converted("f32").reshaped([])
 
 
-def _times(body: Body, x: str, scalar: str) -> str:
-    return body.two("multiply", x, body.broadcast(scalar, body.type_of(x)[1], []))
+def _times(x: Value, scalar: Value) -> Value:
+    return x * scalar.broadcast(x.sizes, [])
 
 
-def _quantized(body: Body, x: str, scale: str, inverse: str) -> str:
+def _quantized(call: Call, x: Value, scale: Value, inverse: Value) -> Value:
     """A value, rounded to the narrow float type of the operands after it is scaled."""
-    narrow = body.saturated(_times(body, x, scale), body.operands[0].dtype)
-    return _times(body, body.converted(narrow, "f32"), inverse)
+    return _times(_times(x, scale).saturated(call.shapes[0].dtype).converted("f32"), inverse)
 
 
-def _amax(body: Body, x: str) -> str:
-    return body.reduced(body.one("abs", x), "maximum", set(range(len(body.type_of(x)[1]))))
+def _amax(x: Value) -> Value:
+    return x.one("abs").reduced("maximum", set(range(x.rank)))
 
 
-def _result(body: Body, value: str, part: Shape) -> str:
-    sizes = list(body.type_of(value)[1])
+def _result(value: Value, part: Shape) -> Value:
+    sizes = list(value.sizes)
     fits = list(part.dimensions) == sizes or (not sizes and all(n == 1 for n in part.dimensions))
     if len(sizes) < 4 and part.rank == 4:  # a gradient of a bias
         fits = [n for n in part.dimensions if n != 1] == [n for n in sizes if n != 1]
     require(fits, f"a result {part.without_layout()}, where its value has sizes {sizes}")
-    return body.converted(body.reshaped(value, part.dimensions), part.dtype)
+    return value.reshaped(part.dimensions).converted(part.dtype)
 
 
 # The queries and keys of an attention that a causal mask or a window lets through, as data.

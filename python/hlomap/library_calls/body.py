@@ -1,7 +1,7 @@
-"""The text of a definition, and the configuration that it is made from.
+"""A call and the instructions that define it, and the configuration that they are made from.
 
-:class:`Body` collects instructions; :class:`Config` reads a configuration strictly: what is not understood raises
-:class:`NotUnderstood`, whose text becomes the reason of an unknown map.
+:class:`Call` collects instructions, whose results are a :class:`Value` each; :class:`Config` reads a configuration
+strictly: what is not understood raises :class:`NotUnderstood`, whose text becomes the reason of an unknown map.
 """
 
 from __future__ import annotations
@@ -38,179 +38,197 @@ def array_text(dtype: str, sizes: Iterable[int]) -> str:
     return f"{dtype}[{numbers(sizes)}]"
 
 
-def first_result(instruction: Instruction) -> Shape:
-    """The shape of the result of a call, or of the first one, which must be an array."""
-    output = instruction.shape.tuple_shapes[0] if instruction.shape.is_tuple else instruction.shape
-    require(output.is_array, "its first result is not an array")
-    return output
+class Value:
+    """An array of a definition; operators are elementwise, and a number stands for an array of it."""
 
+    __slots__ = ("_call", "dtype", "name", "sizes")
 
-class Body:
-    """The instructions of a definition, with a parameter ``p0``, ``p1``, ... for each operand."""
+    def __init__(self, call: Call, name: str, dtype: str, sizes: Sequence[int]) -> None:
+        self._call = call
+        self.name: str = name
+        self.dtype: str = dtype
+        self.sizes: Sequence[int] = sizes
 
-    def __init__(self, instruction: Instruction) -> None:
-        self.operands: list[Shape] = [operand.shape for operand in instruction.operands]
-        self._lines: list[str] = []
-        self._called: list[str] = []
-        self._reducers: set[str] = set()
-        self._types: dict[str, tuple[str, Sequence[int]]] = {}
-        for k, shape in enumerate(self.operands):
-            require(shape.is_array, f"operand {k} is not an array")
-            self._lines.append(f"p{k} = {shape.without_layout()} parameter({k})")
-            self._types[f"p{k}"] = (shape.dtype, shape.dimensions)
+    def __str__(self) -> str:
+        return self.name
 
-    def add(self, dtype: str, sizes: Sequence[int], operation: str) -> str:
-        """Adds an instruction, and returns its name."""
-        name = f"v{len(self._lines)}"
-        self._lines.append(f"{name} = {array_text(dtype, sizes)} {operation}")
-        self._types[name] = (dtype, sizes)
-        return name
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.sizes)
 
-    def require_operands(self, n: int, reason: str) -> None:
-        """Raises :class:`NotUnderstood` unless the call has ``n`` operands, with the reason why it should."""
-        require(len(self.operands) == n, f"{len(self.operands)} operands, where {reason}")
+    def one(self, operation: str) -> Value:
+        """An elementwise operation on this array."""
+        return self._call.add(self.dtype, self.sizes, f"{operation}({self})")
 
-    def type_of(self, name: str) -> tuple[str, Sequence[int]]:
-        """The element type and the sizes of a value."""
-        return self._types[name]
+    def two(self, operation: str, other: Value | float) -> Value:
+        """An elementwise operation on this array and another one of its type."""
+        second = other if isinstance(other, Value) else self.like(other)
+        return self._call.add(self.dtype, self.sizes, f"{operation}({self}, {second})")
 
-    def filled(self, dtype: str, sizes: Sequence[int], value: float | str) -> str:
-        """An array of one value."""
-        one = self.add(dtype, (), f"constant({value})")
-        return one if not sizes else self.add(dtype, sizes, f"broadcast({one}), dimensions={{}}")
+    def __add__(self, other: Value | float) -> Value:
+        return self.two("add", other)
 
-    def converted(self, name: str, dtype: str) -> str:
-        """A value in another element type."""
-        source, sizes = self._types[name]
-        return name if source == dtype else self.add(dtype, sizes, f"convert({name})")
+    def __sub__(self, other: Value) -> Value:
+        return self.two("subtract", other)
 
-    def one(self, operation: str, a: str) -> str:
-        """An elementwise operation on an array."""
-        return self.add(*self._types[a], f"{operation}({a})")
+    def __mul__(self, other: Value | float) -> Value:
+        return self.two("multiply", other)
 
-    def two(self, operation: str, a: str, b: str) -> str:
-        """An elementwise operation on two arrays of one type."""
-        return self.add(*self._types[a], f"{operation}({a}, {b})")
+    def __rmul__(self, other: float) -> Value:
+        return self.like(other) * self
 
-    def like(self, name: str, value: float) -> str:
-        """An array of one value, as large as another one."""
-        return self.filled(*self._types[name], value)
+    def __truediv__(self, other: Value | float) -> Value:
+        return self.two("divide", other)
 
-    def broadcast(self, name: str, sizes: Sequence[int], dimensions: Iterable[int]) -> str:
-        """A value repeated along new dimensions; ``dimensions`` says where its own are."""
-        return self.add(self._types[name][0], sizes, f"broadcast({name}), dimensions={{{numbers(dimensions)}}}")
+    def like(self, value: float) -> Value:
+        """An array of one value, as large as this one."""
+        return self._call.filled(self.dtype, self.sizes, value)
 
-    def stretched(self, name: str, sizes: Sequence[int]) -> str:
-        """A value whose dimensions are the trailing ones of ``sizes``, or have size 1 and are repeated."""
-        dtype, own = self._types[name]
+    def converted(self, dtype: str) -> Value:
+        """This array in another element type."""
+        return self if self.dtype == dtype else self._call.add(dtype, self.sizes, f"convert({self})")
+
+    def broadcast(self, sizes: Sequence[int], dimensions: Iterable[int]) -> Value:
+        """This array repeated along new dimensions; ``dimensions`` says where its own are."""
+        return self._call.add(self.dtype, sizes, f"broadcast({self}), dimensions={{{numbers(dimensions)}}}")
+
+    def stretched(self, sizes: Sequence[int]) -> Value:
+        """An array whose dimensions are the trailing ones of ``sizes``, or have size 1 and are repeated."""
+        own = self.sizes
         first = len(sizes) - len(own)
         fits = first >= 0 and all(n in (1, size) for n, size in zip(own, sizes[max(first, 0) :], strict=False))
-        require(fits, f"{array_text(dtype, own)} beside an array of sizes [{numbers(sizes)}]")
+        require(fits, f"{array_text(self.dtype, own)} beside an array of sizes [{numbers(sizes)}]")
         kept = [d for d, n in enumerate(own) if n == sizes[first + d]]
-        if len(kept) < len(own):
-            name = self.reshaped(name, [own[d] for d in kept])
-        elif not first:
-            return name
-        return self.broadcast(name, sizes, [first + d for d in kept])
+        if len(kept) == len(own) and not first:
+            return self
+        return self.reshaped([own[d] for d in kept]).broadcast(sizes, [first + d for d in kept])
 
-    def transposed(self, name: str, order: Sequence[int]) -> str:
-        """A value with its dimensions in another order."""
-        dtype, sizes = self._types[name]
-        if list(order) == list(range(len(sizes))):
-            return name
-        return self.add(dtype, [sizes[d] for d in order], f"transpose({name}), dimensions={{{numbers(order)}}}")
+    def transposed(self, order: Sequence[int]) -> Value:
+        """This array with its dimensions in another order."""
+        if list(order) == list(range(self.rank)):
+            return self
+        sizes = [self.sizes[d] for d in order]
+        return self._call.add(self.dtype, sizes, f"transpose({self}), dimensions={{{numbers(order)}}}")
 
-    def reshaped(self, name: str, sizes: Sequence[int]) -> str:
-        """The elements of a value in an array of other sizes."""
-        dtype, own = self._types[name]
-        return name if list(own) == list(sizes) else self.add(dtype, sizes, f"reshape({name})")
+    def reshaped(self, sizes: Sequence[int]) -> Value:
+        """The elements in an array of other sizes."""
+        return self if list(self.sizes) == list(sizes) else self._call.add(self.dtype, sizes, f"reshape({self})")
 
-    def reduced(self, name: str, operation: str, dimensions: Collection[int]) -> str:
+    def reduced(self, operation: str, dimensions: Collection[int]) -> Value:
         """The sum (``add``) or the largest element (``maximum``) along dimensions."""
-        dtype, sizes = self._types[name]
-        start = self.filled(dtype, (), 0 if operation == "add" else "-inf")
-        left = [n for d, n in enumerate(sizes) if d not in dimensions]
-        attributes = f"dimensions={{{numbers(sorted(dimensions))}}}, to_apply={self._reducer(operation, dtype)}"
-        return self.add(dtype, left, f"reduce({name}, {start}), {attributes}")
+        start = self._call.filled(self.dtype, (), 0 if operation == "add" else "-inf")
+        left = [n for d, n in enumerate(self.sizes) if d not in dimensions]
+        along, reducer = numbers(sorted(dimensions)), self._call.reducer(operation, self.dtype)
+        return self._call.add(self.dtype, left, f"reduce({self}, {start}), dimensions={{{along}}}, to_apply={reducer}")
 
-    def window_sum(self, name: str, window: Sequence[int], padding: Sequence[tuple[int, int]]) -> str:
-        """The sums over a window at each element, as many as there are elements."""
-        dtype, sizes = self._types[name]
-        start = self.filled(dtype, (), 0)
-        pads = "x".join(f"{low}_{high}" for low, high in padding)
-        shape = f"window={{size={'x'.join(map(str, window))} pad={pads}}}"
-        return self.add(
-            dtype, sizes, f"reduce-window({name}, {start}), {shape}, to_apply={self._reducer('add', dtype)}"
-        )
-
-    def _reducer(self, operation: str, dtype: str) -> str:
-        reducer = f"{operation}_{dtype}"
-        if reducer not in self._reducers:
-            self._reducers.add(reducer)
-            sides = [f"{side} = {dtype}[] parameter({k})" for k, side in enumerate("ab")]
-            self.computation(reducer, [*sides, f"ROOT c = {dtype}[] {operation}(a, b)"])
-        return reducer
-
-    def product(self, a: str, b: str, n_batch: int, summed: tuple[int, int]) -> str:
-        """A dot whose first dimensions are batches: batches, rows of a, columns of b."""
-        sides = [[n for d, n in enumerate(self._types[x][1]) if d != k] for x, k in zip((a, b), summed, strict=True)]
+    def product(self, other: Value, n_batch: int, summed: tuple[int, int]) -> Value:
+        """A dot whose first dimensions are batches: batches, rows of this array, columns of the other."""
+        sides = [[n for d, n in enumerate(x.sizes) if d != k] for x, k in zip((self, other), summed, strict=True)]
         batch = numbers(range(n_batch))
         attributes = (
             f"lhs_batch_dims={{{batch}}}, rhs_batch_dims={{{batch}}}, "
             f"lhs_contracting_dims={{{summed[0]}}}, rhs_contracting_dims={{{summed[1]}}}"
         )
-        return self.add(self._types[a][0], [*sides[0], *sides[1][n_batch:]], f"dot({a}, {b}), {attributes}")
+        return self._call.add(self.dtype, [*sides[0], *sides[1][n_batch:]], f"dot({self}, {other}), {attributes}")
 
-    def compared(self, a: str, direction: str, b: str) -> str:
+    def compared(self, direction: str, other: Value | float) -> Value:
         """An elementwise comparison."""
-        return self.add("pred", self._types[a][1], f"compare({a}, {b}), direction={direction}")
+        second = other if isinstance(other, Value) else self.like(other)
+        return self._call.add("pred", self.sizes, f"compare({self}, {second}), direction={direction}")
 
-    def selected(self, where: str, a: str, b: str) -> str:
-        """Elements of ``a`` where the predicate is true, else of ``b``."""
-        return self.add(*self._types[a], f"select({where}, {a}, {b})")
+    def where(self, predicate: Value, other: Value | float) -> Value:
+        """The elements where a predicate is true; those of another array elsewhere."""
+        second = other if isinstance(other, Value) else self.like(other)
+        return self._call.add(self.dtype, self.sizes, f"select({predicate}, {self}, {second})")
 
-    def softmax(self, x: str, dimension: int) -> str:
+    def softmax(self, dimension: int) -> Value:
         """Exponentials divided by their sum along a dimension."""
-        sizes = self._types[x][1]
-        kept = [d for d in range(len(sizes)) if d != dimension]
-        largest = self.broadcast(self.reduced(x, "maximum", {dimension}), sizes, kept)
-        weights = self.one("exponential", self.two("subtract", x, largest))
-        return self.two("divide", weights, self.broadcast(self.reduced(weights, "add", {dimension}), sizes, kept))
+        kept = [d for d in range(self.rank) if d != dimension]
+        largest = self.reduced("maximum", {dimension}).broadcast(self.sizes, kept)
+        weights = (self - largest).one("exponential")
+        return weights / weights.reduced("add", {dimension}).broadcast(self.sizes, kept)
 
-    def activated(self, activation: str, x: str, slope: float = 0) -> str:
+    def activated(self, activation: str, slope: float = 0) -> Value:
         """An activation by its name in lower case; ``slope`` is that of a leaky one below 0."""
         if activation in ("relu", "relu6"):
-            positive = self.two("maximum", x, self.like(x, 0))
-            return positive if activation == "relu" else self.two("minimum", positive, self.like(x, 6))
+            positive = self.two("maximum", 0)
+            return positive if activation == "relu" else positive.two("minimum", 6)
         if activation == "tanh":
-            return self.one("tanh", x)
+            return self.one("tanh")
         if activation in ("sigmoid", "silu"):
-            value = self.one("logistic", x)
-            return value if activation == "sigmoid" else self.two("multiply", x, value)
+            value = self.one("logistic")
+            return value if activation == "sigmoid" else self * value
         if activation in ("elu", "leaky relu"):
-            is_elu = activation == "elu"
-            below = self.one("exponential-minus-one", x) if is_elu else self.two("multiply", x, self.like(x, slope))
-            return self.selected(self.compared(x, "GT", self.like(x, 0)), x, below)
+            below = self.one("exponential-minus-one") if activation == "elu" else self * slope
+            return self.where(self.compared("GT", 0), below)
         if activation == "gelu by erf":
-            inner = self.one("erf", self.two("multiply", x, self.like(x, 0.7071067811865476)))
+            inner = (self * 0.7071067811865476).one("erf")
         else:
             require(activation == "gelu by tanh", f"the activation {activation}")
-            cube = self.two("multiply", self.two("multiply", x, x), x)
-            sum_ = self.two("add", x, self.two("multiply", self.like(x, 0.044715), cube))
-            inner = self.one("tanh", self.two("multiply", self.like(x, 0.7978845608028654), sum_))
-        half = self.two("multiply", self.like(x, 0.5), x)
-        return self.two("multiply", half, self.two("add", self.like(x, 1), inner))
+            inner = (0.7978845608028654 * (self + 0.044715 * (self * self * self))).one("tanh")
+        half = 0.5 * self
+        return half * (self.like(1) + inner)
 
-    def saturated(self, name: str, dtype: str) -> str:
-        """A value in a narrow float type, clamped to its range."""
-        largest = _LARGEST.get(dtype)
+    def saturated(self, dtype: str) -> Value:
+        """This array in a narrow float type, clamped to its range."""
+        largest, value = _LARGEST.get(dtype), self
         if largest is not None:
-            name = self.two("maximum", self.two("minimum", name, self.like(name, largest)), self.like(name, -largest))
-        return self.converted(name, dtype)
+            value = value.two("minimum", largest).two("maximum", -largest)
+        return value.converted(dtype)
 
-    def with_sizes(self, sizes: Sequence[str]) -> str:
+
+class Call:
+    """A call to define: its operands ``p0``, ``p1``, ..., and the instructions of its definition."""
+
+    def __init__(self, instruction: Instruction) -> None:
+        self.instruction = instruction
+        self.shapes: list[Shape] = [operand.shape for operand in instruction.operands]
+        self._lines: list[str] = []
+        self._called: list[str] = []
+        self._reducers: set[str] = set()
+        self.operands: list[Value] = []
+        for k, shape in enumerate(self.shapes):
+            require(shape.is_array, f"operand {k} is not an array")
+            self._lines.append(f"p{k} = {shape.without_layout()} parameter({k})")
+            self.operands.append(Value(self, f"p{k}", shape.dtype, shape.dimensions))
+
+    @property
+    def results(self) -> Sequence[Shape]:
+        """The shapes of the results."""
+        shape = self.instruction.shape
+        return shape.tuple_shapes if shape.is_tuple else (shape,)
+
+    def result(self) -> Shape:
+        """The shape of the first result, which must be an array."""
+        output = self.results[0]
+        require(output.is_array, "its first result is not an array")
+        return output
+
+    def require_operands(self, n: int, reason: str) -> None:
+        """Raises :class:`NotUnderstood` unless the call has ``n`` operands, with the reason why it should."""
+        require(len(self.operands) == n, f"{len(self.operands)} operands, where {reason}")
+
+    def add(self, dtype: str, sizes: Sequence[int], operation: str) -> Value:
+        """Adds an instruction."""
+        name = f"v{len(self._lines)}"
+        self._lines.append(f"{name} = {array_text(dtype, sizes)} {operation}")
+        return Value(self, name, dtype, sizes)
+
+    def add_tuple(self, types: Sequence[tuple[str, Sequence[int]]], operation: str) -> list[Value]:
+        """Adds an instruction whose result is a tuple of arrays, which are returned."""
+        name = f"v{len(self._lines)}"
+        self._lines.append(f"{name} = ({', '.join(array_text(*one) for one in types)}) {operation}")
+        return [self.add(*one, f"get-tuple-element({name}), index={k}") for k, one in enumerate(types)]
+
+    def filled(self, dtype: str, sizes: Sequence[int], value: float | str) -> Value:
+        """An array of one value."""
+        one = self.add(dtype, (), f"constant({value})")
+        return one if not sizes else one.broadcast(sizes, ())
+
+    def with_sizes(self, sizes: Sequence[Value]) -> Value:
         """The first operand, with as many elements along every dimension as the sizes say."""
-        array, name = self.operands[0], "p0"
+        array, name = self.shapes[0], "p0"
         dynamic = [*array.dynamic]
         for dim, size in enumerate(sizes):
             dynamic[dim] = True
@@ -218,43 +236,35 @@ class Body:
             operation = f"set-dimension-size({name}, {size}), dimensions={{{dim}}}"
             name = f"v{len(self._lines)}"
             self._lines.append(f"{name} = {array.dtype}[{','.join(bounds)}] {operation}")
-        self._types[name] = (array.dtype, array.dimensions)
-        return name
+        return Value(self, name, array.dtype, array.dimensions)
 
-    def add_tuple(self, types: Iterable[tuple[str, Sequence[int]]], operation: str) -> str:
-        """Adds an instruction whose result is a tuple of arrays, and returns its name."""
-        name = f"v{len(self._lines)}"
-        self._lines.append(f"{name} = ({', '.join(array_text(*one) for one in types)}) {operation}")
+    def reducer(self, operation: str, dtype: str) -> str:
+        """The name of a computation on two scalars."""
+        name = f"{operation}_{dtype}"
+        if name not in self._reducers:
+            self._reducers.add(name)
+            sides = [f"{side} = {dtype}[] parameter({k})" for k, side in enumerate("ab")]
+            self.computation(name, [*sides, f"ROOT c = {dtype}[] {operation}(a, b)"])
         return name
 
     def computation(self, name: str, lines: Sequence[str]) -> None:
         """Adds a computation for instructions to call."""
         self._called.append(_computation(name, lines))
 
-    def finish(self, output: Shape, arrays: Sequence[str]) -> str:
-        """The text with ``arrays`` as the first arrays of the output; those beyond them are workspace: zeros."""
-        if not output.is_tuple:
-            require(len(arrays) == 1, "more results than the output has")
-            return self._text(arrays[0], str(output.without_layout()))
-        parts = output.tuple_shapes
-        require(len(arrays) <= len(parts), "more results than the output has")
-        names = list(arrays)
-        for part in parts[len(arrays) :]:
+    def text(self, values: Sequence[Value]) -> str:
+        """A module that makes the call, which returns these values; further results are workspace: zeros."""
+        shape, found = self.instruction.shape, list(values)
+        require(len(found) <= len(self.results), "more results than the output has")
+        for part in self.results[len(found) :]:
             require(part.is_array and part.rank == 1 and part.dtype in ("u8", "s8"), f"a result {part} of the call")
-            names.append(self.filled(part.dtype, part.dimensions, 0))
-        shapes = ", ".join(str(part.without_layout()) for part in parts)
-        return self.finish_with(f"({shapes})", f"tuple({', '.join(names)})")
-
-    def finish_with(self, shape: str, operation: str) -> str:
-        """The text with one more instruction as the root."""
-        self._lines.append(f"result = {shape} {operation}")
-        return self._text("result", shape)
-
-    def _text(self, root: str, shape: str) -> str:
+            found.append(self.filled(part.dtype, part.dimensions, 0))
+        root, of_root = str(found[0]), str(shape.without_layout())
+        if shape.is_tuple:
+            root, of_root = "result", f"({', '.join(str(part.without_layout()) for part in self.results)})"
+            self._lines.append(f"result = {of_root} tuple({', '.join(map(str, found))})")
         lines = [f"ROOT {line}" if line.startswith(f"{root} = ") else line for line in self._lines]
-        operands = [f"p{k} = {operand.without_layout()} parameter({k})" for k, operand in enumerate(self.operands)]
-        names = ", ".join(f"p{k}" for k in range(len(operands)))
-        call = [*operands, f"ROOT call = {shape} call({names}), to_apply=definition"]
+        names = ", ".join(map(str, self.operands))
+        call = [*self._lines[: len(self.operands)], f"ROOT call = {of_root} call({names}), to_apply=definition"]
         return "\n".join([*self._called, _computation("definition", lines), _computation("ENTRY main", call)])
 
 
@@ -297,10 +307,11 @@ class Config(dict[str, Any]):
             raise NotUnderstood(f"its backend_config has no {part}")
         return cls(found, part)
 
-    def expect_only(self, understood: Collection[str]) -> None:
-        """Raises :class:`NotUnderstood` for a field that is neither understood nor empty."""
+    def only(self, understood: Collection[str]) -> Config:
+        """This configuration; raises :class:`NotUnderstood` for a field that is neither understood nor empty."""
         for field, value in self.items():
             require(field in understood or not value or value == "0", f"{self._what} has {field}={json.dumps(value)}")
+        return self
 
     def number(self, field: str, default: float) -> float:
         """A finite number."""

@@ -8,17 +8,16 @@ that of the filter takes the output gradient as its kernel.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from .._core import ConvolutionDimensionNumbers, Instruction, Shape, WindowDim
-from .body import Body, Config, first_result, require
+from .._core import ConvolutionDimensionNumbers, Shape, WindowDim
+from .body import Call, Config, Value, require
 
 _UNDERSTOOD = {"activation_mode", "conv_result_scale", "side_input_scale", "leakyrelu_alpha", "algorithm"}
 _ACTIVATIONS = {"kRelu": "relu", "kRelu6": "relu6", "kElu": "elu", "kLeakyRelu": "leaky relu"}
 
 
-@dataclass(frozen=True)
-class _Dim:
+class _Dim(NamedTuple):
     """One spatial dimension of a forward convolution: the sizes of kernel and output, and the window.
 
     ``low`` and ``high`` are the padding that the output reaches, ``reach`` is the last element of a window.
@@ -33,97 +32,88 @@ class _Dim:
     reach: int
 
 
-@dataclass(frozen=True)
-class _Forward:
+class _Forward(NamedTuple):
     """The forward convolution of a gradient."""
 
-    instruction: Instruction
+    call: Call
     kernel: Shape
     labels: ConvolutionDimensionNumbers
     dims: list[_Dim]
     groups: int
 
     @classmethod
-    def of(cls, instruction: Instruction, x: Shape, kernel: Shape, y: Shape) -> _Forward:
-        config = _config(instruction)
+    def of(cls, call: Call, x: Shape, kernel: Shape, y: Shape) -> _Forward:
+        config = _config(call)
         plain = config.word("activation_mode", "kNone") == "kNone" and config.number("conv_result_scale", 1) == 1
         require(plain, "a gradient that is scaled or has an activation")
-        labels = instruction.attributes.get("dim_labels")
+        labels, window = (call.instruction.attributes.get(name) for name in ("dim_labels", "window"))
         require(isinstance(labels, ConvolutionDimensionNumbers), "it has no dim_labels")
-        window = instruction.attributes.get("window")
         dims = []
-        for k, (i, j, o) in enumerate(
-            zip(labels.input_spatial, labels.kernel_spatial, labels.output_spatial, strict=True)
-        ):
+        spatial = zip(labels.input_spatial, labels.kernel_spatial, labels.output_spatial, strict=True)
+        for k, (i, j, o) in enumerate(spatial):
             w = window.dims[k] if window is not None else WindowDim(1)
             require(w.base_dilation == 1 and not w.reversal, "a gradient with a dilated input or a reversed filter")
             output, reach = y.dimensions[o], (w.size - 1) * w.window_dilation
             require(w.size == kernel.dimensions[j], "its window has another size than the filter")
             high = reach + (output - 1) * w.stride + 1 - x.dimensions[i] - w.pad_low
             dims.append(_Dim(w.size, output, w.stride, w.pad_low, high, w.window_dilation, reach))
-        return cls(instruction, kernel, labels, dims, _groups(instruction))
+        return cls(call, kernel, labels, dims, _groups(call))
 
-    def regrouped_kernel(self, body: Body) -> str:
+    def regrouped_kernel(self) -> Value:
         """The filter with its groups among the input features, where they are the output features of the gradient."""
+        kernel = self.call.operands[1]
         if self.groups == 1:
-            return "p1"
+            return kernel
         sizes = list(self.kernel.dimensions)
         out, into = self.labels.kernel_output_feature, self.labels.kernel_input_feature
         split = [*sizes[:out], self.groups, sizes[out] // self.groups, *sizes[out + 1 :]]
         order = [d for d in range(len(split)) if d != out]
         order.insert(order.index(into + (into > out)), out)
         merged = [n // self.groups if d == out else n * self.groups if d == into else n for d, n in enumerate(sizes)]
-        return body.reshaped(body.transposed(body.reshaped("p1", split), order), merged)
+        return kernel.reshaped(split).transposed(order).reshaped(merged)
 
-    def finish(
-        self, body: Body, factors: tuple[str, str], window: str, labels: tuple[str, str, str], grouped: str, to: Shape
-    ) -> str:
-        """The text with a convolution of two factors as the gradient ``to``."""
+    def gradient(
+        self, left: Value, right: Value, window: str, labels: tuple[str, str, str], grouped: str, to: Shape
+    ) -> list[Value]:
+        """A convolution of two factors as the gradient ``to``."""
         dtype = _computed(to.dtype)
-        left, right = (body.converted(name, dtype) for name in factors)
-        groups = _groups_text(grouped, self.groups)
-        text = f"convolution({left}, {right}), window={window}, dim_labels={labels[0]}_{labels[1]}->{labels[2]}{groups}"
-        value = body.add(dtype, to.dimensions, text)
-        return body.finish(self.instruction.shape, [body.converted(value, to.dtype)])
+        factors = f"{left.converted(dtype)}, {right.converted(dtype)}"
+        dim_labels = f"{labels[0]}_{labels[1]}->{labels[2]}{_groups_text(grouped, self.groups)}"
+        text = f"convolution({factors}), window={window}, dim_labels={dim_labels}"
+        return [self.call.add(dtype, to.dimensions, text).converted(to.dtype)]
 
 
-def forward(instruction: Instruction) -> str:
+def forward(call: Call) -> list[Value]:
     """``__cudnn$convForward``: input, filter."""
-    config = _config(instruction)
+    config = _config(call)
     require(config.word("activation_mode", "kNone") == "kNone", "a forward convolution with an activation")
-    body = Body(instruction)
-    _pair(body)
-    value, output = _forward(instruction, body, config)
-    return body.finish(instruction.shape, [body.converted(value, output.dtype)])
+    call.require_operands(2, _HAS_2)
+    return [_forward(call, config).converted(call.result().dtype)]
 
 
-def bias_activation(instruction: Instruction) -> str:
+def bias_activation(call: Call) -> list[Value]:
     """``__cudnn$convBiasActivationForward``: input, filter, bias along the output features, side input."""
-    config = _config(instruction)
-    body = Body(instruction)
+    config = _config(call)
     side_scale = config.number("side_input_scale", 0)
-    n = len(body.operands)
+    n = len(call.operands)
     require(n == 3 + (side_scale != 0), f"{n} operands with a side_input_scale of {side_scale:g}")
-    value, output = _forward(instruction, body, config)
-    dtype, sizes = body.type_of(value)
+    value = _forward(call, config)
     if side_scale != 0:
-        side = body.converted("p3", dtype)
-        value = body.two("add", value, body.two("multiply", side, body.like(side, side_scale)))
-    feature = instruction.attributes["dim_labels"].output_feature
-    value = body.two("add", value, body.broadcast(body.converted("p2", dtype), sizes, [feature]))
+        value += call.operands[3].converted(value.dtype) * side_scale
+    feature = call.instruction.attributes["dim_labels"].output_feature
+    value += call.operands[2].converted(value.dtype).broadcast(value.sizes, [feature])
     mode = config.word("activation_mode", "kNone")
     if mode != "kNone":
         require(mode in _ACTIVATIONS, f"the activation {mode}")
-        value = body.activated(_ACTIVATIONS[mode], value, config.number("leakyrelu_alpha", 0))
-    return body.finish(instruction.shape, [body.converted(value, output.dtype)])
+        value = value.activated(_ACTIVATIONS[mode], config.number("leakyrelu_alpha", 0))
+    return [value.converted(call.result().dtype)]
 
 
-def gradient_of_input(instruction: Instruction) -> str:
+def gradient_of_input(call: Call) -> list[Value]:
     """``__cudnn$convBackwardInput``: output gradient, filter."""
-    body = Body(instruction)
-    dx = first_result(instruction)
-    dy, kernel = _pair(body)
-    forward = _Forward.of(instruction, x=dx, kernel=kernel, y=dy)
+    call.require_operands(2, _HAS_2)
+    (dy, kernel), dx = call.shapes, call.result()
+    forward = _Forward.of(call, x=dx, kernel=kernel, y=dy)
     window = _window(
         size=[dim.kernel for dim in forward.dims],
         pad=[f"{dim.reach - dim.low}_{dim.reach - dim.high}" for dim in forward.dims],
@@ -138,15 +128,14 @@ def gradient_of_input(instruction: Instruction) -> str:
         _labels(kernel_roles, labels.kernel_spatial),
         _labels({labels.input_batch: "b", labels.input_feature: "f"}, labels.input_spatial),
     )
-    return forward.finish(body, ("p0", forward.regrouped_kernel(body)), window, dimensions, "feature", dx)
+    return forward.gradient(call.operands[0], forward.regrouped_kernel(), window, dimensions, "feature", dx)
 
 
-def gradient_of_filter(instruction: Instruction) -> str:
+def gradient_of_filter(call: Call) -> list[Value]:
     """``__cudnn$convBackwardFilter``: input, output gradient."""
-    body = Body(instruction)
-    dw = first_result(instruction)
-    x, dy = _pair(body)
-    forward = _Forward.of(instruction, x=x, kernel=dw, y=dy)
+    call.require_operands(2, _HAS_2)
+    (x, dy), dw = call.shapes, call.result()
+    forward = _Forward.of(call, x=x, kernel=dw, y=dy)
     window = _window(
         size=[dim.output for dim in forward.dims],
         pad=[f"{dim.low}_{dim.high}" for dim in forward.dims],
@@ -159,41 +148,38 @@ def gradient_of_filter(instruction: Instruction) -> str:
         _labels({labels.output_batch: "i", labels.output_feature: "o"}, labels.output_spatial),
         _labels({labels.kernel_input_feature: "b", labels.kernel_output_feature: "f"}, labels.kernel_spatial),
     )
-    return forward.finish(body, ("p0", "p1"), window, dimensions, "batch", dw)
+    return forward.gradient(call.operands[0], call.operands[1], window, dimensions, "batch", dw)
 
 
-def _config(instruction: Instruction) -> Config:
-    config = Config.of(instruction, "cudnn_conv_backend_config")
-    config.expect_only(_UNDERSTOOD)
-    return config
+_HAS_2 = "a convolution has 2"
 
 
-def _pair(body: Body) -> tuple[Shape, Shape]:
-    body.require_operands(2, "a convolution has 2")
-    return body.operands[0], body.operands[1]
+def _config(call: Call) -> Config:
+    return Config.of(call.instruction, "cudnn_conv_backend_config").only(_UNDERSTOOD)
 
 
 def _computed(dtype: str) -> str:
     return {"f16": "f32", "bf16": "f32", "s8": "s32", "u8": "s32"}.get(dtype, dtype)
 
 
-def _forward(instruction: Instruction, body: Body, config: Config) -> tuple[str, Shape]:
-    """The scaled convolution of the first two operands, and the first result of the call."""
-    output, dtype = first_result(instruction), _computed(body.operands[0].dtype)
-    x, kernel = (body.converted(f"p{k}", dtype) for k in range(2))
-    labels, window = (instruction.attributes.text(name) for name in ("dim_labels", "window"))
+def _forward(call: Call, config: Config) -> Value:
+    """The scaled convolution of the first two operands."""
+    output, dtype = call.result(), _computed(call.operands[0].dtype)
+    x, kernel = (operand.converted(dtype) for operand in call.operands[:2])
+    labels, window = (call.instruction.attributes.text(name) for name in ("dim_labels", "window"))
     require(labels is not None, "it has no dim_labels")
     text = f"convolution({x}, {kernel}), window={window or '{}'}, dim_labels={labels}"
-    value = body.add(dtype, output.dimensions, text + _groups_text("feature", _groups(instruction)))
+    value = call.add(dtype, output.dimensions, text + _groups_text("feature", _groups(call)))
     scale = config.number("conv_result_scale", 1)
     if dtype == "s32" and (scale != 1 or output.dtype != "s32"):
-        value = body.converted(value, "f32")  # sums of integers are scaled as floats
-    return (value if scale == 1 else body.two("multiply", value, body.like(value, scale))), output
+        value = value.converted("f32")  # sums of integers are scaled as floats
+    return value if scale == 1 else value * scale
 
 
-def _groups(instruction: Instruction) -> int:
-    groups = int(instruction.attributes.get("feature_group_count", 1))
-    require(groups >= 1 and int(instruction.attributes.get("batch_group_count", 1)) == 1, "it has batch groups")
+def _groups(call: Call) -> int:
+    attributes = call.instruction.attributes
+    groups = int(attributes.get("feature_group_count", 1))
+    require(groups >= 1 and int(attributes.get("batch_group_count", 1)) == 1, "it has batch groups")
     return groups
 
 

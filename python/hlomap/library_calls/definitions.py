@@ -1,8 +1,8 @@
 """Definitions of library calls as computations of HLO.
 
-:func:`definition_of` is the entry point.  A target has one definition: a function from the call to the text of a
-module, whose entry calls a computation with the same operands and results.  Results that are workspace are zeros.
-What a call says and its definition does not cover is a reason to know nothing.
+:func:`definition_of` is the entry point.  A target has one definition: a function that writes the instructions
+and returns the arrays that are the results; those that are workspace are zeros.  What a call says and its definition
+does not cover is a reason to know nothing.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from . import (
     onednn,
     sorting,
 )
-from .body import NotUnderstood
+from .body import Call, NotUnderstood, Value
 
-TARGETS: Mapping[str, Callable[[Instruction], str]] = {
+TARGETS: Mapping[str, Callable[[Call], list[Value]]] = {
     "__cublas$gemm": gemm.gemm,
     "__cublas$lt$groupedMatmul": gemm.grouped_gemm,
     "__cublas$lt$matmul": gemm.gemm,
@@ -82,7 +82,8 @@ def definition_of(instruction: Instruction) -> Instruction | Unknown | None:
     if define is None:
         return None
     try:
-        return _call(define(instruction))
+        call = Call(instruction)
+        return _parsed(call.text(define(call)))
     except NotUnderstood as error:
         return Unknown(f"custom-call to {target!r}: {error}")
     except HlomapError as error:
@@ -91,6 +92,6 @@ def definition_of(instruction: Instruction) -> Instruction | Unknown | None:
 
 
 @lru_cache(maxsize=512)
-def _call(text: str) -> Instruction:
+def _parsed(text: str) -> Instruction:
     """The call of the definition, from the text of its module."""
     return parse(text, strict=True).entry.root

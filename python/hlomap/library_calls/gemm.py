@@ -7,10 +7,10 @@ are those that come from ``b``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from .._core import Instruction, Shape
-from .body import Body, Config, NotUnderstood, first_result, numbers, require
+from .._core import Shape
+from .body import Call, Config, NotUnderstood, Value, array_text, numbers, require
 
 _UNDERSTOOD = {
     "alpha_real", "alpha_imag", "beta", "dot_dimension_numbers", "precision_config", "epilogue", "lhs_stride",
@@ -36,62 +36,57 @@ _EPILOGUES = {
 """Whether there is a bias, the activation, and whether what it is applied to is a result, too."""
 
 
-def gemm(instruction: Instruction) -> str:
+def gemm(call: Call) -> list[Value]:
     """``__cublas$gemm`` and ``__cublas$lt$matmul``: a, b, c where beta is not 0, then the bias."""
-    return _gemm(instruction, scaled=False)
+    return _gemm(call, scaled=False)
 
 
-def scaled_gemm(instruction: Instruction) -> str:
+def scaled_gemm(call: Call) -> list[Value]:
     """``__cublas$lt$matmul$f8``: scalars that scale a and b follow the matrices, maybe those of c and d; then the bias.
 
     The scale of d alone comes last.  A scalar among the results is the largest absolute element of d before its scale.
     """
-    return _gemm(instruction, scaled=True)
+    return _gemm(call, scaled=True)
 
 
-def grouped_gemm(instruction: Instruction) -> str:
+def grouped_gemm(call: Call) -> list[Value]:
     """``__cublas$lt$groupedMatmul``: a, b and the sizes of the groups, which are those of a ragged-dot."""
-    config = Config.of(instruction, "grouped_gemm_backend_config")
-    config.expect_only({"gemm_backend_config", "ragged_dot_dimension_numbers"})
+    config = Config.of(call.instruction, "grouped_gemm_backend_config")
+    config.only({"gemm_backend_config", "ragged_dot_dimension_numbers"})
     gemm, ragged = config.part("gemm_backend_config"), config.part("ragged_dot_dimension_numbers")
-    gemm.expect_only(_UNDERSTOOD)
+    gemm.only(_UNDERSTOOD)
     plain = gemm.number("alpha_real", 1) == 1 and not gemm.number("alpha_imag", 0) and not gemm.number("beta", 0)
     require(plain and gemm.word("epilogue", "DEFAULT") == "DEFAULT", "a product that is not plain")
     require(not gemm.integer("scale_mode", 0), "scales of its operands")
-    ragged.expect_only({"dot_dimension_numbers", "lhs_ragged_dimensions", "rhs_group_dimensions"})
-    body = Body(instruction)
-    body.require_operands(3, "a grouped product has 3")
+    ragged.only({"dot_dimension_numbers", "lhs_ragged_dimensions", "rhs_group_dimensions"})
+    call.require_operands(3, "a grouped product has 3")
     dims = _dimensions(ragged.part("dot_dimension_numbers"))
     dims.update({f"{name}": ragged.dimensions(f"{name}_dimensions") for name in ("lhs_ragged", "rhs_group")})
-    output = first_result(instruction)
-    product = f"ragged-dot({body.converted('p0', _computed(body))}, {body.converted('p1', _computed(body))}, p2)"
-    value = body.add(_computed(body), output.dimensions, f"{product}, {_attributes(dims)}")
-    return body.finish(instruction.shape, [body.converted(value, output.dtype)])
+    output, (a, b), groups = call.result(), _factors(call), call.operands[2]
+    value = call.add(a.dtype, output.dimensions, f"ragged-dot({a}, {b}, {groups}), {_attributes(dims)}")
+    return [value.converted(output.dtype)]
 
 
-def block_scaled_dot(instruction: Instruction) -> str:
+def block_scaled_dot(call: Call) -> list[Value]:
     """``__op$block_scaled_dot``: a, b, and a scale for each block along their last dimension, which is summed.
 
     A fifth operand is a scalar that scales the product.
     """
-    body = Body(instruction)
-    n = len(body.operands)
-    require(n == 4 or (n == 5 and body.operands[4].rank == 0), f"{n} operands, where a block-scaled dot has 4")
-    rank = body.operands[0].rank
-    require(rank in (2, 3) and all(one.rank == rank for one in body.operands[:4]), "operands that are not matrices")
-    output = first_result(instruction)
+    n, rank = len(call.operands), call.operands[0].rank if call.operands else 0
+    require(n == 4 or (n == 5 and call.operands[4].rank == 0), f"{n} operands, where a block-scaled dot has 4")
+    require(rank in (2, 3) and all(one.rank == rank for one in call.operands[:4]), "operands that are not matrices")
+    output = call.result()
     batch = "lhs_batch_dims={0}, rhs_batch_dims={0}, " if rank == 3 else ""
     summed = f"lhs_contracting_dims={{{rank - 1}}}, rhs_contracting_dims={{{rank - 1}}}"
-    computed = output.dtype if n == 4 else body.operands[4].dtype
-    product = body.add(computed, output.dimensions, f"scaled-dot(p0, p1, p2, p3), {batch}{summed}")
+    computed = output.dtype if n == 4 else call.operands[4].dtype
+    product = call.add(computed, output.dimensions, f"scaled-dot(p0, p1, p2, p3), {batch}{summed}")
     if n == 5:
-        product = body.two("multiply", product, body.broadcast("p4", output.dimensions, ()))
-    return body.finish(instruction.shape, [body.converted(product, output.dtype)])
+        product *= call.operands[4].broadcast(output.dimensions, ())
+    return [product.converted(output.dtype)]
 
 
-def _gemm(instruction: Instruction, scaled: bool) -> str:
-    config = Config.of(instruction, "gemm_backend_config")
-    config.expect_only(_UNDERSTOOD)
+def _gemm(call: Call, scaled: bool) -> list[Value]:
+    config = Config.of(call.instruction, "gemm_backend_config").only(_UNDERSTOOD)
     epilogue = config.word("epilogue", "DEFAULT")
     require(epilogue in _EPILOGUES, f"the epilogue {epilogue}")
     has_bias, activation, has_aux = _EPILOGUES[epilogue]
@@ -99,52 +94,49 @@ def _gemm(instruction: Instruction, scaled: bool) -> str:
     require(config.number("alpha_imag", 0) == 0, "alpha is complex")
     mode = config.integer("scale_mode", 0)
     require(0 <= mode <= scaled, f"scale_mode={mode}")  # 1: a scale for each tensor, 2: one for each block
-    body = Body(instruction)
     n_matrices = 2 + (beta != 0)
-    scales = _Scales.of(body, n_matrices, has_bias) if scaled else _Scales()
+    scales = _Scales.of(call, n_matrices, has_bias) if scaled else _Scales()
     require(scales.d is not None or not config.flag("has_d_scale", False), "has_d_scale without a scale of d alone")
-    expected = n_matrices + scales.count + has_bias
-    body.require_operands(expected, f"its backend_config asks for {expected}")
+    expected = n_matrices + sum(number is not None for number in scales[:4]) + has_bias
+    call.require_operands(expected, f"its backend_config asks for {expected}")
 
-    parts = instruction.shape.tuple_shapes if instruction.shape.is_tuple else (instruction.shape,)
-    computed = _computed(body)
-    factors = [body.converted(f"p{k}", computed) for k in range(2)]
-    sizes, n_columns, dimensions = _product(body, config.part("dot_dimension_numbers"))
-    value = body.add(computed, sizes, f"dot({factors[0]}, {factors[1]}), {dimensions}")
+    parts = call.results
+    a, b = _factors(call)
+    dims, free = product_dimensions(call.shapes, config.part("dot_dimension_numbers"))
+    of_a, of_b = [*dims["lhs_batch"], *free[0]], free[1]
+    sizes = (*(a.sizes[d] for d in of_a), *(b.sizes[d] for d in of_b))
+    value = call.add(a.dtype, sizes, f"dot({a}, {b}), {_attributes(dims)}")
 
-    def times(value: str, by: float) -> str:
-        return value if by == 1 else body.two("multiply", value, body.like(value, by))
+    def times(value: Value, by: float) -> Value:
+        return value if by == 1 else value * by
 
-    def times_operand(value: str, number: int | None) -> str:
+    def times_operand(value: Value, number: int | None) -> Value:
         if number is None:
             return value
-        scalar = body.converted(f"p{number}", computed)
-        return body.two("multiply", value, body.broadcast(scalar, sizes, []) if sizes else scalar)
+        scalar = call.operands[number].converted(a.dtype)
+        return value * (scalar.broadcast(sizes, []) if sizes else scalar)
 
     value = times(value, alpha)
     for number in (scales.a, scales.b):
         value = times_operand(value, number)
     if beta != 0:
-        addend = times_operand(times(body.converted("p2", computed), beta), scales.c)
-        value = body.two("add", value, addend)
+        value += times_operand(times(call.operands[2].converted(a.dtype), beta), scales.c)
     if has_bias:
-        value = _with_bias(body, value, computed, sizes, n_columns, scales.bias or len(body.operands) - 1)
+        value = _with_bias(value, call.operands[scales.bias or -1], len(of_b))
     results = [value]
     if activation:
-        results = [body.activated(activation, value), *results[: int(has_aux)]]
+        results = [value.activated(activation), *results[: int(has_aux)]]
     extra = [part for part in parts[len(results) :] if part.is_array and part.rank == 0]
     if scaled and extra:
         require(len(extra) == 1 and parts[len(results)].rank == 0, "several scalars among its results")
-        largest = body.reduced(body.one("abs", results[0]), "maximum", set(range(len(sizes))))
-        results.append(body.converted(largest, extra[0].dtype))
+        largest = results[0].one("abs").reduced("maximum", set(range(len(sizes))))
+        results.append(largest.converted(extra[0].dtype))
     results[0] = times_operand(results[0], scales.d)
-    narrowed = body.saturated if scaled else body.converted
-    typed = [narrowed(result, part.dtype) for result, part in zip(results, parts, strict=False)]
-    return body.finish(instruction.shape, typed)
+    typed = zip(results, parts, strict=False)
+    return [one.saturated(part.dtype) if scaled else one.converted(part.dtype) for one, part in typed]
 
 
-@dataclass(frozen=True)
-class _Scales:
+class _Scales(NamedTuple):
     """The numbers of the scalar operands that scale a matrix, and that of the bias between them."""
 
     a: int | None = None
@@ -154,9 +146,9 @@ class _Scales:
     bias: int | None = None
 
     @classmethod
-    def of(cls, body: Body, first: int, has_bias: bool) -> _Scales:
+    def of(cls, call: Call, first: int, has_bias: bool) -> _Scales:
         """From the ranks of the operands behind the matrices: a b [c d] [bias], or a b [bias] d."""
-        pattern = "".join("s" if one.rank == 0 else "v" for one in body.operands[first:])
+        pattern = "".join("s" if one.rank == 0 else "v" for one in call.operands[first:])
         a, b = first, first + 1
         if pattern == "ss" + "v" * has_bias:
             return cls(a, b, bias=first + 2 if has_bias else None)
@@ -164,15 +156,13 @@ class _Scales:
             return cls(a, b, first + 2, first + 3, first + 4 if has_bias else None)
         if pattern == "ss" + "v" * has_bias + "s":
             return cls(a, b, d=first + 2 + has_bias, bias=first + 2 if has_bias else None)
-        raise NotUnderstood(f"its scales are operands {[str(one.without_layout()) for one in body.operands[first:]]}")
-
-    @property
-    def count(self) -> int:
-        return sum(number is not None for number in (self.a, self.b, self.c, self.d))
+        raise NotUnderstood(f"its scales are operands {[str(one.without_layout()) for one in call.shapes[first:]]}")
 
 
-def _computed(body: Body) -> str:
-    return _COMPUTED.get(body.operands[0].dtype, body.operands[0].dtype)
+def _factors(call: Call) -> list[Value]:
+    """The first two operands in the type that the product is computed in."""
+    dtype = call.operands[0].dtype
+    return [operand.converted(_COMPUTED.get(dtype, dtype)) for operand in call.operands[:2]]
 
 
 def product_dimensions(operands: Sequence[Shape], config: Config) -> tuple[dict[str, list[int]], list[list[int]]]:
@@ -188,7 +178,7 @@ def product_dimensions(operands: Sequence[Shape], config: Config) -> tuple[dict[
 
 def _dimensions(config: Config) -> dict[str, list[int]]:
     names = ("lhs_batch", "rhs_batch", "lhs_contracting", "rhs_contracting")
-    config.expect_only({f"{name}_dimensions" for name in names})
+    config.only({f"{name}_dimensions" for name in names})
     return {name: config.dimensions(f"{name}_dimensions") for name in names}
 
 
@@ -196,19 +186,11 @@ def _attributes(dims: Mapping[str, Sequence[int]]) -> str:
     return ", ".join(f"{name}_dims={{{numbers(found)}}}" for name, found in dims.items())
 
 
-def _product(body: Body, config: Config) -> tuple[tuple[int, ...], int, str]:
-    """The sizes of the product, how many of its dimensions come from ``b``, and the attributes of the dot."""
-    dims, free = product_dimensions(body.operands, config)
-    a, b = (one.dimensions for one in body.operands[:2])
-    sizes = [*(a[d] for d in dims["lhs_batch"]), *(a[d] for d in free[0]), *(b[d] for d in free[1])]
-    return tuple(sizes), len(free[1]), _attributes(dims)
-
-
-def _with_bias(body: Body, value: str, computed: str, sizes: tuple[int, ...], n_columns: int, number: int) -> str:
-    """An operand, along the trailing dimensions of the product."""
-    bias = body.operands[number]
+def _with_bias(value: Value, bias: Value, n_columns: int) -> Value:
+    """With an operand along the trailing dimensions of the product, ``n_columns`` of which come from ``b``."""
+    sizes = value.sizes
     first = len(sizes) - bias.rank
-    fits = 1 <= bias.rank <= n_columns and tuple(bias.dimensions) == sizes[first:]
-    require(fits, f"a bias {bias} beside a product of sizes [{numbers(sizes)}]")
-    wide = body.converted(f"p{number}", computed)
-    return body.two("add", value, body.broadcast(wide, sizes, range(first, len(sizes))))
+    fits = 1 <= bias.rank <= n_columns and tuple(bias.sizes) == tuple(sizes[first:])
+    shape = array_text(bias.dtype, bias.sizes)
+    require(fits, f"a bias {shape} beside a product of sizes [{numbers(sizes)}]")
+    return value + bias.converted(value.dtype).broadcast(sizes, range(first, len(sizes)))

@@ -9,84 +9,68 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from .._core import Instruction, Shape
-from .body import Body, Config, NotUnderstood, require
+from .._core import Shape
+from .body import Call, Config, NotUnderstood, Value, require
 
 
-def layer_norm(instruction: Instruction) -> str:
+def layer_norm(call: Call) -> list[Value]:
     """``__cudnn$norm``: x, scale, bias -> (y [, mean, reciprocal deviation]); or the gradients of x, scale and bias."""
-    config = Config.of(instruction, "cudnn_norm_backend_config")
-    config.expect_only({"epsilon", "kind", "algorithm"})
+    config = Config.of(call.instruction, "cudnn_norm_backend_config").only({"epsilon", "kind", "algorithm"})
     kind = config.word("kind", "LAYER_FWD_INFER")
-    body = Body(instruction)
-    parts = instruction.shape.tuple_shapes if instruction.shape.is_tuple else (instruction.shape,)
-    if kind == "LAYER_BWD":
-        values, n_operands = ["dx", "dscale", "dbias"], 5
-    elif kind in ("LAYER_FWD_INFER", "LAYER_FWD_TRAIN"):
-        values, n_operands = ["y", "mean", "deviation"][: 3 if kind == "LAYER_FWD_TRAIN" else 1], 3
-    else:
+    if kind not in _KINDS:
         raise NotUnderstood(f"the kind {kind}")
-    body.require_operands(n_operands, f"{kind} has {n_operands}")
-    require(len(parts) >= len(values), f"fewer than {len(values)} results")
-    x, scale = body.operands[:2]
-    axes = _normalized_dims(x, scale)
+    n_operands, n_values = _KINDS[kind]
+    call.require_operands(n_operands, f"{kind} has {n_operands}")
+    require(len(call.results) >= n_values, f"fewer than {n_values} results")
+    axes = _normalized_dims(*call.shapes[:2])
     if kind == "LAYER_BWD":
-        found = _gradients(body, axes)
+        found = _gradients(call, axes)
     else:
-        _require_sizes(body.operands[2], scale.dimensions, "a bias")
-        found = _forward(body, axes, config.number("epsilon", 0))
+        _require_sizes(call.shapes[2], call.shapes[1].dimensions, "a bias")
+        value, mean, deviation = normalized(call, axes, config.number("epsilon", 0))
+        scale, bias = (_along(one, axes, value.sizes) for one in call.operands[1:])
+        found = [value * scale + bias, mean, deviation]
     results = []
-    for value, part in zip(found[: len(values)], parts, strict=False):
-        require(part.is_array, f"a result {part} of the call")
-        results.append(body.converted(body.reshaped(value, _full_sizes(body, value, part)), part.dtype))
-    return body.finish(instruction.shape, results)
+    for one, part in zip(found[:n_values], call.results, strict=False):
+        # With size 1 where it was reduced.
+        fits = part.is_array and [n for n in part.dimensions if n != 1] == [n for n in one.sizes if n != 1]
+        require(fits, f"a result {part} of the call")
+        results.append(one.reshaped(part.dimensions).converted(part.dtype))
+    return results
 
 
-def normalized(body: Body, axes: Sequence[int], epsilon: float) -> tuple[str, str, str]:
+_KINDS = {"LAYER_BWD": (5, 3), "LAYER_FWD_INFER": (3, 1), "LAYER_FWD_TRAIN": (3, 3)}
+"""The numbers of operands and results."""
+
+
+def normalized(call: Call, axes: Sequence[int], epsilon: float) -> tuple[Value, Value, Value]:
     """``(x - mean) * rsqrt(variance + epsilon)`` of operand 0; mean and reciprocal deviation without the axes."""
-    x, sizes = body.converted("p0", "f32"), body.operands[0].dimensions
-    kept = [d for d in range(len(sizes)) if d not in axes]
-    n = prod(sizes[d] for d in axes)
-
-    def mean_of(value: str) -> str:
-        total = body.reduced(value, "add", axes)
-        return body.two("divide", total, body.like(total, n))
-
-    mean = mean_of(x)
-    centred = body.two("subtract", x, body.broadcast(mean, sizes, kept))
-    variance = mean_of(body.two("multiply", centred, centred))
-    deviation = body.one("rsqrt", body.two("add", variance, body.like(variance, epsilon)))
-    return body.two("multiply", centred, body.broadcast(deviation, sizes, kept)), mean, deviation
+    x = call.operands[0].converted("f32")
+    kept = [d for d in range(x.rank) if d not in axes]
+    mean = _mean(x, axes)
+    centred = x - mean.broadcast(x.sizes, kept)
+    deviation = (_mean(centred * centred, axes) + epsilon).one("rsqrt")
+    return centred * deviation.broadcast(x.sizes, kept), mean, deviation
 
 
-def _forward(body: Body, axes: Sequence[int], epsilon: float) -> list[str]:
-    sizes = body.operands[0].dimensions
-    value, mean, deviation = normalized(body, axes, epsilon)
-    scale, bias = (_along(body, f"p{k}", axes, sizes) for k in (1, 2))
-    return [body.two("add", body.two("multiply", value, scale), bias), mean, deviation]
+def _mean(value: Value, axes: Sequence[int]) -> Value:
+    return value.reduced("add", axes) / prod(value.sizes[d] for d in axes)
 
 
-def _gradients(body: Body, axes: Sequence[int]) -> list[str]:
+def _gradients(call: Call, axes: Sequence[int]) -> list[Value]:
     """x, scale, gradient, mean, reciprocal deviation -> the gradients of x, scale and bias."""
-    x, _, dy, *statistics = body.operands
+    x, _, dy, *statistics = call.shapes
     _require_sizes(dy, x.dimensions, "a gradient")
     sizes, kept = x.dimensions, [d for d in range(x.rank) if d not in axes]
     for one in statistics:
         _require_sizes(one, [n if d in kept else 1 for d, n in enumerate(sizes)], "a mean or deviation")
-    wide, gradient = body.converted("p0", "f32"), body.converted("p2", "f32")
-    mean, deviation = (_along(body, f"p{k}", kept, sizes) for k in (3, 4))
-    value = body.two("multiply", body.two("subtract", wide, mean), deviation)
-    scaled = body.two("multiply", gradient, _along(body, "p1", axes, sizes))
-    n = prod(sizes[d] for d in axes)
-
-    def mean_of(a: str) -> str:
-        total = body.reduced(a, "add", axes)
-        return body.broadcast(body.two("divide", total, body.like(total, n)), sizes, kept)
-
-    along = body.two("multiply", value, mean_of(body.two("multiply", scaled, value)))
-    inner = body.two("subtract", body.two("subtract", scaled, mean_of(scaled)), along)
-    dx = body.two("multiply", inner, deviation)
-    return [dx, body.reduced(body.two("multiply", gradient, value), "add", kept), body.reduced(gradient, "add", kept)]
+    wide, gradient = (call.operands[k].converted("f32") for k in (0, 2))
+    mean, deviation = (_along(one, kept, sizes) for one in call.operands[3:])
+    value = (wide - mean) * deviation
+    scaled = gradient * _along(call.operands[1], axes, sizes)
+    along = value * _mean(scaled * value, axes).broadcast(sizes, kept)
+    dx = (scaled - _mean(scaled, axes).broadcast(sizes, kept) - along) * deviation
+    return [dx, (gradient * value).reduced("add", kept), gradient.reduced("add", kept)]
 
 
 def _normalized_dims(x: Shape, scale: Shape) -> list[int]:
@@ -97,18 +81,9 @@ def _normalized_dims(x: Shape, scale: Shape) -> list[int]:
     return axes
 
 
-def _along(body: Body, name: str, dims: Sequence[int], sizes: Sequence[int]) -> str:
+def _along(operand: Value, dims: Sequence[int], sizes: Sequence[int]) -> Value:
     """An operand with size 1 along all but some dimensions, repeated along these."""
-    narrow = body.reshaped(body.converted(name, "f32"), [sizes[d] for d in dims])
-    return body.broadcast(narrow, sizes, dims)
-
-
-def _full_sizes(body: Body, value: str, part: Shape) -> Sequence[int]:
-    """The sizes of a result, checked: those of the value, with size 1 where it was reduced."""
-    found = [n for n in part.dimensions if n != 1]
-    own = [n for n in body.type_of(value)[1] if n != 1]
-    require(found == own, f"a result {part} of the call")
-    return part.dimensions
+    return operand.converted("f32").reshaped([sizes[d] for d in dims]).broadcast(sizes, dims)
 
 
 def _require_sizes(found: Shape, sizes: Sequence[int], what: str) -> None:

@@ -6,10 +6,9 @@ strides and dilations hold each number plus one.  A result that is followed by b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from .._core import Instruction, Shape
-from .body import Body, Config, NotUnderstood, first_result, numbers, require
+from .body import Call, Config, NotUnderstood, Value, numbers, require
 from .normalization import normalized
 
 _ACTIVATIONS = {name: name.lower() for name in ("RELU", "RELU6", "TANH", "SIGMOID", "ELU")}
@@ -18,112 +17,99 @@ _OPTIMIZATIONS = {"user_scratchpad", "bias_broadcast"}  # not weights_prepacked:
 _WIDER = {"f16": "f32", "bf16": "f32"}
 
 
-def matmul(instruction: Instruction) -> str:
+def matmul(call: Call) -> list[Value]:
     """``__onednn$matmul``: a, b, then an operand for each BIAS, BINARY_ADD and SUM among its fusions."""
-    config = Config.of(instruction, "onednn_matmul_config")
-    config.expect_only({"transpose_a", "transpose_b", "fusions", "optimization_config"})
-    config.part("optimization_config").expect_only(_OPTIMIZATIONS)
-    body, output = Body(instruction), first_result(instruction)
-    require(
-        len(body.operands) >= 2 and all(one.rank >= 2 for one in body.operands[:2]), "factors that are not matrices"
-    )
-    rank = body.operands[0].rank
-    require(body.operands[1].rank == rank, "factors of different ranks")
-    dtype = _WIDER.get(body.operands[0].dtype, body.operands[0].dtype)
-    a, b = (body.converted(f"p{k}", dtype) for k in range(2))
-    summed = [
-        rank - 2 if config.flag("transpose_a", False) else rank - 1,
-        rank - 1 if config.flag("transpose_b", False) else rank - 2,
-    ]
-    value = body.product(a, b, rank - 2, (summed[0], summed[1]))
-    value = _fused(body, config.part("fusions"), value, feature=rank - 1)
-    return _finish(body, instruction, output, value)
+    config = _config(call, "onednn_matmul_config", {"transpose_a", "transpose_b", "fusions", "optimization_config"})
+    fits = len(call.operands) >= 2 and all(one.rank >= 2 for one in call.operands[:2])
+    require(fits, "factors that are not matrices")
+    a, b = _factors(call)
+    require(b.rank == a.rank, "factors of different ranks")
+    batch = a.rank - 2
+    summed = (batch + (not config.flag("transpose_a", False)), batch + config.flag("transpose_b", False))
+    value = _fused(call, config.part("fusions"), a.product(b, batch, summed), feature=a.rank - 1)
+    return [value.converted(call.result().dtype)]
 
 
-def convolution(instruction: Instruction) -> str:
+def convolution(call: Call) -> list[Value]:
     """``__onednn$convolution``: input, filter, then the operands of its fusions."""
-    config = Config.of(instruction, "onednn_conv_config")
-    config.expect_only({"input", "kernel", "output", "window", "fusions", "feature_groups", "optimization_config"})
-    config.part("optimization_config").expect_only(_OPTIMIZATIONS)
-    body, output = Body(instruction), first_result(instruction)
-    require(len(body.operands) >= 2, f"{len(body.operands)} operands")
-    rank = body.operands[0].rank
+    known = {"input", "kernel", "output", "window", "fusions", "feature_groups", "optimization_config"}
+    config, output = _config(call, "onednn_conv_config", known), call.result()
+    require(len(call.operands) >= 2, f"{len(call.operands)} operands")
+    rank = call.operands[0].rank
     x, y = (_data_labels(config.part(name), rank) for name in ("input", "output"))
-    kernel = config.part("kernel")
-    kernel.expect_only({"dims", "filter"})
-    filters = kernel.part("filter")
-    filters.expect_only({"input_feature_dim", "output_feature_dim", "spatial_dims", "shape"})
+    filters = config.part("kernel").only({"dims", "filter"}).part("filter")
+    filters.only({"input_feature_dim", "output_feature_dim", "spatial_dims", "shape"})
     w = _labels({"i": _one(filters, "input_feature_dim"), "o": _one(filters, "output_feature_dim")}, filters, rank)
-    dtype = _WIDER.get(body.operands[0].dtype, body.operands[0].dtype)
-    factors = [body.converted(f"p{k}", dtype) for k in range(2)]
+    a, b = _factors(call)
     groups = max(_one(config, "feature_groups"), 1)
-    value = body.add(
-        dtype,
+    value = call.add(
+        a.dtype,
         output.dimensions,
-        f"convolution({', '.join(factors)}), window={_window(config.part('window'), rank - 2)}, dim_labels={x}_{w}->{y}"
+        f"convolution({a}, {b}), window={_window(config.part('window'), rank - 2)}, dim_labels={x}_{w}->{y}"
         + (f", feature_group_count={groups}" if groups > 1 else ""),
     )
-    value = _fused(body, config.part("fusions"), value, feature=y.index("f"))
-    return _finish(body, instruction, output, value)
+    return [_fused(call, config.part("fusions"), value, feature=y.index("f")).converted(output.dtype)]
 
 
-def layer_norm(instruction: Instruction) -> str:
+def layer_norm(call: Call) -> list[Value]:
     """``__onednn$layernorm``: x [, scale][, shift], along the last dimension."""
-    config = Config.of(instruction, "onednn_layer_norm_config")
-    config.expect_only({"rescale", "epsilon_typecast"})
-    body, output = Body(instruction), first_result(instruction)
+    config = _config(call, "onednn_layer_norm_config", {"rescale", "epsilon_typecast"})
     rescale = config.word("rescale", "UNDEFINED")
     factors = {"UNDEFINED": "", "SCALE": "*", "SHIFT": "+", "SCALE_AND_SHIFT": "*+"}.get(rescale)
     if factors is None:
         raise NotUnderstood(f"the rescale {rescale}")
-    require(len(body.operands) == 1 + len(factors), f"{len(body.operands)} operands, with rescale={rescale}")
-    x = body.operands[0]
+    n, x = len(call.operands), call.shapes[0]
+    require(n == 1 + len(factors), f"{n} operands, with rescale={rescale}")
     require(x.rank > 0 and 0 not in x.dimensions, f"a normalization of {x}")
-    value, _, _ = normalized(body, [x.rank - 1], config.bits("epsilon_typecast", 0))
-    for k, operation in enumerate(factors, start=1):
-        along = body.broadcast(body.converted(f"p{k}", "f32"), x.dimensions, [x.rank - 1])
-        value = body.two("multiply" if operation == "*" else "add", value, along)
-    return _finish(body, instruction, output, value)
+    value, _, _ = normalized(call, [x.rank - 1], config.bits("epsilon_typecast", 0))
+    for operand, operation in zip(call.operands[1:], factors, strict=True):
+        along = operand.converted("f32").broadcast(x.dimensions, [x.rank - 1])
+        value = value * along if operation == "*" else value + along
+    return [value.converted(call.result().dtype)]
 
 
-def softmax(instruction: Instruction) -> str:
+def softmax(call: Call) -> list[Value]:
     """``__onednn$softmax``: along ``softmax_axis``."""
-    config = Config.of(instruction, "onednn_softmax_config")
-    config.expect_only({"softmax_axis"})
-    body, output = Body(instruction), first_result(instruction)
-    body.require_operands(1, "a softmax has 1")
-    sizes = body.operands[0].dimensions
+    config = _config(call, "onednn_softmax_config", {"softmax_axis"})
+    call.require_operands(1, "a softmax has 1")
     axis = _one(config, "softmax_axis")
-    require(axis < len(sizes), f"softmax_axis={axis}")
-    return _finish(body, instruction, output, body.softmax(body.converted("p0", "f32"), axis))
+    require(axis < call.operands[0].rank, f"softmax_axis={axis}")
+    return [call.operands[0].converted("f32").softmax(axis).converted(call.result().dtype)]
 
 
-def _fused(body: Body, config: Config, value: str, feature: int) -> str:
+def _config(call: Call, part: str, understood: Collection[str]) -> Config:
+    config = Config.of(call.instruction, part).only(understood)
+    config.part("optimization_config").only(_OPTIMIZATIONS)
+    call.result()
+    return config
+
+
+def _factors(call: Call) -> list[Value]:
+    """The first two operands in the type that the product is computed in."""
+    dtype = call.operands[0].dtype
+    return [operand.converted(_WIDER.get(dtype, dtype)) for operand in call.operands[:2]]
+
+
+def _fused(call: Call, config: Config, value: Value, feature: int) -> Value:
     """The value after the operations that were fused, in order."""
-    config.expect_only({"ops", "bias_broadcast", "alpha_typecast"})
-    sizes = body.type_of(value)[1]
+    config.only({"ops", "bias_broadcast", "alpha_typecast"})
     operand = 2
     for operation in config.words("ops"):
         if operation in ("BIAS", "BINARY_ADD", "SUM"):
-            require(operand < len(body.operands), f"no operand for {operation}")
-            added = body.converted(f"p{operand}", body.type_of(value)[0])
-            if operation == "BIAS" and len(body.type_of(added)[1]) == 1 and body.type_of(added)[1][0] != 1:
-                added = body.broadcast(added, sizes, [feature])
+            require(operand < len(call.operands), f"no operand for {operation}")
+            added = call.operands[operand].converted(value.dtype)
+            if operation == "BIAS" and added.rank == 1 and added.sizes[0] != 1:
+                value += added.broadcast(value.sizes, [feature])
             else:
-                added = body.stretched(added, sizes)
-            value = body.two("add", value, added)
+                value += added.stretched(value.sizes)
             operand += 1
         elif operation == "LINEAR":
-            value = body.two("multiply", value, body.like(value, config.bits("alpha_typecast", 0)))
+            value *= config.bits("alpha_typecast", 0)
         else:
             require(operation in _ACTIVATIONS, f"the fused operation {operation}")
-            value = body.activated(_ACTIVATIONS[operation], value)
-    body.require_operands(operand, f"its backend_config asks for {operand}")
+            value = value.activated(_ACTIVATIONS[operation])
+    call.require_operands(operand, f"its backend_config asks for {operand}")
     return value
-
-
-def _finish(body: Body, instruction: Instruction, output: Shape, value: str) -> str:
-    return body.finish(instruction.shape, [body.converted(value, output.dtype)])
 
 
 def _one(config: Config, field: str) -> int:
@@ -134,9 +120,7 @@ def _one(config: Config, field: str) -> int:
 
 
 def _data_labels(config: Config, rank: int) -> str:
-    config.expect_only({"dims", "data"})
-    data = config.part("data")
-    data.expect_only({"batch_dim", "feature_dim", "spatial_dims"})
+    data = config.only({"dims", "data"}).part("data").only({"batch_dim", "feature_dim", "spatial_dims"})
     return _labels({"b": _one(data, "batch_dim"), "f": _one(data, "feature_dim")}, data, rank)
 
 
@@ -149,7 +133,7 @@ def _labels(named: dict[str, int], config: Config, rank: int) -> str:
 
 
 def _window(config: Config, rank: int) -> str:
-    config.expect_only({"size", "pad_left", "pad_right", "strides", "window_dilations"})
+    config.only({"size", "pad_left", "pad_right", "strides", "window_dilations"})
     size = config.dimensions("size")
 
     def less_one(field: str) -> Sequence[int]:

@@ -4,67 +4,59 @@ from __future__ import annotations
 
 import math
 
-from .._core import Instruction, Shape
-from .body import Body, Config, first_result, require
+from .._core import Shape
+from .body import Call, Config, Value, require
 
 
-def topk(instruction: Instruction) -> str:
+def topk(call: Call) -> list[Value]:
     """values -> (values, indices): along the last dimension, k from the sizes of the result."""
-    body = Body(instruction)
-    body.require_operands(1, "TopK has 1")
-    parts = instruction.shape.tuple_shapes if instruction.shape.is_tuple else ()
+    call.require_operands(1, "TopK has 1")
+    parts = call.results
     require(len(parts) == 2 and parts[1].dtype == "s32", "its result is not a pair of values and s32 indices")
     k = parts[0].dimensions[-1] if parts[0].rank else 0
-    pair = ", ".join(str(part.without_layout()) for part in parts)
-    return body.finish_with(f"({pair})", f"topk(p0), k={k}, largest=true")
+    return call.add_tuple([(part.dtype, part.dimensions) for part in parts], f"topk(p0), k={k}, largest=true")
 
 
-def radix_sort(instruction: Instruction) -> str:
+def radix_sort(call: Call) -> list[Value]:
     """keys [, values] -> (keys, [values,] workspace): values are moved with their keys; floats are in total order."""
-    body = Body(instruction)
-    config = Config.whole(instruction)
-    config.expect_only({"descending", "batch_size"})
+    config = Config.whole(call.instruction).only({"descending", "batch_size"})
     direction = "GT" if config.flag("descending", False) else "LT"
-    n = len(body.operands)
-    require(n in (1, 2) and body.operands[0].rank > 0, f"{n} operands, where a radix sort has keys, and maybe values")
-    sizes = body.operands[0].dimensions
+    n = len(call.operands)
+    require(n in (1, 2) and call.operands[0].rank > 0, f"{n} operands, where a radix sort has keys, and maybe values")
+    sizes = call.operands[0].sizes
     rows = math.prod(sizes[:-1])
     require(config.integer("batch_size", rows) in (0, rows), "a batch_size that is not the number of rows")
 
-    types = [one.dtype for one in body.operands]
-    pairs = [f"{side}{k} = {dtype}[] parameter({{}})" for k, dtype in enumerate(types) for side in "ab"]
+    types = [one.dtype for one in call.operands]
+    sides = [f"{side}{k} = {dtype}[]" for k, dtype in enumerate(types) for side in "ab"]
+    order = [f"{side} parameter({k})" for k, side in enumerate(sides)]
     total = ", type=TOTALORDER" if types[0].startswith(("f", "bf")) else ""
-    order = [line.format(k) for k, line in enumerate(pairs)]
-    body.computation("order", [*order, f"ROOT before = pred[] compare(a0, b0), direction={direction}{total}"])
+    call.computation("order", [*order, f"ROOT before = pred[] compare(a0, b0), direction={direction}{total}"])
     attributes = f"dimensions={{{len(sizes) - 1}}}, is_stable=true, to_apply=order"
     if n == 1:
-        return body.finish(instruction.shape, [body.add(types[0], sizes, f"sort(p0), {attributes}")])
-    both = body.add_tuple([(dtype, sizes) for dtype in types], f"sort(p0, p1), {attributes}")
-    parts = [body.add(dtype, sizes, f"get-tuple-element({both}), index={k}") for k, dtype in enumerate(types)]
-    return body.finish(instruction.shape, parts)
+        return [call.add(types[0], sizes, f"sort(p0), {attributes}")]
+    return call.add_tuple([(dtype, sizes) for dtype in types], f"sort(p0, p1), {attributes}")
 
 
-def running_sum(instruction: Instruction) -> str:
+def running_sum(call: Call) -> list[Value]:
     """A sum along the middle of three dimensions, ``column_length`` x ``row_length`` x ``vector_length`` in memory."""
-    body = Body(instruction)
-    config = Config.whole(instruction)
-    config.expect_only({"vector_length", "row_length", "column_length", "kind", "is_reverse"})
+    config = Config.whole(call.instruction)
+    config.only({"vector_length", "row_length", "column_length", "kind", "is_reverse"})
     require(config.get("kind") in (1, "SUM"), f"kind={config.get('kind')}")
-    body.require_operands(1, "a running sum has 1")
-    source = body.operands[0]
-    output = first_result(instruction)
+    call.require_operands(1, "a running sum has 1")
+    source, output = call.shapes[0], call.result()
     require(output.dimensions == source.dimensions, f"a result {output} for {source}")
     sizes = [config.integer(f"{name}_length") for name in ("column", "row", "vector")]
     fits = min(sizes) > 0 and math.prod(sizes) == source.n_elements == source.buffer_elements
     require(fits, f"{sizes} elements, where the operand is {source}")
 
     order, back = _memory_order(source), _memory_order(output)
-    rows = body.reshaped(body.transposed(body.converted("p0", output.dtype), order), sizes)
-    pad = (0, sizes[1] - 1) if config.flag("is_reverse", False) else (sizes[1] - 1, 0)
-    sums = body.window_sum(rows, (1, sizes[1], 1), [(0, 0), pad, (0, 0)])
-    value = body.reshaped(sums, [output.dimensions[d] for d in back])
-    value = body.transposed(value, [back.index(d) for d in range(output.rank)])
-    return body.finish(instruction.shape, [value])
+    rows = call.operands[0].converted(output.dtype).transposed(order).reshaped(sizes)
+    start = call.filled(output.dtype, (), 0)
+    pad = f"0_{sizes[1] - 1}" if config.flag("is_reverse", False) else f"{sizes[1] - 1}_0"
+    window = f"window={{size=1x{sizes[1]}x1 pad=0_0x{pad}x0_0}}, to_apply={call.reducer('add', output.dtype)}"
+    sums = call.add(output.dtype, sizes, f"reduce-window({rows}, {start}), {window}")
+    return [sums.reshaped([output.dimensions[d] for d in back]).transposed([back.index(d) for d in range(output.rank)])]
 
 
 def _memory_order(shape: Shape) -> list[int]:
