@@ -14,9 +14,6 @@ import numpy as np
 from ..maps.enumerate_pairs import EnumerationLimitError, Ints, enumerate_pairs
 from ..maps.map_set import DeviceIndexing, group_table
 
-ElementOnDevice = tuple[int, int]
-"""The row-major number of an element, and the number of its device."""
-
 
 def enumerate_device_pairs(
     devices: DeviceIndexing,
@@ -27,9 +24,10 @@ def enumerate_device_pairs(
     grid: tuple[int, int],
     rows: Ints,
     limit: int,
-) -> tuple[set[tuple[ElementOnDevice, ElementOnDevice]], set[int]]:
+) -> tuple[set[tuple[int, ...]], set[int]]:
     """The pairs of the maps to one array, for these source elements, and the devices that are in a group.
 
+    A pair is the row-major numbers of a source element and of a target element, and the devices of both.
     ``values`` has the arrays of the runtime sources for each device, ``grid`` the numbers of replicas and partitions.
     """
     table_sizes = len(devices.groups), max((size for _, size in group_table(devices).runs()), default=0)
@@ -37,7 +35,7 @@ def enumerate_device_pairs(
     if n * max(1, len(rows)) > limit:
         raise EnumerationLimitError(f"the table of groups has {n} positions")
     rows_on_devices = (rows[:, None] * n + np.arange(n)).reshape(-1)
-    pairs: set[tuple[ElementOnDevice, ElementOnDevice]] = set()
+    pairs: set[tuple[int, ...]] = set()
     grouped: set[int] = set()
     for groups in _device_tables(devices, grid):
         grouped.update(device for group in groups for device in group)
@@ -50,7 +48,7 @@ def enumerate_device_pairs(
             for pair in zip(*(x.tolist() for x in numbers), strict=True):
                 (d, g, p), (e, h, q) = (_split_number(number, table_sizes) for number in pair)
                 if p < len(groups[g]) and q < len(groups[h]):
-                    pairs.add(((d, groups[g][p]), (e, groups[h][q])))
+                    pairs.add((d, e, groups[g][p], groups[h][q]))
     return pairs, grouped
 
 

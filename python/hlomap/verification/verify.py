@@ -315,10 +315,11 @@ def _check(
                     reason = experiment if isinstance(experiment, str) else "a constant, or no change reached an output"
                     yield CheckResult(*subject, CheckStatus.UNCHECKED, maps.exact, reason=reason)
                 else:
-                    result = _compare(subject, maps, observed, experiment)
+                    result = CheckResult(*subject, CheckStatus.EXACT, maps.exact, len(observed))
+                    result = _compare(result, maps, observed, experiment)
                     is_sound = result.status in (CheckStatus.EXACT, CheckStatus.OVERAPPROXIMATE)
-                    if is_sound and maps.devices is not None:
-                        result = _compare_devices(result, maps.devices, observed, experiment)
+                    if is_sound and maps.devices is not None and not maps.devices.maps.is_unknown:
+                        result = _compare(result, maps.devices, observed, experiment)
                     yield result
 
 
@@ -357,8 +358,7 @@ class _Experiment:
         self._inputs = inputs
         self._plan = plan_instruction(instruction)
         self.arrivals: dict[ShapeIndex, set[tuple[int, int, int, int]]] = {}
-        """For each output, for the operand array perturbed last: operand element, its device, output element, its
-        device."""
+        """For each output, for the operand array perturbed last: operand element, output element, and their devices."""
         self.grid, self._baseline = self._first_run()
         for value in self._baseline:
             _check_value_shape(value, instruction.shape)
@@ -432,7 +432,7 @@ class _Experiment:
                     changes[out] = np.union1d(changes[out], elements) if out in changes else elements
                     if self._is_collective or len(self._baseline) > 1:
                         self.arrivals.setdefault(out, set()).update(
-                            (number, source, o, target) for o in elements.tolist()
+                            (number, o, source, target) for o in elements.tolist()
                         )
             if changes:
                 observed[number] = changes
@@ -504,35 +504,50 @@ def _other_values(element: Any, operand: Instruction, leaf: ShapeIndex, rng: np.
 
 
 def _compare(
-    subject: tuple[Instruction, Direction, ShapeIndex, int, ShapeIndex],
-    maps: MapSet,
+    result: CheckResult,
+    maps: MapSet | DeviceIndexing,
     observed: Mapping[int, Mapping[ShapeIndex, Ints]],
     experiment: _Experiment,
 ) -> CheckResult:
-    """Compares the observed pairs (operand element, output element) with those that the map set mentions."""
-    instruction, direction, out, k, leaf = subject
-    output_sizes, operand_sizes = tuple(shape_at(instruction.shape, out).dimensions), experiment.sizes(k, leaf)
-    changed = {(i, int(o)) for i in observed for o in observed[i][out]}
+    """The result after comparing the observed pairs with those that maps mention.
+
+    A pair is an operand element and an output element; for maps between devices it has the devices of both, too.
+    """
+    is_backward = result.direction == "output_to_input"
+    output_sizes = tuple(shape_at(result.instruction.shape, result.output).dimensions)
+    operand_sizes = experiment.sizes(result.operand, result.shape_index)
+    changed: set[tuple[int, ...]] = {(i, int(o)) for i in observed for o in observed[i][result.output]}
+    if isinstance(maps, DeviceIndexing):
+        changed = {*experiment.arrivals.get(result.output, ())}
+    rows = np.array(sorted(observed), np.int64)
+    if is_backward:
+        rows = _sample_outputs({(i, o) for i, o, *_ in changed}, int(np.prod(output_sizes, dtype=np.int64)))
+        sampled = set(rows.tolist())
+        changed = {pair for pair in changed if pair[1] in sampled}
+    leaf = result.shape_index if is_backward else result.output
+    sizes = (output_sizes, operand_sizes) if is_backward else (operand_sizes, output_sizes)
     try:
-        if direction == "output_to_input":
-            rows = _sample_outputs(changed, int(np.prod(output_sizes, dtype=np.int64)))
-            pairs = _mentioned_pairs(maps, leaf, output_sizes, operand_sizes, experiment, rows)
-            mentioned = {(i, o) for o, i in pairs if i in observed}
-            sampled = set(rows.tolist())
-            changed = {(i, o) for i, o in changed if o in sampled}
+        if isinstance(maps, MapSet):
+            pairs: set[tuple[int, ...]] = {*_mentioned_pairs(maps, leaf, *sizes, experiment, rows)}
         else:
-            columns = np.array(sorted(observed), np.int64)
-            mentioned = _mentioned_pairs(maps, out, operand_sizes, output_sizes, experiment, columns)
+            values, grid = experiment.values, experiment.grid
+            pairs, grouped = enumerate_device_pairs(maps, leaf, *sizes, values, grid, rows, _MAX_POINTS)
+            # The device indexing does not list devices outside all groups, whose elements stay where they are.
+            changed = {pair for pair in changed if pair[2] != pair[3] or pair[2] in grouped}
     except EnumerationLimitError as error:
-        return CheckResult(*subject, CheckStatus.UNCHECKED, maps.exact, len(observed), reason=str(error))
+        is_first = isinstance(maps, MapSet)
+        return replace(result, status=CheckStatus.UNCHECKED, reason=str(error)) if is_first else result
     except ValueError as error:
-        return CheckResult(*subject, CheckStatus.UNSOUND, maps.exact, len(observed), reason=str(error))
+        return replace(result, status=CheckStatus.UNSOUND, reason=str(error))
+    if is_backward:
+        pairs = {(i, o, *devices[::-1]) for o, i, *devices in pairs}
+    mentioned = {pair for pair in pairs if pair[0] in observed}
     if changed - mentioned:
-        i, o = min(changed - mentioned)
+        i, o, *between = min(changed - mentioned)
         witness = (_index(i, operand_sizes), _index(o, output_sizes))
-        return CheckResult(*subject, CheckStatus.UNSOUND, maps.exact, len(observed), witness)
-    status = CheckStatus.EXACT if changed == mentioned else CheckStatus.OVERAPPROXIMATE
-    return CheckResult(*subject, status, maps.exact, len(observed))
+        reason = f"from device {between[0]} to device {between[1]}" if between else None
+        return replace(result, status=CheckStatus.UNSOUND, witness=witness, reason=reason)
+    return result if changed == mentioned else replace(result, status=CheckStatus.OVERAPPROXIMATE)
 
 
 def _sample_outputs(changed: set[tuple[int, int]], n: int) -> Ints:
@@ -579,46 +594,6 @@ def _runtime_values(m: IndexingMap, by_device: Sequence[Mapping[int, Value]]) ->
     for here, *others in product(by_device, repeat=1 + len(elsewhere)):
         there = zip(elsewhere.items(), others, strict=True)
         yield {**here, **{source: values[number] for (source, number), values in there if number in values}}
-
-
-def _compare_devices(
-    result: CheckResult,
-    devices: DeviceIndexing,
-    observed: Mapping[int, Mapping[ShapeIndex, Ints]],
-    experiment: _Experiment,
-) -> CheckResult:
-    """The result with the device indexing checked as well: a change on a device that it does not mention is unsound."""
-    if devices.maps.is_unknown:
-        return result
-    output_sizes = tuple(shape_at(result.instruction.shape, result.output).dimensions)
-    operand_sizes = experiment.sizes(result.operand, result.shape_index)
-    arrivals = experiment.arrivals.get(result.output, set())
-    is_backward = result.direction == "output_to_input"
-    rows = np.array(sorted(observed), np.int64)
-    if is_backward:
-        rows = _sample_outputs({(i, o) for i, _, o, _ in arrivals}, int(np.prod(output_sizes, dtype=np.int64)))
-        sampled = set(rows.tolist())
-        arrivals = {arrival for arrival in arrivals if arrival[2] in sampled}
-    leaf = result.shape_index if is_backward else result.output
-    sizes = (output_sizes, operand_sizes) if is_backward else (operand_sizes, output_sizes)
-    try:
-        pairs, grouped = enumerate_device_pairs(
-            devices, leaf, *sizes, experiment.values, experiment.grid, rows, _MAX_POINTS
-        )
-    except EnumerationLimitError:
-        return result
-    except ValueError as error:
-        return replace(result, status=CheckStatus.UNSOUND, reason=str(error))
-    ordered = {(b, a) if is_backward else (a, b) for a, b in pairs}
-    mentioned = {(*operand, *output) for operand, output in ordered if operand[0] in observed}
-    # The device indexing does not list devices outside all groups, whose elements stay where they are.
-    arrivals = {arrival for arrival in arrivals if arrival[1] != arrival[3] or arrival[1] in grouped}
-    if arrivals - mentioned:
-        i, source, o, target = min(arrivals - mentioned)
-        witness = (_index(i, operand_sizes), _index(o, output_sizes))
-        reason = f"from device {source} to device {target}"
-        return replace(result, status=CheckStatus.UNSOUND, witness=witness, reason=reason)
-    return result if arrivals == mentioned else replace(result, status=CheckStatus.OVERAPPROXIMATE)
 
 
 def _index(number: int, sizes: Sequence[int]) -> tuple[int, ...]:
