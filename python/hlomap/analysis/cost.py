@@ -34,48 +34,30 @@ _MAX_LINES = 10
 class _Figures:
     """The numbers of something that runs once.  ``sure_flops`` and ``sure_bytes`` are lower bounds."""
 
-    flops: int = 0
-    transcendentals: int = 0
-    #: Flops and transcendentals that are evaluated, those that a fusion repeats included; None where that is unknown.
-    evaluated: int | None = 0
-    bytes_read: int | None = 0
-    bytes_reread: int | None = 0
-    bytes_written: int | None = 0
-    sure_flops: Mapping[str, int] = field(default_factory=Counter)
+    #: Flops, transcendentals, both as they are evaluated, those that a fusion repeats included, and the bytes that are
+    #: read, read again and written; None where a number is unknown.
+    numbers: tuple[int | None, ...] = (0,) * 6
+    sure_flops: Counter[str] = field(default_factory=Counter)
     sure_bytes: int = 0
     exact: bool = True
     notes: tuple[str, ...] = ()
 
     def __add__(self, other: _Figures) -> _Figures:
-        flops = Counter(self.sure_flops)
-        flops.update(other.sure_flops)
-        return _Figures(
-            self.flops + other.flops,
-            self.transcendentals + other.transcendentals,
-            _sum(self.evaluated, other.evaluated),
-            _sum(self.bytes_read, other.bytes_read),
-            _sum(self.bytes_reread, other.bytes_reread),
-            _sum(self.bytes_written, other.bytes_written),
-            flops,
-            self.sure_bytes + other.sure_bytes,
-            self.exact and other.exact,
-            tuple(dict.fromkeys((*self.notes, *other.notes))),
-        )
+        numbers = tuple(map(_sum, self.numbers, other.numbers))
+        sure, exact = self.sure_bytes + other.sure_bytes, self.exact and other.exact
+        notes = tuple(dict.fromkeys((*self.notes, *other.notes)))
+        return _Figures(numbers, self.sure_flops + other.sure_flops, sure, exact, notes)
 
     def times(self, n: int) -> _Figures:
         """The numbers of ``n`` runs."""
-        return _Figures(
-            self.flops * n,
-            self.transcendentals * n,
-            _times(self.evaluated, n),
-            _times(self.bytes_read, n),
-            _times(self.bytes_reread, n),
-            _times(self.bytes_written, n),
-            {dtype: flops * n for dtype, flops in self.sure_flops.items()},
-            self.sure_bytes * n,
-            self.exact,
-            self.notes,
-        )
+        numbers = tuple(None if number is None else number * n for number in self.numbers)
+        sure_flops = Counter({dtype: flops * n for dtype, flops in self.sure_flops.items()})
+        return _Figures(numbers, sure_flops, self.sure_bytes * n, self.exact, self.notes)
+
+    @property
+    def weight(self) -> int:
+        """The measure by which a part is dear where no device is given."""
+        return _weight(*self.numbers[:2], self.numbers[3], self.numbers[5])
 
     def seconds(self, device: Device) -> float:
         """No less than this is needed: the operations and the bytes of which the bounds are sure."""
@@ -95,8 +77,8 @@ def _sum(a: int | None, b: int | None) -> int | None:
     return None if a is None or b is None else a + b
 
 
-def _times(a: int | None, n: int) -> int | None:
-    return None if a is None else a * n
+def _weight(*numbers: int | None) -> int:
+    return sum(filter(None, numbers))
 
 
 @dataclass(frozen=True)
@@ -155,8 +137,8 @@ class CostReport:
         return f"<hlomap.results.CostReport of {self.name}: {', '.join(numbers)}, bytes_written={self.bytes_written}>"
 
     def __str__(self) -> str:
-        parts = sorted(self.parts, key=lambda part: -_weight(part))
-        shown = [part for part in parts if _weight(part)][:_MAX_LINES]
+        weighed = [(_weight(p.flops, p.transcendentals, p.bytes_read, p.bytes_written), p) for p in self.parts]
+        shown = [part for weight, part in sorted(weighed, key=lambda item: -item[0]) if weight][:_MAX_LINES]
         has_time = self.time_at_least is not None
         header = ["", "flops", "transcendentals", "recomputed", "read", "reread", "written", "flops/byte"]
         rows = [[*header, "at least"] if has_time else header, _cells(self, has_time)]
@@ -172,11 +154,6 @@ _NUMBERS = (
     "times", "flops", "transcendentals", "recomputed", "bytes_read", "bytes_reread", "bytes_written", "intensity",
     "time_at_least", "exact",
 )  # fmt: skip
-
-
-def _weight(part: CostReport | _Figures) -> int:
-    """The measure by which a part is dear where no device is given."""
-    return part.flops + part.transcendentals + (part.bytes_read or 0) + (part.bytes_written or 0)
 
 
 def _cells(report: CostReport, has_time: bool, indent: str = "") -> list[str]:
@@ -318,7 +295,8 @@ class _Run:
         new = instruction.operands[updated].shape
         read, written = _bytes([*whole, *([new] if combines else [])]), _bytes([new])
         sure = sum(_bytes([shape]) or 0 for shape in whole) if not combines else 0
-        return _Figures(0, 0, 0, read, 0, written, {}, sure, not instruction.called_computations)
+        exact = not instruction.called_computations
+        return _Figures((0, 0, 0, read, 0, written), sure_bytes=sure, exact=exact)
 
     # ------------------------------------------------------------------ a fusion
 
@@ -353,7 +331,7 @@ class _Run:
             exact, evaluated = exact and is_exact, _sum(evaluated, one.evaluated)
             if self.device is not None and is_exact:
                 sure[_dtype(one.instruction)] += n_flops
-        return _Figures(flops, others, evaluated, sure_flops=sure, exact=exact, notes=tuple(notes))
+        return _Figures((flops, others, evaluated, 0, 0, 0), sure, exact=exact, notes=tuple(notes))
 
     # ------------------------------------------------------------------ a program
 
@@ -410,7 +388,7 @@ class _Run:
         factors = dict.fromkeys(called, 1)
         notes: tuple[str, ...] = ()
         if kind == "branch" and called:
-            dearest = max(called, key=lambda c: known[c].seconds(self.device) if self.device else _weight(known[c]))
+            dearest = max(called, key=lambda c: known[c].seconds(self.device) if self.device else known[c].weight)
             factors = {dearest: 1}
             notes = (f"{instruction.name}: counted as its dearest branch, {dearest.name}",) if len(called) > 1 else ()
         elif kind == "loop":
@@ -430,23 +408,12 @@ class _Run:
         self, subject: Instruction | Computation, figures: _Figures, times: int, parts: Iterable[CostReport]
     ) -> CostReport:
         """The report of these figures, which are those of all runs."""
-        needed = figures.flops + figures.transcendentals
-        recomputed = None if figures.evaluated is None else _ratio(figures.evaluated, needed) if needed else 1.0
-        return CostReport(
-            subject,
-            times,
-            figures.flops,
-            figures.transcendentals,
-            recomputed,
-            figures.bytes_read,
-            figures.bytes_reread,
-            figures.bytes_written,
-            self.device,
-            None if self.device is None else figures.seconds(self.device),
-            figures.exact,
-            figures.notes,
-            tuple(parts),
-        )
+        flops, others = figures.numbers[0] or 0, figures.numbers[1] or 0
+        evaluated, read, reread, written = figures.numbers[2:]
+        recomputed = None if evaluated is None else _ratio(evaluated, flops + others) if flops + others else 1.0
+        seconds = None if self.device is None else figures.seconds(self.device)
+        about = (self.device, seconds, figures.exact, figures.notes, tuple(parts))
+        return CostReport(subject, times, flops, others, recomputed, read, reread, written, *about)
 
     def inner(self, instruction: Instruction, times: int = 1) -> Iterator[CostReport]:
         """The reports of what a fusion evaluates inside."""
@@ -507,7 +474,7 @@ def _moved(unions: Mapping[tuple[Instruction, ShapeIndex], _Union], written: Seq
         try:
             touched, distinct = union.counts(shape)
         except HlomapError:  # an array without bound
-            return _Figures(bytes_read=None, bytes_reread=None, bytes_written=_bytes(written), exact=False)
+            return _Figures((0, 0, 0, None, None, _bytes(written)), exact=False)
         bits = shape.element_bits
         read += -(-distinct.upper * bits // 8)
         sure += -(-distinct.lower * bits // 8)
@@ -515,7 +482,7 @@ def _moved(unions: Mapping[tuple[Instruction, ShapeIndex], _Union], written: Seq
         again = None if touched is None else max(0, touched.upper - distinct.upper) * bits // 8
         reread, exact = _sum(reread, again), exact and touched is not None and touched.exact
     n_written = _bytes(written)
-    return _Figures(0, 0, 0, read, reread, n_written, {}, sure + (n_written or 0), exact)
+    return _Figures((0, 0, 0, read, reread, n_written), sure_bytes=sure + (n_written or 0), exact=exact)
 
 
 def _bytes(shapes: Iterable[Shape]) -> int | None:
