@@ -5,7 +5,7 @@ A slice is a ``dict`` that never changes; it holds where its maps start.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +15,7 @@ from ..errors import NotFoundError
 from ..maps.map_set import MapSet
 from ..text import one_line
 from ..types import ReadOnlyDict, ShapeIndex
+from .toposort import reachable
 
 if TYPE_CHECKING:
     import networkx
@@ -76,7 +77,7 @@ class Slice(ReadOnly, ReadOnlyDict[Instruction, MapSet]):
         inside = self.start.computation
         ends = {value for value in self if value.computation == inside} or set(inside.parameters)
         ahead, back = ("operands", "users") if self.relation == "read" else ("users", "operands")
-        way = _reach([self.start], attrgetter(ahead)) & _reach(ends, attrgetter(back))
+        way = {*reachable([self.start], attrgetter(ahead))}.intersection(reachable(ends, attrgetter(back)))
         values = [value for value in inside.instructions if value in way]
         return tuple(
             (operand, user, number)
@@ -128,13 +129,3 @@ class Slice(ReadOnly, ReadOnlyDict[Instruction, MapSet]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (dict(self), self.start, self.indices, self.relation, self.assumes)
-
-
-def _reach(starts: Iterable[Instruction], ahead: Callable[[Instruction], Iterable[Instruction]]) -> set[Instruction]:
-    """The values that can be reached from some, themselves included."""
-    found, pending = set(starts), list(starts)
-    while pending:
-        new = set(ahead(pending.pop())) - found
-        found |= new
-        pending += new
-    return found

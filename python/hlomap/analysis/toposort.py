@@ -1,6 +1,6 @@
-"""Topological order.
+"""Traversals of what follows from what, and topological order.
 
-:func:`reverse_postorder` is the only function.  It does not recurse, so the length of a program does not matter.
+Nothing here recurses, so the length of a program does not matter.
 """
 
 from __future__ import annotations
@@ -11,6 +11,17 @@ from typing import TypeVar
 from .._core import Computation, Instruction
 
 _Numbered = TypeVar("_Numbered", Instruction, Computation)
+
+
+def reachable(starts: Iterable[_Numbered], following: Callable[[_Numbered], Iterable[_Numbered]]) -> list[_Numbered]:
+    """The nodes that can be reached from some, themselves included, the nearest first."""
+    found = dict.fromkeys(starts)
+    order = list(found)
+    for node in order:
+        new = [value for value in dict.fromkeys(following(node)) if value not in found]
+        found.update(dict.fromkeys(new))
+        order += new
+    return order
 
 
 def reverse_postorder(start: _Numbered, following: Callable[[_Numbered], Iterable[_Numbered]]) -> list[_Numbered]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .._core import Instruction
+from ..analysis.toposort import reachable
 from ..explanation.values import Value, is_container
 from ..ops import lookup
 from ..types import json_fields
@@ -137,14 +138,7 @@ class _Matching:
             instruction = value.instruction
             for below in (*instruction.operands, *(inner.root for inner in instruction.called_computations)):
                 users[self._source(below)].append(instruction)
-        pending = [value.instruction for value in self.left[0]]
-        above = set(pending)
-        while pending:
-            for user in users.get(pending.pop(), ()):
-                if user not in above:
-                    above.add(user)
-                    pending.append(user)
-        return above
+        return {*reachable((value.instruction for value in self.left[0]), lambda one: users.get(one, ()))}
 
     def _drop_pairs(self) -> None:
         before, after = self.left

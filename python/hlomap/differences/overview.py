@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from .._core import Computation, Instruction, Module, Shape, _extent
 from ..analysis.rows import analyze, leaf_shapes
+from ..analysis.toposort import reachable
 from ..explanation.values import runs_calls
 from ..ops import lookup
 from ..text import plural, printable
@@ -140,12 +142,8 @@ def overview(module: Module) -> Overview:
 
 def executed_computations(start: Module | Computation) -> list[Computation]:
     """The entry or a computation, and the computations that calls, loops and branches run."""
-    entry = start.entry if isinstance(start, Module) else start
-    found, pending = {entry: None}, [entry]
-    while pending:
-        for instruction in pending.pop(0):
-            for called in instruction.called_computations if runs_calls(instruction) else ():
-                if not called.is_fusion and called not in found:
-                    found[called] = None
-                    pending.append(called)
-    return list(found)
+
+    def called(computation: Computation) -> Iterable[Computation]:
+        return (c for i in computation if runs_calls(i) for c in i.called_computations if not c.is_fusion)
+
+    return reachable([start.entry if isinstance(start, Module) else start], called)

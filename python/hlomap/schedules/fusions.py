@@ -12,6 +12,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from .._core import Computation, Instruction, Shape, reshape_is_bitcast
+from ..analysis.toposort import reachable
 from ..ops import lookup
 from . import reductions, transposes
 from .launch import memory_order, memory_permutation, storage_bits
@@ -237,15 +238,11 @@ def groups_of_roots(heroes: Sequence[Hero], is_reduction: Sequence[bool], region
 
 def _producers(root: Instruction, region: Region) -> set[int]:
     """Numbers of the values that make up a root, without scalars and what is broadcast from them."""
-    seen, stack = set[int](), [root]
-    while stack:
-        at = stack.pop()
-        if at.number in seen or _is_scalar(at):
-            continue
-        seen.add(at.number)
-        if at in region:
-            stack.extend(at.operands)
-    return seen
+
+    def parts(at: Instruction) -> Iterable[Instruction]:
+        return (operand for operand in at.operands if not _is_scalar(operand)) if at in region else ()
+
+    return {at.number for at in reachable([] if _is_scalar(root) else [root], parts)}
 
 
 def _is_scalar(at: Instruction) -> bool:

@@ -21,6 +21,7 @@ from .. import hooks
 from .._core import Computation, IndexingMap, Instruction, Module, Shape
 from ..analysis.loops import fixed_leaves
 from ..analysis.queries import input_to_output, output_to_input
+from ..analysis.toposort import reachable
 from ..dtypes import is_integer, is_unsigned, max_rank, numpy_dtype
 from ..errors import HlomapError, ShapeError, UndecidedError
 from ..interpreter.library import CALLS
@@ -250,15 +251,10 @@ def random_value(
 
 def _check_sizes(instructions: Sequence[Instruction]) -> None:
     """Raises where some value, in called computations as well, has more elements than are worth computing."""
-    visited: set[int] = set()
-    pending = [instructions]
-    while pending:
-        for instruction in pending.pop():
-            _check_size(instruction, _MAX_VALUE)
-            for computation in instruction.called_computations:
-                if computation.number not in visited:
-                    visited.add(computation.number)
-                    pending.append(computation.instructions)
+    called = (c for instruction in instructions for c in instruction.called_computations)
+    below = reachable(called, lambda one: (c for i in one for c in i.called_computations))
+    for instruction in (*instructions, *(i for computation in below for i in computation)):
+        _check_size(instruction, _MAX_VALUE)
 
 
 def _check_size(instruction: Instruction, most: int) -> None:
