@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeAlias
 
 from .._core import Instruction, Shape
 from ..answers import Unknown
@@ -38,6 +39,9 @@ def is_factorization(target: str) -> bool:
     return _FACTORIZATION.fullmatch(target) is not None
 
 
+Shapes: TypeAlias = Sequence[Shape]
+
+
 @dataclass(frozen=True)
 class Mixing:
     """Every element of a result may depend on every element of an operand, but for dimensions that keep their identity.
@@ -51,6 +55,10 @@ class Mixing:
     unread: Collection[int] = ()
 
 
+Find: TypeAlias = Callable[[Instruction, Shapes, Shapes], Mixing | None]
+"""How a call mixes its operands, by their shapes and those of the results; None for one with a definition."""
+
+
 def mixing_of(instruction: Instruction) -> Mixing | Unknown | None:
     """How a call mixes its operands; ``None`` for other targets.
 
@@ -60,21 +68,17 @@ def mixing_of(instruction: Instruction) -> Mixing | Unknown | None:
     find = _factorization if is_factorization(target) else MIXING.get(target)
     if find is None:
         return None
+    shape, operands = instruction.shape, [operand.shape for operand in instruction.operands]
+    results = shape.tuple_shapes if shape.is_tuple else [shape]
     try:
-        for operand in instruction.operands:
-            require(operand.shape.is_array, "an operand that is not an array")
-        require(all(part.is_array for part in _results(instruction)), "a result that is not an array")
-        return find(instruction)
+        require(all(one.is_array for one in operands), "an operand that is not an array")
+        require(all(one.is_array for one in results), "a result that is not an array")
+        return find(instruction, operands, results)
     except NotUnderstood as error:
         return Unknown(f"custom-call to {target!r}: {error}")
 
 
-def _results(instruction: Instruction) -> Sequence[Shape]:
-    shape = instruction.shape
-    return shape.tuple_shapes if shape.is_tuple else [shape]
-
-
-def _over_batches(reason: str, n: int, operands: Sequence[Shape], results: Sequence[Shape]) -> Mixing:
+def _over_batches(reason: str, n: int, operands: Shapes, results: Shapes) -> Mixing:
     """The first ``n`` dimensions of the first operands and results are batches; other arrays have none."""
     arrays = [*operands, *results]
     fits = all(one.rank >= n for one in arrays) and len({one.dimensions[:n] for one in arrays}) <= 1
@@ -83,45 +87,43 @@ def _over_batches(reason: str, n: int, operands: Sequence[Shape], results: Seque
     return Mixing(reason, {(k, i): batches for k in range(len(operands)) for i in range(len(results))})
 
 
-def _factorization(instruction: Instruction, reason: str = "a factorization mixes whole matrices") -> Mixing:
+def _factorization(instruction: Instruction, operands: Shapes, results: Shapes) -> Mixing:
     """The call says how many dimensions are batches, as JAX writes it; where it does not, every matrix may matter."""
     text = (instruction.attributes.get("frontend_attributes") or {}).get("num_batch_dims", "0")
     require(text.isdecimal() and len(text) <= 2, f"its num_batch_dims is {text!r}")
-    return _over_batches(reason, int(text), [one.shape for one in instruction.operands], _results(instruction))
+    return _over_batches("a factorization mixes whole matrices", int(text), operands, results)
 
 
-def _factorization_by_rank(instruction: Instruction, n_own: int, reason: str) -> Mixing:
+def _factorization_by_rank(_: Instruction, operands: Shapes, results: Shapes, *, n_own: int, reason: str) -> Mixing:
     """All dimensions of the first operand are batches but the last ones."""
-    shapes = [operand.shape for operand in instruction.operands]
-    require(bool(shapes) and shapes[0].rank >= n_own, f"its operands are {[str(one) for one in shapes]}")
-    return _over_batches(reason, shapes[0].rank - n_own, shapes, _results(instruction))
+    require(bool(operands) and operands[0].rank >= n_own, f"its operands are {[str(one) for one in operands]}")
+    return _over_batches(reason, operands[0].rank - n_own, operands, results)
 
 
 _on_tpu = partial(_factorization_by_rank, n_own=2, reason="a factorization mixes whole matrices")
 _pivots = partial(_factorization_by_rank, n_own=1, reason="which rows are swapped is in the values of the pivots")
 
 
-def _whole(reason: str) -> Callable[[Instruction], Mixing]:
-    return lambda instruction: Mixing(reason, unread=_workspaces(instruction))
+def _whole(reason: str) -> Find:
+    return lambda _, operands, results: Mixing(reason, unread=_workspaces(results))
 
 
-def _workspaces(instruction: Instruction) -> list[int]:
+def _workspaces(results: Shapes) -> list[int]:
     """Bytes behind the first result."""
-    parts = list(enumerate(_results(instruction)))
-    return [k for k, part in parts[1:] if part.rank == 1 and part.dtype in ("u8", "s8")]
+    return [k for k, part in enumerate(results) if k and part.rank == 1 and part.dtype in ("u8", "s8")]
 
 
-def _sparse_product(instruction: Instruction) -> Mixing:
+def _sparse_product(_: Instruction, shapes: Shapes, results: Shapes) -> Mixing:
     """Three arrays are the sparse matrix; the columns of a dense one stay apart."""
-    shapes, output = [operand.shape for operand in instruction.operands], _results(instruction)[0]
+    output = results[0]
     require(len(shapes) == 4 and shapes[3].rank == output.rank, "its operands are not a sparse and a dense array")
     kept = {(3, 0): [(1, 1)]} if output.rank == 2 and shapes[3].dimensions[1] == output.dimensions[1] else {}
-    return Mixing("which elements a sparse product reads is in its indices", kept, _workspaces(instruction))
+    return Mixing("which elements a sparse product reads is in its indices", kept, _workspaces(results))
 
 
-def _block_scaled_gemm(instruction: Instruction) -> Mixing:
+def _block_scaled_gemm(instruction: Instruction, shapes: Shapes, results: Shapes) -> Mixing:
     """``__cublas$lt$matmul$mx``: a and b are those of a product, the other operands have an order of their own."""
-    shapes, output = [operand.shape for operand in instruction.operands], _results(instruction)[0]
+    output = results[0]
     require(len(shapes) >= 4, f"{len(shapes)} operands, where a product with scales has at least 4")
     config = Config.of(instruction, "gemm_backend_config")
     dims, free = product_dimensions(shapes, config.part("dot_dimension_numbers"))
@@ -131,12 +133,11 @@ def _block_scaled_gemm(instruction: Instruction) -> Mixing:
     kept = {(k, 0): [(d, to) for to, d in pairs] for k, pairs in enumerate((a, b))}
     sizes = {to: shapes[k].dimensions[d] for (k, _), pairs in kept.items() for d, to in pairs}
     require(list(output.dimensions) == [sizes[d] for d in sorted(sizes)], f"a result {output} of the product")
-    return Mixing("the order of the scales in memory is the library's own", kept, _workspaces(instruction))
+    return Mixing("the order of the scales in memory is the library's own", kept, _workspaces(results))
 
 
-def _some_of_a_row(instruction: Instruction) -> Mixing:
+def _some_of_a_row(instruction: Instruction, shapes: Shapes, results: Shapes) -> Mixing:
     """``ApproxTopK`` and ``PartialReduce``: pairs of operands and initial values, reduced along a dimension."""
-    shapes, results = [operand.shape for operand in instruction.operands], _results(instruction)
     n = len(results)
     rank, along = results[0].rank, Config.whole(instruction).integer("reduction_dim")
     along += rank if along < 0 else 0
@@ -149,9 +150,9 @@ def _some_of_a_row(instruction: Instruction) -> Mixing:
     return Mixing("which elements of a row an approximation finds is its own choice", pairs)
 
 
-def _slices(instruction: Instruction) -> Mixing:
+def _slices(instruction: Instruction, shapes: Shapes, results: Shapes) -> Mixing:
     """``ConcatBitcast``: slices of one array, copied piece by piece, in the order of the copies."""
-    shapes, output = [operand.shape for operand in instruction.operands], _results(instruction)[0]
+    output = results[0]
     alike = all(one.rank == output.rank and one.dtype == output.dtype for one in shapes)
     require(alike and not instruction.shape.is_tuple, "its operands are not slices of its result")
     cut = sorted({d for one in shapes for d, n in enumerate(output.dimensions) if one.dimensions[d] != n})
@@ -162,31 +163,30 @@ def _slices(instruction: Instruction) -> Mixing:
     return Mixing("the order of the slices is not in the call", {(k, 0): kept for k in range(len(shapes))})
 
 
-def _elementwise(instruction: Instruction) -> Mixing:
+def _elementwise(instruction: Instruction, shapes: Shapes, results: Shapes) -> Mixing:
     """Gradients of activations: results and operands of one size."""
-    shapes, output = [operand.shape for operand in instruction.operands], _results(instruction)[0]
+    output = results[0]
     same = all(one.dimensions == output.dimensions for one in shapes)
     require(same and not instruction.shape.is_tuple, "its operands are not those of an elementwise gradient")
     kept = [(d, d) for d in range(output.rank)]
     return Mixing("what a gradient of the library reads is its own", {(k, 0): kept for k in range(len(shapes))})
 
 
-def _sparse_solve(instruction: Instruction) -> Mixing:
-    shapes = [operand.shape for operand in instruction.operands]
+def _sparse_solve(_: Instruction, shapes: Shapes, results: Shapes) -> Mixing:
     fits = len(shapes) == 4 and all(one.rank == 1 for one in shapes) and shapes[0].dimensions == shapes[1].dimensions
     fits = fits and shapes[2].dimensions[0] == shapes[3].dimensions[0] + 1
     require(fits, "its operands are not values, columns and row offsets of a matrix, and a right side")
     return Mixing("a solve mixes all rows of a sparse matrix")
 
 
-def _packed_attention(instruction: Instruction) -> Mixing | None:
+def _packed_attention(instruction: Instruction, operands: Shapes, results: Shapes) -> Mixing | None:
     """Attention over several sequences in a row; other attention has a definition."""
     if not attention.packs_segments(instruction):
         return None
     return Mixing("the offsets of packed sequences are values")
 
 
-def _transformer_engine(instruction: Instruction) -> Mixing:
+def _transformer_engine(instruction: Instruction, operands: Shapes, results: Shapes) -> Mixing:
     """Attention of Transformer Engine: queries, keys and values come first, in a layout that is a number.
 
     The layouts that have batch and sequence in dimensions of their own keep the batch.
@@ -197,14 +197,11 @@ def _transformer_engine(instruction: Instruction) -> Mixing:
     require("is_training" in config and "attn_heads" in config, "its backend_config is not that of an attention")
     if layout not in _BATCH_FIRST:
         return Mixing("a fused attention whose batches are not the first dimension mixes whole arrays")
-    n_operands, n_results = _BATCH_FIRST[layout], 1
-    if "backward" in str(instruction.attributes.get("custom_call_target", "")):
-        n_results = n_operands
-    operands = [operand.shape for operand in instruction.operands[:n_operands]]
-    results = _results(instruction)[:n_results]
-    require(
-        all(one.rank >= 4 for one in (*operands, *results)), "queries, keys and values with fewer than 4 dimensions"
-    )
+    n = _BATCH_FIRST[layout]
+    is_backward = "backward" in str(instruction.attributes.get("custom_call_target", ""))
+    operands, results = operands[:n], results[: n if is_backward else 1]
+    fits = all(one.rank >= 4 for one in (*operands, *results))
+    require(fits, "queries, keys and values with fewer than 4 dimensions")
     return _over_batches("a fused attention mixes whole sequences", 1, operands, results)
 
 
@@ -212,21 +209,19 @@ _BATCH_FIRST = {5: 1, 6: 1, 7: 2, 8: 2, 9: 3}
 """How many operands hold queries, keys and values, by ``NVTE_QKV_Layout`` with the batch as the first dimension."""
 
 
-def _for_gpus(
-    names: Iterable[str], find: Callable[[Instruction], Mixing]
-) -> dict[str, Callable[[Instruction], Mixing]]:
+def _for_gpus(names: Iterable[str], find: Find) -> dict[str, Find]:
     """The targets of CUDA, ROCm and oneAPI, with the suffix of typed calls and without it."""
     return {f"{gpu}{name}{ffi}": find for gpu in ("cu", "hip", "oneapi") for name in names for ffi in ("", "_ffi")}
 
 
-MIXING: Mapping[str, Callable[[Instruction], Mixing | None]] = {
+MIXING: Mapping[str, Find] = {
     **dict.fromkeys(("Eigh", "LuDecomposition", "ProductOfElementaryHouseholderReflectors", "Qr"), _on_tpu),
     **dict.fromkeys(("ApproxTopK", "PartialReduce"), _some_of_a_row),
     **dict.fromkeys(("AwsNeuronGeluBackward", "AwsNeuronSiluBackward"), _elementwise),
     "ConcatBitcast": _slices,
     "__cublas$lt$matmul$mx": _block_scaled_gemm,
     "__cudnn$convForwardGraph": _whole("a graph of cuDNN follows the convolution"),
-    "__onednn$matmul_reorder": lambda instruction: Mixing("the order of prepacked weights is oneDNN's own"),
+    "__onednn$matmul_reorder": lambda *_: Mixing("the order of prepacked weights is oneDNN's own"),
     "cpu_csr_sparse_dense_ffi": _sparse_product,
     "cusolver_csrlsvqr_ffi": _sparse_solve,
     "te_fused_attn_backward_ffi": _transformer_engine,

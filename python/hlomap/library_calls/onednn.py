@@ -39,9 +39,9 @@ def convolution(call: Call) -> list[Value]:
     x, y = (_data_labels(config.part(name), rank) for name in ("input", "output"))
     filters = config.part("kernel").only({"dims", "filter"}).part("filter")
     filters.only({"input_feature_dim", "output_feature_dim", "spatial_dims", "shape"})
-    w = _labels({"i": _one(filters, "input_feature_dim"), "o": _one(filters, "output_feature_dim")}, filters, rank)
+    w = _labels(filters, rank, i="input_feature_dim", o="output_feature_dim")
     a, b = _factors(call)
-    groups = max(_one(config, "feature_groups"), 1)
+    groups = max(config.integer("feature_groups", 0), 1)
     value = call.add(
         a.dtype,
         output.dimensions,
@@ -72,8 +72,8 @@ def softmax(call: Call) -> list[Value]:
     """``__onednn$softmax``: along ``softmax_axis``."""
     config = _config(call, "onednn_softmax_config", {"softmax_axis"})
     call.require_operands(1, "a softmax has 1")
-    axis = _one(config, "softmax_axis")
-    require(axis < call.operands[0].rank, f"softmax_axis={axis}")
+    axis = config.integer("softmax_axis", 0)
+    require(0 <= axis < call.operands[0].rank, f"softmax_axis={axis}")
     return [call.operands[0].converted("f32").softmax(axis).converted(call.result().dtype)]
 
 
@@ -112,23 +112,18 @@ def _fused(call: Call, config: Config, value: Value, feature: int) -> Value:
     return value
 
 
-def _one(config: Config, field: str) -> int:
-    """A number that is not negative; JSON writes 64-bit numbers as strings."""
-    value = config.get(field, 0)
-    require(str(value).isdigit() and len(str(value)) < 10, f"{field} is not a number")
-    return int(value)
-
-
 def _data_labels(config: Config, rank: int) -> str:
     data = config.only({"dims", "data"}).part("data").only({"batch_dim", "feature_dim", "spatial_dims"})
-    return _labels({"b": _one(data, "batch_dim"), "f": _one(data, "feature_dim")}, data, rank)
+    return _labels(data, rank, b="batch_dim", f="feature_dim")
 
 
-def _labels(named: dict[str, int], config: Config, rank: int) -> str:
+def _labels(config: Config, rank: int, **fields: str) -> str:
+    """The letter of each dimension, or its number among the spatial ones; ``fields`` name the dimensions of letters."""
+    named = [config.integer(field, 0) for field in fields.values()]
     spatial = [d - 1 for d in config.dimensions("spatial_dims")]
-    letters = {d: letter for letter, d in named.items()} | {d: str(k) for k, d in enumerate(spatial)}
+    letters = dict(zip(named, fields, strict=True)) | {d: str(k) for k, d in enumerate(spatial)}
     fits = sorted(letters) == list(range(rank)) and len(spatial) == rank - 2
-    require(fits, f"dimension numbers [{numbers([*named.values(), *spatial])}] for {rank} dimensions")
+    require(fits, f"dimension numbers [{numbers([*named, *spatial])}] for {rank} dimensions")
     return "".join(letters[d] for d in range(rank))
 
 
