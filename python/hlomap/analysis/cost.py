@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from .._core import Computation, Count, IndexingMap, Instruction, Module, Shape, _count, _extent, _reads
 from ..devices import Device, as_device
 from ..errors import HlomapError
+from ..hlo.order import reverse_postorder
 from ..maps.map_set import MapSet
 from ..maps.union_count import UNBOUNDED
 from ..ops import lookup
@@ -24,7 +25,6 @@ from ..text import table_lines
 from ..types import ShapeIndex, json_fields, subject_of
 from .queries import operand_maps, reached
 from .rule_provider import RuleProvider
-from .toposort import reverse_postorder
 
 _MAX_MAPS = 16  # of a union whose elements are counted by taking maps apart
 _MAX_LINES = 10

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from .._core import Instruction
 from ..answers import ReadOnly
 from ..errors import NotFoundError
+from ..hlo.order import reachable
 from ..maps.map_set import MapSet
 from ..text import one_line
 from ..types import ReadOnlyDict, ShapeIndex
-from .toposort import reachable
 
 if TYPE_CHECKING:
     import networkx

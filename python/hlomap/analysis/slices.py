@@ -12,6 +12,7 @@ from functools import partial
 from .._core import Computation, Expr, IndexingMap, Instruction, Module, Shape, checked_rule
 from ..answers import Unknown
 from ..errors import ShapeError
+from ..hlo.order import reverse_postorder
 from ..maps.map_set import MapSet
 from ..maps.variables import suppliers_of
 from ..ops import lookup
@@ -23,7 +24,6 @@ from .known_indices import with_known_indices
 from .queries import reached, shape_indices
 from .rule_provider import RuleProvider
 from .slice import Slice
-from .toposort import reverse_postorder
 from .used import ASSUMPTIONS, Assume, rules_of
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .._core import Instruction
-from ..analysis.toposort import reachable
 from ..explanation.values import Value, is_container
+from ..hlo.order import reachable
 from ..ops import lookup
 from ..types import json_fields
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from .._core import Computation, Instruction, Module, Shape, _extent
 from ..analysis.rows import analyze, leaf_shapes
-from ..analysis.toposort import reachable
 from ..explanation.values import runs_calls
+from ..hlo.order import reachable
 from ..ops import lookup
 from ..text import plural, printable
 from ..types import ReadOnlyDict

@@ -6,7 +6,7 @@ that the root does not depend on run only if they have a side effect.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
@@ -17,6 +17,7 @@ import numpy as np
 from .._core import Computation, Instruction, Module, Shape
 from ..dtypes import max_rank, numpy_dtype
 from ..errors import HlomapError, ShapeError, UnsupportedError
+from ..hlo.order import postorder
 from ..ops import lookup
 from ..ops._evaluation import EvalContext, Evaluate
 
@@ -89,7 +90,8 @@ class Plans:
             roots = [
                 i for i in computation.instructions if lookup(i.opcode).has_side_effect or self._calls_side_effect(i)
             ]
-            order = _schedule_elements_early(_topological_order([*roots, computation.root]))
+            live = postorder([*roots, computation.root], lambda one: one.operands)
+            order = _schedule_elements_early(live)
             plan = self._known[number] = _build_plan(order, computation.root)
         return plan
 
@@ -98,8 +100,7 @@ class Plans:
         """The work of running each computation once, and once more for every call of it in the text."""
         computations = self.module.computations
         own = {c.number: sum(map(_work_of, c.instructions)) for c in computations}
-        called = (c.number for one in computations for i in one.instructions for c in i.called_computations)
-        return sum(own.values()) + sum(own[number] for number in called)
+        return sum(own.values()) + sum(own[called.number] for one in computations for called in _called(one))
 
     def is_pointwise(self, plan: Plan) -> bool:
         """Whether every operation of the plan can be applied to whole arrays where the text has scalars."""
@@ -118,20 +119,16 @@ class Plans:
 
     def _calls_side_effect(self, instruction: Instruction) -> bool:
         """Whether a computation that it calls, directly or not, has an instruction with a side effect."""
-        pending = [(computation, False) for computation in instruction.called_computations]
-        while pending:
-            here, ready = pending.pop()
-            if ready:
-                self._side_effects[here.number] = any(
-                    lookup(i.opcode).has_side_effect
-                    or any(self._side_effects.get(c.number) for c in i.called_computations)
-                    for i in here.instructions
-                )
-            elif here.number not in self._side_effects:
-                self._side_effects[here.number] = False
-                pending.append((here, True))
-                pending.extend((c, False) for i in here.instructions for c in i.called_computations)
-        return any(self._side_effects[computation.number] for computation in instruction.called_computations)
+        known, called = self._side_effects, instruction.called_computations
+        for here in postorder(called, lambda one: () if one.number in known else _called(one)):
+            if here.number not in known:
+                own = any(lookup(i.opcode).has_side_effect for i in here.instructions)
+                known[here.number] = own or any(known.get(c.number) for c in _called(here))
+        return any(known[computation.number] for computation in called)
+
+
+def _called(computation: Computation) -> Iterator[Computation]:
+    return (called for instruction in computation.instructions for called in instruction.called_computations)
 
 
 def _work_of(instruction: Instruction) -> int:
@@ -223,20 +220,3 @@ def dtype_of(shape: Shape) -> np.dtype[Any]:
     if prod(shape.dimensions) * dtype.itemsize > MAX_BYTES:
         raise ShapeError(f"{shape} takes more than {MAX_BYTES >> 30} GiB: run a smaller shape")
     return dtype
-
-
-def _topological_order(roots: Iterable[Instruction]) -> list[Instruction]:
-    """The roots and everything they depend on, operands before users, roots in the given order."""
-    done: dict[int, Instruction] = {}
-    for root in roots:
-        pending: list[tuple[Instruction, bool]] = [(root, False)]
-        while pending:
-            here, ready = pending.pop()
-            if here.number in done:
-                continue
-            if ready:
-                done[here.number] = here
-            else:
-                pending.append((here, True))
-                pending.extend((operand, False) for operand in reversed(here.operands) if operand.number not in done)
-    return list(done.values())

@@ -12,7 +12,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from .._core import Computation, Instruction, Shape, reshape_is_bitcast
-from ..analysis.toposort import reachable
+from ..hlo.order import reachable
 from ..ops import lookup
 from . import reductions, transposes
 from .launch import memory_order, memory_permutation, storage_bits

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, TypeAlias, overload
 from .._core import Computation, Count, Instruction, Shape, _count
 from ..analysis.loops import loop, over_iterations
 from ..analysis.rule_provider import RuleProvider
-from ..analysis.toposort import reverse_postorder
 from ..answers import Unknown
 from ..errors import ShapeError
+from ..hlo.order import reverse_postorder
 from ..lazy import np
 from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
 from ..maps.map_set import MapSet, union

@@ -21,9 +21,9 @@ from .. import hooks
 from .._core import Computation, IndexingMap, Instruction, Module, Shape
 from ..analysis.loops import fixed_leaves
 from ..analysis.queries import input_to_output, output_to_input
-from ..analysis.toposort import reachable
 from ..dtypes import is_integer, is_unsigned, max_rank, numpy_dtype
 from ..errors import HlomapError, ShapeError, UndecidedError
+from ..hlo.order import reachable
 from ..interpreter.library import CALLS
 from ..interpreter.machine import Budget, Machine
 from ..interpreter.plan import plan_instruction, plan_module
