@@ -19,6 +19,7 @@ from .._core import (
     checked_rule,
 )
 from ..answers import Unknown
+from ..hlo.order import callees, reachable
 from ..maps.device_groups import (
     NO_COMMON_GROUP,
     GroupTable,
@@ -34,8 +35,6 @@ from ..ops._shapes import shape_at
 from ..types import ShapeIndex
 from .rule_provider import RuleProvider, RuleTraits
 
-_MAX_COMPUTATIONS = 4096
-
 
 def device_rules(rules: RuleProvider, subjects: Iterable[Instruction | Computation]) -> DeviceRules | Unknown:
     """The rules between devices for the table of all collective operations in ``subjects`` and in their callees.
@@ -44,22 +43,16 @@ def device_rules(rules: RuleProvider, subjects: Iterable[Instruction | Computati
     become one group.  Unknown where that is not possible.
     """
     tables: list[GroupTable] = []
-    seen: set[int] = set()
-    waiting = list(subjects)
-    while waiting and len(seen) < _MAX_COMPUTATIONS:
-        subject = waiting.pop()
-        for instruction in [subject] if isinstance(subject, Instruction) else subject.instructions:
-            collective = op_of(instruction).collective
-            groups = collective.groups(instruction) if collective is not None else None
-            if isinstance(groups, Unknown):
-                return groups
-            if groups is not None:
-                tables.append(groups)
-            for computation in instruction.called_computations:
-                if computation.number not in seen:
-                    seen.add(computation.number)
-                    waiting.append(computation)
-    if not tables or waiting:
+    own = [i for one in subjects for i in ([one] if isinstance(one, Instruction) else one.instructions)]
+    below = reachable((called for instruction in own for called in instruction.called_computations), callees)
+    for instruction in (*own, *(instruction for computation in below for instruction in computation.instructions)):
+        collective = op_of(instruction).collective
+        groups = collective.groups(instruction) if collective is not None else None
+        if isinstance(groups, Unknown):
+            return groups
+        if groups is not None:
+            tables.append(groups)
+    if not tables:
         return Unknown("no groups of devices were found")
     first = tables[0]
     if all(have_same_groups(table, first) for table in tables) and (len(tables) == 1 or lists_each_device_once(first)):

@@ -146,4 +146,4 @@ def executed_computations(start: Module | Computation) -> list[Computation]:
     def called(computation: Computation) -> Iterable[Computation]:
         return (c for i in computation if runs_calls(i) for c in i.called_computations if not c.is_fusion)
 
-    return reachable([start.entry if isinstance(start, Module) else start], called)
+    return list(reachable([start.entry if isinstance(start, Module) else start], called))

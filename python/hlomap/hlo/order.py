@@ -5,7 +5,7 @@ Nothing here recurses, so the length of a program does not matter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from .._core import Computation, Instruction
@@ -13,15 +13,23 @@ from .._core import Computation, Instruction
 _Numbered = TypeVar("_Numbered", Instruction, Computation)
 
 
-def reachable(starts: Iterable[_Numbered], following: Callable[[_Numbered], Iterable[_Numbered]]) -> list[_Numbered]:
+def callees(computation: Computation) -> Iterator[Computation]:
+    """The computations that the instructions of a computation call."""
+    return (called for instruction in computation.instructions for called in instruction.called_computations)
+
+
+def reachable(
+    starts: Iterable[_Numbered], following: Callable[[_Numbered], Iterable[_Numbered]]
+) -> Iterator[_Numbered]:
     """The nodes that can be reached from some, themselves included, the nearest first."""
-    found = dict.fromkeys(starts)
-    order = list(found)
+    order = list(dict.fromkeys(starts))
+    found = set(order)
     for node in order:
-        new = [value for value in dict.fromkeys(following(node)) if value not in found]
-        found.update(dict.fromkeys(new))
-        order += new
-    return order
+        yield node
+        for value in following(node):
+            if value not in found:
+                found.add(value)
+                order.append(value)
 
 
 def postorder(starts: Iterable[_Numbered], following: Callable[[_Numbered], Iterable[_Numbered]]) -> list[_Numbered]:

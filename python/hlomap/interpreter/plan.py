@@ -6,7 +6,6 @@ that the root does not depend on run only if they have a side effect.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
@@ -17,7 +16,7 @@ import numpy as np
 from .._core import Computation, Instruction, Module, Shape
 from ..dtypes import max_rank, numpy_dtype
 from ..errors import HlomapError, ShapeError, UnsupportedError
-from ..hlo.order import postorder
+from ..hlo.order import callees, postorder
 from ..ops import lookup
 from ..ops._evaluation import EvalContext, Evaluate
 
@@ -100,7 +99,7 @@ class Plans:
         """The work of running each computation once, and once more for every call of it in the text."""
         computations = self.module.computations
         own = {c.number: sum(map(_work_of, c.instructions)) for c in computations}
-        return sum(own.values()) + sum(own[called.number] for one in computations for called in _called(one))
+        return sum(own.values()) + sum(own[called.number] for one in computations for called in callees(one))
 
     def is_pointwise(self, plan: Plan) -> bool:
         """Whether every operation of the plan can be applied to whole arrays where the text has scalars."""
@@ -120,15 +119,11 @@ class Plans:
     def _calls_side_effect(self, instruction: Instruction) -> bool:
         """Whether a computation that it calls, directly or not, has an instruction with a side effect."""
         known, called = self._side_effects, instruction.called_computations
-        for here in postorder(called, lambda one: () if one.number in known else _called(one)):
+        for here in postorder(called, lambda one: () if one.number in known else callees(one)):
             if here.number not in known:
                 own = any(lookup(i.opcode).has_side_effect for i in here.instructions)
-                known[here.number] = own or any(known.get(c.number) for c in _called(here))
+                known[here.number] = own or any(known.get(c.number) for c in callees(here))
         return any(known[computation.number] for computation in called)
-
-
-def _called(computation: Computation) -> Iterator[Computation]:
-    return (called for instruction in computation.instructions for called in instruction.called_computations)
 
 
 def _work_of(instruction: Instruction) -> int:

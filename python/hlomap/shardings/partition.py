@@ -19,6 +19,7 @@ from ..analysis.queries import input_to_output, operand_maps
 from ..analysis.rule_provider import RuleProvider
 from ..answers import Unknown
 from ..errors import HlomapError
+from ..hlo.order import reachable
 from ..lazy import np
 from ..maps.map_set import MapSet, union
 from ..maps.variables import variables_of, with_conditions, with_dims, with_variables
@@ -238,20 +239,12 @@ def _split_source(value: Instruction) -> str | None:
     XLA's propagation would give the value a sharding.  A parameter without one that is not the module's has the
     sharding of an argument, which may be split.
     """
-    visited, pending = {value}, [value]
-    while pending:
-        here = pending.pop()
+    for here in reachable([value], lambda one: () if leaf_shardings(one) else one.operands):
         said = leaf_shardings(here).values()
         if any(sharding.kind not in ("replicated", "maximal") for sharding in said):
             return here.name
-        if said:
-            continue
-        if here.parameter_number is not None and here.computation != here.module.entry:
+        if not said and here.parameter_number is not None and here.computation != here.module.entry:
             return f"an argument of {here.computation.name}"
-        for operand in here.operands:
-            if operand not in visited:
-                visited.add(operand)
-                pending.append(operand)
     return None
 
 

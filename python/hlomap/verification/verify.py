@@ -23,7 +23,7 @@ from ..analysis.loops import fixed_leaves
 from ..analysis.queries import input_to_output, output_to_input
 from ..dtypes import is_integer, is_unsigned, max_rank, numpy_dtype
 from ..errors import HlomapError, ShapeError, UndecidedError
-from ..hlo.order import reachable
+from ..hlo.order import callees, reachable
 from ..interpreter.library import CALLS
 from ..interpreter.machine import Budget, Machine
 from ..interpreter.plan import plan_instruction, plan_module
@@ -252,7 +252,7 @@ def random_value(
 def _check_sizes(instructions: Sequence[Instruction]) -> None:
     """Raises where some value, in called computations as well, has more elements than are worth computing."""
     called = (c for instruction in instructions for c in instruction.called_computations)
-    below = reachable(called, lambda one: (c for i in one for c in i.called_computations))
+    below = reachable(called, callees)
     for instruction in (*instructions, *(i for computation in below for i in computation)):
         _check_size(instruction, _MAX_VALUE)
 
