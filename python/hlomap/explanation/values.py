@@ -51,6 +51,14 @@ def runs_calls(instruction: Instruction) -> bool:
     return op.inlines or op.value_of_parameter is not None or op.parameter_to_operands is not None
 
 
+class _Place(NamedTuple):
+    """Where numbers are kept, the fusion around the instructions, and how deep they are in calls."""
+
+    found: dict[Instruction, Value]
+    fusion: Instruction | None = None
+    depth: int = 0
+
+
 class Numbering:
     """The numbers of the values of any number of modules.
 
@@ -75,7 +83,7 @@ class Numbering:
         """The values of a module: the instructions of its entry and of the fusions, loops and branches below it."""
         found: dict[Instruction, Value] = {}
         self._budget = module.n_instructions + _MAX_REPEATS
-        self._computation(module.entry, None, None, found, 0)
+        self._computation(module.entry, None, _Place(found))
         return found
 
     def array(self, number: int, index: ShapeIndex) -> Hashable:
@@ -90,14 +98,7 @@ class Numbering:
     def _key(self, key: Hashable) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
 
-    def _computation(
-        self,
-        computation: Computation,
-        arguments: Sequence[int] | None,
-        fusion: Instruction | None,
-        found: dict[Instruction, Value],
-        depth: int,
-    ) -> int:
+    def _computation(self, computation: Computation, arguments: Sequence[int] | None, place: _Place) -> int:
         """Numbers the instructions in the order of the text, and returns the number of the root.
 
         An instruction of a computation that is called again keeps the number of the first call.
@@ -108,7 +109,7 @@ class Numbering:
             parameter = instruction.parameter_number
             if parameter is None:
                 operands = [numbers.get(o, -1) for o in instruction.operands]
-                number = self._value(instruction, operands, fusion, found, depth)
+                number = self._value(instruction, operands, place)
             elif arguments is not None and parameter < len(arguments):
                 numbers[instruction] = arguments[parameter]
                 continue
@@ -117,28 +118,22 @@ class Numbering:
             if number not in self._sizes and (shape := instruction.shape).is_array:
                 self._sizes[number] = shape.dimensions
             numbers[instruction] = number
-            if instruction not in found:
-                found[instruction] = Value(instruction, fusion, number, is_container(instruction))
+            if instruction not in place.found:
+                place.found[instruction] = Value(instruction, place.fusion, number, is_container(instruction))
         return numbers.get(computation.root, -1)
 
-    def _value(
-        self,
-        instruction: Instruction,
-        operands: list[int],
-        fusion: Instruction | None,
-        found: dict[Instruction, Value],
-        depth: int,
-    ) -> int:
+    def _value(self, instruction: Instruction, operands: list[int], place: _Place) -> int:
         opcode = instruction.opcode
         op, called = lookup(opcode), instruction.called_computations
-        enters = depth < _DEEPEST and sum(map(len, called)) <= self._budget
+        enters = place.depth < _DEEPEST and sum(map(len, called)) <= self._budget
+        inner = place._replace(depth=place.depth + 1) if called else place
         if op.inlines and called and enters:
-            inside = fusion or (instruction if called[0].is_fusion else None)
-            return self._computation(called[0], operands, inside, found, depth + 1)
+            inside = place.fusion or (instruction if called[0].is_fusion else None)
+            return self._computation(called[0], operands, inner._replace(fusion=inside))
         if opcode == "opt-barrier" and len(operands) == 1:
             return operands[0]
         if called and runs_calls(instruction):
-            return self._caller(instruction, operands, fusion, found, depth if enters else None)
+            return self._caller(instruction, operands, inner) if enters else self._key(_meaning(instruction, operands))
         if opcode == "get-tuple-element" and operands[:1] and operands[0] in self._elements:
             elements, index = self._elements[operands[0]], instruction.attributes.get("index")
             if isinstance(index, int) and 0 <= index < len(elements):
@@ -149,30 +144,21 @@ class Numbering:
             self._elements[number] = tuple(operands)
         return number
 
-    def _caller(
-        self,
-        instruction: Instruction,
-        operands: list[int],
-        fusion: Instruction | None,
-        found: dict[Instruction, Value],
-        depth: int | None,
-    ) -> int:
+    def _caller(self, instruction: Instruction, operands: list[int], inner: _Place) -> int:
         """The number of a loop or branch: of its operation, its operands and what the computations compute.
 
         The parameters of the computations are numbered twice: first by their places, which gives the numbers of the
         roots; then as those of this very loop, so that values of different loops differ.
         """
         called = instruction.called_computations
-        if depth is None:
-            return self._key(_meaning(instruction, operands))
         roots: list[int] = []
         for computation in called:
             places = [self._key(("place", k)) for k in range(len(computation.parameters))]
-            roots.append(self._computation(computation, places, None, {}, depth + 1))
+            roots.append(self._computation(computation, places, _Place({}, None, inner.depth)))
         own = self._key((instruction.opcode, "calls", tuple(operands), tuple(roots)))
         for position, computation in enumerate(called):
             arguments = [self._key(("in", own, position, k)) for k in range(len(computation.parameters))]
-            self._computation(computation, arguments, fusion, found, depth + 1)
+            self._computation(computation, arguments, inner)
         return own
 
     def _moved(self, instruction: Instruction, operands: list[int]) -> int | None:
