@@ -153,37 +153,27 @@ class _Question(NamedTuple):
         shape = shape_at(access.instruction.shape, access.shape_index)
         # The caller's vector width; else the schedule's, up to the 16 bytes that one instruction can access.
         vector = self.vector or max(1, min(self.width, 128 // max(1, shape.value_bits)))
-        if access.unknown is not None:
-            yield self._record(access, None, access.unknown, None, vector)
-        for elements in access.maps:
-            yield self._count(access, shape, elements, vector)
+        unknown = [(None, access.unknown, None)] if access.unknown is not None else []
+        for found, reason, elements in (*unknown, *(self._count(access, shape, m, vector) for m in access.maps)):
+            n, sectors, used, run = found or (None, None, None, None)
+            counts = (n, sectors, used, None if sectors is None else sectors * self.sector_bytes, run)
+            yield Coalescing(*access[:4], *counts, reason is None, reason, elements, vector, self.kernel)
 
-    def _count(self, access: Access, shape: Shape, elements: IndexingMap, vector: int) -> Coalescing:
-        """The record of one map from threads to elements."""
+    def _count(
+        self, access: Access, shape: Shape, elements: IndexingMap, vector: int
+    ) -> tuple[tuple[int, int, int, int] | None, str | None, IndexingMap | None]:
+        """The requests, sectors, bytes and longest run of one map from threads to elements, why not, and the map."""
         if elements.is_undefined:
-            return self._record(access, None, "nothing is known about an undefined map", None, vector)
+            return None, "nothing is known about an undefined map", None
         if not shape.n_elements:
-            return self._record(access, (0, 0, 0, 0), access.inexact, elements, vector)
-        numbers = (self.warp, vector, self.base_alignment, self.sector_bytes)
+            return (0, 0, 0, 0), access.inexact, elements
         try:
-            counts, reason = count_requests(elements, shape, *numbers)
+            counts, reason = count_requests(elements, shape, self.warp, vector, self.base_alignment, self.sector_bytes)
         except (HlomapError, OverflowError) as error:
-            return self._record(access, None, str(error), None, vector)
+            return None, str(error), None
         if not counts[0] and elements.is_empty().value:
-            return self._record(access, counts, access.inexact, elements, vector)
-        return self._record(access, counts, access.inexact or reason, elements.simplify(keep_point_dims=True), vector)
-
-    def _record(
-        self,
-        access: Access,
-        found: tuple[int, int, int, int] | None,
-        reason: str | None,
-        elements: IndexingMap | None,
-        vector: int,
-    ) -> Coalescing:
-        n, sectors, used, run = found or (None, None, None, None)
-        counts = (n, sectors, used, None if sectors is None else sectors * self.sector_bytes, run)
-        return Coalescing(*access[:4], *counts, reason is None, reason, elements, vector, self.kernel)
+            return counts, access.inexact, elements
+        return counts, access.inexact or reason, elements.simplify(keep_point_dims=True)
 
 
 def _expect_number(value: int, name: str, greatest: int) -> None:

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._core import _tile_reasons
 from ..analysis.table import SHOWN_ROWS, first_rows
-from ..devices import Device, Limits
 from ..errors import NotFoundError
 from ..lazy import np, npt
-from ..types import ReadOnlyDict, expect, expect_ints, expect_items, read_only
+from ..types import ReadOnlyDict, expect, read_only
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
 
-    from .tiling import Tiling
 
-_COLUMNS = (
+COLUMNS = (
     "legal", "reason", "grid", "steps", "tile_bytes", "waste", "waste_exact", "read_bytes", "read_bytes_exact",
     "distinct_bytes", "distinct_bytes_exact", "reread", "run_bytes", "run_bytes_exact", "sectors", "sectors_exact",
     "efficiency", "write_bytes", "live_bytes", "smem_bytes", "dram_bytes_lower", "dram_bytes_upper", "waves",
     "tail", "occupancy",
 )  # fmt: skip
-_COST_COLUMNS = ("flops", "transcendentals", "recomputed", "time_at_least")
+COST_COLUMNS = ("flops", "transcendentals", "recomputed", "time_at_least")
 _SHOWN_COLUMNS = ("legal", "reason", "grid", "steps", "read_bytes", "write_bytes", "live_bytes")
 
 
@@ -69,60 +66,6 @@ class TileTable:
         self._columns = dict(columns)
         self._n = n
         self._texts = texts
-
-    @classmethod
-    def of(
-        cls,
-        tiling: Tiling,
-        rows: npt.NDArray[np.int64],
-        device: Device,
-        limits: Limits,
-        stages: int,
-        columns: Sequence[str] | None,
-        threads: int,
-    ) -> TileTable:
-        """The table of candidates of a tiling."""
-        wanted = list(_COLUMNS)
-        if columns is not None:
-            wanted = expect_items(str, columns, "results.Tiling.evaluate", "names of columns as `columns`")
-            known = (*_COLUMNS, *_COST_COLUMNS)
-            if unknown := [name for name in wanted if name not in known]:
-                raise ValueError(f"no column {unknown[0]!r}; the columns are {', '.join(known)}")
-        expect_ints("results.Tiling.evaluate", stages=stages, threads=threads)
-        if not 0 < stages < 1 << 31:
-            raise ValueError(f"hm.results.Tiling.evaluate: expected 1 to 2**31 - 1 as `stages`, got {stages}")
-        if threads < 0:
-            raise ValueError(f"hm.results.Tiling.evaluate: expected 0 (all cores) or more as `threads`, got {threads}")
-        over = -1 if limits.max_overshoot is None else int(limits.max_overshoot * 100)
-        found = tiling._plan.evaluate(
-            rows,
-            (
-                limits.max_tile_elements,
-                limits.power_of_two,
-                _least(limits.max_grid, device.max_blocks_x if device.n_multiprocessors else 0),
-                _least(limits.max_shared_bytes, device.shared_bytes_per_block),
-                limits.max_live_bytes,
-                list(limits.multiple_of),
-                over,
-                limits.buffers == "all",
-            ),
-            (
-                device.n_multiprocessors,
-                device.shared_bytes,
-                min(4 * device.registers, 2**63 - 1),
-                device.max_blocks,
-                device.sector_bytes,
-            ),
-            stages,
-            wanted,
-            min(threads or os.cpu_count() or 1, 1 << 16),  # there are no more processors
-        )
-        if columns is not None:
-            from .costs import cost_columns
-
-            found |= cost_columns(tiling, rows, device, [name for name in wanted if name in _COST_COLUMNS])
-            found = {name: found[name] for name in wanted}
-        return cls(found, len(rows), tiling._reason_texts)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -209,11 +152,6 @@ class TileTable:
 
 def _unpickled(columns: Mapping[str, npt.NDArray[Any]], n: int, texts: Mapping[int, str]) -> TileTable:
     return TileTable({name: read_only(column) for name, column in columns.items()}, n, texts)
-
-
-def _least(*limits: int) -> int:
-    """The least of limits, where 0 is none."""
-    return min(filter(None, limits), default=0)
 
 
 _MEANING = {

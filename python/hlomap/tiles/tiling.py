@@ -6,6 +6,7 @@ compiled.  No opcode is looked at.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,9 +23,9 @@ from ..devices import Device, Limits
 from ..errors import ShapeError
 from ..lazy import np, npt
 from ..ops._shapes import array_leaves, shape_at
-from ..types import ShapeIndex, expect, expect_index, expect_ints, subject_of, wrong_type
+from ..types import ShapeIndex, expect, expect_index, expect_ints, expect_items, subject_of, wrong_type
 from .candidates import candidates
-from .table import TileTable, reason_texts
+from .table import COLUMNS, COST_COLUMNS, TileTable, reason_texts
 
 if TYPE_CHECKING:
     from .._core import _Record
@@ -328,7 +329,25 @@ class Tiling(ReadOnly):
         unknown columns.
         """
         rows, on, limited = self._rows(candidates), _named(device, Device), _named(limits, Limits)
-        return TileTable.of(self, rows, on, limited, stages, columns, threads)
+        wanted = list(COLUMNS)
+        if columns is not None:
+            wanted = expect_items(str, columns, "results.Tiling.evaluate", "names of columns as `columns`")
+            known = (*COLUMNS, *COST_COLUMNS)
+            if unknown := [name for name in wanted if name not in known]:
+                raise ValueError(f"no column {unknown[0]!r}; the columns are {', '.join(known)}")
+        expect_ints("results.Tiling.evaluate", stages=stages, threads=threads)
+        if not 0 < stages < 1 << 31:
+            raise ValueError(f"hm.results.Tiling.evaluate: expected 1 to 2**31 - 1 as `stages`, got {stages}")
+        if threads < 0:
+            raise ValueError(f"hm.results.Tiling.evaluate: expected 0 (all cores) or more as `threads`, got {threads}")
+        n_threads = min(threads or os.cpu_count() or 1, 1 << 16)  # there are no more processors
+        found = self._plan.evaluate(rows, *_numbers(on, limited), stages, wanted, n_threads)
+        if columns is not None:
+            from .costs import cost_columns
+
+            found |= cost_columns(self, rows, on, [name for name in wanted if name in COST_COLUMNS])
+            found = {name: found[name] for name in wanted}
+        return TileTable(found, len(rows), self._reason_texts)
 
     @cached_property
     def _reason_texts(self) -> Mapping[int, str]:
@@ -514,6 +533,18 @@ def _first(box: TileBox, k: int, lower: int) -> int:
 def _end(box: TileBox, k: int, upper: int, last: int) -> int:
     """The number of elements that lie below a bound."""
     return (min(upper - 1, last) - box.offset[k]) // box.stride[k] + 1
+
+
+def _numbers(device: Device, limits: Limits) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The limits and the sizes of a device as compiled code takes them; of two limits the lesser, where 0 is none."""
+    grid = (limits.max_grid, device.max_blocks_x if device.n_multiprocessors else 0)
+    shared = (limits.max_shared_bytes, device.shared_bytes_per_block)
+    least = (min(filter(None, pair), default=0) for pair in (grid, shared))
+    over = -1 if limits.max_overshoot is None else int(limits.max_overshoot * 100)
+    ruled = (limits.max_live_bytes, list(limits.multiple_of), over, limits.buffers == "all")
+    registers = min(4 * device.registers, 2**63 - 1)
+    sizes = (device.n_multiprocessors, device.shared_bytes, registers, device.max_blocks, device.sector_bytes)
+    return (limits.max_tile_elements, limits.power_of_two, *least, *ruled), sizes
 
 
 _UNSTATED = {kind: kind() for kind in (Device, Limits)}
