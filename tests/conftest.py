@@ -126,6 +126,13 @@ def map_lines(found: hm.MapSet) -> list[str]:
     return lines
 
 
+def run_values(computation: hm.Computation, arguments: Iterable[Any]) -> dict[hm.Instruction, Any]:
+    """The values of all instructions that the root of a computation depends on."""
+    found: dict[hm.Instruction, Any] = {}
+    hm.execute(computation, *arguments, on_value=found.__setitem__)
+    return {instruction: value for instruction, value in found.items() if instruction.computation == computation}
+
+
 def at_leaf(value: Any, leaf: Iterable[int]) -> Any:
     """The part of a value at a shape index."""
     for i in leaf:

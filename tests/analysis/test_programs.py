@@ -9,12 +9,12 @@ import random
 
 import numpy as np
 import pytest
-from conftest import related
+from conftest import related, run_values
 from support.perturbation import Checked, observe_changes
 from support.random_programs import Program
 
 import hlomap as hm
-from hlomap.interpreter import execute, values as run_values
+from hlomap.interpreter import execute
 
 
 @pytest.mark.parametrize("seed", range(100))

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from conftest import Case, at_leaf, leaves, random_value, related
+from conftest import Case, at_leaf, leaves, random_value, related, run_values
 from support.perturbation import Checked, observe_changes
 
 import hlomap as hm
 from hlomap.analysis.loops import fixed_leaves
-from hlomap.interpreter import evaluate_one, values as run_values
+from hlomap.interpreter import evaluate_one
 
 TRIALS = 3
 

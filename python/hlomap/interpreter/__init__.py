@@ -112,26 +112,6 @@ def execute(
     return own[0] if n_devices == 1 else own
 
 
-def values(computation: Computation, arguments: Sequence[Value]) -> dict[Instruction, Value]:
-    """The values of all instructions that the root of a computation depends on.
-
-    >>> module = hm.parse("HloModule m\\nENTRY e { ROOT c = s32[] constant(7) }")
-    >>> int(values(module.entry, [])[module.entry.root])
-    7
-    """
-    results: dict[Instruction, Value] = {}
-    own = {instruction.number for instruction in computation.instructions}
-
-    def record(instruction: Instruction, value: Value) -> None:
-        if instruction.number in own:
-            results[instruction] = value
-
-    Machine(plan_module(computation.module), DeviceGrid(custom_calls=CALLS), _BUDGET, 0, record).run(
-        computation, [list(arguments)]
-    )
-    return results
-
-
 def evaluate_one(instruction: Instruction, operands: Sequence[Value]) -> Value:
     """The value of one instruction for values of its operands.
 
