@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from .._core import Computation, Count, IndexingMap, Instruction, Module, Shape, _count, _extent, _reads
 from ..devices import Device, as_device
@@ -250,6 +250,11 @@ class _Counted(NamedTuple):
     evaluated: int | None
 
 
+_Known: TypeAlias = Mapping[Computation, _Figures]
+_Calls: TypeAlias = list[tuple[Computation, int]]
+"""Computations that are run, and how often."""
+
+
 class _Run:
     """One question about one module; what equal instructions cost is computed once."""
 
@@ -338,7 +343,7 @@ class _Run:
     def of_program(self, start: Computation | Instruction) -> tuple[_Figures, dict[Instruction, int]]:
         """All that runs, and how often each operation and fusion does."""
         known: dict[Computation, _Figures] = {}
-        calls: dict[Computation, list[tuple[Computation, int]]] = {}
+        calls: dict[Computation, _Calls] = {}
         first = [start] if isinstance(start, Computation) else list(_run_by(start))
         order: dict[Computation, None] = {}
         for computation in first:
@@ -350,7 +355,7 @@ class _Run:
         if isinstance(start, Computation):
             total, times = known[start], {start: 1}
         else:
-            own: list[tuple[Computation, int]] = []
+            own: _Calls = []
             total, times = self._of_calls(start, known, own), Counter[Computation]()
             for called, n in own:
                 times[called] += n
@@ -363,9 +368,7 @@ class _Run:
                 runs |= {i: n for i in computation if _runs_once(i) and not lookup(i.opcode).moves_nothing}
         return total, runs
 
-    def _of_computation(
-        self, computation: Computation, known: Mapping[Computation, _Figures], calls: list[tuple[Computation, int]]
-    ) -> _Figures:
+    def _of_computation(self, computation: Computation, known: _Known, calls: _Calls) -> _Figures:
         same: Counter[bytes] = Counter()
         figures: list[_Figures] = []
         for instruction in computation:
@@ -376,9 +379,7 @@ class _Run:
                 same[instruction.signature()] += 1
         return sum([*figures, *(self._known[key].times(n) for key, n in same.items())], _Figures())
 
-    def _of_calls(
-        self, instruction: Instruction, known: Mapping[Computation, _Figures], calls: list[tuple[Computation, int]]
-    ) -> _Figures:
+    def _of_calls(self, instruction: Instruction, known: _Known, calls: _Calls) -> _Figures:
         """A call, a loop or a conditional; ``calls`` gets the computations that it runs, and how often."""
         called = list(_run_by(instruction))
         missing = next((c for c in called if c not in known), None)

@@ -17,6 +17,7 @@ from .._core import Computation, Instruction, Module, Shape
 from ..dtypes import is_integer, is_unsigned, numpy_dtype
 from ..errors import HlomapError, NotFoundError, ShapeError
 from ..interpreter import evaluate_one, execute
+from ..ops._evaluation import on_arrays
 from ..ops._shapes import array_leaves, shape_at
 from ..text import leaf_text, one_line, plural
 from ..types import (
@@ -59,7 +60,7 @@ class ObservedReads:
     @property
     def not_observed_within_budget(self) -> Mapping[Instruction, Any]:
         """The elements that no run showed, in the same form."""
-        return ReadOnlyDict({parameter: _not(mask) for parameter, mask in self.observed.items()})
+        return ReadOnlyDict({parameter: on_arrays(np.logical_not, mask) for parameter, mask in self.observed.items()})
 
     def elements(self, parameter: str | Instruction, shape_index: ShapeIndex = ()) -> Ints:
         """The elements of a parameter that were observed, an index in each row, in row-major order.
@@ -256,7 +257,7 @@ class _Search:
             masks[k] = replace_leaf(masks[k], leaf, read_only(part.reshape(sizes)))
         found: dict[Instruction, Any] = {}
         for parameter, mask in zip(self._parameters, masks, strict=True):
-            found[parameter] = _or(found[parameter], mask) if parameter in found else mask
+            found[parameter] = on_arrays(np.logical_or, found[parameter], mask) if parameter in found else mask
         return ReadOnlyDict(found)
 
     def _split(self, mask: npt.NDArray[np.bool_]) -> list[npt.NDArray[np.bool_]]:
@@ -353,16 +354,6 @@ def _shaped(shape: Shape, make: Callable[[Shape], Any]) -> Any:
     if shape.is_tuple:
         return tuple(_shaped(part, make) for part in shape.tuple_shapes)
     return make(shape) if shape.is_array else None
-
-
-def _not(mask: Any) -> Any:
-    return tuple(map(_not, mask)) if isinstance(mask, tuple) else None if mask is None else ~mask
-
-
-def _or(a: Any, b: Any) -> Any:
-    if isinstance(a, tuple):
-        return tuple(map(_or, a, b))
-    return None if a is None else a | b
 
 
 def _words(mask: npt.NDArray[np.bool_]) -> str:

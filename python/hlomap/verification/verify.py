@@ -30,7 +30,7 @@ from ..interpreter.plan import plan_instruction, plan_module
 from ..maps.enumerate_pairs import EnumerationLimitError, Ints, enumerate_pairs
 from ..maps.map_set import DeviceIndexing, MapSet
 from ..ops import lookup, op_of
-from ..ops._evaluation import DeviceGrid
+from ..ops._evaluation import DeviceGrid, on_arrays
 from ..ops._shapes import array_leaves, shape_at
 from ..text import one_line
 from ..types import ShapeIndex, expect, expect_ints, subject_of, wrong_type
@@ -350,7 +350,8 @@ class _Experiment:
         for operand in instruction.operands:
             if operand.number not in inputs:
                 inputs[operand.number] = self._operand_value(operand, known)
-            self._operands.append(_row_major(inputs[operand.number]))
+            # In row-major order, as changed copies are: the order of a sum affects its rounding.
+            self._operands.append(on_arrays(lambda array: np.array(array, order="C"), inputs[operand.number]))
         self._inputs = inputs
         self._plan = plan_instruction(instruction)
         self.arrivals: dict[ShapeIndex, set[tuple[int, int, int, int]]] = {}
@@ -604,13 +605,6 @@ def at_leaf(value: Value, leaf: ShapeIndex) -> Value:
     for i in leaf:
         value = value[i]
     return value
-
-
-def _row_major(value: Value) -> Value:
-    """The arrays in row-major order, as changed copies are: the order of a sum affects its rounding."""
-    if isinstance(value, tuple):
-        return tuple(map(_row_major, value))
-    return None if value is None else np.array(value, order="C")
 
 
 def replace_leaf(value: Value, leaf: ShapeIndex, new: Value) -> Value:
