@@ -208,7 +208,7 @@ def cost(subject: Instruction | Computation | Module, /, device: Device | str | 
     if device is not None:
         device = as_device(device, "cost")
     run = _Run(RuleProvider(subject.module), device)
-    if isinstance(subject, Instruction) and _runs_once(subject):
+    if isinstance(subject, Instruction) and runs_once(subject):
         return run.report(subject, run.of_instruction(subject), 1, run.inner(subject))
     if isinstance(subject, Computation) and subject.is_fusion:
         figures, counts = run.of_fused(subject)
@@ -225,13 +225,13 @@ def costs_within(
     run = _Run(RuleProvider(module), device)
     found: dict[Instruction, CostReport] = {}
     for instruction in instructions:
-        once = _runs_once(instruction)
+        once = runs_once(instruction)
         figures = run.of_instruction(instruction) if once else run.of_program(instruction)[0]
         found[instruction] = run.report(instruction, figures, 1, ())
     return found
 
 
-def _runs_once(instruction: Instruction) -> bool:
+def runs_once(instruction: Instruction) -> bool:
     """Whether the instruction is one kernel, so to say: an operation or a fusion."""
     return lookup(instruction.opcode).runs is None or _fused(instruction) is not None
 
@@ -365,14 +365,14 @@ class _Run:
             for called, factor in calls[computation]:
                 times[called] = times.get(called, 0) + n * factor
             if n:
-                runs |= {i: n for i in computation if _runs_once(i) and not lookup(i.opcode).moves_nothing}
+                runs |= {i: n for i in computation if runs_once(i) and not lookup(i.opcode).moves_nothing}
         return total, runs
 
     def _of_computation(self, computation: Computation, known: _Known, calls: _Calls) -> _Figures:
         same: Counter[bytes] = Counter()
         figures: list[_Figures] = []
         for instruction in computation:
-            if not _runs_once(instruction):
+            if not runs_once(instruction):
                 figures.append(self._of_calls(instruction, known, calls))
             elif not lookup(instruction.opcode).moves_nothing:
                 self.of_instruction(instruction)
@@ -505,4 +505,4 @@ def _dtype(instruction: Instruction) -> str:
 
 def _run_by(instruction: Instruction) -> tuple[Computation, ...]:
     """The computations that are the work of a call, a loop or a conditional."""
-    return () if _runs_once(instruction) else instruction.called_computations
+    return () if runs_once(instruction) else instruction.called_computations

@@ -17,10 +17,9 @@ from .._core import Instruction, Module, _read_profile
 from ..devices import Device, as_device
 from ..errors import HlomapError
 from ..hlo.load import parse
-from ..ops import lookup
 from ..text import one_line, table_lines
 from ..types import ReadOnlyDict, expect_items, json_fields, wrong_type
-from .cost import CostReport, costs_within
+from .cost import CostReport, costs_within, runs_once
 
 _MAX_LINES = 20
 
@@ -275,10 +274,7 @@ class _Modules:
 
 def _contains_others(instruction: Instruction | str) -> bool:
     """Whether its events last while those of others do."""
-    if isinstance(instruction, str):
-        return False
-    called = instruction.called_computations
-    return lookup(instruction.opcode).runs is not None and not any(c.is_fusion for c in called)
+    return isinstance(instruction, Instruction) and not runs_once(instruction)
 
 
 def _reports(instructions: Sequence[Instruction], device: Device | None) -> dict[Instruction, CostReport]:

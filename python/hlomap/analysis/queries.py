@@ -252,11 +252,15 @@ def reached(
     return {module.instruction(record[0]): with_known_indices(assemble(record, devices), rules) for record in records}
 
 
-def shape_indices(shape: Shape, index: int | ShapeIndex, what: str) -> list[ShapeIndex]:
-    """The arrays at a shape index; output 0 of an array is the array itself."""
+def output_index(shape: Shape, index: int | ShapeIndex) -> ShapeIndex:
+    """The shape index of an output; output 0 of an array is the array itself."""
     found = as_shape_index(index)
-    if found == (0,) and (not shape.is_tuple or not shape.tuple_shapes):
-        found = ()
+    return () if found == (0,) and (not shape.is_tuple or not shape.tuple_shapes) else found
+
+
+def shape_indices(shape: Shape, index: int | ShapeIndex, what: str) -> list[ShapeIndex]:
+    """The arrays at an output."""
+    found = output_index(shape, index)
     try:
         return list(array_leaves(shape_at(shape, found), found))
     except ShapeError as error:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._core import Computation, IndexingMap, Instruction, Module
+from .._core import IndexingMap, Instruction, Module
 from ..analysis.queries import needed_by_outputs
 from ..analysis.rows import leaf_shapes
 from ..analysis.rule_provider import RuleProvider
@@ -135,18 +135,12 @@ def _dependence(module: Module, outputs: Sequence[ShapeIndex]) -> list[dict[int,
     """The elements of each parameter that an element of each output depends on, by number."""
     if not outputs:
         return []
-    rules, entry = RuleProvider(module), module.entry
     try:
-        return needed_by_outputs(rules, entry, outputs)
-    except (HlomapError, OverflowError):
-        return [_needed(rules, entry, output) for output in outputs]
-
-
-def _needed(rules: RuleProvider, entry: Computation, output: ShapeIndex) -> dict[int, MapSet]:
-    try:
-        return needed_by_outputs(rules, entry, [output])[0]
+        return needed_by_outputs(RuleProvider(module), module.entry, outputs)
     except (HlomapError, OverflowError) as error:
-        return dict.fromkeys(range(len(entry.parameters)), MapSet.unknown(printable(error)))
+        if len(outputs) > 1:
+            return [found for output in outputs for found in _dependence(module, [output])]
+        return [dict.fromkeys(range(len(module.entry.parameters)), MapSet.unknown(printable(error)))]
 
 
 def _numbered(maps: MapSet, values: Mapping[Instruction, Value], first_other: int) -> MapSet:

@@ -14,7 +14,7 @@ from typing import Any
 from .. import hooks
 from .._core import Instruction, Shape, _extent
 from ..analysis.bitcasts import is_bitcast
-from ..analysis.queries import output_to_input, shape_indices
+from ..analysis.queries import output_index, output_to_input, shape_indices
 from ..analysis.reads import Reads, reads as count_reads, unknown as unknown_reads
 from ..analysis.rows import leaf_shapes
 from ..answers import Answer
@@ -26,7 +26,6 @@ from ..ops._shapes import shape_at
 from ..text import bytes_text, count_text, html, leaf_text, plural, printable
 from ..types import (
     ShapeIndex,
-    as_shape_index,
     expect_index,
     expect_numbers,
     instruction_of,
@@ -292,9 +291,7 @@ def explain(
 
 def _array_index(instruction: Instruction, output: int | ShapeIndex) -> ShapeIndex:
     """The first array, token or opaque value at or below an output."""
-    below = as_shape_index(output)
-    if below == (0,) and (not instruction.shape.is_tuple or not instruction.shape.tuple_shapes):
-        below = ()
+    below = output_index(instruction.shape, output)
     shape_indices(instruction.shape, output, "output")  # raises ShapeError
     return next((below + index for index, _ in leaf_shapes(shape_at(instruction.shape, below))), below)
 

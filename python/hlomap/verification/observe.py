@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core import Computation, Instruction, Module, Shape
+from ..analysis.queries import output_index
 from ..dtypes import is_integer, is_unsigned, numpy_dtype
 from ..errors import HlomapError, NotFoundError, ShapeError
 from ..interpreter import evaluate_one, execute
@@ -23,7 +24,6 @@ from ..text import leaf_text, one_line, plural
 from ..types import (
     ReadOnlyDict,
     ShapeIndex,
-    as_shape_index,
     expect_index,
     expect_ints,
     expect_items,
@@ -159,8 +159,7 @@ def observed_reads(
         if number < 1:
             raise ValueError(f"hm.observed_reads: expected at least 1 as `{name}`, found {number}")
     shape = program.shape if isinstance(program, Instruction) else program.root.shape
-    leaf = as_shape_index(output)
-    leaf = () if leaf == (0,) and not shape.is_tuple else leaf
+    leaf = output_index(shape, output)
     at = _checked_element(element, shape_at(shape, leaf), f"{program.name}{leaf_text(leaf)}")
     search = _Search(program, leaf, at, inputs, max_runs)
     for seed in range(min(seeds, max_runs)):
