@@ -27,7 +27,10 @@ _MAX_DEVICES = 512
 
 def with_known_indices(maps: MapSet, rules: RuleProvider) -> MapSet:
     """The set with expressions in place of runtime variables, where their sources are affine in the index."""
-    if not any(m.runtime for m in maps):
+    for m in maps:
+        if m.runtime:
+            break
+    else:
         return maps
     maps = _with_known_positions(maps, rules)
     members = [found for m in maps for found in _known(m, rules)]
