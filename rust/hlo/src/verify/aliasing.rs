@@ -3,7 +3,8 @@
 use layout::Shape;
 
 use super::dimensions::n_flags;
-use super::rule::{broken, broken_by, Law, Rule};
+use super::rule::{Law, Rule};
+use crate::attribute::alias::Alias;
 use crate::attribute::form::Form;
 use crate::attribute::Value;
 use crate::infer::Operation;
@@ -27,10 +28,8 @@ pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
 }
 
 fn token(op: &Operation, k: usize) -> Law {
-    match op.operands.get(k) {
-        Some(Shape::Token) | None => Ok(()),
-        Some(other) => broken(Rule::OperandKind, format!("a token as operand {k}"), other.to_string()),
-    }
+    let other = op.operands.get(k).filter(|s| ***s != Shape::Token);
+    Rule::OperandKind.none(other, format_args!("a token as operand {k}"))
 }
 
 /// The third part of the result is a context, u32[].
@@ -38,25 +37,19 @@ fn copy_context(op: &Operation) -> Law {
     let Some(parts) = op.written.and_then(Shape::as_tuple) else { return Ok(()) };
     let is_context = |s: &Shape| s.as_array().is_some_and(|a| a.rank() == 0 && a.element() == layout::ElementType::U32);
     match parts {
-        [_, _, context] if is_context(context) => Ok(()),
-        [_, _, other] => broken(Rule::OperandKind, "u32[] as the context of a copy", other.to_string()),
-        _ => broken(Rule::OperandKind, "a copy, its source and a context", format!("{} parts", parts.len())),
+        [_, _, last] => Rule::OperandKind.require(is_context(last), "u32[] as the context of a copy", last),
+        _ => Rule::OperandKind.broken("a copy, its source and a context", format_args!("{} parts", parts.len())),
     }
 }
 
 fn constraints(op: &Operation) -> Law {
     const NAME: &str = "operand_layout_constraints";
     let Some(Value::Shapes(shapes)) = op.value(NAME) else { return Ok(()) };
-    if shapes.len() != op.operands.len() {
-        let expected = format!("{} shapes, one per operand", op.operands.len());
-        return broken_by(NAME, Rule::LayoutConstraints, expected, shapes.len().to_string());
-    }
-    match shapes.iter().zip(&op.operands).enumerate().find(|(_, (shape, operand))| !shape.same_dims(operand)) {
-        Some((k, (shape, operand))) => {
-            broken_by(NAME, Rule::LayoutConstraints, format!("{operand} for operand {k}"), shape.to_string())
-        }
-        None => Ok(()),
-    }
+    let (law, n) = (Rule::LayoutConstraints.of(NAME), op.operands.len());
+    law.require(shapes.len() == n, format_args!("{n} shapes, one per operand"), shapes.len())?;
+    shapes.iter().zip(&op.operands).enumerate().try_for_each(|(k, (shape, operand))| {
+        law.require(shape.same_dims(operand), format_args!("{operand} for operand {k}"), shape)
+    })
 }
 
 /// The part of a shape at an index.
@@ -70,20 +63,19 @@ fn aliases(op: &Operation) -> Law {
         return Ok(());
     }
     let (Some(Value::OperandAliases(aliases)), Some(written)) = (op.value(NAME), op.written) else { return Ok(()) };
-    let fault = |expected: String, found: String| broken_by(NAME, Rule::Aliasing, expected, found);
-    for alias in &aliases {
-        let Some(output) = part(written, &alias.output_index) else {
-            return fault(format!("a part of the result {written}"), format!("{:?}", alias.output_index));
+    let law = Rule::Aliasing.of(NAME);
+    for Alias { output_index, number, index, .. } in &aliases {
+        let Some(output) = part(written, output_index) else {
+            return law.broken(format_args!("a part of the result {written}"), format_args!("{output_index:?}"));
         };
-        let Some(operand) = usize::try_from(alias.number).ok().and_then(|k| op.operands.get(k)) else {
-            return fault(format!("one of {} operands", op.operands.len()), format!("operand {}", alias.number));
+        let Some(operand) = usize::try_from(*number).ok().and_then(|k| op.operands.get(k)) else {
+            return law.broken(format_args!("one of {} operands", op.operands.len()), format_args!("operand {number}"));
         };
-        let Some(input) = part(operand, &alias.index) else {
-            return fault(format!("a part of operand {}, {operand}", alias.number), format!("{:?}", alias.index));
+        let Some(input) = part(operand, index) else {
+            return law.broken(format_args!("a part of operand {number}, {operand}"), format_args!("{index:?}"));
         };
-        if !content(input).same_dims(content(output)) {
-            return fault(format!("an operand of shape {output}"), input.to_string());
-        }
+        let is_like = content(input).same_dims(content(output));
+        law.require(is_like, format_args!("an operand of shape {output}"), input)?;
     }
     Ok(())
 }
@@ -100,10 +92,7 @@ fn replication(op: &Operation) -> Law {
     const NAME: &str = "parameter_replication";
     let (Some(n), Some(shape)) = (n_flags(op, NAME), op.written) else { return Ok(()) };
     let leaves = n_leaves(shape);
-    if n == leaves {
-        return Ok(());
-    }
-    broken_by(NAME, Rule::Replication, format!("{leaves} flags, one per leaf of {shape}"), n.to_string())
+    Rule::Replication.of(NAME).require(n == leaves, format_args!("{leaves} flags, one per leaf of {shape}"), n)
 }
 
 /// The number of parts of a shape that are not tuples.

@@ -5,7 +5,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::rule::{broken, broken_by, Law, Rule};
+use super::rule::{Law, Rule};
 use super::thread_of;
 use crate::attribute::schema::{self, Owner};
 use crate::attribute::Value;
@@ -94,24 +94,20 @@ impl Chains {
         }
         let &(start, before) = self.of.get(&i).unwrap_or(&(i, None));
         let is_start = phase == AsyncPhase::Start;
-        if is_start && inner.is_none() && wrapped(m, i).is_none() {
-            return broken(Rule::AsyncWrapped, "a computation in calls=", "none");
-        }
+        let is_open = is_start && inner.is_none() && wrapped(m, i).is_none();
+        Rule::AsyncWrapped.require(!is_open, "a computation in calls=", "none")?;
         if !is_start && before.is_none() {
             return match m.async_source(i) {
                 Source::Elsewhere if is_called(m, i) => Ok(()),
                 _ => {
                     let found = m.operands(i).next().map_or("none", |k| m.opcode_name(k));
-                    broken(Rule::MatchingStart, "an asynchronous operation in progress as the operand", found)
+                    Rule::MatchingStart.broken("an asynchronous operation in progress as the operand", found)
                 }
             };
         }
-        match (wrapped(m, i), wrapped(m, start)) {
-            (Some(own), Some(of_start)) if own != of_start => {
-                let expected = format!("calls={}", m.computation_name(of_start));
-                return broken_by("calls", Rule::AsyncWrapped, expected, m.computation_name(own).to_string());
-            }
-            _ => {}
+        if let (Some(own), Some(of_start)) = (wrapped(m, i), wrapped(m, start)) {
+            let [found, expected] = [own, of_start].map(|c| m.computation_name(c));
+            Rule::AsyncWrapped.of("calls").require(own == of_start, format_args!("calls={expected}"), found)?;
         }
         self.bound(m, i, start, phase)?;
         let opcode = |at: InstructionId| match m.async_step(at)?.0 {
@@ -119,17 +115,11 @@ impl Chains {
             None => wrapped(m, at).map(|c| m.instructions()[m.root(c) as usize].opcode),
         };
         if let (Some(own), Some(other)) = (inner, opcode(start)) {
-            if own != other {
-                return broken(Rule::AsyncWrapped, format!("a step of {}", other.name()), own.name());
-            }
+            Rule::AsyncWrapped.require(own == other, format_args!("a step of {}", other.name()), own.name())?;
         }
         let thread = async_thread(m, start).unwrap_or_else(|| "main".into());
-        match async_thread(m, i) {
-            Some(own) if own != thread => {
-                broken_by("async_execution_thread", Rule::AsyncThread, format!("thread `{thread}`"), format!("`{own}`"))
-            }
-            _ => Ok(()),
-        }
+        let other = async_thread(m, i).filter(|own| *own != thread).map(|own| format!("`{own}`"));
+        Rule::AsyncThread.of("async_execution_thread").none(other, format_args!("thread `{thread}`"))
     }
 
     /// The bound operands and the result are prefixes of what the wrapped operation has, and whole at the done.
@@ -144,34 +134,31 @@ impl Chains {
             },
             _ => None,
         };
-        if let Some(n) = expected.filter(|&n| n_bound > n || (phase == AsyncPhase::Done && n_bound < n)) {
-            return broken(Rule::AsyncWrapped, format!("{n} bound operands"), n_bound.to_string());
-        }
+        let law = Rule::AsyncWrapped;
+        let n = expected.unwrap_or(n_bound);
+        let is_whole = n_bound == n || (n_bound < n && phase != AsyncPhase::Done);
+        law.require(is_whole, format_args!("{n} bound operands"), n_bound)?;
         let Some(c) = m.async_computation(start) else { return Ok(()) };
-        let root = m.shape(m.root(c));
+        let (own, root) = (m.shape(i), m.shape(m.root(c)));
         if phase == AsyncPhase::Done {
-            return match m.shape(i).same_dims(root) {
-                true => Ok(()),
-                false => broken(Rule::AsyncWrapped, format!("the result {root}"), m.shape(i).to_string()),
-            };
+            return law.require(own.same_dims(root), format_args!("the result {root}"), own);
         }
-        let Some([bound, result, ..]) = m.shape(i).as_tuple() else { return Ok(()) };
+        let Some([bound, result, ..]) = own.as_tuple() else { return Ok(()) };
         for (&p, operand) in m.parameters(c).iter().zip(bound.as_tuple().unwrap_or(&[])) {
-            if !operand.same_dims(m.shape(p)) {
-                let expected = format!("an operand like the parameter {}", m.shape(p));
-                return broken(Rule::AsyncWrapped, expected, operand.to_string());
-            }
+            let parameter = m.shape(p);
+            law.require(
+                operand.same_dims(parameter),
+                format_args!("an operand like the parameter {parameter}"),
+                operand,
+            )?;
         }
-        match is_prefix(result, root) {
-            true => Ok(()),
-            false => broken(Rule::AsyncWrapped, format!("a prefix of the result {root}"), result.to_string()),
-        }
+        law.require(is_prefix(result, root), format_args!("a prefix of the result {root}"), result)
     }
 
     /// An operation in progress ends once, and nothing else uses it but what carries it.
     fn consumers(&self, m: &Module, i: InstructionId) -> Law {
         let Some(users) = self.users.get(&i) else { return Ok(()) };
-        let name = m.opcode_name(i);
+        let (law, name) = (Rule::OneConsumer, m.opcode_name(i));
         if m.async_step(i).is_some() {
             let is_fit = |&user: &InstructionId| {
                 let is_next = matches!(m.async_step(user), Some((_, AsyncPhase::Update | AsyncPhase::Done)));
@@ -180,23 +167,17 @@ impl Chains {
                     || is_control(m, user)
                     || m.is_call_of(user, "control_dep")
             };
-            if let Some(&user) = users.iter().find(|user| !is_fit(user)) {
-                return broken(Rule::OneConsumer, format!("a user that completes {name}"), m.opcode_name(user));
-            }
-            return match self.next.get(&i) {
-                Some(1) => Ok(()),
-                None if self.carried.contains(&i) || users.iter().any(|&user| self.carried.contains(&user)) => Ok(()),
-                n => broken(Rule::OneConsumer, format!("one update or done of {name}"), n.unwrap_or(&0).to_string()),
-            };
+            let other = users.iter().find(|user| !is_fit(user)).map(|&user| m.opcode_name(user));
+            law.none(other, format_args!("a user that completes {name}"))?;
+            let n = self.next.get(&i).copied().unwrap_or(0);
+            let is_carried = || users.iter().chain([&i]).any(|k| self.carried.contains(k));
+            let is_one = n == 1 || n == 0 && is_carried();
+            return law.require(is_one, format_args!("one update or done of {name}"), n);
         }
-        let [user] = users[..] else {
-            return broken(Rule::OneConsumer, format!("one user of {name}"), users.len().to_string());
-        };
-        let is_copy = m.instructions()[i as usize].opcode == Opcode::CopyStart;
-        if !is_copy || m.instructions()[user as usize].opcode == Opcode::CopyDone {
-            return Ok(());
-        }
-        broken(Rule::OneConsumer, format!("a user that completes {name}"), m.opcode_name(user))
+        let [user] = users[..] else { return law.broken(format_args!("one user of {name}"), users.len()) };
+        let opcode = |k: InstructionId| m.instructions()[k as usize].opcode;
+        let is_complete = opcode(i) != Opcode::CopyStart || opcode(user) == Opcode::CopyDone;
+        law.require(is_complete, format_args!("a user that completes {name}"), m.opcode_name(user))
     }
 }
 
@@ -222,15 +203,11 @@ fn short_form(m: &Module, i: InstructionId, inner: Opcode, phase: AsyncPhase) ->
         let is_call = phase != AsyncPhase::Start && name == "calls";
         is_call || !is_common && schema::key(name.as_bytes()).is_some_and(|key| !schema::is_allowed(key, owner))
     };
-    if let Some(foreign) = m.attributes(i).iter().map(|a| m.attribute_name(a)).find(|name| is_foreign(name)) {
-        return broken(Rule::AsyncAttributes, format!("attributes of {}", m.opcode_name(i)), foreign);
-    }
-    match m.operands(i).len() {
-        n if n != 1 && phase == AsyncPhase::Done => {
-            broken(Rule::MatchingStart, format!("one operand of {}", m.opcode_name(i)), n.to_string())
-        }
-        _ => Ok(()),
-    }
+    let name = m.opcode_name(i);
+    let foreign = m.attributes(i).iter().map(|a| m.attribute_name(a)).find(|name| is_foreign(name));
+    Rule::AsyncAttributes.none(foreign, format_args!("attributes of {name}"))?;
+    let n = m.operands(i).len();
+    Rule::MatchingStart.require(n == 1 || phase != AsyncPhase::Done, format_args!("one operand of {name}"), n)
 }
 
 fn wrapped(m: &Module, i: InstructionId) -> Option<ComputationId> {
@@ -267,32 +244,23 @@ fn transfer(m: &Module, i: InstructionId) -> Law {
     if found != expected {
         // A pipelined transfer ends in another iteration of a loop than it starts in.
         let is_carried = is_transfer && matches!(found, Parameter | GetTupleElement | While | Tuple);
-        if is_carried || m.has_unnamed_operands(i) {
-            return Ok(());
-        }
-        return broken(
-            Rule::MatchingStart,
-            format!("{} as the operand of {}", expected.name(), opcode.name()),
-            m.opcode_name(start),
-        );
+        let (expected, opcode) = (expected.name(), opcode.name());
+        let is_unknown = is_carried || m.has_unnamed_operands(i);
+        let law = Rule::MatchingStart;
+        return law.require(is_unknown, format_args!("{expected} as the operand of {opcode}"), m.opcode_name(start));
     }
     if !is_transfer {
         return Ok(());
     }
     let channel = |i| match text_of(m, i, "channel_id") {
-        Some(Value::Int(n)) => Some(n),
-        _ => None,
+        Some(Value::Int(n)) => format!("channel {n}"),
+        _ => "no channel".into(),
     };
-    if channel(i) != channel(start) {
-        let shown = |channel: Option<i64>| channel.map_or_else(|| "no channel".into(), |n| format!("channel {n}"));
-        return broken_by("channel_id", Rule::TransferHalves, shown(channel(start)), shown(channel(i)));
-    }
+    Rule::TransferHalves.of("channel_id").require(channel(i) == channel(start), channel(start), channel(i))?;
     let is_host = |i| text_of(m, i, "is_host_transfer") == Some(Value::Bool(true));
-    if is_host(i) != is_host(start) {
-        let expected = format!("is_host_transfer={} as in {}", is_host(start), m.instruction_name(start));
-        return broken(Rule::TransferHalves, expected, is_host(i).to_string());
-    }
-    Ok(())
+    let (expected, found, name) = (is_host(start), is_host(i), m.instruction_name(start));
+    let law = Rule::TransferHalves;
+    law.require(found == expected, format_args!("is_host_transfer={expected} as in {name}"), found)
 }
 
 /// The computation of an asynchronous operation: on the main thread a single operation, and called by nothing else.
@@ -302,19 +270,10 @@ fn body(m: &Module, i: InstructionId) -> Law {
     }
     let Some(c) = wrapped(m, i) else { return Ok(()) };
     let name = m.computation_name(c);
-    if let Some(&other) = m.callers(c).iter().find(|&&k| m.async_step(k).is_none()) {
-        let expected = format!("only asynchronous operations that call {name}");
-        return broken_by("calls", Rule::AsyncCaller, expected, m.opcode_name(other));
-    }
+    let other = m.callers(c).iter().find(|&&k| m.async_step(k).is_none()).map(|&k| m.opcode_name(k));
+    Rule::AsyncCaller.of("calls").none(other, format_args!("only asynchronous operations that call {name}"))?;
     let root = m.root(c);
     let other = m.instructions_of(c).find(|&k| k != root && m.parameter_number(k).is_none());
-    match other.filter(|_| thread_of(m, c) == "main") {
-        Some(other) => broken_by(
-            "calls",
-            Rule::AsyncBody,
-            format!("only parameters and the root in {name}"),
-            m.instruction_name(other),
-        ),
-        None => Ok(()),
-    }
+    let other = other.filter(|_| thread_of(m, c) == "main").map(|k| m.instruction_name(k));
+    Rule::AsyncBody.of("calls").none(other, format_args!("only parameters and the root in {name}"))
 }

@@ -4,7 +4,7 @@
 
 use layout::{ArrayShape, ElementType, Shape};
 
-use super::rule::{broken, broken_by, Law, Rule};
+use super::rule::{Law, Rule};
 use crate::attribute::{fields, Value};
 use crate::cursor::Cursor;
 use crate::infer::{are_mixable, Operation};
@@ -55,56 +55,50 @@ fn reducer(op: &Operation, name: &'static str, values: &[&Shape], inits: &[&Shap
     if parameters.len() != 2 * n || inits.len() != n {
         return Ok(());
     }
-    let fault = |expected: String, found: &Shape| broken_by(name, Rule::Reducer, expected, found.to_string());
+    let law = Rule::Reducer.of(name);
     let accumulators: &[Shape] = match root.as_tuple() {
         Some(parts) => parts,
         None => std::slice::from_ref(root),
     };
-    if accumulators.len() != n || (n > 1 && root.as_tuple().is_none()) {
-        return fault(format!("a result of {n} scalars{}", if n > 1 { " in a tuple" } else { "" }), root);
-    }
-    for k in 0..n {
-        let Some(accumulator) = accumulators[k].as_array().filter(|a| a.rank() == 0) else {
-            return fault("a result of scalars".into(), root);
+    let is_whole = accumulators.len() == n && (n <= 1 || root.as_tuple().is_some());
+    let tuple = if n > 1 { " in a tuple" } else { "" };
+    law.require(is_whole, format_args!("a result of {n} scalars{tuple}"), root)?;
+    for (k, shape) in accumulators.iter().enumerate() {
+        let Some(accumulator) = shape.as_array().filter(|a| a.rank() == 0).map(ArrayShape::element) else {
+            return law.broken("a result of scalars", root);
         };
-        let first = op.m.shape(parameters[k]);
-        if !is_scalar(first, |t| are_mixable(t, accumulator.element())) {
-            return fault(format!("parameter {k} of the type of its result, {}", accumulators[k]), first);
-        }
-        let init = inits[k].as_array().map(ArrayShape::element);
-        if let Some(init) = init.filter(|&t| !are_mixable(t, accumulator.element())) {
-            return fault(format!("a result of the type of the initial value, {}", init.name()), &accumulators[k]);
-        }
-        let second = op.m.shape(parameters[n + k]);
+        let (first, second) = (op.m.shape(parameters[k]), op.m.shape(parameters[n + k]));
+        let fits = is_scalar(first, |t| are_mixable(t, accumulator));
+        law.require(fits, format_args!("parameter {k} of the type of its result, {shape}"), first)?;
+        let init = inits[k].as_array().map_or(accumulator, ArrayShape::element);
+        let expected = "a result of the type of the initial value";
+        law.require(are_mixable(init, accumulator), format_args!("{expected}, {}", init.name()), shape)?;
         let Some(value) = values[k].as_array().map(ArrayShape::element) else { continue };
-        if !is_scalar(second, |t| are_mixable(value, t)) {
-            return fault(format!("parameter {} of the type of the values, {}", n + k, value.name()), second);
-        }
+        let fits = is_scalar(second, |t| are_mixable(value, t));
+        let k = n + k;
+        law.require(fits, format_args!("parameter {k} of the type of the values, {}", value.name()), second)?;
     }
     Ok(())
 }
 
 fn selection(op: &Operation) -> Law {
     let (Some(c), Some(operand)) = (op.callee("select"), op.array_or_none(0)) else { return Ok(()) };
-    if !is_scalar(result(op, c), |t| t == ElementType::Pred) {
-        return broken_by("select", Rule::Comparator, "a result of shape pred[]", result(op, c).to_string());
-    }
-    let wrong = op.m.parameters(c).iter().find(|&&p| !is_scalar(op.m.shape(p), |t| are_mixable(t, operand.element())));
-    match wrong {
-        Some(&p) => {
-            let expected = format!("parameters of type {}", operand.element().name());
-            broken_by("select", Rule::Comparator, expected, op.m.shape(p).to_string())
-        }
-        None => Ok(()),
-    }
+    predicate(op, "select", c)?;
+    let element = operand.element();
+    let mut parameters = op.m.parameters(c).iter().map(|&p| op.m.shape(p));
+    let wrong = parameters.find(|s| !is_scalar(s, |t| are_mixable(t, element)));
+    Rule::Comparator.of("select").none(wrong, format_args!("parameters of type {}", element.name()))
 }
 
 fn comparator(op: &Operation) -> Law {
     let Some(c) = op.callee("to_apply") else { return Ok(()) };
-    if !is_scalar(result(op, c), |t| t == ElementType::Pred) {
-        return broken_by("to_apply", Rule::Comparator, "a result of shape pred[]", result(op, c).to_string());
-    }
+    predicate(op, "to_apply", c)?;
     elements(op, c, 2, Rule::Comparator)
+}
+
+fn predicate(op: &Operation, name: &'static str, c: ComputationId) -> Law {
+    let is_pred = is_scalar(result(op, c), |t| t == ElementType::Pred);
+    Rule::Comparator.of(name).require(is_pred, "a result of shape pred[]", result(op, c))
 }
 
 fn mapped(op: &Operation) -> Law {
@@ -115,11 +109,10 @@ fn mapped(op: &Operation) -> Law {
 /// The parameters are elements of the operands, so many of each.
 fn elements(op: &Operation, c: ComputationId, n_of_each: usize, rule: Rule) -> Law {
     for (k, &p) in op.m.parameters(c).iter().enumerate() {
-        let Some(operand) = op.array_or_none(k / n_of_each) else { continue };
-        if !is_scalar(op.m.shape(p), |t| are_mixable(t, operand.element())) {
-            let expected = format!("{}[] as parameter {k}", operand.element().name());
-            return broken_by("to_apply", rule, expected, op.m.shape(p).to_string());
-        }
+        let Some(element) = op.array_or_none(k / n_of_each).map(ArrayShape::element) else { continue };
+        let (found, name) = (op.m.shape(p), element.name());
+        let fits = is_scalar(found, |t| are_mixable(t, element));
+        rule.of("to_apply").require(fits, format_args!("{name}[] as parameter {k}"), found)?;
     }
     Ok(())
 }
@@ -129,10 +122,8 @@ fn step(op: &Operation) -> Law {
     let Some(c) = op.callee("to_apply") else { return Ok(()) };
     let parameters = op.m.parameters(c);
     let n = op.operands.len();
-    if parameters.len() != n {
-        let expected = format!("{n} parameters, one per operand");
-        return broken_by("to_apply", Rule::CalledParameters, expected, parameters.len().to_string());
-    }
+    let law = Rule::CalledParameters.of("to_apply");
+    law.require(parameters.len() == n, format_args!("{n} parameters, one per operand"), parameters.len())?;
     let n_carries = op.int("num_carries").and_then(|k| usize::try_from(k).ok()).unwrap_or(0).min(n);
     let along = op.ints("dimensions").first().and_then(|&d| usize::try_from(d).ok()).unwrap_or(0);
     for (k, (&p, operand)) in parameters.iter().zip(&op.operands).enumerate() {
@@ -147,21 +138,14 @@ fn step(op: &Operation) -> Law {
             }
             _ => found.same_dims(operand),
         };
-        if !fits {
-            let what = if is_carry { "the shape of" } else { "a slice of" };
-            let expected = format!("parameter {k} with {what} operand {k}, {operand}");
-            return broken_by("to_apply", Rule::CalledParameters, expected, found.to_string());
-        }
+        let what = if is_carry { "the shape of" } else { "a slice of" };
+        law.require(fits, format_args!("parameter {k} with {what} operand {k}, {operand}"), found)?;
     }
     let carries = result(op, c).as_tuple().unwrap_or(&[]);
     let carries = &carries[carries.len().saturating_sub(n_carries)..];
-    for (carry, &operand) in carries.iter().zip(&op.operands[n - n_carries..]) {
-        if !carry.same_dims(operand) {
-            let expected = format!("a carry of shape {operand}");
-            return broken_by("to_apply", Rule::CalledParameters, expected, carry.to_string());
-        }
-    }
-    Ok(())
+    carries.iter().zip(&op.operands[n - n_carries..]).try_for_each(|(carry, &operand)| {
+        law.require(carry.same_dims(operand), format_args!("a carry of shape {operand}"), carry)
+    })
 }
 
 fn selector(op: &Operation) -> Law {
@@ -170,18 +154,11 @@ fn selector(op: &Operation) -> Law {
     let is_pair = op.value("true_computation").is_some() || op.value("false_computation").is_some();
     let (is_pred, is_s32) =
         (is_scalar(chosen, |t| t == ElementType::Pred), is_scalar(chosen, |t| t == ElementType::S32));
-    if !is_pred && !is_s32 {
-        return broken(Rule::Selector, "pred[] or s32[] as the first operand", chosen.to_string());
-    }
-    if is_pred && is_list {
-        let expected = "true_computation and false_computation for pred[]";
-        return broken_by("branch_computations", Rule::Selector, expected, "branch_computations");
-    }
-    if is_s32 && is_pair {
-        let expected = "branch_computations for s32[]";
-        return broken_by("true_computation", Rule::Selector, expected, "true_computation");
-    }
-    Ok(())
+    Rule::Selector.require(is_pred || is_s32, "pred[] or s32[] as the first operand", chosen)?;
+    let (list, pair) = ("branch_computations", "true_computation");
+    let expected = "true_computation and false_computation for pred[]";
+    Rule::Selector.of(list).require(!is_pred || !is_list, expected, list)?;
+    Rule::Selector.of(pair).require(!is_s32 || !is_pair, "branch_computations for s32[]", pair)
 }
 
 /// Loops, branches and fusions call computations of their own thread.
@@ -190,23 +167,22 @@ fn thread(op: &Operation, opcode: Opcode) -> Law {
         return Ok(());
     }
     let own = super::thread_of(op.m, op.m.computation_of(op.id));
-    match op.m.called_computations(op.id).map(|c| super::thread_of(op.m, c)).find(|other| *other != own) {
-        Some(other) => broken(Rule::CalledThread, format!("computations of thread `{own}`"), format!("`{other}`")),
-        None => Ok(()),
-    }
+    let other = op.m.called_computations(op.id).map(|c| super::thread_of(op.m, c)).find(|other| *other != own);
+    Rule::CalledThread.none(other.map(|t| format!("`{t}`")), format_args!("computations of thread `{own}`"))
 }
 
 /// A domain has a kind and two shardings.
 pub(super) fn domain(op: &Operation) -> Law {
     const NAME: &str = "domain";
+    let law = Rule::Domain.of(NAME);
     let Some(Value::Raw(text)) = op.value(NAME) else { return Ok(()) };
     match fields::domain(&mut Cursor::new(text)) {
         Ok(("sharding", entry, exit)) => [entry, exit].iter().try_for_each(|s| super::sharding::sizes(s, NAME)),
-        Ok((kind, ..)) => broken_by(NAME, Rule::Domain, "kind=\"sharding\"", format!("kind=\"{kind}\"")),
+        Ok((kind, ..)) => law.broken("kind=\"sharding\"", format_args!("kind=\"{kind}\"")),
         Err(problem) => {
             let found = problem.found.clone().unwrap_or_else(|| problem.to_string());
             let expected = problem.expected.unwrap_or("shardings of the entry and the exit".into());
-            broken_by(NAME, Rule::Domain, expected, found)
+            law.broken(expected, found)
         }
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! Sizes that grow or shrink by the number of devices are checked by shape inference.
 
-use super::rule::{broken, broken_by, Law, Rule};
+use layout::Shape;
+
+use super::rule::{Law, Rule};
 use super::sharding;
 use super::types::arrays;
 use crate::attribute::devices::DeviceGroups;
-use crate::attribute::mesh::product;
+use crate::attribute::mesh::{product, Iota};
 use crate::attribute::Value;
 use crate::infer::Operation;
 use crate::Opcode;
@@ -40,48 +42,43 @@ pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
 
 fn groups(op: &Operation, are_uniform: bool) -> Law {
     let is_global = op.flag("use_global_device_ids");
+    let global = Rule::GlobalDeviceIds.of("use_global_device_ids");
     if is_global && op.int("channel_id").is_none_or(|n| n <= 0) {
         let found = op.int("channel_id").map_or_else(|| "none".into(), |n| n.to_string());
-        return broken_by("use_global_device_ids", Rule::GlobalDeviceIds, "a channel_id above 0", found);
+        return global.broken("a channel_id above 0", found);
     }
+    let law = Rule::DeviceGroups.of("replica_groups");
     let lists = match op.value("replica_groups") {
         Some(Value::DeviceGroups(DeviceGroups::Lists(lists))) => lists,
-        Some(Value::DeviceGroups(DeviceGroups::Iota { groups, iota }))
-            if product(&groups) != product(&iota.reshape) =>
-        {
-            let expected = format!("groups of the {:?} devices", iota.reshape);
-            return broken_by("replica_groups", Rule::DeviceGroups, expected, format!("{groups:?}"));
+        // An iota has each device once.
+        Some(Value::DeviceGroups(DeviceGroups::Iota { groups, iota })) => {
+            let Iota { reshape, .. } = iota;
+            let fits = product(&groups) == product(&reshape);
+            return law.require(fits, format_args!("groups of the {reshape:?} devices"), format_args!("{groups:?}"));
         }
         Some(Value::DeviceGroups(DeviceGroups::Mesh { mesh, axes })) => {
-            return sharding::mesh(&mesh, &axes.iter().collect::<Vec<_>>())
-                .or_else(|(expected, found)| broken_by("replica_groups", Rule::DeviceGroups, expected, found));
+            return sharding::mesh(&mesh, &axes.iter().collect::<Vec<_>>(), law);
         }
-        // An iota has each device once.
         Some(_) => return Ok(()),
         None => Vec::new(),
     };
-    if is_global && lists.is_empty() {
-        return broken_by("use_global_device_ids", Rule::GlobalDeviceIds, "replica_groups", "none");
-    }
-    let fault = |expected: String, found: String| broken_by("replica_groups", Rule::DeviceGroups, expected, found);
+    global.require(!is_global || !lists.is_empty(), "replica_groups", "none")?;
     let n: usize = lists.iter().map(Vec::len).sum();
     if n > MAX_DEVICES {
         return Ok(());
     }
     let mut seen = vec![false; n];
     for list in &lists {
-        if list.is_empty() {
-            return fault("groups with devices".into(), "an empty group".into());
-        }
-        if are_uniform && list.len() != lists[0].len() {
-            return fault(format!("groups of {} devices", lists[0].len()), format!("a group of {}", list.len()));
-        }
+        law.require(!list.is_empty(), "groups with devices", "an empty group")?;
+        let (size, found) = (lists[0].len(), list.len());
+        let fits = !are_uniform || found == size;
+        law.require(fits, format_args!("groups of {size} devices"), format_args!("a group of {found}"))?;
         for &device in list {
-            match usize::try_from(device).ok().and_then(|d| seen.get_mut(d)) {
-                Some(s) if !*s => *s = true,
-                Some(_) => return fault("each device once".into(), format!("device {device} twice")),
-                None => return fault(format!("the devices 0 to {}", n - 1), format!("device {device}")),
-            }
+            let Some(seen) = usize::try_from(device).ok().and_then(|d| seen.get_mut(d)) else {
+                return law.broken(format_args!("the devices 0 to {}", n - 1), format_args!("device {device}"));
+            };
+            let is_new = !std::mem::replace(seen, true);
+            law.require(is_new, "each device once", format_args!("device {device} twice"))?;
         }
     }
     Ok(())
@@ -89,22 +86,19 @@ fn groups(op: &Operation, are_uniform: bool) -> Law {
 
 fn pairs(op: &Operation) -> Law {
     let Some(Value::IntLists(pairs)) = op.value("source_target_pairs") else { return Ok(()) };
-    let fault =
-        |expected: &'static str, found: String| broken_by("source_target_pairs", Rule::DevicePairs, expected, found);
+    let law = Rule::DevicePairs.of("source_target_pairs");
     let (mut sources, mut targets) = (Vec::with_capacity(pairs.len()), Vec::with_capacity(pairs.len()));
     for pair in &pairs {
-        let [source, target] = pair[..] else { return fault("pairs of devices", format!("{} devices", pair.len())) };
-        if source < 0 || target < 0 {
-            return fault("devices from 0 on", format!("{{{source},{target}}}"));
-        }
+        let [source, target] = pair[..] else {
+            return law.broken("pairs of devices", format_args!("{} devices", pair.len()));
+        };
+        let are_devices = source >= 0 && target >= 0;
+        law.require(are_devices, "devices from 0 on", format_args!("{{{source},{target}}}"))?;
         sources.push(source);
         targets.push(target);
     }
     for (list, expected) in [(&mut sources, "each source once"), (&mut targets, "each target once")] {
-        list.sort_unstable();
-        if let Some(twice) = list.windows(2).find(|w| w[0] == w[1]) {
-            return fault(expected, format!("device {} twice", twice[0]));
-        }
+        law.none(sharding::twice(list), expected)?;
     }
     Ok(())
 }
@@ -112,36 +106,27 @@ fn pairs(op: &Operation) -> Law {
 /// The operand is split along a dimension. Without one, the operands are the pieces for the devices of a group.
 fn exchange(op: &Operation) -> Law {
     if op.value("dimensions").is_some() && op.operands.len() <= 1 {
-        return match op.ints("dimensions").len() {
-            1 => Ok(()),
-            n => broken_by("dimensions", Rule::Exchange, "one dimension to split", n.to_string()),
-        };
+        let n = op.ints("dimensions").len();
+        return Rule::Exchange.of("dimensions").require(n == 1, "one dimension to split", n);
     }
-    if let Some(written) = op.written.filter(|s| s.as_tuple().is_none()) {
-        return broken(Rule::Exchange, "a tuple of pieces without a dimension to split", written.to_string());
-    }
-    if let Some(other) = op.operands.iter().find(|s| !s.same_dims(op.operands[0])) {
-        return broken(Rule::Exchange, format!("operands of one shape, {}", op.operands[0]), other.to_string());
-    }
+    let array = op.written.filter(|s| s.as_tuple().is_none());
+    Rule::Exchange.none(array, "a tuple of pieces without a dimension to split")?;
+    same_dims(&op.operands, "operands of one shape")?;
     let Some(Value::DeviceGroups(groups)) = op.value("replica_groups") else { return Ok(()) };
-    match groups.group_size() {
-        Some(n) if n != op.operands.len() as i64 => {
-            broken(Rule::Exchange, format!("{n} operands, one per device of a group"), op.operands.len().to_string())
-        }
-        _ => Ok(()),
-    }
+    let found = op.operands.len();
+    let n = groups.group_size().unwrap_or(found as i64);
+    Rule::Exchange.require(n == found as i64, format_args!("{n} operands, one per device of a group"), found)
 }
 
 /// Offsets and sizes are of one shape, with one or two dimensions.
 fn ragged(op: &Operation) -> Law {
     let Some(first) = op.array_or_none(2) else { return Ok(()) };
-    if !(1..=2).contains(&first.rank()) {
-        return broken(Rule::Exchange, "offsets of one or two dimensions", op.operands[2].to_string());
-    }
-    match op.operands[3..].iter().find(|s| !s.same_dims(op.operands[2])) {
-        Some(other) => {
-            broken(Rule::Exchange, format!("offsets and sizes of one shape, {}", op.operands[2]), other.to_string())
-        }
-        None => Ok(()),
-    }
+    let has_rank = (1..=2).contains(&first.rank());
+    Rule::Exchange.require(has_rank, "offsets of one or two dimensions", op.operands[2])?;
+    same_dims(&op.operands[2..], "offsets and sizes of one shape")
+}
+
+fn same_dims(all: &[&Shape], expected: &str) -> Law {
+    let Some(first) = all.first() else { return Ok(()) };
+    Rule::Exchange.none(all.iter().find(|s| !s.same_dims(first)), format_args!("{expected}, {first}"))
 }

@@ -2,7 +2,7 @@
 
 use layout::{ElementKind, ElementType};
 
-use super::rule::{broken, broken_by, Law, Rule};
+use super::rule::{Law, Rule};
 use crate::attribute::Value;
 use crate::infer::{are_mixable, Operation};
 use crate::Opcode;
@@ -13,19 +13,15 @@ pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
         Opcode::DynamicSlice => offsets(op, 1),
         Opcode::DynamicUpdateSlice => {
             if let (Some(operand), Some(update)) = (op.array_or_none(0), op.array_or_none(1)) {
-                if !are_mixable(operand.element(), update.element()) {
-                    let expected = format!("an update of type {}", operand.element().name());
-                    return broken(Rule::ElementType, expected, update.element().name());
-                }
+                let (operand, update) = (operand.element(), update.element());
+                let fits = are_mixable(operand, update);
+                Rule::ElementType.require(fits, format_args!("an update of type {}", operand.name()), update.name())?;
             }
             offsets(op, 2)
         }
         Opcode::DynamicReshape => (1..op.operands.len()).try_for_each(|k| {
             let is_s32 = op.array_or_none(k).is_none_or(|a| a.element() == ElementType::S32);
-            if is_s32 {
-                return Ok(());
-            }
-            broken(Rule::IndexType, "s32[] as sizes", op.operands[k].to_string())
+            Rule::IndexType.require(is_s32, "s32[] as sizes", op.operands[k])
         }),
         Opcode::Gather => {
             integers(op, 1)?;
@@ -43,27 +39,25 @@ pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
             disjoint(op, "inserted_window_dims", "input_batching_dims")?;
             disjoint(op, "scatter_dims_to_operand_dims", "input_batching_dims")
         }
-        Opcode::ReduceWindow | Opcode::SelectAndScatter if op.value("window").is_none() => match op.array_or_none(0) {
-            Some(array) if array.rank() > 0 => {
-                broken(Rule::WindowRank, format!("a window of {} dimensions", array.rank()), "none")
-            }
-            _ => Ok(()),
-        },
-        Opcode::Fft => match op.ints("fft_length").len() {
-            1..=3 => Ok(()),
-            n => broken_by("fft_length", Rule::FftRank, "one to three lengths", n.to_string()),
-        },
-        Opcode::Convolution => match (op.int("feature_group_count"), op.int("batch_group_count")) {
-            (Some(features), Some(batches)) if features > 1 && batches > 1 => broken_by(
-                "batch_group_count",
-                Rule::ConvolutionGroups,
+        Opcode::ReduceWindow | Opcode::SelectAndScatter if op.value("window").is_none() => {
+            let rank = op.array_or_none(0).map_or(0, |array| array.rank());
+            Rule::WindowRank.require(rank == 0, format_args!("a window of {rank} dimensions"), "none")
+        }
+        Opcode::Fft => {
+            let n = op.ints("fft_length").len();
+            Rule::FftRank.of("fft_length").require((1..=3).contains(&n), "one to three lengths", n)
+        }
+        Opcode::Convolution => {
+            let [features, batches] = ["feature_group_count", "batch_group_count"].map(|n| op.int(n).unwrap_or(1));
+            Rule::ConvolutionGroups.of("batch_group_count").require(
+                features <= 1 || batches <= 1,
                 "one kind of groups",
-                format!("{features} feature groups and {batches} batch groups"),
-            ),
-            _ => Ok(()),
-        },
-        Opcode::TriangularSolve if op.value("transpose_a").is_none() => {
-            broken(Rule::RequiredAttribute, "transpose_a=NO_TRANSPOSE, TRANSPOSE or ADJOINT", "none")
+                format_args!("{features} feature groups and {batches} batch groups"),
+            )
+        }
+        Opcode::TriangularSolve => {
+            let has_form = op.value("transpose_a").is_some();
+            Rule::RequiredAttribute.require(has_form, "transpose_a=NO_TRANSPOSE, TRANSPOSE or ADJOINT", "none")
         }
         _ => Ok(()),
     }
@@ -73,42 +67,28 @@ pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
 fn offsets(op: &Operation, first: usize) -> Law {
     for k in first..op.operands.len() {
         integers(op, k)?;
-        if op.operands[k] != op.operands[first] && !op.operands[k].same_dims(op.operands[first]) {
-            let expected = format!("offsets of one type, {}", op.operands[first]);
-            return broken(Rule::IndexType, expected, op.operands[k].to_string());
-        }
+        let (one, other) = (op.operands[first], op.operands[k]);
+        Rule::IndexType.require(other.same_dims(one), format_args!("offsets of one type, {one}"), other)?;
     }
     Ok(())
 }
 
 fn integers(op: &Operation, k: usize) -> Law {
-    match op.array_or_none(k) {
-        Some(a) if !matches!(a.element().kind(), ElementKind::Signed | ElementKind::Unsigned) => {
-            broken(Rule::IndexType, "integers as indices", op.operands[k].to_string())
-        }
-        _ => Ok(()),
-    }
+    let is_integer = |t: ElementType| matches!(t.kind(), ElementKind::Signed | ElementKind::Unsigned);
+    let other = op.operands.get(k).filter(|s| s.as_array().is_some_and(|a| !is_integer(a.element())));
+    Rule::IndexType.none(other, "integers as indices")
 }
 
 fn sorted(op: &Operation, name: &'static str) -> Law {
     let list = op.ints(name);
-    if list.is_sorted() {
-        return Ok(());
-    }
-    broken_by(name, Rule::DimensionOrder, format!("{name} in ascending order"), format!("{list:?}"))
+    let law = Rule::DimensionOrder.of(name);
+    law.require(list.is_sorted(), format_args!("{name} in ascending order"), format_args!("{list:?}"))
 }
 
 fn disjoint(op: &Operation, name: &'static str, other: &str) -> Law {
     let others = op.ints(other);
-    match op.ints(name).into_iter().find(|d| others.contains(d)) {
-        Some(d) => broken_by(
-            name,
-            Rule::DimensionRole,
-            format!("{name} without the dimensions of {other}"),
-            format!("dimension {d} in both"),
-        ),
-        None => Ok(()),
-    }
+    let shared = op.ints(name).into_iter().find(|d| others.contains(d)).map(|d| format!("dimension {d} in both"));
+    Rule::DimensionRole.of(name).none(shared, format_args!("{name} without the dimensions of {other}"))
 }
 
 /// The number of flags of a list of them.

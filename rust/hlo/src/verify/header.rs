@@ -4,7 +4,7 @@ use layout::Shape;
 use rustc_hash::FxHashSet;
 
 use super::aliasing::part;
-use super::rule::{broken_by, Law, Rule, Violation};
+use super::rule::{About, Law, Rule, Violation};
 use crate::attribute::alias::{Alias, Donor};
 use crate::attribute::entry_layout::EntryLayout;
 use crate::attribute::Value;
@@ -32,68 +32,52 @@ pub(crate) fn check(m: &Module) -> Vec<Violation> {
 }
 
 fn entry(m: &Module, layout: &EntryLayout) -> Law {
-    const NAME: &str = "entry_computation_layout";
-    let fault = |expected: String, found: String| broken_by(NAME, Rule::EntryLayout, expected, found);
-    let parameters = m.parameters(m.entry());
-    if layout.parameters.len() != parameters.len() {
-        return fault(format!("{} parameters", parameters.len()), layout.parameters.len().to_string());
-    }
+    let law = Rule::EntryLayout.of("entry_computation_layout");
+    let (n, parameters) = (layout.parameters.len(), m.parameters(m.entry()));
+    law.require(n == parameters.len(), format_args!("{} parameters", parameters.len()), n)?;
     for (k, (&p, found)) in parameters.iter().zip(&layout.parameters).enumerate() {
-        if !found.same_dims(m.shape(p)) {
-            return fault(format!("{} as parameter {k}", m.shape(p)), found.to_string());
-        }
+        let shape = m.shape(p);
+        law.require(found.same_dims(shape), format_args!("{shape} as parameter {k}"), found)?;
     }
     let result = m.shape(m.root(m.entry()));
-    if layout.result.same_dims(result) {
-        return Ok(());
-    }
-    fault(format!("{result} as the result"), layout.result.to_string())
+    law.require(layout.result.same_dims(result), format_args!("{result} as the result"), &layout.result)
 }
 
 /// A part of a parameter of the entry.
-fn parameter_part<'m>(m: &'m Module, name: &'static str, number: i64, index: &[i64]) -> Result<&'m Shape, Violation> {
+fn parameter_part<'m>(m: &'m Module, law: About, number: i64, index: &[i64]) -> Result<&'m Shape, Violation> {
     let parameters = m.parameters(m.entry());
     let Some(&p) = usize::try_from(number).ok().and_then(|k| parameters.get(k)) else {
-        let expected = format!("one of {} parameters", parameters.len());
-        return broken_by(name, Rule::Donation, expected, format!("parameter {number}"));
+        return law.broken(format_args!("one of {} parameters", parameters.len()), format_args!("parameter {number}"));
     };
-    let Some(shape) = part(m.shape(p), index) else {
-        let expected = format!("a part of parameter {number}, {}", m.shape(p));
-        return broken_by(name, Rule::Donation, expected, format!("{index:?}"));
-    };
-    Ok(shape)
+    match part(m.shape(p), index) {
+        Some(shape) => Ok(shape),
+        None => law.broken(format_args!("a part of parameter {number}, {}", m.shape(p)), format_args!("{index:?}")),
+    }
 }
 
 fn aliased(m: &Module, aliases: &[Alias]) -> Law {
-    const NAME: &str = "input_output_alias";
+    let law = Rule::Donation.of("input_output_alias");
     let result = m.shape(m.root(m.entry()));
     let mut seen = FxHashSet::default();
-    for alias in aliases {
-        let Some(output) = part(result, &alias.output_index) else {
-            let found = format!("{:?}", alias.output_index);
-            return broken_by(NAME, Rule::Donation, format!("a part of the result {result}"), found);
+    for Alias { output_index, number, index, .. } in aliases {
+        let Some(output) = part(result, output_index) else {
+            return law.broken(format_args!("a part of the result {result}"), format_args!("{output_index:?}"));
         };
-        let input = parameter_part(m, NAME, alias.number, &alias.index)?;
-        if let Some(tuple) = [output, input].into_iter().find(|s| s.as_tuple().is_some()) {
-            return broken_by(NAME, Rule::Donation, "parts that are not tuples", tuple.to_string());
-        }
-        if !seen.insert((alias.number, &alias.index)) {
-            let found = format!("parameter {} {:?} twice", alias.number, alias.index);
-            return broken_by(NAME, Rule::Donation, "each part of a parameter once", found);
-        }
+        let input = parameter_part(m, law, *number, index)?;
+        law.none([output, input].into_iter().find(|s| s.as_tuple().is_some()), "parts that are not tuples")?;
+        let is_new = seen.insert((number, index));
+        law.require(is_new, "each part of a parameter once", format_args!("parameter {number} {index:?} twice"))?;
     }
     Ok(())
 }
 
 fn donated(m: &Module, donors: &[Donor], aliases: &[Alias]) -> Law {
-    const NAME: &str = "buffer_donor";
-    let aliased: FxHashSet<_> = aliases.iter().map(|a| (a.number, &a.index)).collect();
-    for donor in donors {
-        parameter_part(m, NAME, donor.number, &donor.index)?;
-        if aliased.contains(&(donor.number, &donor.index)) {
-            let found = format!("parameter {} {:?} in both", donor.number, donor.index);
-            return broken_by(NAME, Rule::Donation, "a part that no output aliases", found);
-        }
+    let law = Rule::Donation.of("buffer_donor");
+    let aliased: FxHashSet<_> = aliases.iter().map(|a| (&a.number, &a.index)).collect();
+    for Donor { number, index } in donors {
+        parameter_part(m, law, *number, index)?;
+        let is_free = !aliased.contains(&(number, index));
+        law.require(is_free, "a part that no output aliases", format_args!("parameter {number} {index:?} in both"))?;
     }
     Ok(())
 }

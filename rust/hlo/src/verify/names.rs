@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use layout::ElementType;
 
-use super::rule::{broken, Law, Rule, Violation};
+use super::rule::{Law, Rule, Violation};
 use crate::cursor::clip;
 use crate::error::Span;
 use crate::model::module::Module;
@@ -92,18 +92,14 @@ fn begins_well(name: &str) -> bool {
 /// A name begins with a letter or `_`. Without `%` it is neither a type nor a word of the grammar; with it, that of an
 /// instruction is not a type.
 fn law(name: &str, named: Named, has_sign: bool) -> Law {
-    if !begins_well(name) {
-        return broken(Rule::ReservedName, "a letter or `_` at the beginning of a name", clip(name));
-    }
+    let law = |holds, expected| Rule::ReservedName.require(holds, expected, clip(name));
+    law(begins_well(name), "a letter or `_` at the beginning of a name")?;
     let is_type = matches!(name, "token" | "opaque") || ElementType::from_name(name).is_some();
     let is_reserved = match has_sign {
         true => is_type && named == Named::Instruction,
         false => is_type || is_word(name.as_bytes()),
     };
-    match is_reserved {
-        true => broken(Rule::ReservedName, "a name that is not a word of the grammar", clip(name)),
-        false => Ok(()),
-    }
+    law(!is_reserved, "a name that is not a word of the grammar")
 }
 
 /// Words of the grammar, which are names behind `%`.

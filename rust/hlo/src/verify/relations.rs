@@ -5,7 +5,7 @@
 use rustc_hash::FxHashSet;
 
 use super::asynchronous::Chains;
-use super::rule::{broken_by, Law, Rule, Violation};
+use super::rule::{Law, Rule, Violation};
 use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::Opcode;
 
@@ -28,25 +28,18 @@ fn fused(m: &Module, i: InstructionId, callers: &mut FxHashSet<ComputationId>) -
     }
     let Some(c) = m.called_computations(i).next() else { return Ok(()) };
     let name = m.computation_name(c);
-    if !callers.insert(c) {
-        return broken_by("calls", Rule::FusionCaller, format!("one fusion that calls {name}"), "two");
-    }
+    let is_new = callers.insert(c);
+    Rule::FusionCaller.of("calls").require(is_new, format_args!("one fusion that calls {name}"), "two")?;
     let all = m.instructions_of(c);
     let (first, root) = (all.start, m.root(c));
     let mut is_used = vec![false; all.len()];
     for k in all.clone().flat_map(|k| m.operands(k)) {
         is_used[(k - first) as usize] = true;
     }
-    if is_used[(root - first) as usize] {
-        return broken_by("calls", Rule::FusionUsers, "a root without users", m.instruction_name(root));
-    }
-    match all.clone().find(|&k| k != root && !is_used[(k - first) as usize]) {
-        Some(k) => broken_by(
-            "calls",
-            Rule::FusionUsers,
-            format!("users of every instruction of {name} but its root"),
-            format!("{} without users", m.instruction_name(k)),
-        ),
-        None => Ok(()),
-    }
+    let is_used = |k: InstructionId| is_used[(k - first) as usize];
+    let law = Rule::FusionUsers.of("calls");
+    law.require(!is_used(root), "a root without users", m.instruction_name(root))?;
+    let unused = all.clone().find(|&k| k != root && !is_used(k));
+    let unused = unused.map(|k| format!("{} without users", m.instruction_name(k)));
+    law.none(unused, format_args!("users of every instruction of {name} but its root"))
 }

@@ -2,7 +2,7 @@
 //!
 //! A broken rule is a diagnostic, and an error when a text is read strictly.
 
-use std::borrow::Cow;
+use std::fmt::Display;
 
 macro_rules! rules {
     ($($(#[doc = $law:literal])+ $variant:ident $name:literal)*) => {
@@ -133,7 +133,7 @@ rules! {
 /// A rule that an instruction or a module breaks.
 pub(crate) struct Violation {
     pub rule: Rule,
-    pub expected: Cow<'static, str>,
+    pub expected: String,
     pub found: String,
     /// The attribute that breaks the rule; otherwise the instruction as a whole.
     pub attribute: Option<&'static str>,
@@ -141,17 +141,49 @@ pub(crate) struct Violation {
 
 pub(crate) type Law = Result<(), Violation>;
 
-/// A violation by an instruction as a whole.
-pub(crate) fn broken(rule: Rule, expected: impl Into<Cow<'static, str>>, found: impl Into<String>) -> Law {
-    Err(Violation { rule, expected: expected.into(), found: found.into(), attribute: None })
+/// A rule, and the attribute that it is about, if it is about one.
+#[derive(Clone, Copy)]
+pub(crate) struct About(Rule, Option<&'static str>);
+
+impl Rule {
+    /// The rule about an attribute; otherwise it is about the instruction as a whole.
+    pub(crate) fn of(self, attribute: &'static str) -> About {
+        About(self, Some(attribute))
+    }
+
+    /// As [`About::require`].
+    pub(crate) fn require(self, holds: bool, expected: impl Display, found: impl Display) -> Law {
+        About(self, None).require(holds, expected, found)
+    }
+
+    /// As [`About::none`].
+    pub(crate) fn none(self, other: Option<impl Display>, expected: impl Display) -> Law {
+        About(self, None).none(other, expected)
+    }
+
+    /// As [`About::broken`].
+    pub(crate) fn broken<T>(self, expected: impl Display, found: impl Display) -> Result<T, Violation> {
+        About(self, None).broken(expected, found)
+    }
 }
 
-/// A violation by an attribute.
-pub(crate) fn broken_by<T>(
-    attribute: &'static str,
-    rule: Rule,
-    expected: impl Into<Cow<'static, str>>,
-    found: impl Into<String>,
-) -> Result<T, Violation> {
-    Err(Violation { rule, expected: expected.into(), found: found.into(), attribute: Some(attribute) })
+impl About {
+    /// Requires that a condition holds; the descriptions are formatted only if it does not.
+    pub fn require(self, holds: bool, expected: impl Display, found: impl Display) -> Law {
+        if holds {
+            return Ok(());
+        }
+        self.broken(expected, found)
+    }
+
+    /// Requires that nothing was found that differs from what is expected.
+    pub fn none(self, other: Option<impl Display>, expected: impl Display) -> Law {
+        other.map_or(Ok(()), |found| self.broken(expected, found))
+    }
+
+    /// The violation.
+    #[cold]
+    pub fn broken<T>(self, expected: impl Display, found: impl Display) -> Result<T, Violation> {
+        Err(Violation { rule: self.0, expected: expected.to_string(), found: found.to_string(), attribute: self.1 })
+    }
 }

@@ -4,7 +4,7 @@
 
 use layout::Shape;
 
-use super::rule::{broken_by, Law, Rule};
+use super::rule::{About, Law, Rule};
 use crate::attribute::mesh::{product, DeviceOrder, Iota, Mesh, MeshAxis};
 use crate::attribute::sharding::{Sharding, ShardingKind};
 use crate::attribute::Value;
@@ -15,16 +15,18 @@ pub(super) fn check(op: &Operation) -> Law {
     let (Some(Value::Sharding(sharding)), Some(shape)) = (op.value("sharding"), op.written) else { return Ok(()) };
     let mut leaves = Vec::new();
     collect_leaves(shape, &mut leaves);
+    let law = Rule::Sharding.of("sharding");
     match (&sharding, shape) {
         (Sharding::Tuple(parts), Shape::Tuple(_)) => {
             let n = leaves.len();
             // A tuple without leaves has one sharding.
-            if parts.len() != n.max(1) && !(n == 0 && parts.is_empty()) {
-                return fault(format!("{n} shardings, one per leaf of {shape}"), parts.len().to_string());
-            }
+            let is_one_each = parts.len() == n.max(1) || (n == 0 && parts.is_empty());
+            law.require(is_one_each, format_args!("{n} shardings, one per leaf of {shape}"), parts.len())?;
             leaves.into_iter().zip(parts).try_for_each(|(leaf, part)| one(part, leaf))
         }
-        (Sharding::Tuple(parts), _) => fault(format!("one sharding of {shape}"), format!("a tuple of {}", parts.len())),
+        (Sharding::Tuple(parts), _) => {
+            law.broken(format_args!("one sharding of {shape}"), format_args!("a tuple of {}", parts.len()))
+        }
         (one_for_all, _) => leaves.into_iter().try_for_each(|leaf| one(one_for_all, leaf)),
     }
 }
@@ -34,10 +36,6 @@ fn collect_leaves<'s>(shape: &'s Shape, leaves: &mut Vec<&'s Shape>) {
         Some(parts) => parts.iter().for_each(|part| collect_leaves(part, leaves)),
         None => leaves.push(shape),
     }
-}
-
-fn fault(expected: impl Into<String>, found: impl Into<String>) -> Law {
-    broken_by("sharding", Rule::Sharding, expected.into(), found)
 }
 
 fn one(sharding: &Sharding, shape: &Shape) -> Law {
@@ -63,92 +61,73 @@ fn one(sharding: &Sharding, shape: &Shape) -> Law {
 }
 
 fn rank(n: usize, shape: &Shape) -> Law {
-    match shape.as_array() {
-        Some(array) if array.rank() != n => {
-            fault(format!("{} tile dimensions for {shape}", array.rank()), n.to_string())
-        }
-        _ => Ok(()),
-    }
+    let rank = shape.as_array().map_or(n, |array| array.rank());
+    Rule::Sharding.of("sharding").require(rank == n, format_args!("{rank} tile dimensions for {shape}"), n)
 }
 
 /// The rules on a sharding that do not depend on the shape of the value.
 pub(super) fn sizes(sharding: &Sharding, name: &'static str) -> Law {
-    let broken = match sharding {
-        Sharding::Tuple(parts) => return parts.iter().try_for_each(|part| sizes(part, name)),
+    let law = Rule::Sharding.of(name);
+    match sharding {
+        Sharding::Tuple(parts) => parts.iter().try_for_each(|part| sizes(part, name)),
         Sharding::Named(named) => {
             let dims = named.dims.iter().map(|dim| &dim.0);
             let lists = dims.chain([&named.replicated, &named.unreduced, &named.manual]);
-            mesh(&named.mesh, &lists.flatten().collect::<Vec<_>>())
+            mesh(&named.mesh, &lists.flatten().collect::<Vec<_>>(), law)
         }
         Sharding::Whole(whole) => match &whole.kind {
-            ShardingKind::Maximal(device) if *device < 0 => Err(("a device from 0 on".to_string(), device.to_string())),
-            ShardingKind::Tiled(tiles) => devices(&tiles.dims, &tiles.devices, "tiles"),
+            ShardingKind::Maximal(device) => law.require(*device >= 0, "a device from 0 on", device),
+            ShardingKind::Tiled(tiles) => devices(&tiles.dims, &tiles.devices, "tiles", law),
             _ => Ok(()),
         },
-    };
-    broken.or_else(|(expected, found)| broken_by(name, Rule::Sharding, expected, found))
+    }
 }
-
-/// Descriptions of the expected and the found value.
-type Broken = (String, String);
 
 /// The rules on a mesh and the axes of it that are used: as many devices as positions, and parts of axes that divide
 /// them and do not overlap.
-pub(super) fn mesh(mesh: &Mesh, used: &[&MeshAxis]) -> Result<(), Broken> {
+pub(super) fn mesh(mesh: &Mesh, used: &[&MeshAxis], law: About) -> Law {
     if let Some(device) = mesh.single_device() {
-        return match device < 0 {
-            true => Err(("a device from 0 on".into(), device.to_string())),
-            false => Ok(()),
-        };
+        return law.require(device >= 0, "a device from 0 on", device);
     }
     let sizes: Vec<i64> = mesh.axes.iter().map(|axis| axis.1).collect();
     let plain = DeviceOrder::Iota(Iota { reshape: sizes.clone(), transpose: Vec::new() });
-    devices(&sizes, mesh.devices.as_ref().unwrap_or(&plain), "positions in the mesh")?;
+    devices(&sizes, mesh.devices.as_ref().unwrap_or(&plain), "positions in the mesh", law)?;
     let part = |a: &MeshAxis| a.part.unwrap_or((1, sizes[a.axis]));
     let mut used = used.to_vec();
     used.sort_by_key(|a| (a.axis, part(a)));
     let mut done = (usize::MAX, 1);
     for a in used {
         let (whole, (before, size)) = (sizes[a.axis], part(a));
-        match before.checked_mul(size) {
-            Some(n) if before > 0 && size > 0 && whole % n == 0 => {
-                if done.0 == a.axis && before < done.1 {
-                    return Err(("axes that do not overlap".into(), mesh.axis_text(a)));
-                }
-                done = (a.axis, n);
-            }
-            _ => return Err((format!("a part of an axis that divides its size {whole}"), mesh.axis_text(a))),
-        }
+        let n = before.checked_mul(size).filter(|n| before > 0 && size > 0 && whole % n == 0);
+        let Some(n) = n else {
+            return law.broken(format_args!("a part of an axis that divides its size {whole}"), mesh.axis_text(a));
+        };
+        let overlaps = done.0 == a.axis && before < done.1;
+        law.none(overlaps.then(|| mesh.axis_text(a)), "axes that do not overlap")?;
+        done = (a.axis, n);
     }
     Ok(())
 }
 
 /// As many devices as the sizes have positions, each once.
-fn devices(sizes: &[i64], order: &DeviceOrder, what: &str) -> Result<(), Broken> {
-    if let Some(size) = sizes.iter().find(|&&size| size < 1) {
-        return Err(("sizes from 1 on".into(), size.to_string()));
-    }
+fn devices(sizes: &[i64], order: &DeviceOrder, what: &str, law: About) -> Law {
+    law.none(sizes.iter().find(|&&size| size < 1), "sizes from 1 on")?;
     let n = match order {
         DeviceOrder::List(list) => Some(list.len()),
         DeviceOrder::Iota(iota) => product(&iota.reshape),
     };
     if product(sizes) != n {
         let found = n.map_or_else(|| "an iota of no or too many devices".into(), |n| format!("{n} devices"));
-        return Err((format!("a device for each of the {} {what}", sizes_text(sizes)), found));
+        let sizes = sizes.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
+        return law.broken(format_args!("a device for each of the {sizes} {what}"), found);
     }
     let DeviceOrder::List(list) = order else { return Ok(()) };
-    if let Some(device) = list.iter().find(|&&d| d < 0) {
-        return Err(("devices from 0 on".into(), device.to_string()));
-    }
-    let mut sorted = list.clone();
-    sorted.sort_unstable();
-    match sorted.windows(2).find(|w| w[0] == w[1]) {
-        Some(twice) => Err(("each device once".into(), format!("device {} twice", twice[0]))),
-        None => Ok(()),
-    }
+    law.none(list.iter().find(|&&d| d < 0), "devices from 0 on")?;
+    law.none(twice(&mut list.clone()), "each device once")
 }
 
-/// `2x4`
-fn sizes_text(sizes: &[i64]) -> String {
-    sizes.iter().map(i64::to_string).collect::<Vec<_>>().join("x")
+/// The first device that a list has twice, which is sorted.
+pub(super) fn twice(list: &mut [i64]) -> Option<String> {
+    list.sort_unstable();
+    list.windows(2).find(|w| w[0] == w[1]).map(|w| format!("device {} twice", w[0]))
 }

@@ -8,7 +8,7 @@ use layout::{ArrayShape, ElementKind, ElementType, Shape, MAX_DEPTH, UNBOUNDED};
 use smallvec::SmallVec;
 
 use super::aliasing::n_leaves;
-use super::rule::{broken, broken_by, Law, Rule};
+use super::rule::{Law, Rule};
 use crate::attribute::Value;
 use crate::check;
 use crate::cursor::Cursor;
@@ -41,17 +41,12 @@ pub(crate) fn check(m: &Module, limit: usize) -> Vec<Diagnostic> {
 /// Sizes have bounds, and only elements below a byte have a size of their own.
 fn shape_law(shape: &Shape) -> Law {
     match shape {
-        Shape::Array(array) if array.dims().contains(&UNBOUNDED) => {
-            broken(Rule::UnboundedSize, "sizes or their bounds", shape.to_string())
-        }
         Shape::Array(array) => {
+            let is_bounded = !array.dims().contains(&UNBOUNDED);
+            Rule::UnboundedSize.require(is_bounded, "sizes or their bounds", shape)?;
             let is_whole = array.element().bits() >= 8 || array.element().kind() == ElementKind::Boolean;
-            match array.layout() {
-                Some(l) if l.element_size_in_bits != 0 && is_whole => {
-                    broken(Rule::ElementSize, "no element size of a type of whole bytes", shape.to_string())
-                }
-                _ => Ok(()),
-            }
+            let has_size = array.layout().is_some_and(|l| l.element_size_in_bits != 0);
+            Rule::ElementSize.require(!is_whole || !has_size, "no element size of a type of whole bytes", shape)
         }
         Shape::Tuple(parts) => parts.iter().try_for_each(shape_law),
         Shape::Buffer(inner) => shape_law(inner),
@@ -71,13 +66,12 @@ fn precision(m: &Module, i: InstructionId) -> Law {
         return Ok(());
     }
     let operands: SmallVec<[Option<ElementType>; 8]> = m.operands(i).map(|o| float(m.shape(o))).collect();
-    let fault = |expected: String, found: ElementType| broken(Rule::MixedPrecision, expected, found.name());
+    let law = Rule::MixedPrecision;
     if opcode.has(Trait::ONE_FLOAT) {
         let mut types = operands.iter().flatten().copied();
         if let Some(first) = types.next() {
-            if let Some(other) = types.find(|&t| t != first) {
-                return fault(format!("operands of one floating-point type, {}", first.name()), other);
-            }
+            let other = types.find(|&t| t != first).map(ElementType::name);
+            law.none(other, format_args!("operands of one floating-point type, {}", first.name()))?;
         }
     }
     let callee = match opcode {
@@ -87,9 +81,12 @@ fn precision(m: &Module, i: InstructionId) -> Law {
     if let Some(c) = callee {
         for (k, (&p, &operand)) in m.parameters(c).iter().zip(&operands).enumerate() {
             if let (Some(parameter), Some(operand)) = (float(m.shape(p)), operand) {
-                if parameter != operand {
-                    return fault(format!("parameter {k} of the type of operand {k}, {}", operand.name()), parameter);
-                }
+                let [found, name] = [parameter, operand].map(ElementType::name);
+                law.require(
+                    parameter == operand,
+                    format_args!("parameter {k} of the type of operand {k}, {name}"),
+                    found,
+                )?;
             }
         }
     }
@@ -104,8 +101,7 @@ fn result(m: &Module, i: InstructionId) -> Law {
     let own = m.shape(i);
     match infer::shape(m, i) {
         Ok(Inferred::Shape(shape)) if !shape.same_dims(own) => {
-            let expected = shape.without_layout().to_string();
-            broken(Rule::MixedPrecision, expected, own.without_layout().to_string())
+            Rule::MixedPrecision.broken(shape.without_layout(), own.without_layout())
         }
         _ => Ok(()),
     }
@@ -118,12 +114,8 @@ fn split(m: &Module, i: InstructionId) -> Law {
         return Ok(());
     }
     let mut arrays = m.operands(i).filter_map(|o| m.shape(o).as_array());
-    match arrays.find(|a| a.rank() == 0) {
-        Some(scalar) => {
-            broken(Rule::SplitDimension, "arrays with the dimension", format!("{}[]", scalar.element().name()))
-        }
-        None => Ok(()),
-    }
+    let scalar = arrays.find(|a| a.rank() == 0).map(|a| format!("{}[]", a.element().name()));
+    Rule::SplitDimension.none(scalar, "arrays with the dimension")
 }
 
 /// The call of a seed has no operands and the result u64[].
@@ -132,11 +124,9 @@ fn seed(m: &Module, i: InstructionId) -> Law {
         return Ok(());
     }
     let is_seed = |shape: &ArrayShape| shape.rank() == 0 && shape.element() == ElementType::U64;
-    match m.operands(i).len() {
-        0 if m.shape(i).as_array().is_some_and(is_seed) => Ok(()),
-        0 => broken(Rule::RngSeed, "the result u64[]", m.shape(i).without_layout().to_string()),
-        n => broken(Rule::RngSeed, "no operands", n.to_string()),
-    }
+    let (n, own) = (m.operands(i).len(), m.shape(i));
+    Rule::RngSeed.require(n == 0, "no operands", n)?;
+    Rule::RngSeed.require(own.as_array().is_some_and(is_seed), "the result u64[]", own.without_layout())
 }
 
 /// An origin has the tuples of the shape.
@@ -147,10 +137,9 @@ fn origin(m: &Module, i: InstructionId) -> Law {
     }
     let Some(attribute) = m.attribute(i, NAME) else { return Ok(()) };
     let Ok(Value::Raw(text)) = m.value(attribute, None) else { return Ok(()) };
-    match is_like(&mut Cursor::new(text), m.shape(i)) {
-        Some(false) => broken_by(NAME, Rule::Origin, format!("the tuples of {}", m.shape(i)), text),
-        _ => Ok(()),
-    }
+    let (shape, law) = (m.shape(i), Rule::Origin.of(NAME));
+    let is_other = is_like(&mut Cursor::new(text), shape) == Some(false);
+    law.require(!is_other, format_args!("the tuples of {shape}"), text)
 }
 
 /// Whether a tree of origins, `{({"a"}, ({"b"}, {}))}`, has the tuples of a shape; `None` for other texts, and
