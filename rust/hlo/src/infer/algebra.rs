@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use layout::{ElementType, Shape};
 
-use super::elementwise::higher;
-use super::{dim, sizes, Check, Dim, Inference, Inferred, Operation};
+use super::elementwise::{complex_of, higher, real_part};
+use super::{dim, require, sizes, Check, Dim, Inference, Inferred, Operation};
 use crate::attribute::sides::{Sides, SIDES};
 use crate::attribute::window;
 use crate::attribute::Value;
@@ -27,10 +27,11 @@ impl Operation<'_> {
     fn side(&self, side: &str, rank: usize) -> Check<Side> {
         let batch = self.dim_numbers(&format!("{side}_batch_dims"), rank)?;
         let contracting = self.dim_numbers(&format!("{side}_contracting_dims"), rank)?;
-        match batch.iter().find(|d| contracting.contains(d)) {
-            Some(d) => Err(format!("dimension {d} of the {side} operand is batch and contracting")),
-            None => Ok(Side { batch, contracting }),
+        for d in &batch {
+            let is_one = !contracting.contains(d);
+            require(is_one, format_args!("dimension {d} of the {side} operand is batch and contracting"))?;
         }
+        Ok(Side { batch, contracting })
     }
 
     /// The dimension numbers of both sides of a product, whose sizes must agree; contracting dimensions have the `dense`
@@ -44,9 +45,9 @@ impl Operation<'_> {
             ("contracting", &l.contracting, &r.contracting, &dense_l[..], &dense_r[..]),
         ];
         for (what, a, b, lhs, rhs) in all {
-            if a.len() != b.len() || a.iter().zip(b).any(|(&a, &b)| lhs[a] != rhs[b]) {
-                return Err(format!("{what} dimensions of {} and {} differ", self.operands[0], self.operands[1]));
-            }
+            let are_equal = a.iter().map(|&a| lhs[a]).eq(b.iter().map(|&b| rhs[b]));
+            let [x, y] = [self.operands[0], self.operands[1]];
+            require(are_equal, format_args!("{what} dimensions of {x} and {y} differ"))?;
         }
         Ok((l, r))
     }
@@ -73,12 +74,11 @@ impl Operation<'_> {
         for (sizes, side) in sizes.iter_mut().zip(SIDES) {
             let Some(&[of, block]) = sparsity.numbers(side, "sparsity") else { continue };
             let (idx, d) = (sparsity.int(side, "idx").unwrap_or(0), sparsity.int(side, "dimension").unwrap_or(0));
-            if of < 1 || block < 1 {
-                return Err(format!("sparsity={of}x{block} of {side}, expected positive numbers"));
-            }
-            if !(2..n as i64).contains(&idx) || self.array(idx as usize).is_err() || named.contains(&idx) {
-                return Err(format!("idx={idx} of {side} for {n} operands, expected an array behind the first two"));
-            }
+            let is_valid = of >= 1 && block >= 1;
+            require(is_valid, format_args!("sparsity={of}x{block} of {side}, expected positive numbers"))?;
+            let is_free = (2..n as i64).contains(&idx) && self.array(idx as usize).is_ok() && !named.contains(&idx);
+            let expected = "expected an array behind the first two";
+            require(is_free, format_args!("idx={idx} of {side} for {n} operands, {expected}"))?;
             named.push(idx);
             let size = usize::try_from(d).ok().and_then(|d| sizes.to_mut().get_mut(d));
             let Some(size) = size else { return Err(format!("a sparse dimension {d} of {side}")) };
@@ -114,9 +114,8 @@ impl Operation<'_> {
         for (k, scale) in [(0, 2), (1, 3)] {
             let (array, scales) = (self.dims(k)?, self.dims(scale)?);
             let divides = |(&n, &s): (&i64, &i64)| n == s || (s > 0 && n % s == 0);
-            if !scales.is_empty() && (array.len() != scales.len() || !array.iter().zip(scales).all(divides)) {
-                return Err(format!("scales of shape {} for {}", self.operands[scale], self.operands[k]));
-            }
+            let fits = scales.is_empty() || (array.len() == scales.len() && array.iter().zip(scales).all(divides));
+            require(fits, format_args!("scales of shape {} for {}", self.operands[scale], self.operands[k]))?;
         }
         self.product(self.whole_sizes()?)
     }
@@ -136,13 +135,11 @@ impl Operation<'_> {
         let is_batch = l.batch.contains(&ragged);
         let is_contracting = l.contracting.contains(&ragged);
         if is_batch || is_contracting {
-            if !group.is_empty() {
-                return Err(format!(
-                    "rhs_group_dims {group:?}, expected none, since groups select nothing from the right side"
-                ));
-            }
-        } else if !matches!(group[..], [d] if rhs.dims()[d] == n_groups) {
-            return Err(format!("rhs_group_dims {group:?} of {} for {n_groups} groups", self.operands[1]));
+            let reason = "expected none, since groups select nothing from the right side";
+            require(group.is_empty(), format_args!("rhs_group_dims {group:?}, {reason}"))?;
+        } else {
+            let fits = matches!(group[..], [d] if rhs.dims()[d] == n_groups);
+            require(fits, format_args!("rhs_group_dims {group:?} of {} for {n_groups} groups", self.operands[1]))?;
         }
         // Group sizes may have leading dimensions: those of the left side that are partitioned independently.
         let prefix: Vec<i64> = if groups.rank() > 1 {
@@ -157,9 +154,8 @@ impl Operation<'_> {
         } else {
             Vec::new()
         };
-        if groups.rank() > 1 && groups.dims()[..groups.rank() - 1] != prefix[..] {
-            return Err(format!("group sizes of shape {} for {}", self.operands[2], self.operands[0]));
-        }
+        let fits = groups.dims()[..groups.rank() - 1] == prefix[..];
+        require(fits, format_args!("group sizes of shape {} for {}", self.operands[2], self.operands[0]))?;
         let front = is_contracting.then(|| Dim::from(n_groups));
         let batch = l.batch.iter().map(|&d| dim(lhs, d));
         let of_lhs = l.rest(lhs.rank()).map(|d| dim(lhs, d));
@@ -203,35 +199,23 @@ impl Operation<'_> {
         let mut dims: Vec<Dim> = sizes(operand).collect();
         let half = |n: i64| if n == 0 { 0 } else { i128::from(n) / 2 + 1 };
         let last = length[length.len() - 1];
-        let misfit = || Err(format!("fft_length {length:?} of {}", self.operands[0]));
+        let fits = |holds| require(holds, format_args!("fft_length {length:?} of {}", self.operands[0]));
         let agree = |dims: &[Dim]| dims.iter().zip(&length).all(|(d, &n)| d.size == i128::from(n));
         let end = dims.len() - 1;
         match self.value("fft_type") {
-            Some(Value::Word("FFT" | "IFFT")) => match element {
-                ElementType::C64 | ElementType::C128 => self.like(element, 0),
-                _ => misfit(),
-            },
+            Some(Value::Word("FFT" | "IFFT")) => {
+                fits(real_part(element) != element)?;
+                self.like(element, 0)
+            }
             Some(Value::Word("RFFT")) => {
-                let to = match element {
-                    ElementType::F32 => ElementType::C64,
-                    ElementType::F64 => ElementType::C128,
-                    _ => return misfit(),
-                };
-                if !agree(&dims[start..]) {
-                    return misfit();
-                }
+                let to = complex_of(element);
+                fits(to.is_some() && agree(&dims[start..]))?;
                 dims[end].size = half(last);
-                self.resized(operand, to, dims).map(Inferred::Shape)
+                self.resized(operand, to.unwrap_or(element), dims).map(Inferred::Shape)
             }
             Some(Value::Word("IRFFT")) => {
-                let to = match element {
-                    ElementType::C64 => ElementType::F32,
-                    ElementType::C128 => ElementType::F64,
-                    _ => return misfit(),
-                };
-                if !agree(&dims[start..end]) || dims[end].size != half(last) {
-                    return misfit();
-                }
+                let to = real_part(element);
+                fits(to != element && agree(&dims[start..end]) && dims[end].size == half(last))?;
                 dims[end].size = i128::from(last);
                 self.resized(operand, to, dims).map(Inferred::Shape)
             }
@@ -240,10 +224,9 @@ impl Operation<'_> {
     }
 
     pub(super) fn cholesky(&self) -> Inference {
-        match self.dims(0)? {
-            [.., a, b] if a == b => self.like(self.array(0)?.element(), 0),
-            _ => Err(format!("cholesky of {}, expected square matrices", self.operands[0])),
-        }
+        let are_square = matches!(self.dims(0)?, [.., a, b] if a == b);
+        require(are_square, format_args!("cholesky of {}, expected square matrices", self.operands[0]))?;
+        self.like(self.array(0)?.element(), 0)
     }
 
     pub(super) fn triangular_solve(&self) -> Inference {
@@ -267,9 +250,8 @@ impl Operation<'_> {
         };
         let features = dim(operand, index);
         for k in 1..=n {
-            if self.dims(k)? != [operand.dims()[index]] {
-                return Err(format!("an operand of shape {} for {} features", self.operands[k], features.size));
-            }
+            let (fits, shape) = (self.dims(k)? == [operand.dims()[index]], self.operands[k]);
+            require(fits, format_args!("an operand of shape {shape} for {} features", features.size))?;
         }
         Ok(features)
     }
@@ -285,9 +267,7 @@ impl Operation<'_> {
 
     pub(super) fn batch_norm_grad(&self) -> Inference {
         let features = self.features(3)?;
-        if self.dims(4)? != self.dims(0)? {
-            return Err(self.differ(0, 4));
-        }
+        self.agree(0, 4, self.dims(4)? == self.dims(0)?)?;
         self.with_statistics(features)
     }
 
@@ -300,10 +280,10 @@ impl Operation<'_> {
 
     /// The shape is left open; the parameters of the distribution must be scalars.
     pub(super) fn rng(&self) -> Inference {
-        match (0..self.operands.len()).find(|&k| self.dims(k).map_or(true, |d| !d.is_empty())) {
-            Some(k) => Err(format!("a parameter of shape {}, expected a scalar", self.operands[k])),
-            None => Ok(Inferred::Unknown),
+        for (k, shape) in self.operands.iter().enumerate() {
+            require(self.is_scalar(k), format_args!("a parameter of shape {shape}, expected a scalar"))?;
         }
+        Ok(Inferred::Unknown)
     }
 
     /// The new state, with the shape of the old, and the numbers; or the numbers alone.

@@ -2,7 +2,7 @@
 
 use layout::{ArrayShape, ElementType, Shape};
 
-use super::{part_of, sizes, Check, Dim, Inference, Operation};
+use super::{part_of, require, sizes, Check, Dim, Inference, Operation};
 use crate::attribute::in_place::slices;
 use crate::attribute::Value;
 
@@ -27,22 +27,19 @@ impl<'m> Operation<'m> {
             small if large % small == 0 => large / small,
             small => return Err(format!("sizes {small} and {large}, which are not multiples of each other")),
         };
-        match *known.get_or_insert(self.group_size().unwrap_or(factor)) {
-            n if n == factor => Ok(()),
-            n => Err(format!("sizes {small} and {large} in groups of {n}")),
-        }
+        let n = *known.get_or_insert(self.group_size().unwrap_or(factor));
+        require(n == factor, format_args!("sizes {small} and {large} in groups of {n}"))
     }
 
     /// The operands with one size replaced by that of the written result, which must be a multiple of it or divide it.
     /// A scalar beside arrays, which orders collectives in PyTorch/XLA, passes unchanged.
     fn regrouped(&self, values: &dyn Fn(usize) -> Option<&'m Shape>, is_larger: bool) -> Check<Vec<Shape>> {
         let mut known = None;
-        let is_scalar = |k| self.dims(k).is_ok_and(<[i64]>::is_empty);
-        let has_arrays = !(0..self.operands.len()).all(is_scalar);
+        let has_arrays = !(0..self.operands.len()).all(|k| self.is_scalar(k));
         (0..self.operands.len())
             .map(|k| {
                 let operand = self.array(k)?;
-                if has_arrays && is_scalar(k) {
+                if has_arrays && self.is_scalar(k) {
                     return Ok(self.operands[k].clone());
                 }
                 let d = self.one_dim("dimensions", operand.rank())?;
@@ -90,9 +87,8 @@ impl<'m> Operation<'m> {
             let operand = self.array(0)?;
             let dims = self.dim_numbers("dimensions", operand.rank())?;
             if let (Some(n), Some(&d)) = (self.group_size(), dims.first()) {
-                if operand.dims()[d] % n != 0 {
-                    return Err(format!("{} in {n} pieces along dimension {d}", self.operands[0]));
-                }
+                let fits = operand.dims()[d] % n == 0;
+                require(fits, format_args!("{} in {n} pieces along dimension {d}", self.operands[0]))?;
             }
         }
         self.as_operands()
@@ -107,10 +103,8 @@ impl<'m> Operation<'m> {
             return Err("no operands before the roots".into());
         };
         let n = data.len() as i64;
-        match roots.as_array() {
-            Some(a) if a.element() == ElementType::S32 && a.dims() == [n] => {}
-            _ => return Err(format!("roots of shape {roots}, expected s32[{n}], one for each operand before them")),
-        }
+        let fits = roots.as_array().is_some_and(|a| a.element() == ElementType::S32 && a.dims() == [n]);
+        require(fits, format_args!("roots of shape {roots}, expected s32[{n}], one for each operand before them"))?;
         self.one_or_tuple(data.iter().map(|&s| s.clone()).collect())
     }
 
@@ -143,10 +137,9 @@ impl<'m> Operation<'m> {
             let fits = |(row, buffer): (&Vec<i64>, &&ArrayShape)| {
                 row.len() == buffer.rank() && row.iter().zip(buffer.dims()).all(|(n, size)| n <= size)
             };
-            match slices(buffers, offsets, rows.len()) {
-                Some(slices) if slices.len() == rows.len() && rows.iter().zip(&slices).all(fits) => {}
-                _ => return Err(format!("{} slices at offsets {offsets} of {buffers}", rows.len())),
-            }
+            let slices = slices(buffers, offsets, rows.len());
+            let fit = slices.is_some_and(|all| all.len() == rows.len() && rows.iter().zip(&all).all(fits));
+            require(fit, format_args!("{} slices at offsets {offsets} of {buffers}", rows.len()))?;
         }
         Ok(true)
     }

@@ -5,7 +5,7 @@
 
 use layout::{ElementKind, ElementType, UNBOUNDED};
 
-use super::{are_mixable, dim, sizes, Check, Dim, Inference, Inferred, Operation};
+use super::{are_mixable, dim, require, sizes, Check, Dim, Inference, Inferred, Operation};
 use crate::model::float::Format;
 
 impl Operation<'_> {
@@ -16,9 +16,8 @@ impl Operation<'_> {
         let is_omitted = self.written.is_none();
         for k in 1..self.operands.len() {
             let other = self.array(k)?;
-            if !are_mixable(element, other.element()) || (!is_omitted && other.dims() != first.dims()) {
-                return Err(self.differ(0, k));
-            }
+            let fits = is_omitted || other.dims() == first.dims();
+            self.agree(0, k, fits && are_mixable(element, other.element()))?;
             if is_omitted {
                 element = higher(element, other.element());
             }
@@ -44,20 +43,16 @@ impl Operation<'_> {
                 dims = if dims.is_empty() { sizes(other).collect() } else { dims };
                 continue;
             }
-            if other.rank() != dims.len() {
-                return Err(self.differ(0, k));
-            }
+            self.agree(0, k, other.rank() == dims.len())?;
             for (d, known) in dims.iter_mut().enumerate() {
                 let other = dim(other, d);
-                let is_open = |d: &Dim| d.size == i128::from(UNBOUNDED);
-                *known = match (known.size == 1 || is_open(known), other.size == 1 || is_open(&other)) {
-                    _ if known.size == other.size => {
-                        Dim { size: known.size, is_dynamic: known.is_dynamic || other.is_dynamic }
-                    }
-                    (_, true) => *known,
-                    (true, false) => other,
-                    (false, false) => return Err(self.differ(0, k)),
-                };
+                let can_stretch = |d: &Dim| d.size == 1 || d.size == i128::from(UNBOUNDED);
+                if known.size == other.size {
+                    known.is_dynamic |= other.is_dynamic;
+                } else if !can_stretch(&other) {
+                    self.agree(0, k, can_stretch(known))?;
+                    *known = other;
+                }
             }
         }
         Ok(dims)
@@ -70,41 +65,29 @@ impl Operation<'_> {
 
     /// `real`, `imag` and the absolute value of a complex number. A real number is its own real part.
     pub(super) fn part_of_complex(&self) -> Inference {
-        let element = match self.array(0)?.element() {
-            ElementType::C64 => ElementType::F32,
-            ElementType::C128 => ElementType::F64,
-            other => other,
-        };
-        self.like(element, 0)
+        self.like(real_part(self.array(0)?.element()), 0)
     }
 
     pub(super) fn complex(&self) -> Inference {
-        let element = match self.array(0)?.element() {
-            ElementType::F32 => ElementType::C64,
-            ElementType::F64 => ElementType::C128,
-            other => return Err(format!("complex numbers of {}, expected f32 or f64", other.name())),
-        };
-        if self.array(1)?.element() != self.array(0)?.element() {
-            return Err(self.differ(0, 1));
-        }
-        self.elementwise(Some(element))
+        let part = self.array(0)?.element();
+        let element = complex_of(part);
+        require(element.is_some(), format_args!("complex numbers of {}, expected f32 or f64", part.name()))?;
+        self.agree(0, 1, self.array(1)?.element() == part)?;
+        self.elementwise(element)
     }
 
     pub(super) fn select(&self) -> Inference {
         // A scalar predicate may select between tuples or tokens.
         if self.written.is_some() && self.operand(1)?.as_array().is_none() {
-            return match self.operands[1].same_dims(self.operand(2)?) {
-                true => self.as_operand(1),
-                false => Err(self.differ(1, 2)),
-            };
+            self.agree(1, 2, self.operands[1].same_dims(self.operand(2)?))?;
+            return self.as_operand(1);
         }
         let (predicate, on_true, on_false) = (self.array(0)?, self.array(1)?, self.array(2)?);
-        if predicate.element() != ElementType::Pred || predicate.rank() > 0 && predicate.dims() != on_true.dims() {
-            return Err(format!("a predicate of shape {} for {}", self.operands[0], self.operands[1]));
-        }
-        if on_false.dims() != on_true.dims() || !are_mixable(on_true.element(), on_false.element()) {
-            return Err(self.differ(1, 2));
-        }
+        let fits = predicate.rank() == 0 || predicate.dims() == on_true.dims();
+        let is_predicate = predicate.element() == ElementType::Pred && fits;
+        require(is_predicate, format_args!("a predicate of shape {} for {}", self.operands[0], self.operands[1]))?;
+        let are_alike = on_false.dims() == on_true.dims() && are_mixable(on_true.element(), on_false.element());
+        self.agree(1, 2, are_alike)?;
         let element = higher(on_true.element(), on_false.element());
         self.like(element, usize::from(predicate.rank() == 0))
     }
@@ -113,9 +96,9 @@ impl Operation<'_> {
         let value = self.array(1)?;
         for k in [0, 2] {
             let bound = self.array(k)?;
-            if bound.rank() > 0 && bound.dims() != value.dims() || !are_mixable(bound.element(), value.element()) {
-                return Err(format!("a bound of shape {} for {}", self.operands[k], self.operands[1]));
-            }
+            let fits = bound.rank() == 0 || bound.dims() == value.dims();
+            let is_bound = fits && are_mixable(bound.element(), value.element());
+            require(is_bound, format_args!("a bound of shape {} for {}", self.operands[k], self.operands[1]))?;
         }
         self.like(value.element(), 1)
     }
@@ -149,13 +132,26 @@ impl Operation<'_> {
         // XLA requires all dimensions in order; a text without them is accepted as well.
         let dims = self.ints("dimensions");
         let rank = self.array(0)?.rank();
-        if !dims.iter().copied().eq(0..rank as i64) && (self.written.is_none() || !dims.is_empty()) {
-            return Err(format!("dimensions {dims:?}, expected all {rank} in order"));
-        }
+        let are_all = dims.iter().copied().eq(0..rank as i64) || (self.written.is_some() && dims.is_empty());
+        require(are_all, format_args!("dimensions {dims:?}, expected all {rank} in order"))?;
         match self.root(callee).as_array() {
             Some(one) if one.rank() == 0 => self.result(one.element(), sizes(self.array(0)?)),
             _ => Err(format!("a mapped value of {}, expected a scalar", self.root(callee))),
         }
+    }
+}
+
+/// The element type of complex numbers with parts of this type.
+pub(super) fn complex_of(part: ElementType) -> Option<ElementType> {
+    [ElementType::C64, ElementType::C128].into_iter().find(|&t| real_part(t) == part)
+}
+
+/// The element type of the parts of complex numbers; a real number is its own real part.
+pub(super) fn real_part(t: ElementType) -> ElementType {
+    match t {
+        ElementType::C64 => ElementType::F32,
+        ElementType::C128 => ElementType::F64,
+        real => real,
     }
 }
 

@@ -38,6 +38,11 @@ pub(crate) type Inference = Result<Inferred, String>;
 
 type Check<T> = Result<T, String>;
 
+/// Requires that a condition holds; the reason against it is formatted only if it does not.
+fn require(holds: bool, reason: std::fmt::Arguments<'_>) -> Check<()> {
+    holds.then_some(()).ok_or_else(|| reason.to_string())
+}
+
 /// The shape that the instruction must have. Whatever operands and attributes leave open (the result type of a convert,
 /// the sizes of a reshape) is taken from the written shape.
 pub(crate) fn shape(m: &Module, id: InstructionId) -> Inference {
@@ -247,6 +252,10 @@ impl<'m> Operation<'m> {
         Ok(self.array(k)?.dims())
     }
 
+    fn is_scalar(&self, k: usize) -> bool {
+        self.dims(k).is_ok_and(<[i64]>::is_empty)
+    }
+
     fn written_array(&self) -> Option<&'m ArrayShape> {
         self.written.and_then(Shape::as_array)
     }
@@ -351,15 +360,12 @@ impl<'m> Operation<'m> {
 
     /// Checks that the first `n` operands are arrays of equal sizes.
     fn equal_sizes(&self, n: usize) -> Check<()> {
-        (1..n).try_for_each(|k| match self.dims(k)? == self.dims(0)? {
-            true => Ok(()),
-            false => Err(self.differ(0, k)),
-        })
+        (1..n).try_for_each(|k| self.agree(0, k, self.dims(k)? == self.dims(0)?))
     }
 
-    /// The reason that two operands do not go together.
-    fn differ(&self, a: usize, b: usize) -> String {
-        format!("operands of shapes {} and {}", self.operands[a], self.operands[b])
+    /// Requires that two operands go together.
+    fn agree(&self, a: usize, b: usize, holds: bool) -> Check<()> {
+        require(holds, format_args!("operands of shapes {} and {}", self.operands[a], self.operands[b]))
     }
 
     /// The shape of an operand.

@@ -2,7 +2,7 @@
 
 use layout::{ArrayShape, ElementType, Layout, Shape, UNBOUNDED};
 
-use super::{are_mixable, dim, sizes, Check, Dim, Inference, Inferred, Operation};
+use super::{are_mixable, dim, require, sizes, Check, Dim, Inference, Inferred, Operation};
 use crate::attribute::Value;
 
 impl Operation<'_> {
@@ -10,9 +10,7 @@ impl Operation<'_> {
         let operand = self.array(0)?;
         let Some(written) = self.written_array() else { return Err("the result is not an array".into()) };
         let to = self.dim_numbers("dimensions", written.rank())?;
-        if to.len() != operand.rank() {
-            return Err(format!("{} dimensions for an operand of rank {}", to.len(), operand.rank()));
-        }
+        one_per_dim("dimensions", to.len(), operand)?;
         let mut dims = written.dims().to_vec();
         for (k, d) in to.into_iter().enumerate() {
             dims[d] = operand.dims()[k];
@@ -30,9 +28,7 @@ impl Operation<'_> {
     pub(super) fn transpose(&self) -> Inference {
         let operand = self.array(0)?;
         let from = self.dim_numbers("dimensions", operand.rank())?;
-        if from.len() != operand.rank() {
-            return Err(format!("{} dimensions for an operand of rank {}", from.len(), operand.rank()));
-        }
+        one_per_dim("dimensions", from.len(), operand)?;
         let layout = if self.written.is_none() { transposed(operand, &from) } else { None };
         self.laid_out(operand.element(), from.iter().map(|&d| dim(operand, d)), layout).map(Inferred::Shape)
     }
@@ -46,9 +42,9 @@ impl Operation<'_> {
     pub(super) fn shuffle(&self) -> Inference {
         let operand = self.array(0)?;
         let (dims, shifts) = (self.dim_numbers("dimensions", operand.rank())?, self.ints("shifts"));
-        if dims.is_empty() || dims.len() != shifts.len() {
-            return Err(format!("{} dimensions and {} shifts, expected one or more of both", dims.len(), shifts.len()));
-        }
+        let (n, n_shifts) = (dims.len(), shifts.len());
+        let fits = n > 0 && n == n_shifts;
+        require(fits, format_args!("{n} dimensions and {n_shifts} shifts, expected one or more of both"))?;
         self.like(operand.element(), 0)
     }
 
@@ -67,23 +63,19 @@ impl Operation<'_> {
     pub(super) fn dynamic_reshape(&self) -> Inference {
         let rank = self.written_array().map_or(0, ArrayShape::rank);
         let n = self.operands.len().saturating_sub(1);
-        if n != rank || (1..=n).any(|k| self.dims(k).map_or(true, |d| !d.is_empty())) {
-            return Err(format!("{n} sizes for a value of rank {rank}, expected a scalar per dimension"));
-        }
+        let fits = n == rank && (1..=n).all(|k| self.is_scalar(k));
+        require(fits, format_args!("{n} sizes for a value of rank {rank}, expected a scalar per dimension"))?;
         self.reshape()
     }
 
     pub(super) fn slice(&self) -> Inference {
         let operand = self.array(0)?;
         let Some(Value::Slices(slices)) = self.value("slice") else { return Ok(Inferred::Unknown) };
-        if slices.len() != operand.rank() {
-            return Err(format!("{} slices for an operand of rank {}", slices.len(), operand.rank()));
-        }
+        one_per_dim("slices", slices.len(), operand)?;
         let mut dims = Vec::with_capacity(slices.len());
         for (&(start, limit, stride), &n) in slices.iter().zip(operand.dims()) {
-            if !(0 <= start && start <= limit && limit <= n && stride >= 1) {
-                return Err(format!("slice [{start}:{limit}:{stride}] of a dimension of size {n}"));
-            }
+            let fits = 0 <= start && start <= limit && limit <= n && stride >= 1;
+            require(fits, format_args!("slice [{start}:{limit}:{stride}] of a dimension of size {n}"))?;
             dims.push((i128::from(limit) - i128::from(start) + i128::from(stride) - 1) / i128::from(stride));
         }
         self.result(operand.element(), dims)
@@ -99,12 +91,8 @@ impl Operation<'_> {
         for k in 1..self.operands.len() {
             let other = self.array(k)?;
             let fits = |(i, n): (usize, &i64)| i == d || *n == first.dims()[i];
-            if other.rank() != first.rank()
-                || !other.dims().iter().enumerate().all(fits)
-                || !are_mixable(element, other.element())
-            {
-                return Err(self.differ(0, k));
-            }
+            let are_equal = other.rank() == first.rank() && other.dims().iter().enumerate().all(fits);
+            self.agree(0, k, are_equal && are_mixable(element, other.element()))?;
             for (i, known) in dims.iter_mut().enumerate() {
                 known.is_dynamic |= other.is_dynamic(i);
             }
@@ -117,19 +105,17 @@ impl Operation<'_> {
     pub(super) fn pad(&self) -> Inference {
         let operand = self.array(0)?;
         let Some(Value::Padding(padding)) = self.value("padding") else { return Ok(Inferred::Unknown) };
-        if padding.len() != operand.rank() {
-            return Err(format!("padding of {} dimensions for an operand of rank {}", padding.len(), operand.rank()));
-        }
-        if self.array(1)?.rank() != 0 || !are_mixable(operand.element(), self.array(1)?.element()) {
-            return Err(format!("a padding value of shape {} for {}", self.operands[1], self.operands[0]));
-        }
+        let (n, rank) = (padding.len(), operand.rank());
+        require(n == rank, format_args!("padding of {n} dimensions for an operand of rank {rank}"))?;
+        let value = self.array(1)?;
+        let fits = value.rank() == 0 && are_mixable(operand.element(), value.element());
+        require(fits, format_args!("a padding value of shape {} for {}", self.operands[1], self.operands[0]))?;
         let mut dims = Vec::with_capacity(padding.len());
         for (&(low, high, interior), n) in padding.iter().zip(sizes(operand)) {
             let inside = n.size + (n.size - 1).max(0) * i128::from(interior);
             let size = inside + i128::from(low) + i128::from(high);
-            if interior < 0 || size < 0 {
-                return Err(format!("padding {low}_{high}_{interior} of a dimension of size {}", n.size));
-            }
+            let is_valid = interior >= 0 && size >= 0;
+            require(is_valid, format_args!("padding {low}_{high}_{interior} of a dimension of size {}", n.size))?;
             dims.push(Dim { size, is_dynamic: n.is_dynamic });
         }
         self.result(operand.element(), dims)
@@ -140,22 +126,23 @@ impl Operation<'_> {
     fn offsets(&self, first: usize, rank: usize) -> Check<()> {
         let n = self.operands.len().saturating_sub(first);
         let is_vector = n == 1 && self.dims(first)? == [rank as i64];
-        let is_scalars = n == rank && (first..first + n).all(|k| self.dims(k).is_ok_and(<[i64]>::is_empty));
-        if is_vector || is_scalars {
-            return Ok(());
-        }
-        Err(format!("{n} offsets for an operand of rank {rank}, expected a scalar per dimension"))
+        let fits = is_vector || n == rank && (first..first + n).all(|k| self.is_scalar(k));
+        require(fits, format_args!("{n} offsets for an operand of rank {rank}, expected a scalar per dimension"))
     }
 
     pub(super) fn dynamic_slice(&self) -> Inference {
         let operand = self.array(0)?;
         let Some(Value::Ints(sizes)) = self.value("dynamic_slice_sizes") else { return Ok(Inferred::Unknown) };
         self.offsets(1, operand.rank())?;
-        let fits = |(&size, &n): (&i64, &i64)| 0 <= size && size <= n;
-        if sizes.len() != operand.rank() || !sizes.iter().zip(operand.dims()).all(fits) {
-            return Err(format!("dynamic_slice_sizes {sizes:?} of {}", self.operands[0]));
-        }
+        self.fit("dynamic_slice_sizes", &sizes)?;
         self.fixed(operand.element(), &sizes)
+    }
+
+    /// Requires that the sizes of a slice fit into operand 0.
+    fn fit(&self, name: &str, slice: &[i64]) -> Check<()> {
+        let dims = self.dims(0)?;
+        let fits = slice.len() == dims.len() && slice.iter().zip(dims).all(|(&size, &n)| 0 <= size && size <= n);
+        require(fits, format_args!("{name} {slice:?} of {}", self.operands[0]))
     }
 
     pub(super) fn dynamic_update_slice(&self) -> Inference {
@@ -167,9 +154,7 @@ impl Operation<'_> {
         let (operand, update) = (buffer.map_or_else(|| self.array(0), Ok)?, self.array(1)?);
         self.offsets(2, operand.rank())?;
         let fits = update.rank() == operand.rank() && update.dims().iter().zip(operand.dims()).all(|(u, n)| u <= n);
-        if !fits {
-            return Err(format!("an update of shape {} in {}", self.operands[1], self.operands[0]));
-        }
+        require(fits, format_args!("an update of shape {} in {}", self.operands[1], self.operands[0]))?;
         if buffer.is_some() {
             return self.as_operand(0);
         }
@@ -178,12 +163,11 @@ impl Operation<'_> {
 
     pub(super) fn iota(&self) -> Inference {
         let rank = self.written_array().map_or(0, ArrayShape::rank);
-        match self.int("iota_dimension") {
-            Some(d) if !(0 <= d && (d as usize) < rank) => {
-                Err(format!("iota_dimension {d} of an array of rank {rank}"))
-            }
-            _ => Ok(Inferred::Unknown),
+        if let Some(d) = self.int("iota_dimension") {
+            let is_there = 0 <= d && (d as usize) < rank;
+            require(is_there, format_args!("iota_dimension {d} of an array of rank {rank}"))?;
         }
+        Ok(Inferred::Unknown)
     }
 
     pub(super) fn get_dimension_size(&self) -> Inference {
@@ -196,9 +180,8 @@ impl Operation<'_> {
         let operand = self.array(0)?;
         let d = self.one_dim("dimensions", operand.rank())?;
         let size = self.array(1)?;
-        if size.rank() != 0 || size.element() != ElementType::S32 {
-            return Err(format!("a size of shape {}, expected s32[]", self.operands[1]));
-        }
+        let is_size = size.rank() == 0 && size.element() == ElementType::S32;
+        require(is_size, format_args!("a size of shape {}, expected s32[]", self.operands[1]))?;
         let mut dims: Vec<Dim> = sizes(operand).collect();
         dims[d].is_dynamic = true;
         self.resized(operand, operand.element(), dims).map(Inferred::Shape)
@@ -219,14 +202,9 @@ impl Operation<'_> {
         let operand = self.array(0)?;
         let (batch, index_length) = self.index_dims(1)?;
         let Some(Value::Ints(window)) = self.value("slice_sizes") else { return Ok(Inferred::Unknown) };
-        let fits = |(&size, &n): (&i64, &i64)| 0 <= size && size <= n;
-        if window.len() != operand.rank() || !window.iter().zip(operand.dims()).all(fits) {
-            return Err(format!("slice_sizes {window:?} of {}", self.operands[0]));
-        }
-        let map = self.dim_numbers("start_index_map", operand.rank())?;
-        if map.len() as i128 != index_length {
-            return Err(format!("a start_index_map of {} for indices of {index_length}", map.len()));
-        }
+        self.fit("slice_sizes", &window)?;
+        let n = self.dim_numbers("start_index_map", operand.rank())?.len() as i128;
+        require(n == index_length, format_args!("a start_index_map of {n} for indices of {index_length}"))?;
         let mut gone = self.dim_numbers("collapsed_slice_dims", operand.rank())?;
         gone.extend(self.dim_numbers("operand_batching_dims", operand.rank())?);
         if let Some(d) = gone.iter().find(|&&d| window[d] > 1) {
@@ -236,9 +214,8 @@ impl Operation<'_> {
         let kept: Vec<i64> = (0..window.len()).filter(|d| !gone.contains(d)).map(|d| window[d]).collect();
         let rank = kept.len() + batch.len();
         let offsets = self.dim_numbers("offset_dims", rank)?;
-        if offsets.len() != kept.len() || !offsets.is_sorted() {
-            return Err(format!("offset_dims {offsets:?} for a window of {} dimensions", kept.len()));
-        }
+        let fits = offsets.len() == kept.len() && offsets.is_sorted();
+        require(fits, format_args!("offset_dims {offsets:?} for a window of {} dimensions", kept.len()))?;
         let (mut kept, mut batch) = (kept.into_iter(), batch.into_iter());
         let dims = (0..rank).filter_map(|d| match offsets.contains(&d) {
             true => kept.next().map(Dim::from),
@@ -251,23 +228,20 @@ impl Operation<'_> {
     fn batches(&self, of_operand: &str, of_indices: &str, indices: usize) -> Check<()> {
         let (operand, indices) = (self.dims(0)?, self.dims(indices)?);
         let (a, b) = (self.dim_numbers(of_operand, operand.len())?, self.dim_numbers(of_indices, indices.len())?);
-        if a.len() != b.len() || a.iter().zip(&b).any(|(&a, &b)| operand[a] != indices[b]) {
-            return Err(format!("{of_operand} {a:?} of {} and {of_indices} {b:?} differ", self.operands[0]));
-        }
-        Ok(())
+        let are_equal = a.iter().map(|&a| operand[a]).eq(b.iter().map(|&b| indices[b]));
+        require(are_equal, format_args!("{of_operand} {a:?} of {} and {of_indices} {b:?} differ", self.operands[0]))
     }
 
     pub(super) fn scatter(&self) -> Inference {
         let n = self.operands.len() / 2;
-        if n == 0 || self.operands.len().is_multiple_of(2) {
-            return Err(format!("{} operands, expected arrays, indices, and as many updates", self.operands.len()));
-        }
+        let found = self.operands.len();
+        let fits = n > 0 && !found.is_multiple_of(2);
+        require(fits, format_args!("{found} operands, expected arrays, indices, and as many updates"))?;
         let operand = self.dims(0)?;
         let (batch, index_length) = self.index_dims(n)?;
-        let map = self.dim_numbers("scatter_dims_to_operand_dims", operand.len())?;
-        if map.len() as i128 != index_length {
-            return Err(format!("scatter_dims_to_operand_dims of {} for indices of {index_length}", map.len()));
-        }
+        let n_indices = self.dim_numbers("scatter_dims_to_operand_dims", operand.len())?.len() as i128;
+        let fits = n_indices == index_length;
+        require(fits, format_args!("scatter_dims_to_operand_dims of {n_indices} for indices of {index_length}"))?;
         let mut gone = self.dim_numbers("inserted_window_dims", operand.len())?;
         gone.extend(self.dim_numbers("input_batching_dims", operand.len())?);
         self.batches("input_batching_dims", "scatter_indices_batching_dims", n)?;
@@ -275,24 +249,22 @@ impl Operation<'_> {
         for k in 0..n {
             let (other, updates) = (self.dims(k)?, self.dims(n + 1 + k)?);
             let offsets = self.dim_numbers("update_window_dims", updates.len())?;
-            let misfit = || format!("updates of shape {} for {}", self.operands[n + 1 + k], self.operands[k]);
-            if other != operand || offsets.len() != window.len() || updates.len() != window.len() + batch.len() {
-                return Err(misfit());
-            }
+            let have_rank = offsets.len() == window.len() && updates.len() == window.len() + batch.len();
             let (mut window, mut batch) = (window.iter(), batch.iter());
-            for (d, &size) in updates.iter().enumerate() {
-                let fits = match offsets.contains(&d) {
-                    true => window.next().is_some_and(|&n| size <= n),
-                    false => batch.next().is_some_and(|n| i128::from(size) == n.size),
-                };
-                if !fits {
-                    return Err(misfit());
-                }
-            }
+            let fits = |(d, &size): (usize, &i64)| match offsets.contains(&d) {
+                true => window.next().is_some_and(|&n| size <= n),
+                false => batch.next().is_some_and(|n| i128::from(size) == n.size),
+            };
+            let fit = other == operand && have_rank && updates.iter().enumerate().all(fits);
+            require(fit, format_args!("updates of shape {} for {}", self.operands[n + 1 + k], self.operands[k]))?;
         }
         let all = (0..n).map(|k| self.array(k).and_then(|a| self.resized(a, a.element(), sizes(a))));
         self.one_or_tuple(all.collect::<Check<_>>()?)
     }
+}
+
+fn one_per_dim(what: &str, n: usize, operand: &ArrayShape) -> Check<()> {
+    require(n == operand.rank(), format_args!("{n} {what} for an operand of rank {}", operand.rank()))
 }
 
 /// The layout for which a transpose does not move elements in memory.

@@ -2,7 +2,7 @@
 
 use layout::{ArrayShape, ElementType, Shape};
 
-use super::{dim, part_of, sizes, Check, Dim, Inference, Inferred, Operation};
+use super::{dim, part_of, require, sizes, Check, Dim, Inference, Inferred, Operation};
 use crate::attribute::window;
 use crate::attribute::window::Window;
 use crate::attribute::Value;
@@ -10,20 +10,17 @@ use crate::attribute::Value;
 impl Operation<'_> {
     /// The number of inputs of a variadic reduction: arrays of equal sizes, followed by as many scalar initial values.
     fn reduced(&self) -> Check<usize> {
-        let n = self.operands.len() / 2;
-        if n == 0 || self.operands.len() % 2 == 1 {
-            return Err(format!("{} operands, expected arrays and as many initial values", self.operands.len()));
-        }
+        let (n, found) = (self.operands.len() / 2, self.operands.len());
+        let fits = n > 0 && found == 2 * n;
+        require(fits, format_args!("{found} operands, expected arrays and as many initial values"))?;
         self.equal_sizes(n)?;
         (n..2 * n).try_for_each(|k| self.initial_value(k))?;
         Ok(n)
     }
 
     fn initial_value(&self, k: usize) -> Check<()> {
-        match self.array(k)?.rank() {
-            0 => Ok(()),
-            _ => Err(format!("an initial value of shape {}, expected a scalar", self.operands[k])),
-        }
+        let is_scalar = self.dims(k)?.is_empty();
+        require(is_scalar, format_args!("an initial value of shape {}, expected a scalar", self.operands[k]))
     }
 
     /// Arrays of these sizes, one per input. Their element types are those of the computation's results, since a
@@ -47,9 +44,8 @@ impl Operation<'_> {
 
     fn window(&self, rank: usize) -> Check<Option<Window>> {
         let Some(Value::Window(window)) = self.value("window") else { return Ok(None) };
-        if window.dims.len() != rank {
-            return Err(format!("a window of {} dimensions on {}", window.dims.len(), self.operands[0]));
-        }
+        let n = window.dims.len();
+        require(n == rank, format_args!("a window of {n} dimensions on {}", self.operands[0]))?;
         Ok(Some(window))
     }
 
@@ -70,9 +66,8 @@ impl Operation<'_> {
         let Some(window) = self.window(operand.rank())? else { return Ok(Inferred::Unknown) };
         let windows = window.dims.iter().zip(operand.dims()).map(|(w, &n)| window::output_size(w, n));
         let windows = windows.collect::<Check<Vec<_>>>()?;
-        if !windows.iter().copied().eq(source.iter().map(|&n| i128::from(n))) {
-            return Err(format!("a source of shape {} for windows {windows:?}", self.operands[1]));
-        }
+        let fits = windows.iter().copied().eq(source.iter().map(|&n| i128::from(n)));
+        require(fits, format_args!("a source of shape {} for windows {windows:?}", self.operands[1]))?;
         self.like(operand.element(), 0)
     }
 
@@ -87,10 +82,8 @@ impl Operation<'_> {
     pub(super) fn topk(&self) -> Inference {
         let operand = self.array(0)?;
         let k = self.int("k").unwrap_or(-1);
-        match operand.dims().last() {
-            Some(&last) if 0 <= k && k <= last => {}
-            _ => return Err(format!("k={k} of {}", self.operands[0])),
-        }
+        let fits = operand.dims().last().is_some_and(|&last| 0 <= k && k <= last);
+        require(fits, format_args!("k={k} of {}", self.operands[0]))?;
         let dims = || sizes(operand).take(operand.rank() - 1).chain([Dim::from(k)]);
         let indices = self.written_part(1, 2).and_then(Shape::as_array).map_or(ElementType::S32, ArrayShape::element);
         let parts = vec![self.array_shape(operand.element(), dims())?, self.array_shape(indices, dims())?];
@@ -112,9 +105,8 @@ impl Operation<'_> {
         for k in 0..n_inputs {
             let n = self.dims(k)?.get(along).copied();
             let n = n.ok_or_else(|| format!("a scan along dimension {along} of {}", self.operands[k]))?;
-            if n_steps.replace(n).is_some_and(|other| other != n) {
-                return Err(format!("a scan along {n} elements of {}", self.operands[k]));
-            }
+            let fits = n_steps.replace(n).is_none_or(|other| other == n);
+            require(fits, format_args!("a scan along {n} elements of {}", self.operands[k]))?;
         }
         let root = self.root(callee);
         let Some(values) = root.as_tuple() else { return Err(format!("a step that returns {root}, expected a tuple")) };
@@ -127,9 +119,7 @@ impl Operation<'_> {
             if k >= n_outputs {
                 return Ok(value.clone());
             }
-            if along > array.rank() {
-                return Err(format!("a scan along dimension {along} of {value}"));
-            }
+            require(along <= array.rank(), format_args!("a scan along dimension {along} of {value}"))?;
             let mut dims: Vec<Dim> = sizes(array).collect();
             dims.insert(along, Dim::from(n_steps));
             self.array_shape(array.element(), dims)

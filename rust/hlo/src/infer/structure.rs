@@ -1,8 +1,8 @@
 //! Shape rules of tuples, calls, channels and queues.
 
-use layout::Shape;
+use layout::{ArrayShape, ElementType, Shape};
 
-use super::{Check, Inference, Inferred, Operation};
+use super::{require, Check, Inference, Inferred, Operation};
 use crate::attribute::Value;
 use crate::model::module::ComputationId;
 
@@ -30,16 +30,13 @@ impl<'m> Operation<'m> {
     /// Checks that the operands match the parameters of a computation, of which later steps may bind the last ones.
     pub(super) fn arguments(&self, computation: ComputationId, are_all: bool) -> Check<()> {
         let parameters = self.m.parameters(computation);
-        let n = self.operands.len();
-        if n > parameters.len() || are_all && n < parameters.len() {
-            return Err(format!("{n} operands for {} parameters", parameters.len()));
-        }
-        for (k, (&p, operand)) in parameters.iter().zip(&self.operands).enumerate() {
-            if !self.m.shape(p).same_dims(operand) {
-                return Err(format!("operand {k} of shape {operand} for a parameter of shape {}", self.m.shape(p)));
-            }
-        }
-        Ok(())
+        let (n, expected) = (self.operands.len(), parameters.len());
+        let fits = n == expected || !are_all && n < expected;
+        require(fits, format_args!("{n} operands for {expected} parameters"))?;
+        parameters.iter().zip(&self.operands).enumerate().try_for_each(|(k, (&p, operand))| {
+            let p = self.m.shape(p);
+            require(p.same_dims(operand), format_args!("operand {k} of shape {operand} for a parameter of shape {p}"))
+        })
     }
 
     /// A fusion or a call: the operands match the parameters, and the result is the root's.
@@ -61,30 +58,26 @@ impl<'m> Operation<'m> {
         for computation in [body, condition] {
             self.arguments(computation, true)?;
         }
-        if !self.root(body).same_dims(self.operands[0]) {
-            return Err(format!("a body that returns {} for a loop state of {}", self.root(body), self.operands[0]));
-        }
+        let (next, state) = (self.root(body), self.operands[0]);
+        require(next.same_dims(state), format_args!("a body that returns {next} for a loop state of {state}"))?;
         self.predicate(self.root(condition))?;
         self.as_operand(0)
     }
 
     fn predicate(&self, shape: &Shape) -> Check<()> {
-        match shape.as_array() {
-            Some(a) if a.rank() == 0 && a.element() == layout::ElementType::Pred => Ok(()),
-            _ => Err(format!("a condition of shape {shape}, expected pred[]")),
-        }
+        let is_predicate = shape.as_array().is_some_and(|a| a.rank() == 0 && a.element() == ElementType::Pred);
+        require(is_predicate, format_args!("a condition of shape {shape}, expected pred[]"))
     }
 
     pub(super) fn conditional(&self) -> Inference {
         let chosen = self.operand(0)?;
         let branches: Vec<ComputationId> = match self.value("branch_computations") {
             Some(Value::Computations(all)) => {
-                match chosen.as_array() {
-                    Some(a) if a.rank() == 0 && a.element() == layout::ElementType::S32 => {}
-                    // A predicate may choose between two branches; true chooses the first.
-                    Some(a) if a.rank() == 0 && self.written.is_some() && all.len() == 2 => {}
-                    _ => return Err(format!("a branch index of shape {chosen}, expected s32[]")),
-                }
+                // A predicate may choose between two branches; true chooses the first.
+                let may_be_predicate = self.written.is_some() && all.len() == 2;
+                let is_index = |a: &ArrayShape| a.rank() == 0 && (may_be_predicate || a.element() == ElementType::S32);
+                let fits = chosen.as_array().is_some_and(is_index);
+                require(fits, format_args!("a branch index of shape {chosen}, expected s32[]"))?;
                 all.to_vec()
             }
             _ => {
@@ -95,18 +88,14 @@ impl<'m> Operation<'m> {
                 vec![a, b]
             }
         };
-        if self.operands.len() != branches.len() + 1 {
-            return Err(format!("{} operands for {} branches", self.operands.len(), branches.len()));
-        }
+        let (n, n_branches) = (self.operands.len(), branches.len());
+        require(n == n_branches + 1, format_args!("{n} operands for {n_branches} branches"))?;
         for (k, &branch) in branches.iter().enumerate() {
-            let parameters = self.m.parameters(branch);
-            let fits = matches!(parameters, [p] if self.m.shape(*p).same_dims(self.operands[k + 1]));
-            if !fits {
-                return Err(format!("operand {} of shape {} for branch {k}", k + 1, self.operands[k + 1]));
-            }
-            if !self.root(branch).same_dims(self.root(branches[0])) {
-                return Err(format!("branches that return {} and {}", self.root(branches[0]), self.root(branch)));
-            }
+            let argument = self.operands[k + 1];
+            let fits = matches!(self.m.parameters(branch), [p] if self.m.shape(*p).same_dims(argument));
+            require(fits, format_args!("operand {} of shape {argument} for branch {k}", k + 1))?;
+            let (first, own) = (self.root(branches[0]), self.root(branch));
+            require(own.same_dims(first), format_args!("branches that return {first} and {own}"))?;
         }
         match branches.first() {
             Some(&first) => Ok(Inferred::Shape(self.root(first).clone())),
@@ -149,9 +138,9 @@ impl<'m> Operation<'m> {
 
     pub(super) fn outfeed(&self) -> Inference {
         if let Some(Value::Shape(shape)) = self.value("outfeed_shape") {
-            if !shape.same_dims(self.operand(0)?) {
-                return Err(format!("an operand of shape {} for outfeed_shape={shape}", self.operands[0]));
-            }
+            let operand = self.operand(0)?;
+            let fits = shape.same_dims(operand);
+            require(fits, format_args!("an operand of shape {operand} for outfeed_shape={shape}"))?;
         }
         Ok(Inferred::Shape(Shape::Token))
     }
