@@ -338,23 +338,23 @@ pub struct PyDimLabels(DimLabels);
 
 getters! { PyDimLabels, self, py;
     /// The operand's batch dimension.
-    input_batch: i64 = self.0.input_batch;
+    input_batch: i64 = self.0.input.letters[0];
     /// The operand's feature dimension.
-    input_feature: i64 = self.0.input_feature;
+    input_feature: i64 = self.0.input.letters[1];
     /// The operand's spatial dimensions.
-    input_spatial: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.input_spatial);
+    input_spatial: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.input.spatial);
     /// The kernel's input feature dimension.
-    kernel_input_feature: i64 = self.0.kernel_input_feature;
+    kernel_input_feature: i64 = self.0.kernel.letters[0];
     /// The kernel's output feature dimension.
-    kernel_output_feature: i64 = self.0.kernel_output_feature;
+    kernel_output_feature: i64 = self.0.kernel.letters[1];
     /// The kernel's spatial dimensions.
-    kernel_spatial: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.kernel_spatial);
+    kernel_spatial: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.kernel.spatial);
     /// The output's batch dimension.
-    output_batch: i64 = self.0.output_batch;
+    output_batch: i64 = self.0.output.letters[0];
     /// The output's feature dimension.
-    output_feature: i64 = self.0.output_feature;
+    output_feature: i64 = self.0.output.letters[1];
     /// The output's spatial dimensions.
-    output_spatial: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.output_spatial);
+    output_spatial: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.output.spatial);
 }
 
 #[pymethods]

@@ -201,6 +201,7 @@ fn shown(value: &Value<'_>) -> String {
         Value::DeviceGroups(v) => format!("DeviceGroups {v}"),
         Value::EntryLayout(v) => format!("EntryLayout {v}"),
         Value::Accuracy(v) => format!("Accuracy {v}"),
+        Value::DimLabels(v) => format!("DimLabels {v}"),
         value => format!("{value:?}"),
     }
 }

@@ -37,25 +37,25 @@ pub struct Window {
 /// `bf01_oi01->bf01`: the role of each dimension of input, kernel and output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DimLabels {
-    /// The operand's batch dimension.
-    pub input_batch: i64,
-    /// The operand's feature dimension.
-    pub input_feature: i64,
-    /// The operand's spatial dimensions.
-    pub input_spatial: Vec<i64>,
-    /// The kernel's input feature dimension.
-    pub kernel_input_feature: i64,
-    /// The kernel's output feature dimension.
-    pub kernel_output_feature: i64,
-    /// The kernel's spatial dimensions.
-    pub kernel_spatial: Vec<i64>,
-    /// The output's batch dimension.
-    pub output_batch: i64,
-    /// The output's feature dimension.
-    pub output_feature: i64,
-    /// The output's spatial dimensions.
-    pub output_spatial: Vec<i64>,
+    /// `bf01`: batch and feature dimension of the operand.
+    pub input: Labels,
+    /// `oi01`: input and output feature dimension of the kernel.
+    pub kernel: Labels,
+    /// `bf01`: batch and feature dimension of the output.
+    pub output: Labels,
 }
+
+/// The role of each dimension of one array.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Labels {
+    /// The two dimensions that have a letter.
+    pub letters: [i64; 2],
+    /// The spatial dimensions, in the order of their digits.
+    pub spatial: Vec<i64>,
+}
+
+/// By array: its name in messages, what precedes it in text, and its letters.
+const ARRAYS: [(&str, &str, [u8; 2]); 3] = [("input", "", *b"bf"), ("kernel", "_", *b"io"), ("output", "->", *b"bf")];
 
 /// The number of window positions along a dimension of size `n`, after dilation and padding.
 pub(crate) fn output_size(w: &WindowDim, n: i64) -> Result<i128, String> {
@@ -76,7 +76,8 @@ pub(crate) fn convolution_dims(
     kernel: &[i64],
     groups: [i64; 2],
 ) -> Result<Vec<i128>, String> {
-    let n = labels.input_spatial.len();
+    let DimLabels { input: of_input, kernel: of_kernel, output } = labels;
+    let n = of_input.spatial.len();
     let size = |dims: &[i64], d: i64| {
         let of = |d: i64| usize::try_from(d).ok().and_then(|d| dims.get(d)).copied();
         of(d).ok_or_else(|| format!("dim_labels with dimension {d} of an array of rank {}", dims.len()))
@@ -88,30 +89,29 @@ pub(crate) fn convolution_dims(
         return Err(format!("a window of {} dimensions, dim_labels with {n} spatial ones", window.len()));
     }
     let [feature_groups, batch_groups] = groups;
-    let (batch, features) = (size(input, labels.input_batch)?, size(input, labels.input_feature)?);
-    let (inner, outer) = (size(kernel, labels.kernel_input_feature)?, size(kernel, labels.kernel_output_feature)?);
+    let [batch, features] = of_input.letters.map(|d| size(input, d));
+    let [inner, outer] = of_kernel.letters.map(|d| size(kernel, d));
+    let (batch, features, inner, outer) = (batch?, features?, inner?, outer?);
     if feature_groups < 1 || batch_groups < 1 || batch % batch_groups != 0 || outer % feature_groups != 0 {
         return Err(format!("{feature_groups} feature groups and {batch_groups} batch groups do not divide the sizes"));
     }
     if inner.checked_mul(feature_groups) != Some(features) {
         return Err(format!("{features} input features, the kernel has {inner} in {feature_groups} groups"));
     }
-    let mut dims = vec![0i128; n + 2];
-    let mut put = |d: i64, size: i128| match usize::try_from(d).ok().and_then(|d| dims.get_mut(d)) {
-        Some(dim) => {
-            *dim = size;
-            Ok(())
-        }
-        None => Err(format!("dim_labels with dimension {d} of an array of rank {}", n + 2)),
-    };
-    put(labels.output_batch, i128::from(batch / batch_groups))?;
-    put(labels.output_feature, i128::from(outer))?;
+    let mut sizes = vec![i128::from(batch / batch_groups), i128::from(outer)];
     for (k, w) in window.iter().enumerate() {
-        let kernel_size = size(kernel, labels.kernel_spatial[k])?;
+        let kernel_size = size(kernel, of_kernel.spatial[k])?;
         if kernel_size != w.size {
             return Err(format!("a window of size {} in spatial dimension {k}, the kernel has {kernel_size}", w.size));
         }
-        put(labels.output_spatial[k], output_size(w, size(input, labels.input_spatial[k])?)?)?;
+        sizes.push(output_size(w, size(input, of_input.spatial[k])?)?);
+    }
+    let mut dims = vec![0i128; n + 2];
+    for (&d, size) in output.letters.iter().chain(&output.spatial).zip(sizes) {
+        match usize::try_from(d).ok().and_then(|d| dims.get_mut(d)) {
+            Some(dim) => *dim = size,
+            None => return Err(format!("dim_labels with dimension {d} of an array of rank {}", n + 2)),
+        }
     }
     Ok(dims)
 }
@@ -134,23 +134,36 @@ pub(crate) fn whole<T>(text: &str, read: impl FnOnce(&mut Cursor<'_>) -> Read<T>
     c.at_end().then_some(value)
 }
 
+/// The fields of a window in text.
+const FIELDS: [&str; 6] = ["size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal"];
+
+/// The values of a dimension by field, of which the padding has two.
+type Fields = [(i64, i64); 6];
+
+/// The values that a text leaves out.
+const DEFAULTS: Fields = [(1, 0), (1, 0), (0, 0), (1, 0), (1, 0), (0, 0)];
+
+impl WindowDim {
+    fn of(fields: Fields) -> WindowDim {
+        let [(size, _), (stride, _), (pad_low, pad_high), (base_dilation, _), (window_dilation, _), (reversal, _)] =
+            fields;
+        WindowDim { size, stride, pad_low, pad_high, base_dilation, window_dilation, reversal: reversal != 0 }
+    }
+
+    fn fields(&self) -> Fields {
+        let &WindowDim { size, stride, pad_low, pad_high, base_dilation, window_dilation, reversal } = self;
+        let pad = (pad_low, pad_high);
+        [(size, 0), (stride, 0), pad, (base_dilation, 0), (window_dilation, 0), (i64::from(reversal), 0)]
+    }
+}
+
 pub(crate) fn window(c: &mut Cursor<'_>) -> Read<Window> {
     c.expect(b'{', "`{`")?;
     let start = *c;
-    let mut dims: Option<Vec<WindowDim>> = None;
-    let fresh = WindowDim {
-        size: 1,
-        stride: 1,
-        pad_low: 0,
-        pad_high: 0,
-        base_dilation: 1,
-        window_dilation: 1,
-        reversal: false,
-    };
-    let mut seen = [false; 6];
+    let mut dims: Option<Vec<Fields>> = None;
+    let mut seen = [false; FIELDS.len()];
     while !c.accept_after_space(b'}') {
         let at = *c;
-        const FIELDS: [&str; 6] = ["size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal"];
         let word = c.word();
         let Some(field) = FIELDS.iter().position(|f| *f == word) else {
             return Err(at.expected("size, stride, pad, lhs_dilate, rhs_dilate, rhs_reversal or `}`"));
@@ -160,27 +173,18 @@ pub(crate) fn window(c: &mut Cursor<'_>) -> Read<Window> {
         }
         c.expect(b'=', "`=`")?;
         c.space();
-        let values = if field == 2 { by_dim(c, pair)? } else { by_dim(c, |c| Ok((c.int()?, 0)))? };
-        let dims = dims.get_or_insert_with(|| vec![fresh; values.len()]);
+        let values = if word == "pad" { by_dim(c, pair)? } else { by_dim(c, |c| Ok((c.int()?, 0)))? };
+        let dims = dims.get_or_insert_with(|| vec![DEFAULTS; values.len()]);
         if dims.len() != values.len() {
             let (span, found) = (Span::new(at.pos, c.pos), values.len().to_string());
             return Err(Diagnostic::disagrees(span, "dimensions of a window", dims.len(), found));
         }
-        for (dim, (a, b)) in dims.iter_mut().zip(values) {
-            match field {
-                0 => dim.size = a,
-                1 => dim.stride = a,
-                2 => (dim.pad_low, dim.pad_high) = (a, b),
-                3 => dim.base_dilation = a,
-                4 => dim.window_dilation = a,
-                _ => dim.reversal = a != 0,
-            }
-        }
+        dims.iter_mut().zip(values).for_each(|(dim, value)| dim[field] = value);
     }
     if dims.is_some() && !seen[0] {
         return Err(start.expected("size= in a window"));
     }
-    Ok(Window { dims: dims.unwrap_or_default() })
+    Ok(Window { dims: dims.unwrap_or_default().into_iter().map(WindowDim::of).collect() })
 }
 
 pub(crate) fn dim_labels(c: &mut Cursor<'_>) -> Read<DimLabels> {
@@ -193,29 +197,21 @@ pub(crate) fn dim_labels(c: &mut Cursor<'_>) -> Read<DimLabels> {
     }
     let output = c.label_word();
     let span = Span::new(start.pos, c.pos);
-    let bad = |what: &str| {
+    let bad = |what: String| {
         Diagnostic::expected(span, format!("dim_labels whose {what}"), format!("`{}`", clip(start.str(span))))
     };
-    let (input_batch, input_feature, input_spatial) =
-        labels(input, b'b', b'f').ok_or_else(|| bad("input has b, f and the spatial digits once each"))?;
-    let (kernel_input_feature, kernel_output_feature, kernel_spatial) =
-        labels(kernel, b'i', b'o').ok_or_else(|| bad("kernel has i, o and the spatial digits once each"))?;
-    let (output_batch, output_feature, output_spatial) =
-        labels(output, b'b', b'f').ok_or_else(|| bad("output has b, f and the spatial digits once each"))?;
-    if kernel_spatial.len() != input_spatial.len() || output_spatial.len() != input_spatial.len() {
-        return Err(bad("three parts have the same number of spatial dimensions"));
+    let mut words = [input, kernel, output].into_iter();
+    let [input, kernel, output] = ARRAYS.map(|(name, _, letters)| {
+        let [first, second] = letters.map(char::from);
+        let expected = || format!("{name} has {first}, {second} and the spatial digits once each");
+        labels(words.next().unwrap_or(""), letters).ok_or_else(|| bad(expected()))
+    });
+    let found = DimLabels { input: input?, kernel: kernel?, output: output? };
+    let n = found.input.spatial.len();
+    if found.kernel.spatial.len() != n || found.output.spatial.len() != n {
+        return Err(bad("three parts have the same number of spatial dimensions".into()));
     }
-    Ok(DimLabels {
-        input_batch,
-        input_feature,
-        input_spatial,
-        kernel_input_feature,
-        kernel_output_feature,
-        kernel_spatial,
-        output_batch,
-        output_feature,
-        output_spatial,
-    })
+    Ok(found)
 }
 
 impl<'a> Cursor<'a> {
@@ -230,7 +226,7 @@ impl<'a> Cursor<'a> {
 
 /// The positions of the two letters, and of the digits in ascending order. A `?` is a dimension that takes no part in
 /// the convolution.
-fn labels(word: &str, first: u8, second: u8) -> Option<(i64, i64, Vec<i64>)> {
+fn labels(word: &str, [first, second]: [u8; 2]) -> Option<Labels> {
     let mut letters = [None; 2];
     let mut spatial = [None; 10];
     for (at, c) in word.bytes().enumerate() {
@@ -249,27 +245,21 @@ fn labels(word: &str, first: u8, second: u8) -> Option<(i64, i64, Vec<i64>)> {
     if spatial[n..].iter().any(Option::is_some) {
         return None;
     }
-    Some((letters[0]?, letters[1]?, spatial[..n].iter().map(|p| p.unwrap_or_default()).collect()))
+    let spatial = spatial[..n].iter().map(|p| p.unwrap_or_default()).collect();
+    Some(Labels { letters: [letters[0]?, letters[1]?], spatial })
 }
 
 impl fmt::Display for Window {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let by_dim = |one: &dyn Fn(&WindowDim) -> String| self.dims.iter().map(one).collect::<Vec<_>>().join("x");
-        write!(f, "{{size={}", by_dim(&|d| d.size.to_string()))?;
-        if self.dims.iter().any(|d| d.stride != 1) {
-            write!(f, " stride={}", by_dim(&|d| d.stride.to_string()))?;
-        }
-        if self.dims.iter().any(|d| (d.pad_low, d.pad_high) != (0, 0)) {
-            write!(f, " pad={}", by_dim(&|d| format!("{}_{}", d.pad_low, d.pad_high)))?;
-        }
-        if self.dims.iter().any(|d| d.base_dilation != 1) {
-            write!(f, " lhs_dilate={}", by_dim(&|d| d.base_dilation.to_string()))?;
-        }
-        if self.dims.iter().any(|d| d.window_dilation != 1) {
-            write!(f, " rhs_dilate={}", by_dim(&|d| d.window_dilation.to_string()))?;
-        }
-        if self.dims.iter().any(|d| d.reversal) {
-            write!(f, " rhs_reversal={}", by_dim(&|d| i64::from(d.reversal).to_string()))?;
+        f.write_str("{")?;
+        for (k, name) in FIELDS.into_iter().enumerate() {
+            let values = || self.dims.iter().map(|dim| dim.fields()[k]);
+            // The size is there in any case.
+            if k > 0 && values().all(|value| value == DEFAULTS[k]) {
+                continue;
+            }
+            let shown = |(a, b): (i64, i64)| if name == "pad" { format!("{a}_{b}") } else { a.to_string() };
+            write!(f, "{}{name}={}", if k > 0 { " " } else { "" }, values().map(shown).collect::<Vec<_>>().join("x"))?;
         }
         f.write_str("}")
     }
@@ -277,23 +267,20 @@ impl fmt::Display for Window {
 
 impl fmt::Display for DimLabels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = |first: (i64, char), second: (i64, char), spatial: &[i64]| {
-            let digits = spatial.iter().zip('0'..).map(|(&d, c)| (d, c));
-            let mut all: Vec<_> = digits.chain([first, second]).collect();
+        for ((_, between, letters), labels) in ARRAYS.into_iter().zip([&self.input, &self.kernel, &self.output]) {
+            f.write_str(between)?;
+            let digits = labels.spatial.iter().copied().zip('0'..);
+            let letters = letters.map(char::from);
+            let mut all: Vec<_> = digits.chain(labels.letters.into_iter().zip(letters)).collect();
             all.sort_unstable();
             // A dimension without a label takes no part in the convolution.
-            let mut text = String::new();
+            let mut next = 0;
             for (d, c) in all {
-                while (text.len() as i64) < d {
-                    text.push('?');
-                }
-                text.push(c);
+                (next..d).try_for_each(|_| f.write_str("?"))?;
+                write!(f, "{c}")?;
+                next = (next + 1).max(d + 1);
             }
-            text
-        };
-        let input = word((self.input_batch, 'b'), (self.input_feature, 'f'), &self.input_spatial);
-        let kernel = word((self.kernel_input_feature, 'i'), (self.kernel_output_feature, 'o'), &self.kernel_spatial);
-        let output = word((self.output_batch, 'b'), (self.output_feature, 'f'), &self.output_spatial);
-        write!(f, "{input}_{kernel}->{output}")
+        }
+        Ok(())
     }
 }

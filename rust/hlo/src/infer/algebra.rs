@@ -182,8 +182,8 @@ impl Operation<'_> {
             d.inspect(|&d| sizes[d] = dense[d]);
             sizes
         };
-        let input = features(input.dims(), &dense_input, labels.input_feature);
-        let kernel = features(kernel.dims(), &dense_kernel, labels.kernel_input_feature);
+        let input = features(input.dims(), &dense_input, labels.input.letters[1]);
+        let kernel = features(kernel.dims(), &dense_kernel, labels.kernel.letters[0]);
         let dims = window::convolution_dims(&labels, &window, &input, &kernel, groups)?;
         self.result(self.product_element()?, dims)
     }

@@ -22,7 +22,7 @@ use crate::attribute::in_place::slices;
 use crate::attribute::mesh::joined;
 use crate::attribute::schema::{self, ROTATE};
 use crate::attribute::sides;
-use crate::attribute::window::{DimLabels, Window, WindowDim};
+use crate::attribute::window::{DimLabels, Labels, Window, WindowDim};
 use crate::attribute::{unescape_bytes, Value};
 use crate::cursor::Cursor;
 use crate::model::literal;
@@ -130,45 +130,31 @@ fn window_dim(m: Message<'_>) -> WindowDim {
     WindowDim { size, stride, pad_low, pad_high, base_dilation, window_dilation, reversal: reversal != 0 }
 }
 
+/// By array of a convolution: the fields of the two dimensions that have a letter, and of the spatial ones.
+const LABELS: [([u32; 2], u32); 3] = [([7, 8], 11), ([3, 4], 6), ([9, 10], 12)];
+
 pub(crate) const DIM_LABELS: Irregular = Irregular {
     read: |r, out| {
         let Some(m) = r.m.sub(16)? else { return Ok(false) };
-        let labels = DimLabels {
-            input_batch: m.int(7),
-            input_feature: m.int(8),
-            input_spatial: m.ints(11)?,
-            kernel_input_feature: m.int(3),
-            kernel_output_feature: m.int(4),
-            kernel_spatial: m.ints(6)?,
-            output_batch: m.int(9),
-            output_feature: m.int(10),
-            output_spatial: m.ints(12)?,
-        };
-        // Labels have one digit per spatial dimension, so text cannot represent more of them.
-        let n = labels.input_spatial.len().max(labels.kernel_spatial.len()).max(labels.output_spatial.len());
-        let dims = [labels.input_batch, labels.input_feature, labels.kernel_input_feature]
-            .into_iter()
-            .chain([labels.kernel_output_feature, labels.output_batch, labels.output_feature])
-            .chain(labels.input_spatial.iter().chain(&labels.kernel_spatial).chain(&labels.output_spatial).copied());
-        for dim in dims {
-            if n > 10 || !(0..64).contains(&dim) {
-                return bad(m.at, format!("dimension {dim} of a convolution"));
+        let labels = |(letters, spatial): ([u32; 2], u32)| -> Wire<Labels> {
+            let labels = Labels { letters: letters.map(|number| m.int(number)), spatial: m.ints(spatial)? };
+            let wrong = labels.letters.iter().chain(&labels.spatial).find(|d| !(0..64).contains(*d));
+            // Labels have one digit per spatial dimension, so text cannot represent more of them.
+            match wrong.or(labels.spatial.get(10)) {
+                Some(d) => bad(m.at, format!("dimension {d} of a convolution")),
+                None => Ok(labels),
             }
-        }
-        push(out, &labels)
+        };
+        let [input, kernel, output] = LABELS.map(labels);
+        push(out, &DimLabels { input: input?, kernel: kernel?, output: output? })
     },
     write: |w, d| {
-        let Value::DimLabels(l) = w.value()? else { return None };
+        let Value::DimLabels(DimLabels { input, kernel, output }) = w.value()? else { return None };
         d.nested(16, |d| {
-            d.int_unless_zero(7, l.input_batch);
-            d.int_unless_zero(8, l.input_feature);
-            d.ints(11, &l.input_spatial);
-            d.int_unless_zero(3, l.kernel_input_feature);
-            d.int_unless_zero(4, l.kernel_output_feature);
-            d.ints(6, &l.kernel_spatial);
-            d.int_unless_zero(9, l.output_batch);
-            d.int_unless_zero(10, l.output_feature);
-            d.ints(12, &l.output_spatial);
+            for ((letters, spatial), labels) in LABELS.into_iter().zip([input, kernel, output]) {
+                letters.into_iter().zip(labels.letters).for_each(|(number, dim)| d.int_unless_zero(number, dim));
+                d.ints(spatial, &labels.spatial);
+            }
         });
         Some(())
     },
