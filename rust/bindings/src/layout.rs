@@ -1,8 +1,8 @@
 //! Python classes for shapes and layouts.
 
 use ::layout::{
-    parse_layout, parse_shape, ArrayShape, ElementType, Layout, LinearError, Shape, SplitConfig, TextError,
-    TextErrorKind, Tile, COMBINED, UNBOUNDED,
+    parse_layout, parse_shape, ArrayShape, Diagnostic, ElementType, Layout, LinearError, Shape, Span, SplitConfig,
+    Tile, COMBINED, UNBOUNDED,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -70,7 +70,7 @@ type Pickled<'py, T> = (Bound<'py, PyAny>, (String, T));
 fn element_type(py: Python<'_>, name: &str) -> PyResult<ElementType> {
     ElementType::from_name(name).ok_or_else(|| {
         let nearest = ::layout::nearest(name, ElementType::all().map(ElementType::name));
-        shape_error(py, TextErrorKind::UnknownElementType { found: name.into(), nearest })
+        shape_error(py, Diagnostic::unknown_word(Span::default(), "element type", name, nearest))
     })
 }
 
@@ -99,10 +99,10 @@ pub fn linear_error(py: Python<'_>, error: LinearError) -> PyErr {
     }
 }
 
-fn text_error(py: Python<'_>, text: &str, error: &TextError) -> PyErr {
-    let column = text.get(..error.start).map_or(error.start, |before| before.chars().count()) + 1;
+fn text_error(py: Python<'_>, text: &str, error: &Diagnostic) -> PyErr {
+    let column = text[..error.span.start as usize].chars().count() + 1;
     let shown: String = text.chars().take(200).collect();
-    raise(py, "ShapeError", format!("{} at column {column} of `{shown}`", error.kind))
+    raise(py, "ShapeError", format!("{error} at column {column} of `{shown}`"))
 }
 
 getters! { PyLayout, self, py;
@@ -436,7 +436,7 @@ impl PyShape {
         let shape = Shape::Tuple(shapes.iter().map(|s| s.get().0.clone()).collect());
         // Built up step by step, a tuple could nest without bound.
         if shape.depth() > ::layout::MAX_DEPTH {
-            return Err(shape_error(py, TextErrorKind::TooDeep)).in_call(py, "Shape.tuple");
+            return Err(shape_error(py, ::layout::too_deep(Span::default()))).in_call(py, "Shape.tuple");
         }
         Ok(PyShape(shape))
     }

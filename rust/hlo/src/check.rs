@@ -373,8 +373,5 @@ fn shape_span(m: &Module, i: u32) -> Span {
     }
     c.space();
     let start = c.pos;
-    match layout::read_shape(c.bytes(), start) {
-        Ok((_, end)) => Span::new(start, end),
-        Err(_) => name,
-    }
+    layout::read_shape(&mut c).map_or(name, |_| Span::new(start, c.pos))
 }

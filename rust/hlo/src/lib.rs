@@ -37,7 +37,6 @@
 mod attribute;
 mod check;
 mod compression;
-mod cursor;
 mod error;
 mod infer;
 mod model;
@@ -45,6 +44,8 @@ mod parse;
 mod print;
 mod proto;
 mod verify;
+
+use layout::text as cursor;
 
 pub use attribute::accuracy::Accuracy;
 pub use attribute::alias::{Alias, Donor};

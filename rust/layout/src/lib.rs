@@ -30,6 +30,7 @@ mod bit_packing;
 mod bitcast;
 mod decompose;
 mod derived_shapes;
+mod diagnostic;
 mod edit_distance;
 mod element;
 mod layout;
@@ -41,6 +42,7 @@ mod print;
 mod requests;
 mod shape;
 mod strided;
+pub mod text;
 mod tiling;
 
 pub use bit_packing::{pack_bits, unpack_bits};
@@ -49,12 +51,13 @@ pub use decompose::{decompose_bitcast, BitcastDecomposition};
 pub use derived_shapes::{
     logical, padded_dimensions, padding_percent, physical, tiled, with_layout, with_padded_dimensions,
 };
+pub use diagnostic::{Diagnostic, DiagnosticKind, Span};
 pub use edit_distance::nearest;
 pub use element::{ElementKind, ElementType};
 pub use layout::{Layout, SplitConfig, Tile, COMBINED};
 pub use linear::{address, buffer_bytes, buffer_elements, linear_index, logical_index, SplitPart, Unit};
 pub use pack::Packing;
-pub use parse::{is_layout_next, parse_layout, parse_shape, read_shape, TextError, TextErrorKind, MAX_DEPTH};
+pub use parse::{is_layout_next, parse_layout, parse_shape, read_shape, too_deep, MAX_DEPTH};
 pub use requests::{count_requests, Counts, Effort, Requests, Warps};
 pub use shape::{ArrayShape, Shape, ShapeError, UNBOUNDED};
 pub use strided::{strides, Digit};

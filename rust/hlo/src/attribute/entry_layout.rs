@@ -4,7 +4,6 @@ use std::fmt;
 
 use layout::Shape;
 
-use crate::attribute::shape;
 use crate::attribute::window::whole;
 use crate::cursor::{Cursor, Read};
 
@@ -24,7 +23,7 @@ pub fn parse_entry_layout(text: &str) -> Option<EntryLayout> {
 
 pub(crate) fn entry_layout(c: &mut Cursor<'_>) -> Read<EntryLayout> {
     let mut parameters = Vec::new();
-    let result = entry_shapes(c, shape, |p| parameters.push(p))?;
+    let result = entry_shapes(c, layout::read_shape, |p| parameters.push(p))?;
     Ok(EntryLayout { parameters, result })
 }
 

@@ -281,7 +281,6 @@ pub(crate) fn read_mesh(c: &mut Cursor<'_>) -> Read<Mesh> {
     if !MESH_WORDS.contains(&word) {
         return Err(at.expected("`mesh`, `maximal_mesh` or `single_device`"));
     }
-    let mut axes = Vec::new();
     if word != "mesh" {
         c.expect(b'[', "`[` of a mesh")?;
         if !is_word(c, "device_id") {
@@ -290,12 +289,12 @@ pub(crate) fn read_mesh(c: &mut Cursor<'_>) -> Read<Mesh> {
         c.expect(b'=', "`=`")?;
         let devices = Some(DeviceOrder::List(vec![c.int()?]));
         c.expect(b']', "`]`")?;
-        return Ok(Mesh { axes, devices });
+        return Ok(Mesh { axes: Vec::new(), devices });
     }
-    c.items(*b"[]", ["`[` of a mesh", "`,` or `]`"], |c| {
+    let axes = c.list(*b"[]", ["`[` of a mesh", "`,` or `]`"], |c| {
         let name = read_quoted(c)?;
         c.expect(b'=', "`=` and the size of an axis")?;
-        c.int().map(|size| axes.push((name, size)))
+        Ok((name, c.int()?))
     })?;
     let mut after = *c;
     let mut devices = None;
@@ -368,9 +367,7 @@ pub(crate) fn read_list(c: &mut Cursor<'_>) -> Read<Vec<i64>> {
 /// `[1,2]`
 pub(crate) fn bracketed(c: &mut Cursor<'_>, open: u8, close: u8) -> Read<Vec<i64>> {
     let expected = if open == b'[' { ["`[`", "`,` or `]`"] } else { ["`(`", "`,` or `)`"] };
-    let mut all = Vec::new();
-    c.items([open, close], expected, |c| c.int().map(|n| all.push(n)))?;
-    Ok(all)
+    c.list([open, close], expected, |c| c.int())
 }
 
 fn read_quoted(c: &mut Cursor<'_>) -> Read<String> {

@@ -20,7 +20,7 @@ pub(crate) mod window;
 
 use std::borrow::Cow;
 
-use layout::{Shape, TextErrorKind};
+use layout::{read_shape, Shape};
 
 use accuracy::{accuracy, Accuracy};
 use alias::{Alias, Donor, Kinds};
@@ -142,8 +142,8 @@ fn plain<'m>(c: &mut Cursor<'m>, form: Form) -> Read<Option<Value<'m>>> {
         Form::DimLabels => Value::DimLabels(dim_labels(c)?),
         Form::Bools if c.peek() == Some(b'{') => Value::Bools(list(c, boolean)?),
         Form::Bools => Value::Bools(vec![boolean(c)?]),
-        Form::Shape => Value::Shape(shape(c)?),
-        Form::Shapes => Value::Shapes(list(c, shape)?),
+        Form::Shape => Value::Shape(read_shape(c)?),
+        Form::Shapes => Value::Shapes(list(c, read_shape)?),
         _ => return Ok(None),
     }))
 }
@@ -220,10 +220,8 @@ fn mesh_groups(c: &mut Cursor<'_>) -> Read<()> {
 }
 
 /// `{one, one, …}`
-pub(crate) fn list<'a, T>(c: &mut Cursor<'a>, mut one: impl FnMut(&mut Cursor<'a>) -> Read<T>) -> Read<Vec<T>> {
-    let mut all = Vec::new();
-    c.items(*b"{}", ["`{`", "`,` or `}`"], |c| one(c).map(|one| all.push(one)))?;
-    Ok(all)
+pub(crate) fn list<'a, T>(c: &mut Cursor<'a>, one: impl FnMut(&mut Cursor<'a>) -> Read<T>) -> Read<Vec<T>> {
+    c.list(*b"{}", ["`{`", "`,` or `}`"], one)
 }
 
 /// The form of a value whose attribute has this form: integers may be rows of integers, as the `slice_sizes` of a
@@ -319,25 +317,6 @@ pub(crate) fn pair(c: &mut Cursor<'_>) -> Read<(i64, i64)> {
         return Err(c.expected("`_` between low and high padding"));
     }
     Ok((low, c.int()?))
-}
-
-pub(crate) fn shape(c: &mut Cursor<'_>) -> Read<Shape> {
-    match layout::read_shape(c.bytes(), c.pos) {
-        Ok((shape, end)) => {
-            c.pos = end;
-            Ok(shape)
-        }
-        Err(e) => {
-            let span = Span::new(e.start, e.end);
-            Err(match e.kind {
-                TextErrorKind::Expected { expected, found } => Diagnostic::expected(span, expected, found),
-                TextErrorKind::UnknownElementType { found, nearest } => {
-                    Diagnostic::unknown_word(span, "element type", &found, nearest)
-                }
-                other => Diagnostic::new(span, other.to_string()),
-            })
-        }
-    }
 }
 
 fn dictionary<'a>(c: &mut Cursor<'a>) -> Read<Vec<(&'a str, Cow<'a, str>)>> {

@@ -221,9 +221,7 @@ pub(crate) fn read(c: &mut Cursor<'_>) -> Read<Sharding> {
     if !matches!(inside.peek(), Some(b'{' | b'}')) {
         return one(c);
     }
-    let mut parts = Vec::new();
-    c.items(*b"{}", ["`{`", "`,` or `}` of a tuple of shardings"], |c| one(c).map(|part| parts.push(part)))?;
-    Ok(Sharding::Tuple(parts))
+    c.list(*b"{}", ["`{`", "`,` or `}` of a tuple of shardings"], one).map(Sharding::Tuple)
 }
 
 fn one(c: &mut Cursor<'_>) -> Read<Sharding> {

@@ -190,12 +190,12 @@ pub(crate) fn window(c: &mut Cursor<'_>) -> Read<Window> {
 pub(crate) fn dim_labels(c: &mut Cursor<'_>) -> Read<DimLabels> {
     c.space();
     let start = *c;
-    let input = c.label_word();
-    let kernel = if c.accept(b'_') { c.label_word() } else { "" };
+    let input = label_word(c);
+    let kernel = if c.accept(b'_') { label_word(c) } else { "" };
     if !c.accept_pair(*b"->") {
         return Err(c.expected("`->` of dim_labels"));
     }
-    let output = c.label_word();
+    let output = label_word(c);
     let span = Span::new(start.pos, c.pos);
     let bad = |what: String| {
         Diagnostic::expected(span, format!("dim_labels whose {what}"), format!("`{}`", clip(start.str(span))))
@@ -214,14 +214,12 @@ pub(crate) fn dim_labels(c: &mut Cursor<'_>) -> Read<DimLabels> {
     Ok(found)
 }
 
-impl<'a> Cursor<'a> {
-    fn label_word(&mut self) -> &'a str {
-        let start = self.pos;
-        while self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || c == b'?') {
-            self.pos += 1;
-        }
-        &self.text[start..self.pos]
+fn label_word<'a>(c: &mut Cursor<'a>) -> &'a str {
+    let start = c.pos;
+    while c.peek().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'?') {
+        c.pos += 1;
     }
+    &c.text[start..c.pos]
 }
 
 /// The positions of the two letters, and of the digits in ascending order. A `?` is a dimension that takes no part in

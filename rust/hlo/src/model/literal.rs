@@ -7,7 +7,6 @@
 use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
 use quasiaffine::interrupt::poll;
 
-use crate::attribute;
 use crate::cursor::{clip, find, Cursor, Read, SHORT};
 use crate::error::{Diagnostic, Span};
 use crate::model::float::{self, Format};
@@ -99,10 +98,10 @@ pub(crate) fn with_shape(c: &mut Cursor<'_>, depth: usize, zeros: &mut u64) -> R
 fn shape_before_literal(c: &mut Cursor<'_>) -> Read<Shape> {
     let end = find(c.bytes(), c.pos, *b"]") + 1;
     if c.bytes().get(end).is_none_or(|&b| b == b'{') {
-        return attribute::shape(c);
+        return layout::read_shape(c);
     }
     let mut within = Cursor { text: &c.text[..end], pos: c.pos };
-    let shape = attribute::shape(&mut within)?;
+    let shape = layout::read_shape(&mut within)?;
     c.pos = within.pos;
     Ok(shape)
 }

@@ -504,7 +504,7 @@ impl<'a> Parser<'a> {
         let is_whole = match self.c.bytes()[end..] {
             [b' ', c, ..] if c.is_ascii_alphanumeric() || c == b'%' => true,
             [b')' | b',', ..] => true,
-            _ => !layout::is_layout_next(self.c.bytes(), end),
+            _ => !layout::is_layout_next(Cursor { pos: end, ..self.c }),
         };
         self.c.pos = if is_whole { end } else { self.c.pos };
         is_whole.then_some(id)
@@ -512,7 +512,7 @@ impl<'a> Parser<'a> {
 
     fn new_shape(&mut self) -> Read<u32> {
         let start = self.c.pos;
-        let shape = attribute::shape(&mut self.c)?;
+        let shape = layout::read_shape(&mut self.c)?;
         if self.is_strict && check::lacks_order(&self.c.bytes()[start..self.c.pos]) {
             let span = Span::new(start, self.c.pos);
             self.refuse(|_| Diagnostic::new(span, check::NO_ORDER));

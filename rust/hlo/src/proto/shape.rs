@@ -84,7 +84,7 @@ impl<'a> Shapes<'a> {
         let shape = read(m, 0)?;
         // Some layouts, such as a split without indices, cannot be written as text.
         let text = shape.to_string();
-        if !layout::read_shape(text.as_bytes(), 0).is_ok_and(|(read, end)| read == shape && end == text.len()) {
+        if !layout::parse_shape(&text).is_ok_and(|read| read == shape) {
             return bad(at, format!("a shape that text cannot express: {}", brief(&shape)));
         }
         let number = self.all.len() as u32;

@@ -1,23 +1,25 @@
-//! A cursor over the bytes of a text: the lexical level of every parser in the crate.
+//! A cursor over the bytes of a text: the lexical level of the parsers of shapes and of HLO.
 //!
 //! Every method either advances or returns an error, and none looks back. Not here: the grammar.
 
 use quasiaffine::interrupt::poll;
 
-use crate::error::{Diagnostic, Span};
+use crate::{Diagnostic, Span};
 
 /// The result of parsing a value.
-pub(crate) type Read<T> = Result<T, Diagnostic>;
+pub type Read<T> = Result<T, Diagnostic>;
 
 /// A position in a text.
 #[derive(Clone, Copy)]
-pub(crate) struct Cursor<'a> {
+pub struct Cursor<'a> {
+    /// The whole text.
     pub text: &'a str,
+    /// The next byte.
     pub pos: usize,
 }
 
 /// The parts of a value that are a step of work together: most values have fewer, so that reading these takes none.
-pub(crate) const SHORT: u32 = 64;
+pub const SHORT: u32 = 64;
 
 const NAME: u8 = 1;
 const SPACE: u8 = 2;
@@ -48,25 +50,30 @@ const CLASS: [u8; 256] = {
 };
 
 impl<'a> Cursor<'a> {
+    /// At the start of a text.
     pub fn new(text: &'a str) -> Cursor<'a> {
         Cursor { text, pos: 0 }
     }
 
+    /// The bytes of the whole text.
     #[inline(always)]
     pub fn bytes(&self) -> &'a [u8] {
         self.text.as_bytes()
     }
 
+    /// The bytes from here on.
     #[inline(always)]
     pub fn rest(&self) -> &'a [u8] {
         &self.bytes()[self.pos..]
     }
 
+    /// The next byte.
     #[inline(always)]
     pub fn peek(&self) -> Option<u8> {
         self.bytes().get(self.pos).copied()
     }
 
+    /// Whether no byte is left.
     pub fn at_end(&self) -> bool {
         self.pos >= self.text.len()
     }
@@ -122,6 +129,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Consumes this byte if it is next.
     #[inline(always)]
     pub fn accept(&mut self, c: u8) -> bool {
         let found = self.peek() == Some(c);
@@ -148,6 +156,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
+    /// Skips space, then consumes this byte.
     #[inline(always)]
     pub fn expect(&mut self, c: u8, expected: &'static str) -> Read<()> {
         self.space();
@@ -205,6 +214,7 @@ impl<'a> Cursor<'a> {
         Ok(span)
     }
 
+    /// The text of a span.
     #[inline]
     pub fn str(&self, span: Span) -> &'a str {
         &self.text[span.range()]
@@ -330,6 +340,19 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// As [`Cursor::items`], the values in a list.
+    #[inline]
+    pub fn list<T>(
+        &mut self,
+        brackets: [u8; 2],
+        expected: [&'static str; 2],
+        mut one: impl FnMut(&mut Cursor<'a>) -> Read<T>,
+    ) -> Read<Vec<T>> {
+        let mut all = Vec::new();
+        self.items(brackets, expected, |c| one(c).map(|one| all.push(one)))?;
+        Ok(all)
+    }
+
     /// The error "expected this, found what is next".
     #[cold]
     #[inline(never)]
@@ -385,7 +408,7 @@ const fn eight(byte: u8) -> u64 {
 
 /// The first position from `at` on that is not part of a word.
 #[inline(always)]
-pub(crate) fn word_end(bytes: &[u8], mut at: usize) -> usize {
+pub fn word_end(bytes: &[u8], mut at: usize) -> usize {
     // Eight bytes at a time; the highest bit of each byte of `inside` tells whether it can be part of a word. Sums do
     // not carry into the next byte, since both operands are below 128.
     while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
@@ -410,7 +433,7 @@ pub(crate) fn word_end(bytes: &[u8], mut at: usize) -> usize {
 
 /// The first position from `at` on of one of these bytes; the end if there is none.
 #[inline(always)]
-pub(crate) fn find<const N: usize>(bytes: &[u8], mut at: usize, needles: [u8; N]) -> usize {
+pub fn find<const N: usize>(bytes: &[u8], mut at: usize, needles: [u8; N]) -> usize {
     // Eight bytes at a time. The lowest mark is exact: subtraction borrows only from bytes above one that is 0.
     while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
         let word = u64::from_le_bytes(*chunk);
@@ -438,7 +461,7 @@ fn unclosed(expected: &'static str, open: usize) -> Diagnostic {
 
 /// Equality of short words: comparing eight bytes at a time, the last chunk overlapping, is faster than a call.
 #[inline]
-pub(crate) fn bytes_equal(a: &[u8], b: &[u8]) -> bool {
+pub fn bytes_equal(a: &[u8], b: &[u8]) -> bool {
     if a.len() != b.len() {
         return false;
     }
@@ -449,7 +472,7 @@ pub(crate) fn bytes_equal(a: &[u8], b: &[u8]) -> bool {
 }
 
 /// A word truncated for use in a message.
-pub(crate) fn clip(word: &str) -> String {
+pub fn clip(word: &str) -> String {
     match word.char_indices().nth(60) {
         Some((at, _)) => format!("{}…", &word[..at]),
         None => word.to_string(),
@@ -457,7 +480,7 @@ pub(crate) fn clip(word: &str) -> String {
 }
 
 /// A value as text, truncated for use in a message.
-pub(crate) fn brief(value: &impl std::fmt::Display) -> String {
+pub fn brief(value: &impl std::fmt::Display) -> String {
     const LONGEST: usize = 1000;
     struct Short(String);
     impl std::fmt::Write for Short {
