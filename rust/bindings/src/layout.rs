@@ -92,10 +92,7 @@ pub fn linear_error(py: Python<'_>, error: LinearError) -> PyErr {
     match error {
         LinearError::Algebra(e) => of_quasiaffine(py, e),
         LinearError::Sparse => raise(py, "UnsupportedError", error.to_string()),
-        LinearError::InvalidLayout(_)
-        | LinearError::Unbounded
-        | LinearError::PartOutOfRange { .. }
-        | LinearError::TooManyParts(_) => shape_error(py, error),
+        LinearError::Invalid(reason) => shape_error(py, reason),
     }
 }
 
@@ -398,7 +395,7 @@ impl PyShape {
         named!("Shape", dtype, dimensions, layout);
         let element = element_type(py, dtype).in_call(py, "Shape")?;
         if dimensions.contains(&UNBOUNDED) {
-            return Err(shape_error(py, ::layout::ShapeError::NegativeSize(UNBOUNDED))).in_call(py, "Shape");
+            return Err(shape_error(py, ::layout::negative_size(UNBOUNDED))).in_call(py, "Shape");
         }
         ArrayShape::new(element, &dimensions, &[], layout.map(|l| l.0))
             .map(|a| PyShape(Shape::Array(a)))

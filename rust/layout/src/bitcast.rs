@@ -6,10 +6,11 @@
 
 use quasiaffine::{equivalent, then, Domain, Equivalence, Expr, Map};
 
+use crate::derived_shapes::permutation;
 use crate::linear::{buffer_bytes, linear_index, logical_index};
 use crate::strided::{merge_adjacent, strides, Digit};
 use crate::tiling::{row_major_strides, Result};
-use crate::{ArrayShape, Layout, LinearError};
+use crate::{ArrayShape, LinearError};
 
 /// Whether a reshape from `operand` to `output` is a bitcast. The witness is an index of the output that would move.
 pub fn reshape_is_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Result<Equivalence> {
@@ -29,15 +30,12 @@ pub fn reshape_is_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Result<E
 /// Whether the transpose whose output dimension i is operand dimension `dimensions[i]` is a bitcast. Negative dimension
 /// numbers count from the end. The witness is an index of the output that would move.
 pub fn transpose_is_bitcast(operand: &ArrayShape, output: &ArrayShape, dimensions: &[i64]) -> Result<Equivalence> {
-    let from_front = |&d: &i64| if d < 0 { d.saturating_add(operand.rank() as i64) } else { d };
-    let order = Layout::new(dimensions.iter().map(from_front).collect());
-    if let Some(problem) = order.problem(operand.rank()) {
-        return Err(LinearError::InvalidLayout(problem.replace("minor_to_major", "dimensions")));
-    }
-    let dimensions: Vec<usize> = order.minor_to_major.iter().map(|&d| d as usize).collect();
+    let order = permutation(dimensions, operand.rank());
+    let order = order.map_err(|problem| LinearError::layout(problem.replace("minor_to_major", "dimensions")))?;
+    let dimensions: Vec<usize> = order.iter().map(|&d| d as usize).collect();
     if !output.dims().iter().copied().eq(dimensions.iter().map(|&d| operand.dims()[d])) {
         let found = format!("dimensions: {dimensions:?} does not transpose {operand} to {output}");
-        return Err(LinearError::InvalidLayout(found));
+        return Err(LinearError::layout(found));
     }
     if let Some(answer) = decide_by_size(operand, output)? {
         return Ok(answer);
@@ -108,10 +106,7 @@ fn first_difference(a: &[Digit], b: &[Digit]) -> Option<i64> {
 
 /// The map from an index of one array to the index of the other that has the same row-major index.
 fn reshape_map(from: &ArrayShape, to: &ArrayShape) -> Result<Map> {
-    let plain = |shape: &ArrayShape| {
-        let fits = |_| LinearError::InvalidLayout("expected an array that needs no layout".into());
-        shape.with_layout(None).map_err(fits)
-    };
+    let plain = |shape: &ArrayShape| shape.with_layout(None).map_err(LinearError::layout);
     Ok(then(&linear_index(&plain(from)?)?, &logical_index(&plain(to)?)?)?)
 }
 

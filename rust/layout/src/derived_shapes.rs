@@ -5,7 +5,7 @@
 
 use crate::linear::{buffer_elements, tiled_dims};
 use crate::tiling::Result;
-use crate::{ArrayShape, Layout, LinearError, Shape, ShapeError};
+use crate::{ArrayShape, Layout, LinearError, Shape};
 
 /// The shape with explicit layouts: arrays without one get the row-major layout.
 pub fn with_layout(shape: &Shape) -> Shape {
@@ -53,7 +53,7 @@ fn map_layouts(shape: &Shape, layout: &mut dyn FnMut(&ArrayShape) -> Option<Layo
 
 /// The padding in the buffer, in percent of the array's elements; infinite if the buffer holds only padding.
 pub fn padding_percent(shape: &ArrayShape) -> Result<f64> {
-    let (buffer, elements) = (buffer_elements(shape)?, shape.n_elements().ok_or(LinearError::Unbounded)?);
+    let (buffer, elements) = (buffer_elements(shape)?, shape.n_elements().ok_or_else(LinearError::unbounded)?);
     Ok(match (buffer, elements) {
         (0, 0) => 0.0,
         (buffer, elements) => (buffer - elements) as f64 * 100.0 / elements as f64,
@@ -71,19 +71,22 @@ pub fn physical(shape: &ArrayShape) -> Result<ArrayShape> {
 /// The inverse of [`physical`]: the array whose layout has the order `minor_to_major`. Negative dimension numbers count
 /// from the end.
 pub fn logical(shape: &ArrayShape, minor_to_major: &[i64]) -> Result<ArrayShape> {
-    let from_front = |&d: &i64| if d < 0 { d.saturating_add(shape.rank() as i64) } else { d };
-    let order = Layout::new(minor_to_major.iter().map(from_front).collect());
-    if let Some(problem) = order.problem(shape.rank()) {
-        return Err(LinearError::InvalidLayout(problem));
-    }
+    let order = permutation(minor_to_major, shape.rank()).map_err(LinearError::layout)?;
     if shape.layout_or_default().minor_to_major != Layout::row_major(shape.rank()).minor_to_major {
-        return Err(LinearError::InvalidLayout(format!("minor_to_major: expected row-major order, found {shape}")));
+        return Err(LinearError::layout(format_args!("minor_to_major: expected row-major order, found {shape}")));
     }
     let mut source = vec![0; shape.rank()];
-    for (k, &d) in order.minor_to_major.iter().rev().enumerate() {
+    for (k, &d) in order.iter().rev().enumerate() {
         source[d as usize] = k;
     }
-    permuted(shape, &source, order.minor_to_major)
+    permuted(shape, &source, order)
+}
+
+/// All dimension numbers below `rank`, of which negative ones count from the end; `Err` says what is wrong with them.
+pub(crate) fn permutation(numbers: &[i64], rank: usize) -> std::result::Result<Vec<i64>, String> {
+    let from_front = |&d: &i64| if d < 0 { d.saturating_add(rank as i64) } else { d };
+    let order = Layout::new(numbers.iter().map(from_front).collect());
+    order.problem(rank).map_or(Ok(order.minor_to_major), Err)
 }
 
 /// The array whose dimension d is dimension `source[d]` of the shape.
@@ -94,7 +97,7 @@ fn permuted(shape: &ArrayShape, source: &[usize], minor_to_major: Vec<i64>) -> R
     }
     let dims: Vec<i64> = source.iter().map(|&d| shape.dims()[d]).collect();
     let dynamic: Vec<bool> = source.iter().map(|&d| shape.is_dynamic(d)).collect();
-    ArrayShape::new(shape.element(), &dims, &dynamic, Some(layout)).map_err(invalid_shape)
+    ArrayShape::new(shape.element(), &dims, &dynamic, Some(layout)).map_err(LinearError::layout)
 }
 
 /// The buffer, without tail padding, as a row-major array: its dimensions count tiles, then elements within a tile.
@@ -102,9 +105,5 @@ pub fn tiled(shape: &ArrayShape) -> Result<ArrayShape> {
     let mut layout = Layout::row_major(0);
     layout.element_size_in_bits = shape.layout().map_or(0, |l| l.element_size_in_bits);
     let layout = (layout.element_size_in_bits != 0).then_some(layout);
-    ArrayShape::new(shape.element(), &tiled_dims(shape)?, &[], layout).map_err(invalid_shape)
-}
-
-fn invalid_shape(error: ShapeError) -> LinearError {
-    LinearError::InvalidLayout(error.to_string())
+    ArrayShape::new(shape.element(), &tiled_dims(shape)?, &[], layout).map_err(LinearError::layout)
 }

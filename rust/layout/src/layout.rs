@@ -86,65 +86,39 @@ impl Layout {
     /// The reason why this layout is invalid for arrays of this rank, if it is: the field, what was expected and what
     /// was found.
     pub fn problem(&self, rank: usize) -> Option<String> {
+        self.check(rank).err()
+    }
+
+    fn check(&self, rank: usize) -> Result<(), String> {
         let n = self.minor_to_major.len();
-        if n != rank {
-            return Some(format!("minor_to_major: expected {rank} dimensions, found {n}"));
-        }
-        let mut seen: SmallVec<[bool; 16]> = smallvec![false; rank];
-        for &d in &self.minor_to_major {
-            match usize::try_from(d).ok().and_then(|d| seen.get_mut(d)) {
-                Some(s) if !*s => *s = true,
-                Some(_) => return Some(format!("minor_to_major: dimension {d} appears twice")),
-                None => return Some(format!("minor_to_major: dimension {d} is out of range for rank {rank}")),
-            }
-        }
+        require(n == rank, format_args!("minor_to_major: expected {rank} dimensions, found {n}"))?;
+        distinct(&self.minor_to_major, rank, "minor_to_major: dimension")?;
         for tile in &self.tiles {
-            if tile.0.last() == Some(&COMBINED) {
-                return Some(format!("tiles: expected a size as the last entry of {tile}, found `*`"));
-            }
-            if let Some(n) = tile.0.iter().find(|&&n| n <= 0 && n != COMBINED) {
-                return Some(format!("tiles: expected positive sizes, found {n} in {tile}"));
-            }
-        }
-        if self.tail_padding_alignment <= 0 {
-            return Some(format!(
-                "tail_padding_alignment: expected a positive number, found {}",
-                self.tail_padding_alignment
-            ));
-        }
-        if self.element_size_in_bits < 0 {
-            return Some(format!("element_size_in_bits: expected 0 or more, found {}", self.element_size_in_bits));
-        }
-        for level in self.dim_level_types.iter().flat_map(|types| types.split(',')) {
-            if !matches!(level.trim().trim_end_matches(['+', '~']), "D" | "C" | "S" | "H" | "") {
-                return Some(format!("dim_level_types: expected D, C, S or H, found {}", level.trim()));
+            let ends_with_size = tile.0.last() != Some(&COMBINED);
+            require(ends_with_size, format_args!("tiles: expected a size as the last entry of {tile}, found `*`"))?;
+            for &n in &tile.0 {
+                let is_size = n > 0 || n == COMBINED;
+                require(is_size, format_args!("tiles: expected positive sizes, found {n} in {tile}"))?;
             }
         }
-        if self.physical_shape.is_some() && !self.is_sparse() {
-            return Some("physical_shape: expected a sparse layout, found dense levels".into());
+        let n = self.tail_padding_alignment;
+        require(n > 0, format_args!("tail_padding_alignment: expected a positive number, found {n}"))?;
+        let n = self.element_size_in_bits;
+        require(n >= 0, format_args!("element_size_in_bits: expected 0 or more, found {n}"))?;
+        for level in self.dim_level_types.iter().flat_map(|types| types.split(',')).map(str::trim) {
+            let is_level = matches!(level.trim_end_matches(['+', '~']), "D" | "C" | "S" | "H" | "");
+            require(is_level, format_args!("dim_level_types: expected D, C, S or H, found {level}"))?;
         }
-        seen.fill(false);
-        for config in &self.split_configs {
-            let d = config.dimension;
-            match usize::try_from(d).ok().and_then(|d| seen.get_mut(d)) {
-                Some(s) if !*s => *s = true,
-                Some(_) => return Some(format!("split_configs: dimension {d} appears twice")),
-                None => {
-                    return Some(format!("split_configs: physical dimension {d} is out of range for rank {rank}"));
-                }
-            }
-            if config.indices.first().is_some_and(|&i| i <= 0) || config.indices.windows(2).any(|w| w[0] >= w[1]) {
-                return Some(format!(
-                    "split_configs: expected positive increasing indices, found {:?}",
-                    config.indices
-                ));
-            }
+        let fits = self.physical_shape.is_none() || self.is_sparse();
+        require(fits, format_args!("physical_shape: expected a sparse layout, found dense levels"))?;
+        let dimensions: SmallVec<[i64; 4]> = self.split_configs.iter().map(|config| config.dimension).collect();
+        distinct(&dimensions, rank, "split_configs: physical dimension")?;
+        for SplitConfig { indices, .. } in &self.split_configs {
+            let are_valid = indices.first().is_none_or(|&i| i > 0) && indices.windows(2).all(|w| w[0] < w[1]);
+            require(are_valid, format_args!("split_configs: expected positive increasing indices, found {indices:?}"))?;
         }
-        if !self.padded_dimensions.is_empty() && self.padded_dimensions.len() != rank {
-            let n = self.padded_dimensions.len();
-            return Some(format!("padded_dimensions: expected {rank} sizes, found {n}"));
-        }
-        None
+        let n = self.padded_dimensions.len();
+        require(n == 0 || n == rank, format_args!("padded_dimensions: expected {rank} sizes, found {n}"))
     }
 
     /// The reason why this layout is invalid for arrays of these sizes, if it is; includes [`Layout::problem`].
@@ -165,4 +139,18 @@ impl Layout {
     pub fn is_sparse(&self) -> bool {
         self.dim_level_types.as_ref().is_some_and(|types| types.split(',').any(|t| !t.trim().starts_with('D')))
     }
+}
+
+/// Requires that a condition holds; the reason against it is formatted only if it does not.
+pub fn require(holds: bool, reason: std::fmt::Arguments<'_>) -> Result<(), String> {
+    holds.then_some(()).ok_or_else(|| reason.to_string())
+}
+
+/// Requires distinct dimension numbers below `rank`.
+fn distinct(numbers: &[i64], rank: usize, what: &str) -> Result<(), String> {
+    let mut seen: SmallVec<[bool; 16]> = smallvec![false; rank];
+    numbers.iter().try_for_each(|&d| match usize::try_from(d).ok().and_then(|d| seen.get_mut(d)) {
+        Some(seen) => require(!std::mem::replace(seen, true), format_args!("{what} {d} appears twice")),
+        None => Err(format!("{what} {d} is out of range for rank {rank}")),
+    })
 }

@@ -54,11 +54,11 @@ pub use derived_shapes::{
 pub use diagnostic::{Diagnostic, DiagnosticKind, Span};
 pub use edit_distance::nearest;
 pub use element::{ElementKind, ElementType};
-pub use layout::{Layout, SplitConfig, Tile, COMBINED};
+pub use layout::{require, Layout, SplitConfig, Tile, COMBINED};
 pub use linear::{address, buffer_bytes, buffer_elements, linear_index, logical_index, SplitPart, Unit};
 pub use pack::Packing;
 pub use parse::{is_layout_next, parse_layout, parse_shape, read_shape, too_deep, MAX_DEPTH};
 pub use requests::{count_requests, Counts, Effort, Requests, Warps};
-pub use shape::{ArrayShape, Shape, ShapeError, UNBOUNDED};
+pub use shape::{negative_size, ArrayShape, Shape, UNBOUNDED};
 pub use strided::{strides, Digit};
 pub use tiling::LinearError;

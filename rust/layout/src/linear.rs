@@ -7,8 +7,11 @@
 use quasiaffine::expr::Accumulator;
 use quasiaffine::{Constraint, Domain, Expr, Interval, Map};
 
-use crate::tiling::{product, Result, Stages, Tiling, MAX_PARTS, TOO_LARGE};
+use crate::tiling::{product, Result, Stages, Tiling, TOO_LARGE};
 use crate::{ArrayShape, LinearError};
+
+/// The maximal number of parts that can be listed.
+const MAX_PARTS: usize = 1 << 16;
 
 /// The unit of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +124,10 @@ impl SplitPart {
     /// All parts of an array, in the order of [`SplitPart::of`]. Arrays with more than 65,536 parts are an error.
     pub fn all(shape: &ArrayShape) -> Result<Vec<SplitPart>> {
         match SplitPart::count(shape)? {
-            n if n > MAX_PARTS => Err(LinearError::TooManyParts(n)),
+            n if n > MAX_PARTS => {
+                let found = format!("split_configs: expected at most {MAX_PARTS} parts, found {n}");
+                Err(LinearError::Invalid(found))
+            }
             n => (0..n).map(|number| SplitPart::of(shape, number)).collect(),
         }
     }
@@ -130,7 +136,7 @@ impl SplitPart {
     pub fn of(shape: &ArrayShape, number: usize) -> Result<SplitPart> {
         let n_parts = SplitPart::count(shape)?;
         if number >= n_parts {
-            return Err(LinearError::PartOutOfRange { part: number, n_parts });
+            return Err(LinearError::Invalid(format!("expected a part number below {n_parts}, found {number}")));
         }
         let Some(layout) = shape.layout() else {
             return Ok(SplitPart { start: vec![0; shape.rank()], shape: shape.clone() });
@@ -148,8 +154,7 @@ impl SplitPart {
                 *padded = end.unwrap_or(*padded) - start[d];
             }
         }
-        let fits = |_| LinearError::InvalidLayout("a part of the array is not a valid shape".into());
-        Ok(SplitPart { start, shape: shape.with_dims(&dims, Some(layout)).map_err(fits)? })
+        Ok(SplitPart { start, shape: shape.with_dims(&dims, Some(layout)).map_err(LinearError::layout)? })
     }
 
     /// The map from a logical index of the whole array to the address in this part's buffer.
@@ -381,9 +386,9 @@ mod tests {
 
     #[test]
     fn errors() {
-        assert_eq!(linear_index(&array("f32[?]")), Err(LinearError::Unbounded));
-        assert!(matches!(linear_index(&array("f32[4]{0:T(0)}")), Err(LinearError::InvalidLayout(_))));
-        assert!(matches!(linear_index(&array("f32[4,4]{1,1}")), Err(LinearError::InvalidLayout(_))));
+        assert_eq!(linear_index(&array("f32[?]")), Err(LinearError::unbounded()));
+        assert!(matches!(linear_index(&array("f32[4]{0:T(0)}")), Err(LinearError::Invalid(_))));
+        assert!(matches!(linear_index(&array("f32[4,4]{1,1}")), Err(LinearError::Invalid(_))));
         let wide = array("f32[9223372036854775807]{0:T(2)}");
         assert!(matches!(linear_index(&wide), Ok(_) | Err(LinearError::Algebra(_))));
         assert!(matches!(buffer_elements(&wide), Err(LinearError::Algebra(_))));

@@ -121,7 +121,7 @@ fn array(c: &mut Cursor<'_>, start: Cursor<'_>, depth: usize) -> Read<ArrayShape
     })?;
     let layout = if is_layout_next(*c) { Some(layout(c, depth)?) } else { None };
     let array = ArrayShape::new(element, &dims, &dynamic, layout);
-    array.map_err(|e| Diagnostic::new(Span::new(start.pos, c.pos), e.to_string()))
+    array.map_err(|reason| Diagnostic::new(Span::new(start.pos, c.pos), reason))
 }
 
 /// The element type whose name starts at `start` and ends at the cursor.

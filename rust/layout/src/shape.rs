@@ -37,58 +37,34 @@ pub struct ArrayShape {
     layout: Option<Box<Layout>>,
 }
 
-/// The reason why dimensions and a layout do not form a shape.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ShapeError {
-    /// A negative dimension size.
-    NegativeSize(i64),
-    /// The product of the dimensions does not fit in an i64.
-    TooManyElements,
-    /// The rank of the layout differs from that of the array.
-    LayoutRank {
-        /// The rank of the array.
-        rank: usize,
-        /// The rank of the layout.
-        layout: usize,
-    },
+/// The reason why a size is invalid.
+pub fn negative_size(n: i64) -> String {
+    format!("expected a dimension of size 0 or more, found {n}")
 }
-
-impl std::fmt::Display for ShapeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ShapeError::NegativeSize(n) => write!(f, "expected a dimension of size 0 or more, found {n}"),
-            ShapeError::TooManyElements => write!(f, "expected fewer than 2^63 elements, found more"),
-            ShapeError::LayoutRank { rank, layout } => {
-                write!(f, "expected a layout of rank {rank}, found one of rank {layout}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ShapeError {}
 
 impl ArrayShape {
     /// An array shape; `dynamic` is empty or has one flag per dimension. A layout without a dimension order becomes
-    /// row-major.
+    /// row-major. `Err` says why dimensions and layout do not form a shape.
     pub fn new(
         element: ElementType,
         dims: &[i64],
         dynamic: &[bool],
         layout: Option<Layout>,
-    ) -> Result<ArrayShape, ShapeError> {
+    ) -> Result<ArrayShape, String> {
         debug_assert!(dynamic.is_empty() || dynamic.len() == dims.len(), "one dynamic flag per dimension");
         if let Some(&n) = dims.iter().find(|&&n| n < 0 && n != UNBOUNDED) {
-            return Err(ShapeError::NegativeSize(n));
+            return Err(negative_size(n));
         }
-        n_elements(dims).ok_or(ShapeError::TooManyElements)?;
+        n_elements(dims).ok_or("expected fewer than 2^63 elements, found more")?;
         let layout = match layout {
             None => None,
             Some(mut layout) => {
                 if layout.minor_to_major.is_empty() {
                     layout.minor_to_major = (0..dims.len() as i64).rev().collect();
                 }
-                if layout.minor_to_major.len() != dims.len() {
-                    return Err(ShapeError::LayoutRank { rank: dims.len(), layout: layout.minor_to_major.len() });
+                let (rank, found) = (dims.len(), layout.minor_to_major.len());
+                if found != rank {
+                    return Err(format!("expected a layout of rank {rank}, found one of rank {found}"));
                 }
                 // The default layout of a scalar is not stored, since XLA does not print it.
                 (layout != Layout::new(Vec::new())).then(|| Box::new(layout))
@@ -129,12 +105,12 @@ impl ArrayShape {
     }
 
     /// This shape with another layout.
-    pub fn with_layout(&self, layout: Option<Layout>) -> Result<ArrayShape, ShapeError> {
+    pub fn with_layout(&self, layout: Option<Layout>) -> Result<ArrayShape, String> {
         ArrayShape::new(self.element, &self.dims, &self.dynamic, layout)
     }
 
     /// This shape with other sizes and another layout; dynamic flags are kept if the rank is the same.
-    pub fn with_dims(&self, dims: &[i64], layout: Option<Layout>) -> Result<ArrayShape, ShapeError> {
+    pub fn with_dims(&self, dims: &[i64], layout: Option<Layout>) -> Result<ArrayShape, String> {
         let dynamic: &[bool] = if dims.len() == self.rank() { &self.dynamic } else { &[] };
         ArrayShape::new(self.element, dims, dynamic, layout)
     }

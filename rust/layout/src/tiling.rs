@@ -12,38 +12,33 @@ use crate::ArrayShape;
 /// The reason why the elements of an array have no known positions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinearError {
-    /// The layout is invalid for the array; the text names the field and its value.
-    InvalidLayout(String),
-    /// A dimension is unbounded.
-    Unbounded,
+    /// The array, its layout or the number of a part is invalid; the text says what was expected and what was found.
+    Invalid(String),
     /// The dim level types are sparse: positions depend on values.
     Sparse,
-    /// The part number is out of range.
-    PartOutOfRange {
-        /// The requested part number.
-        part: usize,
-        /// The number of parts.
-        n_parts: usize,
-    },
-    /// The split configs make too many parts to list.
-    TooManyParts(usize),
     /// A size or a position does not fit in an i64.
     Algebra(Error),
+}
+
+impl LinearError {
+    /// The layout is invalid for the array; the reason names the field and its value.
+    pub(crate) fn layout(reason: impl std::fmt::Display) -> LinearError {
+        LinearError::Invalid(format!("invalid layout: {reason}"))
+    }
+
+    pub(crate) fn unbounded() -> LinearError {
+        LinearError::Invalid("expected bounded dimensions, found an unbounded one".into())
+    }
 }
 
 impl std::fmt::Display for LinearError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            LinearError::InvalidLayout(reason) => write!(f, "invalid layout: {reason}"),
-            LinearError::Unbounded => write!(f, "expected bounded dimensions, found an unbounded one"),
+            LinearError::Invalid(reason) => f.write_str(reason),
             LinearError::Sparse => write!(
                 f,
                 "dim_level_types: expected a dense layout, found a sparse one, whose positions depend on values"
             ),
-            LinearError::PartOutOfRange { part, n_parts } => {
-                write!(f, "expected a part number below {n_parts}, found {part}")
-            }
-            LinearError::TooManyParts(n) => write!(f, "split_configs: expected at most {MAX_PARTS} parts, found {n}"),
             LinearError::Algebra(error) => error.fmt(f),
         }
     }
@@ -58,9 +53,6 @@ impl From<Error> for LinearError {
 }
 
 pub(crate) type Result<T> = std::result::Result<T, LinearError>;
-
-/// The maximal number of parts that can be listed.
-pub(crate) const MAX_PARTS: usize = 1 << 16;
 
 /// The maximal total number of dimensions of all stages.
 const MAX_DIMS: usize = 1 << 16;
@@ -79,11 +71,9 @@ pub(crate) struct Stages {
 
 impl Stages {
     pub fn of(shape: &ArrayShape) -> Result<Stages> {
-        shape.n_elements().ok_or(LinearError::Unbounded)?;
+        shape.n_elements().ok_or_else(LinearError::unbounded)?;
         let layout = shape.layout_or_default();
-        if let Some(reason) = layout.problem_with(shape.dims()) {
-            return Err(LinearError::InvalidLayout(reason));
-        }
+        layout.problem_with(shape.dims()).map_or(Ok(()), |reason| Err(LinearError::layout(reason)))?;
         if layout.is_sparse() {
             return Err(LinearError::Sparse);
         }
@@ -97,10 +87,8 @@ impl Stages {
         for tile in &layout.tiles {
             n_dims += sizes.len() + tile.0.len();
             if n_dims > MAX_DIMS {
-                return Err(LinearError::InvalidLayout(format!(
-                    "tiles: {} tiles add more than {MAX_DIMS} dimensions",
-                    layout.tiles.len()
-                )));
+                let n = layout.tiles.len();
+                return Err(LinearError::layout(format_args!("tiles: {n} tiles add more than {MAX_DIMS} dimensions")));
             }
             let mut tiling = Tiling::new(sizes, &tile.0)?;
             sizes = std::mem::take(&mut tiling.sizes);

@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use layout::require;
+
 use crate::attribute::{by_dim, pair};
 use crate::cursor::{clip, Cursor, Read};
 use crate::error::{Diagnostic, Span};
@@ -59,9 +61,8 @@ const ARRAYS: [(&str, &str, [u8; 2]); 3] = [("input", "", *b"bf"), ("kernel", "_
 
 /// The number of window positions along a dimension of size `n`, after dilation and padding.
 pub(crate) fn output_size(w: &WindowDim, n: i64) -> Result<i128, String> {
-    if w.size < 1 || w.stride < 1 || w.base_dilation < 1 || w.window_dilation < 1 {
-        return Err("a window with a size, stride or dilation below 1".into());
-    }
+    let is_valid = w.size >= 1 && w.stride >= 1 && w.base_dilation >= 1 && w.window_dilation >= 1;
+    require(is_valid, format_args!("a window with a size, stride or dilation below 1"))?;
     let dilated = |n: i64, by: i64| if n == 0 { 0 } else { (i128::from(n) - 1) * i128::from(by) + 1 };
     let padded = dilated(n, w.base_dilation) + i128::from(w.pad_low) + i128::from(w.pad_high);
     let window = dilated(w.size, w.window_dilation);
@@ -82,28 +83,27 @@ pub(crate) fn convolution_dims(
         let of = |d: i64| usize::try_from(d).ok().and_then(|d| dims.get(d)).copied();
         of(d).ok_or_else(|| format!("dim_labels with dimension {d} of an array of rank {}", dims.len()))
     };
-    if input.len() != n + 2 || kernel.len() != n + 2 {
-        return Err(format!("arrays of rank {} and {}, dim_labels for rank {}", input.len(), kernel.len(), n + 2));
-    }
-    if window.len() != n && !(window.is_empty() && n == 0) {
-        return Err(format!("a window of {} dimensions, dim_labels with {n} spatial ones", window.len()));
-    }
+    let (rank, a, b, n_window) = (n + 2, input.len(), kernel.len(), window.len());
+    require(a == rank && b == rank, format_args!("arrays of rank {a} and {b}, dim_labels for rank {rank}"))?;
+    require(n_window == n, format_args!("a window of {n_window} dimensions, dim_labels with {n} spatial ones"))?;
     let [feature_groups, batch_groups] = groups;
     let [batch, features] = of_input.letters.map(|d| size(input, d));
     let [inner, outer] = of_kernel.letters.map(|d| size(kernel, d));
     let (batch, features, inner, outer) = (batch?, features?, inner?, outer?);
-    if feature_groups < 1 || batch_groups < 1 || batch % batch_groups != 0 || outer % feature_groups != 0 {
-        return Err(format!("{feature_groups} feature groups and {batch_groups} batch groups do not divide the sizes"));
-    }
-    if inner.checked_mul(feature_groups) != Some(features) {
-        return Err(format!("{features} input features, the kernel has {inner} in {feature_groups} groups"));
-    }
+    let divides = |n: i64, groups: i64| groups >= 1 && n % groups == 0;
+    let divide = divides(batch, batch_groups) && divides(outer, feature_groups);
+    let (f, b) = (feature_groups, batch_groups);
+    require(divide, format_args!("{f} feature groups and {b} batch groups do not divide the sizes"))?;
+    let fits = inner.checked_mul(feature_groups) == Some(features);
+    require(fits, format_args!("{features} input features, the kernel has {inner} in {feature_groups} groups"))?;
     let mut sizes = vec![i128::from(batch / batch_groups), i128::from(outer)];
     for (k, w) in window.iter().enumerate() {
         let kernel_size = size(kernel, of_kernel.spatial[k])?;
-        if kernel_size != w.size {
-            return Err(format!("a window of size {} in spatial dimension {k}, the kernel has {kernel_size}", w.size));
-        }
+        let (fits, size_of) = (kernel_size == w.size, w.size);
+        require(
+            fits,
+            format_args!("a window of size {size_of} in spatial dimension {k}, the kernel has {kernel_size}"),
+        )?;
         sizes.push(output_size(w, size(input, of_input.spatial[k])?)?);
     }
     let mut dims = vec![0i128; n + 2];

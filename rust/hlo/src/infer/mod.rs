@@ -13,7 +13,7 @@ mod omitted;
 mod reduction;
 mod structure;
 
-use layout::{ArrayShape, ElementKind, ElementType, Layout, Shape, UNBOUNDED};
+use layout::{require, ArrayShape, ElementKind, ElementType, Layout, Shape, UNBOUNDED};
 use quasiaffine::interrupt::steps;
 use smallvec::{smallvec, SmallVec};
 
@@ -37,11 +37,6 @@ pub(crate) enum Inferred {
 pub(crate) type Inference = Result<Inferred, String>;
 
 type Check<T> = Result<T, String>;
-
-/// Requires that a condition holds; the reason against it is formatted only if it does not.
-fn require(holds: bool, reason: std::fmt::Arguments<'_>) -> Check<()> {
-    holds.then_some(()).ok_or_else(|| reason.to_string())
-}
 
 /// The shape that the instruction must have. Whatever operands and attributes leave open (the result type of a convert,
 /// the sizes of a reshape) is taken from the written shape.
@@ -335,8 +330,7 @@ impl<'m> Operation<'m> {
             sizes.push(size);
             dynamic.push(dim.is_dynamic);
         }
-        let array = ArrayShape::new(element, &sizes, &dynamic, layout).map_err(|e| e.to_string())?;
-        Ok(Shape::Array(array))
+        ArrayShape::new(element, &sizes, &dynamic, layout).map(Shape::Array)
     }
 
     fn result(&self, element: ElementType, dims: impl IntoIterator<Item = impl Into<Dim>>) -> Inference {

@@ -84,7 +84,7 @@ pub struct Requests {
 pub fn count_requests(elements: &Map, shape: &ArrayShape, warps: Warps, effort: &Effort) -> Result<Requests> {
     let bits = shape.element_width();
     if bits < 1 {
-        return Err(LinearError::InvalidLayout(format!("elements of {bits} bits")));
+        return Err(LinearError::layout(format_args!("elements of {bits} bits")));
     }
     let (width, per_byte, unit) = if bits % 8 == 0 { (bits / 8, 1, Unit::Byte) } else { (bits, 8, Unit::Bit) };
     let Warps { warp, vector, base_alignment, sector_bytes } = warps;
