@@ -35,7 +35,7 @@ fn field(t: ElementType) -> Option<(u32, Packing, usize)> {
         F64 | C128 => (Packing::Fixed, 8),
         _ => (Packing::Bytes, t.n_bytes()),
     };
-    Some((shape::literal_field(t)?, packing, width))
+    Some((t.literal_field()?, packing, width))
 }
 
 /// Appends the text of a literal of this shape, and says whether a part of it is elided; `limit` bounds the length of

@@ -7,41 +7,6 @@ use super::known::{each_unknown, SHAPE};
 use super::wire::{bad, Encoder, Message, Payload, Wire};
 use crate::cursor::brief;
 
-/// The number of `PrimitiveType` and the field of `LiteralProto` of each element type; 0 if a literal cannot hold it.
-const ELEMENTS: &[(i64, u32, ElementType)] = &[
-    (1, 2, ElementType::Pred),
-    (30, 30, ElementType::S1),
-    (26, 26, ElementType::S2),
-    (21, 21, ElementType::S4),
-    (2, 15, ElementType::S8),
-    (3, 17, ElementType::S16),
-    (4, 4, ElementType::S32),
-    (5, 5, ElementType::S64),
-    (31, 31, ElementType::U1),
-    (27, 27, ElementType::U2),
-    (22, 22, ElementType::U4),
-    (6, 3, ElementType::U8),
-    (7, 16, ElementType::U16),
-    (8, 6, ElementType::U32),
-    (9, 7, ElementType::U64),
-    (10, 11, ElementType::F16),
-    (11, 8, ElementType::F32),
-    (16, 13, ElementType::Bf16),
-    (12, 9, ElementType::F64),
-    (19, 19, ElementType::F8E5M2),
-    (28, 28, ElementType::F8E4M3),
-    (20, 20, ElementType::F8E4M3Fn),
-    (23, 23, ElementType::F8E4M3B11Fnuz),
-    (29, 29, ElementType::F8E3M4),
-    (24, 24, ElementType::F8E5M2Fnuz),
-    (25, 25, ElementType::F8E4M3Fnuz),
-    (32, 32, ElementType::F4E2M1Fn),
-    (33, 33, ElementType::F8E8M0Fnu),
-    (36, 0, ElementType::F6E2M3Fn),
-    (35, 0, ElementType::F6E3M2Fn),
-    (15, 12, ElementType::C64),
-    (18, 18, ElementType::C128),
-];
 const TUPLE: i64 = 13;
 const OPAQUE: i64 = 14;
 const TOKEN: i64 = 17;
@@ -49,19 +14,6 @@ const BUFFER: i64 = 34;
 
 /// The letters of `D(…)` by number of `DimLevelType`.
 const LEVELS: &[u8] = b"DCSH";
-
-fn element(number: i64) -> Option<ElementType> {
-    ELEMENTS.iter().find(|row| row.0 == number).map(|row| row.2)
-}
-
-fn element_number(t: ElementType) -> i64 {
-    ELEMENTS.iter().find(|row| row.2 == t).map_or(0, |row| row.0)
-}
-
-/// The field of `LiteralProto` with the elements of a type.
-pub(super) fn literal_field(t: ElementType) -> Option<u32> {
-    ELEMENTS.iter().find(|row| row.2 == t).map(|row| row.1).filter(|&number| number > 0)
-}
 
 /// Shapes by encoded bytes, since most instructions share a shape.
 #[derive(Default)]
@@ -117,7 +69,9 @@ pub(crate) fn read(m: Message<'_>, depth: usize) -> Wire<Shape> {
             None => return bad(m.at, "a buffer shape without an element shape"),
         },
         number => {
-            let Some(element) = element(number) else { return bad(m.at, format!("element type {number}")) };
+            let Some(element) = ElementType::from_number(number) else {
+                return bad(m.at, format!("element type {number}"));
+            };
             let dims = m.ints(3)?;
             let mut dynamic: Vec<bool> = Vec::new();
             m.each_int(6, |v| dynamic.push(v != 0))?;
@@ -150,8 +104,8 @@ fn read_layout(m: Message<'_>, rank: usize, depth: usize) -> Wire<Layout> {
                 levels.push(letter);
             })?,
             (10, _) => layout.physical_shape = Some(Box::new(read(f.message()?, depth + 1)?)),
-            (11, Payload::Varint(n)) => layout.index_type = element(n as i64),
-            (12, Payload::Varint(n)) => layout.pointer_type = element(n as i64),
+            (11, Payload::Varint(n)) => layout.index_type = ElementType::from_number(n as i64),
+            (12, Payload::Varint(n)) => layout.pointer_type = ElementType::from_number(n as i64),
             (15, Payload::Varint(n)) => layout.dynamic_shape_metadata_prefix_bytes = n as i64,
             (16, Payload::Varint(n)) => layout.tail_padding_alignment = n as i64,
             (17, _) => {
@@ -179,7 +133,7 @@ pub(crate) fn write(shape: &Shape) -> Encoder {
 pub(crate) fn write_to(shape: &Shape, d: &mut Encoder) {
     match shape {
         Shape::Array(a) => {
-            d.int(2, element_number(a.element()));
+            d.int(2, a.element().number());
             d.ints(3, a.dims());
             match a.layout() {
                 Some(layout) => d.nested(5, |d| write_layout(layout, d)),
@@ -215,8 +169,8 @@ fn write_layout(layout: &Layout, d: &mut Encoder) {
     if let Some(physical) = &layout.physical_shape {
         d.nested(10, |d| write_to(physical, d));
     }
-    d.int_unless_zero(11, layout.index_type.map_or(0, element_number));
-    d.int_unless_zero(12, layout.pointer_type.map_or(0, element_number));
+    d.int_unless_zero(11, layout.index_type.map_or(0, ElementType::number));
+    d.int_unless_zero(12, layout.pointer_type.map_or(0, ElementType::number));
     d.int_unless_zero(15, layout.dynamic_shape_metadata_prefix_bytes);
     d.int(16, layout.tail_padding_alignment);
     for config in &layout.split_configs {
