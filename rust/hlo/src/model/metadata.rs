@@ -16,8 +16,10 @@ use crate::model::module::{InstructionId, Module};
 pub(crate) struct Frames {
     pub files: FxHashMap<i64, Span>,
     pub functions: FxHashMap<i64, Span>,
-    pub locations: FxHashMap<i64, Location>,
-    pub frames: FxHashMap<i64, (i64, i64)>,
+    /// File, function, line, end line, column and end column.
+    pub locations: FxHashMap<i64, [i64; 6]>,
+    /// Location and parent.
+    pub frames: FxHashMap<i64, [i64; 2]>,
     /// The texts of the tables, for printing. Tables behind each other have one span.
     pub spans: Vec<Span>,
     /// The frames that [`Frames::is_sound`] accepts.
@@ -31,9 +33,8 @@ impl Frames {
     }
 
     fn sound(&self) -> FxHashSet<i64> {
-        let is_there = |location: &Location| {
-            self.files.contains_key(&location.file) && self.functions.contains_key(&location.function)
-        };
+        let is_there =
+            |[file, function, ..]: &[i64; 6]| self.files.contains_key(file) && self.functions.contains_key(function);
         let mut sound = FxHashSet::default();
         let mut seen = FxHashSet::default();
         for &start in self.frames.keys().filter(|&&id| id != 0) {
@@ -44,7 +45,7 @@ impl Frames {
                 if id == 0 || sound.contains(&id) {
                     break true;
                 }
-                let Some(&(location, parent)) = self.frames.get(&id) else { break false };
+                let Some(&[location, parent]) = self.frames.get(&id) else { break false };
                 if !seen.insert(id) || !self.locations.get(&location).is_some_and(is_there) {
                     break false;
                 }
@@ -58,14 +59,6 @@ impl Frames {
         }
         sound
     }
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Location {
-    pub file: i64,
-    pub function: i64,
-    pub line: i64,
-    pub column: i64,
 }
 
 /// The origin of an instruction in the source program.
@@ -123,18 +116,19 @@ impl Module {
     pub fn stack(&self, id: i64) -> impl Iterator<Item = Frame<'_>> {
         let known = move |id: i64| {
             let frame = self.frames.frames.get(&id).filter(|_| self.frames.is_sound(id));
-            frame.map(|&(location, parent)| (location, parent.saturating_sub(1)))
+            frame.map(|&[location, parent]| (location, parent.saturating_sub(1)))
         };
         let chain = std::iter::successors(known(id), move |&(_, parent)| known(parent)).take(MAX_FRAMES);
-        chain.map(|(location, _)| {
-            let at = self.frames.locations.get(&location).copied().unwrap_or_default();
-            Frame {
-                file: self.table_text(self.frames.files.get(&at.file)),
-                line: Some(at.line).filter(|&n| n > 0),
-                column: Some(at.column).filter(|&n| n > 0),
-                function: self.table_text(self.frames.functions.get(&at.function)),
-            }
-        })
+        chain.map(|(location, _)| self.frame_at(self.frames.locations.get(&location).unwrap_or(&[0; 6])))
+    }
+
+    fn frame_at(&self, &[file, function, line, _, column, _]: &[i64; 6]) -> Frame<'_> {
+        Frame {
+            file: self.table_text(self.frames.files.get(&file)),
+            line: Some(line).filter(|&n| n > 0),
+            column: Some(column).filter(|&n| n > 0),
+            function: self.table_text(self.frames.functions.get(&function)),
+        }
     }
 
     fn table_text(&self, span: Option<&Span>) -> Option<Cow<'_, str>> {
@@ -169,13 +163,12 @@ impl Module {
         // A text without tables may be a part of one that has them.
         m.stack_frame_id = m.stack_frame_id.filter(|&id| self.frames.frames.is_empty() || self.frames.is_sound(id));
         let frame = m.stack_frame_id.and_then(|id| self.frames.frames.get(&id));
-        if let Some(location) = frame.and_then(|(location, _)| self.frames.locations.get(location)) {
+        if let Some(location) = frame.and_then(|[location, _]| self.frames.locations.get(location)) {
+            let at = self.frame_at(location);
             if m.source_file.is_none() {
-                m.source_file = self.table_text(self.frames.files.get(&location.file));
-                m.source_line = Some(location.line).filter(|&n| n > 0);
-                m.source_column = Some(location.column).filter(|&n| n > 0);
+                (m.source_file, m.source_line, m.source_column) = (at.file, at.line, at.column);
             }
-            m.function = self.table_text(self.frames.functions.get(&location.function));
+            m.function = at.function;
         }
         m
     }

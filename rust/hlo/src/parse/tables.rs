@@ -8,12 +8,10 @@ use crate::attribute::fields;
 use crate::attribute::unknown_word;
 use crate::cursor::{Cursor, Read};
 use crate::error::{Diagnostic, Span};
-use crate::model::metadata::Location;
+use crate::proto::tables::{FRAME, LOCATION};
 
 /// The tables in their order.
 const TABLES: [&str; 4] = ["FileNames", "FunctionNames", "FileLocations", "StackFrames"];
-const LOCATION: &[&str] = &["file_name_id", "function_name_id", "line", "end_line", "column", "end_column"];
-const FRAME: &[&str] = &["file_location_id", "parent_frame_id"];
 
 impl<'a> Parser<'a> {
     /// Parses a table, if one is next.
@@ -99,8 +97,11 @@ impl<'a> Parser<'a> {
                 let of_value = Span::new(start, self.c.pos);
                 // Fields are mostly in their order.
                 let n = seen.count_ones() as usize;
-                match (n..known.len()).chain(0..n).find(|&k| known[k] == field) {
-                    None => self.refuse(|_| unknown_word("field of a stack frame", field, known, span)),
+                match (n..known.len()).chain(0..n).find(|&k| known[k].0 == field) {
+                    None => {
+                        let names = || known.iter().map(|row| row.0).collect::<Vec<_>>();
+                        self.refuse(|_| unknown_word("field of a stack frame", field, &names(), span));
+                    }
                     Some(k) => {
                         if seen >> k & 1 == 1 {
                             self.refuse(|_| Diagnostic::duplicate(span, "field", field));
@@ -113,14 +114,12 @@ impl<'a> Parser<'a> {
                 }
             }
             if let Some(missing) = (0..known.len()).find(|k| seen >> k & 1 == 0) {
-                self.refuse(|_| open.expected(format!("a row with `{}=`", known[missing])));
+                self.refuse(|_| open.expected(format!("a row with `{}=`", known[missing].0)));
             }
-            let [first, second, line, _, column, _] = values;
             if is_locations {
-                let location = Location { file: first, function: second, line, column };
-                self.m.frames.locations.insert(id, location);
+                self.m.frames.locations.insert(id, values);
             } else {
-                self.m.frames.frames.insert(id, (first, second));
+                self.m.frames.frames.insert(id, [values[0], values[1]]);
             }
         }
         self.end_table(start);

@@ -21,7 +21,7 @@ mod read;
 mod regular;
 mod row;
 mod shape;
-mod tables;
+pub(crate) mod tables;
 pub(crate) mod wire;
 mod write;
 mod write_calls;

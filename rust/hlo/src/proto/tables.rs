@@ -7,11 +7,14 @@ use quasiaffine::interrupt::poll;
 use super::push_int;
 use super::quote::push_quoted;
 use super::wire::{Encoder, Message, Payload, Wire};
-use crate::cursor::Cursor;
+use crate::model::metadata::Frames;
+use crate::model::module::Module;
 
-const LOCATION: &[(&str, u32)] =
+/// The fields of a location and of a frame, in the order of the text.
+pub(crate) const LOCATION: &[(&str, u32)] =
     &[("file_name_id", 1), ("function_name_id", 2), ("line", 3), ("end_line", 5), ("column", 4), ("end_column", 6)];
-const FRAME: &[(&str, u32)] = &[("file_location_id", 1), ("parent_frame_id", 2)];
+pub(crate) const FRAME: &[(&str, u32)] = &[("file_location_id", 1), (PARENT, 2)];
+const PARENT: &str = "parent_frame_id";
 
 /// Appends the tables. Text has all tables, and all fields in a row, or none.
 pub(crate) fn read(m: Message<'_>, text: &mut String) -> Wire<()> {
@@ -41,7 +44,7 @@ pub(crate) fn read(m: Message<'_>, text: &mut String) -> Wire<()> {
             let mut space = "";
             for &(name, number) in fields {
                 // Of a number of more than 32 bits the wire keeps the lower.
-                let value = i64::from(row.int(number) as i32) + i64::from(name == "parent_frame_id");
+                let value = i64::from(row.int(number) as i32) + i64::from(name == PARENT);
                 text.push_str(space);
                 text.push_str(name);
                 text.push('=');
@@ -60,48 +63,27 @@ fn begin(text: &mut String, title: &str) {
     text.push('\n');
 }
 
-/// A `StackFrameIndexProto`; `None` if the proto cannot have the table: its ids are not consecutive from 1, or a number
-/// has more than 32 bits.
-pub(crate) fn write(text: &str) -> Option<Encoder> {
-    let mut c = Cursor::new(text);
+/// A `StackFrameIndexProto`; `None` if the proto cannot have the tables: their ids are not consecutive from 1, or a
+/// number has more than 32 bits.
+pub(crate) fn write(m: &Module) -> Option<Encoder> {
+    let Frames { files, functions, locations, frames, .. } = &m.frames;
     let mut d = Encoder::default();
-    loop {
-        c.space();
-        if c.at_end() {
-            return Some(d);
-        }
-        let (number, fields): (u32, &[(&str, u32)]) = match c.word() {
-            "FileNames" => (1, &[]),
-            "FunctionNames" => (2, &[]),
-            "FileLocations" => (3, LOCATION),
-            "StackFrames" => (4, FRAME),
-            _ => return None,
-        };
-        let mut expected = 1;
-        loop {
-            c.space();
-            if !c.peek().is_some_and(|b| b.is_ascii_digit()) {
-                break;
-            }
-            (c.int().ok()? == expected).then_some(())?;
-            expected += 1;
-            if number <= 2 {
-                let span = c.string().ok()?;
-                d.data(number, crate::unescape(c.str(span)).as_bytes());
-                continue;
-            }
-            let mut row = Encoder::default();
-            c.accept_after_space(b'{').then_some(())?;
-            while !c.accept_after_space(b'}') {
-                let name = c.word();
-                let &(_, number) = fields.iter().find(|f| f.0 == name)?;
-                c.accept_after_space(b'=').then_some(())?;
-                let value = c.int().ok()?;
-                let value = i32::try_from(value).ok()?.checked_sub(i32::from(name == "parent_frame_id"))?;
-                row.int_unless_zero(number, value.into());
-                c.accept_after_space(b',');
-            }
-            d.message(number, &row);
+    for (number, names) in [(1, files), (2, functions)] {
+        for id in 1..=names.len() as i64 {
+            d.data(number, crate::unescape(m.text(*names.get(&id)?)).as_bytes());
         }
     }
+    (1..=locations.len() as i64).try_for_each(|id| write_row(3, LOCATION, locations.get(&id)?, &mut d))?;
+    (1..=frames.len() as i64).try_for_each(|id| write_row(4, FRAME, frames.get(&id)?, &mut d))?;
+    Some(d)
+}
+
+fn write_row(number: u32, fields: &[(&str, u32)], values: &[i64], d: &mut Encoder) -> Option<()> {
+    d.nested(number, |d| {
+        fields.iter().zip(values).try_for_each(|(&(name, number), &value)| {
+            let value = i32::try_from(value).ok()?.checked_sub(i32::from(name == PARENT))?;
+            d.int_unless_zero(number, value.into());
+            Some(())
+        })
+    })
 }

@@ -191,7 +191,7 @@ impl<'m> Writer<'m> {
                 d.0.truncate(before);
             }
         }
-        if let Some(index) = tables::write(&m.frames_text()).filter(|index| !index.0.is_empty()) {
+        if let Some(index) = tables::write(m).filter(|index| !index.0.is_empty()) {
             d.message(17, &index);
         }
         self.payloads.write(&mut d);
