@@ -220,6 +220,12 @@ impl<'a> Cursor<'a> {
         &self.text[span.range()]
     }
 
+    /// The bytes of a span.
+    #[inline]
+    pub fn slice(&self, span: Span) -> &'a [u8] {
+        &self.bytes()[span.range()]
+    }
+
     /// A decimal integer that fits in 64 bits.
     #[inline]
     pub fn int(&mut self) -> Read<i64> {

@@ -28,7 +28,7 @@ impl<'a> Parser<'a> {
         &mut self,
         owner: Owner,
         all: &mut SmallVec<[Attribute; 8]>,
-        scope: &mut Scope,
+        scope: &mut Scope<'a>,
         depth: usize,
     ) -> Read<()> {
         // An instruction is a step itself, which accounts for as many as it usually has.
@@ -155,7 +155,7 @@ impl<'a> Parser<'a> {
         read.err()
     }
 
-    pub(crate) fn value(&mut self, form: Form, scope: &mut Scope, depth: usize, link: &mut u32) -> Read<()> {
+    pub(crate) fn value(&mut self, form: Form, scope: &mut Scope<'a>, depth: usize, link: &mut u32) -> Read<()> {
         match form {
             Form::Computation => {
                 *link = self.m.links.len() as u32;
@@ -200,7 +200,7 @@ impl<'a> Parser<'a> {
                 }
                 loop {
                     let name = self.c.name("an instruction")?;
-                    let row = scope.names.find(self.c.bytes(), name);
+                    let row = scope.names.get(self.c.slice(name)).copied();
                     let is_later = row.is_none_or(|k| k as usize >= scope.rows.len());
                     scope.pending_links.push((self.m.links.len(), name, is_later));
                     self.m.links.push(UNRESOLVED);
@@ -221,7 +221,7 @@ impl<'a> Parser<'a> {
 
     /// The computation with this name, or a placeholder for `links[at]`, which is resolved when the module ends.
     fn call_of(&mut self, name: Span, at: usize) -> u32 {
-        self.computation_names.find(self.c.bytes(), name).unwrap_or_else(|| {
+        self.computation_names.get(self.c.slice(name)).copied().unwrap_or_else(|| {
             self.pending_calls.push((at, name));
             UNRESOLVED
         })

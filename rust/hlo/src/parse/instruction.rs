@@ -17,16 +17,16 @@ use crate::error::{Diagnostic, Span};
 use crate::model::literal;
 use crate::model::module::{Attribute, Instruction, CALLS, ELIDED, LOST, SHAPE_OMITTED, UNNAMED, UNNAMED_OPERANDS};
 use crate::model::opcode::async_form;
-use crate::parse::span_map::SpanMap;
+use crate::parse::Numbers;
 use crate::parse::Parser;
 use crate::{Arity, Opcode, Trait};
 
 /// A computation that is being parsed.
 #[derive(Default)]
-pub(crate) struct Scope {
+pub(crate) struct Scope<'a> {
     pub rows: Vec<Instruction>,
     /// Index into `rows` by name; `BROKEN` for an instruction that is being read.
-    pub names: SpanMap,
+    pub names: Numbers<'a>,
     /// Operands whose names are not yet defined: index into `operands`, name.
     pub pending: Vec<(usize, Span)>,
     /// Entries of `links` that name instructions, and whether these are not defined above.
@@ -78,7 +78,7 @@ pub(crate) const UNRESOLVED: u32 = u32::MAX;
 impl<'a> Parser<'a> {
     /// Parses an instruction or skips what cannot be read; false where another computation begins, so that the brace
     /// of this one is missing.
-    pub(crate) fn instruction_or_recover(&mut self, scope: &mut Scope, depth: usize) -> bool {
+    pub(crate) fn instruction_or_recover(&mut self, scope: &mut Scope<'a>, depth: usize) -> bool {
         poll();
         let start = self.c;
         if let Err(e) = self.instruction(scope, depth) {
@@ -119,7 +119,7 @@ impl<'a> Parser<'a> {
 
     /// Adds an instruction that cannot be read, with the name and the shape that it has in the text. A parameter whose
     /// number could be read stays one.
-    fn lost_instruction(&mut self, scope: &mut Scope) {
+    fn lost_instruction(&mut self, scope: &mut Scope<'a>) {
         let is_root = self.c.accept_word("ROOT");
         let start = self.c.pos;
         let name = self.c.name("a name").ok();
@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
             _ => scope.is_broken = true,
         }
         match name {
-            Some(name) => drop(scope.names.insert(self.c.bytes(), name, local)),
+            Some(name) => drop(scope.names.insert(self.c.slice(name), local)),
             None => scope.unnamed.push((local, Stem::Lost)),
         }
         if is_root {
@@ -194,12 +194,12 @@ impl<'a> Parser<'a> {
     }
 
     /// `[ROOT] [%]name = shape opcode(operands)[, attribute=value]*`
-    pub(crate) fn instruction(&mut self, scope: &mut Scope, depth: usize) -> Read<()> {
+    pub(crate) fn instruction(&mut self, scope: &mut Scope<'a>, depth: usize) -> Read<()> {
         let start = self.c.pos;
         let is_root = self.c.accept_word("ROOT");
         let name = self.c.name("an instruction or `}`")?;
         let local = scope.rows.len() as u32;
-        let is_second = scope.names.insert(self.c.bytes(), name, local).is_some();
+        let is_second = scope.names.insert(self.c.slice(name), local).is_some();
         let row = self.definition(scope, name, depth)?;
         if is_second {
             return Err(Diagnostic::duplicate(name, "instruction named", self.c.str(name)));
@@ -216,7 +216,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses everything behind the name of an instruction.
-    fn definition(&mut self, scope: &mut Scope, name: Span, depth: usize) -> Read<Instruction> {
+    fn definition(&mut self, scope: &mut Scope<'a>, name: Span, depth: usize) -> Read<Instruction> {
         self.c.expect(b'=', "`=` after the name of an instruction")?;
         let (mut row, opcode_span) = self.head(Some(name))?;
         self.body(&mut row, scope, opcode_span, depth)?;
@@ -227,7 +227,7 @@ impl<'a> Parser<'a> {
     pub(crate) fn body(
         &mut self,
         row: &mut Instruction,
-        scope: &mut Scope,
+        scope: &mut Scope<'a>,
         opcode_span: Span,
         depth: usize,
     ) -> Read<()> {
@@ -294,7 +294,7 @@ impl<'a> Parser<'a> {
     pub(crate) fn close(
         &mut self,
         row: &mut Instruction,
-        scope: &mut Scope,
+        scope: &mut Scope<'a>,
         attributes: &mut SmallVec<[Attribute; 8]>,
         opcode_span: Span,
     ) -> Read<()> {
@@ -349,7 +349,7 @@ impl<'a> Parser<'a> {
         self.c.expect(b')', "`)` after a constant")
     }
 
-    pub(crate) fn parameter(&mut self, row: &mut Instruction, scope: &mut Scope) -> Read<()> {
+    pub(crate) fn parameter(&mut self, row: &mut Instruction, scope: &mut Scope<'a>) -> Read<()> {
         self.c.space();
         let start = self.c.pos;
         let number = self.c.int()?;
@@ -364,7 +364,7 @@ impl<'a> Parser<'a> {
 
     /// Parses operands that are names. Where one is an instruction, a part of a tuple or stands for a parameter, all are
     /// parsed anew by `nested_operands`.
-    fn operands(&mut self, row: &mut Instruction, scope: &mut Scope, opcode_span: Span, depth: usize) -> Read<()> {
+    fn operands(&mut self, row: &mut Instruction, scope: &mut Scope<'a>, opcode_span: Span, depth: usize) -> Read<()> {
         let start = self.c;
         let (n_pending, n_written) = (scope.pending.len(), scope.written.len());
         let (mut n, mut n_unnamed) = (0usize, 0usize);
@@ -435,7 +435,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `[shape] [%]name`; false if it stands for a part of a tuple or a parameter of bare instructions.
-    fn operand(&mut self, scope: &mut Scope) -> Read<bool> {
+    fn operand(&mut self, scope: &mut Scope<'a>) -> Read<bool> {
         let written = self.written_shape(scope)?;
         self.c.space();
         let may_be_parameter = scope.is_bare && written.is_some();
@@ -444,7 +444,7 @@ impl<'a> Parser<'a> {
         }
         let name = self.c.name("an operand")?;
         self.c.space();
-        let is_undefined = || scope.names.find(self.c.bytes(), name).is_none();
+        let is_undefined = || scope.names.get(self.c.slice(name)).copied().is_none();
         if self.c.peek() == Some(b'#') || (may_be_parameter && is_undefined()) {
             return Ok(false);
         }
@@ -453,7 +453,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The shape before an operand. XLA also takes a comma between them; among bare instructions it ends the operand.
-    pub(crate) fn written_shape(&mut self, scope: &Scope) -> Read<Option<Written>> {
+    pub(crate) fn written_shape(&mut self, scope: &Scope<'a>) -> Read<Option<Written>> {
         if self.c.peek() == Some(b'%') || !self.at_shape() {
             return Ok(None);
         }
@@ -466,9 +466,9 @@ impl<'a> Parser<'a> {
     }
 
     /// Adds an operand of the instruction that is the next of its computation.
-    pub(crate) fn push_operand(&mut self, scope: &mut Scope, name: Span, written: Option<Written>) {
+    pub(crate) fn push_operand(&mut self, scope: &mut Scope<'a>, name: Span, written: Option<Written>) {
         let local = scope.rows.len() as u32;
-        match scope.names.find(self.c.bytes(), name) {
+        match scope.names.get(self.c.slice(name)).copied() {
             // An incomplete or broken instruction has a larger number.
             Some(k) if k < local => self.push_row(scope, k, written),
             _ => {
@@ -479,7 +479,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Adds an operand by its row.
-    pub(crate) fn push_row(&mut self, scope: &mut Scope, row: u32, written: Option<Written>) {
+    pub(crate) fn push_row(&mut self, scope: &mut Scope<'a>, row: u32, written: Option<Written>) {
         if let Some((shape, span)) = written {
             if row == UNRESOLVED || scope.rows[row as usize].shape != shape {
                 scope.written.push((self.m.operands.len(), shape, span));
@@ -500,7 +500,7 @@ impl<'a> Parser<'a> {
     #[inline]
     fn known_shape(&mut self) -> Option<u32> {
         let end = shape_end(self.c.bytes(), self.c.pos)?;
-        let id = self.shape_texts.find(self.c.bytes(), Span::new(self.c.pos, end))?;
+        let id = *self.shape_texts.get(&self.c.bytes()[self.c.pos..end])?;
         let is_whole = match self.c.bytes()[end..] {
             [b' ', c, ..] if c.is_ascii_alphanumeric() || c == b'%' => true,
             [b')' | b',', ..] => true,
@@ -518,7 +518,7 @@ impl<'a> Parser<'a> {
             self.refuse(|_| Diagnostic::new(span, check::NO_ORDER));
         }
         let id = self.intern(shape, Span::new(start, self.c.pos));
-        self.shape_texts.insert(self.c.bytes(), Span::new(start, self.c.pos), id);
+        self.shape_texts.insert(self.c.slice(Span::new(start, self.c.pos)), id);
         Ok(id)
     }
 
@@ -559,7 +559,7 @@ impl<'a> Parser<'a> {
     fn required(
         &mut self,
         row: &Instruction,
-        scope: &Scope,
+        scope: &Scope<'a>,
         attributes: &mut SmallVec<[Attribute; 8]>,
         span: Span,
     ) -> Read<()> {
@@ -588,7 +588,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Whether the first operand is a scalar, or an instruction above whose shape is omitted.
-    fn may_be_scalar(&self, row: &Instruction, scope: &Scope) -> bool {
+    fn may_be_scalar(&self, row: &Instruction, scope: &Scope<'a>) -> bool {
         let operand = self.m.operands.get(row.operands as usize).and_then(|&k| scope.rows.get(k as usize));
         operand.is_some_and(|operand| {
             let shape = &self.m.shapes[operand.shape as usize];

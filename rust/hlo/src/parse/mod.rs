@@ -10,7 +10,6 @@ pub(crate) mod instruction;
 pub(crate) mod module;
 mod nested;
 mod resolve;
-pub(crate) mod span_map;
 mod tables;
 
 use std::sync::Arc;
@@ -24,7 +23,6 @@ use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
 use crate::infer::RestatedShape;
 use crate::model::module::Module;
 use crate::parse::instruction::{Scope, Stem};
-use crate::parse::span_map::SpanMap;
 use crate::proto;
 use crate::verify;
 
@@ -106,6 +104,9 @@ fn known_format(bytes: &[u8]) -> Option<&'static str> {
     FORMATS.iter().find(|(start, _)| bytes.starts_with(start)).map(|f| f.1)
 }
 
+/// Names and texts of shapes by the text that they span, with their numbers.
+pub(crate) type Numbers<'a> = FxHashMap<&'a [u8], u32>;
+
 pub(crate) struct Parser<'a> {
     pub c: Cursor<'a>,
     pub source: &'a Arc<Source>,
@@ -120,17 +121,17 @@ pub(crate) struct Parser<'a> {
     n_unclosed: u32,
     /// The place of the last table of stack frames in the order of the tables, from 1; 0 if there are none.
     n_tables: usize,
-    pub shape_texts: SpanMap,
+    pub shape_texts: Numbers<'a>,
     /// Shapes by hash.
     pub shape_values: FxHashMap<u64, u32>,
-    pub computation_names: SpanMap,
+    pub computation_names: Numbers<'a>,
     /// Entries of `links` that name computations: index, name.
     pub pending_calls: Vec<(usize, Span)>,
     /// Shapes restated for instructions whose own shape is omitted.
     pub restated_shapes: Vec<RestatedShape>,
     /// Instructions without a name, as in [`Scope::unnamed`] but by number.
     pub unnamed: Vec<(u32, Stem)>,
-    pub spare: Vec<Scope>,
+    pub spare: Vec<Scope<'a>>,
     pub findings: check::Findings,
     /// Bytes of constants that the text does not have, see [`literal::check`](crate::model::literal::check).
     pub zeros: u64,
@@ -152,9 +153,9 @@ impl<'a> Parser<'a> {
             losses: Vec::new(),
             n_unclosed: 0,
             n_tables: 0,
-            shape_texts: SpanMap::default(),
+            shape_texts: Numbers::default(),
             shape_values: FxHashMap::with_capacity_and_hasher(28, FxBuildHasher),
-            computation_names: SpanMap::default(),
+            computation_names: Numbers::default(),
             pending_calls: Vec::new(),
             restated_shapes: Vec::new(),
             unnamed: Vec::new(),

@@ -286,7 +286,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A text that starts with a shape or an opcode is a single instruction without a name.
-    fn unnamed_instruction(&mut self, scope: &mut Scope) {
+    fn unnamed_instruction(&mut self, scope: &mut Scope<'a>) {
         let row = self.head(None).and_then(|(mut row, span)| {
             if row.flags & SHAPE_OMITTED != 0 {
                 let found = format!("`{}`", self.c.str(span));

@@ -42,13 +42,13 @@ impl<'a> Parser<'a> {
     pub(crate) fn nested_operands(
         &mut self,
         outer: &mut Instruction,
-        scope: &mut Scope,
+        scope: &mut Scope<'a>,
         opcode_span: Span,
         depth: usize,
     ) -> Read<()> {
         if outer.flags & UNNAMED == 0 {
             // Its number is known when its operands are complete.
-            scope.names.insert(self.c.bytes(), outer.name, BROKEN);
+            scope.names.insert(self.c.slice(outer.name), BROKEN);
         }
         let mut stack = vec![Open::new(outer.clone(), opcode_span)];
         while let Some(open) = stack.last_mut() {
@@ -80,7 +80,7 @@ impl<'a> Parser<'a> {
                 let Some(user) = stack.last_mut() else {
                     *outer = open.row;
                     if outer.flags & UNNAMED == 0 {
-                        scope.names.insert(self.c.bytes(), outer.name, scope.rows.len() as u32);
+                        scope.names.insert(self.c.slice(outer.name), scope.rows.len() as u32);
                     }
                     return Ok(());
                 };
@@ -91,7 +91,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A word that `(` follows is an opcode, any other a name.
-    fn operand_or_head(&mut self, scope: &mut Scope) -> Read<Found> {
+    fn operand_or_head(&mut self, scope: &mut Scope<'a>) -> Read<Found> {
         let start = self.c;
         let written = self.written_shape(scope)?;
         self.c.space();
@@ -111,18 +111,18 @@ impl<'a> Parser<'a> {
         }
         self.c = behind;
         // The parameters of a single instruction are numbered in the order of its operands.
-        let is_known = scope.names.find(self.c.bytes(), name).is_some();
+        let is_known = scope.names.get(self.c.slice(name)).copied().is_some();
         if let (true, false, Some((shape, _))) = (scope.is_bare, is_known, written) {
             let local = implicit_parameter(scope, Some(name), shape, name);
-            scope.names.insert(self.c.bytes(), name, local);
+            scope.names.insert(self.c.slice(name), local);
             return Ok(Found::Operand(Operand::Row(local, None)));
         }
         Ok(Found::Operand(Operand::Name(name, written)))
     }
 
     /// `#i#j` behind the name of a tuple: the row of that part, which is added where it is new.
-    fn part(&mut self, scope: &mut Scope, name: Span) -> Read<u32> {
-        let mut row = match scope.names.find(self.c.bytes(), name) {
+    fn part(&mut self, scope: &mut Scope<'a>, name: Span) -> Read<u32> {
+        let mut row = match scope.names.get(self.c.slice(name)).copied() {
             Some(row) if row != BROKEN => row,
             _ => return Err(self.undefined_operand(scope, name)),
         };
@@ -139,7 +139,7 @@ impl<'a> Parser<'a> {
         Ok(row)
     }
 
-    fn new_part(&mut self, scope: &mut Scope, tuple: u32, index: i64, span: Span) -> Read<u32> {
+    fn new_part(&mut self, scope: &mut Scope<'a>, tuple: u32, index: i64, span: Span) -> Read<u32> {
         let of = &scope.rows[tuple as usize];
         let (name, is_omitted) = (of.name, of.flags & SHAPE_OMITTED != 0);
         let shape = match self.m.shapes[of.shape as usize].as_tuple() {
@@ -178,7 +178,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Moves the operands of an instruction to the module, now that those in it are complete.
-    fn flush(&mut self, open: &mut Open, scope: &mut Scope) -> Read<()> {
+    fn flush(&mut self, open: &mut Open, scope: &mut Scope<'a>) -> Read<()> {
         open.row.operands = self.m.operands.len() as u32;
         let n = open.operands.len() + open.n_unnamed;
         for operand in open.operands.drain(..) {
@@ -191,7 +191,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Adds an instruction to its computation once its operands are complete.
-    fn complete(&mut self, mut row: Instruction, scope: &mut Scope, span: Span, depth: usize) -> Read<Operand> {
+    fn complete(&mut self, mut row: Instruction, scope: &mut Scope<'a>, span: Span, depth: usize) -> Read<Operand> {
         let mut attributes: SmallVec<[Attribute; 8]> = SmallVec::new();
         while self.is_attribute_next() {
             self.c.expect(b',', "`,`")?;
@@ -289,7 +289,7 @@ impl Open {
 
 /// Adds a parameter for an operand of bare instructions that is undefined or has no name, and whose shape is written.
 /// `span` is its position.
-fn implicit_parameter(scope: &mut Scope, name: Option<Span>, shape: u32, span: Span) -> u32 {
+fn implicit_parameter(scope: &mut Scope<'_>, name: Option<Span>, shape: u32, span: Span) -> u32 {
     let local = scope.rows.len() as u32;
     if name.is_none() {
         scope.unnamed.push((local, Stem::Number));

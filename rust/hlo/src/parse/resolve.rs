@@ -10,7 +10,7 @@ use crate::infer::RestatedShape;
 use crate::model::module::{Attribute, Computation, Instruction, LOST, SHAPE_OMITTED};
 use crate::parse::instruction::{Scope, Stem, UNRESOLVED};
 use crate::parse::module::{Header, Signature};
-use crate::parse::Parser;
+use crate::parse::{Numbers, Parser};
 use quasiaffine::interrupt::poll;
 
 /// Only so many names are compared with a misspelled one: edit distances to a million take long.
@@ -20,7 +20,7 @@ impl<'a> Parser<'a> {
     /// Resolves names, sorts parameters by number and moves the rows of a scope into the module.
     pub(crate) fn finish(
         &mut self,
-        mut scope: Scope,
+        mut scope: Scope<'a>,
         header: Header,
         attributes: Vec<Attribute>,
         open: Span,
@@ -80,12 +80,16 @@ impl<'a> Parser<'a> {
             attributes,
             is_inline,
         });
-        if !header.name.is_empty() && self.computation_names.insert(self.c.bytes(), header.name, id).is_some() {
+        if !header.name.is_empty() && self.computation_names.insert(self.c.slice(header.name), id).is_some() {
             self.problem(Diagnostic::duplicate(header.name, "computation named", self.c.str(header.name)));
         }
         // Semantic checks are pointless after a syntax error.
         if self.is_sound() {
             self.findings.computation(&mut self.m, id);
+        }
+        // Clearing a large map for each of many small computations takes long.
+        if scope.names.capacity() > 64 + 16 * scope.names.len() {
+            scope.names = Numbers::default();
         }
         scope.names.clear();
         scope.parameters.clear();
@@ -96,7 +100,7 @@ impl<'a> Parser<'a> {
         id
     }
 
-    pub(crate) fn resolve_operands(&mut self, scope: &mut Scope) {
+    pub(crate) fn resolve_operands(&mut self, scope: &mut Scope<'a>) {
         let (mut is_ordered, mut has_unknown) = (true, false);
         let operands = std::mem::take(&mut scope.pending).into_iter().map(|(at, name)| (at, name, true, true));
         let links = std::mem::take(&mut scope.pending_links)
@@ -104,7 +108,7 @@ impl<'a> Parser<'a> {
             .map(|(at, name, is_later)| (at, name, is_later, false));
         for (at, name, is_later, is_operand) in operands.chain(links) {
             poll();
-            let Some(k) = scope.names.find(self.c.bytes(), name) else {
+            let Some(k) = scope.names.get(self.c.slice(name)).copied() else {
                 has_unknown = true;
                 self.unknown_operand(scope, name);
                 continue;
@@ -142,7 +146,7 @@ impl<'a> Parser<'a> {
         self.diagnose(|p| Diagnostic::new(name, text(p)));
     }
 
-    fn unknown_operand(&mut self, scope: &Scope, name: Span) {
+    fn unknown_operand(&mut self, scope: &Scope<'a>, name: Span) {
         // The number of a misspelled parameter, or the value of a misspelled constant: the opcode is reported already.
         let follows = |word: Span| word.end + 1 == name.start;
         if self.c.str(name).parse::<f64>().is_ok() && scope.unknown_opcodes.iter().any(|o| follows(o.1)) {
@@ -155,7 +159,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Loses the instructions with an operand or a control predecessor that is not defined.
-    fn lose_unresolved(&mut self, scope: &mut Scope) {
+    fn lose_unresolved(&mut self, scope: &mut Scope<'a>) {
         let m = &self.m;
         for row in &mut scope.rows {
             let operands = &m.operands[row.operands as usize..(row.operands + row.n_operands) as usize];
@@ -167,7 +171,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    pub(crate) fn undefined_operand(&self, scope: &Scope, name: Span) -> Diagnostic {
+    pub(crate) fn undefined_operand(&self, scope: &Scope<'a>, name: Span) -> Diagnostic {
         let found = self.c.str(name);
         let candidates = if self.has_enough_problems() { 0 } else { CANDIDATES };
         let rows = scope.rows.iter().take(candidates).map(|row| self.c.str(row.name));
@@ -186,7 +190,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn check_signature(&mut self, scope: &Scope, signature: Signature, root: usize) {
+    fn check_signature(&mut self, scope: &Scope<'a>, signature: Signature, root: usize) {
         let Signature { parameters, result } = signature;
         let rows = scope.parameters.iter().map(|p| p.1 as usize);
         let pairs = parameters.iter().copied().zip(rows).chain([(result, root)]);
@@ -204,7 +208,7 @@ impl<'a> Parser<'a> {
         let mut is_missing = false;
         for (at, name) in std::mem::take(&mut self.pending_calls) {
             poll();
-            match self.computation_names.find(self.c.bytes(), name) {
+            match self.computation_names.get(self.c.slice(name)).copied() {
                 Some(id) => self.m.links[at] = id,
                 None if self.has_broken_computation => is_missing = true,
                 None => {
