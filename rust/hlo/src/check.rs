@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use crate::attribute::form::Form;
 use crate::cursor::{brief, clip, Cursor};
 use crate::error::{Diagnostic, Span};
-use crate::infer::{self, Inferred, RestatedShape};
+use crate::infer::{self, RestatedShape};
 use crate::model::module::{
     Attribute, ComputationId, Instruction, InstructionId, Module, CALLS, INCONSISTENT, LOST, SHAPE_OMITTED,
     UNNAMED_OPERANDS,
@@ -328,9 +328,9 @@ pub(crate) fn inconsistency(m: &Module, i: u32) -> Option<Diagnostic> {
     let own = m.shape(i);
     let inferred = lost_operand(m, i).map_or_else(|| infer::shape(m, i), Err);
     match inferred {
-        Ok(Inferred::Unknown) => None,
-        Ok(Inferred::Shape(shape)) if infer::fits(m.instructions[i as usize].opcode, own, &shape) => None,
-        Ok(Inferred::Shape(shape)) => {
+        Ok(None) => None,
+        Ok(Some(shape)) if infer::fits(m.instructions[i as usize].opcode, own, &shape) => None,
+        Ok(Some(shape)) => {
             let expected = brief(&shape.without_layout());
             Some(Diagnostic::disagrees(Span::default(), "shape", expected, brief(own)))
         }

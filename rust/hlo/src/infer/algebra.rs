@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use layout::{ElementType, Shape};
 
 use super::elementwise::{complex_of, higher, real_part};
-use super::{dim, require, sizes, Check, Dim, Inference, Inferred, Operation};
+use super::{dim, require, sizes, Check, Dim, Inference, Operation};
 use crate::attribute::sides::{Sides, SIDES};
 use crate::attribute::window;
 use crate::attribute::Value;
@@ -167,7 +167,7 @@ impl Operation<'_> {
         let (Some(Value::DimLabels(labels)), input, kernel) =
             (self.value("dim_labels"), self.array(0)?, self.array(1)?)
         else {
-            return Ok(Inferred::Unknown);
+            return Ok(None);
         };
         let window = match self.value("window") {
             Some(Value::Window(window)) => window.dims,
@@ -211,15 +211,15 @@ impl Operation<'_> {
                 let to = complex_of(element);
                 fits(to.is_some() && agree(&dims[start..]))?;
                 dims[end].size = half(last);
-                self.resized(operand, to.unwrap_or(element), dims).map(Inferred::Shape)
+                self.resized(operand, to.unwrap_or(element), dims).map(Some)
             }
             Some(Value::Word("IRFFT")) => {
                 let to = real_part(element);
                 fits(to != element && agree(&dims[start..end]) && dims[end].size == half(last))?;
                 dims[end].size = i128::from(last);
-                self.resized(operand, to, dims).map(Inferred::Shape)
+                self.resized(operand, to, dims).map(Some)
             }
-            _ => Ok(Inferred::Unknown),
+            _ => Ok(None),
         }
     }
 
@@ -275,7 +275,7 @@ impl Operation<'_> {
         let array = self.array(0)?;
         let first = self.resized(array, array.element(), sizes(array))?;
         let one = |k: usize| self.array_shape(self.array(k)?.element(), [features]);
-        Ok(Inferred::Shape(Shape::Tuple(vec![first, one(1)?, one(2)?])))
+        Ok(Some(Shape::Tuple(vec![first, one(1)?, one(2)?])))
     }
 
     /// The shape is left open; the parameters of the distribution must be scalars.
@@ -283,15 +283,15 @@ impl Operation<'_> {
         for (k, shape) in self.operands.iter().enumerate() {
             require(self.is_scalar(k), format_args!("a parameter of shape {shape}, expected a scalar"))?;
         }
-        Ok(Inferred::Unknown)
+        Ok(None)
     }
 
     /// The new state, with the shape of the old, and the numbers; or the numbers alone.
     pub(super) fn rng_bit_generator(&self) -> Inference {
         match self.written.and_then(Shape::as_tuple) {
-            Some([_, numbers]) => Ok(Inferred::Shape(Shape::Tuple(vec![self.operand(0)?.clone(), numbers.clone()]))),
+            Some([_, numbers]) => Ok(Some(Shape::Tuple(vec![self.operand(0)?.clone(), numbers.clone()]))),
             Some(parts) => Err(format!("{} values, expected a state and numbers", parts.len())),
-            None => Ok(Inferred::Unknown),
+            None => Ok(None),
         }
     }
 }

@@ -5,7 +5,7 @@
 use layout::Shape;
 use smallvec::SmallVec;
 
-use super::{Inference, Inferred, Operation};
+use super::{Inference, Operation};
 use crate::model::asynchronous::is_prefix;
 use crate::model::opcode::{async_form, AsyncPhase};
 use crate::{Arity, Opcode};
@@ -13,7 +13,7 @@ use crate::{Arity, Opcode};
 impl<'m> Operation<'m> {
     /// `((operands…), result, context…)`, of which later steps may bind the last operands and parts of the result.
     pub(super) fn async_start(&self) -> Inference {
-        let Some(computation) = self.m.called_computations(self.id).next() else { return Ok(Inferred::Unknown) };
+        let Some(computation) = self.m.called_computations(self.id).next() else { return Ok(None) };
         self.arguments(computation, false)?;
         let root = self.root(computation);
         let result = self.written_result().filter(|part| is_prefix(part, root)).unwrap_or(root);
@@ -38,12 +38,12 @@ impl<'m> Operation<'m> {
             _ => return self.part(1),
         };
         let result = self.written.filter(|whole| is_prefix(before, whole)).unwrap_or(before);
-        Ok(Inferred::Shape(result.clone()))
+        Ok(Some(result.clone()))
     }
 
     /// The short form of a step, whose opcode names the wrapped operation.
     pub(super) fn short_async_form(&self) -> Inference {
-        let Some((inner, phase)) = async_form(self.m.opcode_name(self.id)) else { return Ok(Inferred::Unknown) };
+        let Some((inner, phase)) = async_form(self.m.opcode_name(self.id)) else { return Ok(None) };
         match (phase, inner) {
             (AsyncPhase::Update, _) => self.checked_late(inner, self.async_update()?, self.written_result()),
             (AsyncPhase::Done, _) => self.checked_late(inner, self.async_done()?, self.written),
@@ -53,12 +53,12 @@ impl<'m> Operation<'m> {
                 let is_late = matches!(written, Some(Shape::Tuple(parts)) if parts.is_empty())
                     || lacks_operands(inner, self.operands.len());
                 let within = Operation { written, operands: self.operands.clone(), ..*self };
-                let inferred = if is_late { Ok(Inferred::Unknown) } else { within.shape(inner) };
+                let inferred = if is_late { Ok(None) } else { within.shape(inner) };
                 let result = match (inferred?, written) {
-                    (Inferred::Shape(value), Some(written)) if super::fits(inner, written, &value) => written.clone(),
-                    (Inferred::Shape(value), _) => value,
-                    (Inferred::Unknown, Some(written)) => written.clone(),
-                    (Inferred::Unknown, None) => return Ok(Inferred::Unknown),
+                    (Some(value), Some(written)) if super::fits(inner, written, &value) => written.clone(),
+                    (Some(value), _) => value,
+                    (None, Some(written)) => written.clone(),
+                    (None, None) => return Ok(None),
                 };
                 self.with_context(vec![Shape::Tuple(self.all_operands()), result])
             }
@@ -67,12 +67,12 @@ impl<'m> Operation<'m> {
 
     /// The inferred value of a step, after a check of the wrapped operation with this result where the step binds operands
     /// or parts that the start did not have.
-    fn checked_late(&self, inner: Opcode, inferred: Inferred, result: Option<&'m Shape>) -> Inference {
+    fn checked_late(&self, inner: Opcode, inferred: Option<Shape>, result: Option<&'m Shape>) -> Inference {
         let steps = if self.m.binds_late(self.id) { self.m.async_steps(self.id) } else { Vec::new() };
         let (Some((&id, later)), Some(written)) = (steps.split_first(), result) else { return Ok(inferred) };
         let bound = self.m.operands(id).chain(later.iter().flat_map(|&step| self.m.operands(step).skip(1)));
         let operands: SmallVec<_> = bound.map(|k| self.m.shape(k)).collect();
-        if matches!(&inferred, Inferred::Shape(value) if !self.written.is_some_and(|whole| whole.same_dims(value)))
+        if matches!(&inferred, Some(value) if !self.written.is_some_and(|whole| whole.same_dims(value)))
             || !matches!(self.m.async_step(id), Some((Some(_), AsyncPhase::Start)))
             || matches!(inner, Opcode::Call | Opcode::Fusion)
             || matches!(written, Shape::Tuple(parts) if parts.is_empty())
@@ -81,7 +81,7 @@ impl<'m> Operation<'m> {
             return Ok(inferred);
         }
         match (Operation { m: self.m, id, written: Some(written), operands }).shape(inner)? {
-            Inferred::Shape(value) if !super::fits(inner, written, &value) && !is_prefix(written, &value) => {
+            Some(value) if !super::fits(inner, written, &value) && !is_prefix(written, &value) => {
                 Err(format!("a result of shape {written}, expected {value}"))
             }
             _ => Ok(inferred),

@@ -5,7 +5,7 @@
 
 use layout::{ElementKind, ElementType, UNBOUNDED};
 
-use super::{are_mixable, dim, require, sizes, Check, Dim, Inference, Inferred, Operation};
+use super::{are_mixable, dim, require, sizes, Check, Dim, Inference, Operation};
 use crate::model::float::Format;
 
 impl Operation<'_> {
@@ -29,7 +29,7 @@ impl Operation<'_> {
         let dims = self.stretched()?;
         let is_whole = |k| self.dims(k).is_ok_and(|other| other == first.dims());
         if (1..self.operands.len()).all(is_whole) {
-            return self.resized(first, element, dims).map(Inferred::Shape);
+            return self.resized(first, element, dims).map(Some);
         }
         self.result(element, dims)
     }
@@ -105,7 +105,7 @@ impl Operation<'_> {
 
     /// The bits of an element are split into a new last dimension, or the last dimension is merged into the elements.
     pub(super) fn bitcast_convert(&self) -> Inference {
-        let (from, Some(written)) = (self.array(0)?, self.written_array()) else { return Ok(Inferred::Unknown) };
+        let (from, Some(written)) = (self.array(0)?, self.written_array()) else { return Ok(None) };
         let (wide, narrow) = (from.element().bits(), written.element().bits());
         let misfit = || format!("bitcast-convert of {} to {}", self.operands[0], written.element().name());
         if wide == narrow {
@@ -127,7 +127,7 @@ impl Operation<'_> {
 
     /// The common sizes of the operands, with the element type of the computation's result.
     pub(super) fn map(&self) -> Inference {
-        let Some(callee) = self.callee("to_apply") else { return Ok(Inferred::Unknown) };
+        let Some(callee) = self.callee("to_apply") else { return Ok(None) };
         self.equal_sizes(self.operands.len())?;
         // XLA requires all dimensions in order; a text without them is accepted as well.
         let dims = self.ints("dimensions");

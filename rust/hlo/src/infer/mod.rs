@@ -1,8 +1,8 @@
 //! Shape inference: the shape of an instruction from its operands and attributes, one rule per operation.
 //!
-//! The result of [`shape`] is compared with the written shape; `infer_omitted` supplies an omitted
-//! shape with the layout that XLA gives it. Operations without a rule, and unbounded dimensions, give
-//! [`Inferred::Unknown`]. Sizes are computed in 128 bits, which valid shapes do not overflow.
+//! The result of [`shape`] is compared with the written shape; `infer_omitted` supplies an omitted shape with the layout
+//! that XLA gives it. Operations without a rule, and unbounded dimensions, give none. Sizes are computed in 128 bits,
+//! which valid shapes do not overflow.
 
 mod algebra;
 mod asynchronous;
@@ -24,17 +24,9 @@ use crate::{Opcode, Trait};
 
 pub(crate) use omitted::{fill_omitted, RestatedShape};
 
-/// The result of inference.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Inferred {
-    /// The shape. A written shape is compared with it by element types and sizes only.
-    Shape(Shape),
-    /// No rule determines the shape.
-    Unknown,
-}
-
-/// The inferred shape, or the reason that operands and attributes are inconsistent.
-pub(crate) type Inference = Result<Inferred, String>;
+/// The inferred shape, or the reason that operands and attributes are inconsistent. `None` if no rule determines the
+/// shape; a written shape is compared by element types and sizes only.
+pub(crate) type Inference = Result<Option<Shape>, String>;
 
 type Check<T> = Result<T, String>;
 
@@ -42,12 +34,12 @@ type Check<T> = Result<T, String>;
 /// the sizes of a reshape) is taken from the written shape.
 pub(crate) fn shape(m: &Module, id: InstructionId) -> Inference {
     if has_no_rule(m, id) {
-        return Ok(Inferred::Unknown);
+        return Ok(None);
     }
     let row = &m.instructions()[id as usize];
     let op = Operation::of(m, id);
     if m.has_unnamed_operands(id) || op.operands.iter().any(|s| is_unbounded(s)) || is_unbounded(m.shape(id)) {
-        return Ok(Inferred::Unknown);
+        return Ok(None);
     }
     op.shape(row.opcode)
 }
@@ -135,7 +127,7 @@ impl<'m> Operation<'m> {
     fn shape(&self, opcode: Opcode) -> Inference {
         use Opcode::*;
         match opcode {
-            Tuple => Ok(Inferred::Shape(Shape::Tuple(self.all_operands()))),
+            Tuple => Ok(Some(Shape::Tuple(self.all_operands()))),
             GetTupleElement => self.get_tuple_element(),
             Select => self.select(),
             Clamp => self.clamp(),
@@ -196,7 +188,7 @@ impl<'m> Operation<'m> {
             Conditional => self.conditional(),
             Domain | OptBarrier => self.as_operand(0),
             AddDependency => self.as_operand(0),
-            AfterAll => Ok(Inferred::Shape(Shape::Token)),
+            AfterAll => Ok(Some(Shape::Token)),
             AsyncStart => self.async_start(),
             AsyncUpdate => self.async_update(),
             AsyncDone => self.async_done(),
@@ -205,7 +197,7 @@ impl<'m> Operation<'m> {
             Infeed => self.infeed(),
             Outfeed => self.outfeed(),
             Send => self.send(),
-            SendDone => Ok(Inferred::Shape(Shape::Token)),
+            SendDone => Ok(Some(Shape::Token)),
             RecvDone => self.recv_done(),
             PartitionId | ReplicaId => self.fixed(ElementType::U32, &[]),
 
@@ -223,7 +215,7 @@ impl<'m> Operation<'m> {
 
             Unknown => self.short_async_form(),
             // Parameter, Constant, Bitcast, CustomCall and Recv.
-            _ => Ok(Inferred::Unknown),
+            _ => Ok(None),
         }
     }
 
@@ -334,7 +326,7 @@ impl<'m> Operation<'m> {
     }
 
     fn result(&self, element: ElementType, dims: impl IntoIterator<Item = impl Into<Dim>>) -> Inference {
-        self.array_shape(element, dims).map(Inferred::Shape)
+        self.array_shape(element, dims).map(Some)
     }
 
     fn fixed(&self, element: ElementType, dims: &[i64]) -> Inference {
@@ -344,7 +336,7 @@ impl<'m> Operation<'m> {
     /// The sizes of an operand, and its layout if the shape is omitted.
     fn like(&self, element: ElementType, k: usize) -> Inference {
         let array = self.array(k)?;
-        self.resized(array, element, sizes(array)).map(Inferred::Shape)
+        self.resized(array, element, sizes(array)).map(Some)
     }
 
     /// Other sizes of an array, with its layout if the shape is omitted.
@@ -364,7 +356,7 @@ impl<'m> Operation<'m> {
 
     /// The shape of an operand.
     fn as_operand(&self, k: usize) -> Inference {
-        self.operand(k).map(|s| Inferred::Shape(s.clone()))
+        self.operand(k).map(|s| Some(s.clone()))
     }
 
     /// The shape of the only operand, or a tuple of them all.
@@ -375,7 +367,7 @@ impl<'m> Operation<'m> {
     /// An element of operand 0, a tuple.
     fn part(&self, k: usize) -> Inference {
         match self.operand(0)?.as_tuple().and_then(|parts| parts.get(k)) {
-            Some(part) => Ok(Inferred::Shape(part.clone())),
+            Some(part) => Ok(Some(part.clone())),
             None => Err(format!("operand 0 is {}, expected a tuple with a part {k}", self.operands[0])),
         }
     }
@@ -384,8 +376,8 @@ impl<'m> Operation<'m> {
     fn one_or_tuple(&self, mut parts: Vec<Shape>) -> Inference {
         let is_tuple = parts.len() != 1 || self.written.and_then(Shape::as_tuple).is_some_and(|t| t.len() == 1);
         match parts.pop() {
-            Some(one) if !is_tuple => Ok(Inferred::Shape(one)),
-            last => Ok(Inferred::Shape(Shape::Tuple(parts.into_iter().chain(last).collect()))),
+            Some(one) if !is_tuple => Ok(Some(one)),
+            last => Ok(Some(Shape::Tuple(parts.into_iter().chain(last).collect()))),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use layout::{ArrayShape, ElementType, Layout, Shape, UNBOUNDED};
 
-use super::{are_mixable, dim, require, sizes, Check, Dim, Inference, Inferred, Operation};
+use super::{are_mixable, dim, require, sizes, Check, Dim, Inference, Operation};
 use crate::attribute::Value;
 
 impl Operation<'_> {
@@ -21,7 +21,7 @@ impl Operation<'_> {
     /// If the shape is omitted, XLA's parser takes the dimension numbers for leading sizes.
     pub(super) fn broadcast_in_front(&self) -> Inference {
         let operand = self.array(0)?;
-        let Some(Value::Ints(front)) = self.value("dimensions") else { return Ok(Inferred::Unknown) };
+        let Some(Value::Ints(front)) = self.value("dimensions") else { return Ok(None) };
         self.result(operand.element(), front.into_iter().map(Dim::from).chain(sizes(operand)))
     }
 
@@ -30,7 +30,7 @@ impl Operation<'_> {
         let from = self.dim_numbers("dimensions", operand.rank())?;
         one_per_dim("dimensions", from.len(), operand)?;
         let layout = if self.written.is_none() { transposed(operand, &from) } else { None };
-        self.laid_out(operand.element(), from.iter().map(|&d| dim(operand, d)), layout).map(Inferred::Shape)
+        self.laid_out(operand.element(), from.iter().map(|&d| dim(operand, d)), layout).map(Some)
     }
 
     pub(super) fn reverse(&self) -> Inference {
@@ -70,7 +70,7 @@ impl Operation<'_> {
 
     pub(super) fn slice(&self) -> Inference {
         let operand = self.array(0)?;
-        let Some(Value::Slices(slices)) = self.value("slice") else { return Ok(Inferred::Unknown) };
+        let Some(Value::Slices(slices)) = self.value("slice") else { return Ok(None) };
         one_per_dim("slices", slices.len(), operand)?;
         let mut dims = Vec::with_capacity(slices.len());
         for (&(start, limit, stride), &n) in slices.iter().zip(operand.dims()) {
@@ -104,7 +104,7 @@ impl Operation<'_> {
 
     pub(super) fn pad(&self) -> Inference {
         let operand = self.array(0)?;
-        let Some(Value::Padding(padding)) = self.value("padding") else { return Ok(Inferred::Unknown) };
+        let Some(Value::Padding(padding)) = self.value("padding") else { return Ok(None) };
         let (n, rank) = (padding.len(), operand.rank());
         require(n == rank, format_args!("padding of {n} dimensions for an operand of rank {rank}"))?;
         let value = self.array(1)?;
@@ -132,7 +132,7 @@ impl Operation<'_> {
 
     pub(super) fn dynamic_slice(&self) -> Inference {
         let operand = self.array(0)?;
-        let Some(Value::Ints(sizes)) = self.value("dynamic_slice_sizes") else { return Ok(Inferred::Unknown) };
+        let Some(Value::Ints(sizes)) = self.value("dynamic_slice_sizes") else { return Ok(None) };
         self.offsets(1, operand.rank())?;
         self.fit("dynamic_slice_sizes", &sizes)?;
         self.fixed(operand.element(), &sizes)
@@ -167,7 +167,7 @@ impl Operation<'_> {
             let is_there = 0 <= d && (d as usize) < rank;
             require(is_there, format_args!("iota_dimension {d} of an array of rank {rank}"))?;
         }
-        Ok(Inferred::Unknown)
+        Ok(None)
     }
 
     pub(super) fn get_dimension_size(&self) -> Inference {
@@ -184,7 +184,7 @@ impl Operation<'_> {
         require(is_size, format_args!("a size of shape {}, expected s32[]", self.operands[1]))?;
         let mut dims: Vec<Dim> = sizes(operand).collect();
         dims[d].is_dynamic = true;
-        self.resized(operand, operand.element(), dims).map(Inferred::Shape)
+        self.resized(operand, operand.element(), dims).map(Some)
     }
 
     /// The sizes of an index array without the index vector dimension, and the size of that dimension, which may be an
@@ -201,7 +201,7 @@ impl Operation<'_> {
     pub(super) fn gather(&self) -> Inference {
         let operand = self.array(0)?;
         let (batch, index_length) = self.index_dims(1)?;
-        let Some(Value::Ints(window)) = self.value("slice_sizes") else { return Ok(Inferred::Unknown) };
+        let Some(Value::Ints(window)) = self.value("slice_sizes") else { return Ok(None) };
         self.fit("slice_sizes", &window)?;
         let n = self.dim_numbers("start_index_map", operand.rank())?.len() as i128;
         require(n == index_length, format_args!("a start_index_map of {n} for indices of {index_length}"))?;

@@ -5,7 +5,7 @@
 use layout::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{infer_omitted, Inferred};
+use super::infer_omitted;
 use crate::check;
 use crate::cursor::brief;
 use crate::error::{Diagnostic, Span};
@@ -45,7 +45,7 @@ pub(crate) fn fill_omitted(
             return problems.push(Diagnostic::limit(name, format!("more than {limit} parts of inferred shapes")));
         }
         let shape = match check::lost_operand(m, i).map_or_else(|| infer_omitted(m, i), Err) {
-            Ok(Inferred::Shape(shape)) => shape,
+            Ok(Some(shape)) => shape,
             unknown => {
                 losses.push(no_shape(m, i, unknown.err()));
                 m.instructions[i as usize].lose();

@@ -2,7 +2,7 @@
 
 use layout::{ArrayShape, ElementType, Shape};
 
-use super::{dim, part_of, require, sizes, Check, Dim, Inference, Inferred, Operation};
+use super::{dim, part_of, require, sizes, Check, Dim, Inference, Operation};
 use crate::attribute::window;
 use crate::attribute::window::Window;
 use crate::attribute::Value;
@@ -52,7 +52,7 @@ impl Operation<'_> {
     pub(super) fn reduce_window(&self) -> Inference {
         let n = self.reduced()?;
         let array = self.array(0)?;
-        let Some(window) = self.window(array.rank())? else { return Ok(Inferred::Unknown) };
+        let Some(window) = self.window(array.rank())? else { return Ok(None) };
         let dims = window.dims.iter().enumerate().map(|(d, w)| {
             let size = window::output_size(w, array.dims()[d])?;
             Ok(Dim { size, is_dynamic: array.is_dynamic(d) })
@@ -63,7 +63,7 @@ impl Operation<'_> {
     pub(super) fn select_and_scatter(&self) -> Inference {
         let (operand, source) = (self.array(0)?, self.dims(1)?);
         self.initial_value(2)?;
-        let Some(window) = self.window(operand.rank())? else { return Ok(Inferred::Unknown) };
+        let Some(window) = self.window(operand.rank())? else { return Ok(None) };
         let windows = window.dims.iter().zip(operand.dims()).map(|(w, &n)| window::output_size(w, n));
         let windows = windows.collect::<Check<Vec<_>>>()?;
         let fits = windows.iter().copied().eq(source.iter().map(|&n| i128::from(n)));
@@ -87,13 +87,13 @@ impl Operation<'_> {
         let dims = || sizes(operand).take(operand.rank() - 1).chain([Dim::from(k)]);
         let indices = self.written_part(1, 2).and_then(Shape::as_array).map_or(ElementType::S32, ArrayShape::element);
         let parts = vec![self.array_shape(operand.element(), dims())?, self.array_shape(indices, dims())?];
-        Ok(Inferred::Shape(Shape::Tuple(parts)))
+        Ok(Some(Shape::Tuple(parts)))
     }
 
     /// The results of the computation: the last are carries and keep their shape, the others are stacked along the
     /// dimension of the scan.
     pub(super) fn scan(&self) -> Inference {
-        let Some(callee) = self.callee("to_apply") else { return Ok(Inferred::Unknown) };
+        let Some(callee) = self.callee("to_apply") else { return Ok(None) };
         let n_carries = self.int("num_carries").and_then(|n| usize::try_from(n).ok());
         let Some(n_carries) = n_carries.filter(|&n| n <= self.operands.len()) else {
             return Err(format!("{:?} carries for {} operands", self.int("num_carries"), self.operands.len()));
@@ -113,7 +113,7 @@ impl Operation<'_> {
         let Some(n_outputs) = values.len().checked_sub(n_carries) else {
             return Err(format!("a step that returns {} values, with {n_carries} carries", values.len()));
         };
-        let Some(n_steps) = n_steps else { return Ok(Inferred::Unknown) };
+        let Some(n_steps) = n_steps else { return Ok(None) };
         let parts = values.iter().enumerate().map(|(k, value)| {
             let array = value.as_array().ok_or_else(|| format!("a step that returns {value}, expected arrays"))?;
             if k >= n_outputs {
@@ -124,6 +124,6 @@ impl Operation<'_> {
             dims.insert(along, Dim::from(n_steps));
             self.array_shape(array.element(), dims)
         });
-        Ok(Inferred::Shape(Shape::Tuple(parts.collect::<Check<_>>()?)))
+        Ok(Some(Shape::Tuple(parts.collect::<Check<_>>()?)))
     }
 }

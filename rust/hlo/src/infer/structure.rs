@@ -2,14 +2,14 @@
 
 use layout::{ArrayShape, ElementType, Shape};
 
-use super::{require, Check, Inference, Inferred, Operation};
+use super::{require, Check, Inference, Operation};
 use crate::attribute::Value;
 use crate::model::module::ComputationId;
 
 impl<'m> Operation<'m> {
     pub(super) fn get_tuple_element(&self) -> Inference {
         match (self.taken_part(), self.operand(0)?.as_tuple()) {
-            (Some(part), _) => Ok(Inferred::Shape(part.clone())),
+            (Some(part), _) => Ok(Some(part.clone())),
             (None, Some(parts)) => {
                 Err(format!("index {} of a tuple of {}", self.int("index").unwrap_or(-1), parts.len()))
             }
@@ -41,19 +41,19 @@ impl<'m> Operation<'m> {
 
     /// A fusion or a call: the operands match the parameters, and the result is the root's.
     pub(super) fn call(&self) -> Inference {
-        let Some(computation) = self.m.called_computations(self.id).next() else { return Ok(Inferred::Unknown) };
+        let Some(computation) = self.m.called_computations(self.id).next() else { return Ok(None) };
         self.arguments(computation, true)?;
         let root = self.root(computation);
         if self.written.is_some_and(|written| std::ptr::eq(written, root)) {
-            return Ok(Inferred::Unknown);
+            return Ok(None);
         }
-        Ok(Inferred::Shape(root.clone()))
+        Ok(Some(root.clone()))
     }
 
     /// The body maps the loop state to the next one.
     pub(super) fn while_loop(&self) -> Inference {
         let (Some(body), Some(condition)) = (self.callee("body"), self.callee("condition")) else {
-            return Ok(Inferred::Unknown);
+            return Ok(None);
         };
         for computation in [body, condition] {
             self.arguments(computation, true)?;
@@ -82,7 +82,7 @@ impl<'m> Operation<'m> {
             }
             _ => {
                 let (Some(a), Some(b)) = (self.callee("true_computation"), self.callee("false_computation")) else {
-                    return Ok(Inferred::Unknown);
+                    return Ok(None);
                 };
                 self.predicate(chosen)?;
                 vec![a, b]
@@ -98,7 +98,7 @@ impl<'m> Operation<'m> {
             require(own.same_dims(first), format_args!("branches that return {first} and {own}"))?;
         }
         match branches.first() {
-            Some(&first) => Ok(Inferred::Shape(self.root(first).clone())),
+            Some(&first) => Ok(Some(self.root(first).clone())),
             None => Err("no branches".into()),
         }
     }
@@ -106,7 +106,7 @@ impl<'m> Operation<'m> {
     /// A tuple of these shapes followed by the written context values, which the backend chooses.
     pub(super) fn with_context(&self, parts: Vec<Shape>) -> Inference {
         let rest = self.written.and_then(Shape::as_tuple).and_then(|written| written.get(parts.len()..)).unwrap_or(&[]);
-        Ok(Inferred::Shape(Shape::Tuple(parts.into_iter().chain(rest.iter().cloned()).collect())))
+        Ok(Some(Shape::Tuple(parts.into_iter().chain(rest.iter().cloned()).collect())))
     }
 
     /// `(copy, original, context)`
@@ -125,13 +125,13 @@ impl<'m> Operation<'m> {
         let Some([value, .., last]) = self.operand(0)?.as_tuple() else {
             return Err(format!("operand 0 is {}, expected a tuple", self.operands[0]));
         };
-        Ok(Inferred::Shape(Shape::Tuple(vec![value.clone(), last.clone()])))
+        Ok(Some(Shape::Tuple(vec![value.clone(), last.clone()])))
     }
 
     /// The received value and a token.
     pub(super) fn infeed(&self) -> Inference {
         match self.written.and_then(Shape::as_tuple) {
-            Some([value, _]) => Ok(Inferred::Shape(Shape::Tuple(vec![value.clone(), Shape::Token]))),
+            Some([value, _]) => Ok(Some(Shape::Tuple(vec![value.clone(), Shape::Token]))),
             _ => Err("expected a value and a token".into()),
         }
     }
@@ -142,6 +142,6 @@ impl<'m> Operation<'m> {
             let fits = shape.same_dims(operand);
             require(fits, format_args!("an operand of shape {operand} for outfeed_shape={shape}"))?;
         }
-        Ok(Inferred::Shape(Shape::Token))
+        Ok(Some(Shape::Token))
     }
 }

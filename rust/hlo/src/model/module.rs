@@ -16,7 +16,7 @@ use crate::attribute::schema::{self, Form};
 use crate::attribute::{self, Value};
 use crate::check;
 use crate::error::{Diagnostic, Source, Span};
-use crate::infer::{self, Inferred};
+use crate::infer::{self};
 use crate::model::literal::{self, LiteralError, LiteralValue};
 use crate::model::metadata::Frames;
 use crate::Opcode;
@@ -393,10 +393,7 @@ impl Module {
         if self.operands(id).any(|k| infer::is_unbounded(self.shape(k))) {
             return None;
         }
-        match infer::infer_omitted(self, id) {
-            Ok(Inferred::Shape(shape)) => Some(shape),
-            Ok(Inferred::Unknown) | Err(_) => None,
-        }
+        infer::infer_omitted(self, id).ok().flatten()
     }
 
     /// Whether the instruction has an [`Module::inconsistency`].

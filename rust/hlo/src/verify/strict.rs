@@ -13,7 +13,7 @@ use crate::attribute::Value;
 use crate::check;
 use crate::cursor::Cursor;
 use crate::error::Diagnostic;
-use crate::infer::{self, Inferred};
+use crate::infer::{self};
 use crate::model::module::{InstructionId, Module};
 use crate::{Opcode, Trait};
 
@@ -100,7 +100,7 @@ fn result(m: &Module, i: InstructionId) -> Law {
     }
     let own = m.shape(i);
     match infer::shape(m, i) {
-        Ok(Inferred::Shape(shape)) if !shape.same_dims(own) => {
+        Ok(Some(shape)) if !shape.same_dims(own) => {
             Rule::MixedPrecision.broken(shape.without_layout(), own.without_layout())
         }
         _ => Ok(()),
