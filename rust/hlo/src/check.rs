@@ -298,7 +298,6 @@ pub(crate) fn lacks_order(text: &[u8]) -> bool {
     })
 }
 
-/// Why a layout in a shape is invalid, if one is.
 pub(crate) fn invalid_layout(shape: &Shape) -> Option<String> {
     match shape {
         Shape::Array(a) => a.layout()?.problem(a.rank()),
@@ -364,7 +363,6 @@ pub(crate) fn violation_span(m: &Module, i: u32, violation: &Violation) -> Span 
     named.filter(|span| !span.is_empty()).unwrap_or_else(|| shape_span(m, i))
 }
 
-/// The span of an instruction's shape.
 fn shape_span(m: &Module, i: u32) -> Span {
     let name = m.instructions[i as usize].name;
     let mut c = Cursor { text: &m.source.text, pos: name.end as usize };

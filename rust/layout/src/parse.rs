@@ -203,7 +203,6 @@ fn attributes(c: &mut Cursor<'_>, layout: &mut Layout, depth: usize) -> Read<()>
     Ok(())
 }
 
-/// Accepts the name of an attribute and the `(` behind it.
 fn accept_attribute(c: &mut Cursor<'_>, name: &str) -> bool {
     let start = c.pos;
     c.space();

@@ -26,7 +26,6 @@ const SPACE: u8 = 2;
 const NUMBER: u8 = 4;
 const SLASH: u8 = 8;
 
-/// The classes of each byte.
 const CLASS: [u8; 256] = {
     let mut class = [0; 256];
     let mut c = 0;

@@ -7,7 +7,6 @@ use layout::{ElementKind, Shape};
 use crate::model::module::{Attribute, InstructionId, Module};
 use crate::Opcode;
 
-/// The words of `order`.
 pub(crate) const ORDERS: &[&str] = &["PARTIAL", "TOTAL"];
 
 /// The word of `type` for the default order of operands of this shape, which XLA leaves out.

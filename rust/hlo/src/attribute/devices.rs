@@ -90,7 +90,6 @@ pub fn parse_device_groups(text: &str) -> Option<DeviceGroups> {
     whole(text, read)
 }
 
-/// The groups at the cursor.
 pub(crate) fn read(c: &mut Cursor<'_>) -> Read<DeviceGroups> {
     c.space();
     match c.peek() {

@@ -383,7 +383,6 @@ pub(crate) fn joined(all: &[i64]) -> String {
     all.iter().map(i64::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// The text of a list of axes.
 pub(crate) fn axes_text(mesh: &Mesh, axes: &[MeshAxis]) -> String {
     axes.iter().map(|a| mesh.axis_text(a)).collect::<Vec<_>>().join(",")
 }

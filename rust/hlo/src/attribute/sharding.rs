@@ -418,7 +418,6 @@ impl Named {
         text
     }
 
-    /// Whether these axes are all of the mesh.
     fn are_all(&self, axes: &[MeshAxis]) -> bool {
         axes.iter().cloned().eq(self.mesh.whole_axes())
     }

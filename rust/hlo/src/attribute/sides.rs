@@ -59,7 +59,6 @@ pub struct Sides(pub Vec<(&'static str, Vec<SideItem>)>);
 pub(crate) const SIDES: [&str; 2] = ["lhs", "rhs"];
 
 impl Sides {
-    /// The numbers of an item of one side.
     pub(crate) fn numbers(&self, side: &str, name: &str) -> Option<&[i64]> {
         let (_, items) = self.0.iter().find(|(found, _)| *found == side)?;
         Some(&items.iter().find(|item| item.name == name)?.numbers)

@@ -100,7 +100,6 @@ impl Operation<'_> {
         self.product(self.dense_sizes()?)
     }
 
-    /// A product of operands 0 and 1.
     fn product(&self, dense: [Cow<'_, [i64]>; 2]) -> Inference {
         let (lhs, rhs) = (self.array(0)?, self.array(1)?);
         let (l, r) = self.sides(dense)?;

@@ -226,7 +226,6 @@ impl<'m> Operation<'m> {
         }
     }
 
-    /// Operand k, if it is an array.
     pub fn array_or_none(&self, k: usize) -> Option<&'m ArrayShape> {
         self.operands.get(k).and_then(|shape| shape.as_array())
     }
@@ -274,7 +273,6 @@ impl<'m> Operation<'m> {
         matches!(self.value(name), Some(Value::Bool(true)))
     }
 
-    /// The computation that an attribute names.
     pub fn callee(&self, name: &str) -> Option<ComputationId> {
         match self.value(name) {
             Some(Value::Computation(c)) => Some(c),
@@ -354,7 +352,6 @@ impl<'m> Operation<'m> {
         require(holds, format_args!("operands of shapes {} and {}", self.operands[a], self.operands[b]))
     }
 
-    /// The shape of an operand.
     fn as_operand(&self, k: usize) -> Inference {
         self.operand(k).map(|s| Some(s.clone()))
     }
@@ -386,7 +383,6 @@ impl<'m> Operation<'m> {
         part_of(self.written?, k, n)
     }
 
-    /// The shapes of all operands.
     fn all_operands(&self) -> Vec<Shape> {
         self.operands.iter().map(|&s| s.clone()).collect()
     }
@@ -400,7 +396,6 @@ fn part_of(shape: &Shape, k: usize, n: usize) -> Option<&Shape> {
     }
 }
 
-/// The dimensions of an array.
 fn sizes(array: &ArrayShape) -> impl Iterator<Item = Dim> + '_ {
     array.dims().iter().enumerate().map(|(d, &n)| Dim { size: i128::from(n), is_dynamic: array.is_dynamic(d) })
 }
@@ -409,7 +404,6 @@ fn dim(array: &ArrayShape, d: usize) -> Dim {
     Dim { size: i128::from(array.dims()[d]), is_dynamic: array.is_dynamic(d) }
 }
 
-/// Whether a written shape fits the inferred one.
 pub(crate) fn fits(opcode: Opcode, written: &Shape, inferred: &Shape) -> bool {
     written.same_dims(inferred) || !opcode.has(Trait::KEEPS_TYPE) && fits_rounded(written, inferred)
 }

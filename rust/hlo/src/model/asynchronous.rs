@@ -71,7 +71,6 @@ impl Module {
         }
     }
 
-    /// Whether an instruction is a custom call of this target.
     pub(crate) fn is_call_of(&self, i: InstructionId, target: &str) -> bool {
         let text = self.attribute(i, "custom_call_target").map(|a| self.value(a, None));
         matches!(text, Some(Ok(Value::Text(found))) if found == target)

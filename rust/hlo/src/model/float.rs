@@ -31,7 +31,6 @@ enum Ends {
     Scale,
 }
 
-/// The bits of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bits {
     pub bits: u64,

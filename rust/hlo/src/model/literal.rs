@@ -43,7 +43,6 @@ trait Sink {
     fn end_row(&mut self, _dim: usize, _n: i64) {}
 }
 
-/// A checked literal.
 pub(crate) struct Checked {
     pub is_elided: bool,
     /// The first element that XLA does not read: a nan whose payload its type cannot hold, or a real number for a

@@ -584,7 +584,6 @@ fn by_hash<'m>(n: usize, name: impl Fn(u32) -> &'m str) -> Vec<(u64, u32)> {
     names
 }
 
-/// The entries with this hash.
 fn with_hash(names: &[(u64, u32)], hash: u64) -> &[(u64, u32)] {
     let start = names.partition_point(|entry| entry.0 < hash);
     let n = names[start..].partition_point(|entry| entry.0 == hash);

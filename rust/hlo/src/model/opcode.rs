@@ -349,7 +349,6 @@ impl Opcode {
     }
 }
 
-/// The phase of an asynchronous operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AsyncPhase {
     Start,

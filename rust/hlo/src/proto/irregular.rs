@@ -42,7 +42,6 @@ pub(crate) struct ReadContext<'a, 'r> {
     pub payloads: &'r Payloads<'a>,
 }
 
-/// The attribute that is written.
 pub(crate) struct WriteContext<'m> {
     pub module: &'m Module,
     pub id: InstructionId,
@@ -58,7 +57,6 @@ pub(crate) struct Irregular {
     pub write: fn(&WriteContext<'_>, &mut Encoder) -> Option<()>,
 }
 
-/// Appends a displayed value.
 fn push(out: &mut String, value: &impl Display) -> Wire<bool> {
     // Writing to a string does not fail.
     let _ = write!(out, "{value}");
@@ -92,7 +90,6 @@ impl<'m> WriteContext<'m> {
         self.module.value(self.attribute, Some(self.module.computation_of(self.id))).ok()
     }
 
-    /// The shape of an operand.
     fn operand(&self, k: usize) -> Option<&'m Shape> {
         self.module.operands(self.id).nth(k).map(|k| self.module.shape(k))
     }

@@ -41,7 +41,6 @@ pub(crate) const METADATA_FIELDS: &[(&str, u32, Kind)] = &[
     ("metadata_payload", 20, Kind::Payload),
 ];
 
-/// Whether the field of this name is a number.
 pub(crate) fn is_number(name: &str) -> bool {
     METADATA_FIELDS.iter().any(|&(known, _, kind)| known == name && matches!(kind, Kind::Int | Kind::Size))
 }

@@ -92,7 +92,6 @@ struct Row<'a> {
     name: &'a str,
 }
 
-/// The path of an instruction or a computation in messages.
 pub(super) fn path(computation: &str, instruction: Option<&str>) -> String {
     match instruction {
         Some(name) => format!("computation `{}`, instruction `{}`", clip(computation), clip(name)),

@@ -23,7 +23,6 @@ pub(super) struct Row<'a> {
     id: i64,
     name: &'a str,
     shape: u32,
-    /// The encoded shape.
     shape_bytes: &'a [u8],
     has_repeated_id: bool,
 }

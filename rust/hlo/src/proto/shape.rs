@@ -55,7 +55,6 @@ impl<'a> Shapes<'a> {
     }
 }
 
-/// The shape of a `ShapeProto`.
 pub(crate) fn read(m: Message<'_>, depth: usize) -> Wire<Shape> {
     if depth > layout::MAX_DEPTH {
         return bad(m.at, format!("shapes nested deeper than {} levels", layout::MAX_DEPTH));
@@ -122,7 +121,6 @@ fn read_layout(m: Message<'_>, rank: usize, depth: usize) -> Wire<Layout> {
     Ok(layout)
 }
 
-/// A `ShapeProto`.
 pub(crate) fn write(shape: &Shape) -> Encoder {
     let mut d = Encoder::default();
     write_to(shape, &mut d);

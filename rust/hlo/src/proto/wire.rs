@@ -54,7 +54,6 @@ pub(crate) const fn bit(number: u32) -> u128 {
 }
 
 impl Index<'_> {
-    /// The message.
     pub fn message(&self, at: usize) -> Message<'_> {
         Message { bytes: &[], at, index: Some(self) }
     }
@@ -114,7 +113,6 @@ impl<'a> Message<'a> {
         Ok(Message { bytes, at, index: None })
     }
 
-    /// All fields, in order.
     pub fn fields(self) -> impl Iterator<Item = Field<'a>> {
         let decoded = self.index.map_or(&[][..], |index| index.fields);
         let mut pos = 0;
@@ -260,7 +258,6 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Its value as a message.
     pub fn message(self) -> Wire<Message<'a>> {
         Message::new(self.bytes()?, self.at)
     }

@@ -52,7 +52,6 @@ fn constraints(op: &Operation) -> Law {
     })
 }
 
-/// The part of a shape at an index.
 pub(super) fn part<'s>(shape: &'s Shape, index: &[i64]) -> Option<&'s Shape> {
     index.iter().try_fold(shape, |shape, &k| shape.as_tuple()?.get(usize::try_from(k).ok()?))
 }

@@ -14,7 +14,6 @@ use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::model::opcode::AsyncPhase;
 use crate::{Arity, Opcode};
 
-/// The chains of a module.
 pub(super) struct Chains {
     /// By step: the first step that is known, and the one before.
     of: FxHashMap<InstructionId, (InstructionId, Option<InstructionId>)>,

@@ -11,7 +11,6 @@ use crate::infer::{are_mixable, Operation};
 use crate::model::module::ComputationId;
 use crate::Opcode;
 
-/// The rules on called computations.
 pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
     match opcode {
         Opcode::Reduce | Opcode::ReduceWindow => {

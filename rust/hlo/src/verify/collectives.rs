@@ -16,7 +16,6 @@ use crate::Opcode;
 /// Groups of more devices are not expanded.
 const MAX_DEVICES: usize = 1 << 20;
 
-/// The rules on collectives.
 pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
     use Opcode::*;
     match opcode {

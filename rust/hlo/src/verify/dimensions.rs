@@ -7,7 +7,6 @@ use crate::attribute::Value;
 use crate::infer::{are_mixable, Operation};
 use crate::Opcode;
 
-/// The rules on dimension numbers.
 pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
     match opcode {
         Opcode::DynamicSlice => offsets(op, 1),

@@ -10,7 +10,6 @@ use crate::attribute::entry_layout::EntryLayout;
 use crate::attribute::Value;
 use crate::model::module::Module;
 
-/// The violations in the header.
 pub(crate) fn check(m: &Module) -> Vec<Violation> {
     let value = |name: &str| {
         let attribute = m.header().iter().find(|a| m.attribute_name(a) == name)?;
@@ -43,7 +42,6 @@ fn entry(m: &Module, layout: &EntryLayout) -> Law {
     law.require(layout.result.same_dims(result), format_args!("{result} as the result"), &layout.result)
 }
 
-/// A part of a parameter of the entry.
 fn parameter_part<'m>(m: &'m Module, law: About, number: i64, index: &[i64]) -> Result<&'m Shape, Violation> {
     let parameters = m.parameters(m.entry());
     let Some(&p) = usize::try_from(number).ok().and_then(|k| parameters.get(k)) else {

@@ -93,7 +93,6 @@ fn is_verified(form: Form, opcode: Opcode) -> bool {
     }
 }
 
-/// The execution thread of a computation.
 fn thread_of(m: &Module, c: ComputationId) -> Cow<'_, str> {
     let attribute = m.computation_attributes(c).iter().find(|a| m.attribute_name(a) == "execution_thread");
     match attribute.and_then(|a| m.value(a, Some(c)).ok()) {

@@ -11,7 +11,6 @@ use crate::cursor::clip;
 use crate::error::Span;
 use crate::model::module::Module;
 
-/// Whose name it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Named {
     /// Printed without `%`.

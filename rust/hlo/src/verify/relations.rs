@@ -9,7 +9,6 @@ use super::rule::{Law, Rule, Violation};
 use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::Opcode;
 
-/// The violations among `related` instructions.
 pub(crate) fn check(m: &Module, related: &[InstructionId]) -> Vec<(InstructionId, Violation)> {
     let mut found = Vec::new();
     let chains = Chains::of(m, related);
@@ -21,7 +20,6 @@ pub(crate) fn check(m: &Module, related: &[InstructionId]) -> Vec<(InstructionId
     found
 }
 
-/// The computation of a fusion.
 fn fused(m: &Module, i: InstructionId, callers: &mut FxHashSet<ComputationId>) -> Law {
     if m.instructions()[i as usize].opcode != Opcode::Fusion {
         return Ok(());

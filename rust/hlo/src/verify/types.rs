@@ -22,7 +22,6 @@ pub(super) fn fits(opcode: Opcode, shape: &Shape) -> bool {
     }
 }
 
-/// The rules on element types.
 pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
     let types = opcode.types();
     op.array_or_none(0).map_or(Ok(()), |array| element(op, types, array.element()))?;

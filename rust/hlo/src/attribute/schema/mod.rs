@@ -28,7 +28,6 @@ static NAMES: [&str; N] = {
     names
 };
 
-/// Forms by key.
 static FORMS: [Form; N] = {
     let mut forms = [Form::Raw; N];
     let mut key = 0;
@@ -69,7 +68,6 @@ impl Owner {
     }
 }
 
-/// A field of an instruction of one operation.
 pub(crate) struct OperationField {
     pub key: u16,
     pub row: &'static Row,
@@ -164,13 +162,11 @@ pub(crate) fn key(name: &[u8]) -> Option<u16> {
     }
 }
 
-/// The name of a known attribute.
 #[inline]
 pub(crate) fn name(key: u16) -> &'static str {
     NAMES[key as usize]
 }
 
-/// The form of a known attribute's value.
 #[inline]
 pub(crate) fn form(key: u16) -> Form {
     FORMS[key as usize]

@@ -14,11 +14,9 @@ use crate::proto::{metadata, origin};
 /// How the value of an attribute is encoded in its field.
 #[derive(Clone, Copy)]
 pub(crate) enum Codec {
-    /// An integer.
     Int,
     /// An integer in a repeated field.
     FirstInt,
-    /// A `bool`.
     Bool,
     /// A `float` of 32 bits.
     Float,
@@ -70,7 +68,6 @@ pub(super) enum Effect {
     Annotation,
 }
 
-/// An attribute.
 pub(crate) struct Row {
     pub name: &'static str,
     pub form: Form,
@@ -112,7 +109,6 @@ impl Row {
         Row { default: Some(default), ..self }
     }
 
-    /// Other words on one operation.
     const fn words_on(self, operation: &'static str, words: &'static [&'static str]) -> Row {
         Row { other_words: (operation, words), ..self }
     }
