@@ -37,15 +37,13 @@ use crate::error::{Diagnostic, Span};
 use crate::proto::original;
 
 /// The value of an attribute.
+#[allow(missing_docs)]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'m> {
-    /// An integer.
     Int(i64),
-    /// A real number.
     Float(f64),
     /// `true` or `false`.
     Bool(bool),
-    /// An identifier.
     Word(&'m str),
     /// A string without quotes and escapes.
     Text(Cow<'m, str>),
@@ -59,9 +57,7 @@ pub enum Value<'m> {
     Slices(Vec<(i64, i64, i64)>),
     /// `(low, high, interior)` by dimension.
     Padding(Vec<(i64, i64, i64)>),
-    /// A window.
     Window(Window),
-    /// Dimension numbers of a convolution.
     DimLabels(DimLabels),
     /// A computation, by number.
     Computation(u32),
@@ -69,11 +65,8 @@ pub enum Value<'m> {
     Computations(&'m [u32]),
     /// Instructions, by number.
     Instructions(Vec<u32>),
-    /// A shape.
     Shape(Shape),
-    /// Shapes.
     Shapes(Vec<Shape>),
-    /// Groups of devices.
     DeviceGroups(DeviceGroups),
     /// `{true,false}`, or one of them alone.
     Bools(Vec<bool>),
@@ -85,7 +78,6 @@ pub enum Value<'m> {
     OperandAliases(Vec<Alias>),
     /// Subshapes of parameters whose buffers outputs may reuse.
     Donors(Vec<Donor>),
-    /// The required accuracy of a result.
     Accuracy(Accuracy),
     /// Configurations of the sides of a product.
     Sides(Sides),
