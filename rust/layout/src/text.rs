@@ -50,6 +50,7 @@ const CLASS: [u8; 256] = {
 
 impl<'a> Cursor<'a> {
     /// At the start of a text.
+    #[inline]
     pub fn new(text: &'a str) -> Cursor<'a> {
         Cursor { text, pos: 0 }
     }
@@ -73,6 +74,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Whether no byte is left.
+    #[inline]
     pub fn at_end(&self) -> bool {
         self.pos >= self.text.len()
     }
@@ -167,6 +169,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Consumes these two bytes if they are next.
+    #[inline]
     pub fn accept_pair(&mut self, pair: [u8; 2]) -> bool {
         let found = self.rest().starts_with(&pair);
         self.pos += 2 * usize::from(found);
@@ -174,6 +177,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Skips space, then consumes these two bytes.
+    #[inline]
     pub fn expect_pair(&mut self, pair: [u8; 2], expected: &'static str) -> Read<()> {
         self.space();
         self.accept_pair(pair).then_some(()).ok_or_else(|| self.expected(expected))
@@ -263,6 +267,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A quoted string; the span excludes the quotes and keeps the escapes.
+    #[inline]
     pub fn string(&mut self) -> Read<Span> {
         self.space();
         let quote = match self.peek() {
