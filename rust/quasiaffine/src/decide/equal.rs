@@ -61,13 +61,13 @@ pub fn equivalent(a: &Map, b: &Map) -> Equivalence {
     if a.domain().n_dims != b.domain().n_dims {
         return Unknown("the maps have different numbers of dimensions");
     }
+    let differ_in = |m: &Map| first_point(m).map_or(Unknown("whether a domain has a point"), Different);
     match (a.state(), b.state()) {
-        (State::Empty, _) => return first_point(&b).map_or(Unknown("whether a domain has a point"), Different),
-        (_, State::Empty) => return first_point(&a).map_or(Unknown("whether a domain has a point"), Different),
+        (State::Empty, State::Empty) => return Equal,
+        (State::Empty, _) => return differ_in(&b),
+        (_, State::Empty) => return differ_in(&a),
+        _ if a.results().len() != b.results().len() => return differ_in(&a),
         _ => {}
-    }
-    if a.results().len() != b.results().len() {
-        return first_point(&a).map_or(Unknown("whether a domain has a point"), Different);
     }
     let Some(pair) = Pair::of(&a, &b) else {
         return Unknown("the runtime variables come from different sources");
