@@ -1,59 +1,12 @@
-//! Quotients of sums of variables, which most divs are: what a look at the terms decides.
-//!
-//! What they leave open goes through the laws of [`super::div`], whose results they give where they decide.
+//! Quotients of sums of variables, which most divs are: a look at the terms shows that no law applies to them.
 
 use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
 use crate::affine::form::{AffineForm, AffineTerm};
 use crate::analysis::interval::Interval;
-use crate::error::Stop;
 use crate::int;
-use crate::rules::div::{affine, balanced, nearest_to_0, quotient_of, sum, unbalanced, Factors};
-
-/// `out += factor * (numerator floordiv n)` for a numerator of variables, where the laws of collapse and of multiples are all
-/// that applies; whether that is so.
-pub fn add_div_of_variables(
-    cx: &mut AffineContext,
-    factor: i64,
-    numerator: &AffineForm,
-    n: i64,
-    out: &mut AffineForm,
-) -> Result<bool, Stop> {
-    if cx.has_facts() || !cx.is_plain(numerator) {
-        return Ok(false);
-    }
-    let Some(interval) = cx.quick_range(numerator.constant, &numerator.terms) else { return Ok(false) };
-    cx.spend(numerator.terms.len())?;
-    if let Some(k) = quotient_of(interval, n) {
-        return out.add_constant(factor, k).map(|()| true);
-    }
-    let mut whole = AffineForm::constant(int::floor_div(numerator.constant, n));
-    let mut rest = AffineForm::constant(int::floor_mod(numerator.constant, n));
-    for t in &numerator.terms {
-        if t.coefficient % n == 0 {
-            whole.terms.push(AffineTerm { coefficient: t.coefficient / n, atom: t.atom });
-        } else {
-            rest.terms.push(*t);
-        }
-    }
-    if whole.constant == 0 && whole.terms.is_empty() {
-        return Ok(false);
-    }
-    if !rest.terms.is_empty() {
-        let Some(interval) = cx.quick_range(rest.constant, &rest.terms) else { return Ok(false) };
-        if let Some(k) = quotient_of(interval, n) {
-            whole.constant = int::add(whole.constant, k)?;
-        } else if let Some(interval) = no_rule_applies(cx, &rest, n) {
-            let atom = cx.intern_div(rest, interval, n);
-            whole.terms.push(AffineTerm { coefficient: 1, atom });
-        } else {
-            return Ok(false);
-        }
-    }
-    out.add_scaled(factor, &whole)?;
-    Ok(true)
-}
+use crate::rules::div::{affine, balanced, nearest_to_0, sum, unbalanced, Factors};
 
 /// The interval of the numerator where a look at its terms shows that no rule applies.
 pub fn no_rule_applies(cx: &AffineContext, numerator: &AffineForm, n: i64) -> Option<Interval> {

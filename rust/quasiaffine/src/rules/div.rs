@@ -1,8 +1,7 @@
 //! Laws for `numerator floordiv n` with a constant `n >= 1`.
 //!
 //! [`floor_div`] goes through `DIV_RULES` until none applies. What a rule takes out of the division is added to the
-//! quotient. Most numerators are sums of variables for which the first two laws are enough:
-//! `fast_path::div_of_variables` does both in one go.
+//! quotient.
 
 use crate::limits::{ALTERNATIVES, VALUES};
 use smallvec::SmallVec;
@@ -14,7 +13,6 @@ use crate::affine::summands::{other_summands, summands, summands_into, Summand, 
 use crate::analysis::interval::Interval;
 use crate::analysis::samples::{crosses, Samples};
 use crate::error::Stop;
-use crate::fast_path::div_of_variables::no_rule_applies;
 use crate::int;
 use crate::simplify::trace::Statement;
 
@@ -37,7 +35,7 @@ pub struct Division {
 /// A law: rewrites the division where it applies and says whether it did.
 pub type Law = fn(&mut AffineContext, &mut Division) -> Result<bool, Stop>;
 
-/// `form floordiv n` in normal form, for a form of which `no_rule_applies` does not say that it is.
+/// `form floordiv n` in normal form.
 pub fn floor_div(cx: &mut AffineContext, form: AffineForm, n: i64) -> Result<AffineForm, Stop> {
     let mut d = Division {
         quotient: AffineForm::default(),
@@ -49,7 +47,6 @@ pub fn floor_div(cx: &mut AffineContext, form: AffineForm, n: i64) -> Result<Aff
         n,
         negated: false,
     };
-    let mut is_first = true;
     'again: loop {
         if d.n == 1 || d.numerator.terms.is_empty() {
             d.numerator.constant = int::floor_div(d.numerator.constant, d.n);
@@ -58,13 +55,7 @@ pub fn floor_div(cx: &mut AffineContext, form: AffineForm, n: i64) -> Result<Aff
         }
         let n_terms = d.numerator.terms.len();
         d.has_div = cx.has_div(&d.numerator);
-        let tries_shortcut = !is_first && cx.takes_shortcuts();
-        d.interval = if tries_shortcut { no_rule_applies(cx, &d.numerator, d.n) } else { None };
-        is_first = false;
-        if d.interval.is_some() {
-            cx.spend(n_terms)?;
-            break 'again;
-        }
+        d.interval = None;
         cx.spend(if d.has_div { n_terms * n_terms } else { n_terms })?;
         if d.has_div {
             summands_into(cx, &d.numerator, &mut d.summands);

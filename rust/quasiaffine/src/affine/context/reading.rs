@@ -4,7 +4,7 @@ use super::AffineContext;
 use crate::affine::form::{AffineForm, AtomId};
 use crate::error::Stop;
 use crate::expr::{Expr, Op, Var};
-use crate::fast_path::div_of_variables::{add_div_of_variables, no_rule_applies};
+use crate::fast_path::div_of_variables::no_rule_applies;
 use crate::int;
 use crate::rules::{self, Rule};
 use crate::simplify::trace::Statement;
@@ -164,15 +164,10 @@ impl AffineContext {
             }
             return out.add_term(factor, atom);
         }
-        if self.takes_shortcuts() {
-            if let Some(interval) = no_rule_applies(self, &form, n) {
-                self.spend(form.terms.len())?;
-                let atom = self.intern_div(form, interval, n);
-                return out.add_term(factor, atom);
-            }
-            if add_div_of_variables(self, factor, &form, n, out)? {
-                return Ok(());
-            }
+        if let Some(interval) = self.takes_shortcuts().then(|| no_rule_applies(self, &form, n)).flatten() {
+            self.spend(form.terms.len())?;
+            let atom = self.intern_div(form, interval, n);
+            return out.add_term(factor, atom);
         }
         let key = (n, form);
         if let Some(done) = self.divs.get(&key) {
