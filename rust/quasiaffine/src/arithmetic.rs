@@ -6,37 +6,8 @@
 //!
 //! Divisors are at least 1 wherever a value counts; by any other divisor a number gives any value, without a panic.
 
-use crate::error::Error;
-use crate::expr::{Expr, Op, Var};
+use crate::expr::{Binary, Expr, Op, Parts, Var};
 use crate::int::{floor_div, floor_mod};
-
-/// An operation on two numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Binary {
-    /// The product.
-    Product,
-    /// Floor division.
-    FloorDiv,
-    /// The remainder of floor division.
-    Mod,
-    /// The smaller of two.
-    Min,
-    /// The larger of two.
-    Max,
-}
-
-impl Binary {
-    /// The operation on two expressions.
-    pub(crate) fn of(self, a: &Expr, b: &Expr) -> Result<Expr, Error> {
-        match self {
-            Binary::Product => a.mul(b),
-            Binary::FloorDiv => a.floor_div(b),
-            Binary::Mod => a.floor_mod(b),
-            Binary::Min => a.minimum(b),
-            Binary::Max => a.maximum(b),
-        }
-    }
-}
 
 /// A kind of number: integers with or without a limit, several at once, or all integers of an interval.
 pub(crate) trait Number: Copy {
@@ -77,16 +48,13 @@ pub(crate) fn binary<N: Number>(op: Binary, a: N, b: N) -> N {
 /// The value of an operation. `of` is called for each operand in order.
 #[inline(always)]
 pub(crate) fn value<N: Number>(op: &Op, mut of: impl FnMut(&Expr) -> N) -> N {
-    let (op, a, b) = match op {
-        Op::Sum(s) => return sum(s.constant, s.terms.iter().map(|t| (t.coefficient, of(&t.atom)))),
-        Op::Product(a, b) => (Binary::Product, a, b),
-        Op::FloorDiv(a, b) => (Binary::FloorDiv, a, b),
-        Op::Mod(a, b) => (Binary::Mod, a, b),
-        Op::Min(a, b) => (Binary::Min, a, b),
-        Op::Max(a, b) => (Binary::Max, a, b),
-    };
-    let (a, b) = (of(a), of(b));
-    binary(op, a, b)
+    match op.parts() {
+        Parts::Sum(s) => sum(s.constant, s.terms.iter().map(|t| (t.coefficient, of(&t.atom)))),
+        Parts::Binary(op, a, b) => {
+            let a = of(a);
+            binary(op, a, of(b))
+        }
+    }
 }
 
 /// The value of an expression as a tree: for small ones, since what is shared is worked out again.

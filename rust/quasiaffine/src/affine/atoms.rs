@@ -6,8 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::affine::form::{AffineForm, AtomId};
 use crate::analysis::interval::Interval;
-use crate::arithmetic::Binary;
-use crate::expr::{Expr, Kind, Var};
+use crate::expr::{Binary, Expr, Kind, Var};
 use crate::map::domain::Domain;
 
 /// Up to so many divs are looked through one by one.

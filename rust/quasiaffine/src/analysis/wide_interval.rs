@@ -7,8 +7,8 @@
 use rustc_hash::FxHashMap;
 
 use crate::analysis::interval::Interval;
-use crate::arithmetic::Number;
-use crate::expr::{Expr, Op, Var};
+use crate::arithmetic::{binary, Number};
+use crate::expr::{Expr, Op, Parts, Var};
 use crate::int::floor_div_any;
 
 /// The integers between two ends, either of which may be open.
@@ -63,49 +63,6 @@ impl WideInterval {
         WideInterval::between(a.min(b), a.max(b))
     }
 
-    /// The interval of `x * y`.
-    pub fn times(self, other: WideInterval) -> WideInterval {
-        let (a, b) = (product(self.lo, other.lo), product(self.lo, other.hi));
-        let (c, d) = (product(self.hi, other.lo), product(self.hi, other.hi));
-        WideInterval::between(a.min(b).min(c).min(d), a.max(b).max(c).max(d))
-    }
-
-    /// The interval of `x floordiv y`, where only `y >= 1` counts.
-    pub fn floor_div(self, divisor: WideInterval) -> WideInterval {
-        let (d_lo, d_hi) = (divisor.lo.max(1), divisor.hi.max(1));
-        let lo = floor_div_any(self.lo, d_lo).min(floor_div_any(self.lo, d_hi));
-        let hi = floor_div_any(self.hi, d_lo).max(floor_div_any(self.hi, d_hi));
-        WideInterval {
-            lo: if self.lo == i128::MIN { i128::MIN } else { lo },
-            hi: if self.hi == i128::MAX { i128::MAX } else { hi },
-        }
-    }
-
-    /// The interval of `x mod y`, where only `y >= 1` counts.
-    pub fn floor_mod(self, divisor: WideInterval) -> WideInterval {
-        let (d_lo, d_hi) = (divisor.lo.max(1), divisor.hi.max(1));
-        if self.lo >= 0 && self.hi < d_lo {
-            return self;
-        }
-        if d_lo == d_hi && self.is_closed() {
-            let (q, last) = (floor_div_any(self.lo, d_lo), floor_div_any(self.hi, d_lo));
-            if q == last {
-                return WideInterval { lo: self.lo - q * d_lo, hi: self.hi - q * d_lo };
-            }
-        }
-        WideInterval::between(0, if self.lo >= 0 { self.hi.min(d_hi - 1) } else { d_hi - 1 })
-    }
-
-    /// The interval of the smaller of `x` and `y`.
-    pub fn min(self, other: WideInterval) -> WideInterval {
-        WideInterval { lo: self.lo.min(other.lo), hi: self.hi.min(other.hi) }
-    }
-
-    /// The interval of the larger of `x` and `y`.
-    pub fn max(self, other: WideInterval) -> WideInterval {
-        WideInterval { lo: self.lo.max(other.lo), hi: self.hi.max(other.hi) }
-    }
-
     const fn is_closed(self) -> bool {
         self.lo != i128::MIN && self.hi != i128::MAX
     }
@@ -122,29 +79,43 @@ impl Number for WideInterval {
         self.plus(x.scale(k))
     }
 
-    #[inline(always)]
     fn times(self, other: WideInterval) -> WideInterval {
-        WideInterval::times(self, other)
+        let (a, b) = (product(self.lo, other.lo), product(self.lo, other.hi));
+        let (c, d) = (product(self.hi, other.lo), product(self.hi, other.hi));
+        WideInterval::between(a.min(b).min(c).min(d), a.max(b).max(c).max(d))
     }
 
-    #[inline(always)]
+    // Only divisors of at least 1 count.
     fn floor_div(self, divisor: WideInterval) -> WideInterval {
-        WideInterval::floor_div(self, divisor)
+        let (d_lo, d_hi) = (divisor.lo.max(1), divisor.hi.max(1));
+        let lo = floor_div_any(self.lo, d_lo).min(floor_div_any(self.lo, d_hi));
+        let hi = floor_div_any(self.hi, d_lo).max(floor_div_any(self.hi, d_hi));
+        WideInterval {
+            lo: if self.lo == i128::MIN { i128::MIN } else { lo },
+            hi: if self.hi == i128::MAX { i128::MAX } else { hi },
+        }
     }
 
-    #[inline(always)]
     fn floor_mod(self, divisor: WideInterval) -> WideInterval {
-        WideInterval::floor_mod(self, divisor)
+        let (d_lo, d_hi) = (divisor.lo.max(1), divisor.hi.max(1));
+        if self.lo >= 0 && self.hi < d_lo {
+            return self;
+        }
+        if d_lo == d_hi && self.is_closed() {
+            let (q, last) = (floor_div_any(self.lo, d_lo), floor_div_any(self.hi, d_lo));
+            if q == last {
+                return WideInterval { lo: self.lo - q * d_lo, hi: self.hi - q * d_lo };
+            }
+        }
+        WideInterval::between(0, if self.lo >= 0 { self.hi.min(d_hi - 1) } else { d_hi - 1 })
     }
 
-    #[inline(always)]
     fn minimum(self, other: WideInterval) -> WideInterval {
-        self.min(other)
+        WideInterval { lo: self.lo.min(other.lo), hi: self.hi.min(other.hi) }
     }
 
-    #[inline(always)]
     fn maximum(self, other: WideInterval) -> WideInterval {
-        self.max(other)
+        WideInterval { lo: self.lo.max(other.lo), hi: self.hi.max(other.hi) }
     }
 }
 
@@ -210,23 +181,22 @@ fn checked(of_var: &dyn Fn(Var) -> Interval, e: &Expr, known: &mut Known) -> Opt
 
 /// The interval of one operation, and that of all its partial sums.
 pub fn step(op: &Op, mut of: impl FnMut(&Expr) -> WideInterval) -> (WideInterval, WideInterval) {
-    let whole = match op {
-        Op::Sum(sum) => {
+    match op.parts() {
+        Parts::Sum(sum) => {
             let constant = WideInterval::from(Interval::point(sum.constant));
             let (mut whole, mut parts) = (constant, hull_with_0(constant));
             for t in &sum.terms {
                 let term = of(&t.atom).scale(t.coefficient);
                 (whole, parts) = (whole.plus(term), parts.plus(hull_with_0(term)));
             }
-            return (whole, parts);
+            (whole, parts)
         }
-        Op::Product(a, b) => of(a).times(of(b)),
-        Op::FloorDiv(a, b) => of(a).floor_div(of(b)),
-        Op::Mod(a, b) => of(a).floor_mod(of(b)),
-        Op::Min(a, b) => of(a).min(of(b)),
-        Op::Max(a, b) => of(a).max(of(b)),
-    };
-    (whole, whole)
+        Parts::Binary(op, a, b) => {
+            let a = of(a);
+            let whole = binary(op, a, of(b));
+            (whole, whole)
+        }
+    }
 }
 
 /// A partial sum may lie anywhere between 0 and the sum.
@@ -260,7 +230,8 @@ mod tests {
                     for y in ys {
                         assert!(contains(a.plus(*b), (x + y).into()));
                         assert!(contains(a.times(*b), (x * y).into()), "{a:?} {b:?} {x} {y}");
-                        assert!(contains(a.min(*b), (*x.min(y)).into()) && contains(a.max(*b), (*x.max(y)).into()));
+                        assert!(contains(a.minimum(*b), (*x.min(y)).into()), "{a:?} {b:?} {x} {y}");
+                        assert!(contains(a.maximum(*b), (*x.max(y)).into()), "{a:?} {b:?} {x} {y}");
                         assert!(contains(a.scale(*y), (x * y).into()));
                         if *y >= 1 {
                             assert!(contains(a.floor_div(*b), floor_div(*x, *y).into()), "{a:?} {b:?} {x} {y}");

@@ -216,22 +216,7 @@ fn replace_node(e: &Expr, node: &Expr, by: &Expr) -> Result<Expr> {
     if e == node {
         return Ok(by.clone());
     }
-    let of = |e: &Expr| replace_node(e, node, by);
-    match e.op() {
-        None => Ok(e.clone()),
-        Some(Op::Sum(sum)) => {
-            let mut out = Expr::Const(sum.constant);
-            for t in &sum.terms {
-                out = out.add(&of(&t.atom)?.scale(t.coefficient)?)?;
-            }
-            Ok(out)
-        }
-        Some(Op::Product(a, b)) => of(a)?.mul(&of(b)?),
-        Some(Op::FloorDiv(a, b)) => of(a)?.floor_div(&of(b)?),
-        Some(Op::Mod(a, b)) => of(a)?.floor_mod(&of(b)?),
-        Some(Op::Min(a, b)) => of(a)?.minimum(&of(b)?),
-        Some(Op::Max(a, b)) => of(a)?.maximum(&of(b)?),
-    }
+    e.with_operands(|operand| replace_node(operand, node, by))
 }
 
 /// The ranges of a result with the factors they have there, the smallest first.

@@ -5,9 +5,9 @@
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
-use crate::arithmetic::Binary;
 use crate::eval::program::{Points, Program, Register, Step};
 use crate::eval::simd::Lane;
+use crate::expr::Binary;
 use crate::interrupt::poll;
 
 /// About how many bytes the columns of a block take.

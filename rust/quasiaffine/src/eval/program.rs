@@ -17,12 +17,11 @@ use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
 use crate::analysis::wide_interval::{step, WideInterval};
-use crate::arithmetic::Binary;
 use crate::error::{Error, Result};
 use crate::eval::blocks::{self, Columns};
 use crate::eval::exact::{self, Names};
 use crate::eval::simd::{Divisor, Lane};
-use crate::expr::{Expr, Node, Op};
+use crate::expr::{Binary, Expr, Node, Op, Parts};
 use crate::interrupt::{look, on_threads};
 use crate::map::domain::Domain;
 use crate::map::{Map, State};
@@ -478,21 +477,17 @@ impl Compiler<'_> {
             _ => Width::Whole,
         };
         let divisor = |n: i64| Divisor::new(n, self.values[operands[0] as usize].0.interval().unwrap_or(Interval::ALL));
-        let step = match (op, &operands[..]) {
-            (Op::Sum(sum), _) => {
+        let step = match (op.parts(), &operands[..]) {
+            (Parts::Sum(sum), _) => {
                 let terms = sum.terms.iter().zip(&operands).map(|(t, register)| (t.coefficient, *register));
                 Step::Sum(sum.constant, terms.collect())
             }
-            (Op::FloorDiv(_, Expr::Const(n)), [a]) => Step::DivConst(*a, divisor(*n)),
-            (Op::Mod(_, Expr::Const(n)), [a]) => match self.quotient(*a, *n) {
+            (Parts::Binary(Binary::FloorDiv, _, Expr::Const(n)), [a]) => Step::DivConst(*a, divisor(*n)),
+            (Parts::Binary(Binary::Mod, _, Expr::Const(n)), [a]) => match self.quotient(*a, *n) {
                 Some(q) => Step::Remainder(*a, *n, q),
                 None => Step::ModConst(*a, divisor(*n)),
             },
-            (Op::Product(..), [a, b]) => Step::Binary(Binary::Product, *a, *b),
-            (Op::FloorDiv(..), [a, b]) => Step::Binary(Binary::FloorDiv, *a, *b),
-            (Op::Mod(..), [a, b]) => Step::Binary(Binary::Mod, *a, *b),
-            (Op::Min(..), [a, b]) => Step::Binary(Binary::Min, *a, *b),
-            (Op::Max(..), [a, b]) => Step::Binary(Binary::Max, *a, *b),
+            (Parts::Binary(op, ..), [a, b]) => Step::Binary(op, *a, *b),
             _ => return Err(Error::TooLarge("the expression")),
         };
         // The same node may be there twice.

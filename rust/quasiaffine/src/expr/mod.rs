@@ -99,6 +99,27 @@ pub enum Op {
     Max(Expr, Expr),
 }
 
+/// An operation on two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Binary {
+    /// The product.
+    Product,
+    /// Floor division.
+    FloorDiv,
+    /// The remainder of floor division.
+    Mod,
+    /// The smaller of two.
+    Min,
+    /// The larger of two.
+    Max,
+}
+
+/// An operation with its operands: one of two kinds.
+pub(crate) enum Parts<'a> {
+    Sum(&'a Sum),
+    Binary(Binary, &'a Expr, &'a Expr),
+}
+
 /// `constant + sum of coefficient * atom`; the terms are in [`Expr`] order, none is zero, none is itself a sum.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Sum {
@@ -283,14 +304,28 @@ impl Expr {
 
     /// The operands of the root, in order.
     pub fn operands(&self) -> impl Iterator<Item = &Expr> {
-        let (terms, pair): (&[Term], _) = match self.op() {
+        let (terms, pair): (&[Term], _) = match self.op().map(Op::parts) {
             None => (&[], [None, None]),
-            Some(Op::Sum(sum)) => (&sum.terms, [None, None]),
-            Some(Op::Product(a, b) | Op::FloorDiv(a, b) | Op::Mod(a, b) | Op::Min(a, b) | Op::Max(a, b)) => {
-                (&[], [Some(a), Some(b)])
-            }
+            Some(Parts::Sum(sum)) => (&sum.terms, [None, None]),
+            Some(Parts::Binary(_, a, b)) => (&[], [Some(a), Some(b)]),
         };
         terms.iter().map(|t| &t.atom).chain(pair.into_iter().flatten())
+    }
+
+    /// The expression with each operand changed; a leaf stays as it is.
+    pub(crate) fn with_operands(&self, mut change: impl FnMut(&Expr) -> Result<Expr>) -> Result<Expr> {
+        match self.op().map(Op::parts) {
+            None => Ok(self.clone()),
+            Some(Parts::Sum(sum)) => {
+                let mut out = Accumulator::default();
+                for term in &sum.terms {
+                    out.add(term.coefficient, &change(&term.atom)?)?;
+                }
+                out.add(1, &Expr::Const(sum.constant))?;
+                out.finish()
+            }
+            Some(Parts::Binary(op, a, b)) => op.of(&change(a)?, &change(b)?),
+        }
     }
 
     /// The expression with every variable replaced. Shared nodes are replaced once.
@@ -340,9 +375,9 @@ impl Expr {
             e.hash(hasher);
         };
         let own_divmods = u32::from(matches!(op, Op::FloorDiv(..) | Op::Mod(..)));
-        match &op {
-            Op::Sum(sum) => {
-                hasher.write_u8(0);
+        hasher.write_u8(op.rank());
+        match op.parts() {
+            Parts::Sum(sum) => {
                 hasher.write_i64(sum.constant);
                 nodes = sum.own_nodes();
                 for term in &sum.terms {
@@ -350,8 +385,7 @@ impl Expr {
                     meet(&term.atom, &mut nodes, &mut hasher);
                 }
             }
-            Op::Product(a, b) | Op::FloorDiv(a, b) | Op::Mod(a, b) | Op::Min(a, b) | Op::Max(a, b) => {
-                hasher.write_u8(op.rank());
+            Parts::Binary(_, a, b) => {
                 meet(a, &mut nodes, &mut hasher);
                 meet(b, &mut nodes, &mut hasher);
             }
@@ -376,14 +410,36 @@ fn negated(divisor: i64) -> Result<i64> {
 }
 
 impl Op {
-    const fn rank(&self) -> u8 {
+    /// The operation as one of its two kinds.
+    #[inline(always)]
+    pub(crate) const fn parts(&self) -> Parts<'_> {
         match self {
-            Op::Sum(_) => 0,
-            Op::Product(..) => 1,
-            Op::FloorDiv(..) => 2,
-            Op::Mod(..) => 3,
-            Op::Min(..) => 4,
-            Op::Max(..) => 5,
+            Op::Sum(sum) => Parts::Sum(sum),
+            Op::Product(a, b) => Parts::Binary(Binary::Product, a, b),
+            Op::FloorDiv(a, b) => Parts::Binary(Binary::FloorDiv, a, b),
+            Op::Mod(a, b) => Parts::Binary(Binary::Mod, a, b),
+            Op::Min(a, b) => Parts::Binary(Binary::Min, a, b),
+            Op::Max(a, b) => Parts::Binary(Binary::Max, a, b),
+        }
+    }
+
+    const fn rank(&self) -> u8 {
+        match self.parts() {
+            Parts::Sum(_) => 0,
+            Parts::Binary(op, ..) => op as u8 + 1,
+        }
+    }
+}
+
+impl Binary {
+    /// The operation on two expressions.
+    pub(crate) fn of(self, a: &Expr, b: &Expr) -> Result<Expr> {
+        match self {
+            Binary::Product => a.mul(b),
+            Binary::FloorDiv => a.floor_div(b),
+            Binary::Mod => a.floor_mod(b),
+            Binary::Min => a.minimum(b),
+            Binary::Max => a.maximum(b),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::expr::{Expr, Node, Op, Term};
+use crate::expr::{Expr, Node, Op, Parts, Term};
 
 impl PartialEq for Expr {
     fn eq(&self, other: &Expr) -> bool {
@@ -46,17 +46,13 @@ fn same_graph(a: &Arc<Node>, b: &Arc<Node>, seen: &mut rustc_hash::FxHashSet<(*c
         (Expr::Node(x), Expr::Node(y)) => same_graph(x, y, seen),
         (x, y) => x == y,
     };
-    match (&a.op, &b.op) {
-        (Op::Sum(x), Op::Sum(y)) => {
+    match (a.op.parts(), b.op.parts()) {
+        (Parts::Sum(x), Parts::Sum(y)) => {
             x.constant == y.constant
                 && x.terms.len() == y.terms.len()
                 && x.terms.iter().zip(&y.terms).all(|(s, t)| s.coefficient == t.coefficient && same(&s.atom, &t.atom))
         }
-        (Op::Product(p, q), Op::Product(r, s))
-        | (Op::FloorDiv(p, q), Op::FloorDiv(r, s))
-        | (Op::Mod(p, q), Op::Mod(r, s))
-        | (Op::Min(p, q), Op::Min(r, s))
-        | (Op::Max(p, q), Op::Max(r, s)) => same(p, r) && same(q, s),
+        (Parts::Binary(_, p, q), Parts::Binary(_, r, s)) => same(p, r) && same(q, s),
         _ => false,
     }
 }
@@ -101,16 +97,14 @@ impl Ord for Expr {
 
 impl Op {
     fn cmp_operands(&self, other: &Op) -> Ordering {
-        match (self, other) {
-            (Op::Sum(a), Op::Sum(b)) => {
+        match (self.parts(), other.parts()) {
+            (Parts::Sum(a), Parts::Sum(b)) => {
                 let key = |t: &Term| (t.atom.clone(), t.coefficient);
                 a.terms.iter().map(key).cmp(b.terms.iter().map(key)).then(a.constant.cmp(&b.constant))
             }
-            (Op::Product(a, b), Op::Product(c, d))
-            | (Op::FloorDiv(a, b), Op::FloorDiv(c, d))
-            | (Op::Mod(a, b), Op::Mod(c, d))
-            | (Op::Min(a, b), Op::Min(c, d))
-            | (Op::Max(a, b), Op::Max(c, d)) => a.cmp(c).then_with(|| b.cmp(d)),
+            (Parts::Binary(op, a, b), Parts::Binary(other, c, d)) => {
+                op.cmp(&other).then_with(|| a.cmp(c)).then_with(|| b.cmp(d))
+            }
             _ => self.rank().cmp(&other.rank()),
         }
     }

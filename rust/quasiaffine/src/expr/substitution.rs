@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::affine::table::Table;
 use crate::error::Result;
-use crate::expr::{Accumulator, Expr, Node, Op, Var};
+use crate::expr::{Expr, Node, Var};
 
 /// One substitution in several expressions: what they share stays shared.
 pub(crate) struct Substitution<'a> {
@@ -31,21 +31,7 @@ impl<'a> Substitution<'a> {
                 return Ok(done.clone());
             }
         }
-        let result = match &node.op {
-            Op::Sum(sum) => {
-                let mut out = Accumulator::default();
-                for term in &sum.terms {
-                    out.add(term.coefficient, &self.apply(&term.atom)?)?;
-                }
-                out.add(1, &Expr::Const(sum.constant))?;
-                out.finish()?
-            }
-            Op::Product(a, b) => self.apply(a)?.mul(&self.apply(b)?)?,
-            Op::FloorDiv(a, b) => self.apply(a)?.floor_div(&self.apply(b)?)?,
-            Op::Mod(a, b) => self.apply(a)?.floor_mod(&self.apply(b)?)?,
-            Op::Min(a, b) => self.apply(a)?.minimum(&self.apply(b)?)?,
-            Op::Max(a, b) => self.apply(a)?.maximum(&self.apply(b)?)?,
-        };
+        let result = e.with_operands(|operand| self.apply(operand))?;
         if shared {
             self.done.insert(Arc::as_ptr(node), result.clone());
         }

@@ -231,9 +231,7 @@ pub(crate) fn residue(
     if without.is_empty() {
         return Ok(Some((form.clone(), Interval::EMPTY)));
     }
-    let mut bare = AffineForm { constant: 0, ..num };
-    let quotient = cx.floor_div(bare.clone(), n)?;
-    bare.add_scaled(-n, &quotient)?;
+    let mut bare = cx.floor_mod(AffineForm { constant: 0, ..num }, n)?;
     // Without its constant the remainder may turn out to be something simpler, with a constant of its own.
     let (lo, hi) = (without.lo.checked_sub(bare.constant), without.hi.checked_sub(bare.constant));
     bare.constant = 0;

@@ -1,17 +1,27 @@
 //! Laws for what is not linear: products, division by an expression, min and max.
 
-use std::cmp::Ordering;
-
 use super::Rule;
 use crate::affine::context::{AffineContext, AtomKind};
 use crate::affine::form::{AffineForm, AffineTerm};
 use crate::analysis::interval::Interval;
-use crate::arithmetic::Binary;
 use crate::error::Stop;
+use crate::expr::Binary;
 
 /// The form of an operation that stays closed.
 fn closed(cx: &mut AffineContext, op: Binary, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
     cx.intern(AtomKind::Other(op, Box::new((a, b)))).map(AffineForm::atom)
+}
+
+/// An operation on two forms.
+pub fn binary(cx: &mut AffineContext, op: Binary, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
+    match (op, b.as_const().filter(|n| *n >= 1)) {
+        (Binary::Product, _) => product(cx, a, b),
+        (Binary::FloorDiv, Some(n)) => cx.floor_div(a, n),
+        (Binary::FloorDiv, None) => floor_div(cx, a, b),
+        (Binary::Mod, Some(n)) => cx.floor_mod(a, n),
+        (Binary::Mod, None) => floor_mod(cx, a, b),
+        (Binary::Min | Binary::Max, _) => extremum(cx, op, a, b),
+    }
 }
 
 /// `(g*x) * (h*y) = g*h * (x*y)`; a constant factor scales
@@ -130,9 +140,7 @@ pub fn floor_mod(cx: &mut AffineContext, mut a: AffineForm, b: AffineForm) -> Re
             return Ok(a);
         }
         if let Some(n) = cx.range_of(&b).and_then(Interval::as_point) {
-            let quotient = cx.floor_div(a.clone(), n)?;
-            a.add_scaled(-n, &quotient)?;
-            return Ok(a);
+            return cx.floor_mod(a, n);
         }
     }
     closed(cx, Binary::Mod, a, b)
@@ -148,28 +156,12 @@ fn small_quotient(cx: &mut AffineContext, a: &AffineForm, b: &AffineForm) -> Res
     Ok((of_a.1 < 0 && cx.ends_of(&above).0 >= 0).then_some(-1))
 }
 
-/// `min(a, b) = a` where `a <= b` over the domain
-pub fn min(cx: &mut AffineContext, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
-    extremum(cx, Binary::Min, a, b)
-}
-
-/// `max(a, b) = b` where `a <= b` over the domain
-pub fn max(cx: &mut AffineContext, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
-    extremum(cx, Binary::Max, a, b)
-}
-
+/// `min(a, b) = a` and `max(a, b) = b` where `a <= b` over the domain
 pub(crate) fn extremum(cx: &mut AffineContext, op: Binary, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
     let (lo, hi) = cx.ends_of(&a.minus(&b)?);
-    let order = if hi <= 0 {
-        Some(Ordering::Less)
-    } else if lo >= 0 {
-        Some(Ordering::Greater)
-    } else {
-        None
-    };
-    if let Some(order) = order {
+    if hi <= 0 || lo >= 0 {
         let before = cx.operation(op, &a, &b);
-        let extreme = if (order == Ordering::Less) == (op == Binary::Min) { a } else { b };
+        let extreme = if (hi <= 0) == (op == Binary::Min) { a } else { b };
         cx.fired(Rule::Order, |cx| (Vec::from_iter(before), vec![cx.value(&extreme)]));
         return Ok(extreme);
     }

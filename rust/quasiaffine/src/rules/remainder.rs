@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 use super::Rule;
 use crate::affine::context::AffineContext;
 use crate::affine::form::{AffineForm, AffineTerm, AtomId};
-use crate::arithmetic::Binary;
 use crate::error::Stop;
+use crate::expr::Binary;
 use crate::int;
 
 /// `form mod n` for `n >= 2`: an atom, unless a law says that it is less.

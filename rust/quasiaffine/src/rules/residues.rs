@@ -166,9 +166,7 @@ impl Residues {
     fn constraint(&self, cx: &mut AffineContext) -> Result<(AffineForm, Interval), Stop> {
         let start = if self.constant() == 0 { self.start } else { 0 };
         let moved = AffineForm { constant: self.constant(), ..self.x.clone() };
-        let mut form = moved.clone();
-        form.add_scaled(-self.n, &cx.floor_div(moved, self.n)?)?;
-        Ok((form, Interval::new(start, start + (self.len - 1))))
+        Ok((cx.floor_mod(moved, self.n)?, Interval::new(start, start + (self.len - 1))))
     }
 }
 

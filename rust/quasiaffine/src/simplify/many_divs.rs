@@ -8,7 +8,7 @@
 use crate::affine::context::{AffineContext, AtomKind};
 use crate::affine::form::AffineForm;
 use crate::error::Stop;
-use crate::expr::{Expr, Op};
+use crate::expr::{Expr, Op, Parts};
 use crate::fast_path::normal::NormalCheck;
 use crate::limits::{ALTERNATIVES, FEW_DIVS, GROWTH, NODES, ROUNDS};
 use crate::rules::extraction::{estimate, extract};
@@ -115,15 +115,13 @@ fn n_divs(cx: &AffineContext, form: &AffineForm) -> usize {
 fn shares_variables(e: &Expr) -> bool {
     /// The variables as bits; nothing once two terms share one.
     fn variables(e: &Expr) -> Option<u64> {
-        match (e, e.op()) {
+        match (e, e.op().map(Op::parts)) {
             (Expr::Var(v), _) => 1u64.checked_shl(v.index.checked_mul(3)?.checked_add(v.kind as u32)?),
-            (_, Some(Op::Sum(sum))) => sum.terms.iter().try_fold(0, |seen, t| {
+            (_, Some(Parts::Sum(sum))) => sum.terms.iter().try_fold(0, |seen, t| {
                 let of_term = variables(&t.atom)?;
                 (seen & of_term == 0).then_some(seen | of_term)
             }),
-            (_, Some(Op::Product(a, b) | Op::FloorDiv(a, b) | Op::Mod(a, b) | Op::Min(a, b) | Op::Max(a, b))) => {
-                Some(variables(a)? | variables(b)?)
-            }
+            (_, Some(Parts::Binary(_, a, b))) => Some(variables(a)? | variables(b)?),
             _ => Some(0),
         }
     }

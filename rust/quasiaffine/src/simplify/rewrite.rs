@@ -9,7 +9,7 @@ use crate::affine::context::AffineContext;
 use crate::affine::form::{AffineForm, AtomId};
 use crate::analysis::wide_interval::fits;
 use crate::error::Stop;
-use crate::expr::{Accumulator, Expr, Op, Var};
+use crate::expr::{Expr, Op, Var};
 use crate::fast_path::normal::NormalCheck;
 use crate::rules::extraction::{extract, Notes};
 use crate::rules::related_divs::equalities;
@@ -113,23 +113,10 @@ pub(super) fn write_back(cx: &mut AffineContext, form: &Result<AffineForm, Stop>
 
 /// An expression that does not fit as a whole, with its operands written anew; nothing if that is not shorter.
 fn by_each_operand(cx: &mut AffineContext, e: &Expr) -> Option<Expr> {
-    let op = e.op().filter(|_| e.nodes() <= NODES)?;
-    let mut of = |e: &Expr| rewrite(cx, e);
-    let inside = match op {
-        Op::Sum(sum) => {
-            let mut out = Accumulator::default();
-            out.add(1, &Expr::Const(sum.constant)).ok()?;
-            for t in &sum.terms {
-                out.add(t.coefficient, &of(&t.atom)).ok()?;
-            }
-            out.finish()
-        }
-        Op::Product(a, b) => of(a).mul(&of(b)),
-        Op::FloorDiv(a, b) => of(a).floor_div(&of(b)),
-        Op::Mod(a, b) => of(a).floor_mod(&of(b)),
-        Op::Min(a, b) => of(a).minimum(&of(b)),
-        Op::Max(a, b) => of(a).maximum(&of(b)),
-    };
+    if e.nodes() > NODES || e.op().is_none() {
+        return None;
+    }
+    let inside = e.with_operands(|operand| Ok(rewrite(cx, operand)));
     inside.ok().filter(|inside| cost(inside) < cost(e) && !fits_alone(cx, e, inside))
 }
 
@@ -144,15 +131,7 @@ pub(super) fn fits_alone(cx: &AffineContext, e: &Expr, other: &Expr) -> bool {
 fn by_operands(cx: &mut AffineContext, e: &Expr) -> Option<Expr> {
     match e.op().filter(|_| e.nodes() <= NODES)? {
         Op::Mod(a, n) if n.as_const().is_some() => rewrite(cx, a).floor_mod(n).ok(),
-        Op::Sum(sum) => {
-            let mut out = Accumulator::default();
-            out.add(1, &Expr::Const(sum.constant)).ok()?;
-            for t in &sum.terms {
-                let atom = by_operands(cx, &t.atom);
-                out.add(t.coefficient, atom.as_ref().unwrap_or(&t.atom)).ok()?;
-            }
-            out.finish().ok()
-        }
+        Op::Sum(_) => e.with_operands(|atom| Ok(by_operands(cx, atom).unwrap_or_else(|| atom.clone()))).ok(),
         _ => None,
     }
 }

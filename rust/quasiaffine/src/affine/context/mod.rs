@@ -20,9 +20,9 @@ use crate::affine::table::Table;
 use crate::analysis::interval::Interval;
 use crate::analysis::samples::Sample;
 use crate::analysis::wide_interval::{interval, WideInterval};
-use crate::arithmetic::{binary, Binary};
+use crate::arithmetic::binary;
 use crate::error::Stop;
-use crate::expr::{Accumulator, Expr, Kind, Var};
+use crate::expr::{Accumulator, Binary, Expr, Kind, Var};
 use crate::map::domain::{Constraint, Domain};
 use crate::rules::extraction::{Extracted, Notes};
 use crate::rules::residues::Residues;
@@ -463,7 +463,7 @@ impl AffineContext {
         };
         match kind {
             AtomKind::Var(i) => Some(self.atom_range(*i)),
-            AtomKind::Div(num, n) => interval(num).floor_div(Interval::point(*n).into()).interval(),
+            AtomKind::Div(num, n) => binary(Binary::FloorDiv, interval(num), Interval::point(*n).into()).interval(),
             AtomKind::Other(op, operands) => {
                 let (a, b) = (interval(&operands.0), interval(&operands.1));
                 binary(*op, a, b).interval()

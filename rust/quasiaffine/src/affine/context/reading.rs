@@ -3,7 +3,7 @@
 use super::AffineContext;
 use crate::affine::form::{AffineForm, AtomId};
 use crate::error::Stop;
-use crate::expr::{Expr, Op, Var};
+use crate::expr::{Binary, Expr, Op, Parts, Var};
 use crate::fast_path::div_of_variables::no_rule_applies;
 use crate::int;
 use crate::rules::{self, Rule};
@@ -56,8 +56,8 @@ impl AffineContext {
 
     /// `out += factor * op`
     fn add_op(&mut self, factor: i64, op: &Op, out: &mut AffineForm) -> Result<(), Stop> {
-        let form = match op {
-            Op::Sum(sum) => {
+        let form = match op.parts() {
+            Parts::Sum(sum) => {
                 self.spend(sum.terms.len())?;
                 out.add_constant(factor, sum.constant)?;
                 for t in &sum.terms {
@@ -66,7 +66,7 @@ impl AffineContext {
                 return Ok(());
             }
             // A form is too large to be moved from where it is made.
-            Op::FloorDiv(e, Expr::Const(n)) if *n >= 1 => {
+            Parts::Binary(Binary::FloorDiv, e, Expr::Const(n)) if *n >= 1 => {
                 let mut a = AffineForm::default();
                 self.add_expr(1, e, &mut a)?;
                 if self.closes_remainders && !self.is_plain(&a) {
@@ -77,7 +77,7 @@ impl AffineContext {
                 }
                 return self.add_div(factor, a, *n, out);
             }
-            Op::Mod(e, Expr::Const(n)) if *n >= 1 => {
+            Parts::Binary(Binary::Mod, e, Expr::Const(n)) if *n >= 1 => {
                 let mut a = AffineForm::default();
                 self.add_expr(1, e, &mut a)?;
                 if self.closes_remainders && *n >= 2 {
@@ -94,35 +94,9 @@ impl AffineContext {
                 });
                 return self.add_div(int::mul(factor, -n)?, a, *n, out);
             }
-            Op::FloorDiv(a, b) => {
+            Parts::Binary(op, a, b) => {
                 let (a, b) = (self.linear(a)?, self.linear(b)?);
-                match b.as_const() {
-                    Some(n) if n >= 1 => self.floor_div(a, n)?,
-                    _ => rules::nonlinear::floor_div(self, a, b)?,
-                }
-            }
-            Op::Mod(a, b) => {
-                let (mut a, b) = (self.linear(a)?, self.linear(b)?);
-                match b.as_const() {
-                    Some(n) if n >= 1 => {
-                        let quotient = self.floor_div(a.clone(), n)?;
-                        a.add_scaled(-n, &quotient)?;
-                        a
-                    }
-                    _ => rules::nonlinear::floor_mod(self, a, b)?,
-                }
-            }
-            Op::Product(a, b) => {
-                let (a, b) = (self.linear(a)?, self.linear(b)?);
-                rules::nonlinear::product(self, a, b)?
-            }
-            Op::Min(a, b) => {
-                let (a, b) = (self.linear(a)?, self.linear(b)?);
-                rules::nonlinear::min(self, a, b)?
-            }
-            Op::Max(a, b) => {
-                let (a, b) = (self.linear(a)?, self.linear(b)?);
-                rules::nonlinear::max(self, a, b)?
+                rules::nonlinear::binary(self, op, a, b)?
             }
         };
         self.spend(form.terms.len())?;
@@ -147,6 +121,13 @@ impl AffineContext {
         let mut out = AffineForm::default();
         self.add_div(1, form, n, &mut out)?;
         Ok(out)
+    }
+
+    /// `form mod n = form - n*(form floordiv n)` for `n >= 1`
+    pub(crate) fn floor_mod(&mut self, mut form: AffineForm, n: i64) -> Result<AffineForm, Stop> {
+        let quotient = self.floor_div(form.clone(), n)?;
+        form.add_scaled(-n, &quotient)?;
+        Ok(form)
     }
 
     /// `out += factor * (form floordiv n)` for `n >= 1`

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::linear::{Column, Linear, Span};
-use super::{Effort, Operation, System};
+use super::{Effort, System};
 use crate::analysis::wide_interval::WideInterval;
+use crate::arithmetic::binary;
 use crate::error::Stop;
-use crate::expr::{Expr, Op};
+use crate::expr::{Binary, Expr, Parts};
 use crate::map::domain::Domain;
 
 /// Builds a system, a column for each variable and each quotient.
@@ -21,7 +22,7 @@ pub(crate) struct Flattener {
     /// The columns and rows so far.
     pub system: System,
     quotients: FxHashMap<(Linear, i128), Column>,
-    operations: FxHashMap<(Operation, Linear, Linear), Linear>,
+    operations: FxHashMap<(Binary, Linear, Linear), Linear>,
 }
 
 /// The variables of a domain as forms over columns.
@@ -55,19 +56,15 @@ impl Flattener {
         }
         effort.spend(1)?;
         let Some(op) = e.op() else { return Err(Stop::Overflow) };
-        let form = match op {
-            Op::Sum(sum) => {
+        let form = match op.parts() {
+            Parts::Sum(sum) => {
                 let mut form = Linear::constant(sum.constant.into());
                 for t in &sum.terms {
                     form.add_scaled(t.coefficient.into(), &self.flatten(env, &t.atom, effort)?)?;
                 }
                 form
             }
-            Op::Product(a, b) => self.binary(env, Operation::Product, [a, b], effort)?,
-            Op::FloorDiv(a, b) => self.binary(env, Operation::FloorDiv, [a, b], effort)?,
-            Op::Mod(a, b) => self.binary(env, Operation::Mod, [a, b], effort)?,
-            Op::Min(a, b) => self.binary(env, Operation::Min, [a, b], effort)?,
-            Op::Max(a, b) => self.binary(env, Operation::Max, [a, b], effort)?,
+            Parts::Binary(op, a, b) => self.binary(env, op, [a, b], effort)?,
         };
         effort.spend(form.terms.len())?;
         env.known.insert(node, form.clone());
@@ -87,17 +84,17 @@ impl Flattener {
     fn binary(
         &mut self,
         env: &mut Environment<'_>,
-        op: Operation,
+        op: Binary,
         operands: [&Expr; 2],
         effort: &mut Effort,
     ) -> Result<Linear, Stop> {
         let a = self.flatten(env, operands[0], effort)?;
         let b = self.flatten(env, operands[1], effort)?;
         match (op, a.as_const(), b.as_const()) {
-            (Operation::Product, Some(k), _) => scaled(&b, k),
-            (Operation::Product, _, Some(k)) => scaled(&a, k),
-            (Operation::FloorDiv, _, Some(n)) if n >= 1 => self.quotient(&a, n),
-            (Operation::Mod, _, Some(n)) if n >= 1 => {
+            (Binary::Product, Some(k), _) => scaled(&b, k),
+            (Binary::Product, _, Some(k)) => scaled(&a, k),
+            (Binary::FloorDiv, _, Some(n)) if n >= 1 => self.quotient(&a, n),
+            (Binary::Mod, _, Some(n)) if n >= 1 => {
                 let mut rest = a.clone();
                 rest.add_scaled(-n, &self.quotient(&a, n)?)?;
                 Ok(rest)
@@ -119,15 +116,15 @@ impl Flattener {
         Ok(Linear::column(column))
     }
 
-    fn operation(&mut self, op: Operation, a: Linear, b: Linear) -> Result<Linear, Stop> {
+    fn operation(&mut self, op: Binary, a: Linear, b: Linear) -> Result<Linear, Stop> {
         if let Some(known) = self.operations.get(&(op, a.clone(), b.clone())) {
             return Ok(known.clone());
         }
-        let span = op.span(self.system.span(&a)?, self.system.span(&b)?).ok_or(Stop::Overflow)?;
+        let span = span_of(op, self.system.span(&a)?, self.system.span(&b)?).ok_or(Stop::Overflow)?;
         let value = Linear::column(self.system.add_column(span));
-        if matches!(op, Operation::Min | Operation::Max) {
+        if matches!(op, Binary::Min | Binary::Max) {
             for operand in [&a, &b] {
-                let difference = if op == Operation::Min { operand.minus(&value)? } else { value.minus(operand)? };
+                let difference = if op == Binary::Min { operand.minus(&value)? } else { value.minus(operand)? };
                 let upper = self.system.span(&difference)?.hi;
                 self.system.add_row(&difference, Span { lo: 0, hi: upper.max(0) })?;
             }
@@ -156,17 +153,9 @@ impl System {
     }
 }
 
-impl Operation {
-    /// The values for operands with these values; `None` where an end has more than 125 bits.
-    pub(super) fn span(self, a: Span, b: Span) -> Option<Span> {
-        let (a, b) = (WideInterval::between(a.lo, a.hi), WideInterval::between(b.lo, b.hi));
-        let WideInterval { lo, hi } = match self {
-            Operation::Product => a.times(b),
-            Operation::FloorDiv => a.floor_div(b),
-            Operation::Mod => a.floor_mod(b),
-            Operation::Min => a.min(b),
-            Operation::Max => a.max(b),
-        };
-        (lo != i128::MIN && hi != i128::MAX).then_some(Span { lo, hi })
-    }
+/// The values of an operation on such operands; `None` where an end has more than 125 bits.
+pub(super) fn span_of(op: Binary, a: Span, b: Span) -> Option<Span> {
+    let wide = |span: Span| WideInterval::between(span.lo, span.hi);
+    let WideInterval { lo, hi } = binary(op, wide(a), wide(b));
+    (lo != i128::MIN && hi != i128::MAX).then_some(Span { lo, hi })
 }

@@ -14,6 +14,7 @@ mod presolve;
 mod search;
 
 use crate::error::Stop;
+use crate::expr::Binary;
 use crate::interrupt::look;
 use linear::{Column, Linear, Span};
 
@@ -36,23 +37,13 @@ struct Row {
     span: Span,
 }
 
-/// `value = a op b`.
+/// `value = a op b`; a divisor is at least 1 at every point of a domain.
 #[derive(Clone, Debug)]
 struct Nonlinear {
-    op: Operation,
+    op: Binary,
     value: Linear,
     a: Linear,
     b: Linear,
-}
-
-/// The operations that are not linear. A divisor is at least 1 at every point of a domain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Operation {
-    Product,
-    FloorDiv,
-    Mod,
-    Min,
-    Max,
 }
 
 /// Two values of one unknown function: they are equal where all differences of the arguments are 0.
@@ -108,7 +99,7 @@ impl System {
     }
 
     /// Requires `value = a op b`.
-    pub fn add_nonlinear(&mut self, op: Operation, value: Linear, a: Linear, b: Linear) {
+    pub fn add_nonlinear(&mut self, op: Binary, value: Linear, a: Linear, b: Linear) {
         self.nonlinear.push(Nonlinear { op, value, a, b });
     }
 
@@ -244,11 +235,11 @@ mod tests {
     #[test]
     fn operations_are_exact_at_a_solution() {
         for (op, a, b, value) in [
-            (Operation::Product, 7, 6, 42),
-            (Operation::FloorDiv, 7, 2, 3),
-            (Operation::Mod, 7, 4, 3),
-            (Operation::Min, 7, 4, 4),
-            (Operation::Max, 7, 4, 7),
+            (Binary::Product, 7, 6, 42),
+            (Binary::FloorDiv, 7, 2, 3),
+            (Binary::Mod, 7, 4, 3),
+            (Binary::Min, 7, 4, 4),
+            (Binary::Max, 7, 4, 7),
         ] {
             for wanted in [value, value + 40] {
                 let mut s = system(&[(7, 8), (b, b + 1), (-99, 99)], &[(&[1, 0, 0], a, a), (&[0, 1, 0], b, b)]);
@@ -275,7 +266,7 @@ mod tests {
         let mut s = system(&columns, &[]);
         for (i, j) in [(0, 1), (2, 3), (4, 5)] {
             let product = s.add_column(Span { lo: 0, hi: BIG * BIG });
-            s.add_nonlinear(Operation::Product, Linear::column(product), Linear::column(i), Linear::column(j));
+            s.add_nonlinear(Binary::Product, Linear::column(product), Linear::column(i), Linear::column(j));
             s.add_row(&Linear::column(product), Span::point((1 << 61) - 1)).unwrap();
         }
         assert_eq!(s.solve(&mut Effort(EFFORT)), Err(Stop::Effort));

@@ -5,9 +5,11 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::flatten::span_of;
 use super::linear::{add, ceil_div, floor_div, gcd, mul, neg, sub, Column, Linear, Span};
-use super::{Effort, Nonlinear, Operation, Row, System};
+use super::{Effort, Nonlinear, Row, System};
 use crate::error::Stop;
+use crate::expr::Binary;
 use crate::limits::{ROUNDS, VALUES};
 
 /// Why presolving ends early.
@@ -327,7 +329,7 @@ impl System {
                 changed = true;
                 continue;
             }
-            if let Some(span) = n.op.span(self.span(&n.a)?, self.span(&n.b)?) {
+            if let Some(span) = span_of(n.op, self.span(&n.a)?, self.span(&n.b)?) {
                 changed |= self.tighten_by(&n.value, span)?;
             }
             self.nonlinear.push(n);
@@ -343,18 +345,18 @@ impl System {
             Ok(difference)
         };
         let zero = match n.op {
-            Operation::Product if a.as_point().is_some() => equal(&n.b, a.lo)?,
-            Operation::Product if b.as_point().is_some() => equal(&n.a, b.lo)?,
-            Operation::Min if a.hi <= b.lo => equal(&n.a, 1)?,
-            Operation::Min if b.hi <= a.lo => equal(&n.b, 1)?,
-            Operation::Max if a.hi <= b.lo => equal(&n.b, 1)?,
-            Operation::Max if b.hi <= a.lo => equal(&n.a, 1)?,
-            Operation::FloorDiv | Operation::Mod if b.hi < 1 => return Err(Halt::Infeasible),
-            Operation::FloorDiv if b.as_point().is_some() => {
+            Binary::Product if a.as_point().is_some() => equal(&n.b, a.lo)?,
+            Binary::Product if b.as_point().is_some() => equal(&n.a, b.lo)?,
+            Binary::Min if a.hi <= b.lo => equal(&n.a, 1)?,
+            Binary::Min if b.hi <= a.lo => equal(&n.b, 1)?,
+            Binary::Max if a.hi <= b.lo => equal(&n.b, 1)?,
+            Binary::Max if b.hi <= a.lo => equal(&n.a, 1)?,
+            Binary::FloorDiv | Binary::Mod if b.hi < 1 => return Err(Halt::Infeasible),
+            Binary::FloorDiv if b.as_point().is_some() => {
                 let quotient = self.add_quotient(&n.a, b.lo)?;
                 equal(&Linear::column(quotient), 1)?
             }
-            Operation::Mod if b.as_point().is_some() => {
+            Binary::Mod if b.as_point().is_some() => {
                 let quotient = self.add_quotient(&n.a, b.lo)?;
                 let mut rest = n.a.clone();
                 rest.add_term(neg(b.lo)?, quotient)?;
