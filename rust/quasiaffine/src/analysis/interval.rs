@@ -79,6 +79,26 @@ impl Interval {
         Interval { lo: self.lo.max(other.lo), hi: self.hi.min(other.hi) }
     }
 
+    /// The smallest interval with the integers of both.
+    pub fn hull(self, other: Interval) -> Interval {
+        Interval { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
+    }
+
+    /// The interval of `x + c`, where its ends have 64 bits.
+    pub fn plus(self, c: i64) -> Option<Interval> {
+        Some(Interval { lo: self.lo.checked_add(c)?, hi: self.hi.checked_add(c)? })
+    }
+
+    /// The interval of `x - c`, where its ends have 64 bits.
+    pub fn minus(self, c: i64) -> Option<Interval> {
+        Some(Interval { lo: self.lo.checked_sub(c)?, hi: self.hi.checked_sub(c)? })
+    }
+
+    /// The interval of `-x`, where its ends have 64 bits.
+    pub fn negated(self) -> Option<Interval> {
+        Some(Interval { lo: self.hi.checked_neg()?, hi: self.lo.checked_neg()? })
+    }
+
     /// The interval of `x floordiv n` for `n >= 1`.
     pub fn floor_div(self, n: i64) -> Interval {
         Interval { lo: floor_div(self.lo, n), hi: floor_div(self.hi, n) }

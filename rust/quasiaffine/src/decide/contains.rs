@@ -14,8 +14,9 @@ use crate::decide::equal::is_empty;
 use crate::decide::integer_system::flatten::{Environment, Flattener};
 use crate::decide::integer_system::linear::{Linear, Span};
 use crate::decide::integer_system::Effort;
+use crate::decide::ranges::range;
 use crate::error::{Result, Stop};
-use crate::expr::{Expr, Kind, Op, Var};
+use crate::expr::{Expr, Kind, Var};
 use crate::map::domain::{Domain, Variable};
 use crate::map::{Map, State};
 
@@ -91,7 +92,7 @@ impl Choice {
         let used = |s: usize| {
             let exprs = outer.results().iter().chain(domain.constraints.iter().map(|c| &c.expr));
             let mut exprs = exprs.chain(domain.runtime().iter().flat_map(Variable::index));
-            exprs.any(|e| e.any_var(&|v| v == Var { kind: Kind::Range, index: s as u32 }))
+            exprs.any(|e| e.has_var(range(s as u32)))
         };
         for s in 0..domain.n_ranges {
             if choice.ranges[s].is_some() {
@@ -146,10 +147,7 @@ impl Choice {
             }
             other => !other.any_var(&|v| is_open(v) || open_runtime(v)),
         };
-        let all_known = match e.op() {
-            Some(Op::Sum(sum)) => sum.terms.iter().all(|t| add(&t.atom, t.coefficient)),
-            _ => add(e, 1),
-        };
+        let all_known = e.terms().all(|(k, atom)| add(atom, k));
         if !all_known || digits.is_empty() {
             return None;
         }

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
 use crate::analysis::interval::Interval;
-use crate::decide::ranges::{has_var, range, range_terms};
+use crate::decide::ranges::{range, range_terms};
 use crate::decide::separable::Separable;
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Op, Var};
@@ -159,9 +159,8 @@ fn one_less(map: &Map, n_tries: &mut usize) -> Option<Map> {
     }
     let mut pairs: SmallVec<[(u32, u32, i64); 8]> = SmallVec::new();
     for e in map.results() {
-        let Some(Op::Sum(sum)) = e.op() else { continue };
-        for (t, big) in range_terms(sum) {
-            let divisors = range_terms(sum).filter(|(s, k)| *s != t && big.checked_rem(*k) == Some(0));
+        for (t, big) in range_terms(e) {
+            let divisors = range_terms(e).filter(|(s, k)| *s != t && big.checked_rem(*k) == Some(0));
             pairs.extend(divisors.map(|(s, k)| (s, t, big / k)));
         }
         if pairs.len() > ROUNDS {
@@ -185,7 +184,7 @@ fn limited<'a, T>(items: impl Iterator<Item = T> + 'a, n_tries: &'a mut usize) -
 /// Whether a range is in a result, or in the index of a runtime variable.
 fn is_used(map: &Map, t: u32) -> bool {
     let indices = map.domain().runtime().iter().flat_map(Variable::index);
-    map.results().iter().chain(indices).any(|e| has_var(e, range(t)))
+    map.results().iter().chain(indices).any(|e| e.has_var(range(t)))
 }
 
 /// The map with a new `s` in place of `s + r*t`: the old `s` is `s - r*t`, and lies where it did.
@@ -216,7 +215,7 @@ fn without(map: &Map, t: u32) -> Option<Map> {
     lower.push((1, Expr::Const(own.lo)));
     upper.push((1, Expr::Const(own.hi)));
     let (with_t, mut rest): (Vec<_>, Vec<_>) =
-        domain.constraints.iter().cloned().partition(|c| has_var(&c.expr, range(t)));
+        domain.constraints.iter().cloned().partition(|c| c.expr.has_var(range(t)));
     if with_t.len() > ALTERNATIVES {
         return None;
     }
@@ -255,10 +254,7 @@ fn without(map: &Map, t: u32) -> Option<Map> {
 
 /// `e = k*v + rest`, where `v` is nowhere in `rest`.
 fn split(e: &Expr, v: Var) -> Option<(i64, Expr)> {
-    let Some(Op::Sum(sum)) = e.op() else { return (*e == Expr::Var(v)).then_some((1, Expr::Const(0))) };
-    let k = sum.terms.iter().find(|term| term.atom == Expr::Var(v))?.coefficient;
-    let rest = e.sub(&Expr::Var(v).scale(k).ok()?).ok()?;
-    (!has_var(&rest, v)).then_some((k, rest))
+    e.split(v).filter(|(_, rest)| !rest.has_var(v))
 }
 
 #[cfg(test)]

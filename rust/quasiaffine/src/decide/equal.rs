@@ -259,8 +259,7 @@ impl<'a> Pair<'a> {
         let (a, b) = (self.a.domain(), self.b.domain());
         let mut hull = a.clone();
         for (i, j) in inputs(a).into_iter().zip(inputs(b)) {
-            let (x, y) = (a.vars[i].interval, b.vars[j].interval);
-            hull.vars[i].interval = Interval::new(x.lo.min(y.lo), x.hi.max(y.hi));
+            hull.vars[i].interval = a.vars[i].interval.hull(b.vars[j].interval);
         }
         let each = |d: &Domain| d.ranges().iter().fold(1u128, |n, v| n.saturating_mul(v.interval.size()));
         let limit = POINTS / each(a).max(each(b));

@@ -8,7 +8,7 @@ use crate::limits::NODES;
 
 use crate::analysis::interval::Interval;
 use crate::error::{Error, Result};
-use crate::expr::{Expr, Kind, Op, Sum, Var};
+use crate::expr::{Expr, Kind, Op, Var};
 use crate::int::{floor_div, gcd};
 use crate::map::domain::{Domain, Variable};
 use crate::map::{Map, State};
@@ -72,11 +72,7 @@ pub(crate) const fn range(index: u32) -> Var {
 }
 
 fn uses(map: &Map, s: u32) -> bool {
-    map.expressions().any(|e| has_var(e, range(s)))
-}
-
-pub(crate) fn has_var(e: &Expr, wanted: Var) -> bool {
-    e.any_var(&|v| v == wanted)
+    map.expressions().any(|e| e.has_var(range(s)))
 }
 
 /// Calls `visit` with every node of the expressions of a map.
@@ -89,9 +85,9 @@ fn for_each_node(map: &Map, visit: &mut dyn FnMut(&Expr)) {
 }
 
 /// The range and the factor of each term of a sum that is a multiple of a range.
-pub(crate) fn range_terms(sum: &Sum) -> impl Iterator<Item = (u32, i64)> + '_ {
-    sum.terms.iter().filter_map(|t| match t.atom {
-        Expr::Var(Var { kind: Kind::Range, index }) => Some((index, t.coefficient)),
+pub(crate) fn range_terms(e: &Expr) -> impl Iterator<Item = (u32, i64)> + '_ {
+    e.terms().filter_map(|(k, atom)| match atom {
+        Expr::Var(Var { kind: Kind::Range, index }) => Some((*index, k)),
         _ => None,
     })
 }
@@ -100,9 +96,8 @@ pub(crate) fn range_terms(sum: &Sum) -> impl Iterator<Item = (u32, i64)> + '_ {
 fn join(map: &Map) -> Option<Map> {
     let mut candidates: Vec<(u32, u32, i64)> = Vec::new();
     for_each_node(map, &mut |e| {
-        let Some(Op::Sum(sum)) = e.op() else { return };
-        for (s, k) in range_terms(sum) {
-            let multiples = range_terms(sum).filter(|(t, big)| *t != s && big.checked_rem(k) == Some(0));
+        for (s, k) in range_terms(e) {
+            let multiples = range_terms(e).filter(|(t, big)| *t != s && big.checked_rem(k) == Some(0));
             candidates.extend(multiples.map(|(t, big)| (s, t, big / k)));
         }
     });
@@ -129,16 +124,9 @@ fn cut(map: &Map, options: Options) -> Option<Map> {
     let mut candidates: Vec<(u32, i64, i64)> = Vec::new();
     for_each_node(map, &mut |e| {
         let Some(Op::FloorDiv(a, Expr::Const(n)) | Op::Mod(a, Expr::Const(n))) = e.op() else { return };
-        match a {
-            Expr::Var(Var { kind: Kind::Range, index }) => candidates.push((*index, *n, 0)),
-            Expr::Node(_) => {
-                let Some(Op::Sum(sum)) = a.op() else { return };
-                for (s, k) in range_terms(sum).filter(|(_, k)| n.checked_rem(*k) == Some(0)) {
-                    let shift = if sum.constant.checked_rem(k) == Some(0) { sum.constant / k } else { 0 };
-                    candidates.push((s, (n / k).saturating_abs(), shift));
-                }
-            }
-            _ => {}
+        for (s, k) in range_terms(a).filter(|(_, k)| n.checked_rem(*k) == Some(0)) {
+            let shift = if a.constant().checked_rem(k) == Some(0) { a.constant() / k } else { 0 };
+            candidates.push((s, (n / k).saturating_abs(), shift));
         }
     });
     candidates.sort_unstable();
@@ -175,7 +163,7 @@ fn take_values(map: &Map) -> Option<Map> {
     candidates.into_iter().find_map(|(s, node, values)| {
         // By a variable that is nowhere else: a constant could make other nodes with the range in them vanish.
         let other = Expr::range(map.domain().n_ranges as u32);
-        let stays = |e: &Expr| replace_node(e, &node, &other).map_or(true, |e| has_var(&e, range(s)));
+        let stays = |e: &Expr| replace_node(e, &node, &other).map_or(true, |e| e.has_var(range(s)));
         if map.expressions().any(|e| e.nodes() > NODES || stays(e)) {
             return None;
         }
@@ -189,16 +177,8 @@ fn take_values(map: &Map) -> Option<Map> {
 /// The range in `(k*s + c) floordiv n` or `(k*s + c) mod n` and all values, where they have no gap.
 fn values_of(domain: &Domain, e: &Expr) -> Option<(u32, Interval)> {
     let (Op::FloorDiv(a, Expr::Const(n)) | Op::Mod(a, Expr::Const(n))) = e.op()? else { return None };
-    let (s, k, c) = match a {
-        Expr::Var(Var { kind: Kind::Range, index }) => (*index, 1, 0),
-        _ => match a.op()? {
-            Op::Sum(sum) => match (&sum.terms[..], range_terms(sum).next()) {
-                ([_], Some((s, k))) => (s, k, sum.constant),
-                _ => return None,
-            },
-            _ => return None,
-        },
-    };
+    let (k, Expr::Var(Var { kind: Kind::Range, index: s }), c) = a.as_line()? else { return None };
+    let s = *s;
     let own = domain.ranges()[s as usize].interval;
     if matches!(e.op()?, Op::Mod(..)) {
         let all = gcd(k, *n) == Some(1) && own.size() >= n.unsigned_abs().into();
@@ -219,19 +199,11 @@ fn replace_node(e: &Expr, node: &Expr, by: &Expr) -> Result<Expr> {
     e.with_operands(|operand| replace_node(operand, node, by))
 }
 
-/// The ranges of a result with the factors they have there, the smallest first.
+/// The constant of a result, and its ranges with the factors they have there, the smallest first.
 fn terms_of(e: &Expr) -> (i64, Vec<(u32, i64)>) {
-    match e {
-        Expr::Var(Var { kind: Kind::Range, index }) => (0, vec![(*index, 1)]),
-        _ => match e.op() {
-            Some(Op::Sum(sum)) => {
-                let mut terms: Vec<(u32, i64)> = range_terms(sum).collect();
-                terms.sort_by_key(|(s, k)| (k.unsigned_abs(), *s));
-                (sum.constant, terms)
-            }
-            _ => (0, Vec::new()),
-        },
-    }
+    let mut terms: Vec<(u32, i64)> = range_terms(e).collect();
+    terms.sort_by_key(|(s, k)| (k.unsigned_abs(), *s));
+    (e.constant(), terms)
 }
 
 /// One step towards canonical positions: by the first result in which it stands, each range has a positive factor; the one
@@ -246,17 +218,14 @@ fn anchor(map: &Map) -> Option<Map> {
             |s: u32, by: Result<Expr>, interval: Option<Interval>| replace_range(map, s, &by.ok()?, interval?).ok();
         for (s, k) in fresh.chain(finest) {
             let own = map.domain().ranges()[*s as usize].interval;
-            let shifted =
-                |by: i64| Interval::exact(i128::from(own.lo) + i128::from(by), i128::from(own.hi) + i128::from(by));
             let moved = if *k < 0 {
-                let flipped = Interval::exact(-i128::from(own.hi), -i128::from(own.lo));
-                step(*s, Expr::range(*s).scale(-1), flipped)
+                step(*s, Expr::range(*s).scale(-1), own.negated())
             } else {
                 let is_finest = finest.is_some_and(|(finest, _)| finest == s);
                 let by = if is_finest { floor_div(constant, *k) } else { own.lo.checked_neg()? };
                 let substitute = by.checked_neg().ok_or(Error::Overflow("a shift")).map(Expr::Const);
                 let substitute = substitute.and_then(|shift| Expr::range(*s).add(&shift));
-                (by != 0).then(|| step(*s, substitute, shifted(by))).flatten()
+                (by != 0).then(|| step(*s, substitute, own.plus(by))).flatten()
             };
             if moved.is_some() {
                 return moved;

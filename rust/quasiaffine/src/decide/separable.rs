@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
 use crate::analysis::wide_interval::{interval, WideInterval};
-use crate::decide::ranges::{has_var, range, range_terms};
+use crate::decide::ranges::{range, range_terms};
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::int::{ceil_div_wide, floor_div_wide, floor_mod, gcd};
@@ -256,7 +256,7 @@ impl Window {
 
     /// The window without a constant in its base, and without a common factor; its values are those that it can have.
     fn normal(mut self, dims: &[Variable]) -> Option<Window> {
-        let constant = constant(&self.base);
+        let constant = self.base.constant();
         self.base = self.base.sub(&Expr::Const(constant)).ok()?;
         let factor = gcd(self.step, content(&self.base)?)?;
         let offsets = WideInterval::from(self.offsets).plus(Interval::point(constant).into());
@@ -285,47 +285,23 @@ fn bounds(e: &Expr, dims: &[Variable]) -> Option<Interval> {
     interval(&of_var, e, NODES).interval()
 }
 
-fn constant(e: &Expr) -> i64 {
-    match (e, e.op()) {
-        (Expr::Const(c), _) => *c,
-        (_, Some(Op::Sum(sum))) => sum.constant,
-        _ => 0,
-    }
-}
-
-/// The common factor of an expression without a constant: 0 for none.
+/// The common factor of the terms of an expression: 0 for none.
 fn content(e: &Expr) -> Option<i64> {
-    match (e, e.op()) {
-        (Expr::Const(_), _) => Some(0),
-        (_, Some(Op::Sum(sum))) => sum.terms.iter().try_fold(0, |g, t| gcd(g, t.coefficient)),
-        _ => Some(1),
-    }
+    e.terms().try_fold(0, |g, (k, _)| gcd(g, k))
 }
 
 fn divided(e: &Expr, factor: i64) -> Option<Expr> {
-    match e.op() {
-        Some(Op::Sum(sum)) if factor != 1 => sum
-            .terms
-            .iter()
-            .try_fold(Expr::Const(0), |all, t| all.add(&t.atom.scale(t.coefficient / factor).ok()?).ok()),
-        _ => Some(e.clone()),
+    if factor == 1 {
+        return Some(e.clone());
     }
+    e.terms().try_fold(Expr::Const(0), |all, (k, atom)| all.add(&atom.scale(k / factor).ok()?).ok())
 }
 
 /// The dim in an expression that is a multiple of one.
 fn multiple(e: &Expr) -> Option<(usize, i64)> {
-    match e {
-        Expr::Var(v) => Some((v.index as usize, 1)),
-        _ => match e.op()? {
-            Op::Sum(sum) => {
-                let t = sum.as_multiple()?;
-                match &t.atom {
-                    Expr::Var(v) => Some((v.index as usize, t.coefficient)),
-                    _ => None,
-                }
-            }
-            _ => None,
-        },
+    match e.as_line()? {
+        (k, Expr::Var(v), 0) => Some((v.index as usize, k)),
+        _ => None,
     }
 }
 
@@ -352,14 +328,10 @@ impl Line {
     }
 
     fn over(e: &Expr, step: i64, line: Expr, domain: &Domain) -> Option<Line> {
-        let mut base = line.sub(&Expr::Const(constant(&line))).ok()?;
-        let mut ranges: SmallVec<[(u32, i64); 2]> = match (&base, base.op()) {
-            (Expr::Var(Var { kind: Kind::Range, index }), _) => SmallVec::from_elem((*index, 1), 1),
-            (_, Some(Op::Sum(sum))) => range_terms(sum).collect(),
-            _ => SmallVec::new(),
-        };
+        let mut base = line.sub(&Expr::Const(line.constant())).ok()?;
+        let mut ranges: SmallVec<[(u32, i64); 2]> = range_terms(&base).collect();
         ranges.sort_by_key(|(s, k)| (k.unsigned_abs(), *s));
-        let mut offsets = WideInterval::from(Interval::point(constant(&line)));
+        let mut offsets = WideInterval::from(Interval::point(line.constant()));
         for &(s, k) in &ranges {
             // The multiples of the next range leave no gap.
             if u128::from(k.unsigned_abs()) > offsets.interval()?.size() {
@@ -368,7 +340,7 @@ impl Line {
             offsets = offsets.plus(WideInterval::from(domain.ranges()[s as usize].interval).scale(k));
             base = base.sub(&Expr::range(s).scale(k).ok()?).ok()?;
         }
-        let has_ranges = (0..domain.n_ranges as u32).any(|s| has_var(&base, range(s)));
+        let has_ranges = base.any_var(&|v| v.kind == Kind::Range);
         (!has_ranges).then(|| Line {
             result: e.clone(),
             step,
@@ -387,28 +359,15 @@ impl Line {
         if self.absorb_residues(c) {
             return Some(());
         }
-        // The interval of an expression that is another one, or its negative, and a constant.
-        let read = |e: &Expr| -> Option<Interval> {
-            let of = |rest: Expr, sign: i64| {
-                let moved = WideInterval::from(c.interval).plus(Interval::point(-rest.as_const()?).into());
-                moved.scale(sign).interval()
-            };
-            of(c.expr.sub(e).ok()?, 1).or_else(|| of(c.expr.add(e).ok()?, -1))
-        };
-        if let Some(values) = read(&self.result) {
+        if let Some(values) = c.on(&self.result) {
             self.values = self.values.intersect(values);
-        } else if let Some(within) = read(&self.line) {
+        } else if let Some(within) = c.on(&self.line) {
             self.within = self.within.intersect(within);
         } else {
             // A whole range of which this ties a multiple to the dims is a window around them.
             let ([(s, 1)], 1, Expr::Const(_)) = (&self.ranges[..], self.step, &self.base) else { return None };
-            let (s, moved) = (*s, Interval::point(constant(&self.line)));
-            let Some(Op::Sum(sum)) = c.expr.op() else { return None };
-            let (_, k) = range_terms(sum).find(|(own, _)| *own == s)?;
-            let rest = c.expr.sub(&Expr::range(s).scale(k).ok()?).ok()?;
-            if has_var(&rest, range(s)) {
-                return None;
-            }
+            let (v, moved) = (range(*s), Interval::point(self.line.constant()));
+            let (k, rest) = c.expr.split(v).filter(|(_, rest)| !rest.has_var(v))?;
             let sign = k.signum();
             self.step = k.checked_abs()?;
             self.line = self.result.scale(self.step).ok()?;
@@ -422,12 +381,10 @@ impl Line {
 
     /// Reads a constraint on the remainder of the line, if it is one.
     fn absorb_residues(&mut self, c: &Constraint) -> bool {
-        let (e, mut values) = match c.expr.op() {
-            Some(Op::Sum(sum)) => match sum.as_multiple() {
-                Some(t) if t.coefficient == -1 => (&t.atom, Interval::new(-c.interval.hi, -c.interval.lo)),
-                _ => return false,
-            },
-            _ => (&c.expr, c.interval),
+        let (e, mut values) = match c.expr.as_line() {
+            Some((1, e, 0)) => (e, c.interval),
+            Some((-1, e, 0)) => (e, Interval::new(-c.interval.hi, -c.interval.lo)),
+            _ => return false,
         };
         let Some(Op::Mod(x, Expr::Const(n))) = e.op() else { return false };
         if *n != self.step || self.step == 1 {
@@ -436,8 +393,7 @@ impl Line {
         values = values.intersect(Interval::new(0, n - 1));
         let shift = |rest: Result<Expr>| {
             let rest = rest.ok()?;
-            let is_multiple = content(&rest.sub(&Expr::Const(constant(&rest))).ok()?)?.checked_rem(*n) == Some(0);
-            is_multiple.then(|| floor_mod(constant(&rest), *n))
+            (content(&rest)?.checked_rem(*n) == Some(0)).then(|| floor_mod(rest.constant(), *n))
         };
         // The line is `x - shift`, or `shift - x`, and a multiple of `n`.
         let (lo, hi) = match (shift(x.sub(&self.line)), shift(x.add(&self.line))) {

@@ -312,6 +312,43 @@ impl Expr {
         terms.iter().map(|t| &t.atom).chain(pair.into_iter().flatten())
     }
 
+    /// The constant of a sum; 0 where it has none.
+    pub fn constant(&self) -> i64 {
+        match (self, self.op()) {
+            (Expr::Const(c), _) => *c,
+            (_, Some(Op::Sum(sum))) => sum.constant,
+            _ => 0,
+        }
+    }
+
+    /// The factors and the atoms of a sum: what is neither a sum nor a constant is the only atom of one.
+    pub fn terms(&self) -> impl Iterator<Item = (i64, &Expr)> {
+        let (terms, own): (&[Term], _) = match (self, self.op()) {
+            (Expr::Const(_), _) => (&[], None),
+            (_, Some(Op::Sum(sum))) => (&sum.terms, None),
+            _ => (&[], Some((1, self))),
+        };
+        terms.iter().map(|t| (t.coefficient, &t.atom)).chain(own)
+    }
+
+    /// `k`, `x` and `c` where the expression is `k*x + c` with one atom `x`.
+    pub(crate) fn as_line(&self) -> Option<(i64, &Expr, i64)> {
+        let mut terms = self.terms();
+        let (k, x) = terms.next()?;
+        terms.next().is_none().then(|| (k, x, self.constant()))
+    }
+
+    /// The factor of a variable among the terms.
+    pub(crate) fn factor(&self, v: Var) -> Option<i64> {
+        self.terms().find(|(_, atom)| **atom == Expr::Var(v)).map(|(k, _)| k)
+    }
+
+    /// `k` and `rest` where the expression is `k*v + rest`; other atoms of the rest may have the variable, too.
+    pub(crate) fn split(&self, v: Var) -> Option<(i64, Expr)> {
+        let k = self.factor(v)?;
+        Some((k, self.sub(&Expr::Var(v).scale(k).ok()?).ok()?))
+    }
+
     /// The expression with each operand changed; a leaf stays as it is.
     pub(crate) fn with_operands(&self, mut change: impl FnMut(&Expr) -> Result<Expr>) -> Result<Expr> {
         match self.op().map(Op::parts) {
@@ -344,6 +381,11 @@ impl Expr {
         let mut found = false;
         self.for_each_var(&mut |v| found |= is_wanted(v));
         found
+    }
+
+    /// Whether a variable occurs.
+    pub(crate) fn has_var(&self, v: Var) -> bool {
+        self.any_var(&|w| w == v)
     }
 
     fn walk_vars(&self, visit: &mut dyn FnMut(Var), seen: &mut rustc_hash::FxHashSet<*const Node>) {

@@ -140,12 +140,12 @@ impl<'a> NormalCheck<'a> {
         seen.expr += 1;
         let Some(Op::FloorDiv(a, Expr::Const(n))) = e.op() else { return self.expr(e, seen) };
         // A constant that is not a multiple of the divisor stands in the numerator whole: beside the quotient there would be two.
-        let (constant, below) = (constant_of(a), floor_mod(constant_of(a), *n));
+        let (constant, below) = (a.constant(), floor_mod(a.constant(), *n));
         if constant != 0 && below == 0 {
             return None;
         }
         // With a constant it may be another quotient where a constraint tells residues.
-        let uses = if constant_of(a) == 0 { USED | DIVIDED } else { BESIDE_OTHERS };
+        let uses = if a.constant() == 0 { USED | DIVIDED } else { BESIDE_OTHERS };
         self.quotient(a, below, *n, uses, seen)
     }
 
@@ -155,10 +155,10 @@ impl<'a> NormalCheck<'a> {
             Expr::Var(v) => seen.term(self.var(*v)?.0),
             Expr::Node(_) => match e.op()? {
                 Op::Sum(sum) => self.sum(sum, seen),
-                Op::FloorDiv(a, Expr::Const(n)) => self.quotient(a, constant_of(a), *n, BESIDE_OTHERS, seen),
+                Op::FloorDiv(a, Expr::Const(n)) => self.quotient(a, a.constant(), *n, BESIDE_OTHERS, seen),
                 Op::Mod(a, Expr::Const(n)) => match a.op() {
                     Some(Op::FloorDiv(a, Expr::Const(m))) => self.digit(a, *m, *n, seen),
-                    _ => self.quotient(a, constant_of(a), *n, BESIDE_OTHERS, seen),
+                    _ => self.quotient(a, a.constant(), *n, BESIDE_OTHERS, seen),
                 },
                 _ => None,
             },
@@ -174,7 +174,7 @@ impl<'a> NormalCheck<'a> {
                 return None;
             }
             if let Some(Op::Mod(a, Expr::Const(n))) = t.atom.op() {
-                n_shifted += u32::from(constant_of(a) != 0);
+                n_shifted += u32::from(a.constant() != 0);
                 has_parity |= *n == 2;
             }
             self.expr(&t.atom, seen)
@@ -267,7 +267,7 @@ impl<'a> NormalCheck<'a> {
     fn follows_nothing(&self, e: &Expr, related: &Related) -> bool {
         let quotient = |a: &Expr, n: i64| match (a, a.op()) {
             (Expr::Var(v), _) => self.domain.flat(*v).is_some_and(|flat| related.nothing_follows_for(flat)),
-            (_, Some(Op::Sum(sum))) => related.nothing_follows_for_quotient(sum, floor_mod(sum.constant, n), n),
+            (_, Some(Op::Sum(sum))) => related.nothing_follows_for_quotient(a, floor_mod(sum.constant, n), n),
             _ => true,
         };
         match e.op() {
@@ -398,12 +398,4 @@ fn for_each_var(e: &Expr, visit: &mut impl FnMut(Var)) {
 fn ends_of_term(k: i64, of_var: Interval) -> (i128, i128) {
     let (x, y) = (i128::from(k) * i128::from(of_var.lo), i128::from(k) * i128::from(of_var.hi));
     (x.min(y), x.max(y))
-}
-
-/// The constant of a sum.
-fn constant_of(e: &Expr) -> i64 {
-    match e.op() {
-        Some(Op::Sum(sum)) => sum.constant,
-        _ => 0,
-    }
 }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::analysis::congruence::Congruence;
 use crate::analysis::interval::Interval;
-use crate::expr::{Expr, Op, Sum, Term};
+use crate::expr::{Expr, Op};
 use crate::int::{common_quotient, floor_div_wide, gcd};
 use crate::map::domain::{Constraint, Domain};
 use crate::rules::div::{balanced, nearest_to_0};
@@ -54,11 +54,7 @@ impl<'a> Related<'a> {
                 Some(Op::Mod(a, Expr::Const(n))) => (a, Some(*n)),
                 _ => (expr, None),
             };
-            let terms = match (sum, sum.op()) {
-                (Expr::Var(v), _) => SmallVec::from_iter([FlatTerm { factor: 1, flat: domain.flat(*v)? }]),
-                (_, Some(Op::Sum(sum))) => flat_terms(domain, sum)?,
-                _ => return None,
-            };
+            let terms = flat_terms(domain, sum)?;
             let next = first[terms.first()?.flat].replace(i);
             facts.push(Fact { terms, modulus, interval: *interval, next });
         }
@@ -77,7 +73,7 @@ impl<'a> Related<'a> {
 
     /// Whether no constraint says anything of the quotient of a sum of variables by `n`, of which nothing is known
     /// otherwise. The constant is that of the sum, or less by multiples of `n`.
-    pub fn nothing_follows_for_quotient(&self, sum: &Sum, constant: i64, n: i64) -> bool {
+    pub fn nothing_follows_for_quotient(&self, sum: &Expr, constant: i64, n: i64) -> bool {
         let Some(terms) = flat_terms(self.domain, sum) else { return false };
         if terms.iter().all(|t| self.first[t.flat].is_none()) {
             return true;
@@ -213,12 +209,12 @@ fn scaled(k: i64, (lo, hi): Ends) -> Option<Ends> {
 }
 
 /// The terms of a sum of variables, in the order of their flat numbers.
-fn flat_terms(domain: &Domain, sum: &Sum) -> Option<FlatTerms> {
-    let of_term = |t: &Term| match t.atom {
-        Expr::Var(v) => Some(FlatTerm { factor: t.coefficient, flat: domain.flat(v)? }),
+fn flat_terms(domain: &Domain, sum: &Expr) -> Option<FlatTerms> {
+    let of_term = |(factor, atom): (i64, &Expr)| match atom {
+        Expr::Var(v) => Some(FlatTerm { factor, flat: domain.flat(*v)? }),
         _ => None,
     };
-    sum.terms.iter().map(of_term).collect()
+    sum.terms().map(of_term).collect()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
+use crate::analysis::wide_interval::WideInterval;
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Kind, Var};
 
@@ -51,6 +52,18 @@ pub struct Constraint {
     pub expr: Expr,
     /// Its allowed values.
     pub interval: Interval,
+}
+
+impl Constraint {
+    /// The values that it leaves to an expression, where it is on that or on its negative, and a constant.
+    pub(crate) fn on(&self, e: &Expr) -> Option<Interval> {
+        let of = |rest: Expr, sign: i64| {
+            let moved =
+                WideInterval::from(self.interval).plus(WideInterval::from(Interval::point(rest.as_const()?)).scale(-1));
+            moved.scale(sign).interval()
+        };
+        of(self.expr.sub(e).ok()?, 1).or_else(|| of(self.expr.add(e).ok()?, -1))
+    }
 }
 
 /// Variables and constraints.

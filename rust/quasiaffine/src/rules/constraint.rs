@@ -223,19 +223,14 @@ pub(crate) fn residue(
     if c == 0 {
         return Ok(None);
     }
-    let ends = (allowed.lo.checked_add(c), allowed.hi.checked_add(c));
-    let (Some(lo), Some(hi)) = ends else {
-        return Ok(None);
-    };
-    let Some(without) = without_shift(Interval::new(lo, hi), c, n) else { return Ok(None) };
+    let Some(without) = allowed.plus(c).and_then(|shifted| without_shift(shifted, c, n)) else { return Ok(None) };
     if without.is_empty() {
         return Ok(Some((form.clone(), Interval::EMPTY)));
     }
     let mut bare = cx.floor_mod(AffineForm { constant: 0, ..num }, n)?;
     // Without its constant the remainder may turn out to be something simpler, with a constant of its own.
-    let (lo, hi) = (without.lo.checked_sub(bare.constant), without.hi.checked_sub(bare.constant));
-    bare.constant = 0;
-    Ok(lo.zip(hi).map(|(lo, hi)| (bare, Interval::new(lo, hi))))
+    let interval = without.minus(std::mem::take(&mut bare.constant));
+    Ok(interval.map(|interval| (bare, interval)))
 }
 
 /// The interval of `x mod n` where `(x + c) mod n` lies in the interval; `None` where that wraps around.
@@ -432,7 +427,6 @@ fn congruence(cx: &AffineContext, (form, interval): &(AffineForm, Interval)) -> 
 
 /// The form of a constraint without its constant, with its interval moved along.
 fn without_constant(form: AffineForm, interval: Interval) -> Result<(AffineForm, Interval), Stop> {
-    let shift = int::mul(form.constant, -1)?;
-    let interval = Interval::new(int::add(interval.lo, shift)?, int::add(interval.hi, shift)?);
+    let interval = interval.minus(form.constant).ok_or(Stop::Overflow)?;
     Ok((AffineForm { constant: 0, ..form }, interval))
 }

@@ -12,7 +12,7 @@ use crate::affine::form::AffineForm;
 use crate::affine::summands::summands;
 use crate::analysis::interval::Interval;
 use crate::error::Stop;
-use crate::expr::{Expr, Kind, Op};
+use crate::expr::{Expr, Kind};
 use crate::map::domain::{Constraint, Domain, Source};
 use crate::rules::{constraint, extraction, residues, Rule};
 use crate::simplify::rewrite::rewrite;
@@ -245,12 +245,7 @@ fn assume_reduced(cx: &mut AffineContext, reduced: Reduced, restarted: bool) -> 
 
 /// Whether a constraint reads as `form in interval`, and as nothing that goes into the interval of a variable.
 fn reads_as(cx: &mut AffineContext, c: &Constraint, form: &AffineForm, interval: Interval) -> bool {
-    cx.linear(&c.expr).is_ok_and(|read| {
-        let shift = |end: i64| end.checked_sub(read.constant);
-        read.terms == form.terms
-            && shift(c.interval.lo) == Some(interval.lo)
-            && shift(c.interval.hi) == Some(interval.hi)
-    })
+    cx.linear(&c.expr).is_ok_and(|read| read.terms == form.terms && c.interval.minus(read.constant) == Some(interval))
 }
 
 /// The result of holding constraints against each other.
@@ -312,10 +307,8 @@ fn as_constraint(cx: &mut AffineContext, mut form: AffineForm, interval: Interva
         form.constant = num.constant;
     }
     let expr = extraction::extract(cx, &form)?;
-    let (bare, constant) = match expr.op() {
-        Some(Op::Sum(sum)) => (expr.sub(&Expr::Const(sum.constant))?, sum.constant),
-        _ => (expr, 0),
-    };
+    let constant = expr.constant();
+    let bare = if constant == 0 { expr } else { expr.sub(&Expr::Const(constant))? };
     let shift = i128::from(form.constant) - i128::from(constant);
     let shifted = Interval::exact(i128::from(interval.lo) + shift, i128::from(interval.hi) + shift);
     let interval = shifted.ok_or(Stop::Overflow)?;

@@ -167,7 +167,7 @@ impl<'a> State<'a> {
                 let Expr::Var(v) = t.atom else { continue };
                 let begin = known.partition_point(|(first, ..)| *first < v);
                 for (_, x, of_x) in known[begin..].iter().take_while(|(first, ..)| *first == v) {
-                    interval = rounded_by(sum, interval, x, *of_x).unwrap_or(interval);
+                    interval = rounded_by(&c.expr, interval, x, *of_x).unwrap_or(interval);
                 }
             }
             if interval != c.interval {
@@ -258,10 +258,7 @@ impl<'a> State<'a> {
 
     /// `(x + c) mod n in interval`
     fn residue(&mut self, given: &Constraint, a: &Expr, n: i64, interval: Interval) -> Outcome<'a> {
-        let c = match a.op() {
-            Some(Op::Sum(sum)) => sum.constant,
-            _ => 0,
-        };
+        let c = a.constant();
         let Some(residue) = without_shift(interval, c, n) else { return Outcome::Open };
         if residue.is_empty() {
             return Outcome::Contradiction;
@@ -377,37 +374,21 @@ impl<'a> State<'a> {
 /// The first variable of `x`, `x` and its congruence, where the constraint is `x mod n = r`.
 fn congruence(c: &Constraint) -> Option<(Var, &Expr, Congruence)> {
     let Some(Op::Mod(x, Expr::Const(n))) = c.expr.op() else { return None };
-    let first = match (x, x.op()) {
-        (Expr::Var(v), _) => *v,
-        (_, Some(Op::Sum(sum))) => match sum.terms.first()?.atom {
-            Expr::Var(v) => v,
-            _ => return None,
-        },
-        _ => return None,
-    };
-    Some((first, x, Congruence::new(*n, c.interval.as_point()?)?))
+    let (_, Expr::Var(first)) = x.terms().next()? else { return None };
+    Some((*first, x, Congruence::new(*n, c.interval.as_point()?)?))
 }
 
 /// The interval of a sum of variables without the ends that a congruence of `x` forbids, which is a variable or a sum of some.
-fn rounded_by(sum: &Sum, interval: Interval, x: &Expr, of_x: Congruence) -> Option<Interval> {
-    let whole;
-    let terms = match (x, x.op()) {
-        (Expr::Var(_), _) => {
-            whole = [Term { coefficient: 1, atom: x.clone() }];
-            &whole[..]
-        }
-        (_, Some(Op::Sum(x))) if x.constant == 0 => &x.terms[..],
-        _ => return None,
-    };
-    let factor = |terms: &[Term], of: &Term| terms.iter().find(|t| t.atom == of.atom).map_or(0, |t| t.coefficient);
-    let lead = terms.first()?;
-    let k = factor(&sum.terms, lead);
-    let q = k.checked_div(lead.coefficient).filter(|q| *q != 0 && k.checked_rem(lead.coefficient) == Some(0))?;
-    let is_plain = |terms: &[Term]| terms.iter().all(|t| matches!(t.atom, Expr::Var(_)));
-    if sum.constant != 0 || !is_plain(&sum.terms) || !is_plain(terms) {
+fn rounded_by(sum: &Expr, interval: Interval, x: &Expr, of_x: Congruence) -> Option<Interval> {
+    let factor = |e: &Expr, of: &Expr| e.terms().find(|(_, atom)| *atom == of).map_or(0, |(k, _)| k);
+    let (lead, first) = x.terms().next()?;
+    let k = factor(sum, first);
+    let q = k.checked_div(lead).filter(|q| *q != 0 && k.checked_rem(lead) == Some(0))?;
+    let is_plain = |e: &Expr| e.constant() == 0 && e.terms().all(|(_, atom)| matches!(atom, Expr::Var(_)));
+    if !is_plain(sum) || !is_plain(x) {
         return None;
     }
-    let left = |t: &Term| factor(&sum.terms, t).checked_sub(q.checked_mul(factor(terms, t))?);
-    let content = sum.terms.iter().chain(terms).try_fold(0, |g, t| int::gcd(g, left(t)?))?;
+    let left = |of: &Expr| factor(sum, of).checked_sub(q.checked_mul(factor(x, of))?);
+    let content = sum.terms().chain(x.terms()).try_fold(0, |g, (_, atom)| int::gcd(g, left(atom)?))?;
     Some(of_x.scaled_plus_multiple(q, content)?.tighten(interval))
 }

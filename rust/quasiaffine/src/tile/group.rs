@@ -71,18 +71,14 @@ impl Partner {
     pub fn of(c: &Constraint, vars: &[u32], exprs: &[Expr], n_dims: usize) -> Option<Partner> {
         let ([v, w], [e]) = (vars, exprs) else { return None };
         let (free, bound) = match line(e, var_of(*w as usize, n_dims)) {
-            Some((slope, _)) if slope != 0 => (*v, *w),
-            _ => {
-                line(e, var_of(*v as usize, n_dims)).filter(|(slope, _)| *slope != 0)?;
-                (*w, *v)
-            }
+            Some(_) => (*v, *w),
+            None => line(e, var_of(*v as usize, n_dims)).map(|_| (*w, *v))?,
         };
         let (x, y) = (var_of(free as usize, n_dims), var_of(bound as usize, n_dims));
-        let (factor, sign) = (linear_coefficient(&c.expr, x)?, linear_coefficient(&c.expr, y)?);
-        let linear = Expr::Var(x).scale(factor).ok()?.add(&Expr::Var(y).scale(sign).ok()?).ok()?;
-        let rest = c.expr.sub(&linear).ok()?.as_const()?;
-        let interval = Interval::new(c.interval.lo.checked_sub(rest)?, c.interval.hi.checked_sub(rest)?);
-        let is_long = i128::from(interval.hi) - i128::from(interval.lo) + 1 >= i128::from(factor).abs();
+        let (factor, others) = c.expr.split(x)?;
+        let (sign, rest) = others.split(y)?;
+        let interval = c.interval.minus(rest.as_const()?)?;
+        let is_long = interval.size() >= factor.unsigned_abs().into();
         (sign.abs() == 1 && is_long).then_some(Partner { free, factor, bound, sign, interval })
     }
 
@@ -194,7 +190,7 @@ impl Group {
         let (mut cuts, mut runtime_cuts) = (Vec::new(), Vec::new());
         let mut exact_quotients = SmallVec::new();
         for &c in &constraints {
-            if let Some((i, interval)) = exprs.iter().enumerate().find_map(|(i, e)| Some((i, on_result(c, e)?))) {
+            if let Some((i, interval)) = exprs.iter().enumerate().find_map(|(i, e)| Some((i, c.on(e)?))) {
                 bounds[i] = bounds[i].intersect(interval);
             } else if let Some(cut) = runtime_cut(c, &vars, &exprs, map.domain().n_dims) {
                 runtime_cuts.push(cut);
@@ -218,9 +214,9 @@ impl Group {
         let is_plain = constraints.is_empty() && !has_runtime;
         let line = match (vars.as_slice(), exprs.as_slice()) {
             ([_], []) if is_plain => Some(None),
-            ([v], [e]) if is_plain => line(e, var_of(*v as usize, map.domain().n_dims))
-                .filter(|(slope, _)| *slope != 0 && *slope != i64::MIN)
-                .map(Some),
+            ([v], [e]) if is_plain => {
+                line(e, var_of(*v as usize, map.domain().n_dims)).filter(|(slope, _)| *slope != i64::MIN).map(Some)
+            }
             _ => None,
         };
         Group {
@@ -435,7 +431,7 @@ impl Group {
         let mut rest = self.exprs[i].clone();
         for &v in &self.vars {
             let var = var_of(v as usize, common.n_dims);
-            let Some(a) = linear_coefficient(&rest, var) else { continue };
+            let Some(a) = rest.factor(var) else { continue };
             rest = rest.sub(&Expr::Var(var).scale(a).ok()?).ok()?;
             let class = classes[v as usize];
             if class.n_tiles > 1 {
@@ -620,16 +616,6 @@ impl GroupAnswer {
     }
 }
 
-/// The values that a constraint on a multiple of a result, plus a constant, leaves to the result.
-pub(crate) fn on_result(c: &Constraint, result: &Expr) -> Option<Interval> {
-    let of = |rest: Expr, sign: i64| {
-        let shift = rest.as_const()?;
-        let (lo, hi) = (c.interval.lo.checked_sub(shift)?, c.interval.hi.checked_sub(shift)?);
-        Some(if sign > 0 { Interval::new(lo, hi) } else { Interval::new(hi.checked_neg()?, lo.checked_neg()?) })
-    };
-    of(c.expr.sub(result).ok()?, 1).or_else(|| of(c.expr.add(result).ok()?, -1))
-}
-
 /// The quotient in some results whose numerator has one remainder by a constraint, with that remainder; its variables occur
 /// nowhere else, where the constraint would leave fewer values, too.
 pub(crate) fn exact_quotient(c: &Constraint, exprs: &[Expr]) -> Option<(Expr, i64)> {
@@ -659,16 +645,11 @@ pub(crate) fn runtime_cut(c: &Constraint, vars: &[u32], exprs: &[Expr], n_dims: 
     if is_runtime(&c.expr) {
         return Some(RuntimeCut { variable: None, rest: c.expr.clone(), interval: c.interval });
     }
-    let without = |e: &Expr, v: Var| {
-        let a = linear_coefficient(e, v)?;
-        Some((a, e.sub(&Expr::Var(v).scale(a).ok()?).ok()?))
-    };
     for &flat in vars {
         let v = var_of(flat as usize, n_dims);
-        let Some((sign, rest)) = without(&c.expr, v) else { continue };
-        let uses = |e: &&Expr| e.any_var(&|w| w == v);
-        let mut users = exprs.iter().filter(uses);
-        let is_simple = users.next().is_none_or(|e| without(e, v).is_some_and(|(_, rest)| is_runtime(&rest)));
+        let Some((sign, rest)) = c.expr.split(v) else { continue };
+        let mut users = exprs.iter().filter(|e| e.has_var(v));
+        let is_simple = users.next().is_none_or(|e| e.split(v).is_some_and(|(_, rest)| is_runtime(&rest)));
         if sign.abs() == 1 && is_runtime(&rest) && is_simple && users.next().is_none() {
             return Some(RuntimeCut { variable: Some((flat, sign)), rest, interval: c.interval });
         }
@@ -686,27 +667,8 @@ pub(crate) fn var_of(flat: usize, n_dims: usize) -> Var {
 
 /// `a` and `b` where an expression is `a * v + b`.
 fn line(e: &Expr, v: Var) -> Option<(i64, i64)> {
-    match e {
-        Expr::Var(w) if *w == v => Some((1, 0)),
-        _ => match e.op()? {
-            Op::Sum(sum) => match sum.terms.as_slice() {
-                [t] if t.atom == Expr::Var(v) => Some((t.coefficient, sum.constant)),
-                _ => None,
-            },
-            _ => None,
-        },
-    }
-}
-
-/// The coefficient of a variable in a sum.
-pub(crate) fn linear_coefficient(e: &Expr, v: Var) -> Option<i64> {
-    match e {
-        Expr::Var(w) if *w == v => Some(1),
-        _ => match e.op()? {
-            Op::Sum(sum) => Some(sum.terms.iter().find(|t| t.atom == Expr::Var(v))?.coefficient),
-            _ => None,
-        },
-    }
+    let (a, x, b) = e.as_line()?;
+    (*x == Expr::Var(v)).then_some((a, b))
 }
 
 /// A bound of the difference between two values of an expression in one tile.

@@ -11,10 +11,10 @@ use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
 use crate::error::Result;
-use crate::expr::{Expr, Kind, Op};
+use crate::expr::{Expr, Kind, Op, Var};
 use crate::map::domain::Constraint;
 use crate::map::{Map, State};
-use crate::tile::group::{exact_quotient, on_result, runtime_cut, var_of, Partner};
+use crate::tile::group::{exact_quotient, runtime_cut, var_of, Partner};
 use crate::tile::image::Refusal;
 
 /// The tile of one result.
@@ -100,7 +100,7 @@ pub fn symbolic_tile(map: &Map, extents: &[i64]) -> SymbolicTile {
     for (r, e) in map.results().iter().enumerate() {
         let mut bounds = Interval::ALL;
         for (c, is_cut) in constraints.iter().zip(&mut is_cut) {
-            if let Some(interval) = on_result(c, e) {
+            if let Some(interval) = c.on(e) {
                 bounds = bounds.intersect(interval);
                 *is_cut = false;
             }
@@ -172,15 +172,9 @@ fn shared(map: &Map) -> Vec<Clause> {
 /// Adds the digits of dimension `k` that the terms of an expression use: `(a, b)` stands for `(d floordiv a) mod (b/a)`.
 /// Whether every term that uses the dimension is of that kind; one that is not stands for all digits.
 fn digits_of(e: &Expr, k: usize, digits: &mut Vec<(i64, i64)>) -> bool {
-    let terms: SmallVec<[&Expr; 4]> = match e.op() {
-        Some(Op::Sum(sum)) => sum.terms.iter().map(|t| &t.atom).collect(),
-        _ => std::iter::once(e).collect(),
-    };
     let mut known = true;
-    for term in terms {
-        let mut uses = false;
-        term.for_each_var(&mut |v| uses |= v.kind == Kind::Dim && v.index as usize == k);
-        if uses {
+    for (_, term) in e.terms() {
+        if term.any_var(&|v| v.kind == Kind::Dim && v.index as usize == k) {
             let digit = digit_of(term);
             known &= digit.is_some();
             digits.push(digit.unwrap_or((1, i64::MAX)));
@@ -275,20 +269,14 @@ impl Writer<'_> {
 
     /// The bounds of a multiple of one dimension: those of the whole dimension.
     fn line(&self, e: &Expr) -> Result<Option<(Expr, Expr)>> {
-        let (coefficient, rest, dim) = match e {
-            Expr::Var(v) if v.kind == Kind::Dim => (1, Expr::Const(0), v.index),
-            _ => {
-                let Some(Op::Sum(sum)) = e.op() else { return Ok(None) };
-                let mut dims = sum.terms.iter().filter(|t| !matches!(&t.atom, Expr::Var(v) if v.kind == Kind::Runtime));
-                let (Some(term), None) = (dims.next(), dims.next()) else { return Ok(None) };
-                let Expr::Var(v) = &term.atom else { return Ok(None) };
-                if v.kind != Kind::Dim {
-                    return Ok(None);
-                }
-                (term.coefficient, e.sub(&term.atom.scale(term.coefficient)?)?, v.index)
-            }
+        let mut free = e.terms().filter(|(_, atom)| !matches!(atom, Expr::Var(v) if v.kind == Kind::Runtime));
+        let (Some((coefficient, atom @ Expr::Var(Var { kind: Kind::Dim, index: dim }))), None) =
+            (free.next(), free.next())
+        else {
+            return Ok(None);
         };
-        let Interval { lo, hi } = self.map.domain().vars[dim as usize].interval;
+        let rest = e.sub(&atom.scale(coefficient)?)?;
+        let Interval { lo, hi } = self.map.domain().vars[*dim as usize].interval;
         let at = |x: i64| rest.add(&Expr::Const(x).scale(coefficient)?);
         Ok(Some(if coefficient > 0 {
             (at(lo)?, at(hi.saturating_add(1))?)
@@ -454,7 +442,7 @@ impl Writer<'_> {
         };
         let steps = c / one.factor;
         let n = &one.size;
-        let shift = constant_of(&inner.low);
+        let shift = inner.low.constant();
         let mut divides = Expr::Const(steps).floor_mod(n)?;
         if shift != 0 {
             divides = divides.add(&Expr::Const(shift).floor_mod(&n.scale(one.factor)?)?)?;
@@ -492,16 +480,5 @@ impl Writer<'_> {
         }
         self.clause(vec![(divides, Interval::new(0, 0)), (multiple, Interval::new(0, 0))], Refusal::NotABox);
         Ok(Some(sum))
-    }
-}
-
-/// The constant of a sum.
-fn constant_of(e: &Expr) -> i64 {
-    match e {
-        Expr::Const(c) => *c,
-        _ => match e.op() {
-            Some(Op::Sum(sum)) => sum.constant,
-            _ => 0,
-        },
     }
 }

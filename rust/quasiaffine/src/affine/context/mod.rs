@@ -161,9 +161,7 @@ impl AffineContext {
     }
 
     pub(crate) fn add_fact(&mut self, mut form: AffineForm, interval: Interval) {
-        let shift = -i128::from(form.constant);
-        form.constant = 0;
-        let interval = Interval::exact(i128::from(interval.lo) + shift, i128::from(interval.hi) + shift);
+        let interval = interval.minus(std::mem::take(&mut form.constant));
         if let (false, Some(interval)) = (form.terms.is_empty(), interval) {
             self.facts.push(Fact { form, interval });
             self.forget();

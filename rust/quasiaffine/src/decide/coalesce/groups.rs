@@ -9,7 +9,7 @@ use super::Coalesced;
 use crate::analysis::interval::Interval;
 use crate::decide::ranges::compact_ranges;
 use crate::error::Result;
-use crate::expr::{Expr, Op};
+use crate::expr::Expr;
 use crate::map::domain::{Constraint, Source};
 use crate::map::{Map, State};
 
@@ -141,12 +141,7 @@ pub(super) struct Bases {
 impl Bases {
     /// `None` where a result without its constant does not fit into 64 bits.
     pub(super) fn of(map: &Map) -> Option<Bases> {
-        let constant = |e: &Expr| match (e, e.op()) {
-            (Expr::Const(c), _) => *c,
-            (_, Some(Op::Sum(sum))) => sum.constant,
-            _ => 0,
-        };
-        let constants: SmallVec<[i64; 4]> = map.results().iter().map(constant).collect();
+        let constants: SmallVec<[i64; 4]> = map.results().iter().map(Expr::constant).collect();
         let base = |(e, c): (&Expr, &i64)| e.sub(&Expr::Const(*c)).ok();
         let bases = map.results().iter().zip(&constants).map(base).collect::<Option<_>>()?;
         Some(Bases { bases, constants })

@@ -258,14 +258,14 @@ impl View {
             return None;
         }
         let mut all = self.intervals.clone();
-        all[hole] = hull(all[hole], other.intervals[hole]);
+        all[hole] = all[hole].hull(other.intervals[hole]);
         self.widen(all, counting)
     }
 
     /// Takes in a map that has less, or intervals that follow from one of them: what has all intervals of both, and that
     /// one of one of them, is that one. Then it has no other pairs.
     fn join_narrowed(&mut self, other: &mut View, hole: usize, counting: Counting) -> Option<()> {
-        let all: Intervals = self.intervals.iter().zip(&other.intervals).map(|(a, b)| hull(*a, *b)).collect();
+        let all: Intervals = self.intervals.iter().zip(&other.intervals).map(|(a, b)| a.hull(*b)).collect();
         let is_one = all == self.intervals || all == other.intervals;
         // Ranges of which one map has more values are other reads.
         let differs = |i: usize| self.intervals[i] != other.intervals[i];
@@ -300,10 +300,6 @@ impl View {
         }
         Some(())
     }
-}
-
-fn hull(a: Interval, b: Interval) -> Interval {
-    Interval::new(a.lo.min(b.lo), a.hi.max(b.hi))
 }
 
 #[cfg(test)]

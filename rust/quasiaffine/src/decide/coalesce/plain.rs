@@ -1,7 +1,7 @@
 //! Containment that is read off the expressions of two maps.
 
 use super::Counting;
-use crate::decide::ranges::{has_var, range};
+use crate::decide::ranges::range;
 use crate::expr::{Expr, Kind, Var};
 use crate::map::domain::Constraint;
 use crate::map::Map;
@@ -76,7 +76,7 @@ fn range_number(e: &Expr) -> Option<u32> {
 
 /// Whether a range variable is used in more than one result, or in a constraint.
 fn is_elsewhere(map: &Map, number: u32) -> bool {
-    let uses = |e: &Expr| has_var(e, range(number));
+    let uses = |e: &Expr| e.has_var(range(number));
     map.results().iter().filter(|e| uses(e)).count() > 1 || map.domain().constraints.iter().any(|c| uses(&c.expr))
 }
 

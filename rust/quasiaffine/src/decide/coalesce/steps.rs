@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::Coalesced;
 use crate::analysis::interval::Interval;
-use crate::expr::{Expr, Kind, Op, Var};
+use crate::expr::{Expr, Kind, Var};
 use crate::int::gcd;
 use crate::limits::POINTS;
 use crate::map::domain::{Domain, Variable};
@@ -80,18 +80,8 @@ fn taken_apart(map: &Map, result: usize) -> Option<(Map, Steps)> {
     if let Some(first) = e.as_const() {
         return Some((Map::from_parts(domain.clone(), others().collect()), Steps { first, step: 0, n: 1 }));
     }
-    let (var, step, constant) = match (e, e.op()) {
-        (Expr::Var(v), _) => (*v, 1, 0),
-        (_, Some(Op::Sum(sum))) => match &sum.terms[..] {
-            [t] => match &t.atom {
-                Expr::Var(v) => (*v, t.coefficient, sum.constant),
-                _ => return None,
-            },
-            _ => return None,
-        },
-        _ => return None,
-    };
-    let is_own = |e: &Expr| !e.any_var(&|v| v == var);
+    let (step, Expr::Var(var), constant) = e.as_line()? else { return None };
+    let is_own = |e: &Expr| !e.has_var(*var);
     let of_runtime = domain.runtime().iter().flat_map(Variable::index);
     let constraints = domain.constraints.iter().map(|c| &c.expr);
     if var.kind != Kind::Range
