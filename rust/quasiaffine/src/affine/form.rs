@@ -124,6 +124,22 @@ impl AffineForm {
         Ok(out)
     }
 
+    /// The form with another one in place of an atom.
+    pub fn replaced(&self, atom: AtomId, by: &AffineForm) -> Result<AffineForm, Stop> {
+        let (mut out, k) = (self.clone(), self.coefficient(atom));
+        out.add_term(int::mul(-1, k)?, atom)?;
+        out.add_scaled(k, by)?;
+        Ok(out)
+    }
+
+    /// The form divided by `n`, where `n` divides the constant and every coefficient.
+    pub fn divided(mut self, n: i64) -> Option<AffineForm> {
+        let is_multiple = self.constant % n == 0 && self.terms.iter().all(|t| t.coefficient % n == 0);
+        self.constant /= n;
+        self.terms.iter_mut().for_each(|t| t.coefficient /= n);
+        is_multiple.then_some(self)
+    }
+
     /// The greatest common divisor of the coefficients; 0 where there is none.
     pub fn content(&self) -> i64 {
         self.terms.iter().fold(0, |g, t| int::gcd(g, t.coefficient).unwrap_or(1))

@@ -22,13 +22,41 @@ pub(crate) type Ends = (i128, i128);
 
 const EVERYTHING: Ends = (i128::MIN, i128::MAX);
 
-fn both(a: Ends, b: Ends) -> Ends {
+/// The ends of what lies between both.
+pub(crate) fn both(a: Ends, b: Ends) -> Ends {
     (a.0.max(b.0), a.1.min(b.1))
+}
+
+/// The ends of a sum.
+pub(crate) fn plus(a: Ends, b: Ends) -> Option<Ends> {
+    Some((a.0.checked_add(b.0)?, a.1.checked_add(b.1)?))
+}
+
+/// The ends of `x` where `x + y` and `y` have these.
+pub(crate) fn less(a: Ends, b: Ends) -> Option<Ends> {
+    Some((a.0.checked_sub(b.0)?, a.1.checked_sub(b.1)?))
+}
+
+/// The ends of a multiple.
+pub(crate) fn times(k: i64, (lo, hi): Ends) -> Option<Ends> {
+    let (x, y) = (i128::from(k).checked_mul(lo)?, i128::from(k).checked_mul(hi)?);
+    Some((x.min(y), x.max(y)))
+}
+
+/// The ends of a multiple of a value of 64 bits.
+pub(crate) fn ends_of_multiple(k: i64, Interval { lo, hi }: Interval) -> Ends {
+    let (lo, hi) = if k < 0 { (hi, lo) } else { (lo, hi) };
+    (i128::from(k) * i128::from(lo), i128::from(k) * i128::from(hi))
+}
+
+/// The ends of an interval.
+pub(crate) fn ends(Interval { lo, hi }: Interval) -> Ends {
+    (lo.into(), hi.into())
 }
 
 fn shifted(constant: i64, ends: Option<Ends>) -> Ends {
     let c = i128::from(constant);
-    ends.and_then(|(lo, hi)| Some((lo.checked_add(c)?, hi.checked_add(c)?))).unwrap_or(EVERYTHING)
+    ends.and_then(|ends| plus(ends, (c, c))).unwrap_or(EVERYTHING)
 }
 
 impl AffineContext {
@@ -87,10 +115,7 @@ impl AffineContext {
     fn ends_of_sum(&mut self, form: &AffineForm, summands: &[Summand]) -> Ends {
         let mut ends = EVERYTHING;
         if self.spend(2 * form.terms.len() * form.terms.len()).is_ok() {
-            let by_digits = summands.iter().try_fold((0i128, 0i128), |(lo, hi), s| {
-                let (x, y) = s.ends(self)?;
-                Some((lo.checked_add(x)?, hi.checked_add(y)?))
-            });
+            let by_digits = summands.iter().try_fold((0, 0), |total, s| plus(total, s.ends(self)?));
             let by_quotients = || shifted(form.constant, self.bound(&form.terms, &mut { ALTERNATIVES as u32 }));
             ends = shifted(form.constant, by_digits);
             if by_digits.is_some() && self.are_digits(form, summands) {
@@ -121,21 +146,16 @@ impl AffineContext {
     }
 
     /// The ends of a sum by the ranges of its terms alone.
-    pub(crate) fn plain(&self, terms: &[AffineTerm]) -> Option<(i128, i128)> {
-        terms.iter().try_fold((0i128, 0i128), |(lo, hi), t| {
-            let (x, y) = self.ends_of_term(t.coefficient, t.atom);
-            Some((lo.checked_add(x)?, hi.checked_add(y)?))
-        })
+    pub(crate) fn plain(&self, terms: &[AffineTerm]) -> Option<Ends> {
+        terms.iter().try_fold((0, 0), |total, t| plus(total, self.ends_of_term(t.coefficient, t.atom)))
     }
 
-    pub(crate) fn ends_of_term(&self, coefficient: i64, atom: AtomId) -> (i128, i128) {
-        let Interval { lo, hi } = self.atom_range(atom);
-        let (lo, hi) = if coefficient < 0 { (hi, lo) } else { (lo, hi) };
-        (i128::from(coefficient) * i128::from(lo), i128::from(coefficient) * i128::from(hi))
+    pub(crate) fn ends_of_term(&self, coefficient: i64, atom: AtomId) -> Ends {
+        ends_of_multiple(coefficient, self.atom_range(atom))
     }
 
     /// The ends of a sum without its constant, with divs that cancel against their numerators.
-    pub(crate) fn bound(&self, terms: &[AffineTerm], splits: &mut u32) -> Option<(i128, i128)> {
+    pub(crate) fn bound(&self, terms: &[AffineTerm], splits: &mut u32) -> Option<Ends> {
         let plain = self.plain(terms);
         if *splits == 0 {
             return plain;
@@ -159,22 +179,12 @@ impl AffineContext {
         let mut rest: Terms = SmallVec::from_slice(terms);
         rest.remove(at);
         let by_numerator = self.by_numerator(a, num, n, SmallVec::from_slice(&rest), splits);
-        let by_range = self.bound(&rest, splits).and_then(|(lo, hi)| {
-            let (x, y) = self.ends_of_term(a, atom);
-            Some((lo.checked_add(x)?, hi.checked_add(y)?))
-        });
-        [plain, by_range, by_numerator].into_iter().flatten().reduce(|(lo, hi), (x, y)| (lo.max(x), hi.min(y)))
+        let by_range = self.bound(&rest, splits).and_then(|ends| plus(ends, self.ends_of_term(a, atom)));
+        [plain, by_range, by_numerator].into_iter().flatten().reduce(both)
     }
 
     /// `n * (rest + a * (num floordiv n)) = n * rest + a * num - a * r` with `0 <= r < n`.
-    fn by_numerator(
-        &self,
-        a: i64,
-        num: &AffineForm,
-        n: i64,
-        mut rest: Terms,
-        splits: &mut u32,
-    ) -> Option<(i128, i128)> {
+    fn by_numerator(&self, a: i64, num: &AffineForm, n: i64, mut rest: Terms, splits: &mut u32) -> Option<Ends> {
         for t in rest.iter_mut() {
             t.coefficient = t.coefficient.checked_mul(n)?;
         }
@@ -228,9 +238,8 @@ impl AffineContext {
                 continue;
             };
             let c = i128::from(rest.constant);
-            let (x, y) = (i128::from(q) * i128::from(of_fact.lo), i128::from(q) * i128::from(of_fact.hi));
-            let (lo, hi) =
-                (lo.saturating_add(c).saturating_add(x.min(y)), hi.saturating_add(c).saturating_add(x.max(y)));
+            let (x, y) = ends_of_multiple(q, of_fact);
+            let (lo, hi) = (lo.saturating_add(c).saturating_add(x), hi.saturating_add(c).saturating_add(y));
             ends = both(ends, (lo, hi));
         }
         ends

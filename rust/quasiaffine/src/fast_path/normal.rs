@@ -6,6 +6,7 @@
 
 use smallvec::SmallVec;
 
+use crate::analysis::bounds::{ends_of_multiple, less, plus};
 use crate::analysis::interval::Interval;
 use crate::expr::{Expr, Kind, Op, Sum, Term, Var};
 use crate::fast_path::div_of_variables::stays;
@@ -314,18 +315,17 @@ impl<'a> NormalCheck<'a> {
         let mut ends = (0i128, 0i128);
         for t in &sum.terms {
             let Expr::Var(v) = &t.atom else { return None };
-            let (x, y) = ends_of_term(t.coefficient, self.var(*v)?.1);
-            ends = (ends.0.checked_add(x)?, ends.1.checked_add(y)?);
+            ends = plus(ends, ends_of_multiple(t.coefficient, self.var(*v)?.1))?;
         }
         let of_div = self.stays_divided(sum, 0, n)?.floor_div(n);
-        let of_quotient = ends_of_term(n, of_div);
+        let of_quotient = ends_of_multiple(n, of_div);
         let (lo, hi) = (i128::from(interval.lo), i128::from(interval.hi));
         // `n*q = x - r`, and each term is `r + n*q` less the others.
         if ends.0 - hi > of_quotient.0 || ends.1 - lo < of_quotient.1 {
             return None;
         }
         let covers_each = sum.terms.iter().all(|t| {
-            let (x, y) = ends_of_term(t.coefficient, self.domain.range_of(&t.atom));
+            let (x, y) = ends_of_multiple(t.coefficient, self.domain.range_of(&t.atom));
             lo + of_quotient.0 - (ends.1 - y) <= x && y <= hi + of_quotient.1 - (ends.0 - x)
         });
         covers_each.then_some(())
@@ -338,8 +338,7 @@ impl<'a> NormalCheck<'a> {
         let (mut content, mut total) = (0, (0i128, 0i128));
         for t in &sum.terms {
             let Expr::Var(v) = &t.atom else { return None };
-            let (x, y) = ends_of_term(t.coefficient, self.var(*v)?.1);
-            total = (total.0.checked_add(x)?, total.1.checked_add(y)?);
+            total = plus(total, ends_of_multiple(t.coefficient, self.var(*v)?.1))?;
             content = gcd(content, t.coefficient)?;
         }
         let (lo, hi) = (i128::from(interval.lo), i128::from(interval.hi));
@@ -349,9 +348,9 @@ impl<'a> NormalCheck<'a> {
         }
         for t in &sum.terms {
             let Expr::Var(v) = &t.atom else { return None };
-            let (x, y) = ends_of_term(t.coefficient, self.var(*v)?.1);
+            let (x, y) = ends_of_multiple(t.coefficient, self.var(*v)?.1);
             // What is left for the term when the others take their extremes must hold all of it.
-            let others = (total.0.checked_sub(x)?, total.1.checked_sub(y)?);
+            let others = less(total, (x, y))?;
             let allowed = (x.max(lo.checked_sub(others.1)?), y.min(hi.checked_sub(others.0)?));
             let has_two = allowed.1 - allowed.0 >= 2 * i128::from(t.coefficient).abs() - 1;
             if allowed != (x, y) && !(v.kind == Kind::Runtime && has_two) {
@@ -392,10 +391,4 @@ fn for_each_var(e: &Expr, visit: &mut impl FnMut(Var)) {
         (_, Some(Op::Mod(a, _))) => for_each_var(a, visit),
         _ => {}
     }
-}
-
-/// The smallest and the largest value of a variable with a factor.
-fn ends_of_term(k: i64, of_var: Interval) -> (i128, i128) {
-    let (x, y) = (i128::from(k) * i128::from(of_var.lo), i128::from(k) * i128::from(of_var.hi));
-    (x.min(y), x.max(y))
 }

@@ -7,6 +7,7 @@
 
 use smallvec::SmallVec;
 
+use crate::analysis::bounds::{both, ends_of_multiple, plus, times, Ends};
 use crate::analysis::congruence::Congruence;
 use crate::analysis::interval::Interval;
 use crate::expr::{Expr, Op};
@@ -22,9 +23,6 @@ struct FlatTerm {
 }
 
 type FlatTerms = SmallVec<[FlatTerm; 6]>;
-
-/// The smallest and the largest value.
-type Ends = (i128, i128);
 
 /// A constraint in normal form: a sum of variables, or its remainder.
 struct Fact {
@@ -133,10 +131,8 @@ impl<'a> Related<'a> {
 
     /// The ends of a sum by the ranges of its variables.
     fn ends(&self, form: &[FlatTerm]) -> Option<Ends> {
-        form.iter().try_fold((0i128, 0i128), |(lo, hi), t| {
-            let of_var = self.domain.vars[t.flat].interval;
-            sum_of((lo, hi), scaled(t.factor, (of_var.lo.into(), of_var.hi.into()))?)
-        })
+        form.iter()
+            .try_fold((0, 0), |total, t| plus(total, ends_of_multiple(t.factor, self.domain.vars[t.flat].interval)))
     }
 
     /// The ends of a sum of variables under the facts, or of the remainder that the fact with this number is of it, but for
@@ -150,9 +146,9 @@ impl<'a> Related<'a> {
                 if rest.len() + usize::from(fact.modulus.is_some()) >= form.len() {
                     continue;
                 }
-                let of_fact = scaled(q, (fact.interval.lo.into(), fact.interval.hi.into()))?;
+                let of_fact = ends_of_multiple(q, fact.interval);
                 // `x mod n = x - n*(x floordiv n)`, where the div may cancel against what is left of `x`.
-                let mut ends_of_all = sum_of(self.ends(&rest)?, of_fact)?;
+                let mut ends_of_all = plus(self.ends(&rest)?, of_fact)?;
                 for (factor, part) in own.into_iter().map(|own| (-1, &self.facts[own])).chain([(q, fact)]) {
                     if let Some(n) = part.modulus {
                         if rest.iter().any(|t| part.terms.iter().any(|of_x| of_x.flat == t.flat)) {
@@ -160,11 +156,10 @@ impl<'a> Related<'a> {
                         }
                         let (lo, hi) = self.ends(&part.terms)?;
                         let of_div = (floor_div_wide(lo, n.unsigned_abs()), floor_div_wide(hi, n.unsigned_abs()));
-                        ends_of_all = sum_of(ends_of_all, scaled(factor, scaled(n, of_div)?)?)?;
+                        ends_of_all = plus(ends_of_all, times(factor, times(n, of_div)?)?)?;
                     }
                 }
-                let (lo, hi) = ends_of_all;
-                ends = (ends.0.max(lo), ends.1.min(hi));
+                ends = both(ends, ends_of_all);
             }
         }
         Some(ends)
@@ -197,15 +192,6 @@ fn minus(form: &[FlatTerm], q: i64, other: &[FlatTerm]) -> Option<FlatTerms> {
     }
     out.extend_from_slice(&form[i..]);
     Some(out)
-}
-
-fn sum_of(a: Ends, b: Ends) -> Option<Ends> {
-    Some((a.0.checked_add(b.0)?, a.1.checked_add(b.1)?))
-}
-
-fn scaled(k: i64, (lo, hi): Ends) -> Option<Ends> {
-    let (x, y) = (i128::from(k).checked_mul(lo)?, i128::from(k).checked_mul(hi)?);
-    Some((x.min(y), x.max(y)))
 }
 
 /// The terms of a sum of variables, in the order of their flat numbers.

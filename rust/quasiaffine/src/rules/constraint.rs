@@ -7,6 +7,7 @@ use super::Rule;
 use crate::affine::context::{AffineContext, AtomKind};
 use crate::affine::form::AffineForm;
 use crate::affine::summands::{summands, Summand, Summands};
+use crate::analysis::bounds::{both, ends, less, plus, Ends};
 use crate::analysis::congruence::Congruence;
 use crate::analysis::interval::Interval;
 use crate::error::Stop;
@@ -94,7 +95,7 @@ pub enum Decided {
 /// `x in [l, u]` holds everywhere or nowhere, by the interval of `x`
 pub fn decide(cx: &mut AffineContext, form: &AffineForm, parts: &[Summand], interval: Interval) -> Decided {
     let all = cx.ends_of_parts(form, parts);
-    let (lo, hi) = both(all, (interval.lo.into(), interval.hi.into()));
+    let (lo, hi) = both(all, ends(interval));
     if (lo, hi) == all {
         cx.fired(Rule::ConstraintImplied, |cx| (vec![cx.constraint(form, interval)], Vec::new()));
         Decided::Implied
@@ -121,7 +122,7 @@ pub fn fixed_part(
     let total = total_ends(cx, parts)?;
     for part in parts {
         let ends = part.ends(cx)?;
-        let rest = (total.0.checked_sub(ends.0)?, total.1.checked_sub(ends.1)?);
+        let rest = less(total, ends)?;
         // A part is a multiple of its factor.
         let (lo, hi) = minus(interval, rest);
         let k = part.factor().unsigned_abs();
@@ -144,13 +145,6 @@ pub fn fixed_part(
     None
 }
 
-/// The smallest and the largest value.
-pub type Ends = (i128, i128);
-
-fn both(a: Ends, b: Ends) -> Ends {
-    (a.0.max(b.0), a.1.min(b.1))
-}
-
 /// The ends of `x` where `x + y` lies in the interval and `y` between its ends.
 fn minus(interval: Interval, y: Ends) -> Ends {
     (i128::from(interval.lo).saturating_sub(y.1), i128::from(interval.hi).saturating_sub(y.0))
@@ -158,10 +152,7 @@ fn minus(interval: Interval, y: Ends) -> Ends {
 
 /// The ends of a sum of parts, added up.
 fn total_ends(cx: &AffineContext, parts: &[Summand]) -> Option<Ends> {
-    parts.iter().try_fold((0i128, 0i128), |(lo, hi), part| {
-        let (x, y) = part.ends(cx)?;
-        Some((lo.checked_add(x)?, hi.checked_add(y)?))
-    })
+    parts.iter().try_fold((0, 0), |total, part| plus(total, part.ends(cx)?))
 }
 
 /// `g*x in [l, u]` is `x in [ceil(l/g), floor(u/g)]`; gives the parts of `x`
@@ -315,10 +306,8 @@ fn of_parts(
     let mut changed = false;
     for part in parts {
         let Summand::Term(t) = *part else { continue };
-        let Some(ends) = part.ends(cx) else { continue };
-        let (Some(lo), Some(hi)) = (total.0.checked_sub(ends.0), total.1.checked_sub(ends.1)) else { continue };
-        let (lo, hi) = minus(interval, (lo, hi));
-        let by_form = divided((lo, hi), t.coefficient);
+        let Some(rest) = part.ends(cx).and_then(|ends| less(total, ends)) else { continue };
+        let by_form = divided(minus(interval, rest), t.coefficient);
         match cx.kind(t.atom) {
             AtomKind::Var(flat) if cx.var(*flat as usize).kind != Kind::Runtime => {
                 changed |= narrow(narrowed, *flat as usize, by_form);

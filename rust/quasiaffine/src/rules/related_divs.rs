@@ -135,21 +135,14 @@ fn exact(cx: &AffineContext, form: &AffineForm, a: AtomId, equality: &AffineForm
     if !is_shallower(cx, form, a, equality) {
         return None;
     }
-    let divided = equality.terms.iter().filter(|t| t.atom != a).find_map(|t| {
+    let quotient = equality.terms.iter().filter(|t| t.atom != a).find_map(|t| {
         let k = num.coefficient(t.atom);
         let f = k.checked_div(t.coefficient).filter(|f| *f != 0 && k % t.coefficient == 0)?;
         let mut sum = num.clone();
         sum.add_scaled(f.checked_neg()?, equality).ok()?;
-        let is_multiple = sum.constant % n == 0 && sum.terms.iter().all(|t| t.coefficient % n == 0);
-        is_multiple.then_some(sum).filter(|sum| sum.coefficient(a) == 0)
+        sum.divided(n).filter(|quotient| quotient.coefficient(a) == 0)
     });
-    let mut quotient = divided?;
-    quotient.constant /= n;
-    quotient.terms.iter_mut().for_each(|t| t.coefficient /= n);
-    let (mut out, k) = (form.clone(), form.coefficient(a));
-    out.add_term(k.checked_neg()?, a).ok()?;
-    out.add_scaled(k, &quotient).ok()?;
-    Some(out)
+    form.replaced(a, &quotient?).ok()
 }
 
 /// `(f*(x mod n) + c) floordiv m = (k*x + s) floordiv n - k*(x floordiv n)` where that holds for each of the `n` remainders;
@@ -160,14 +153,9 @@ pub(crate) fn by_remainder(cx: &mut AffineContext, form: &AffineForm, a: AtomId)
         return Ok(None);
     }
     cx.stability.out_of_order = true;
-    let whole = cx.floor_div(numerator, n)?;
-    let (mut out, c) = (form.clone(), form.coefficient(a));
-    let replaced = |out: &mut AffineForm| {
-        out.add_term(int::mul(c, -1)?, a)?;
-        out.add_scaled(c, &whole)?;
-        out.add_term(int::mul(int::mul(c, k)?, -1)?, quotient)
-    };
-    Ok(replaced(&mut out).ok().map(|()| out))
+    let mut value = cx.floor_div(numerator, n)?;
+    let replaced = value.add_term(int::mul(k, -1)?, quotient).and_then(|()| form.replaced(a, &value));
+    Ok(replaced.ok())
 }
 
 /// `numerator floordiv n - k*quotient`, where the numerator is `k*x + s` and the quotient is `x floordiv n`.
@@ -240,11 +228,7 @@ fn without(cx: &AffineContext, form: &AffineForm, a: AtomId, b: AtomId) -> Optio
     let ((x, n), (y, m)) = (cx.as_div(a)?, cx.as_div(b)?);
     let value = if n == m { by_residue(x, y, n, b) } else { None };
     let value = value.or_else(|| by_values(cx, (x, n), (y, m), b))?;
-    let mut out = form.clone();
-    let coefficient = form.coefficient(a);
-    out.add_term(coefficient.checked_neg()?, a).ok()?;
-    out.add_scaled(coefficient, &value).ok()?;
-    Some(out)
+    form.replaced(a, &value).ok()
 }
 
 /// `x floordiv n = y floordiv n + (x - y) / n` where `n` divides `x - y`;
@@ -256,9 +240,7 @@ fn by_residue(x: &AffineForm, y: &AffineForm, n: i64, b: AtomId) -> Option<Affin
         if sign < 0 {
             sum.constant = sum.constant.checked_add(1)?;
         }
-        if sum.constant % n == 0 && sum.terms.iter().all(|t| t.coefficient % n == 0) {
-            sum.terms.iter_mut().for_each(|t| t.coefficient /= n);
-            sum.constant /= n;
+        if let Some(mut sum) = sum.divided(n) {
             if sign < 0 {
                 sum.constant = sum.constant.checked_sub(1)?;
             }

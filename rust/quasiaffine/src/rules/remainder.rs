@@ -37,11 +37,10 @@ pub(crate) fn drop_multiples(cx: &mut AffineContext, form: &mut AffineForm, n: i
         let inner = form.terms.iter().find_map(|t| {
             let (x, m) = cx.as_mod(t.atom)?;
             let is_multiple = t.coefficient.checked_mul(m).is_some_and(|km| km % n == 0);
-            is_multiple.then(|| (*t, x.clone()))
+            is_multiple.then(|| (t.atom, x.clone()))
         });
-        let Some((t, x)) = inner else { break };
-        form.add_term(int::mul(-1, t.coefficient)?, t.atom)?;
-        form.add_scaled(t.coefficient, &x)?;
+        let Some((atom, x)) = inner else { break };
+        *form = form.replaced(atom, &x)?;
     }
     if let Some(before) = before.filter(|before| before != form) {
         let n = AffineForm::constant(n);
@@ -108,7 +107,7 @@ pub(crate) fn with_quotient(
     t: AffineTerm,
 ) -> Result<Option<AffineForm>, Stop> {
     let Some((x, n)) = cx.as_mod(t.atom) else { return Ok(None) };
-    let (x, Some(factor)) = (x.clone(), t.coefficient.checked_mul(n)) else { return Ok(None) };
+    let (mut x, Some(factor)) = (x.clone(), t.coefficient.checked_mul(n)) else { return Ok(None) };
     cx.spend(form.terms.len() + x.terms.len())?;
     let quotient = cx.floor_div(x.clone(), n)?;
     let is_var = |t: &AffineTerm| cx.is_var(t.atom);
@@ -116,11 +115,8 @@ pub(crate) fn with_quotient(
     if !quotient.terms.iter().all(|q| is_var(q) || stands(q)) {
         return Ok(None);
     }
-    let mut out = form.clone();
-    out.add_term(int::mul(-1, t.coefficient)?, t.atom)?;
-    out.add_scaled(t.coefficient, &x)?;
-    out.add_scaled(int::mul(-1, factor)?, &quotient)?;
-    Ok(Some(out))
+    x.add_scaled(-n, &quotient)?;
+    form.replaced(t.atom, &x).map(Some)
 }
 
 /// `k*(x mod m) + k*m*(y mod n) = k*((x mod m + m*y) mod (m*n))` where `x mod m + m*y` cancels
@@ -138,12 +134,8 @@ pub(crate) fn join(cx: &mut AffineContext, form: &AffineForm, t: AffineTerm) -> 
             continue;
         }
         let Some(value) = with_quotient(cx, &value, AffineTerm { coefficient: 1, atom: t.atom })? else { continue };
-        let mut out = form.clone();
-        out.add_term(int::mul(-1, t.coefficient)?, t.atom)?;
-        out.add_term(int::mul(-1, factor)?, atom)?;
         let remainder = floor_mod(cx, value, modulus)?;
-        out.add_scaled(t.coefficient, &remainder)?;
-        return Ok(Some(out));
+        return form.replaced(atom, &AffineForm::default())?.replaced(t.atom, &remainder).map(Some);
     }
     Ok(None)
 }
@@ -154,15 +146,14 @@ pub(crate) fn digits(cx: &mut AffineContext, form: &mut AffineForm) -> Result<()
         let (num, m) = cx.as_div(t.atom)?;
         let ([AffineTerm { coefficient: 1, atom }], 0) = (&num.terms[..], num.constant) else { return None };
         let (x, n) = cx.as_mod(*atom).filter(|(_, n)| n % m == 0)?;
-        Some((*t, x.clone(), m, n / m))
+        Some((t.atom, x.clone(), m, n / m))
     };
     let found: SmallVec<[_; 1]> = form.terms.iter().filter_map(digit).collect();
-    for (t, x, m, n) in found {
+    for (atom, x, m, n) in found {
         let before = cx.traces().then(|| form.clone());
         let quotient = cx.floor_div(x, m)?;
         let digit = floor_mod(cx, quotient, n)?;
-        form.add_term(int::mul(-1, t.coefficient)?, t.atom)?;
-        form.add_scaled(t.coefficient, &digit)?;
+        *form = form.replaced(atom, &digit)?;
         if let Some(before) = before {
             cx.fired_on(Rule::RemainderDigit, &before, form);
         }

@@ -49,9 +49,7 @@ impl Residues {
             let whole = |sign: i64| {
                 let mut z = AffineForm { constant: 0, ..num.clone() };
                 z.add_scaled(-sign, &x).ok()?;
-                z.terms.iter().all(|t| t.coefficient % n == 0).then_some(())?;
-                z.terms.iter_mut().for_each(|t| t.coefficient /= n);
-                Some(z)
+                z.divided(n)
             };
             let (c, e, n) = (i128::from(t.coefficient), i128::from(num.constant), i128::from(n));
             let (step, z) = match (whole(1), whole(-1)) {
@@ -181,16 +179,13 @@ pub fn moved(cx: &mut AffineContext, form: &AffineForm) -> Result<Option<AffineF
     let found = form.terms.iter().find_map(|t| {
         let (num, n) = cx.as_div(t.atom)?;
         let shift = cx.residues().iter().find_map(|known| known.shift(num, n))?;
-        Some((*t, num.clone(), n, shift))
+        Some((t.atom, num.clone(), n, shift))
     });
-    let Some((t, mut num, n, (constant, k))) = found else { return Ok(None) };
+    let Some((atom, mut num, n, (constant, k))) = found else { return Ok(None) };
     num.constant = constant;
-    let quotient = cx.floor_div(num, n)?;
-    let mut out = form.clone();
-    out.add_term(int::mul(t.coefficient, -1)?, t.atom)?;
-    out.add_scaled(t.coefficient, &quotient)?;
-    out.add_constant(t.coefficient, k)?;
-    Ok(Some(out))
+    let mut quotient = cx.floor_div(num, n)?;
+    quotient.add_constant(1, k)?;
+    form.replaced(atom, &quotient).map(Some)
 }
 
 /// `(x + c) floordiv m = k*(x floordiv (k*m)) + j` where that holds at each residue of `x` modulo `k*m`
@@ -200,12 +195,9 @@ pub fn coarser(cx: &mut AffineContext, form: &AffineForm, a: AtomId) -> Result<O
         cx.residues().iter().filter(|known| known.n > m).find_map(|known| Some((known, known.quotient(num, m)?)));
     let Some((known, k)) = found else { return Ok(None) };
     let (x, n) = (AffineForm { constant: known.constant(), ..known.x.clone() }, known.n);
-    let factor = form.coefficient(a);
-    let mut out = form.clone();
-    out.add_term(int::mul(factor, -1)?, a)?;
-    out.add_scaled(int::mul(factor, n / m)?, &cx.floor_div(x, n)?)?;
-    out.add_constant(factor, k)?;
-    Ok(Some(out))
+    let mut value = cx.floor_div(x, n)?.scaled(n / m)?;
+    value.add_constant(1, k)?;
+    form.replaced(a, &value).map(Some)
 }
 
 /// The number of `r` from 0 on below `n` that come before one for which `is_before` is false.

@@ -6,13 +6,14 @@
 use crate::limits::ROUNDS;
 use smallvec::SmallVec;
 
+use crate::analysis::bounds::{ends_of_multiple, less, plus, Ends};
 use crate::analysis::congruence::Congruence;
 use crate::analysis::interval::Interval;
 use crate::expr::{Accumulator, Expr, Kind, Op, Sum, Term, Var};
 use crate::int;
 use crate::map::domain::{Constraint, Domain};
 use crate::map::Map;
-use crate::rules::constraint::{divided, ends_divided, numerator_range, residue_ends, without_shift, Ends};
+use crate::rules::constraint::{divided, ends_divided, numerator_range, residue_ends, without_shift};
 use crate::rules::Rule;
 use crate::simplify::options::Options;
 use crate::simplify::trace::{Statement, Trace};
@@ -189,13 +190,11 @@ impl<'a> State<'a> {
     }
 
     /// Such a sum for one without its constant between ends.
-    fn smallest(&mut self, sum: &Sum, (mut lo, mut hi): Ends) -> Option<Constraint> {
+    fn smallest(&mut self, sum: &Sum, mut ends: Ends) -> Option<Constraint> {
         let mut open: SmallVec<[&Term; 4]> = SmallVec::new();
         for t in &sum.terms {
             match self.point(t) {
-                Some(value) => {
-                    (lo, hi) = (lo.checked_sub(value)?, hi.checked_sub(value)?);
-                }
+                Some(value) => ends = less(ends, (value, value))?,
                 None => open.push(t),
             }
         }
@@ -205,7 +204,7 @@ impl<'a> State<'a> {
         for t in open {
             out.add(t.coefficient.checked_div(factor)?, &t.atom).ok()?;
         }
-        let (lo, hi) = ends_divided((lo, hi), factor);
+        let (lo, hi) = ends_divided(ends, factor);
         Some(Constraint { expr: out.finish().ok()?, interval: Interval::exact(lo, hi)? })
     }
 
@@ -327,11 +326,8 @@ impl<'a> State<'a> {
     fn sum(&mut self, given: &'a Constraint, sum: &'a Sum, (lo, hi): Ends) -> Outcome<'a> {
         let mut total: Ends = (0, 0);
         for t in &sum.terms {
-            let Some((x, y)) = self.ends(t) else { return Outcome::Open };
-            let (Some(x), Some(y)) = (total.0.checked_add(x), total.1.checked_add(y)) else {
-                return Outcome::Open;
-            };
-            total = (x, y);
+            let Some(sum) = self.ends(t).and_then(|ends| plus(total, ends)) else { return Outcome::Open };
+            total = sum;
         }
         if lo <= total.0 && total.1 <= hi {
             return Outcome::All;
@@ -341,8 +337,8 @@ impl<'a> State<'a> {
         }
         for t in &sum.terms {
             let (Expr::Var(v), Some((x, y))) = (&t.atom, self.ends(t)) else { return Outcome::Open };
-            let narrowed = total.0.checked_sub(x).zip(total.1.checked_sub(y));
-            let allowed = narrowed.and_then(|narrowed| lo.checked_sub(narrowed.1).zip(hi.checked_sub(narrowed.0)));
+            let narrowed = less(total, (x, y));
+            let allowed = narrowed.and_then(|narrowed| less((lo, hi), (narrowed.1, narrowed.0)));
             let (Some(narrowed), Some(allowed)) = (narrowed, allowed) else { return Outcome::Open };
             let is_narrower = x < allowed.0 || allowed.1 < y;
             let Some(flat) = self.domain.flat(*v).filter(|_| is_narrower && v.kind != Kind::Runtime) else { continue };
@@ -364,10 +360,7 @@ impl<'a> State<'a> {
     /// The smallest and the largest value of a variable with its factor.
     fn ends(&self, t: &Term) -> Option<Ends> {
         let Expr::Var(v) = &t.atom else { return None };
-        let Interval { lo, hi } = self.ranges[self.domain.flat(*v)?];
-        let (lo, hi) = if t.coefficient < 0 { (hi, lo) } else { (lo, hi) };
-        let k = i128::from(t.coefficient);
-        Some((k * i128::from(lo), k * i128::from(hi)))
+        Some(ends_of_multiple(t.coefficient, self.ranges[self.domain.flat(*v)?]))
     }
 }
 
