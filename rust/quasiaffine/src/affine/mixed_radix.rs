@@ -1,51 +1,71 @@
 //! The parts of a result: summands whose strides do not overlap, so that the result determines each of them.
 //!
 //! `r = base + s1*v1 + s2*v2 + …` with `0 <= vi` and each stride larger than what the smaller ones reach together is a
-//! mixed-radix number; its digits are the `vi`. [`crate::decide::count`] uses this to see that a map is injective,
-//! [`crate::decide::inverse`] to write the map back.
+//! mixed-radix number; its digits are the `vi`. [`crate::decide::inverse`] reads variables off them, and
+//! [`crate::decide::contains`] ranges.
 
 use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
 use crate::affine::form::AffineForm;
 use crate::affine::summands::summands;
+use crate::analysis::interval::Interval;
+use crate::error::{Error, Result};
+use crate::expr::Expr;
 
-/// One digit of a result: `unit = offset + sign * v` with `v` in `[0, width]`, counted in steps of `stride`.
-pub struct MixedRadixDigit {
-    /// The unit without a factor: a variable, a quotient or a remainder `x - n * (x floordiv n)`.
-    pub unit: AffineForm,
-    /// The factor of the unit in the result, without its sign.
-    pub stride: i64,
-    /// Whether the factor is negative.
-    pub negative: bool,
-    /// The smallest value of the unit.
-    pub lower: i64,
-    /// The largest value of the unit.
-    pub upper: i64,
+/// A multiple `factor * unit` of a value in an interval.
+#[derive(Clone)]
+pub struct Digit<U> {
+    pub unit: U,
+    /// Negative where the digit counts down.
+    pub factor: i64,
+    pub interval: Interval,
 }
 
-/// The parts of a form in ascending order of stride, where they do not overlap.
-pub fn mixed_radix_digits(cx: &mut AffineContext, form: &AffineForm) -> Option<SmallVec<[MixedRadixDigit; 4]>> {
-    let mut parts: SmallVec<[MixedRadixDigit; 4]> = SmallVec::new();
+/// Few digits lie in themselves.
+pub type Digits<U> = SmallVec<[Digit<U>; 4]>;
+
+/// Whether each digit, the smallest factor first, is larger than what those before it reach together.
+pub fn are_apart<U>(digits: &[Digit<U>]) -> bool {
+    let reach = digits.iter().try_fold(0i128, |reach, d| {
+        let factor = i128::from(d.factor).abs();
+        let values = i128::try_from(d.interval.size()).ok()?;
+        reach.checked_add(factor.checked_mul(values - 1)?).filter(|_| factor > reach)
+    });
+    reach.is_some()
+}
+
+/// The units of digits that are apart, the smallest factor first, where a constant and their multiples add up to a value.
+pub fn units_of<U>(digits: &[Digit<U>], constant: i64, value: &Expr) -> Result<SmallVec<[Expr; 4]>> {
+    // The value of each digit where it is 0: an end of its interval.
+    let at_zero = |d: &Digit<U>| if d.factor > 0 { d.interval.lo } else { d.interval.hi };
+    let base = |sum: Expr, d: &Digit<U>| sum.add(&Expr::Const(at_zero(d)).scale(d.factor)?);
+    let mut rest = value.sub(&digits.iter().try_fold(Expr::Const(constant), base)?)?;
+    let mut units = SmallVec::new();
+    for d in digits.iter().rev() {
+        let size = Expr::Const(d.factor.checked_abs().ok_or(Error::Overflow("a stride"))?);
+        let digit = rest.floor_div(&size)?.scale(d.factor.signum())?;
+        rest = rest.floor_mod(&size)?;
+        units.push(Expr::Const(at_zero(d)).add(&digit)?);
+    }
+    units.reverse();
+    Ok(units)
+}
+
+/// The parts of a form as digits, the smallest factor first, where they are apart.
+pub fn mixed_radix_digits(cx: &mut AffineContext, form: &AffineForm) -> Option<Digits<AffineForm>> {
+    let mut digits = Digits::new();
     for summand in summands(cx, form) {
-        let mut unit = summand.form(cx);
-        let stride = unit.content();
-        unit.terms.iter_mut().for_each(|t| t.coefficient /= stride);
+        let whole = summand.form(cx);
         // The first coefficient of a remainder is that of its numerator, so that its sign is the sign of the part.
-        let negative = unit.terms.first()?.coefficient < 0;
-        if negative {
+        let (content, sign) = (whole.content(), whole.terms.first()?.coefficient.signum());
+        let mut unit = whole.divided(content)?;
+        if sign < 0 {
             unit = unit.scaled(-1).ok()?;
         }
         let interval = cx.range_of(&unit)?;
-        parts.push(MixedRadixDigit { unit, stride, negative, lower: interval.lo, upper: interval.hi });
+        digits.push(Digit { unit, factor: sign * content, interval });
     }
-    parts.sort_by_key(|p| p.stride);
-    let mut span = 0i128;
-    for p in &parts {
-        if i128::from(p.stride) <= span {
-            return None;
-        }
-        span = span.checked_add(i128::from(p.stride) * (i128::from(p.upper) - i128::from(p.lower)))?;
-    }
-    Some(parts)
+    digits.sort_by_key(|d| d.factor.abs());
+    are_apart(&digits).then_some(digits)
 }

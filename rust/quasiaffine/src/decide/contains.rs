@@ -6,9 +6,9 @@
 //! values of the runtime variables; `false` is proved where the choice is the only one.
 
 use crate::limits::EFFORT;
-use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
+use crate::affine::mixed_radix::{are_apart, units_of, Digit, Digits};
 use crate::analysis::interval::Interval;
 use crate::decide::equal::is_empty;
 use crate::decide::integer_system::flatten::{Environment, Flattener};
@@ -111,56 +111,34 @@ impl Choice {
     fn solve_one(&mut self, outer: &Map, inner: &Map) -> Result<bool> {
         for (e, value) in outer.results().iter().zip(inner.results()) {
             let Some(digits) = self.digits(outer.domain(), e) else { continue };
-            // The value less everything that is known, and less the smallest value of each digit.
-            let mut rest = value.clone();
-            let mut known = e.clone();
-            for (s, k, interval) in &digits {
-                known = known.sub(&Expr::range(*s).scale(*k)?)?;
-                rest = rest.sub(&Expr::Const(if *k > 0 { interval.lo } else { interval.hi }).scale(*k)?)?;
-            }
-            rest = rest.sub(&self.translate(&known)?)?;
-            for (s, k, interval) in &digits {
-                let size = Expr::Const(k.checked_abs().ok_or(crate::Error::Overflow("a stride"))?);
-                let digit = rest.floor_div(&size)?;
-                rest = rest.floor_mod(&size)?;
-                let first = if *k > 0 {
-                    Expr::Const(interval.lo).add(&digit)?
-                } else {
-                    Expr::Const(interval.hi).sub(&digit)?
-                };
-                self.ranges[*s as usize] = Some(first);
+            // The value less everything that is known.
+            let ranges =
+                digits.iter().try_fold(Expr::Const(0), |sum, d| sum.add(&Expr::range(d.unit).scale(d.factor)?))?;
+            let known = self.translate(&e.sub(&ranges)?)?;
+            for (d, range) in digits.iter().zip(units_of(&digits, 0, &value.sub(&known)?)?) {
+                self.ranges[d.unit as usize] = Some(range);
             }
             return Ok(true);
         }
         Ok(false)
     }
 
-    /// The unknown ranges of a result as the digits of a mixed-radix number, the largest stride first.
-    fn digits(&self, domain: &Domain, e: &Expr) -> Option<SmallVec<[(u32, i64, Interval); 4]>> {
+    /// The unknown ranges of a result as the digits of a mixed-radix number.
+    fn digits(&self, domain: &Domain, e: &Expr) -> Option<Digits<u32>> {
         let is_open = |v: Var| v.kind == Kind::Range && self.ranges[v.index as usize].is_none();
-        let open_runtime = |v: Var| v.kind == Kind::Runtime;
-        let mut digits: SmallVec<[(u32, i64, Interval); 4]> = SmallVec::new();
-        let mut add = |atom: &Expr, k: i64| match atom {
+        let mut digits = Digits::new();
+        let mut add = |factor: i64, atom: &Expr| match atom {
             Expr::Var(v) if is_open(*v) => {
-                digits.push((v.index, k, domain.ranges()[v.index as usize].interval));
+                digits.push(Digit { unit: v.index, factor, interval: domain.ranges()[v.index as usize].interval });
                 true
             }
-            other => !other.any_var(&|v| is_open(v) || open_runtime(v)),
+            other => !other.any_var(&|v| is_open(v) || v.kind == Kind::Runtime),
         };
-        let all_known = e.terms().all(|(k, atom)| add(atom, k));
-        if !all_known || digits.is_empty() {
-            return None;
-        }
-        digits.sort_by_key(|(_, k, _)| std::cmp::Reverse(k.unsigned_abs()));
-        let mut span = 0i128;
-        for (_, k, interval) in digits.iter().rev() {
-            let size = i128::from(*k).abs();
-            if size <= span {
-                return None;
-            }
-            span = span.checked_add(size.checked_mul(i128::try_from(interval.size()).ok()? - 1)?)?;
-        }
-        Some(digits)
+        let all_known = e.terms().all(|(k, atom)| add(k, atom));
+        // Of equal factors the first is the larger digit.
+        digits.reverse();
+        digits.sort_by_key(|d| d.factor.unsigned_abs());
+        (all_known && !digits.is_empty() && are_apart(&digits)).then_some(digits)
     }
 
     /// An expression of the outer map, in the variables of the inner one.

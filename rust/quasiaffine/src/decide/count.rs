@@ -14,6 +14,7 @@ use crate::affine::form::AffineForm;
 use crate::analysis::interval::Interval;
 use crate::components::components;
 use crate::decide::injective::{is_injective_within, Injectivity};
+use crate::eval::points::box_rows;
 use crate::eval::program::{Points, Program};
 use crate::expr::{Expr, Kind};
 use crate::map::domain::{Constraint, Domain};
@@ -66,9 +67,8 @@ pub fn touched(map: &Map) -> Count {
             Count::exact(box_size(map.domain(), 0..map.domain().vars.len()))
         }
         State::Defined => {
-            let groups = Groups::of(map, &[], &[]);
             let mut cx = AffineContext::without_facts(map.domain(), Options::default(), Budget::default());
-            groups.list.iter().fold(Count::exact(1), |n, g| n.times(g.points(&mut cx, map.domain())))
+            groups(map, &[], &[]).iter().fold(Count::exact(1), |n, g| n.times(g.points(&mut cx, map.domain())))
         }
     }
 }
@@ -79,10 +79,9 @@ pub fn distinct(map: &Map) -> Count {
         State::Empty => Count::exact(0),
         State::Undefined => Count { lower: 0, upper: u128::MAX },
         State::Defined => {
-            let groups = Groups::of(map, map.results(), &moved_by(map.domain()));
             let mut cx = AffineContext::without_facts(map.domain(), Options::default(), Budget::default());
             let mut total = Count::exact(1);
-            for g in &groups.list {
+            for g in &groups(map, map.results(), &moved_by(map.domain())) {
                 total = total.times(if g.results.is_empty() {
                     // A group without results matters only in whether it has a point at all.
                     let points = g.points(&mut cx, map.domain());
@@ -104,39 +103,33 @@ struct Group {
     results: Vec<Expr>,
 }
 
-struct Groups {
-    list: Vec<Group>,
-}
-
-impl Groups {
-    /// The groups of variables that the results and constraints use together, or that are `tied`.
-    fn of(map: &Map, results: &[Expr], tied: &[SmallVec<[usize; 8]>]) -> Groups {
-        let domain = map.domain();
-        let vars_of = |e: &Expr| domain.vars_of(e);
-        let used = results.iter().chain(domain.constraints.iter().map(|c| &c.expr)).map(vars_of);
-        let roots = components(domain.vars.len(), used.chain(tied.iter().cloned()));
-        let mut list: Vec<Group> = Vec::new();
-        let mut at: Vec<usize> = vec![usize::MAX; roots.len()];
-        for (i, r) in roots.iter().enumerate() {
-            if at[*r] == usize::MAX {
-                at[*r] = list.len();
-                list.push(Group::default());
-            }
-            list[at[*r]].vars.push(i);
+/// The groups of variables that the results and constraints use together, or that are `tied`.
+fn groups(map: &Map, results: &[Expr], tied: &[SmallVec<[usize; 8]>]) -> Vec<Group> {
+    let domain = map.domain();
+    let vars_of = |e: &Expr| domain.vars_of(e);
+    let used = results.iter().chain(domain.constraints.iter().map(|c| &c.expr)).map(vars_of);
+    let roots = components(domain.vars.len(), used.chain(tied.iter().cloned()));
+    let mut list: Vec<Group> = Vec::new();
+    let mut at: Vec<usize> = vec![usize::MAX; roots.len()];
+    for (i, r) in roots.iter().enumerate() {
+        if at[*r] == usize::MAX {
+            at[*r] = list.len();
+            list.push(Group::default());
         }
-        let place = |e: &Expr| vars_of(e).first().map(|v| at[roots[*v]]);
-        for e in results {
-            if let Some(g) = place(e) {
-                list[g].results.push(e.clone());
-            }
-        }
-        for c in &domain.constraints {
-            if let Some(g) = place(&c.expr) {
-                list[g].constraints.push(c.clone());
-            }
-        }
-        Groups { list }
+        list[at[*r]].vars.push(i);
     }
+    let place = |e: &Expr| vars_of(e).first().map(|v| at[roots[*v]]);
+    for e in results {
+        if let Some(g) = place(e) {
+            list[g].results.push(e.clone());
+        }
+    }
+    for c in &domain.constraints {
+        if let Some(g) = place(&c.expr) {
+            list[g].constraints.push(c.clone());
+        }
+    }
+    list
 }
 
 /// How many values variables take together, constraints aside. Runtime variables are not counted.
@@ -200,21 +193,10 @@ impl Group {
         if size > POINTS || self.has_runtime(domain) {
             return None;
         }
-        let n = size as usize;
-        let width = self.vars.len();
-        let mut rows = Vec::with_capacity(n * width);
-        for i in 0..n {
-            let mut rest = i;
-            for v in &self.vars {
-                let interval = domain.vars[*v].interval;
-                let size = interval.size() as usize;
-                rows.push(interval.lo + (rest % size) as i64);
-                rest /= size;
-            }
-        }
+        let sides: SmallVec<[Interval; 4]> = self.vars.iter().map(|v| domain.vars[*v].interval).collect();
         let own = self.alone(domain, results)?;
         let program = Program::new(&own).ok()?;
-        let points = Points { n, dims: &rows, ranges: &[], runtime: &[] };
+        let points = Points { n: size as usize, dims: &box_rows(&sides, size as usize), ranges: &[], runtime: &[] };
         let inside = program.in_domain(&points).ok()?;
         let n_inside = inside.iter().filter(|i| **i).count() as u128;
         if results.is_empty() {

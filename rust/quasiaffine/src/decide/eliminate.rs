@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
 use crate::analysis::interval::Interval;
+use crate::analysis::wide_interval::WideInterval;
 use crate::decide::ranges::{range, range_terms};
 use crate::decide::separable::Separable;
 use crate::error::{Error, Result};
@@ -191,9 +192,8 @@ fn is_used(map: &Map, t: u32) -> bool {
 fn joined(map: &Map, s: u32, t: u32, r: i64) -> Result<Map> {
     let mut domain = map.domain().clone();
     let (of_s, of_t) = (domain.ranges()[s as usize].interval, domain.ranges()[t as usize].interval);
-    let ends = [of_t.lo, of_t.hi].map(|x| i128::from(x) * i128::from(r));
-    let (lo, hi) = (i128::from(of_s.lo) + ends[0].min(ends[1]), i128::from(of_s.hi) + ends[0].max(ends[1]));
-    let all = Interval::exact(lo, hi).ok_or(Error::Overflow("the bounds of a range"))?;
+    let all = WideInterval::from(of_s).plus(WideInterval::from(of_t).scale(r));
+    let all = all.interval().ok_or(Error::Overflow("the bounds of a range"))?;
     let flat = domain.n_dims + s as usize;
     domain.vars[flat] = Variable::new(all);
     let old = Expr::range(s).sub(&Expr::range(t).scale(r)?)?;

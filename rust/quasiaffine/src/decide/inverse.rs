@@ -1,6 +1,6 @@
 //! The map back, where a map is injective on its domain.
 //!
-//! Each result is taken apart into digits (`parts.rs`), and the variables are linear combinations of digits. The
+//! Each result is taken apart into digits (`mixed_radix.rs`), and the variables are linear combinations of digits. The
 //! constraints of the inverse say which points have a preimage: those for which the variables lie in the old domain and
 //! map to the point itself.
 
@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::affine::context::{AffineContext, Budget};
 use crate::affine::form::{AffineForm, AtomId};
-use crate::affine::mixed_radix::mixed_radix_digits;
+use crate::affine::mixed_radix::{mixed_radix_digits, units_of};
 use crate::error::Result;
 use crate::expr::{Expr, Kind, Var};
 use crate::map::domain::{Constraint, Domain, Variable};
@@ -49,9 +49,7 @@ fn build(map: &Map) -> Result<Option<Map>> {
     let mut equations = Vec::new();
     for (j, e) in map.results().iter().enumerate() {
         let form = cx.linear(e)?;
-        if !digits(&mut cx, &form, &Expr::dim(j as u32), &mut equations)? {
-            return Ok(None);
-        }
+        equations.extend(equations_of(&mut cx, &form, &Expr::dim(j as u32))?);
     }
     let Some(solved) = solve(equations, domain)? else { return Ok(None) };
     let replace = |v: Var| match v.kind {
@@ -91,27 +89,14 @@ struct Equation {
 }
 
 /// The equations that one result gives: one for each of its digits.
-fn digits(cx: &mut AffineContext, form: &AffineForm, result: &Expr, out: &mut Vec<Equation>) -> Result<bool> {
-    let Some(parts) = mixed_radix_digits(cx, form) else {
+fn equations_of(cx: &mut AffineContext, form: &AffineForm, result: &Expr) -> Result<Vec<Equation>> {
+    let Some(digits) = mixed_radix_digits(cx, form) else {
         let value = result.sub(&Expr::Const(form.constant))?;
-        out.push(Equation { form: AffineForm { constant: 0, ..form.clone() }, value });
-        return Ok(true);
+        return Ok(vec![Equation { form: AffineForm { constant: 0, ..form.clone() }, value }]);
     };
-    // The smallest value of the result, with every digit at 0.
-    let mut base = Expr::Const(form.constant);
-    for p in &parts {
-        let at_zero = if p.negative { crate::int::mul(p.upper, -1)? } else { p.lower };
-        base = base.add(&Expr::Const(crate::int::mul(p.stride, at_zero)?))?;
-    }
-    let mut rest = result.sub(&base)?;
-    for p in parts.iter().rev() {
-        let stride = Expr::Const(p.stride);
-        let digit = rest.floor_div(&stride)?;
-        rest = rest.floor_mod(&stride)?;
-        let value = if p.negative { Expr::Const(p.upper).sub(&digit)? } else { Expr::Const(p.lower).add(&digit)? };
-        out.push(Equation { form: p.unit.clone(), value });
-    }
-    Ok(true)
+    let values = units_of(&digits, form.constant, result)?;
+    // The largest first.
+    Ok(digits.into_iter().zip(values).rev().map(|(d, value)| Equation { form: d.unit, value }).collect())
 }
 
 /// Every dimension as an expression, by elimination over the atoms; `None` where one is left open.

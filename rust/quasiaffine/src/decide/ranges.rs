@@ -7,6 +7,7 @@
 use crate::limits::NODES;
 
 use crate::analysis::interval::Interval;
+use crate::analysis::wide_interval::WideInterval;
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::int::{floor_div, gcd};
@@ -108,9 +109,7 @@ fn join(map: &Map) -> Option<Map> {
         if u128::from(r.unsigned_abs()) > of_s.size() {
             return None;
         }
-        let ends = [of_t.lo, of_t.hi].map(|x| i128::from(x) * i128::from(r));
-        let lo = i128::from(of_s.lo) + ends[0].min(ends[1]);
-        let all = Interval::exact(lo, i128::from(of_s.hi) + ends[0].max(ends[1]))?;
+        let all = WideInterval::from(of_s).plus(WideInterval::from(of_t).scale(r)).interval()?;
         let by = Expr::range(s).sub(&Expr::range(t).scale(r).ok()?).ok()?;
         // The domain may bound `s` and `t` apart from each other: only their box counts here, as no expression is left of `t`.
         let joined = replace_range(map, s, &by, all).ok()?;

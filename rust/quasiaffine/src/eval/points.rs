@@ -1,6 +1,8 @@
 //! Points of a domain as columns, one for each variable, and as the rows that a program takes; the value of an expression
 //! at one point.
 
+use smallvec::SmallVec;
+
 use crate::analysis::interval::Interval;
 use crate::arithmetic::evaluate;
 use crate::eval::program::Points;
@@ -24,6 +26,23 @@ pub(crate) fn box_points(ranges: &[Interval], vars: &[usize], n: usize) -> Vec<V
         period *= ranges[*v].size() as usize;
     }
     columns
+}
+
+/// All `n` points of a box as rows, the last variable first to move.
+pub(crate) fn box_rows(sides: &[Interval], n: usize) -> Vec<i64> {
+    let mut rows = Vec::with_capacity(n * sides.len());
+    let mut point: SmallVec<[i64; 8]> = sides.iter().map(|side| side.lo).collect();
+    for _ in 0..n {
+        rows.extend_from_slice(&point);
+        for (x, side) in point.iter_mut().zip(sides).rev() {
+            if *x < side.hi {
+                *x += 1;
+                break;
+            }
+            *x = side.lo;
+        }
+    }
+    rows
 }
 
 /// The rows of some columns, for evaluation.

@@ -11,6 +11,7 @@ use smallvec::{smallvec, SmallVec};
 
 use crate::analysis::interval::Interval;
 use crate::decide::injective::{is_injective, Injectivity};
+use crate::eval::points::box_rows;
 use crate::eval::program::{Points, Program};
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::int;
@@ -480,18 +481,7 @@ impl Group {
         let intervals: SmallVec<[Interval; 4]> = self.vars.iter().map(|&v| common.intervals[v as usize]).collect();
         let lens = intervals.iter().map(|i| i.hi.checked_sub(i.lo)?.checked_add(1).filter(|n| *n > 0));
         let n = lens.clone().try_fold(1i64, |n, len| n.checked_mul(len?).filter(|n| *n <= common.few_points))?;
-        let mut dims = Vec::with_capacity(n as usize * n_vars);
-        let mut point: SmallVec<[i64; 4]> = intervals.iter().map(|i| i.lo).collect();
-        for _ in 0..n {
-            dims.extend_from_slice(&point);
-            for k in (0..n_vars).rev() {
-                point[k] += 1;
-                if point[k] <= intervals[k].hi {
-                    break;
-                }
-                point[k] = intervals[k].lo;
-            }
-        }
+        let dims = box_rows(&intervals, n as usize);
         let program = Program::new(map).ok()?;
         let points = Points { n: n as usize, dims: &dims, ranges: &[], runtime: &[] };
         let inside = program.in_domain(&points).ok()?;

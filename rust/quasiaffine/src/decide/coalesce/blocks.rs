@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::groups::{joined, Bases, Gap};
+use super::groups::{joined, with_interval, Bases};
 use super::{is_same, Coalesced};
 use crate::analysis::interval::Interval;
 use crate::error::Result;
@@ -60,8 +60,7 @@ fn join_run(run: Vec<Coalesced>, dim: usize) -> Vec<Coalesced> {
         Map::new(domain, first_map.results().iter().zip(&step).map(moved).collect::<Result<Vec<_>>>()?)
     };
     let Ok(all) = make(&first.map) else { return run };
-    let gap = Gap::Variable(dim);
-    let is_exact = run.iter().all(|item| gap.replaced(&all, of(item)).is_ok_and(|m| is_same(&m, &item.map)));
+    let is_exact = run.iter().all(|item| with_interval(&all, dim, of(item)).is_ok_and(|m| is_same(&m, &item.map)));
     if is_exact {
         joined(run, |_| Ok(all))
     } else {

@@ -1,5 +1,6 @@
 //! Maps that agree in all but one respect, in groups.
 
+use std::hash::Hash;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -13,41 +14,21 @@ use crate::expr::Expr;
 use crate::map::domain::{Constraint, Source};
 use crate::map::{Map, State};
 
-/// The respect in which maps may differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gap {
-    /// The interval of a variable, by flat number.
-    Variable(usize),
-    /// Nothing but the results.
-    None,
-}
-
-pub(super) fn differs(items: &[Coalesced], gap: Gap) -> bool {
-    let mut intervals = items.iter().filter_map(|item| gap.interval(&item.map));
+/// Whether maps have several intervals for a dim or range, by flat number.
+pub(super) fn differ(items: &[Coalesced], at: usize) -> bool {
+    let free = |map: &Map| map.domain().n_dims + map.domain().n_ranges;
+    let having = items.iter().map(|item| &item.map).filter(|map| at < free(map));
+    let mut intervals = having.map(|map| map.domain().vars[at].interval);
     let first = intervals.next();
     intervals.any(|interval| Some(interval) != first)
 }
 
-impl Gap {
-    /// The interval in a map that has it. That of a runtime variable is part of what the variable is.
-    pub(super) fn interval(self, map: &Map) -> Option<Interval> {
-        let domain = map.domain();
-        match self {
-            Gap::Variable(i) if i < domain.n_dims + domain.n_ranges => Some(domain.vars[i].interval),
-            _ => None,
-        }
-    }
-
-    /// The map with another interval.
-    pub(super) fn replaced(self, map: &Map, interval: Interval) -> Result<Map> {
-        let mut domain = map.domain().clone();
-        match self {
-            Gap::Variable(i) => domain.vars[i].interval = interval,
-            Gap::None => {}
-        }
-        // Divisors must be at least 1 over the new domain.
-        Map::new(domain, map.results().iter().cloned())
-    }
+/// The map with another interval for a variable.
+pub(super) fn with_interval(map: &Map, at: usize, interval: Interval) -> Result<Map> {
+    let mut domain = map.domain().clone();
+    domain.vars[at].interval = interval;
+    // Divisors must be at least 1 over the new domain.
+    Map::new(domain, map.results().iter().cloned())
 }
 
 /// Everything about a map but what maps of one group may differ in.
@@ -60,24 +41,22 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// The map without the interval of a gap. The results are those given where there are any.
-    pub(super) fn new(map: &Map, gap: Gap, results: &[Expr]) -> Shape {
+    /// The map with these results, and without the interval of the variable that is given.
+    pub(super) fn new(map: &Map, gap: Option<usize>, results: SmallVec<[Expr; 4]>) -> Shape {
         let domain = map.domain();
         let mut vars: Vec<_> = domain.vars.iter().map(|v| (v.interval, v.source.clone())).collect();
-        let constraints = domain.constraints.clone();
-        match gap {
-            Gap::Variable(i) if i < vars.len() => vars[i].0 = Interval::EMPTY,
-            _ => {}
+        if let Some(at) = gap {
+            vars[at].0 = Interval::EMPTY;
         }
-        let results = if results.is_empty() { map.results() } else { results };
-        Shape { counts: [domain.n_dims, domain.n_ranges], vars, constraints, results: results.into() }
+        let constraints = domain.constraints.clone();
+        Shape { counts: [domain.n_dims, domain.n_ranges], vars, constraints, results }
     }
 }
 
 /// Everything about a map but the interval of one dim and the constants of the results.
 pub(super) fn blocks_of(map: &Map, dim: usize) -> Option<Shape> {
     let bases = Bases::of(map)?.bases;
-    (dim < map.domain().n_dims).then(|| Shape::new(map, Gap::Variable(dim), &bases))
+    (dim < map.domain().n_dims).then(|| Shape::new(map, Some(dim), bases))
 }
 
 /// The box of a map without the interval of one dim, and the number of results.
@@ -92,26 +71,27 @@ impl FixedDims {
     }
 }
 
-/// Joins the maps of each group that has one key, keeping the order of the groups.
-pub(super) fn in_groups<K: std::hash::Hash + Eq>(
+/// The items of each key, in the order in which the keys come.
+pub(super) fn grouped<K: Hash + Eq, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec<Vec<T>> {
+    let mut numbers: FxHashMap<K, usize> = FxHashMap::default();
+    let mut groups: Vec<Vec<T>> = Vec::new();
+    for (key, item) in items {
+        let number = *numbers.entry(key).or_insert(groups.len());
+        if number == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[number].push(item);
+    }
+    groups
+}
+
+/// Joins the maps of each group that has one key, keeping the order of the groups; what has no key stays.
+pub(super) fn in_groups<K: Hash + Eq>(
     items: Vec<Coalesced>,
     key: impl Fn(&Map) -> Option<K>,
     mut join: impl FnMut(Vec<Coalesced>) -> Vec<Coalesced>,
 ) -> Vec<Coalesced> {
-    let mut numbers: FxHashMap<K, usize> = FxHashMap::default();
-    let mut groups: Vec<Vec<Coalesced>> = Vec::new();
-    for item in items {
-        match key(&item.map) {
-            Some(key) => {
-                let number = *numbers.entry(key).or_insert(groups.len());
-                if number == groups.len() {
-                    groups.push(Vec::new());
-                }
-                groups[number].push(item);
-            }
-            None => groups.push(vec![item]),
-        }
-    }
+    let groups = grouped(items.into_iter().enumerate().map(|(i, item)| (key(&item.map).ok_or(i), item)));
     groups.into_iter().flat_map(|group| if group.len() > 1 { join(group) } else { group }).collect()
 }
 

@@ -4,7 +4,7 @@ use crate::limits::ALTERNATIVES;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::groups::Gap;
+use super::groups::with_interval;
 use super::{is_same, Coalesced};
 use crate::analysis::interval::Interval;
 use crate::decide::ranges::compact_ranges;
@@ -41,10 +41,10 @@ pub(super) fn join_extensions(mut group: Vec<Coalesced>, dim: usize) -> Vec<Coal
 /// One of two neighbours along a dim over the box of both, where it is the other one there.
 fn extended(a: &Map, b: &Map, dim: usize) -> Option<Map> {
     let of = |map: &Map| map.domain().vars[dim].interval;
-    let (gap, all) = (Gap::Variable(dim), Interval::new(of(a).lo, of(b).hi));
+    let all = Interval::new(of(a).lo, of(b).hi);
     [(a, b), (b, a)].into_iter().find_map(|(own, other)| {
-        let on_other = gap.replaced(own, of(other)).ok()?;
-        let both = is_same(&on_other, other).then(|| gap.replaced(own, all).ok()).flatten()?;
+        let on_other = with_interval(own, dim, of(other)).ok()?;
+        let both = is_same(&on_other, other).then(|| with_interval(own, dim, all).ok()).flatten()?;
         Some(compact_ranges(&both)).filter(|map| map.state() == State::Defined)
     })
 }

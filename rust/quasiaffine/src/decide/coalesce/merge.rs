@@ -5,10 +5,10 @@
 //! cost grows with the number of maps and of intervals and not with how hard they are.
 
 use crate::limits::ALTERNATIVES;
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
+use super::groups::grouped;
 use super::plain::{has_dims_alone, plainly_contains};
 use super::steps::join_steps;
 use super::Coalesced;
@@ -19,7 +19,7 @@ use crate::expr::Expr;
 use crate::interrupt::poll;
 use crate::map::domain::Source;
 use crate::map::{Map, State};
-use crate::simplify::options::{FastPath, Options};
+use crate::simplify::options::Options;
 use crate::simplify::simplify;
 
 /// The questions that a union of maps answers.
@@ -61,13 +61,7 @@ struct View {
 }
 
 fn options(counting: Counting) -> Options {
-    Options {
-        keep_point_dims: counting == Counting::Pairs,
-        drop_unused: true,
-        solve: false,
-        rescale: false,
-        fast_path: FastPath::On,
-    }
+    Options { keep_point_dims: counting == Counting::Pairs, drop_unused: true, ..Options::default() }
 }
 
 /// The union of maps, each defined, in fewer maps where they join without a search: the intervals of two overlap or
@@ -136,16 +130,7 @@ pub(super) fn join_intervals(items: Vec<Coalesced>, counting: Counting) -> Vec<C
     if items.len() < 2 {
         return items;
     }
-    let mut numbers: FxHashMap<Key, usize> = FxHashMap::default();
-    let mut groups: Vec<Vec<View>> = Vec::new();
-    for item in items {
-        let (view, key) = View::of(item, counting);
-        let number = *numbers.entry(key).or_insert(groups.len());
-        if number == groups.len() {
-            groups.push(Vec::new());
-        }
-        groups[number].push(view);
-    }
+    let groups = grouped(items.into_iter().map(|item| View::of(item, counting)));
     groups.into_iter().flat_map(|group| join_group(group, counting)).map(View::into_item).collect()
 }
 
@@ -199,7 +184,7 @@ fn sweep(
 }
 
 impl View {
-    fn of(item: Coalesced, counting: Counting) -> (View, Key) {
+    fn of(item: Coalesced, counting: Counting) -> (Key, View) {
         let windows = (counting == Counting::Elements).then(|| Separable::read(&item.map)).flatten();
         let anchored = if windows.is_some() { item.map.clone() } else { anchored(&item.map, options(counting)) };
         let domain = anchored.domain();
@@ -221,7 +206,7 @@ impl View {
             }
         };
         let conditions = of_variables.chain(of_constraints).collect();
-        (View { item, anchored, windows, intervals, conditions, simple: None, is_joined: false }, key)
+        (key, View { item, anchored, windows, intervals, conditions, simple: None, is_joined: false })
     }
 
     fn into_item(mut self) -> Coalesced {

@@ -38,7 +38,7 @@ use crate::decide::ranges::compact_ranges;
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
-use groups::{blocks_of, differs, in_groups, FixedDims, Gap};
+use groups::{blocks_of, differ, in_groups, FixedDims};
 
 /// A map of the smaller set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ fn join_all(mut items: Vec<Coalesced>) -> Vec<Coalesced> {
     items = progressions::join_progressions(items);
     let n_dims = items.iter().map(|item| item.map.domain().n_dims).max().unwrap_or(0);
     for dim in 0..n_dims {
-        if !differs(&items, Gap::Variable(dim)) {
+        if !differ(&items, dim) {
             continue;
         }
         items = in_groups(items, |map| blocks_of(map, dim), |group| blocks::join_blocks(group, dim));

@@ -1,9 +1,8 @@
 //! Joining maps whose results differ by the multiples of a step, with a new range.
 
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::groups::{joined, Bases, Gap, Shape};
+use super::groups::{grouped, joined, Bases, Shape};
 use super::Coalesced;
 use crate::analysis::interval::Interval;
 use crate::error::Result;
@@ -20,22 +19,18 @@ struct Family {
 
 /// Joins maps of which the constants of the results are an arithmetic progression, with a new range.
 pub(super) fn join_progressions(items: Vec<Coalesced>) -> Vec<Coalesced> {
-    let mut numbers: FxHashMap<Shape, usize> = FxHashMap::default();
-    let mut groups: Vec<Vec<Family>> = Vec::new();
+    let mut families: Vec<(Shape, Family)> = Vec::new();
     let mut out: Vec<Coalesced> = Vec::new();
     for item in items {
         let from_zero = from_zero(&item.map).unwrap_or_else(|_| item.map.clone());
-        let Some(Bases { bases, constants }) = Bases::of(&from_zero).filter(|b| !b.bases.is_empty()) else {
-            out.push(item);
-            continue;
-        };
-        let number = *numbers.entry(Shape::new(&from_zero, Gap::None, &bases)).or_insert(groups.len());
-        if number == groups.len() {
-            groups.push(Vec::new());
+        match Bases::of(&from_zero).filter(|b| !b.bases.is_empty()) {
+            Some(Bases { bases, constants }) => {
+                families.push((Shape::new(&from_zero, None, bases), Family { item, from_zero, constants }));
+            }
+            None => out.push(item),
         }
-        groups[number].push(Family { item, from_zero, constants });
     }
-    out.extend(groups.into_iter().flat_map(join_group));
+    out.extend(grouped(families).into_iter().flat_map(join_group));
     out
 }
 

@@ -3,8 +3,7 @@
 //! Such a result is a constant, or a multiple of a range that nothing else uses, plus a constant. Maps that agree in all
 //! else reach the numbers of all of them, whatever the steps are: they become one map for each run of neighbours.
 
-use rustc_hash::FxHashMap;
-
+use super::groups::grouped;
 use super::Coalesced;
 use crate::analysis::interval::Interval;
 use crate::expr::{Expr, Kind, Var};
@@ -36,33 +35,25 @@ pub(super) fn join_steps(mut items: Vec<Coalesced>, options: Options) -> Vec<Coa
         if items.len() < 2 {
             break;
         }
-        let mut groups: Vec<(Map, Vec<(Steps, Coalesced)>)> = Vec::new();
-        let mut numbers: FxHashMap<Map, usize> = FxHashMap::default();
+        let mut apart: Vec<(Map, (Map, Steps, Coalesced))> = Vec::new();
         let mut out: Vec<Coalesced> = Vec::new();
         for item in items {
-            let Some((rest, steps)) = taken_apart(&item.map, result) else {
-                out.push(item);
-                continue;
-            };
-            let number = *numbers.entry(rest.clone()).or_insert(groups.len());
-            if number == groups.len() {
-                groups.push((rest, Vec::new()));
+            match taken_apart(&item.map, result) {
+                Some((rest, steps)) => apart.push((rest.clone(), (rest, steps, item))),
+                None => out.push(item),
             }
-            groups[number].1.push((steps, item));
         }
-        for (rest, group) in groups {
+        for group in grouped(apart) {
             let joined = runs(&group).and_then(|runs| {
-                runs.iter()
-                    .map(|run| with_steps(&rest, result, run, options))
-                    .collect::<Option<Vec<Map>>>()
-                    .zip(Some(runs))
+                let maps = runs.iter().map(|run| with_steps(&group[0].0, result, run, options));
+                maps.collect::<Option<Vec<Map>>>().zip(Some(runs))
             });
             let Some((maps, runs)) = joined else {
-                out.extend(group.into_iter().map(|(_, item)| item));
+                out.extend(group.into_iter().map(|(.., item)| item));
                 continue;
             };
             let mut all: Vec<Coalesced> = maps.into_iter().map(|map| Coalesced { map, parts: Vec::new() }).collect();
-            for (steps, item) in group {
+            for (_, steps, item) in group {
                 all[runs.partition_point(|run| run.first <= steps.first) - 1].absorb(item.parts);
             }
             out.extend(all);
@@ -105,13 +96,13 @@ fn taken_apart(map: &Map, result: usize) -> Option<(Map, Steps)> {
 }
 
 /// All numbers of a group, in runs with the same step, if those are fewer and each map has numbers of one of them.
-fn runs(group: &[(Steps, Coalesced)]) -> Option<Vec<Steps>> {
-    let total = group.iter().try_fold(0u128, |sum, (steps, _)| sum.checked_add(steps.n))?;
+fn runs(group: &[(Map, Steps, Coalesced)]) -> Option<Vec<Steps>> {
+    let total = group.iter().try_fold(0u128, |sum, (_, steps, _)| sum.checked_add(steps.n))?;
     if group.len() < 2 || total > POINTS {
         return None;
     }
     let mut numbers: Vec<i64> = Vec::with_capacity(total as usize);
-    for (steps, _) in group {
+    for (_, steps, _) in group {
         for i in 0..steps.n as i64 {
             numbers.push(steps.step.checked_mul(i)?.checked_add(steps.first)?);
         }
@@ -132,7 +123,7 @@ fn runs(group: &[(Steps, Coalesced)]) -> Option<Vec<Steps>> {
             return None;
         }
     }
-    let is_in_one = |(steps, _): &(Steps, Coalesced)| {
+    let is_in_one = |(_, steps, _): &(Map, Steps, Coalesced)| {
         let run = &runs[runs.partition_point(|run| run.first <= steps.first) - 1];
         steps.last() <= run.last()
     };
