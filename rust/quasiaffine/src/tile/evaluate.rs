@@ -9,8 +9,7 @@ use crate::components::components;
 use crate::expr::{Expr, Kind};
 use crate::map::domain::Constraint;
 use crate::map::{Map, State};
-use crate::tile::group::{BoxRun, Common, Group, GroupAnswer, TightRun};
-use crate::tile::image::Refusal;
+use crate::tile::group::{BoxRun, Common, Group, TightRun, TileCount};
 
 /// A map whose dimensions are cut into tiles; its ranges stay whole.
 pub struct TiledMap {
@@ -21,26 +20,8 @@ pub struct TiledMap {
     is_empty: bool,
 }
 
-/// The elements that a map reaches in all tiles of one choice of sizes.
-#[derive(Clone, Debug)]
-pub struct TileCount {
-    /// Why not every tile is known to be a box, if so.
-    pub refusal: Option<Refusal>,
-    /// The box of a full tile, or a box around it, for each result.
-    pub runs: SmallVec<[BoxRun; 6]>,
-    /// Elements of all tiles; an element counts once in every tile that reaches it, and nothing counts in tiles of
-    /// dimensions that come after the parallel ones and make no difference.
-    pub elements: u128,
-    /// Whether `elements` is exact; else it is an upper bound.
-    pub elements_exact: bool,
-    /// Elements of the tight boxes of these tiles.
-    pub boxes: u128,
-    /// Whether `boxes` is exact; else it is an upper bound.
-    pub boxes_exact: bool,
-}
-
 impl TileCount {
-    fn multiply(&mut self, group: &Group, answer: &GroupAnswer) {
+    fn multiply(&mut self, group: &Group, answer: &TileCount) {
         self.refusal = self.refusal.or(answer.refusal);
         self.elements = self.elements.saturating_mul(answer.elements);
         self.elements_exact &= answer.elements_exact;
@@ -75,7 +56,7 @@ pub struct TileBox {
 /// Answers for sizes that were asked for before.
 #[derive(Default)]
 pub struct Memo {
-    groups: Vec<FxHashMap<SmallVec<[i64; 4]>, GroupAnswer>>,
+    groups: Vec<FxHashMap<SmallVec<[i64; 4]>, TileCount>>,
 }
 
 impl TiledMap {
@@ -157,13 +138,7 @@ impl TiledMap {
         let tile: SmallVec<[i64; 8]> = tile.iter().copied().chain(std::iter::repeat_n(0, ranges)).collect();
         let of_runtime =
             self.common.runtime.iter().zip(runtime).map(|((index, _), &value)| (index.clone(), Some(value)));
-        let common = Common {
-            n_dims: self.common.n_dims,
-            intervals: self.common.intervals.clone(),
-            extents: self.common.extents.clone(),
-            runtime: of_runtime.collect(),
-            few_points: self.common.few_points,
-        };
+        let common = Common { runtime: of_runtime.collect(), ..self.common.clone() };
         let mut found: Vec<Option<TileBox>> = vec![None; self.map.results().len()];
         for group in &self.groups {
             for (&r, (whole, inside)) in group.results.iter().zip(group.tile(&common, &n, &tile)?) {
@@ -211,9 +186,10 @@ fn groups(map: &Map, common: &Common, n_parallel: usize) -> Vec<Group> {
     let of_constraints: Vec<_> = domain.constraints.iter().map(|c| vars_of(&c.expr)).collect();
     let roots = components(n_vars, of_results.iter().chain(&of_constraints).map(|(vars, _)| vars));
     let mut found = Vec::new();
-    for leader in (0..n_vars).filter(|&v| roots[v] == v) {
-        let vars: SmallVec<[u32; 4]> = (0..n_vars).filter(|&v| roots[v] == leader).map(|v| v as u32).collect();
-        let is_own = |vars: &SmallVec<[usize; 8]>| vars.first().is_some_and(|&v| roots[v] == leader);
+    // The last group has no variables: constants and runtime values that are looked up in one place.
+    for leader in (0..n_vars).filter(|&v| roots[v] == v).map(Some).chain([None]) {
+        let vars: SmallVec<[u32; 4]> = (0..n_vars).filter(|&v| Some(roots[v]) == leader).map(|v| v as u32).collect();
+        let is_own = |vars: &SmallVec<[usize; 8]>| vars.first().map(|&v| roots[v]) == leader;
         let results: SmallVec<[usize; 4]> = (0..of_results.len()).filter(|&r| is_own(&of_results[r].0)).collect();
         let own = (0..of_constraints.len()).filter(|&c| is_own(&of_constraints[c].0));
         let constraints: Vec<&Constraint> = own.clone().map(|c| &domain.constraints[c]).collect();
@@ -228,14 +204,6 @@ fn groups(map: &Map, common: &Common, n_parallel: usize) -> Vec<Group> {
         if matters {
             found.push(Group::new(map, vars, results, constraints, has_runtime));
         }
-    }
-    // Results without variables: constants and runtime values that are looked up in one place.
-    let rest: SmallVec<[usize; 4]> = (0..of_results.len()).filter(|&r| of_results[r].0.is_empty()).collect();
-    let own: Vec<usize> = (0..of_constraints.len()).filter(|&c| of_constraints[c].0.is_empty()).collect();
-    if !rest.is_empty() || !own.is_empty() {
-        let has_runtime = rest.iter().any(|&r| of_results[r].1) || own.iter().any(|&c| of_constraints[c].1);
-        let constraints = own.iter().map(|&c| &domain.constraints[c]).collect();
-        found.push(Group::new(map, SmallVec::new(), rest, constraints, has_runtime));
     }
     found
 }

@@ -92,18 +92,19 @@ impl Partner {
     }
 }
 
-/// The elements that a group reaches in the tiles of one choice of sizes.
+/// The elements that results reach in all tiles of one choice of sizes.
 #[derive(Clone, Debug)]
-pub(crate) struct GroupAnswer {
-    /// Why not every tile is a box, if so.
+pub struct TileCount {
+    /// Why not every tile is known to be a box, if so.
     pub refusal: Option<Refusal>,
-    /// The box of a full tile, for each result.
-    pub runs: SmallVec<[BoxRun; 4]>,
-    /// Elements of all tiles, an element counted in every tile that reaches it.
+    /// The box of a full tile, or a box around it, for each result.
+    pub runs: SmallVec<[BoxRun; 6]>,
+    /// Elements of all tiles; an element counts once in every tile that reaches it, and nothing counts in tiles of
+    /// dimensions that come after the parallel ones and make no difference.
     pub elements: u128,
     /// Whether `elements` is exact; else it is an upper bound.
     pub elements_exact: bool,
-    /// Elements of the tight boxes of all tiles.
+    /// Elements of the tight boxes of these tiles.
     pub boxes: u128,
     /// Whether `boxes` is exact; else it is an upper bound.
     pub boxes_exact: bool,
@@ -144,6 +145,7 @@ impl BoxRun {
 pub(crate) type RuntimeValue = (SmallVec<[Expr; 2]>, Option<i64>);
 
 /// Data that all groups share.
+#[derive(Clone)]
 pub(crate) struct Common {
     pub n_dims: usize,
     /// The ranges of dimensions and ranges.
@@ -238,7 +240,7 @@ impl Group {
     }
 
     /// The elements that the group reaches in tiles of the sizes `n`, which hold for all variables by flat number.
-    pub fn answer(&self, common: &Common, n: &[i64]) -> GroupAnswer {
+    pub fn answer(&self, common: &Common, n: &[i64]) -> TileCount {
         if let Some(answer) = self.partnered(common, n) {
             return answer;
         }
@@ -267,7 +269,7 @@ impl Group {
     }
 
     /// The answer where a constraint ties the only variable of the only result to one of no result.
-    fn partnered(&self, common: &Common, n: &[i64]) -> Option<GroupAnswer> {
+    fn partnered(&self, common: &Common, n: &[i64]) -> Option<TileCount> {
         let partner = self.partner?;
         let (free, bound) = (partner.free as usize, partner.bound as usize);
         let mut elements = 0u128;
@@ -282,7 +284,7 @@ impl Group {
         let mut full = self.full(common, n);
         full[free] = TileClass { start: 0, step: 0, n_tiles: 1, len: 1 };
         let runs = self.image(common, &full).ok()?;
-        Some(GroupAnswer::exact(runs.iter().map(BoxRun::of).collect(), elements))
+        Some(TileCount::exact(runs.iter().map(BoxRun::of).collect(), elements))
     }
 
     fn full(&self, common: &Common, n: &[i64]) -> Classes {
@@ -304,7 +306,7 @@ impl Group {
         image(&tiles, &exprs)
     }
 
-    fn classified(&self, common: &Common, n: &[i64]) -> Result<GroupAnswer, Refusal> {
+    fn classified(&self, common: &Common, n: &[i64]) -> Result<TileCount, Refusal> {
         if !self.cuts.is_empty() {
             return Err(Refusal::NotABox);
         }
@@ -344,10 +346,10 @@ impl Group {
             at[k] += 1;
             at[..k].fill(0);
         }
-        let answer = GroupAnswer::exact(full.ok_or(refusal)?.iter().map(BoxRun::of).collect(), elements);
+        let answer = TileCount::exact(full.ok_or(refusal)?.iter().map(BoxRun::of).collect(), elements);
         // What a runtime value cuts off is not known.
         let is_known = self.runtime_cuts.is_empty() && !self.has_runtime_bounds();
-        Ok(GroupAnswer { elements_exact: is_known, boxes_exact: is_known, ..answer })
+        Ok(TileCount { elements_exact: is_known, boxes_exact: is_known, ..answer })
     }
 
     /// Whether a result with runtime values has bounds.
@@ -444,7 +446,7 @@ impl Group {
     }
 
     /// Enumerates all points, where there are few.
-    fn enumerated(&self, common: &Common, n: &[i64], refusal: Refusal) -> Option<GroupAnswer> {
+    fn enumerated(&self, common: &Common, n: &[i64], refusal: Refusal) -> Option<TileCount> {
         let all = once(&self.points, || self.all_points(common)).as_ref()?;
         let n_vars = self.vars.len();
         let tile_of = |row: &[i64], k: usize| row[k].div_euclid(n[self.vars[k] as usize]);
@@ -453,7 +455,7 @@ impl Group {
             let key = (0..n_vars).map(|k| tile_of(row, k)).collect();
             tiles.entry(key).or_default().push(i as u32);
         }
-        let mut answer = GroupAnswer::exact(smallvec![BoxRun::anywhere(1, 1); self.exprs.len()], 0);
+        let mut answer = TileCount::exact(smallvec![BoxRun::anywhere(1, 1); self.exprs.len()], 0);
         answer.boxes = 0;
         for points in tiles.values() {
             poll();
@@ -496,9 +498,9 @@ impl Group {
     }
 
     /// Bounds from above, where neither classes nor points tell.
-    fn bounded(&self, common: &Common, n: &[i64], refusal: Refusal) -> GroupAnswer {
+    fn bounded(&self, common: &Common, n: &[i64], refusal: Refusal) -> TileCount {
         let full = self.full(common, n);
-        let mut runs: SmallVec<[BoxRun; 4]> = SmallVec::new();
+        let mut runs: SmallVec<[BoxRun; 6]> = SmallVec::new();
         let mut of_tile = 1u128;
         for (e, bounds) in self.exprs.iter().zip(&self.bounds) {
             let span = span(e, &full, common).min(bounds.hi.saturating_sub(bounds.lo));
@@ -518,7 +520,7 @@ impl Group {
         let exact = !is_cut && !self.has_runtime && self.is_injective();
         let boxes = of_tile.saturating_mul(n_tiles);
         let elements = if exact { points } else { points.min(boxes) };
-        GroupAnswer { refusal: Some(refusal), runs, elements, elements_exact: exact, boxes, boxes_exact: false }
+        TileCount { refusal: Some(refusal), runs, elements, elements_exact: exact, boxes, boxes_exact: false }
     }
 
     fn is_injective(&self) -> bool {
@@ -600,9 +602,9 @@ impl Group {
     }
 }
 
-impl GroupAnswer {
-    fn exact(runs: SmallVec<[BoxRun; 4]>, elements: u128) -> GroupAnswer {
-        GroupAnswer { refusal: None, runs, elements, elements_exact: true, boxes: elements, boxes_exact: true }
+impl TileCount {
+    fn exact(runs: SmallVec<[BoxRun; 6]>, elements: u128) -> TileCount {
+        TileCount { refusal: None, runs, elements, elements_exact: true, boxes: elements, boxes_exact: true }
     }
 }
 

@@ -20,7 +20,7 @@ pub mod group;
 pub mod image;
 pub mod symbolic;
 
-pub use evaluate::{Memo, TileBox, TileCount, TiledMap};
-pub use group::BoxRun;
+pub use evaluate::{Memo, TileBox, TiledMap};
+pub use group::{BoxRun, TileCount};
 pub use image::Refusal;
 pub use symbolic::{symbolic_tile, Clause, SymbolicRun, SymbolicTile};

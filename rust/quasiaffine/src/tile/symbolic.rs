@@ -79,8 +79,22 @@ impl Sum {
 
     /// The greatest value of a full tile.
     fn top(&self) -> Result<Expr> {
-        self.parts.iter().try_fold(self.low.clone(), |top, p| top.add(&less_one(&p.size)?.scale(p.factor)?))
+        self.low.add(&reach(&self.parts)?)
     }
+}
+
+/// The sum of parts whose counters all have their greatest values.
+fn reach(parts: &[Part]) -> Result<Expr> {
+    parts.iter().try_fold(Expr::Const(0), |sum, p| sum.add(&less_one(&p.size)?.scale(p.factor)?))
+}
+
+/// The factor of the least part with more than one value, for parts in ascending order.
+fn stride_of(parts: &[Part]) -> Result<Expr> {
+    let greatest = Expr::Const(parts.last().map_or(1, |p| p.factor));
+    parts.iter().rev().skip(1).try_fold(greatest, |stride, p| {
+        let more_than_one = less_one(&p.size)?.minimum(&Expr::Const(1))?;
+        stride.add(&Expr::Const(p.factor).sub(&stride)?.mul(&more_than_one)?)
+    })
 }
 
 fn less_one(e: &Expr) -> Result<Expr> {
@@ -232,15 +246,7 @@ impl Writer<'_> {
         let Some(sum) = self.sum(e)? else { return Ok(None) };
         let mut parts: Vec<Part> = sum.parts.iter().filter(|p| p.most > 1).cloned().collect();
         parts.sort_by_key(|p| p.factor);
-        // From the greatest factor down: the stride is that of the least part with more than one value.
-        let mut stride = Expr::Const(parts.last().map_or(1, |p| p.factor));
-        for p in parts.iter().rev().skip(1) {
-            if stride.as_const() == Some(p.factor) {
-                continue;
-            }
-            let more_than_one = less_one(&p.size)?.minimum(&Expr::Const(1))?;
-            stride = stride.add(&Expr::Const(p.factor).sub(&stride)?.mul(&more_than_one)?)?;
-        }
+        let stride = stride_of(&parts)?;
         for j in 1..parts.len() {
             self.chain(&parts[..j], &parts[j])?;
         }
@@ -248,10 +254,8 @@ impl Writer<'_> {
             [] => Expr::Const(1),
             [one] => one.size.clone(),
             [first, ..] => {
-                let span =
-                    parts.iter().try_fold(Expr::Const(0), |span, p| span.add(&less_one(&p.size)?.scale(p.factor)?))?;
                 let by = if stride.as_const().is_some() { Expr::Const(first.factor) } else { stride.clone() };
-                span.floor_div(&by)?.add(&Expr::Const(1))?
+                reach(&parts)?.floor_div(&by)?.add(&Expr::Const(1))?
             }
         };
         let (mut lower, mut upper) = match self.line(e)? {
@@ -291,24 +295,12 @@ impl Writer<'_> {
         if part.factor == least {
             return Ok(());
         }
-        if below.iter().chain([part]).any(|p| p.factor % least != 0) {
-            let more = below.iter().try_fold(Expr::Const(0), |n, p| n.add(&less_one(&p.size)?))?;
-            let any = vec![(part.size.clone(), Interval::new(1, 1)), (more, Interval::new(0, 0))];
-            self.clause(any, Refusal::Gap);
-            return Ok(());
-        }
-        let mut any = vec![(part.size.clone(), Interval::new(1, 1))];
         let more = below.iter().try_fold(Expr::Const(0), |n, p| n.add(&less_one(&p.size)?))?;
-        any.push((more, Interval::new(0, 0)));
-        // The parts below reach up to this one: their greatest sum and their least factor that counts.
-        let mut reach = below.iter().try_fold(Expr::Const(0), |n, p| n.add(&less_one(&p.size)?.scale(p.factor)?))?;
-        let mut step = Expr::Const(below.last().map_or(1, |p| p.factor));
-        for p in below.iter().rev().skip(1) {
-            let more_than_one = less_one(&p.size)?.minimum(&Expr::Const(1))?;
-            step = step.add(&Expr::Const(p.factor).sub(&step)?.mul(&more_than_one)?)?;
+        let mut any = vec![(part.size.clone(), Interval::new(1, 1)), (more, Interval::new(0, 0))];
+        if below.iter().chain([part]).all(|p| p.factor % least == 0) {
+            // The parts below reach up to this one: their greatest sum and their least factor that counts.
+            any.push((reach(below)?.add(&stride_of(below)?)?, Interval::new(part.factor, i64::MAX)));
         }
-        reach = reach.add(&step)?;
-        any.push((reach, Interval::new(part.factor, i64::MAX)));
         self.clause(any, Refusal::Gap);
         Ok(())
     }
@@ -452,8 +444,7 @@ impl Writer<'_> {
         if is_quotient {
             if alone {
                 // Every tile has its own number of quotients.
-                let top =
-                    rest.iter().try_fold(inner.low.clone(), |top, p| top.add(&less_one(&p.size)?.scale(p.factor)?))?;
+                let top = inner.low.add(&reach(&rest)?)?;
                 let size = top.floor_div(&by)?.sub(&inner.low.floor_div(&by)?)?.add(&Expr::Const(1))?;
                 sum.parts.push(Part { factor: 1, size, most: one.most });
                 return Ok(Some(sum));
