@@ -18,7 +18,7 @@ impl AffineContext {
         if a == b {
             return Ordering::Equal;
         }
-        let (x, y) = (self.atoms().get(a), self.atoms().get(b));
+        let (x, y) = (self.atoms.get(a), self.atoms.get(b));
         x.depth.cmp(&y.depth).then_with(|| match (&x.kind, &y.kind) {
             (AtomKind::Var(x), AtomKind::Var(y)) => x.cmp(y),
             (AtomKind::Var(_), _) => Ordering::Less,
@@ -42,7 +42,7 @@ impl AffineContext {
             let key = |t: &AffineTerm| (t.atom, t.coefficient);
             return x.terms.iter().map(key).cmp(y.terms.iter().map(key)).then(x.constant.cmp(&y.constant));
         }
-        let key = |form: &AffineForm| (form.terms.len(), form.constant, self.atoms().fingerprint(form));
+        let key = |form: &AffineForm| (form.terms.len(), form.constant, self.atoms.fingerprint(form));
         key(x).cmp(&key(y))
     }
 

@@ -215,8 +215,8 @@ impl AffineContext {
         if form.terms.is_empty() {
             return ends;
         }
-        for i in 0..self.facts().len() {
-            let fact = &self.facts()[i];
+        for i in 0..self.facts.len() {
+            let fact = &self.facts[i];
             let Some(lead) = fact.form.terms.first() else {
                 continue;
             };

@@ -35,7 +35,7 @@ impl AffineContext {
         if self.has_facts() {
             return None;
         }
-        for atom in self.samples.len()..self.atoms().len() {
+        for atom in self.samples.len()..self.atoms.len() {
             let sample = self.sample_of_atom(atom as AtomId);
             self.samples.push(sample);
         }

@@ -49,7 +49,8 @@ pub fn reduce(cx: &mut AffineContext, mut form: AffineForm, mut interval: Interv
             match cx.kind(t.atom) {
                 AtomKind::Var(flat) => return Ok(Reduced::Variable(*flat as usize, interval)),
                 AtomKind::Div(num, n) => {
-                    if let Some((num, wider)) = of_div(num, *n, interval) {
+                    if let Some(wider) = numerator_range(*n, interval) {
+                        let num = num.clone();
                         cx.constraint_fired(Rule::ConstraintDiv, (&form, interval), (&num, wider));
                         (form, interval) = (num, wider);
                         continue;
@@ -188,12 +189,7 @@ fn leading_sign(
     Ok(())
 }
 
-/// `x floordiv n in [l, u]` is `x in [l*n, u*n + n - 1]`
-fn of_div(num: &AffineForm, n: i64, interval: Interval) -> Option<(AffineForm, Interval)> {
-    Some((num.clone(), numerator_range(n, interval)?))
-}
-
-/// The interval of `x` where `x floordiv n` lies in the interval, where its ends have 64 bits.
+/// `x floordiv n in [l, u]` is `x in [l*n, u*n + n - 1]`: that interval, where its ends have 64 bits
 pub fn numerator_range(n: i64, interval: Interval) -> Option<Interval> {
     Some(Interval::new(interval.lo.checked_mul(n)?, interval.hi.checked_mul(n)?.checked_add(n - 1)?))
 }
@@ -313,9 +309,8 @@ fn of_parts(
                 changed |= narrow(narrowed, *flat as usize, by_form);
             }
             AtomKind::Div(num, n) if nested > 0 && !by_form.covers(cx.atom_range(t.atom)) => {
-                if let Some((num, interval)) =
-                    of_div(num, *n, by_form).and_then(|(num, interval)| without_constant(num, interval).ok())
-                {
+                let of_numerator = numerator_range(*n, by_form);
+                if let Some((num, interval)) = of_numerator.and_then(|i| without_constant(num.clone(), i).ok()) {
                     changed |= of_parts(cx, &terms(&num), interval, narrowed, nested - 1);
                 }
             }
@@ -346,31 +341,17 @@ fn narrow(narrowed: &mut [Interval], flat: usize, to: Interval) -> bool {
 
 /// `x mod n in [l, u]`: the ends of the interval of `x` move to values that satisfy it
 pub fn residue_ends(of_x: Interval, n: i64, interval: Interval) -> Interval {
-    let allowed = interval.intersect(Interval::new(0, n - 1));
-    if allowed.is_empty() || of_x.is_empty() {
+    let Interval { lo, hi } = interval.intersect(Interval::new(0, n - 1));
+    if lo > hi || of_x.is_empty() {
         return Interval::EMPTY;
     }
     let up = |x: i64| {
         let r = floor_mod(x, n);
-        let step = if r < allowed.lo {
-            allowed.lo - r
-        } else if r > allowed.hi {
-            n - (r - allowed.lo)
-        } else {
-            0
-        };
-        x.checked_add(step)
+        x.checked_add(if r > hi { n - (r - lo) } else { (lo - r).max(0) })
     };
     let down = |x: i64| {
         let r = floor_mod(x, n);
-        let step = if r > allowed.hi {
-            r - allowed.hi
-        } else if r < allowed.lo {
-            n - (allowed.hi - r)
-        } else {
-            0
-        };
-        x.checked_sub(step)
+        x.checked_sub(if r < lo { n - (hi - r) } else { (r - hi).max(0) })
     };
     Interval::new(up(of_x.lo).unwrap_or(i64::MAX), down(of_x.hi).unwrap_or(i64::MIN))
 }

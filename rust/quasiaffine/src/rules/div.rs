@@ -419,7 +419,7 @@ pub(super) fn reduce_coefficients(cx: &mut AffineContext, d: &mut Division) -> R
     };
     let reducible = |s: Summand| {
         let c = s.factor();
-        if cx.closes_remainders() && !matches!(s, Summand::Term(t) if cx.is_var(t.atom)) {
+        if cx.closes_remainders && !matches!(s, Summand::Term(t) if cx.is_var(t.atom)) {
             return false;
         }
         c.unsigned_abs() > n.unsigned_abs() || (is_half(c) && (!d.has_div || stands_whole(s)))

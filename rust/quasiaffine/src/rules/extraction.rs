@@ -102,7 +102,7 @@ pub fn extract(cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> 
     if let Some(lone) = SingleDiv::of(cx, form).filter(|_| cx.takes_shortcuts()) {
         return lone.extract(cx, form);
     }
-    if cx.atoms().len() < cx.n_vars() + MANY {
+    if cx.atoms.len() < cx.n_vars() + MANY {
         return shortest(cx, form);
     }
     if let Some(Extracted { expr, notes, out_of_order }) = cx.written(form).cloned() {
@@ -287,7 +287,7 @@ fn take_whole_remainders(cx: &mut AffineContext, rest: &mut AffineForm, out: &mu
 
 /// An atom written by itself.
 fn plain(cx: &mut AffineContext, atom: AtomId) -> Result<Expr, Stop> {
-    let known = cx.atoms().get(atom);
+    let known = cx.atoms.get(atom);
     if let Some(done) = known.written() {
         return Ok(done.clone());
     }
@@ -303,7 +303,7 @@ fn plain(cx: &mut AffineContext, atom: AtomId) -> Result<Expr, Stop> {
             op.of(&a, &b)?
         }
     };
-    Ok(cx.remember(atom, expr))
+    Ok(cx.atoms.remember(atom, expr))
 }
 
 /// The nodes that a factor and a sign beside others make.

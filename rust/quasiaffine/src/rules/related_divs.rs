@@ -20,7 +20,7 @@ pub fn merge(cx: &mut AffineContext, form: &mut AffineForm) -> Result<(), Stop> 
     loop {
         let divs: SmallVec<[AtomId; 8]> =
             form.terms.iter().map(|t| t.atom).filter(|a| cx.as_div(*a).is_some()).collect();
-        if divs.is_empty() || (divs.len() < 2 && !cx.has_equalities() && cx.residues().is_empty()) {
+        if divs.is_empty() || (divs.len() < 2 && !cx.has_equalities() && cx.residues.is_empty()) {
             return Ok(());
         }
         if let Some(moved) = residues::moved(cx, form)? {
@@ -33,7 +33,7 @@ pub fn merge(cx: &mut AffineContext, form: &mut AffineForm) -> Result<(), Stop> 
         let mut divs = cx.in_order(divs);
         divs.reverse();
         divs.truncate(ALTERNATIVES);
-        cx.spend(divs.len() * (divs.len() + cx.equalities().len()))?;
+        cx.spend(divs.len() * (divs.len() + cx.equalities.len()))?;
         let size = |cx: &AffineContext, f: &AffineForm| (n_divs(cx, f), n_nested(cx, f));
         let given = size(cx, form);
         let mut best = (given, usize::MAX);
@@ -51,7 +51,7 @@ pub fn merge(cx: &mut AffineContext, form: &mut AffineForm) -> Result<(), Stop> 
                     consider(cx, Rule::Related, candidate);
                 }
             }
-            for equality in cx.equalities() {
+            for equality in &cx.equalities {
                 let candidates = [by_equality(cx, form, a, equality), exact(cx, form, a, equality)];
                 candidates.into_iter().flatten().for_each(|candidate| consider(cx, Rule::Equality, candidate));
             }
@@ -92,7 +92,7 @@ pub fn equalities(cx: &AffineContext) -> Vec<AffineForm> {
         form.constant = f.interval.as_point()?.checked_neg()?;
         Some(form)
     };
-    let given: Vec<AffineForm> = cx.facts().iter().filter_map(of_fact).take(ALTERNATIVES).collect();
+    let given: Vec<AffineForm> = cx.facts.iter().filter_map(of_fact).take(ALTERNATIVES).collect();
     let mut reduced = given.clone();
     for i in 0..reduced.len() {
         let row = reduced[i].clone();

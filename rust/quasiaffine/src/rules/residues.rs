@@ -170,7 +170,7 @@ impl Residues {
 
 /// The residues that constraints allow, of which quotients are decided by [`moved`].
 pub fn known(cx: &AffineContext) -> Vec<Residues> {
-    cx.facts().iter().filter_map(|fact| Residues::of(cx, &fact.form, fact.interval)).take(ALTERNATIVES).collect()
+    cx.facts.iter().filter_map(|fact| Residues::of(cx, &fact.form, fact.interval)).take(ALTERNATIVES).collect()
 }
 
 /// `(x + c) floordiv n = x floordiv n + k`, or another quotient for all constants that give one at each residue that `x`
@@ -178,7 +178,7 @@ pub fn known(cx: &AffineContext) -> Vec<Residues> {
 pub fn moved(cx: &mut AffineContext, form: &AffineForm) -> Result<Option<AffineForm>, Stop> {
     let found = form.terms.iter().find_map(|t| {
         let (num, n) = cx.as_div(t.atom)?;
-        let shift = cx.residues().iter().find_map(|known| known.shift(num, n))?;
+        let shift = cx.residues.iter().find_map(|known| known.shift(num, n))?;
         Some((t.atom, num.clone(), n, shift))
     });
     let Some((atom, mut num, n, (constant, k))) = found else { return Ok(None) };
@@ -191,8 +191,7 @@ pub fn moved(cx: &mut AffineContext, form: &AffineForm) -> Result<Option<AffineF
 /// `(x + c) floordiv m = k*(x floordiv (k*m)) + j` where that holds at each residue of `x` modulo `k*m`
 pub fn coarser(cx: &mut AffineContext, form: &AffineForm, a: AtomId) -> Result<Option<AffineForm>, Stop> {
     let Some((num, m)) = cx.as_div(a) else { return Ok(None) };
-    let found =
-        cx.residues().iter().filter(|known| known.n > m).find_map(|known| Some((known, known.quotient(num, m)?)));
+    let found = cx.residues.iter().filter(|known| known.n > m).find_map(|known| Some((known, known.quotient(num, m)?)));
     let Some((known, k)) = found else { return Ok(None) };
     let (x, n) = (AffineForm { constant: known.constant(), ..known.x.clone() }, known.n);
     let mut value = cx.floor_div(x, n)?.scaled(n / m)?;

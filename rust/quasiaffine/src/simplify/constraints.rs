@@ -56,9 +56,9 @@ pub fn simplify_domain(domain: &Domain, cx: &mut AffineContext) -> Option<Simpli
             // What came up on the way is forgotten: numbers and ranges of atoms are to be those of a first reading.
             let restarts = !cx.has_visited_all();
             if restarts {
-                let alias = cx.take_aliases();
+                let alias = std::mem::take(&mut cx.alias);
                 cx.restart(&domain);
-                cx.set_aliases(alias);
+                cx.alias = alias;
             }
             domain.constraints = assume_reduced(cx, reduced, restarts);
         }
@@ -265,8 +265,10 @@ fn held_against_each_other(cx: &mut AffineContext, kept: &mut Kept) -> Result<He
         cx.set_facts(kept);
     }
     let mut i = 0;
-    while i < cx.facts().len() {
-        let Fact { form, interval } = cx.set_fact_aside(i);
+    while i < cx.facts.len() {
+        // It says nothing of itself: a fact without a form stands in its place.
+        let aside = Fact { form: AffineForm::default(), interval: Interval::ALL };
+        let Fact { form, interval } = std::mem::replace(&mut cx.facts[i], aside);
         if interval.is_empty() {
             return Ok(Held { contradict: true, changed });
         }
@@ -274,11 +276,11 @@ fn held_against_each_other(cx: &mut AffineContext, kept: &mut Kept) -> Result<He
         match constraint::decide(cx, &form, &parts, interval) {
             constraint::Decided::Contradiction => return Ok(Held { contradict: true, changed }),
             constraint::Decided::Implied => {
-                cx.remove_fact(i);
+                cx.facts.remove(i);
                 kept.remove(i);
             }
             constraint::Decided::Open(_) => {
-                cx.put_fact_back(i, Fact { form, interval });
+                cx.facts[i] = Fact { form, interval };
                 i += 1;
             }
         }

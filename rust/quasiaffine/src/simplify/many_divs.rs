@@ -67,7 +67,7 @@ impl ManyDivs {
     /// Reads an expression with remainders as atoms and writes it, until that changes nothing.
     fn with_remainders(&mut self, cx: &mut AffineContext, e: &Expr) -> Kept {
         let closed = self.closed.get_or_insert_with(|| cx.closing_remainders());
-        closed.set_effort(cx.effort());
+        closed.budget.effort = cx.budget.effort;
         let mut kept = Kept { expr: e.clone(), n_divs: usize::MAX };
         for _ in 0..ROUNDS {
             let form = closed.linear(&kept.expr);
@@ -79,7 +79,7 @@ impl ManyDivs {
                 _ => break,
             }
         }
-        cx.set_effort(closed.effort());
+        cx.budget.effort = closed.budget.effort;
         kept
     }
 }
@@ -107,7 +107,7 @@ fn n_divs(cx: &AffineContext, form: &AffineForm) -> usize {
         }
         n
     }
-    count(cx, form, &mut vec![false; cx.atoms().len() - cx.n_vars()])
+    count(cx, form, &mut vec![false; cx.atoms.len() - cx.n_vars()])
 }
 
 /// Whether two terms of one sum have a variable in common, so that opening a remainder could cancel something. Of expressions with

@@ -130,7 +130,7 @@ fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget
             // A pass that only confirms a map repeats the steps that led to it.
             trace.truncate(n_steps);
         }
-        budget.effort = cx.effort();
+        budget.effort = cx.budget.effort;
         if budget.effort == 0 {
             // What is too large to be simplified in full stays whole, so that a second call does not go on.
             debug_assert!(!(is_fresh && is_small(&start)), "laws undo each other's steps: {start}");
@@ -238,8 +238,8 @@ fn pass(map: &Map, options: Options, cx: &mut AffineContext) -> Pass {
         let Some(SimplifiedDomain { domain: mut next, is_fixpoint }) = simplify_domain(&current, cx) else {
             return Pass { map: Map::empty(domain), is_final: true };
         };
-        let aliased: SmallVec<[bool; 8]> = cx.aliases().iter().enumerate().map(|(i, a)| i as u32 != *a).collect();
-        let is_last = aliased.contains(&true) || cx.effort() == 0;
+        let aliased: SmallVec<[bool; 8]> = cx.alias.iter().enumerate().map(|(i, a)| i as u32 != *a).collect();
+        let is_last = aliased.contains(&true) || cx.budget.effort == 0;
         if !is_last && next.normalize() == Emptiness::Empty {
             return Pass { map: Map::empty(domain), is_final: true };
         }

@@ -72,7 +72,7 @@ pub fn rewrite_all(
         }
         out.push(extracted);
     }
-    if cx.has_equalities() || !cx.residues().is_empty() {
+    if cx.has_equalities() || !cx.residues.is_empty() {
         cx.set_equalities(Vec::new(), Vec::new());
     }
     (out, is_final && !(cx.stability.out_of_order && order_counts))
@@ -156,7 +156,7 @@ fn is_replaced(cx: &AffineContext, e: &Expr) -> bool {
     // The variables of a large expression are walked as a tree, those of a domain are as many for each small one.
     let is_large = e.nodes() as usize > cx.n_vars();
     if is_large
-        && cx.aliases().is_empty()
+        && cx.alias.is_empty()
         && (0..cx.n_vars()).all(|flat| cx.atom_range(flat as AtomId).as_point().is_none())
     {
         return false;

@@ -146,7 +146,7 @@ impl AffineContext {
     /// Notes that a rule fired. What it did is only worked out where somebody traces.
     #[inline]
     pub(crate) fn fired(&self, rule: Rule, step: impl FnOnce(&AffineContext) -> (Vec<Statement>, Vec<Statement>)) {
-        if let Some(trace) = self.trace() {
+        if let Some(trace) = &self.budget.trace {
             let (before, after) = step(self);
             trace.narrow(|flat| (flat < self.n_vars()).then(|| self.atom_range(flat as AtomId)));
             trace.push(rule, before, after);
@@ -180,7 +180,7 @@ impl AffineContext {
 
     /// An operation on two forms as a statement; none where nobody traces.
     pub(crate) fn operation(&self, op: Binary, a: &AffineForm, b: &AffineForm) -> Option<Statement> {
-        self.trace()?;
+        self.budget.trace.as_ref()?;
         let spell = || op.of(&self.spelled_out(a)?, &self.spelled_out(b)?).ok();
         Some(spell().map_or(Statement::Unprintable, Statement::Value))
     }

@@ -1,7 +1,5 @@
 //! Maps with other variables: without those of one value, without unused ones, with one that counts in larger steps.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
@@ -10,7 +8,7 @@ use crate::error::Result;
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::fast_path::normal::is_normal_domain;
 use crate::int;
-use crate::map::domain::{Constraint, Domain, Source};
+use crate::map::domain::{Constraint, Domain};
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
 
@@ -128,18 +126,9 @@ pub fn only_value(domain: &Domain, c: &Constraint, s: Var) -> Option<Expr> {
 }
 
 /// The map over another domain of the same variables, with a value in place of one of them.
-fn replaced(map: &Map, mut domain: Domain, v: Var, value: &Expr) -> Result<Map> {
-    let replace = |w: Var| Ok(if w == v { value.clone() } else { Expr::Var(w) });
-    for c in &mut domain.constraints {
-        c.expr = c.expr.substitute(&replace)?;
-    }
-    for w in &mut domain.vars {
-        if let Some(source) = &w.source {
-            let index = source.index.iter().map(|e| e.substitute(&replace)).collect::<Result<_>>()?;
-            w.source = Some(Arc::new(Source { id: source.id, index }));
-        }
-    }
-    Map::new(domain, map.results().iter().map(|e| e.substitute(&replace)).collect::<Result<SmallVec<[Expr; 4]>>>()?)
+fn replaced(map: &Map, domain: Domain, v: Var, value: &Expr) -> Result<Map> {
+    let map = Map::from_parts(domain, map.results().into());
+    map.with_value(map.domain().clone(), v, value)
 }
 
 /// Without the runtime variables that became another one, and, where asked for, without those that nothing uses.

@@ -27,7 +27,6 @@ use crate::map::domain::{Constraint, Domain};
 use crate::rules::extraction::{Extracted, Notes};
 use crate::rules::residues::Residues;
 use crate::simplify::options::{FastPath, Options};
-use crate::simplify::trace::Trace;
 
 /// A constraint of the domain as a fact: the form lies in the interval.
 #[derive(Clone, Debug)]
@@ -50,14 +49,16 @@ struct Large {
 
 /// The context of one simplification.
 pub struct AffineContext {
-    atoms: Atoms,
-    facts: Vec<Fact>,
+    pub(crate) atoms: Atoms,
+    /// The constraints of the domain.
+    pub(crate) facts: Vec<Fact>,
     /// The number of the first atom that was made under these facts.
     first_under_facts: usize,
     /// The replacement of each variable, an equal earlier one or itself, by flat number; empty where none is replaced.
-    alias: Vec<u32>,
+    pub(crate) alias: Vec<u32>,
     options: Options,
-    budget: Budget,
+    /// The effort that is left, and the record of the rules that fire, where somebody asks.
+    pub(crate) budget: Budget,
     /// The samples of the first atoms, see [`crate::analysis::samples`]; nothing where a value does not fit.
     pub(crate) samples: Vec<Option<Sample>>,
     /// Divisions that have been done.
@@ -65,13 +66,13 @@ pub struct AffineContext {
     large: Option<Box<Large>>,
     pub(crate) stability: Stability,
     /// Forms that are 0 by constraints with a single value: used in results, and not in the constraints themselves.
-    equalities: Vec<AffineForm>,
+    pub(crate) equalities: Vec<AffineForm>,
     /// The residues that constraints allow: used like equalities.
-    residues: Vec<Residues>,
+    pub(crate) residues: Vec<Residues>,
     /// Notes on everything written since this was last cleared.
     pub(crate) notes: Notes,
     /// Remainders are read as atoms, see [`crate::rules::remainder`].
-    closes_remainders: bool,
+    pub(crate) closes_remainders: bool,
 }
 
 impl AffineContext {
@@ -269,11 +270,6 @@ impl AffineContext {
         }
     }
 
-    /// All atoms.
-    pub(crate) fn atoms(&self) -> &Atoms {
-        &self.atoms
-    }
-
     /// The value that an atom stands for.
     pub(crate) fn kind(&self, atom: AtomId) -> &AtomKind {
         &self.atoms.get(atom).kind
@@ -313,11 +309,6 @@ impl AffineContext {
         self.atom_range(self.flat(v) as AtomId)
     }
 
-    /// Remembers an atom as an expression.
-    pub(crate) fn remember(&mut self, atom: AtomId, expr: Expr) -> Expr {
-        self.atoms.remember(atom, expr)
-    }
-
     /// The result of an earlier extraction of a form, once there are many atoms.
     pub(crate) fn written(&self, form: &AffineForm) -> Option<&Extracted> {
         self.large.as_ref().and_then(|large| large.extracted.get(form))
@@ -328,85 +319,23 @@ impl AffineContext {
         self.large.get_or_insert_default().extracted.insert(form.clone(), done);
     }
 
-    /// The constraints of the domain.
-    pub(crate) fn facts(&self) -> &[Fact] {
-        &self.facts
-    }
-
     /// Takes these constraints for what is known beyond the ranges of the variables.
     pub(crate) fn set_facts(&mut self, known: &[(AffineForm, Interval)]) {
         self.clear_facts();
         self.facts.extend(known.iter().map(|(form, interval)| Fact { form: form.clone(), interval: *interval }));
     }
 
-    /// Takes a fact out, so that it says nothing of itself. One without a form stands in its place.
-    pub(crate) fn set_fact_aside(&mut self, i: usize) -> Fact {
-        std::mem::replace(&mut self.facts[i], Fact { form: AffineForm::default(), interval: Interval::ALL })
-    }
-
-    pub(crate) fn put_fact_back(&mut self, i: usize, fact: Fact) {
-        self.facts[i] = fact;
-    }
-
-    pub(crate) fn remove_fact(&mut self, i: usize) {
-        self.facts.remove(i);
-    }
-
     pub(crate) fn has_facts(&self) -> bool {
         !self.facts.is_empty()
-    }
-
-    /// The forms that are 0.
-    pub(crate) fn equalities(&self) -> &[AffineForm] {
-        &self.equalities
-    }
-
-    pub(crate) fn residues(&self) -> &[Residues] {
-        &self.residues
     }
 
     pub(crate) fn has_equalities(&self) -> bool {
         !self.equalities.is_empty()
     }
 
-    /// Whether remainders are read as atoms, see [`crate::rules::remainder`].
-    pub(crate) fn closes_remainders(&self) -> bool {
-        self.closes_remainders
-    }
-
     /// Whether a variable with a single value stays.
     pub(crate) fn keeps(&self, v: Var) -> bool {
         self.options.keep_point_dims && v.kind == Kind::Dim
-    }
-
-    /// The replacement of each variable, by flat number; empty where none is replaced.
-    pub(crate) fn aliases(&self) -> &[u32] {
-        &self.alias
-    }
-
-    /// Takes the replacements away for a while.
-    pub(crate) fn take_aliases(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.alias)
-    }
-
-    /// Puts them back.
-    pub(crate) fn set_aliases(&mut self, alias: Vec<u32>) {
-        self.alias = alias;
-    }
-
-    /// The effort that is left.
-    pub(crate) fn effort(&self) -> u32 {
-        self.budget.effort
-    }
-
-    /// Sets the effort to what another context left.
-    pub(crate) fn set_effort(&mut self, effort: u32) {
-        self.budget.effort = effort;
-    }
-
-    /// The record of the rules that fire, where somebody asks.
-    pub(crate) fn trace(&self) -> Option<&Trace> {
-        self.budget.trace.as_ref()
     }
 
     pub(crate) fn traces(&self) -> bool {
