@@ -65,3 +65,15 @@ pub(crate) fn with_points<T>(domain: &Domain, columns: &[Vec<i64>], run: impl Fn
     let runtime = rows(&columns[ranges..], n);
     run(&Points { n, dims: &dims, ranges: &of_ranges, runtime: &runtime })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_a_box_reach_the_largest_integer() {
+        let sides = [Interval::new(i64::MAX - 1, i64::MAX), Interval::new(3, 4)];
+        let (a, b) = (i64::MAX - 1, i64::MAX);
+        assert_eq!(box_rows(&sides, 4), [a, 3, a, 4, b, 3, b, 4]);
+    }
+}
