@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use flow::arithmetic::{Costs, Known, Operations, Work};
+use flow::arithmetic::{Known, Operations, Work};
 use flow::devices::DeviceTable;
 use flow::propagate::Entry;
 use flow::query::Key;
@@ -11,8 +11,8 @@ use flow::reads::{self, Counts, Union};
 use flow::schedule::Region;
 use flow::together::Dependence;
 use flow::{
-    rows, Direction, InstructionIndexing, OperandIndexing, Propagation, Propagator, Query, RuleProvider, RuleTraits,
-    ShapeIndex, Subject,
+    rows, Direction, InstructionIndexing, OperandIndexing, Propagation, Propagator, Query, Questions, RuleProvider,
+    RuleTraits, ShapeIndex, Subject,
 };
 use hlo::{ComputationId, InstructionId};
 use pyo3::exceptions::PyException;
@@ -230,33 +230,33 @@ impl SubjectLike<'_> {
 }
 
 impl PyPropagation {
-    fn with<T: Send>(
+    /// Answers a question with these rules. Numbers of another module would be out of range here.
+    fn ask<T: Send, const N: usize>(
         &self,
         rules: &Bound<'_, PyAny>,
-        work: impl FnOnce(&PythonRules<'_>) -> PyResult<T> + Send,
+        about: [Subject; N],
+        question: impl FnOnce(&Questions<'_, PythonRules<'_>>) -> PyResult<T> + Send,
     ) -> PyResult<T> {
+        for subject in about {
+            let (what, number, n) = match subject {
+                Subject::Instruction(id) => ("instruction", id, self.module.instructions().len()),
+                Subject::Computation(id) => ("computation", id, self.module.computations().len()),
+            };
+            if number as usize >= n {
+                return Err(raise(rules.py(), "NotFoundError", format!("no {what} with number {number}")));
+            }
+        }
         let cache: Option<Bound<'_, PyRuleCache>> = rules.getattr(intern!(rules.py(), "cache"))?.extract()?;
         let shares_computations = rules.getattr(intern!(rules.py(), "shares_computations"))?.extract()?;
         let (cache, called) = (cache.map(Bound::unbind), rules.clone().unbind());
         let rules_of = PythonRules { module: &self.module, rules: called, cache, shares_computations };
-        unlocked(rules.py(), || work(&rules_of))?
+        let questions = Questions { propagator: &self.propagator, m: &self.module, rules: &rules_of };
+        unlocked(rules.py(), || question(&questions))?
     }
+}
 
-    fn costs<'a>(&'a self, rules: &'a PythonRules<'a>) -> Costs<'a, PythonRules<'a>> {
-        Costs { propagator: &self.propagator, m: &self.module, rules }
-    }
-
-    /// Numbers of another module would be out of range here.
-    fn check(&self, py: Python<'_>, subject: Subject) -> PyResult<()> {
-        let (what, number, n) = match subject {
-            Subject::Instruction(id) => ("instruction", id, self.module.instructions().len()),
-            Subject::Computation(id) => ("computation", id, self.module.computations().len()),
-        };
-        if (number as usize) < n {
-            return Ok(());
-        }
-        Err(raise(py, "NotFoundError", format!("no {what} with number {number}")))
-    }
+fn all_of(indices: Vec<IndexLike>) -> Vec<ShapeIndex> {
+    indices.into_iter().map(|index| index.0).collect()
 }
 
 #[pymethods]
@@ -288,14 +288,12 @@ impl PyPropagation {
         direction: i64,
         indices: Vec<IndexLike>,
     ) -> PyResult<Vec<Bound<'py, PyList>>> {
-        let (py, m, subject) = (rules.py(), &self.module, subject.subject());
-        let direction = direction_of(direction);
-        self.check(py, subject)?;
-        let found = self.with(rules, |rules| {
+        let (subject, direction) = (subject.subject(), direction_of(direction));
+        let found = self.ask(rules, [subject], |questions| {
             let queries = indices.into_iter().map(|index| Query { subject, direction, index: index.0 });
-            queries.map(|query| self.propagator.query(m, rules, &query)).collect::<PyResult<Vec<_>>>()
+            queries.map(|query| questions.query(&query)).collect::<PyResult<Vec<_>>>()
         })?;
-        let mut records = Records::new(py, self);
+        let mut records = Records::new(rules.py(), self);
         found.into_iter().map(|indexing| records.of_indexing(&indexing, subject, direction)).collect()
     }
 
@@ -310,11 +308,15 @@ impl PyPropagation {
         n_maps: usize,
     ) -> PyResult<Vec<Bound<'py, PyList>>> {
         let subject = Subject::Computation(computation);
-        self.check(rules.py(), subject)?;
-        let found = self.with(rules, |rules| {
+        let found = self.ask(rules, [subject], |questions| {
             let limit = Cell::new(n_maps);
-            let ask = |index: IndexLike| self.propagator.within(&self.module, rules, computation, &index.0, &limit);
-            indices.into_iter().map(ask).map(Result::transpose).map_while(|found| found).collect::<PyResult<Vec<_>>>()
+            let within = |index: IndexLike| questions.within(computation, &index.0, &limit);
+            indices
+                .into_iter()
+                .map(within)
+                .map(Result::transpose)
+                .map_while(|found| found)
+                .collect::<PyResult<Vec<_>>>()
         })?;
         let mut records = Records::new(rules.py(), self);
         found.iter().map(|indexing| records.of_indexing(indexing, subject, Direction::Backward)).collect()
@@ -334,10 +336,8 @@ impl PyPropagation {
         indices: Vec<IndexLike>,
         as_one: bool,
     ) -> PyResult<Option<Vec<(u32, Vec<(PyMap, Vec<u32>)>, Reasons, Reasons, Vec<u32>)>>> {
-        self.check(rules.py(), Subject::Computation(computation))?;
-        let indices: Vec<ShapeIndex> = indices.into_iter().map(|index| index.0).collect();
-        let found =
-            self.with(rules, |rules| self.propagator.together(&self.module, rules, computation, &indices, as_one))?;
+        let (about, indices) = ([Subject::Computation(computation)], all_of(indices));
+        let found = self.ask(rules, about, |questions| questions.together(computation, &indices, as_one))?;
         let Some(found) = found else { return Ok(None) };
         let mut records = Records::new(rules.py(), self);
         let mut record = |(number, found): (u32, Dependence)| {
@@ -357,15 +357,14 @@ impl PyPropagation {
     /// the reason why they are unknown.
     #[pyo3(signature = (rules, instruction, /))]
     fn operations(&self, rules: &Bound<'_, PyAny>, instruction: InstructionId) -> PyResult<OperationsOrReason> {
-        self.check(rules.py(), Subject::Instruction(instruction))?;
-        self.with(rules, |rules| self.costs(rules).operations(instruction)).map(in_python)
+        let about = [Subject::Instruction(instruction)];
+        self.ask(rules, about, |questions| questions.operations(instruction)).map(in_python)
     }
 
     /// :meth:`operations` of a computation that is called once.
     #[pyo3(signature = (rules, computation, /))]
     fn once(&self, rules: &Bound<'_, PyAny>, computation: ComputationId) -> PyResult<OperationsOrReason> {
-        self.check(rules.py(), Subject::Computation(computation))?;
-        self.with(rules, |rules| self.costs(rules).once(computation)).map(in_python)
+        self.ask(rules, [Subject::Computation(computation)], |questions| questions.once(computation)).map(in_python)
     }
 
     /// What a fused computation evaluates: the values inside that have to be computed; values with the shapes of what is
@@ -379,8 +378,8 @@ impl PyPropagation {
         computation: ComputationId,
     ) -> PyResult<(Vec<InstructionId>, Vec<InstructionId>, Vec<(InstructionId, OperationsOrReason, Option<u128>)>)>
     {
-        self.check(rules.py(), Subject::Computation(computation))?;
-        let (starts, written, inside) = self.with(rules, |rules| self.costs(rules).fused(computation))?;
+        let about = [Subject::Computation(computation)];
+        let (starts, written, inside) = self.ask(rules, about, |questions| questions.fused(computation))?;
         let evaluated = inside.into_iter().map(|(id, one)| match one {
             Ok((needed, evaluated)) => (id, in_python(Ok(needed)), evaluated),
             Err(reason) => (id, in_python(Err(reason)), None),
@@ -405,17 +404,15 @@ impl PyPropagation {
         ends: Vec<InstructionId>,
         elements_alone: bool,
     ) -> PyResult<Bound<'py, PyList>> {
-        let (py, m) = (rules.py(), &self.module);
-        self.check(py, Subject::Instruction(start))?;
-        let indices: Vec<ShapeIndex> = indices.into_iter().map(|index| index.0).collect();
-        let found = self.with(rules, |rules| {
-            let schedule = self.propagator.schedule(m, rules, Region::of(inside, root), start)?;
-            let propagation = self.propagator.backward(m, rules, &schedule, &indices, elements_alone)?;
+        let indices = all_of(indices);
+        let found = self.ask(rules, [Subject::Instruction(start)], |questions| {
+            let schedule = questions.schedule(Region::of(inside, root), start)?;
+            let propagation = questions.backward(&schedule, &indices, elements_alone)?;
             let missing = ends.iter().filter(|&&id| schedule.position(id).is_none());
             let unreached = missing.map(|&id| Reached::unreached(&propagation, id));
             Ok(schedule.order.iter().map(|&id| Reached::new(&propagation, id)).chain(unreached).collect::<Vec<_>>())
         })?;
-        Records::new(py, self).of_values(found)
+        Records::new(rules.py(), self).of_values(found)
     }
 
     /// The tiling parameters of array ``indices[tiled]`` of ``start``, and the maps from them to each of the arrays and to
@@ -434,22 +431,20 @@ impl PyPropagation {
         root: Option<InstructionId>,
         ends: Vec<InstructionId>,
     ) -> PyResult<(Vec<i64>, Vec<(InstructionId, u32, i64)>, Vec<Option<PyMap>>, Bound<'py, PyList>)> {
-        let (py, m) = (rules.py(), &self.module);
-        self.check(py, Subject::Instruction(start))?;
-        let indices: Vec<ShapeIndex> = indices.into_iter().map(|index| index.0).collect();
-        let (parameters, maps, reached) = self.with(rules, |rules| {
-            let schedule = self.propagator.schedule(m, rules, Region::of(inside, root), start)?;
-            let (parameters, maps) = self.propagator.parameters(m, rules, &schedule, &indices, tiled)?;
+        let indices = all_of(indices);
+        let (parameters, maps, reached) = self.ask(rules, [Subject::Instruction(start)], |questions| {
+            let schedule = questions.schedule(Region::of(inside, root), start)?;
+            let (parameters, maps) = questions.parameters(&schedule, &indices, tiled)?;
             let known: Vec<(ShapeIndex, Map)> =
                 indices.iter().zip(&maps).filter_map(|(index, map)| Some((index.clone(), map.clone()?))).collect();
-            let propagation = self.propagator.from_parameters(m, rules, &schedule, &parameters, &known)?;
+            let propagation = questions.from_parameters(&schedule, &parameters, &known)?;
             let reached: Vec<Reached> = ends.iter().map(|&id| Reached::new(&propagation, id)).collect();
             drop(propagation);
             Ok((parameters, maps, reached))
         })?;
         let sequential = parameters.sequential.iter().map(|p| (p.instruction, p.position, p.interval.lo));
         let maps = maps.into_iter().map(|map| map.map(PyMap::from)).collect();
-        let records = Records::new(py, self).of_values(reached)?;
+        let records = Records::new(rules.py(), self).of_values(reached)?;
         Ok((parameters.sizes(), sequential.collect(), maps, records))
     }
 
@@ -463,18 +458,16 @@ impl PyPropagation {
         indices: Vec<IndexLike>,
         elements_alone: bool,
     ) -> PyResult<Bound<'py, PyList>> {
-        let (py, m) = (rules.py(), &self.module);
-        self.check(py, Subject::Instruction(start))?;
-        let indices: Vec<ShapeIndex> = indices.into_iter().map(|index| index.0).collect();
-        let found = self.with(rules, |rules| {
-            let schedule = self.propagator.schedule_of_all(m, rules, m.computation_of(start))?;
-            let propagation = self.propagator.forward(m, rules, &schedule, start, &indices, elements_alone)?;
+        let indices = all_of(indices);
+        let found = self.ask(rules, [Subject::Instruction(start)], |questions| {
+            let schedule = questions.schedule_of_all(questions.m.computation_of(start))?;
+            let propagation = questions.forward(&schedule, start, &indices, elements_alone)?;
             let is_reached =
                 |&&id: &&InstructionId| propagation.state(id).is_some() || propagation.unnamed_operands.is_some();
             let values = schedule.order.iter().rev().filter(is_reached);
             Ok(values.map(|&id| Reached::new(&propagation, id)).collect::<Vec<_>>())
         })?;
-        Records::new(py, self).of_values(found)
+        Records::new(rules.py(), self).of_values(found)
     }
 
     /// The indexing of a computation as the instruction with the number ``caller`` sees it: parameters are operands.
@@ -487,12 +480,9 @@ impl PyPropagation {
         index: IndexLike,
         direction: i64,
     ) -> PyResult<PyInstructionIndexing> {
-        self.check(rules.py(), Subject::Instruction(caller))?;
-        self.check(rules.py(), Subject::Computation(computation))?;
-        let (m, direction) = (&self.module, direction_of(direction));
-        let indexing =
-            self.with(rules, |rules| self.propagator.call(m, rules, caller, computation, &index.0, direction))?;
-        Ok(indexing.into())
+        let (about, direction) =
+            ([Subject::Instruction(caller), Subject::Computation(computation)], direction_of(direction));
+        Ok(self.ask(rules, about, |questions| questions.call(caller, computation, &index.0, direction))?.into())
     }
 
     /// The indexing of one iteration of a loop that runs any number of times: runtime variables have any of their values,
@@ -505,23 +495,20 @@ impl PyPropagation {
         index: IndexLike,
         direction: i64,
     ) -> PyResult<PyInstructionIndexing> {
-        self.check(rules.py(), Subject::Computation(body))?;
-        let (m, direction) = (&self.module, direction_of(direction));
-        let indexing = self.with(rules, |rules| self.propagator.iteration(m, rules, body, &index.0, direction))?;
-        Ok(indexing.into())
+        let (about, direction) = ([Subject::Computation(body)], direction_of(direction));
+        Ok(self.ask(rules, about, |questions| questions.iteration(body, &index.0, direction))?.into())
     }
 
     /// The arrays to which iterations of a loop lead backward, where all of them are asked for.
     #[pyo3(signature = (rules, body, /))]
     fn reach(&self, rules: &Bound<'_, PyAny>, body: ComputationId) -> PyResult<PyReach> {
-        self.check(rules.py(), Subject::Computation(body))?;
-        self.with(rules, |rules| Ok(PyReach(self.propagator.reach(&self.module, rules, body)?)))
+        self.ask(rules, [Subject::Computation(body)], |questions| Ok(PyReach(questions.reach(body)?)))
     }
 
     /// The rows of the table of the module.
     #[pyo3(signature = (rules, /))]
     fn rows(&self, rules: &Bound<'_, PyAny>) -> PyResult<PyRows> {
-        let found = self.with(rules, |rules| rows::analyze(&self.module, &self.propagator, rules, &message))?;
+        let found = self.ask(rules, [], |questions| rows::analyze(questions, &message))?;
         Ok(PyRows { module: self.module.clone_ref(rules.py()), found })
     }
 }

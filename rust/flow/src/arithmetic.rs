@@ -1,13 +1,13 @@
 //! The arithmetic operations that instructions take, and how often a fusion evaluates them.
 //!
-//! [`Work`] tells how the operations of an opcode are counted, and [`Costs`] counts them. A fusion evaluates an element of
+//! [`Work`] tells how the operations of an opcode are counted, and [`Questions`] count them. A fusion evaluates an element of
 //! an inner value once for each distinct way from an output element to it: for each point of the maps to the value.
 
 use std::collections::hash_map::Entry;
 use std::iter::once;
 use std::sync::Arc;
 
-use hlo::{ComputationId, InstructionId, Module};
+use hlo::{ComputationId, InstructionId};
 use layout::ArrayShape;
 use quasiaffine::interrupt::poll;
 use quasiaffine::{distinct, touched, Count, Map};
@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 
 use crate::indexing::{OperandIndexing, ShapeIndex, Text};
 use crate::propagate::Propagation;
-use crate::query::{Direction, Propagator, RuleProvider};
+use crate::query::{Direction, Questions, RuleProvider};
 use crate::reads;
 use crate::schedule::{only_callee, Region, Schedule, Step};
 use crate::shapes;
@@ -146,20 +146,10 @@ impl Arithmetic {
 /// By distinct maps, whether they are exact and the elements of their array: their points and the elements that they reach.
 type Counts = FxHashMap<(SmallVec<[Map; 4]>, bool, u128), (Count, Count)>;
 
-/// Counts the operations of a module.
-pub struct Costs<'a, P> {
-    /// The propagator of the module.
-    pub propagator: &'a Propagator,
-    /// The module.
-    pub m: &'a Module,
-    /// The rules of its operations.
-    pub rules: &'a P,
-}
-
-impl<P: RuleProvider> Costs<'_, P> {
+impl<P: RuleProvider> Questions<'_, P> {
     /// The arithmetic of an operation or a fusion; unknown for an instruction that runs computations.
-    pub fn of(&self, id: InstructionId) -> Result<Arithmetic, P::Error> {
-        let traits = self.propagator.signature(self.m, self.rules, id)?.traits;
+    pub fn arithmetic(&self, id: InstructionId) -> Result<Arithmetic, P::Error> {
+        let traits = self.signature(id)?.traits;
         match only_callee(self.m, id).filter(|&called| traits.inlines && self.m.is_fusion(called)) {
             Some(fused) => self.of_fusion(fused),
             None if matches!(traits.work, Work::Once | Work::Runs) => Ok(Arithmetic::default()),
@@ -169,27 +159,27 @@ impl<P: RuleProvider> Costs<'_, P> {
 
     /// Where the elements of the root are all that is needed, the propagation that gives the indexing counts, too.
     fn of_fusion(&self, computation: ComputationId) -> Result<Arithmetic, P::Error> {
-        let Costs { propagator, m, rules } = *self;
+        let m = self.m;
         let root = m.root(computation);
         let index = self.first_array(root).map(|(index, _)| index).unwrap_or_default();
         let key = (computation, Direction::Backward, index);
-        if let Some(found) = propagator.known(m, rules, &key).and_then(|found| found.arithmetic) {
+        if let Some(found) = self.known(&key, false).and_then(|found| found.arithmetic) {
             return Ok(found);
         }
         let [_, updates, _] = self.outputs(computation)?;
         let (inside, mut found) = if updates.is_empty() && m.shape(root).as_array().is_some() {
-            propagator.prepare(m, rules, computation, Direction::Backward)?;
-            let schedule = propagator.schedule_of(m, rules, computation)?;
-            let pass = propagator.backward(m, rules, &schedule, std::slice::from_ref(&key.2), false)?;
+            self.prepare(computation, Direction::Backward)?;
+            let schedule = self.schedule_of(computation, false)?;
+            let pass = self.backward(&schedule, std::slice::from_ref(&key.2), false)?;
             let sizes: SmallVec<[i64; 6]> = shapes::sizes(m.shape(root)).collect();
             let inside = self.evaluated(&[(&schedule, &pass)], &[])?;
             (inside, pass.to_parameters(&sizes, m.parameters(computation)))
         } else {
-            (self.fused(computation)?.2, propagator.propagate_through(m, rules, &key, false)?)
+            (self.fused(computation)?.2, self.propagate_through(&key, false, None)?)
         };
         let arithmetic = Arithmetic::of(inside.into_iter().map(|(_, one)| one));
         found.arithmetic = Some(arithmetic);
-        propagator.insert(m, rules, key, Arc::new(found));
+        self.insert(key, false, Arc::new(found));
         Ok(arithmetic)
     }
 
@@ -199,17 +189,17 @@ impl<P: RuleProvider> Costs<'_, P> {
         &self,
         computation: ComputationId,
     ) -> Result<(Vec<InstructionId>, Vec<InstructionId>, Inside), P::Error> {
-        let Costs { propagator, m, rules } = *self;
+        let m = self.m;
         let [starts, updates, written] = self.outputs(computation)?;
         let mut schedules = Vec::new();
         for &start in &starts {
             let arrays: Vec<ShapeIndex> = shapes::array_indices(m.shape(start)).map(|(index, _)| index).collect();
             if !arrays.is_empty() {
                 let region = Region::computation(m, computation, true);
-                schedules.push((propagator.schedule(m, rules, region, start)?, arrays));
+                schedules.push((self.schedule(region, start)?, arrays));
             }
         }
-        let passes = schedules.iter().map(|(schedule, arrays)| propagator.backward(m, rules, schedule, arrays, false));
+        let passes = schedules.iter().map(|(schedule, arrays)| self.backward(schedule, arrays, false));
         let passes = passes.collect::<Result<Vec<_>, _>>()?;
         let passes: Vec<_> = schedules.iter().map(|(schedule, _)| schedule).zip(&passes).collect();
         let inside = self.evaluated(&passes, &updates)?;
@@ -219,14 +209,14 @@ impl<P: RuleProvider> Costs<'_, P> {
     /// The values inside a fused computation that have to be computed; updates of parameters in place, of which that are
     /// the new elements; and the values with the shapes of what is written.
     fn outputs(&self, computation: ComputationId) -> Result<[Vec<InstructionId>; 3], P::Error> {
-        let Costs { propagator, m, rules } = *self;
+        let m = self.m;
         let root = m.root(computation);
-        let is_tuple = m.shape(root).as_tuple().is_some() && propagator.signature(m, rules, root)?.traits.structural;
+        let is_tuple = m.shape(root).as_tuple().is_some() && self.signature(root)?.traits.structural;
         let outputs: Vec<InstructionId> = if is_tuple { m.operands(root).collect() } else { vec![root] };
         let (mut starts, mut updates, mut written) = (Vec::new(), Vec::new(), Vec::new());
         for output in outputs {
             let value = self.behind_bitcasts(output)?;
-            let new = propagator.signature(m, rules, value)?.traits.updated_operand;
+            let new = self.signature(value)?.traits.updated_operand;
             match new.and_then(|k| m.operand(value, k)).zip(m.operands(value).next()) {
                 Some((new, old)) if m.parameter_number(self.behind_bitcasts(old)?).is_some() => {
                     starts.extend(m.operands(value).skip(1));
@@ -245,8 +235,8 @@ impl<P: RuleProvider> Costs<'_, P> {
     }
 
     fn behind_bitcasts(&self, mut value: InstructionId) -> Result<InstructionId, P::Error> {
-        let Costs { propagator, m, rules } = *self;
-        while m.operands(value).len() == 1 && propagator.signature(m, rules, value)?.traits.moves_nothing {
+        let m = self.m;
+        while m.operands(value).len() == 1 && self.signature(value)?.traits.moves_nothing {
             let Some(operand) = m.operands(value).find(|&k| m.shape(k).as_tuple().is_none()) else { break };
             value = operand;
         }
@@ -269,7 +259,7 @@ impl<P: RuleProvider> Costs<'_, P> {
                 if is_known || matches!(step, Step::Enter(_)) || self.m.parameter_number(id).is_some() {
                     continue;
                 }
-                let work = self.propagator.signature(self.m, self.rules, id)?.traits.work;
+                let work = self.signature(id)?.traits.work;
                 let whole = if work == Work::Moves { continue } else { self.operations_of(id, work)? };
                 let (whole, n) = match whole.and_then(|whole| Ok((whole, self.n_elements(id)?))) {
                     Ok((_, 0)) => continue,
@@ -351,7 +341,7 @@ impl<P: RuleProvider> Costs<'_, P> {
 
     /// The operations of the whole output of an instruction.
     pub fn operations(&self, id: InstructionId) -> Result<Known<Operations>, P::Error> {
-        let work = self.propagator.signature(self.m, self.rules, id)?.traits.work;
+        let work = self.signature(id)?.traits.work;
         self.operations_of(id, work)
     }
 
@@ -409,7 +399,7 @@ impl<P: RuleProvider> Costs<'_, P> {
     /// How often the whole output reads elements of operand 0.
     fn reads(&self, id: InstructionId) -> Result<Known<Count>, P::Error> {
         let index = self.first_array(id).map(|(index, _)| index).unwrap_or_default();
-        let indexing = self.propagator.unplaced(self.m, self.rules, id, &index, Direction::Backward)?;
+        let indexing = self.unplaced(id, &index, Direction::Backward)?;
         let footprint = match indexing.find(0).map(|at| &indexing.parts[at].1) {
             None => return Ok(Ok(Count::default())),
             Some(OperandIndexing::Unknown(reason)) => return Ok(Err(reason.clone())),
@@ -438,14 +428,14 @@ impl<P: RuleProvider> Costs<'_, P> {
                     let one = self.operations(id)?;
                     total = total.and_then(|total| total.plus(one?));
                 }
-                self.propagator.cache().once.insert(here, total);
-            } else if let Entry::Vacant(new) = self.propagator.cache().once.entry(here) {
+                self.cache().once.insert(here, total);
+            } else if let Entry::Vacant(new) = self.cache().once.entry(here) {
                 new.insert(Err(format!("{} calls itself", m.computation_name(here)).into()));
                 path.push((here, true));
                 path.extend(m.instructions_of(here).flat_map(|id| m.called_computations(id)).map(|c| (c, false)));
             }
         }
-        Ok(self.propagator.cache().once[&computation].clone())
+        Ok(self.cache().once[&computation].clone())
     }
 
     fn first_array(&self, id: InstructionId) -> Option<(ShapeIndex, &ArrayShape)> {

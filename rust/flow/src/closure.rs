@@ -9,7 +9,6 @@ use quasiaffine::interrupt::poll;
 use quasiaffine::map::State;
 use quasiaffine::{compose, simplify, Domain, Map, Options};
 use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::SmallVec;
 
 use crate::indexing::{is_identity_on, OperandIndexing, ShapeIndex};
 use crate::propagate::{unnamed_operands, Direction, Rule, Setting};
@@ -38,7 +37,7 @@ pub fn closure<E: From<quasiaffine::Error>>(
     // The arrays to which no more maps are needed.
     let mut known = Starts::default();
     all.as_deref().unwrap_or(std::slice::from_ref(start)).iter().for_each(|index| known.add(&reach.set(index)));
-    let sizes: SmallVec<[i64; 6]> = shapes::at(shape, start).into_iter().flat_map(shapes::sizes).collect();
+    let sizes = shapes::sizes_at(shape, start);
     let mut found: Vec<(ShapeIndex, Vec<Map>)> = Vec::new();
     let mut positions: FxHashMap<ShapeIndex, usize> = FxHashMap::default();
     let mut is_whole: FxHashSet<ShapeIndex> = FxHashSet::default();
@@ -59,7 +58,7 @@ pub fn closure<E: From<quasiaffine::Error>>(
         if !steps.contains_key(&here) {
             steps.insert(here.clone(), step(&here)?);
         }
-        let from: SmallVec<[i64; 6]> = shapes::at(shape, &here).into_iter().flat_map(shapes::sizes).collect();
+        let from = shapes::sizes_at(shape, &here);
         for (index, second) in &steps[&here] {
             let at = *positions.entry(index.clone()).or_insert(found.len());
             if at == found.len() {
@@ -125,9 +124,7 @@ impl Reach {
         let Some(&root) = schedule.order.first() else { return Ok(Reach::default()) };
         let indices = shapes::array_indices(m.shape(parameter)).map(|(index, _)| index);
         let numbers: FxHashMap<ShapeIndex, usize> = indices.zip(0..).collect();
-        let changes = |index: &ShapeIndex| {
-            !m.forwards(m.computation_of(root), &index.iter().map(|&i| i as usize).collect::<SmallVec<[usize; 4]>>())
-        };
+        let changes = |index: &ShapeIndex| !m.forwards(m.computation_of(root), &shapes::path(index));
         let begin =
             numbers.iter().filter(|(index, _)| changes(index)).map(|(index, &k)| (index.clone(), Starts::one(k)));
         let begin = begin.collect();

@@ -1,6 +1,6 @@
 //! Indexing maps composed along the data flow of an HLO module.
 //!
-//! [`Propagator::query`] answers every question: a [`Query`] asks which elements belong to the elements of one array,
+//! [`Questions::query`] answers every question: a [`Query`] asks which elements belong to the elements of one array,
 //! backward or forward, for an instruction or a computation. The indexing rules of operations come from a
 //! [`RuleProvider`], which is asked once per instruction signature; [`propagate`] composes them, [`rows`] tabulates
 //! them, and [`arithmetic`] counts the operations on what they reach.
@@ -12,8 +12,8 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use flow::{Direction, Footprint, InstructionIndexing, Key, OperandIndexing, Propagator, Query, RuleProvider};
-//! use flow::{RuleTraits, ShapeIndex, Subject};
+//! use flow::{Direction, Footprint, InstructionIndexing, Key, OperandIndexing, Propagator, Query, Questions};
+//! use flow::{RuleProvider, RuleTraits, ShapeIndex, Subject};
 //! use quasiaffine::text::{parse_map, Style};
 //!
 //! /// Rules for one-dimensional reverse and for fusions.
@@ -55,7 +55,8 @@
 //! let m = hlo::parse(text, None, false).unwrap().swap_remove(0);
 //! let subject = Subject::Instruction(m.find_instruction("r", None).unwrap());
 //! let query = Query { subject, direction: Direction::Backward, index: ShapeIndex::new() };
-//! let indexing = Propagator::default().query(&m, &Reverse(&m), &query)?;
+//! let questions = Questions { propagator: &Propagator::default(), m: &m, rules: &Reverse(&m) };
+//! let indexing = questions.query(&query)?;
 //! let [(0, OperandIndexing::Known(operand))] = &indexing.parts[..] else { panic!("one operand") };
 //! let (_, map) = &operand.maps[0];
 //! assert_eq!(map.to_text(Style::Line).unwrap(), "(d0) -> (d0), domain: d0 in [0, 4]");
@@ -69,6 +70,7 @@ pub mod arrow;
 pub mod bitcasts;
 pub mod closure;
 pub mod columns;
+mod deep_calls;
 pub mod devices;
 pub mod indexing;
 pub mod loops;
@@ -88,4 +90,4 @@ pub mod trip_counts;
 
 pub use indexing::{Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
 pub use propagate::{Direction, Propagation};
-pub use query::{Key, Propagator, Query, RuleProvider, RuleTraits, Subject};
+pub use query::{Key, Propagator, Query, Questions, RuleProvider, RuleTraits, Subject};

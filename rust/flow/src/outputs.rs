@@ -126,7 +126,7 @@ pub(crate) fn to_parameters<E>(
     let mut known = FxHashMap::default();
     let of_start = |(index, mut own): (&ShapeIndex, Vec<usize>)| {
         own.sort_unstable_by_key(|&at| ends[at].0);
-        let sizes: SmallVec<[i64; 6]> = shapes::at(m.shape(root), index).into_iter().flat_map(shapes::sizes).collect();
+        let sizes = shapes::sizes_at(m.shape(root), index);
         let indexing: &mut Arc<InstructionIndexing> = known.entry((sizes, own)).or_insert_with_key(|(sizes, own)| {
             let parts = own.iter().map(|&at| (ends[at].0, ends[at].1.part()));
             Arc::new(InstructionIndexing::new(sizes, parts.filter(|(_, part)| !part.reads_nothing()).collect()))

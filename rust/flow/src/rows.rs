@@ -13,10 +13,10 @@ use layout::Shape;
 use quasiaffine::interrupt::poll;
 use rustc_hash::FxHashMap;
 
-use crate::arithmetic::{Arithmetic, Costs};
+use crate::arithmetic::Arithmetic;
 use crate::bitcasts::is_bitcast;
 use crate::indexing::{InstructionIndexing, OperandIndexing, ShapeIndex, Text};
-use crate::query::{repeats_operands, Direction, Propagator, Query, RuleProvider, Subject};
+use crate::query::{repeats_operands, Direction, Query, Questions, RuleProvider, Subject};
 use crate::reads::{self, Reads, Union};
 use crate::shapes;
 use crate::trip_counts;
@@ -103,17 +103,14 @@ pub struct Rows {
 
 /// The rows of a module. `message` turns an error into the text of a row, or returns it to end the analysis.
 pub fn analyze<P: RuleProvider>(
-    m: &Module,
-    propagator: &Propagator,
-    rules: &P,
+    questions: &Questions<'_, P>,
     message: &dyn Fn(P::Error) -> Result<String, P::Error>,
 ) -> Result<Rows, P::Error> {
+    let m = questions.m;
     let mut known: FxHashMap<u32, (u32, u32)> = FxHashMap::default();
-    propagator.asks_for_all.store(true, Ordering::Relaxed);
+    questions.propagator.asks_for_all.store(true, Ordering::Relaxed);
     let mut builder = CellBuilder {
-        m,
-        propagator,
-        rules,
+        questions,
         message,
         found: Rows::default(),
         nothing: Arc::default(),
@@ -130,7 +127,7 @@ pub fn analyze<P: RuleProvider>(
             poll();
             let start = builder.found.cells.len() as u32;
             let range = if m.operands(id).len() > 0 {
-                let number = propagator.signature(m, rules, id)?.number;
+                let number = questions.signature(id)?.number;
                 match known.get(&number) {
                     Some(&range) => range,
                     None => {
@@ -152,7 +149,7 @@ pub fn analyze<P: RuleProvider>(
             builder.found.add_rows(m, id, range);
         }
     }
-    let trip_counts = trip_counts::of_computations(m, rules)?;
+    let trip_counts = trip_counts::of_computations(m, questions.rules)?;
     Ok(Rows { trip_counts, ..builder.found })
 }
 
@@ -208,9 +205,7 @@ enum Origin {
 type Place<'a> = (u32, ShapeIndex, &'a Shape);
 
 struct CellBuilder<'a, P: RuleProvider> {
-    m: &'a Module,
-    propagator: &'a Propagator,
-    rules: &'a P,
+    questions: &'a Questions<'a, P>,
     message: &'a ErrorText<'a, P::Error>,
     found: Rows,
     /// The union of no maps.
@@ -224,8 +219,8 @@ struct CellBuilder<'a, P: RuleProvider> {
 impl<'a, P: RuleProvider> CellBuilder<'a, P> {
     /// Builds the cells of an instruction; whether all instructions with its signature share them.
     fn instruction(&mut self, id: InstructionId) -> Result<bool, P::Error> {
-        let (m, n_before) = (self.m, self.found.cells.len());
-        let traits = self.propagator.signature(m, self.rules, id)?.traits;
+        let (m, n_before) = (self.questions.m, self.found.cells.len());
+        let traits = self.questions.signature(id)?.traits;
         self.count(id)?;
         let mut is_shared = true;
         // Of n outputs, each may leave nearly all of n operands unread.
@@ -247,7 +242,7 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
                 None => Ok(Default::default()),
                 Some(_) => {
                     let (subject, direction) = (Subject::Instruction(id), Direction::Backward);
-                    self.propagator.query(m, self.rules, &Query { subject, direction, index: output.clone() })
+                    self.questions.query(&Query { subject, direction, index: output.clone() })
                 }
             };
             let indexing = match indexing {
@@ -298,7 +293,7 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
 
     /// Counts the arithmetic of an instruction, that of the cells that follow.
     fn count(&mut self, id: InstructionId) -> Result<(), P::Error> {
-        let found = Costs { propagator: self.propagator, m: self.m, rules: self.rules }.of(id);
+        let found = self.questions.arithmetic(id);
         let found = found.or_else(|error| (self.message)(error).map(|_| Arithmetic::default()))?;
         self.found.arithmetic.push(found);
         Ok(())
@@ -315,8 +310,8 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
         indexing: &InstructionIndexing,
         at: Option<usize>,
     ) {
-        let Some(operand) = self.m.operand(id, k as usize) else { return };
-        let shape = self.m.shape(operand);
+        let Some(operand) = self.questions.m.operand(id, k as usize) else { return };
+        let shape = self.questions.m.shape(operand);
         let stays = whole.and_then(|whole| is_bitcast(indexing, at, whole, shape));
         let place = (k, ShapeIndex::new(), shape);
         let (leaves, exact) = match at.map(|at| (at, &indexing.parts[at].1)) {
@@ -340,7 +335,7 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
     }
 
     fn unnamed(&mut self, id: InstructionId, reason: &str) {
-        let output = self.output(&ShapeIndex::new(), self.m.shape(id));
+        let output = self.output(&ShapeIndex::new(), self.questions.m.shape(id));
         let nothing = self.nothing.of(&Shape::Token, false);
         let reads = |reason| {
             Ok(Reads {
@@ -410,7 +405,7 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
 mod tests {
     use super::*;
     use crate::indexing::Footprint;
-    use crate::query::{Key, RuleTraits};
+    use crate::query::{Key, Propagator, RuleTraits};
     use quasiaffine::{Domain, Map};
 
     /// Calls, and elementwise operations on vectors of three elements.
@@ -463,7 +458,7 @@ mod tests {
             list(&|k| format!("p{k}")),
         );
         let m = hlo::parse(&text, None, false).unwrap().swap_remove(0);
-        let found = analyze(&m, &Propagator::default(), &Rules(&m), &Ok).unwrap();
+        let found = analyze(&Questions { propagator: &Propagator::default(), m: &m, rules: &Rules(&m) }, &Ok).unwrap();
         let c = m.find_instruction("c", None).unwrap();
         assert_eq!(found.rows.iter().filter(|row| row.instruction == c).count(), n * n);
         let reads = found.rows.iter().filter(|row| matches!(&found.answer(row).reads, Ok(r) if r.touched.0 == 3));

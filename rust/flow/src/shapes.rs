@@ -1,6 +1,7 @@
 //! The arrays in a value. Tokens and opaque values contain none; a buffer is its array.
 
 use layout::{ArrayShape, Shape, UNBOUNDED};
+use smallvec::SmallVec;
 
 use crate::indexing::ShapeIndex;
 
@@ -67,6 +68,16 @@ pub fn is_unbounded(shape: &Shape) -> bool {
 pub fn sizes(shape: &Shape) -> impl Iterator<Item = i64> + '_ {
     let dims = array_of(shape).map_or(&[][..], ArrayShape::dims);
     dims.iter().map(|&n| if n == UNBOUNDED { -1 } else { n })
+}
+
+/// The [sizes] of the array that a shape index leads to.
+pub fn sizes_at(shape: &Shape, index: &[u32]) -> SmallVec<[i64; 6]> {
+    at(shape, index).into_iter().flat_map(sizes).collect()
+}
+
+/// A shape index as the module reads it.
+pub fn path(index: &[u32]) -> SmallVec<[usize; 4]> {
+    index.iter().map(|&i| i as usize).collect()
 }
 
 /// Whether two values have arrays of equal sizes at the same shape indices.

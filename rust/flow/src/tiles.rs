@@ -21,6 +21,7 @@ use smallvec::SmallVec;
 
 use crate::indexing::{is_identity_on, InstructionIndexing, ShapeIndex, SIMPLIFY};
 use crate::propagate::{Direction, Rule};
+use crate::query::{Questions, RuleProvider};
 use crate::schedule::{Schedule, Step};
 use crate::shapes;
 use crate::state::{self, is_whole, Use};
@@ -273,6 +274,60 @@ impl Parameters {
     }
 }
 
+/// The most outputs that are tied to a tiled one of another shape, since each takes a propagation of its own: a kernel has
+/// few, a whole program a thousand.
+const MAX_TIED_OUTPUTS: usize = 16;
+
+impl<P: RuleProvider> Questions<'_, P> {
+    /// The tiling parameters of one of some arrays of the first value of a schedule, and for each of these arrays the
+    /// map from the parameters to it; `None` where the tiles of the tiled array say nothing of it.
+    pub fn parameters(
+        &self,
+        schedule: &Schedule,
+        indices: &[ShapeIndex],
+        tiled: usize,
+    ) -> Result<(Parameters, Vec<Option<Map>>), P::Error> {
+        let (m, mut rule) = (self.m, self.rule(false));
+        let (Some(&start), Some(index)) = (schedule.order.first(), indices.get(tiled)) else {
+            return Ok(Default::default());
+        };
+        let array = |index: &ShapeIndex| shapes::at(m.shape(start), index);
+        let parallel = shapes::sizes_at(m.shape(start), index);
+        let parameters = Parameters::collect(m, schedule, indices, parallel, &mut rule)?;
+        let identity = parameters.identity();
+        if indices.len() == 1 {
+            return Ok((parameters, vec![identity]));
+        }
+        let from = identity.clone().map(|map| (index.clone(), map));
+        let alone = self.from_parameters(schedule, &parameters, from.as_slice())?;
+        let mut maps = Vec::new();
+        for (k, other) in indices.iter().enumerate() {
+            let (value, at) = origin(m, schedule, start, other.clone(), &mut rule)?;
+            let entries = alone.state(value).filter(|_| value != start).into_iter().flat_map(|state| &state.entries);
+            let mut reached = entries.filter(|e| e.index == at).map(|e| &e.map);
+            maps.push(match (reached.next(), reached.next()) {
+                _ if k == tiled => identity.clone(),
+                (Some(map), None) => Some(map.clone()),
+                (Some(_), Some(_)) => None,
+                (None, _) => match array(other) {
+                    None => None,
+                    Some(shape) if shapes::sizes(shape).eq(parameters.parallel.iter().copied()) => identity.clone(),
+                    Some(shape) if indices.len() > MAX_TIED_OUTPUTS => beside(&parameters, shape),
+                    Some(shape) => {
+                        let own = self.backward(schedule, std::slice::from_ref(other), false)?;
+                        let sizes: SmallVec<[i64; 6]> = shapes::sizes(shape).collect();
+                        let tied = |&value| parameters.tied(alone.state(value)?, own.state(value)?, &sizes);
+                        let found = schedule.order.iter().skip(1).find_map(tied);
+                        found.or_else(|| beside(&parameters, shape))
+                    }
+                },
+            });
+        }
+        drop(alone);
+        Ok((parameters, maps))
+    }
+}
+
 const NAME: &str = "parameter";
 
 fn number_of(v: &Variable) -> Option<u32> {
@@ -336,7 +391,7 @@ fn suppliers(indexing: &InstructionIndexing) -> FxHashSet<i64> {
 }
 
 /// Where the elements of an array come from unchanged: through calls and tuples.
-pub fn origin<E>(
+fn origin<E>(
     m: &Module,
     schedule: &Schedule,
     mut id: InstructionId,
@@ -364,7 +419,7 @@ pub fn origin<E>(
 
 /// The map from the parameters to an output that does not depend on the tiled one and has as many elements: those at the
 /// same place of the order.
-pub fn beside(parameters: &Parameters, shape: &Shape) -> Option<Map> {
+fn beside(parameters: &Parameters, shape: &Shape) -> Option<Map> {
     let identity = parameters.identity()?;
     let sizes: SmallVec<[i64; 6]> = shapes::sizes(shape).collect();
     let count = |sizes: &[i64]| sizes.iter().try_fold(1i64, |n, &size| n.checked_mul(size));

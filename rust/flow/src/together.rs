@@ -399,7 +399,7 @@ impl<'p> Together<'p> {
         if all.is_empty() {
             return Ok(());
         }
-        let sizes: SmallVec<[i64; 6]> = shapes::at(m.shape(id), index).into_iter().flat_map(shapes::sizes).collect();
+        let sizes = shapes::sizes_at(m.shape(id), index);
         let mut given = array.maps.clone();
         if !array.whole.is_empty() {
             given.push((NO_DIMS, whole_of(&sizes), array.whole.clone()));
