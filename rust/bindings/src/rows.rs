@@ -81,7 +81,7 @@ impl PyRows {
     ///
     /// Raises :class:`~hlomap.errors.UnsupportedError` where the texts exceed the 32-bit offsets of a column.
     fn message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
-        let found = unlocked(py, || message(&View::new(&self.module, &self.found, &COLUMNS)))?;
+        let found = unlocked(py, || message(&View::new(&self.module, &self.found, COLUMNS)))?;
         let found = found.map_err(|TooLong(n)| {
             let message =
                 format!("the texts of the module take {n} bytes in one column, more than an Arrow column can hold");

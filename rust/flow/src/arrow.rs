@@ -34,7 +34,7 @@ pub fn message(view: &View<'_>) -> Result<Vec<u8>, TooLong> {
     let start = 96 + 16 * (n_nodes + n_buffers) as usize;
     let (nodes, buffers) = (Vec::new(), Vec::new());
     let mut body = Body { n, bytes: vec![0; start + n_zeros(n)], start, nodes, buffers };
-    for column in &COLUMNS {
+    for column in COLUMNS {
         body.column(column.kind, &view.values(column), view.runs(column))?;
     }
     let mut message = body.bytes;

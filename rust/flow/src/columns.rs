@@ -95,223 +95,112 @@ enum Source {
     Elsewhere,
 }
 
-const fn column(name: &'static str, kind: Kind, source: Source, description: &'static str) -> Column {
-    Column { name, kind, description, source }
+/// The columns as a table: below its meaning each name, with the type and the part of a row that has the value.
+macro_rules! columns {
+    ($($(#[doc = $line:literal])+ $name:ident: $kind:ident = $source:ident $(($value:expr))?;)*) => {
+        /// All columns, in order.
+        pub const COLUMNS: &[Column] = &[$(Column {
+            name: stringify!($name),
+            kind: Kind::$kind,
+            description: concat!($($line),+).trim_ascii_start(),
+            source: Source::$source $(($value))?,
+        }),*];
+    };
 }
 
-/// All columns, in order.
-pub const COLUMNS: [Column; 39] = {
-    use Kind::{Bool, Float, Int, Ints, Text, Texts};
-    use Source::{Arithmetic as A, Instruction as I, Origin as O, Reads as R};
-    [
-        column("module", Text, Source::Module, "Name of the module."),
-        column("computation", Text, I(|view, id| Value::Text(view.m.computation_name(view.m.computation_of(id)))), "Name of the computation that contains the instruction."),
-        column(
-            "trip_count",
-            Int,
-            I(|view, id| int(view.rows.trip_counts[view.m.computation_of(id) as usize])),
-            "Iterations of the `while` loops around the instruction, multiplied; 1 outside loops. A condition runs once \
-             more than its body; a branch of a conditional counts as taken. Null if a count is unknown or exceeds 64 \
-             bits, or if the callers of the computation differ in it.",
-        ),
-        column("instruction", Text, I(|view, id| Value::Text(view.m.instruction_name(id))), "Name of the instruction that the row describes."),
-        column("opcode", Text, I(|view, id| Value::Text(view.m.opcode_name(id))), "Opcode of the instruction."),
-        column("fusion_kind", Text, O(|_, l| text(l.fusion_kind)), "`kind` of a fusion; null for other opcodes."),
-        column(
-            "custom_call_target",
-            Text,
-            O(|_, l| text(l.custom_call_target.as_deref())),
-            "Target of a custom call; null for other opcodes.",
-        ),
-        column(
-            "op_name",
-            Text,
-            O(|_, l| text(l.origin.op_name.as_deref())),
-            "Operation of the source program, from the instruction's metadata; null without one.",
-        ),
-        column(
-            "source_file",
-            Text,
-            O(|_, l| text(l.origin.source_file.as_deref())),
-            "Source file of that operation, inline or from the innermost stack frame; null without one.",
-        ),
-        column(
-            "source_line",
-            Int,
-            O(|_, l| int(l.origin.source_line)),
-            "Line in the source file, counted from 1; null without one.",
-        ),
-        column(
-            "stack",
-            Texts,
-            O(|view, l| l.origin.stack_frame_id.and_then(|id| view.stacks.get(&id)).map_or(Value::Null, |s| Value::Texts(s))),
-            "Stack frames of the operation, innermost first, as `file:line:column in function`; at most 100. Null if \
-             the module has no frame for it.",
-        ),
-        column(
-            "output",
-            Int,
-            Source::Output(|o| Value::Int(o.index.first().map_or(0, |&i| i64::from(i)))),
-            "Number of the output, as `hm.output_to_input` takes it; for a tuple-shaped output, the first entry of the \
-             shape index.",
-        ),
-        column(
-            "output_index",
-            Ints,
-            Source::Output(|o| Value::Ints(&o.index)),
-            "Shape index of the array within the output; empty if the output is not a tuple.",
-        ),
-        column(
-            "output_shape",
-            Text,
-            Source::Output(|o| Value::Text(&o.shape)),
-            "Shape of that array, with its layout.",
-        ),
-        column(
-            "output_bytes",
-            Int,
-            Source::Output(|o| int(o.bytes)),
-            "Size in bytes of that array as it is stored, without padding; null if it is unbounded or exceeds 64 bits.",
-        ),
-        column(
-            "operand",
-            Int,
-            Source::Operand(|o| Value::Int(i64::from(o.number))),
-            "Number of the operand; null if the text names no operands.",
-        ),
-        column(
-            "operand_index",
-            Ints,
-            Source::Operand(|o| Value::Ints(&o.index)),
-            "Shape index of the array within the operand; empty if the operand is not a tuple.",
-        ),
-        column("operand_name", Text, Source::OperandName, "Name of the operand; null if the text names no operands."),
-        column(
-            "operand_shape",
-            Text,
-            Source::Operand(|o| Value::Text(&o.shape)),
-            "Shape of the array within the operand, with its layout.",
-        ),
-        column("n_maps", Int, R(|r| Value::Int(r.union.texts.len() as i64)), "Number of maps."),
-        column(
-            "maps",
-            Texts,
-            R(|r| Value::Texts(&r.union.texts)),
-            "Indexing maps whose union is the set of operand elements that an output element reads.",
-        ),
-        column(
-            "exact",
-            Bool,
-            R(|r| Value::Bool(r.exact)),
-            "True if this union contains exactly the elements that the operation reads by definition; false if it may \
-             contain more.",
-        ),
-        column(
-            "is_bitcast",
-            Bool,
-            Source::Answer(|a| a.is_bitcast.map_or(Value::Null, Value::Bool)),
-            "True if each output element has the position in memory of the operand element that it reads, so that no \
-             byte moves, as `hm.is_bitcast` decides; null if that is undecided or a value is not an array.",
-        ),
-        column(
-            "divmod",
-            Int,
-            R(|r| Value::Int(r.union.counts.divmod)),
-            "Number of `floordiv` and `mod` nodes in all maps, a measure of the cost of the index arithmetic.",
-        ),
-        column(
-            "touched_lower",
-            Int,
-            R(|r| Value::Int(r.touched.0)),
-            "Lower bound on the number of reads needed to compute the whole output; an element read twice counts twice.",
-        ),
-        column(
-            "touched_upper",
-            Int,
-            R(|r| int(r.touched.1)),
-            "Upper bound on the number of reads; null if unknown.",
-        ),
-        column(
-            "distinct_lower",
-            Int,
-            R(|r| Value::Int(r.distinct.0)),
-            "Lower bound on the number of distinct operand elements read.",
-        ),
-        column(
-            "distinct_upper",
-            Int,
-            R(|r| int(r.distinct.1)),
-            "Upper bound on the number of distinct operand elements read; null if unknown.",
-        ),
-        column(
-            "reuse",
-            Float,
-            R(|r| r.reuse().map_or(Value::Null, Value::Float)),
-            "Reads per distinct element, `touched / distinct`; null unless both are known exactly, and if nothing is \
-             read.",
-        ),
-        column(
-            "bytes",
-            Int,
-            R(|r| int(r.bytes)),
-            "Size in bytes of `distinct_upper` elements as they are stored; sub-byte elements count as packed if the \
-             layout packs them. Null if unknown.",
-        ),
-        column(
-            "bytes_reread",
-            Int,
-            R(|r| int(r.bytes_reread)),
-            "Size in bytes of the reads beyond the first of each element, `touched_upper` less `distinct_upper`: what \
-             moves again if no cache keeps it. Null if unknown.",
-        ),
-        column(
-            "flops",
-            Int,
-            A(|a| int(a.flops)),
-            "Arithmetic operations of the instruction, as `hm.cost` counts them, on each of its rows; null if unknown, \
-             and for calls, loops and conditionals.",
-        ),
-        column(
-            "transcendentals",
-            Int,
-            A(|a| int(a.transcendentals)),
-            "Functions such as exp that the instruction evaluates, on each of its rows; null as for `flops`.",
-        ),
-        column(
-            "recomputed",
-            Float,
-            A(|a| a.recomputed.map_or(Value::Null, Value::Float)),
-            "Operations that the instruction evaluates for each one that is needed, above 1 if a fusion computes an \
-             element for each of its uses; null if unknown.",
-        ),
-        column("sharding", Text, Source::Elsewhere, "Sharding that the module gives to the output; null without one."),
-        column(
-            "operand_sharding",
-            Text,
-            Source::Elsewhere,
-            "Sharding that the module gives to the operand; null without one.",
-        ),
-        column(
-            "remote_bytes",
-            Int,
-            Source::Elsewhere,
-            "Bytes of the operand that devices read and do not hold, at most, all outputs together; null without a \
-             sharding of the output.",
-        ),
-        column(
-            "unknown",
-            Text,
-            R(|r| text(r.unknown.as_deref())),
-            "Reason why the maps of this pair are unknown; null if they are known.",
-        ),
-        column(
-            "error",
-            Text,
-            Source::Answer(|a| text(a.reads.as_ref().err().map(|message| &**message))),
-            "Error message; null without an error. A file that cannot be read yields one row with its error.",
-        ),
-    ]
-};
+columns! {
+    /// Name of the module.
+    module: Text = Module;
+    /// Name of the computation that contains the instruction.
+    computation: Text = Instruction(|view, id| Value::Text(view.m.computation_name(view.m.computation_of(id))));
+    /// Iterations of the `while` loops around the instruction, multiplied; 1 outside loops. A condition runs once more
+    /// than its body; a branch of a conditional counts as taken. Null if a count is unknown or exceeds 64 bits, or if
+    /// the callers of the computation differ in it.
+    trip_count: Int = Instruction(|view, id| int(view.rows.trip_counts[view.m.computation_of(id) as usize]));
+    /// Name of the instruction that the row describes.
+    instruction: Text = Instruction(|view, id| Value::Text(view.m.instruction_name(id)));
+    /// Opcode of the instruction.
+    opcode: Text = Instruction(|view, id| Value::Text(view.m.opcode_name(id)));
+    /// `kind` of a fusion; null for other opcodes.
+    fusion_kind: Text = Origin(|_, l| text(l.fusion_kind));
+    /// Target of a custom call; null for other opcodes.
+    custom_call_target: Text = Origin(|_, l| text(l.custom_call_target.as_deref()));
+    /// Operation of the source program, from the instruction's metadata; null without one.
+    op_name: Text = Origin(|_, l| text(l.origin.op_name.as_deref()));
+    /// Source file of that operation, inline or from the innermost stack frame; null without one.
+    source_file: Text = Origin(|_, l| text(l.origin.source_file.as_deref()));
+    /// Line in the source file, counted from 1; null without one.
+    source_line: Int = Origin(|_, l| int(l.origin.source_line));
+    /// Stack frames of the operation, innermost first, as `file:line:column in function`; at most 100. Null if the
+    /// module has no frame for it.
+    stack: Texts = Origin(|view, l| {
+        l.origin.stack_frame_id.and_then(|id| view.stacks.get(&id)).map_or(Value::Null, |s| Value::Texts(s))
+    });
+    /// Number of the output, as `hm.output_to_input` takes it; for a tuple-shaped output, the first entry of the shape
+    /// index.
+    output: Int = Output(|o| Value::Int(o.index.first().map_or(0, |&i| i64::from(i))));
+    /// Shape index of the array within the output; empty if the output is not a tuple.
+    output_index: Ints = Output(|o| Value::Ints(&o.index));
+    /// Shape of that array, with its layout.
+    output_shape: Text = Output(|o| Value::Text(&o.shape));
+    /// Size in bytes of that array as it is stored, without padding; null if it is unbounded or exceeds 64 bits.
+    output_bytes: Int = Output(|o| int(o.bytes));
+    /// Number of the operand; null if the text names no operands.
+    operand: Int = Operand(|o| Value::Int(i64::from(o.number)));
+    /// Shape index of the array within the operand; empty if the operand is not a tuple.
+    operand_index: Ints = Operand(|o| Value::Ints(&o.index));
+    /// Name of the operand; null if the text names no operands.
+    operand_name: Text = OperandName;
+    /// Shape of the array within the operand, with its layout.
+    operand_shape: Text = Operand(|o| Value::Text(&o.shape));
+    /// Number of maps.
+    n_maps: Int = Reads(|r| Value::Int(r.union.texts.len() as i64));
+    /// Indexing maps whose union is the set of operand elements that an output element reads.
+    maps: Texts = Reads(|r| Value::Texts(&r.union.texts));
+    /// True if this union contains exactly the elements that the operation reads by definition; false if it may contain
+    /// more.
+    exact: Bool = Reads(|r| Value::Bool(r.exact));
+    /// True if each output element has the position in memory of the operand element that it reads, so that no byte
+    /// moves, as `hm.is_bitcast` decides; null if that is undecided or a value is not an array.
+    is_bitcast: Bool = Answer(|a| a.is_bitcast.map_or(Value::Null, Value::Bool));
+    /// Number of `floordiv` and `mod` nodes in all maps, a measure of the cost of the index arithmetic.
+    divmod: Int = Reads(|r| Value::Int(r.union.counts.divmod));
+    /// Lower bound on the number of reads needed to compute the whole output; an element read twice counts twice.
+    touched_lower: Int = Reads(|r| Value::Int(r.touched.0));
+    /// Upper bound on the number of reads; null if unknown.
+    touched_upper: Int = Reads(|r| int(r.touched.1));
+    /// Lower bound on the number of distinct operand elements read.
+    distinct_lower: Int = Reads(|r| Value::Int(r.distinct.0));
+    /// Upper bound on the number of distinct operand elements read; null if unknown.
+    distinct_upper: Int = Reads(|r| int(r.distinct.1));
+    /// Reads per distinct element, `touched / distinct`; null unless both are known exactly, and if nothing is read.
+    reuse: Float = Reads(|r| r.reuse().map_or(Value::Null, Value::Float));
+    /// Size in bytes of `distinct_upper` elements as they are stored; sub-byte elements count as packed if the layout
+    /// packs them. Null if unknown.
+    bytes: Int = Reads(|r| int(r.bytes));
+    /// Size in bytes of the reads beyond the first of each element, `touched_upper` less `distinct_upper`: what moves
+    /// again if no cache keeps it. Null if unknown.
+    bytes_reread: Int = Reads(|r| int(r.bytes_reread));
+    /// Arithmetic operations of the instruction, as `hm.cost` counts them, on each of its rows; null if unknown, and
+    /// for calls, loops and conditionals.
+    flops: Int = Arithmetic(|a| int(a.flops));
+    /// Functions such as exp that the instruction evaluates, on each of its rows; null as for `flops`.
+    transcendentals: Int = Arithmetic(|a| int(a.transcendentals));
+    /// Operations that the instruction evaluates for each one that is needed, above 1 if a fusion computes an element
+    /// for each of its uses; null if unknown.
+    recomputed: Float = Arithmetic(|a| a.recomputed.map_or(Value::Null, Value::Float));
+    /// Sharding that the module gives to the output; null without one.
+    sharding: Text = Elsewhere;
+    /// Sharding that the module gives to the operand; null without one.
+    operand_sharding: Text = Elsewhere;
+    /// Bytes of the operand that devices read and do not hold, at most, all outputs together; null without a sharding
+    /// of the output.
+    remote_bytes: Int = Elsewhere;
+    /// Reason why the maps of this pair are unknown; null if they are known.
+    unknown: Text = Reads(|r| text(r.unknown.as_deref()));
+    /// Error message; null without an error. A file that cannot be read yields one row with its error.
+    error: Text = Answer(|a| text(a.reads.as_ref().err().map(|message| &**message)));
+}
 
 fn text(text: Option<&str>) -> Value<'_> {
     text.map_or(Value::Null, Value::Text)
