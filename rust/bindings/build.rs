@@ -17,7 +17,7 @@ fn main() {
         let source = fs::read_to_string(file.expect("a source").path()).expect("a source is text");
         read(&syn::parse_file(&source).expect("a source is Rust").items, &mut docs);
     }
-    let stub = with_docs(&fs::read_to_string("_core.pyi").expect("the signatures"), &docs);
+    let stub = with_docs(&with_properties(&fs::read_to_string("_core.pyi").expect("the signatures")), &docs);
     let folder = env::var("OUT_DIR").expect("cargo sets it");
     fs::write(Path::new(&folder).join("_core.pyi"), stub).expect("the folder of the build can be written");
 }
@@ -100,6 +100,24 @@ fn doc(attributes: &[Attribute]) -> String {
         _ => None,
     });
     lines.map(|line| line.strip_prefix(' ').unwrap_or(&line).to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+/// The stub with a property for each attribute of a class: classes are frozen.
+fn with_properties(stub: &str) -> String {
+    let (mut out, mut in_class) = (String::new(), false);
+    for line in stub.lines() {
+        if !line.is_empty() && !line.starts_with(' ') {
+            in_class = line.starts_with("class ");
+        }
+        let attribute = line.strip_prefix("    ").and_then(|code| code.split_once(": ")).filter(|_| in_class);
+        out += &match attribute {
+            Some((name, kind)) if name.chars().all(|c| c.is_alphanumeric() || c == '_') => {
+                format!("    @property\n    def {name}(self) -> {kind}: ...\n")
+            }
+            _ => format!("{line}\n"),
+        };
+    }
+    out
 }
 
 /// The stub with a docstring after every head of a class or function that has one.
