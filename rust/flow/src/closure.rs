@@ -3,6 +3,8 @@
 //! An array with more than [`MAX_MAPS`] maps is read as a whole, so the closure terminates. Maps are followed only where
 //! they may lead to an array that is not read as a whole anyway, as a [`Reach`] tells.
 
+use std::collections::BTreeMap;
+
 use hlo::InstructionId;
 use layout::Shape;
 use quasiaffine::interrupt::poll;
@@ -38,20 +40,17 @@ pub fn closure<E: From<quasiaffine::Error>>(
     let mut known = Starts::default();
     all.as_deref().unwrap_or(std::slice::from_ref(start)).iter().for_each(|index| known.add(&reach.set(index)));
     let sizes = shapes::sizes_at(shape, start);
-    let mut found: Vec<(ShapeIndex, Vec<Map>)> = Vec::new();
-    let mut positions: FxHashMap<ShapeIndex, usize> = FxHashMap::default();
+    let mut found: BTreeMap<ShapeIndex, Vec<Map>> = BTreeMap::new();
     let mut is_whole: FxHashSet<ShapeIndex> = FxHashSet::default();
     let mut steps: FxHashMap<ShapeIndex, Maps> = FxHashMap::default();
     let mut pending = Vec::new();
-    positions.insert(start.clone(), 0);
-    found.push((start.clone(), Vec::new()));
     let identity = Map::identity(Domain::of_sizes(&sizes))?;
     if !sizes.contains(&0) {
-        found[0].1.push(identity.clone());
+        found.insert(start.clone(), vec![identity.clone()]);
         pending.push((start.clone(), identity.clone()));
     }
     while let Some((here, m)) = pending.pop() {
-        let is_replaced = is_whole.contains(&here) && !found[positions[&here]].1.contains(&m);
+        let is_replaced = is_whole.contains(&here) && !found[&here].contains(&m);
         if is_replaced || reach.stays_within(&here, &known) {
             continue;
         }
@@ -60,14 +59,10 @@ pub fn closure<E: From<quasiaffine::Error>>(
         }
         let from = shapes::sizes_at(shape, &here);
         for (index, second) in &steps[&here] {
-            let at = *positions.entry(index.clone()).or_insert(found.len());
-            if at == found.len() {
-                found.push((index.clone(), Vec::new()));
-            }
-            let maps = &mut found[at].1;
             if is_whole.contains(index) {
                 continue;
             }
+            let maps = found.entry(index.clone()).or_default();
             let composed = match is_identity_on(second, &from) {
                 true => simplify(&m, Options::default()),
                 false => compose(&m, second, Options::default())?,
@@ -93,19 +88,10 @@ pub fn closure<E: From<quasiaffine::Error>>(
     }
     for index in all.into_iter().flatten() {
         let Some(array) = shapes::at(shape, &index) else { continue };
-        let at = *positions.entry(index.clone()).or_insert(found.len());
-        if at == found.len() {
-            found.push((index, Vec::new()));
-        }
-        found[at].1 = vec![whole(&identity, array)];
+        found.insert(index, vec![whole(&identity, array)]);
     }
-    let mut maps: Vec<(ShapeIndex, Map)> = Vec::new();
-    found.sort_by(|(a, _), (b, _)| a.cmp(b));
-    for (index, of_array) in found {
-        maps.extend(of_array.into_iter().map(|map| (index.clone(), map)));
-    }
-    maps.retain(|(_, map)| map.state() != State::Empty);
-    Ok(maps)
+    let maps = found.into_iter().flat_map(|(index, maps)| maps.into_iter().map(move |map| (index.clone(), map)));
+    Ok(maps.filter(|(_, map)| map.state() != State::Empty).collect())
 }
 
 /// The arrays that an iteration may lead to from each array of a loop's value: all that rules mention, whether or not the
