@@ -65,6 +65,15 @@ pub(super) fn substituted(
     m.substituted(Domain { vars, n_dims: dims.len(), n_ranges: ranges.len(), constraints: Vec::new() }, replace)
 }
 
+/// The value of a key in a list in which keys stand in the order in which they are found.
+pub(super) fn value_of<K: PartialEq, V: Default>(list: &mut Vec<(K, V)>, key: K) -> &mut V {
+    let at = list.iter().position(|(own, _)| *own == key).unwrap_or_else(|| {
+        list.push((key, V::default()));
+        list.len() - 1
+    });
+    &mut list[at].1
+}
+
 pub(super) fn dim(i: usize) -> Expr {
     Expr::dim(i as u32)
 }

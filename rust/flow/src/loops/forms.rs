@@ -5,7 +5,7 @@ use quasiaffine::{simplify, then, Expr, Interval, Kind as VarKind, Map, Op, Resu
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::build::{bounds_of, dim, dims, linear, map, uses, Bounded, Bounds, KEEP_POINTS};
+use super::build::{bounds_of, dim, dims, linear, map, uses, value_of, Bounded, Bounds, KEEP_POINTS};
 use super::ranges::drop_ranges;
 use super::unions::{covers, joined, keep_time, reduced, without_last_dim, MAX_MAPS};
 use super::{Edge, Group, Kind, Leaf, LoopMaps, Piece, Timeline};
@@ -125,14 +125,6 @@ fn close_identity(time: &Timeline, group: &mut Group, edges: &[(Leaf, &Edge)]) -
 /// From pairs of leaves to maps of some number of iterations, in the order in which they are found.
 type Relation = Vec<((Leaf, Leaf), Vec<Map>)>;
 
-fn of_pair(relation: &mut Relation, pair: (Leaf, Leaf)) -> &mut Vec<Map> {
-    let at = relation.iter().position(|(own, _)| *own == pair).unwrap_or_else(|| {
-        relation.push((pair, Vec::new()));
-        relation.len() - 1
-    });
-    &mut relation[at].1
-}
-
 /// A relation that does not depend on the iteration: its powers repeat, or one map moves every dimension.
 fn close_powers(time: &Timeline, group: &mut Group, edges: &[(Leaf, &Edge)]) -> Result<bool> {
     if group.leaves.len() > MAX_GROUP
@@ -143,7 +135,7 @@ fn close_powers(time: &Timeline, group: &mut Group, edges: &[(Leaf, &Edge)]) -> 
     let reason = edges.iter().find_map(|(_, e)| e.reason.clone());
     let mut once = Relation::new();
     for (leaf, e) in edges {
-        of_pair(&mut once, (*leaf, e.target)).push(without_last_dim(&e.map));
+        value_of(&mut once, (*leaf, e.target)).push(without_last_dim(&e.map));
     }
     for (_, maps) in &mut once {
         *maps = reduced(std::mem::take(maps));
@@ -351,7 +343,7 @@ fn composed(first: &Relation, second: &Relation) -> Result<Option<Relation>> {
                 for k in following {
                     let both = simplify(&then(m, k)?, KEEP_POINTS);
                     if both.state() != State::Empty {
-                        of_pair(&mut found, (*a, *c)).push(drop_ranges(both)?);
+                        value_of(&mut found, (*a, *c)).push(drop_ranges(both)?);
                     }
                 }
             }

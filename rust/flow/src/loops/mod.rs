@@ -30,6 +30,7 @@ use smallvec::SmallVec;
 
 use crate::indexing::{Footprint, ShapeIndex, Text};
 use crate::shapes;
+use build::value_of;
 pub use offsets::{Offset, OffsetKey};
 pub use running::count_iterations;
 use unions::by_clock;
@@ -289,10 +290,7 @@ impl LoopMaps {
             let timed = self.known_edges.edges(map, self.time.n, body)?;
             let reason = step.reason.clone().or(timed.reason);
             let maps = timed.maps.into_iter().map(|map| Reached { map, reason: reason.clone() });
-            match found.iter_mut().find(|(own, _)| *own == target) {
-                Some((_, own)) => own.extend(maps),
-                None => found.push((target, maps.collect())),
-            }
+            value_of(&mut found, target).extend(maps);
         }
         let mut edges: Vec<Edge> = Vec::new();
         for (target, maps) in found {

@@ -11,7 +11,7 @@ use quasiaffine::map::State;
 use quasiaffine::{compact_ranges, merge, plainly_contains, then, Coalesced, Counting, Expr, Map, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::build::{dim, dims, map, Bounds};
+use super::build::{dim, dims, map, value_of, Bounds};
 use super::forms::pieces_of;
 use super::ranges::{drop_ranges, join_ranges, tighten};
 use super::stacked::{is_within, iteration_of};
@@ -91,7 +91,7 @@ impl LoopMaps {
             };
             for piece in &pieces {
                 let end = self.to_end(start, piece)?;
-                reached(at_leaf(&mut found, leaf), end, piece.reason.as_ref());
+                reached(value_of(&mut found, leaf), end, piece.reason.as_ref());
                 let mut before = None;
                 for i in 0..self.edges[leaf].as_ref().map_or(0, Vec::len) {
                     let Some((edge, target)) = self.edge(leaf, i).map(|e| (e, e.target)) else { continue };
@@ -111,16 +111,13 @@ impl LoopMaps {
                     };
                     if self.is_end(target) {
                         let end = self.memo.then(&along, &without_last_result(&clocked))?;
-                        reached(at_leaf(&mut found, target), end, piece.reason.as_ref().or(reason.as_ref()));
+                        reached(value_of(&mut found, target), end, piece.reason.as_ref().or(reason.as_ref()));
                         continue;
                     }
                     let along = self.memo.then(&along, &clocked)?;
                     let arrival = (target, self.arrives_written(leaf, i)?);
-                    let at = arrivals.iter().position(|(own, _)| *own == arrival).unwrap_or_else(|| {
-                        arrivals.push((arrival, Vec::new()));
-                        arrivals.len() - 1
-                    });
-                    reached(&mut arrivals[at].1, along, piece.reason.as_ref().or(reason.as_ref()));
+                    let target = value_of(&mut arrivals, arrival);
+                    reached(target, along, piece.reason.as_ref().or(reason.as_ref()));
                 }
             }
         }
@@ -128,7 +125,7 @@ impl LoopMaps {
             let firsts = without_contained(firsts);
             let following = self.paths_from(target, is_written)?;
             for (leaf, seconds) in following.iter() {
-                let entries = at_leaf(&mut found, *leaf);
+                let entries = value_of(&mut found, *leaf);
                 for first in &firsts {
                     self.followed(entries, first, seconds)?;
                 }
@@ -262,14 +259,6 @@ impl LoopMaps {
         }
         Ok(Footprint { maps, exact: reason.is_none(), reason, crosses_devices })
     }
-}
-
-fn at_leaf(found: &mut Through, leaf: Leaf) -> &mut Vec<Reached> {
-    let at = found.iter().position(|(own, _)| *own == leaf).unwrap_or_else(|| {
-        found.push((leaf, Vec::new()));
-        found.len() - 1
-    });
-    &mut found[at].1
 }
 
 #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
