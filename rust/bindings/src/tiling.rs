@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use flow::tile_table::{Columns, DeviceCounts, Limits, Request, TilePlan, TiledArray, Wanted, REASONS};
+use flow::tile_table::{Columns, DeviceCounts, Limits, Reason, Request, TilePlan, TiledArray, Wanted};
 use flow::tiles::{numbers_of, over, without_names};
 use numpy::ndarray::Array;
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -10,7 +10,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use quasiaffine::limits::FEW_POINTS;
-use quasiaffine::tile::{symbolic_tile, Clause, Refusal};
+use quasiaffine::tile::{symbolic_tile, Clause};
 use quasiaffine::{Domain, Expr, Interval, Kind, Map, Var, Variable};
 
 use crate::class::tuple_of;
@@ -167,7 +167,7 @@ impl PyTilePlan {
         }
         for Clause { any, reason } in tile.clauses {
             let any = any.into_iter().map(|(expr, Interval { lo, hi })| Ok((e(expr)?, lo, hi)));
-            clauses.append((reason_of(reason), tuple_of(py, any)?))?;
+            clauses.append((Reason::from(reason).name(), tuple_of(py, any)?))?;
         }
         Ok((runs, clauses))
     }
@@ -230,17 +230,7 @@ fn columns_of<'py>(
 /// of reasons for each array before the one it is about; the reasons of a whole candidate come first.
 #[pyfunction]
 pub fn _tile_reasons() -> Vec<&'static str> {
-    REASONS.iter().map(|(_, name)| *name).collect()
-}
-
-const fn reason_of(refusal: Refusal) -> &'static str {
-    match refusal {
-        Refusal::NotABox => "not_a_box",
-        Refusal::Gap => "gap",
-        Refusal::DependentResults => "dependent_results",
-        Refusal::RuntimeVaries => "runtime_varies_in_tile",
-        Refusal::Overflow => "overflow",
-    }
+    Reason::NAMES.to_vec()
 }
 
 /// The map over all parameters, of which there are ``sizes``, instead of those that it uses.

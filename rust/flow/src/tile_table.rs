@@ -121,50 +121,49 @@ pub struct DeviceCounts {
     pub sector_bytes: i64,
 }
 
-/// Why a candidate is not legal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the texts of the reasons say it")]
-pub enum Reason {
-    UnknownMap,
-    NotABox,
-    Gap,
-    DependentResults,
-    RuntimeVariesInTile,
-    Overflow,
-    OutputsDisagree,
-    TileTooLarge,
-    GridTooLarge,
-    SharedMemory,
-    Registers,
-    NotPowerOfTwo,
-    NotMultiple,
-    Overshoot,
+macro_rules! reasons {
+    ($($reason:ident $name:literal;)*) => {
+        /// Why a candidate is not legal.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "the names of the reasons say it")]
+        pub enum Reason {
+            $($reason,)*
+        }
+
+        impl Reason {
+            /// The names of all reasons, in the order of their numbers.
+            pub const NAMES: &[&'static str] = &[$($name),*];
+        }
+    };
 }
 
-/// All reasons, in the order of their numbers.
-pub const REASONS: [(Reason, &str); 14] = [
-    (Reason::UnknownMap, "unknown_map"),
-    (Reason::NotABox, "not_a_box"),
-    (Reason::Gap, "gap"),
-    (Reason::DependentResults, "dependent_results"),
-    (Reason::RuntimeVariesInTile, "runtime_varies_in_tile"),
-    (Reason::Overflow, "overflow"),
-    (Reason::OutputsDisagree, "outputs_disagree"),
-    (Reason::TileTooLarge, "tile_too_large"),
-    (Reason::GridTooLarge, "grid_too_large"),
-    (Reason::SharedMemory, "shared_memory"),
-    (Reason::Registers, "registers"),
-    (Reason::NotPowerOfTwo, "not_power_of_two"),
-    (Reason::NotMultiple, "not_multiple"),
-    (Reason::Overshoot, "overshoot"),
-];
+reasons! {
+    UnknownMap "unknown_map";
+    NotABox "not_a_box";
+    Gap "gap";
+    DependentResults "dependent_results";
+    RuntimeVariesInTile "runtime_varies_in_tile";
+    Overflow "overflow";
+    OutputsDisagree "outputs_disagree";
+    TileTooLarge "tile_too_large";
+    GridTooLarge "grid_too_large";
+    SharedMemory "shared_memory";
+    Registers "registers";
+    NotPowerOfTwo "not_power_of_two";
+    NotMultiple "not_multiple";
+    Overshoot "overshoot";
+}
 
 impl Reason {
     /// The number of the reason for an array, or for the candidate as a whole: 1 and up.
     pub fn number(self, array: Option<usize>) -> i16 {
-        let at = REASONS.iter().position(|(reason, _)| *reason == self).unwrap_or(0);
         let of_array = array.map_or(0, |k| k + 1);
-        i16::try_from(1 + of_array * REASONS.len() + at).unwrap_or(i16::MAX)
+        i16::try_from(1 + of_array * Reason::NAMES.len() + self as usize).unwrap_or(i16::MAX)
+    }
+
+    /// The name of the reason.
+    pub const fn name(self) -> &'static str {
+        Reason::NAMES[self as usize]
     }
 }
 
