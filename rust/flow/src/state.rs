@@ -123,28 +123,28 @@ impl State {
 
     /// Adds a map, or its use to the equal map that is there already.
     pub fn add(&mut self, index: &ShapeIndex, map: Map, usage: Option<Use>) {
-        match self.find(index, &map) {
-            Some(at) => {
-                let uses = &mut self.entries[at].uses;
-                // A user is visited once, so what it has given already stands at the end.
-                if let Some(new) = usage {
-                    if !uses.iter().rev().take_while(|u| u.0 == new.0).any(|u| *u == new) {
-                        uses.push(new);
-                    }
-                }
-            }
-            None => {
-                let at = self.entries.len();
-                self.size += size_of(&map);
-                self.entries.push(Entry { index: index.clone(), map, uses: usage.into_iter().collect() });
-                if at == FEW {
-                    (0..at).for_each(|i| self.note(i));
-                }
-                if at >= FEW {
-                    self.note(at);
-                }
-            }
+        let uses = self.uses_of(index, map);
+        // A user is visited once, so what it has given already stands at the end.
+        if let Some(new) = usage.filter(|new| !uses.iter().rev().take_while(|u| u.0 == new.0).any(|u| u == new)) {
+            uses.push(new);
         }
+    }
+
+    /// The uses of a map, which is added if it is not there.
+    fn uses_of(&mut self, index: &ShapeIndex, map: Map) -> &mut SmallVec<[Use; 2]> {
+        let at = self.find(index, &map).unwrap_or_else(|| {
+            let at = self.entries.len();
+            self.size += size_of(&map);
+            self.entries.push(Entry { index: index.clone(), map, uses: SmallVec::new() });
+            if at == FEW {
+                (0..at).for_each(|i| self.note(i));
+            }
+            if at >= FEW {
+                self.note(at);
+            }
+            at
+        });
+        &mut self.entries[at].uses
     }
 
     /// Adds all that is in another state, with renumbered sources.
@@ -455,20 +455,14 @@ impl State {
     /// Replaces the maps, and leaves how far they can be trusted.
     fn refill(&mut self, entries: Vec<Entry>) {
         (self.entries, self.by_hash, self.size) = Default::default();
-        entries.into_iter().for_each(|e| self.insert(e));
-    }
-
-    fn insert(&mut self, entry: Entry) {
-        let Entry { index, map, uses } = entry;
-        if let Some(at) = self.find(&index, &map) {
-            let known = &mut self.entries[at].uses;
-            let mut seen: FxHashSet<Use> = known.iter().copied().collect();
-            known.extend(uses.into_iter().filter(|&u| seen.insert(u)));
-            return;
-        }
-        self.add(&index, map, None);
-        if let Some(last) = self.entries.last_mut() {
-            last.uses = uses;
+        for Entry { index, map, uses } in entries {
+            let known = self.uses_of(&index, map);
+            if known.is_empty() {
+                *known = uses;
+            } else {
+                let mut seen: FxHashSet<Use> = known.iter().copied().collect();
+                known.extend(uses.into_iter().filter(|&u| seen.insert(u)));
+            }
         }
     }
 }
