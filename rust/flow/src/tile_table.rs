@@ -268,13 +268,6 @@ columns! {
     occupancy: i64,
 }
 
-#[inline]
-fn put<T>(wanted: bool, column: &mut Vec<T>, value: T) {
-    if wanted {
-        column.push(value);
-    }
-}
-
 /// Computes the cost of tiles of an output.
 pub struct TilePlan {
     sizes: Vec<i64>,
@@ -409,6 +402,13 @@ impl TilePlan {
 
     fn candidate(&self, given: &[i64], request: &Request, memos: &mut [Memo], out: &mut Columns) {
         let want = &request.wanted;
+        macro_rules! put {
+            ($($column:ident: $value:expr;)*) => {$(
+                if want.$column {
+                    out.$column.push($value);
+                }
+            )*};
+        }
         let with_runs = want.run_bytes
             || want.sectors
             || want.efficiency
@@ -467,18 +467,16 @@ impl TilePlan {
             let read = bytes(count.elements, array.bits);
             let own = bytes(array.distinct.0, array.bits);
             least = least.saturating_add(if array.distinct.1 { own } else { 0 });
-            put(want.tile_bytes, &mut out.tile_bytes, tile);
-            put(
-                want.waste,
-                &mut out.waste,
-                if count.elements == 0 { 1.0 } else { count.boxes as f64 / count.elements as f64 },
-            );
-            put(want.waste_exact, &mut out.waste_exact, array.exact && count.boxes_exact && count.elements_exact);
-            put(want.read_bytes, &mut out.read_bytes, read);
-            put(want.read_bytes_exact, &mut out.read_bytes_exact, array.exact && count.elements_exact);
-            put(want.distinct_bytes, &mut out.distinct_bytes, own);
-            put(want.distinct_bytes_exact, &mut out.distinct_bytes_exact, array.distinct.1);
-            put(want.reread, &mut out.reread, if own == 0 { 1.0 } else { read as f64 / own as f64 });
+            put! {
+                tile_bytes: tile;
+                waste: if count.elements == 0 { 1.0 } else { count.boxes as f64 / count.elements as f64 };
+                waste_exact: array.exact && count.boxes_exact && count.elements_exact;
+                read_bytes: read;
+                read_bytes_exact: array.exact && count.elements_exact;
+                distinct_bytes: own;
+                distinct_bytes_exact: array.distinct.1;
+                reread: if own == 0 { 1.0 } else { read as f64 / own as f64 };
+            }
             if let Some(runs) = runs {
                 let sector = request.sector();
                 let run = bytes(runs.len, array.bits);
@@ -490,18 +488,17 @@ impl TilePlan {
                 let more = i128::from(begin) * (pieces - 1).max(0);
                 let total = i128::from(sector) * 8 + more;
                 let sectors = u128::try_from(total).unwrap_or(0).saturating_mul(n_runs).div_ceil(sector as u128 * 8);
-                let worst = (bits + i128::from(sector * 8 - begin)).max(0).div_euclid(i128::from(sector) * 8)
-                    + i128::from((bits + i128::from(sector * 8 - begin)).rem_euclid(i128::from(sector) * 8) != 0);
+                // A run begins at most `begin` bits before the end of a sector.
+                let worst = (bits + 2 * i128::from(sector * 8) - i128::from(begin) - 1) / i128::from(sector * 8);
                 let sectors = i64::try_from(sectors).unwrap_or(i64::MAX);
-                put(want.run_bytes, &mut out.run_bytes, run);
-                put(want.run_bytes_exact, &mut out.run_bytes_exact, runs.is_exact && count.refusal.is_none());
-                put(want.sectors, &mut out.sectors, sectors);
-                put(
-                    want.sectors_exact,
-                    &mut out.sectors_exact,
-                    runs.is_exact && count.refusal.is_none() && begin == sector.saturating_mul(8),
-                );
-                put(want.efficiency, &mut out.efficiency, tile as f64 / (sectors.max(1) as f64 * sector as f64));
+                let is_exact = runs.is_exact && count.refusal.is_none();
+                put! {
+                    run_bytes: run;
+                    run_bytes_exact: is_exact;
+                    sectors: sectors;
+                    sectors_exact: is_exact && begin == sector.saturating_mul(8);
+                    efficiency: tile as f64 / (sectors.max(1) as f64 * sector as f64);
+                }
                 let per_tile = u128::try_from(worst).unwrap_or(0).saturating_mul(n_runs);
                 let n_tiles = u128::from(array.tiles_of(grid, steps));
                 let all = per_tile.saturating_mul(n_tiles).saturating_mul(sector as u128);
@@ -532,23 +529,23 @@ impl TilePlan {
                 refuse(why, None);
             }
         }
-        put(want.legal, &mut out.legal, reason == 0);
-        put(want.reason, &mut out.reason, reason);
-        put(want.grid, &mut out.grid, grid);
-        put(want.steps, &mut out.steps, steps);
-        put(want.write_bytes, &mut out.write_bytes, written);
-        put(want.live_bytes, &mut out.live_bytes, live);
-        put(want.smem_bytes, &mut out.smem_bytes, shared);
-        put(want.dram_bytes_lower, &mut out.dram_bytes_lower, least.saturating_add(written));
-        if with_runs {
-            put(want.dram_bytes_upper, &mut out.dram_bytes_upper, most.saturating_add(written));
-        }
         let occupancy = request.occupancy(shared, held);
         let at_once = occupancy.saturating_mul(request.device.n_multiprocessors);
         let waves = if at_once == 0 { 0 } else { (grid - 1) / at_once + 1 };
-        put(want.waves, &mut out.waves, waves);
-        put(want.tail, &mut out.tail, if at_once == 0 { 0 } else { grid - (waves - 1) * at_once });
-        put(want.occupancy, &mut out.occupancy, if at_once == 0 { 0 } else { occupancy });
+        put! {
+            legal: reason == 0;
+            reason: reason;
+            grid: grid;
+            steps: steps;
+            write_bytes: written;
+            live_bytes: live;
+            smem_bytes: shared;
+            dram_bytes_lower: least.saturating_add(written);
+            dram_bytes_upper: most.saturating_add(written);
+            waves: waves;
+            tail: if at_once == 0 { 0 } else { grid - (waves - 1) * at_once };
+            occupancy: if at_once == 0 { 0 } else { occupancy };
+        }
     }
 }
 
