@@ -100,13 +100,6 @@ pub(super) fn uses(e: &Expr, variable: Var) -> bool {
     }
 }
 
-pub(super) fn range_number(e: &Expr) -> Option<u32> {
-    match e {
-        Expr::Var(Var { kind: Kind::Range, index }) => Some(*index),
-        _ => None,
-    }
-}
-
 pub(super) const fn range(index: u32) -> Var {
     Var { kind: Kind::Range, index }
 }

@@ -6,8 +6,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::build::{bounds_of, dim, dims, linear, map, uses, value_of, Bounded, Bounds, KEEP_POINTS};
-use super::ranges::drop_ranges;
-use super::unions::{covers, joined, keep_time, reduced, without_last_dim, MAX_MAPS};
+use super::unions::{covers, drop_ranges, joined, keep_time, reduced, without_last_dim, MAX_MAPS};
 use super::{Edge, Group, Kind, Leaf, LoopMaps, Piece, Timeline};
 use crate::indexing::Text;
 
@@ -343,7 +342,7 @@ fn composed(first: &Relation, second: &Relation) -> Result<Option<Relation>> {
                 for k in following {
                     let both = simplify(&then(m, k)?, KEEP_POINTS);
                     if both.state() != State::Empty {
-                        value_of(&mut found, (*a, *c)).push(drop_ranges(both)?);
+                        value_of(&mut found, (*a, *c)).push(drop_ranges(both));
                     }
                 }
             }

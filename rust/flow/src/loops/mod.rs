@@ -16,7 +16,6 @@ mod forms;
 mod groups;
 mod offsets;
 mod paths;
-mod ranges;
 mod running;
 mod stacked;
 mod unions;

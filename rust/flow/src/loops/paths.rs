@@ -8,14 +8,13 @@ use std::sync::Arc;
 
 use quasiaffine::interrupt::poll;
 use quasiaffine::map::State;
-use quasiaffine::{compact_ranges, merge, plainly_contains, then, Coalesced, Counting, Expr, Map, Result};
+use quasiaffine::{compact_ranges, fewest, merge, plainly_contains, then, Coalesced, Counting, Expr, Map, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::build::{dim, dims, map, value_of, Bounds};
 use super::forms::pieces_of;
-use super::ranges::{drop_ranges, join_ranges, tighten};
 use super::stacked::{is_within, iteration_of};
-use super::unions::{joined, without_last_result, MAX_MAPS};
+use super::unions::{drop_ranges, without_last_result, MAX_MAPS};
 use super::{Edge, Leaf, LoopMaps, Piece, Reached, Through};
 use crate::indexing::{solve_alone, Footprint, Text};
 
@@ -34,31 +33,30 @@ impl Memo {
             return Ok(found.clone());
         }
         poll();
-        let found = simplest(&then(first, second)?)?;
+        let found = simplest(&then(first, second)?);
         self.then.insert(key, found.clone());
         Ok(found)
     }
 
     /// The union in few maps, as one would write them.
-    fn fewest(&mut self, maps: Vec<Map>) -> Result<Vec<Map>> {
-        if let Some(found) = self.fewest.get(&maps) {
-            return Ok(found.clone());
+    fn fewest(&mut self, maps: Vec<Map>) -> Vec<Map> {
+        if maps.len() < 2 {
+            return maps;
         }
-        let mut few = join_ranges(maps.clone())?;
-        if few.len() > 1 {
-            few = join_ranges(joined(super::unions::distinct(few)))?;
-        }
-        let few = few.iter().map(tighten).collect::<Result<Vec<_>>>()?;
-        self.fewest.insert(maps, few.clone());
-        Ok(few)
+        let few = |maps: &Vec<Map>| fewest(maps).into_iter().map(|found| found.map).collect();
+        self.fewest.entry(maps).or_insert_with_key(few).clone()
     }
 }
 
-fn simplest(m: &Map) -> Result<Map> {
+fn simplest(m: &Map) -> Map {
     let compact = compact_ranges(m);
     let n = compact.domain().n_ranges;
-    let fewer = drop_ranges(compact)?;
-    Ok(if fewer.domain().n_ranges < n { compact_ranges(&fewer) } else { fewer })
+    let fewer = drop_ranges(compact);
+    if fewer.domain().n_ranges < n {
+        compact_ranges(&fewer)
+    } else {
+        fewer
+    }
 }
 
 fn reached(found: &mut Vec<Reached>, map: Map, reason: Option<&Text>) {
@@ -164,7 +162,7 @@ impl LoopMaps {
         let end = if self.time.backward { 0 } else { self.time.n };
         let results = dims(n + 1).chain([Expr::Const(end)]).collect();
         let m = map(&self.with_clock(start), &[], results, Vec::new());
-        simplest(&without_last_result(&then(&m, &piece.map)?))
+        Ok(simplest(&without_last_result(&then(&m, &piece.map)?)))
     }
 
     fn with_clock(&self, leaf: Leaf) -> Vec<Bounds> {
@@ -250,7 +248,7 @@ impl LoopMaps {
         for (leaf, entries) in found {
             let entries = self.few(entries, leaf);
             reason = reason.or_else(|| entries.iter().find_map(|e| e.reason.clone()));
-            let mut few = self.memo.fewest(entries.into_iter().map(|e| e.map).collect())?;
+            let mut few = self.memo.fewest(entries.into_iter().map(|e| e.map).collect());
             few.iter_mut().for_each(solve_alone);
             maps.extend(few.into_iter().map(|m| (self.indices[leaf].clone(), m)));
         }

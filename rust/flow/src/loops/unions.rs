@@ -1,10 +1,10 @@
 //! Unions of maps in fewer maps, and maps with a dimension or a result more or less.
 
 use quasiaffine::map::State;
-use quasiaffine::{coalesce, contains, simplify, Expr, Interval, Kind, Map, Result, Var};
+use quasiaffine::{coalesce, contains, eliminate_ranges, simplify, Expr, Interval, Kind, Map, Result, Var};
 use smallvec::SmallVec;
 
-use super::build::{dim, range, substituted, uses, with_results, KEEP_POINTS};
+use super::build::{dim, range, substituted, uses, with_results, DROP, KEEP_POINTS};
 
 /// Maps to one leaf; more become one map of the whole array.
 pub(super) const MAX_MAPS: usize = 64;
@@ -83,8 +83,11 @@ pub(super) fn without_last_result(m: &Map) -> Map {
     with_results(m, m.results()[..n].iter().cloned().collect())
 }
 
-/// Whether a range variable is used in more than one result, or in a constraint.
-pub(super) fn is_elsewhere(m: &Map, number: u32) -> bool {
-    let results = m.results().iter().filter(|e| uses(e, range(number))).count();
-    results > 1 || m.domain().constraints.iter().any(|c| uses(&c.expr, range(number)))
+/// The map without ranges that only constraints use, where these can be eliminated exactly.
+pub(super) fn drop_ranges(m: Map) -> Map {
+    let is_used = |number| m.results().iter().any(|e| uses(e, range(number)));
+    match (0..m.domain().n_ranges as u32).all(is_used) {
+        true => m,
+        false => eliminate_ranges(&m, DROP),
+    }
 }
