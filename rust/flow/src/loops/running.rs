@@ -69,7 +69,7 @@ pub fn count_iterations(
     Err(format!("the loop runs more than {MAX_ITERATIONS} iterations, and its condition is not affine in a counter"))
 }
 
-fn run(steps: &[Step], values: &mut [Option<i128>]) {
+fn run(steps: &[Step<'_>], values: &mut [Option<i128>]) {
     for step in steps {
         values[step.to] = step.value(|k| values[*step.operands.get(k)?]);
     }
@@ -103,22 +103,13 @@ enum Source {
 }
 
 /// One operation on scalars.
-struct Step {
+struct Step<'m> {
     opcode: Opcode,
-    direction: Option<Direction>,
+    /// How a comparison compares.
+    direction: Option<&'m str>,
     integers: Integers,
     operands: SmallVec<[usize; 3]>,
     to: usize,
-}
-
-#[derive(Clone, Copy)]
-enum Direction {
-    Lt,
-    Le,
-    Gt,
-    Ge,
-    Eq,
-    Ne,
 }
 
 /// The numbers of an element type.
@@ -135,7 +126,7 @@ struct Scalars<'m> {
     calls: Vec<Call>,
     number_of_call: FxHashMap<Call, usize>,
     slots: FxHashMap<Place, usize>,
-    steps: Vec<Step>,
+    steps: Vec<Step<'m>>,
     /// The values that are known before the loop, by slot.
     values: Vec<Option<i128>>,
     leaves: Vec<(ShapeIndex, usize)>,
@@ -210,7 +201,8 @@ impl<'m> Scalars<'m> {
     fn step(&mut self, at: InstructionId, integers: Integers, operands: SmallVec<[usize; 3]>) -> usize {
         let to = self.new_slot(None);
         let opcode = self.m.instructions()[at as usize].opcode;
-        self.steps.push(Step { opcode, direction: direction(self.m, at), integers, operands, to });
+        let direction = self.m.attribute(at, "direction").map(|a| self.m.attribute_text(a));
+        self.steps.push(Step { opcode, direction, integers, operands, to });
         to
     }
 
@@ -327,18 +319,6 @@ fn integers(t: ElementType) -> Option<Integers> {
     is_integer.then(|| Integers { kind: t.kind(), bits: t.value_bits() })
 }
 
-fn direction(m: &Module, at: InstructionId) -> Option<Direction> {
-    Some(match m.attribute_text(m.attribute(at, "direction")?) {
-        "LT" => Direction::Lt,
-        "LE" => Direction::Le,
-        "GT" => Direction::Gt,
-        "GE" => Direction::Ge,
-        "EQ" => Direction::Eq,
-        "NE" => Direction::Ne,
-        _ => return None,
-    })
-}
-
 /// The number of operands of an operation on integers that [`Step::value`] knows.
 fn n_operands(opcode: Opcode, result: Integers) -> Option<usize> {
     use Opcode::*;
@@ -353,7 +333,7 @@ fn n_operands(opcode: Opcode, result: Integers) -> Option<usize> {
     })
 }
 
-impl Step {
+impl Step<'_> {
     fn value(&self, operand: impl Fn(usize) -> Option<i128>) -> Option<i128> {
         use Opcode::*;
         if self.opcode == Select {
@@ -395,12 +375,13 @@ impl Step {
             ShiftRightArithmetic => t.signed().wrap(a) >> shift.unwrap_or(t.bits - 1),
             Clamp => a.max(b).min(operand(2)?),
             Compare => i128::from(match self.direction? {
-                Direction::Lt => a < b,
-                Direction::Le => a <= b,
-                Direction::Gt => a > b,
-                Direction::Ge => a >= b,
-                Direction::Eq => a == b,
-                Direction::Ne => a != b,
+                "LT" => a < b,
+                "LE" => a <= b,
+                "GT" => a > b,
+                "GE" => a >= b,
+                "EQ" => a == b,
+                "NE" => a != b,
+                _ => return None,
             }),
             _ => return None,
         }))

@@ -80,8 +80,7 @@ fn close_chain(time: &Timeline, group: &mut Group, window: &Window, kept: &[Map]
         return Ok(false);
     }
     let itself = covers(&stays, std::slice::from_ref(&identity));
-    let is_outside = || covers(&stays, outside) && covers(outside, &stays);
-    if !itself && !is_outside() {
+    if !itself && !same_elements(&stays, outside) {
         return Ok(false);
     }
     // Backward the first element is the written one, forward the last.
@@ -95,7 +94,7 @@ fn close_chain(time: &Timeline, group: &mut Group, window: &Window, kept: &[Map]
         (moved.clone(), 0, sizes[window.dim] - 1),
     ];
     let hop = [map(&bounds, &[], results, constraints)];
-    if !(covers(&hops, &hop) && covers(&hop, &hops)) {
+    if !same_elements(&hops, &hop) {
         return Ok(false);
     }
     let mut pieces = if itself { vec![time.whole(leaf)?] } else { unwritten(time, leaf, window)? };
