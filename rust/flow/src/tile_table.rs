@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use layout::{strides, ArrayShape, Digit};
 use quasiaffine::interrupt::{on_threads, poll};
 use quasiaffine::tile::{BoxRun, Memo, Refusal, TileBox, TileCount, TiledMap};
-use quasiaffine::{distinct, Interval, Kind, Map, Variable};
+use quasiaffine::{distinct, Interval, Kind, Map, Var, Variable};
 use smallvec::SmallVec;
 
 use crate::tiles;
@@ -297,11 +297,9 @@ fn of_numbers(all: &[i64], numbers: &[u32]) -> SmallVec<[i64; 8]> {
 fn depends_on_steps(map: &Map, sizes: &[i64], n_parallel: usize) -> bool {
     let domain = map.domain();
     let is_part = |(v, &size): (&Variable, &i64)| v.interval != Interval::new(0, size - 1);
-    let mut found = domain.vars.iter().zip(sizes).skip(n_parallel).any(is_part);
-    for e in map.results().iter().chain(domain.constraints.iter().map(|c| &c.expr)) {
-        e.for_each_var(&mut |v| found |= v.kind == Kind::Dim && v.index as usize >= n_parallel);
-    }
-    found
+    let is_step = |v: Var| v.kind == Kind::Dim && v.index as usize >= n_parallel;
+    let mut exprs = map.results().iter().chain(domain.constraints.iter().map(|c| &c.expr));
+    domain.vars.iter().zip(sizes).skip(n_parallel).any(is_part) || exprs.any(|e| e.any_var(&is_step))
 }
 
 fn bytes(elements: u128, bits: i64) -> i64 {

@@ -535,15 +535,10 @@ fn whole_of(sizes: &[i64]) -> Map {
 fn without_dims(map: &Map, sizes: &[i64]) -> Option<Map> {
     let domain = map.domain();
     let n = domain.n_dims;
-    let is_free = |e: &Expr| {
-        let mut is_free = true;
-        e.for_each_var(&mut |v| is_free &= v.kind != Kind::Dim);
-        is_free
-    };
     let same = map.state() == MapState::Defined
         && n == sizes.len()
         && domain.dims().iter().zip(sizes).all(|(v, &size)| v.interval == Interval::new(0, size - 1))
-        && map.expressions().all(is_free);
+        && !map.expressions().any(|e| e.any_var(&|v| v.kind == Kind::Dim));
     same.then(|| {
         let vars = domain.vars[n..].iter().cloned().collect();
         let domain = Domain { vars, n_dims: 0, n_ranges: domain.n_ranges, constraints: domain.constraints.clone() };

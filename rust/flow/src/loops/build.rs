@@ -1,6 +1,6 @@
 //! Maps from their parts, and what expressions are made of.
 
-use quasiaffine::{Constraint, Domain, Error, Expr, FastPath, Interval, Kind, Map, Op, Options, Result, Var, Variable};
+use quasiaffine::{Constraint, Domain, Error, Expr, FastPath, Interval, Map, Op, Options, Result, Var, Variable};
 use smallvec::SmallVec;
 
 /// Simplification that drops variables that nothing uses.
@@ -89,19 +89,6 @@ pub(super) fn bounds_of(variables: &[Variable]) -> impl Iterator<Item = Bounds> 
 /// `a + factor * b + constant`.
 pub(super) fn sum(a: &Expr, factor: i64, b: &Expr, constant: i64) -> Result<Expr> {
     a.add(&b.scale(factor)?)?.add(&Expr::Const(constant))
-}
-
-/// Whether a variable occurs in an expression.
-pub(super) fn uses(e: &Expr, variable: Var) -> bool {
-    match e {
-        Expr::Const(_) => false,
-        Expr::Var(v) => *v == variable,
-        Expr::Node(_) => e.operands().any(|operand| uses(operand, variable)),
-    }
-}
-
-pub(super) const fn range(index: u32) -> Var {
-    Var { kind: Kind::Range, index }
 }
 
 /// `(a, b)` where the expression is `a + b * variable`.

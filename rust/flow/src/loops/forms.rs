@@ -5,7 +5,7 @@ use quasiaffine::{simplify, then, Expr, Interval, Kind as VarKind, Map, Op, Resu
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::build::{bounds_of, dim, dims, linear, map, uses, value_of, Bounded, Bounds, KEEP_POINTS};
+use super::build::{bounds_of, dim, dims, linear, map, value_of, Bounded, Bounds, KEEP_POINTS};
 use super::unions::{covers, drop_ranges, joined, keep_time, reduced, without_last_dim, MAX_MAPS};
 use super::{Edge, Group, Kind, Leaf, LoopMaps, Piece, Timeline};
 use crate::indexing::Text;
@@ -64,7 +64,7 @@ impl Edge {
     /// Whether each iteration reaches other elements.
     pub(super) fn is_at_iteration(&self) -> bool {
         let time = iteration(&self.map);
-        self.map.results().iter().any(|e| uses(e, time))
+        self.map.results().iter().any(|e| e.any_var(&|v| v == time))
     }
 }
 
@@ -232,7 +232,7 @@ fn is_timeless(time: &Timeline, m: &Map) -> bool {
     let domain = m.domain();
     let own = domain.dims()[t.index as usize].interval;
     own == Interval::new(0, (time.n - 1).max(0))
-        && !m.results().iter().chain(domain.constraints.iter().map(|c| &c.expr)).any(|e| uses(e, t))
+        && !m.results().iter().chain(domain.constraints.iter().map(|c| &c.expr)).any(|e| e.any_var(&|v| v == t))
 }
 
 /// Dimension by dimension: one that every path keeps stays, any other is the whole range.

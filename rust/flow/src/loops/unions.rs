@@ -4,7 +4,7 @@ use quasiaffine::map::State;
 use quasiaffine::{coalesce, contains, eliminate_ranges, simplify, Expr, Interval, Kind, Map, Result, Var};
 use smallvec::SmallVec;
 
-use super::build::{dim, range, substituted, uses, with_results, DROP, KEEP_POINTS};
+use super::build::{dim, substituted, with_results, DROP, KEEP_POINTS};
 
 /// Maps to one leaf; more become one map of the whole array.
 pub(super) const MAX_MAPS: usize = 64;
@@ -85,7 +85,7 @@ pub(super) fn without_last_result(m: &Map) -> Map {
 
 /// The map without ranges that only constraints use, where these can be eliminated exactly.
 pub(super) fn drop_ranges(m: Map) -> Map {
-    let is_used = |number| m.results().iter().any(|e| uses(e, range(number)));
+    let is_used = |index| m.results().iter().any(|e| e.any_var(&|v| v == Var { kind: Kind::Range, index }));
     match (0..m.domain().n_ranges as u32).all(is_used) {
         true => m,
         false => eliminate_ranges(&m, DROP),
