@@ -16,7 +16,7 @@ from .._core import Instruction, Shape
 from ..answers import Unknown
 from ..errors import HlomapError, UnsupportedError
 from ._evaluation import Evaluate
-from ._indexing.maps import by_number, forward_from_operand, forward_to_outputs, merge_parts
+from ._indexing.maps import by_number, forward_from_operand, forward_to_outputs, inverted_at, merge_parts
 from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import unknown_operations
 from ._registry import lookup, register_derived
@@ -128,31 +128,30 @@ def step_rules(opcode: str, wrapped: Callable[[], OpRule]) -> tuple[OutputToInpu
         return _at_operands(instruction, found, not wrapped().depends_on_called_values)
 
     def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-        number, rest = _operand_of_wrapped(instruction, operand, leaf)
-        new = context.fact(instruction, _new_results)
-        targets: list[ShapeIndex] = []
-        if number is not None:
-            targets = [] if is_done(instruction) else [(0, number, *rest)]
-        elif leaf[0] == 1 and leaf[1:] not in new:
-            targets = [leaf[1:] if is_done(instruction) else leaf]
-        elif leaf[0] > 1 and not is_done(instruction) and _keeps(instruction, leaf):
-            targets = [leaf]
-        parts: list[OperandIndexing] = list(forward_to_outputs(instruction, operand, leaf, *targets))
-        if number is None or not new:
-            return parts
-        try:
-            found = wrapped().input_to_output(wrapped_operation(instruction), number, rest, context)
-            if not wrapped().depends_on_called_values and not is_start(instruction):
-                found = [_named_sources(instruction, part) for part in by_number(found).values()]
-            kept = {k: _only(part, new) for k, part in by_number(found).items()}
-        except HlomapError as error:  # the forwarded operands are known all the same
-            kept = dict.fromkeys({index[0] if index else 0 for index in new}, Unknown(f"{opcode}: {error}"))
-        if is_done(instruction):
-            return [merge_parts([part, kept.get(k, NOTHING)]) for k, part in enumerate(parts)]
-        parts[1] = merge_parts([parts[1], merge_parts(kept, (1,))])
-        return parts
+        if is_start(instruction):
+            found = wrapped().input_to_output(wrapped_operation(instruction), operand, leaf, context)
+            return _beside_operand(instruction, operand, leaf, found)
+
+        def back(output: ShapeIndex) -> RuleResult:
+            try:
+                return output_to_input(instruction, output, context)
+            except HlomapError as error:  # the forwarded operands are known all the same
+                is_bound = operand > 0 or leaf[0] == 0
+                return {operand: Unknown(f"{opcode}: {error}")} if is_bound else {}
+
+        return inverted_at(instruction, operand, leaf, back)
 
     return output_to_input, input_to_output
+
+
+def _beside_operand(
+    instruction: Instruction, operand: int, leaf: ShapeIndex, found: RuleResult
+) -> Mapping[int, OperandIndexing]:
+    """What an operand of a start affects: itself among the bound operands, and the leaves of the result so far."""
+    new, parts = new_results(instruction), by_number(found).values()
+    kept = [p if isinstance(p, Unknown) else p.of((own, m) for own, m in p.maps if own in new) for p in parts]
+    forwarded = forward_to_outputs(instruction, operand, leaf, (0, operand, *leaf))
+    return {0: forwarded[0], 1: merge_parts(kept, (1,))}
 
 
 def _place(instruction: Instruction, number: int) -> tuple[int, ShapeIndex]:
@@ -161,15 +160,6 @@ def _place(instruction: Instruction, number: int) -> tuple[int, ShapeIndex]:
     if is_start(instruction):
         return number, ()
     return (0, (0, number)) if number < n_before else (number - n_before + 1, ())
-
-
-def _operand_of_wrapped(instruction: Instruction, operand: int, leaf: ShapeIndex) -> tuple[int | None, ShapeIndex]:
-    """The inverse of :func:`_place` for a leaf; None for the result and the context of the step before."""
-    if is_start(instruction):
-        return operand, leaf
-    if operand > 0:
-        return n_bound_before(instruction) + operand - 1, leaf
-    return (leaf[1], leaf[2:]) if leaf[0] == 0 else (None, leaf)
 
 
 def _keeps(instruction: Instruction, leaf: ShapeIndex) -> bool:
@@ -204,10 +194,6 @@ def _named_sources(instruction: Instruction, part: OperandIndexing) -> OperandIn
     return part.of((leaf, m.remap_sources(numbers)) for leaf, m in part.maps)
 
 
-def _only(part: OperandIndexing, leaves: frozenset[ShapeIndex]) -> OperandIndexing:
-    return part if isinstance(part, Unknown) else part.of((leaf, m) for leaf, m in part.maps if leaf in leaves)
-
-
 def start_collective(rule: CollectiveRule) -> CollectiveRule:
     """The rule of a collective's start: the same groups; the bound operands stay on their device."""
 
@@ -217,10 +203,8 @@ def start_collective(rule: CollectiveRule) -> CollectiveRule:
         return forward_from_operand(instruction, leaf, leaf[1], leaf[2:]) if leaf[0] == 0 else {}
 
     def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex) -> Mapping[int, OperandIndexing]:
-        forwarded = dict(enumerate(forward_to_outputs(instruction, operand, leaf, (0, operand, *leaf))))
         crossing = rule.input_to_output(wrapped_operation(instruction), operand, leaf)
-        kept = {k: _only(part, new_results(instruction)) for k, part in crossing.items()}
-        return {**forwarded, 1: merge_parts(kept, (1,))}
+        return _beside_operand(instruction, operand, leaf, crossing)
 
     return CollectiveRule(
         lambda instruction: rule.groups(wrapped_operation(instruction)), output_to_input, input_to_output
